@@ -1,0 +1,50 @@
+/**
+ * Three Jest projects, told apart by what a test needs: `unit` needs nothing but Node and is part of
+ * `npm run check`; `servers` needs the real PostgreSQL, Kafka or the EventStoreDB stand-in, which
+ * `tools/test-servers.mjs` starts once per run; `scenarios` starts whole systems as processes.
+ * Run one with `npm test -- --project unit`.
+ */
+const common = {
+  testEnvironment: 'node',
+  // Sources, not builds: the workspace packages export both (package.json `exports`).
+  testEnvironmentOptions: { customExportConditions: ['@pis/source', 'node', 'node-addons'] },
+  extensionsToTreatAsEsm: ['.ts'],
+  transform: {
+    '^.+\\.ts$': [
+      '@swc/jest',
+      {
+        swcrc: false,
+        sourceMaps: 'inline',
+        jsc: {
+          parser: { syntax: 'typescript', decorators: true },
+          transform: { legacyDecorator: true, decoratorMetadata: true },
+          target: 'es2023',
+          keepClassNames: true,
+        },
+        module: { type: 'es6' },
+      },
+    ],
+  },
+  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
+  testPathIgnorePatterns: ['/node_modules/', '/dist/'],
+  modulePathIgnorePatterns: ['/dist/', '/.data/', '/.cache/'],
+};
+
+const needsServer = '\\.(pg|kafka|esdb)\\.spec\\.ts$';
+const servers = {
+  globalSetup: './tools/test-servers.setup.mjs',
+  globalTeardown: './tools/test-servers.teardown.mjs',
+};
+
+export default {
+  projects: [
+    {
+      ...common,
+      displayName: 'unit',
+      testRegex: '(apps|libs|tools)/.*\\.spec\\.(ts|mjs)$',
+      testPathIgnorePatterns: [...common.testPathIgnorePatterns, needsServer],
+    },
+    { ...common, ...servers, displayName: 'servers', testRegex: `(apps|libs)/.*${needsServer}` },
+    { ...common, ...servers, displayName: 'scenarios', testRegex: 'tests/.*\\.spec\\.ts$' },
+  ],
+};

@@ -1,0 +1,3 @@
+export * from './topics.js';
+export * from './payment-view.js';
+export * from './integration-events.js';

@@ -1,0 +1,54 @@
+/**
+ * Integration events: the public, masked facts that travel over the broker. For payments the
+ * `data` is exactly the webhook's: the single read at the moment of the transition, plus
+ * previousStatus (spec, "Payment event data").
+ */
+import type { PaymentEventType } from '@pis/domain';
+import { z } from 'zod';
+import type { PaymentView } from './payment-view.js';
+
+export interface PaymentEventData extends PaymentView {
+  readonly previousStatus: string | null;
+}
+
+export interface PaymentIntegrationEvent {
+  /** The id of the domain event; the webhook envelope's id. */
+  readonly eventId: string;
+  readonly eventType: PaymentEventType;
+  readonly organizationId: string;
+  /** Position in the event store, opaque, compares as text. */
+  readonly position: string;
+  /** Time of the transition, ISO 8601 with milliseconds; the envelope's createdAt. */
+  readonly occurredAt: string;
+  readonly data: PaymentEventData;
+}
+
+/** What a consumer needs to be sure of; unknown fields are kept (spec, "Versioning"). */
+export const paymentIntegrationEventSchema = z.looseObject({
+  eventId: z.uuid(),
+  eventType: z.string().startsWith('payment.'),
+  organizationId: z.uuid(),
+  position: z.string(),
+  occurredAt: z.iso.datetime(),
+  data: z.looseObject({
+    paymentId: z.uuid(),
+    status: z.string(),
+    previousStatus: z.string().nullable(),
+  }),
+}) as unknown as z.ZodType<PaymentIntegrationEvent>;
+
+export type DirectoryEventType =
+  | 'originator.created'
+  | 'originator.updated'
+  | 'contact.created'
+  | 'contact.updated';
+
+/** Directory facts: `data` is the originator or contact as the API's list shows it, masked. */
+export interface DirectoryIntegrationEvent {
+  readonly eventId: string;
+  readonly eventType: DirectoryEventType;
+  readonly organizationId: string;
+  readonly position: string;
+  readonly occurredAt: string;
+  readonly data: Readonly<Record<string, unknown>>;
+}

@@ -1,0 +1,112 @@
+/**
+ * Contact: the party on the other side of a payment, pays or is paid.
+ *
+ * A contact holds one identity at a time: the keyed hash of its natural key (originator, entity
+ * type, name, e-mail, bank account). contact-identity.ts keeps it unique.
+ * Reads top-down: events, state, evolve, commands, decide.
+ */
+import {
+  type Aggregate,
+  type Decision,
+  type DomainCommand,
+  type DomainEvent,
+  unreachable,
+} from '../decider.js';
+import {
+  type BankAccount,
+  effectiveChanges,
+  type PartyChanges,
+  type PartyProfile,
+} from '../party.js';
+
+export interface ContactRecord extends PartyProfile {
+  readonly contactId: string;
+  readonly organizationId: string;
+  readonly originatorId: string;
+  readonly bankAccount: BankAccount | null;
+  /** The wrapped data key under which this contact's bank accounts are sealed. */
+  readonly dataKey: string;
+  /** Keyed hash of the natural key; names the stream `contactIdentity-<identity>`. */
+  readonly identity: string;
+}
+
+export type ContactEvent =
+  | DomainEvent<'ContactCreated', ContactRecord>
+  | DomainEvent<'ContactUpdated', { readonly changes: PartyChanges; readonly identity: string }>
+  /**
+   * Another contact takes over an identity that this one had reserved and not used. It changes no
+   * field: it moves the revision, so that an update still under way for that identity fails.
+   */
+  | DomainEvent<'ContactIdentityForfeited', { readonly identity: string }>;
+
+export interface Contact extends ContactRecord {
+  readonly createdAt: string;
+  readonly updatedAt: string;
+}
+
+export type ContactState = Contact | null;
+
+function evolve(state: ContactState, event: ContactEvent): ContactState {
+  if (event.type === 'ContactCreated')
+    return { ...event.data, createdAt: event.at, updatedAt: event.at };
+  if (state === null) throw new Error(`the first event of a contact cannot be ${event.type}`);
+  switch (event.type) {
+    case 'ContactUpdated':
+      return {
+        ...state,
+        ...event.data.changes,
+        identity: event.data.identity,
+        updatedAt: event.at,
+      };
+    case 'ContactIdentityForfeited':
+      return state;
+    default:
+      return unreachable(event);
+  }
+}
+
+export type ContactCommand =
+  | DomainCommand<'CreateContact', ContactRecord>
+  | DomainCommand<'UpdateContact', { readonly changes: PartyChanges; readonly identity: string }>
+  | DomainCommand<'ForfeitContactIdentity', { readonly identity: string }>;
+
+export type ContactRefusal =
+  | 'CONTACT_ALREADY_EXISTS'
+  | 'CONTACT_NOT_FOUND'
+  /** The contact uses the identity: it is a true duplicate, not a leftover. */
+  | 'IDENTITY_IN_USE';
+
+function decide(
+  command: ContactCommand,
+  state: ContactState,
+): Decision<ContactEvent, ContactRefusal> {
+  const { at } = command;
+  if (command.type === 'CreateContact')
+    return state === null
+      ? [{ type: 'ContactCreated', at, data: command.data }]
+      : { refused: 'CONTACT_ALREADY_EXISTS' };
+  if (state === null) return { refused: 'CONTACT_NOT_FOUND' };
+  switch (command.type) {
+    case 'UpdateContact': {
+      const { identity } = command.data;
+      const changes = effectiveChanges(state, command.data.changes);
+      return Object.keys(changes).length === 0
+        ? []
+        : [{ type: 'ContactUpdated', at, data: { changes, identity } }];
+    }
+    case 'ForfeitContactIdentity':
+      return state.identity === command.data.identity
+        ? { refused: 'IDENTITY_IN_USE' }
+        : [{ type: 'ContactIdentityForfeited', at, data: command.data }];
+    default:
+      return unreachable(command);
+  }
+}
+
+export const contact: Aggregate<ContactState, ContactCommand, ContactEvent, ContactRefusal> = {
+  category: 'contact',
+  initial: null,
+  decide,
+  evolve,
+  schemaVersions: { ContactCreated: 1, ContactUpdated: 1, ContactIdentityForfeited: 1 },
+};

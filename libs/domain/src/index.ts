@@ -1,0 +1,10 @@
+/** The domain: pure aggregates. One folder each; nothing here knows a clock, a network or a package. */
+export * from './decider.js';
+export * from './party.js';
+export * from './payment/payment.js';
+export * from './contact/contact.js';
+export * from './contact/contact-identity.js';
+export * from './originator/originator.js';
+export * from './organization/organization.js';
+export * from './api-key/api-key.js';
+export * from './webhook-endpoints/webhook-endpoints.js';

@@ -1,0 +1,77 @@
+/**
+ * Originator: the client's own party and bank account, one side of every payment.
+ * Reads top-down: events, state, evolve, commands, decide.
+ */
+import { type Aggregate, type Decision, type DomainCommand, type DomainEvent } from '../decider.js';
+import {
+  type BankAccount,
+  effectiveChanges,
+  type PartyChanges,
+  type PartyProfile,
+} from '../party.js';
+
+/** Unlike a contact's, an originator's bank account can be replaced but never cleared. */
+export type OriginatorChanges = Omit<PartyChanges, 'bankAccount'> & {
+  readonly bankAccount?: BankAccount;
+};
+
+export interface OriginatorRecord extends PartyProfile {
+  readonly originatorId: string;
+  readonly organizationId: string;
+  readonly bankAccount: BankAccount;
+  /** The wrapped data key under which this originator's bank accounts are sealed. */
+  readonly dataKey: string;
+}
+
+export type OriginatorEvent =
+  | DomainEvent<'OriginatorCreated', OriginatorRecord>
+  | DomainEvent<'OriginatorUpdated', { readonly changes: OriginatorChanges }>;
+
+export interface Originator extends OriginatorRecord {
+  readonly createdAt: string;
+  readonly updatedAt: string;
+}
+
+export type OriginatorState = Originator | null;
+
+export type OriginatorCommand =
+  | DomainCommand<'CreateOriginator', OriginatorRecord>
+  | DomainCommand<'UpdateOriginator', { readonly changes: OriginatorChanges }>;
+
+export type OriginatorRefusal = 'ORIGINATOR_ALREADY_EXISTS' | 'ORIGINATOR_NOT_FOUND';
+
+function evolve(state: OriginatorState, event: OriginatorEvent): OriginatorState {
+  if (event.type === 'OriginatorCreated')
+    return { ...event.data, createdAt: event.at, updatedAt: event.at };
+  if (state === null) throw new Error(`the first event of an originator cannot be ${event.type}`);
+  return { ...state, ...event.data.changes, updatedAt: event.at };
+}
+
+function decide(
+  command: OriginatorCommand,
+  state: OriginatorState,
+): Decision<OriginatorEvent, OriginatorRefusal> {
+  const { at } = command;
+  if (command.type === 'CreateOriginator')
+    return state === null
+      ? [{ type: 'OriginatorCreated', at, data: command.data }]
+      : { refused: 'ORIGINATOR_ALREADY_EXISTS' };
+  if (state === null) return { refused: 'ORIGINATOR_NOT_FOUND' };
+  const changes = effectiveChanges(state, command.data.changes);
+  return Object.keys(changes).length === 0
+    ? []
+    : [{ type: 'OriginatorUpdated', at, data: { changes } }];
+}
+
+export const originator: Aggregate<
+  OriginatorState,
+  OriginatorCommand,
+  OriginatorEvent,
+  OriginatorRefusal
+> = {
+  category: 'originator',
+  initial: null,
+  decide,
+  evolve,
+  schemaVersions: { OriginatorCreated: 1, OriginatorUpdated: 1 },
+};

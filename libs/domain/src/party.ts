@@ -1,0 +1,76 @@
+/** What originators and contacts have in common: who they are and which bank account is theirs. */
+
+export const entityTypes = ['INDIVIDUAL', 'BUSINESS'] as const;
+export type EntityType = (typeof entityTypes)[number];
+
+export const bankAccountSubTypes = ['CHECKING', 'SAVINGS'] as const;
+export type BankAccountSubType = (typeof bankAccountSubTypes)[number];
+
+/** Postal address; `postalCode` is a five-digit ZIP and `state` two letters for US (interface.md). */
+export interface LegalAddress {
+  readonly addressLine1: string;
+  readonly city: string;
+  readonly state: string;
+  readonly postalCode: string;
+  readonly countryCode: string;
+}
+
+/**
+ * A bank account at rest: the masked numbers that may be shown, and the full ones sealed. `sealed`
+ * is opaque here; keyring opens it at the rail's last step and nowhere else.
+ */
+export interface BankAccount {
+  readonly bankName: string | null;
+  readonly subType: BankAccountSubType;
+  /** Masked. */
+  readonly achRoutingNumber: string;
+  /** Masked. */
+  readonly achAccountNumber: string;
+  /** Masked. */
+  readonly swiftCode: string | null;
+  /** Ciphertext of the full `{achRoutingNumber, achAccountNumber, swiftCode}`. */
+  readonly sealed: string;
+}
+
+/** The fields a party shows; names are null where the entity type has none. */
+export interface PartyProfile {
+  readonly entityType: EntityType;
+  readonly firstName: string | null;
+  readonly lastName: string | null;
+  readonly companyName: string | null;
+  readonly email: string;
+  readonly phoneNumber: string | null;
+  readonly legalAddress: LegalAddress | null;
+}
+
+/** A party as it was when a payment was created, kept in the payment for ever. */
+export interface PaymentParty {
+  readonly id: string;
+  readonly entityType: EntityType;
+  readonly firstName: string | null;
+  readonly lastName: string | null;
+  readonly companyName: string | null;
+  readonly bankAccount: BankAccount | null;
+}
+
+/** What a PATCH may change: a missing field stays, null clears (where clearing is allowed). */
+export interface PartyChanges {
+  readonly firstName?: string | null;
+  readonly lastName?: string | null;
+  readonly companyName?: string | null;
+  readonly email?: string;
+  readonly phoneNumber?: string | null;
+  readonly legalAddress?: LegalAddress | null;
+  readonly bankAccount?: BankAccount | null;
+}
+
+/** The fields of `changes` whose value really differs from `current`, compared deeply. */
+export function effectiveChanges<Changes extends object>(
+  current: object,
+  changes: Changes,
+): Partial<Changes> {
+  const now = current as Record<string, unknown>;
+  const differs = ([field, value]: [string, unknown]) =>
+    value !== undefined && JSON.stringify(now[field]) !== JSON.stringify(value);
+  return Object.fromEntries(Object.entries(changes).filter(differs)) as Partial<Changes>;
+}

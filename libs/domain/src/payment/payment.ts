@@ -1,0 +1,329 @@
+/**
+ * Payment: one transfer between an originator and a contact over one bank rail.
+ *
+ *   (link)  AWAITING_CONFIRMATION ──► CANCELED
+ *                    ▼
+ *   (api)  ──────► QUEUED ──► BLOCKED
+ *                    │ └────► FAILED ◄──┐
+ *                    ▼                  │
+ *                PROCESSING ────────────┤
+ *                    │ └────► FAILED_IN_FLIGHT
+ *                    ▼                │ late signal
+ *                COMPLETED ◄──────────┘
+ *                    ▼
+ *                RETURNED
+ *
+ * Source: spec.md, "States and transitions". Reads top-down: events, state, evolve, commands, decide.
+ */
+import {
+  type Aggregate,
+  type Decision,
+  type DomainCommand,
+  type DomainEvent,
+  unreachable,
+} from '../decider.js';
+import type { PaymentParty } from '../party.js';
+
+export const paymentStatuses = [
+  'AWAITING_CONFIRMATION',
+  'QUEUED',
+  'PROCESSING',
+  'COMPLETED',
+  'FAILED',
+  'FAILED_IN_FLIGHT',
+  'BLOCKED',
+  'RETURNED',
+  'CANCELED',
+] as const;
+export type PaymentStatus = (typeof paymentStatuses)[number];
+
+export const directions = ['INBOUND', 'OUTBOUND'] as const;
+export type Direction = (typeof directions)[number];
+
+export const paymentRails = ['ACH', 'FEDNOW', 'RTP', 'FEDWIRE', 'SWIFT'] as const;
+export type PaymentRail = (typeof paymentRails)[number];
+
+export const failureCodes = [
+  'INVALID_ORIGINATOR_DATA',
+  'INVALID_CONTACT_DATA',
+  'INTERNAL_ERROR',
+] as const;
+export type FailureCode = (typeof failureCodes)[number];
+
+// Events. The name of the fact decides the status; see statusAfter.
+
+/** Everything a payment needs for ever, as it was at creation. Amounts are minor units. */
+export interface PaymentDetails {
+  readonly paymentId: string;
+  readonly organizationId: string;
+  readonly originatorId: string;
+  /** Null when the counterparty of a dashboard payment is not a saved contact. */
+  readonly contactId: string | null;
+  readonly amountMinor: number;
+  readonly discountFeeMinor: number;
+  readonly flatFeeMinor: number;
+  readonly returnFeeMinor: number;
+  readonly currencyCode: string;
+  readonly paymentRail: PaymentRail;
+  readonly direction: Direction;
+  readonly paymentNote: string | null;
+  readonly externalPaymentId: string | null;
+  /** The Idempotency-Key that created it; null for dashboard payments. */
+  readonly idempotencyKey: string | null;
+  /** Always with its bank account. */
+  readonly originator: PaymentParty;
+  /** With its bank account from QUEUED on; null while an unsaved counterparty has not answered. */
+  readonly contact: PaymentParty | null;
+}
+
+export type PaymentEvent =
+  | DomainEvent<'PaymentAwaitingConfirmation', PaymentDetails & { readonly expiresAt: string }>
+  /** From creation it holds everything; from AWAITING_CONFIRMATION it adds the counterparty. */
+  | DomainEvent<'PaymentQueued', PaymentDetails>
+  | DomainEvent<'PaymentProcessing', { readonly railReference: string }>
+  | DomainEvent<'PaymentCompleted', Record<string, never>>
+  | DomainEvent<
+      'PaymentFailed',
+      {
+        readonly failureCode: FailureCode;
+        readonly failureMessage: string;
+        readonly failureReason: string;
+      }
+    >
+  | DomainEvent<'PaymentFailedInFlight', { readonly failureReason: string }>
+  | DomainEvent<'PaymentBlocked', Record<string, never>>
+  | DomainEvent<'PaymentReturned', { readonly returnReasonCode: string | null }>
+  | DomainEvent<'PaymentCanceled', Record<string, never>>;
+
+/** The status a fact leads to. The webhook's event type is `payment.` and the status in lower case. */
+export const statusAfter = {
+  PaymentAwaitingConfirmation: 'AWAITING_CONFIRMATION',
+  PaymentQueued: 'QUEUED',
+  PaymentProcessing: 'PROCESSING',
+  PaymentCompleted: 'COMPLETED',
+  PaymentFailed: 'FAILED',
+  PaymentFailedInFlight: 'FAILED_IN_FLIGHT',
+  PaymentBlocked: 'BLOCKED',
+  PaymentReturned: 'RETURNED',
+  PaymentCanceled: 'CANCELED',
+} as const satisfies Record<PaymentEvent['type'], PaymentStatus>;
+
+// State: what decide needs and the answer of the API shows.
+
+export interface Payment extends PaymentDetails {
+  readonly status: PaymentStatus;
+  readonly createdAt: string;
+  /** When the current status was reached. */
+  readonly statusAt: string;
+  /** When the payment link expires; null without one. */
+  readonly expiresAt: string | null;
+  readonly completedAt: string | null;
+  readonly failedAt: string | null;
+  readonly returnedAt: string | null;
+  readonly canceledAt: string | null;
+  readonly failureCode: FailureCode | null;
+  readonly failureMessage: string | null;
+  readonly failureReason: string | null;
+  readonly returnReasonCode: string | null;
+  readonly railReference: string | null;
+}
+
+/** Null before the first event. */
+export type PaymentState = Payment | null;
+
+const noFailure = {
+  failedAt: null,
+  failureCode: null,
+  failureMessage: null,
+  failureReason: null,
+} as const;
+
+function created(details: PaymentDetails, at: string, status: PaymentStatus): Payment {
+  return {
+    ...details,
+    ...noFailure,
+    status,
+    createdAt: at,
+    statusAt: at,
+    expiresAt: null,
+    completedAt: null,
+    returnedAt: null,
+    canceledAt: null,
+    returnReasonCode: null,
+    railReference: null,
+  };
+}
+
+function evolve(state: PaymentState, event: PaymentEvent): PaymentState {
+  const status = statusAfter[event.type];
+  if (event.type === 'PaymentAwaitingConfirmation') {
+    const { expiresAt, ...details } = event.data;
+    return { ...created(details, event.at, status), expiresAt };
+  }
+  if (event.type === 'PaymentQueued' && state === null)
+    return created(event.data, event.at, status);
+  if (state === null) throw new Error(`the first event of a payment cannot be ${event.type}`);
+
+  const next = { ...state, status, statusAt: event.at };
+  switch (event.type) {
+    case 'PaymentQueued':
+      return { ...next, ...event.data };
+    case 'PaymentProcessing':
+      return { ...next, railReference: event.data.railReference };
+    case 'PaymentCompleted':
+      // A late signal settles it: the failure fields' condition no longer applies (spec, Payment).
+      return { ...next, ...noFailure, completedAt: event.at };
+    case 'PaymentFailed':
+    case 'PaymentFailedInFlight':
+      return { ...next, ...event.data, failedAt: event.at };
+    case 'PaymentReturned':
+      return { ...next, ...event.data, returnedAt: event.at };
+    case 'PaymentCanceled':
+      return { ...next, canceledAt: event.at };
+    case 'PaymentBlocked':
+      return next;
+    default:
+      return unreachable(event);
+  }
+}
+
+// Commands, and who sends them.
+
+export type PaymentCommand =
+  /** api-gateway; dashboard for a direct send. */
+  | DomainCommand<'QueuePayment', PaymentDetails>
+  /** dashboard: a payment link is needed. */
+  | DomainCommand<'AwaitConfirmation', PaymentDetails & { readonly expiresAt: string }>
+  /** payment-pages: the counterparty answered. */
+  | DomainCommand<'SubmitCounterparty', { readonly contact: PaymentParty }>
+  /** dashboard. */
+  | DomainCommand<'CancelPayment', Record<string, never>>
+  /** rail-executor, this and all that follow. */
+  | DomainCommand<'BlockPayment', Record<string, never>>
+  | DomainCommand<'ProcessPayment', { readonly railReference: string }>
+  | DomainCommand<'CompletePayment', Record<string, never>>
+  | DomainCommand<
+      'FailPayment',
+      {
+        readonly failureCode: FailureCode;
+        readonly failureMessage: string;
+        readonly failureReason: string;
+      }
+    >
+  | DomainCommand<'FailPaymentInFlight', { readonly failureReason: string }>
+  | DomainCommand<'ReturnPayment', { readonly returnReasonCode: string | null }>;
+
+export type PaymentRefusal =
+  | 'PAYMENT_ALREADY_EXISTS'
+  | 'PAYMENT_NOT_FOUND'
+  | 'AMOUNT_OUT_OF_RANGE'
+  | 'BANK_ACCOUNT_REQUIRED'
+  | 'LINK_EXPIRED'
+  | 'NOT_ALLOWED_IN_STATUS';
+
+/** The largest paymentAmount, minor units (interface.md, "Payment"). */
+export const maxAmountMinor = 99_999_999_999;
+
+/** From which statuses a command may act: read it beside the diagram. */
+export const actsFrom = {
+  SubmitCounterparty: ['AWAITING_CONFIRMATION'],
+  CancelPayment: ['AWAITING_CONFIRMATION'],
+  BlockPayment: ['QUEUED'],
+  ProcessPayment: ['QUEUED'],
+  CompletePayment: ['PROCESSING', 'FAILED_IN_FLIGHT'],
+  FailPayment: ['QUEUED', 'PROCESSING'],
+  FailPaymentInFlight: ['PROCESSING'],
+  ReturnPayment: ['COMPLETED'],
+} as const satisfies Record<
+  Exclude<PaymentCommand['type'], 'QueuePayment' | 'AwaitConfirmation'>,
+  readonly PaymentStatus[]
+>;
+
+function decide(
+  command: PaymentCommand,
+  state: PaymentState,
+): Decision<PaymentEvent, PaymentRefusal> {
+  const { at } = command;
+  if (command.type === 'QueuePayment' || command.type === 'AwaitConfirmation') {
+    if (state !== null) return { refused: 'PAYMENT_ALREADY_EXISTS' };
+    const { amountMinor, originator, contact } = command.data;
+    if (!Number.isSafeInteger(amountMinor) || amountMinor < 1 || amountMinor > maxAmountMinor)
+      return { refused: 'AMOUNT_OUT_OF_RANGE' };
+    if (originator.bankAccount === null) return { refused: 'BANK_ACCOUNT_REQUIRED' };
+    if (command.type === 'AwaitConfirmation')
+      return [{ type: 'PaymentAwaitingConfirmation', at, data: command.data }];
+    if (!contact?.bankAccount) return { refused: 'BANK_ACCOUNT_REQUIRED' };
+    return [{ type: 'PaymentQueued', at, data: command.data }];
+  }
+
+  if (state === null) return { refused: 'PAYMENT_NOT_FOUND' };
+  const from: readonly PaymentStatus[] = actsFrom[command.type];
+  if (!from.includes(state.status)) return { refused: 'NOT_ALLOWED_IN_STATUS' };
+
+  switch (command.type) {
+    case 'SubmitCounterparty': {
+      if (state.expiresAt !== null && at >= state.expiresAt) return { refused: 'LINK_EXPIRED' };
+      const { contact } = command.data;
+      if (contact.bankAccount === null) return { refused: 'BANK_ACCOUNT_REQUIRED' };
+      return [{ type: 'PaymentQueued', at, data: { ...detailsOf(state), contact } }];
+    }
+    case 'CancelPayment':
+      return [{ type: 'PaymentCanceled', at, data: {} }];
+    case 'BlockPayment':
+      return [{ type: 'PaymentBlocked', at, data: {} }];
+    case 'ProcessPayment':
+      return [{ type: 'PaymentProcessing', at, data: command.data }];
+    case 'CompletePayment':
+      return [{ type: 'PaymentCompleted', at, data: {} }];
+    case 'FailPayment':
+      // Once submitted, only an internal error fails a payment: a data rejection comes from QUEUED.
+      if (state.status === 'PROCESSING' && command.data.failureCode !== 'INTERNAL_ERROR')
+        return { refused: 'NOT_ALLOWED_IN_STATUS' };
+      return [{ type: 'PaymentFailed', at, data: command.data }];
+    case 'FailPaymentInFlight':
+      return [{ type: 'PaymentFailedInFlight', at, data: command.data }];
+    case 'ReturnPayment':
+      return [{ type: 'PaymentReturned', at, data: command.data }];
+    default:
+      return unreachable(command);
+  }
+}
+
+function detailsOf(payment: Payment): PaymentDetails {
+  return {
+    paymentId: payment.paymentId,
+    organizationId: payment.organizationId,
+    originatorId: payment.originatorId,
+    contactId: payment.contactId,
+    amountMinor: payment.amountMinor,
+    discountFeeMinor: payment.discountFeeMinor,
+    flatFeeMinor: payment.flatFeeMinor,
+    returnFeeMinor: payment.returnFeeMinor,
+    currencyCode: payment.currencyCode,
+    paymentRail: payment.paymentRail,
+    direction: payment.direction,
+    paymentNote: payment.paymentNote,
+    externalPaymentId: payment.externalPaymentId,
+    idempotencyKey: payment.idempotencyKey,
+    originator: payment.originator,
+    contact: payment.contact,
+  };
+}
+
+export const payment: Aggregate<PaymentState, PaymentCommand, PaymentEvent, PaymentRefusal> = {
+  category: 'payment',
+  initial: null,
+  decide,
+  evolve,
+  schemaVersions: {
+    PaymentAwaitingConfirmation: 1,
+    PaymentQueued: 1,
+    PaymentProcessing: 1,
+    PaymentCompleted: 1,
+    PaymentFailed: 1,
+    PaymentFailedInFlight: 1,
+    PaymentBlocked: 1,
+    PaymentReturned: 1,
+    PaymentCanceled: 1,
+  },
+};

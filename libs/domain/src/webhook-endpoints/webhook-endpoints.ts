@@ -1,0 +1,185 @@
+/**
+ * Webhook endpoints of one organization. One aggregate for all of them, so that the limit of five
+ * endpoints per event type holds under concurrent requests.
+ * Reads top-down: event types, events, state, evolve, commands, decide.
+ */
+import {
+  type Aggregate,
+  type Decision,
+  type DomainCommand,
+  type DomainEvent,
+  unreachable,
+} from '../decider.js';
+import { effectiveChanges } from '../party.js';
+import { type PaymentStatus, paymentStatuses } from '../payment/payment.js';
+
+export type PaymentEventType = `payment.${Lowercase<PaymentStatus>}`;
+
+/** One per status, in the order of the statuses (spec, "Event types"). */
+export const paymentEventTypes = paymentStatuses.map(paymentEventTypeOf);
+export const eventTypes = [...paymentEventTypes, 'statement.generated'] as const;
+export type EventType = PaymentEventType | 'statement.generated';
+export type Subscription = EventType | 'payment.*';
+
+export function paymentEventTypeOf(status: PaymentStatus): PaymentEventType {
+  return `payment.${status.toLowerCase() as Lowercase<PaymentStatus>}`;
+}
+
+/** Whether `subscribedEvents` takes in `eventType`. */
+export function subscribes(
+  subscribedEvents: readonly Subscription[],
+  eventType: EventType,
+): boolean {
+  return (
+    subscribedEvents.includes(eventType) ||
+    (eventType.startsWith('payment.') && subscribedEvents.includes('payment.*'))
+  );
+}
+
+export interface WebhookEndpointRecord {
+  readonly endpointId: string;
+  readonly url: string;
+  readonly subscribedEvents: readonly Subscription[];
+  readonly label: string | null;
+  /** The signing secret, sealed by keyring. */
+  readonly sealedSecret: string;
+}
+
+export interface WebhookEndpointChanges {
+  readonly url?: string;
+  readonly subscribedEvents?: readonly Subscription[];
+  readonly label?: string | null;
+  readonly enabled?: boolean;
+}
+
+export type WebhookEndpointsEvent =
+  | DomainEvent<
+      'WebhookEndpointCreated',
+      WebhookEndpointRecord & { readonly organizationId: string }
+    >
+  | DomainEvent<
+      'WebhookEndpointUpdated',
+      {
+        readonly organizationId: string;
+        readonly endpointId: string;
+        readonly changes: WebhookEndpointChanges;
+      }
+    >
+  | DomainEvent<
+      'WebhookEndpointDeleted',
+      { readonly organizationId: string; readonly endpointId: string }
+    >;
+
+export interface WebhookEndpoint extends WebhookEndpointRecord {
+  readonly enabled: boolean;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+}
+
+/** In the order of creation. */
+export interface WebhookEndpointsState {
+  readonly endpoints: readonly WebhookEndpoint[];
+}
+
+function evolve(state: WebhookEndpointsState, event: WebhookEndpointsEvent): WebhookEndpointsState {
+  switch (event.type) {
+    case 'WebhookEndpointCreated': {
+      const { organizationId: _, ...record } = event.data;
+      const endpoint = { ...record, enabled: true, createdAt: event.at, updatedAt: event.at };
+      return { endpoints: [...state.endpoints, endpoint] };
+    }
+    case 'WebhookEndpointUpdated':
+      return {
+        endpoints: state.endpoints.map((endpoint) =>
+          endpoint.endpointId === event.data.endpointId
+            ? { ...endpoint, ...event.data.changes, updatedAt: event.at }
+            : endpoint,
+        ),
+      };
+    case 'WebhookEndpointDeleted':
+      return {
+        endpoints: state.endpoints.filter((e) => e.endpointId !== event.data.endpointId),
+      };
+    default:
+      return unreachable(event);
+  }
+}
+
+export type WebhookEndpointsCommand =
+  | DomainCommand<
+      'CreateWebhookEndpoint',
+      WebhookEndpointRecord & { readonly organizationId: string }
+    >
+  | DomainCommand<
+      'UpdateWebhookEndpoint',
+      {
+        readonly organizationId: string;
+        readonly endpointId: string;
+        readonly changes: WebhookEndpointChanges;
+      }
+    >
+  | DomainCommand<
+      'DeleteWebhookEndpoint',
+      { readonly organizationId: string; readonly endpointId: string }
+    >;
+
+export type WebhookEndpointsRefusal = 'WEBHOOK_ENDPOINT_NOT_FOUND' | 'SUBSCRIPTION_LIMIT_EXCEEDED';
+
+/** Endpoints an organization may have per event type; disabled ones count (spec, "Limits"). */
+export const endpointsPerEventTypeMax = 5;
+
+function exceedsLimit(endpoints: readonly Pick<WebhookEndpoint, 'subscribedEvents'>[]): boolean {
+  return eventTypes.some(
+    (eventType) =>
+      endpoints.filter((e) => subscribes(e.subscribedEvents, eventType)).length >
+      endpointsPerEventTypeMax,
+  );
+}
+
+function decide(
+  command: WebhookEndpointsCommand,
+  state: WebhookEndpointsState,
+): Decision<WebhookEndpointsEvent, WebhookEndpointsRefusal> {
+  const { at } = command;
+  if (command.type === 'CreateWebhookEndpoint')
+    return exceedsLimit([...state.endpoints, command.data])
+      ? { refused: 'SUBSCRIPTION_LIMIT_EXCEEDED' }
+      : [{ type: 'WebhookEndpointCreated', at, data: command.data }];
+
+  const { organizationId, endpointId } = command.data;
+  const endpoint = state.endpoints.find((e) => e.endpointId === endpointId);
+  if (!endpoint) return { refused: 'WEBHOOK_ENDPOINT_NOT_FOUND' };
+  switch (command.type) {
+    case 'UpdateWebhookEndpoint': {
+      const changes = effectiveChanges(endpoint, command.data.changes);
+      if (Object.keys(changes).length === 0) return [];
+      const others = state.endpoints.filter((e) => e !== endpoint);
+      if (changes.subscribedEvents && exceedsLimit([...others, { ...endpoint, ...changes }]))
+        return { refused: 'SUBSCRIPTION_LIMIT_EXCEEDED' };
+      return [
+        { type: 'WebhookEndpointUpdated', at, data: { organizationId, endpointId, changes } },
+      ];
+    }
+    case 'DeleteWebhookEndpoint':
+      return [{ type: 'WebhookEndpointDeleted', at, data: { organizationId, endpointId } }];
+    default:
+      return unreachable(command);
+  }
+}
+
+export const webhookEndpoints: Aggregate<
+  WebhookEndpointsState,
+  WebhookEndpointsCommand,
+  WebhookEndpointsEvent,
+  WebhookEndpointsRefusal
+> = {
+  category: 'webhookEndpoints',
+  initial: { endpoints: [] },
+  decide,
+  evolve,
+  schemaVersions: {
+    WebhookEndpointCreated: 1,
+    WebhookEndpointUpdated: 1,
+    WebhookEndpointDeleted: 1,
+  },
+};

@@ -1,0 +1,154 @@
+/**
+ * The event store port: the only truth of the system. Streams of facts, appended with an expected
+ * revision, read one by one or all together in one global order.
+ *
+ * What always holds, in every adapter (conformance suite: `@pis/event-store/testing`):
+ * - an append is all or nothing, and durable once answered;
+ * - a stream's revisions are 0, 1, 2, … without gaps;
+ * - the log has one order; a reader that has seen a position never later sees one before it;
+ * - appending again the same event ids at the same place succeeds and adds nothing.
+ */
+
+/** Where an event stands in the log. Opaque; positions compare as text in the log's order. */
+export type Position = string;
+
+/** Before every event. */
+export const beginning: Position = '';
+
+export type JsonObject = { readonly [key: string]: unknown };
+
+/** Written with every event. Times are ISO 8601 with milliseconds. */
+export interface EventMetadata {
+  readonly at: string;
+  readonly schemaVersion: number;
+  /** Who caused it: `apiKey:<id>`, `user:<id>` or `system:<app>`. */
+  readonly actor: string;
+  readonly requestId: string | null;
+  /** What it belongs to: the id of the first event or request of the chain. */
+  readonly correlationId: string;
+  /** The event that caused it, or null when a request did. */
+  readonly causationId: string | null;
+  /** W3C trace context, or null when not traced. */
+  readonly traceparent: string | null;
+  /** SHA-256 (hex) of the predecessor in the stream, see event-hash.ts; null for the first event. */
+  readonly previousHash: string | null;
+}
+
+export interface EventToAppend {
+  /** UUID. The same id at the same place in the stream is the same append. */
+  readonly id: string;
+  readonly type: string;
+  readonly data: JsonObject;
+  readonly metadata: EventMetadata;
+}
+
+export interface RecordedEvent extends EventToAppend {
+  readonly streamId: string;
+  /** 0 for the first event of the stream. */
+  readonly revision: number;
+  readonly position: Position;
+}
+
+/** The revision the stream must have for the append to happen: of its last event, or none yet. */
+export type ExpectedRevision = number | 'noStream';
+
+export interface AppendResult {
+  /** Of the last event appended. */
+  readonly revision: number;
+  readonly position: Position;
+}
+
+export interface ReadOptions {
+  /** Inclusive. Forwards from 0 and backwards from the end when absent. */
+  readonly from?: number;
+  readonly direction?: 'forwards' | 'backwards';
+  readonly maxCount?: number;
+}
+
+/** A page of the log: what matched, and how far was read (also past what did not match). */
+export interface LogPage {
+  readonly events: readonly RecordedEvent[];
+  readonly position: Position;
+}
+
+export interface ReadLogOptions {
+  /** Exclusive: the first event after it comes first. */
+  readonly after: Position;
+  /** Only streams whose id begins with one of these, for example `payment-`. All when absent. */
+  readonly streamPrefixes?: readonly string[];
+  /** Events in a page, at most. */
+  readonly pageMax?: number;
+}
+
+export interface SubscribeOptions extends ReadLogOptions {
+  /** Ends the subscription; the iteration then finishes without an error. */
+  readonly signal: AbortSignal;
+}
+
+export interface EventStore {
+  /**
+   * Appends all or nothing.
+   * @throws WrongExpectedRevision the stream is elsewhere; nothing was written
+   * @throws EventTooLarge an event exceeds eventSizeMaxBytes; nothing was written
+   * @throws StoreUnavailable the outcome is unknown; the same event ids may be appended again
+   */
+  append(
+    streamId: string,
+    expected: ExpectedRevision,
+    events: readonly EventToAppend[],
+  ): Promise<AppendResult>;
+
+  /** The events of a stream in order, empty for a stream that does not exist. @throws StoreUnavailable */
+  readStream(streamId: string, options?: ReadOptions): Promise<readonly RecordedEvent[]>;
+
+  /** Several whole streams in one round trip, in the order asked for. @throws StoreUnavailable */
+  readStreams(streamIds: readonly string[]): Promise<readonly (readonly RecordedEvent[])[]>;
+
+  /** One page of the log, forwards; empty events and an unchanged position at its end. @throws StoreUnavailable */
+  readLog(options: ReadLogOptions): Promise<LogPage>;
+
+  /** The position of the last event in the log, `beginning` when empty. @throws StoreUnavailable */
+  lastPosition(): Promise<Position>;
+
+  /**
+   * The log from a position on, for ever: pages as they come, the next one read when the consumer
+   * asks for it. Survives a lost connection by itself (backoff, then on from the last page).
+   */
+  subscribe(options: SubscribeOptions): AsyncIterable<LogPage>;
+
+  /** Resolves when the store answers. @throws StoreUnavailable */
+  ping(): Promise<void>;
+
+  close(): Promise<void>;
+}
+
+/** The largest event (data and metadata as JSON, in bytes) any adapter takes. */
+export const eventSizeMaxBytes = 1_000_000;
+
+/** Someone else appended first: load again and decide again. */
+export class WrongExpectedRevision extends Error {
+  override readonly name = 'WrongExpectedRevision';
+  constructor(
+    readonly streamId: string,
+    readonly expected: ExpectedRevision,
+    readonly actual: ExpectedRevision,
+  ) {
+    super(`stream ${streamId}: expected revision ${expected}, found ${actual}`);
+  }
+}
+
+/** Give up: the event will never fit. */
+export class EventTooLarge extends Error {
+  override readonly name = 'EventTooLarge';
+  constructor(
+    readonly streamId: string,
+    readonly sizeBytes: number,
+  ) {
+    super(`stream ${streamId}: an event of ${sizeBytes} bytes, the most is ${eventSizeMaxBytes}`);
+  }
+}
+
+/** Wait and retry: the store cannot be reached, or did not answer in time. */
+export class StoreUnavailable extends Error {
+  override readonly name = 'StoreUnavailable';
+}

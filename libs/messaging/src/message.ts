@@ -1,0 +1,62 @@
+/** A message of the broker as both transports see it. */
+export interface Message {
+  readonly topic: string;
+  /** The stream id: messages of one key are handled one after the other, in order. */
+  readonly key: string;
+  /** JSON text. */
+  readonly value: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** A message on its way to a handler. */
+export interface Delivery extends Message {
+  /** Where it stands in its topic (Kafka: partition and offset; embedded: the log position). Opaque. */
+  readonly offset: string;
+  /** 1 for the first try. */
+  readonly attempt: number;
+}
+
+/** Publishes to the broker. Resolves once the broker has the messages durably. */
+export interface MessagePublisher {
+  publish(messages: readonly Message[]): Promise<void>;
+  close(): Promise<void>;
+}
+
+/**
+ * What the embedded transport reads instead of a broker: the same messages, in log order, computed
+ * from the event store. `position` is opaque and compares as text; '' is before everything.
+ */
+export interface MessagePage {
+  readonly messages: readonly (Message & { readonly offset: string })[];
+  /** How far was read; a consumer that has handled all messages may checkpoint it. */
+  readonly position: string;
+}
+export interface MessageSource {
+  subscribe(options: {
+    readonly after: string;
+    readonly topics: readonly string[];
+    readonly signal: AbortSignal;
+  }): AsyncIterable<MessagePage>;
+}
+
+/** Where a consumer group of the embedded transport keeps how far it is, and what it gave up on. */
+export interface ConsumerState {
+  /** '' when the group has never committed. */
+  loadCheckpoint(group: string): Promise<string>;
+  saveCheckpoint(group: string, position: string): Promise<void>;
+  park(group: string, delivery: Delivery, error: string): Promise<void>;
+  /** The oldest first. */
+  parked(
+    group: string,
+    max: number,
+  ): Promise<readonly { id: string; delivery: Delivery; error: string }[]>;
+  unpark(group: string, id: string): Promise<void>;
+}
+
+/**
+ * Names a consumer group as Nest's transport id, so that in all-in-one each handler is bound to its
+ * own group: `@EventPattern<string>(topics.payments, consumerGroup('rail-executor'))`.
+ */
+export function consumerGroup(name: string): symbol {
+  return Symbol.for(`pis.consumer.${name}`);
+}

@@ -1,0 +1,100 @@
+/**
+ * Every environment variable there is, by the part of the system that reads it (interface.md,
+ * "Environment"). An app composes the fragments it needs; loadConfig names every bad variable at
+ * once. `.env.example` is checked against this file.
+ */
+import { z } from 'zod';
+
+const integer = (min: number, max: number) =>
+  z
+    .string()
+    .regex(/^\d+$/, 'must be a whole number')
+    .transform(Number)
+    .pipe(z.number().min(min).max(max));
+const milliseconds = (max: number) => integer(0, max);
+const commaSeparated = z.string().transform((text) =>
+  text
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== ''),
+);
+const flag = z.enum(['true', 'false']).transform((text) => text === 'true');
+const hoursMs = 3_600_000;
+const yearMs = 365 * 24 * hoursMs;
+
+export const processEnv = {
+  PORT: integer(0, 65_535).default(3000),
+  HOST: z.string().min(1).optional(),
+  PIS_ENVIRONMENT: z.enum(['sandbox', 'production']).default('sandbox'),
+  LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
+  OTEL_EXPORTER_OTLP_ENDPOINT: z.url().optional(),
+  PIS_DATA_DIR: z.string().min(1).default('./.data'),
+} as const;
+
+export const storageEnv = {
+  DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
+  PIS_EVENT_STORE: z.enum(['postgres', 'eventstoredb']).default('postgres'),
+  EVENTSTOREDB_URL: z.url({ protocol: /^esdb(\+discover)?$/ }).optional(),
+} as const;
+
+export const brokerEnv = {
+  PIS_BROKER: z.enum(['embedded', 'kafka']).default('embedded'),
+  KAFKA_BROKERS: commaSeparated.pipe(z.array(z.string().min(1)).min(1)).optional(),
+  KAFKA_SSL: flag.default(false),
+  KAFKA_SSL_CA_FILE: z.string().min(1).optional(),
+  KAFKA_SASL_MECHANISM: z.enum(['plain', 'scram-sha-256', 'scram-sha-512']).optional(),
+  KAFKA_SASL_USERNAME: z.string().min(1).optional(),
+  KAFKA_SASL_PASSWORD: z.string().min(1).optional(),
+  /** Prepended to topics and consumer groups, for clusters that are shared. */
+  KAFKA_PREFIX: z
+    .string()
+    .regex(/^[a-zA-Z0-9._-]{0,64}$/)
+    .default(''),
+} as const;
+
+export const keyringEnv = {
+  PIS_MASTER_KEY: z
+    .string()
+    .refine((text) => Buffer.from(text, 'base64').length === 32, 'must be 32 bytes in base64')
+    .optional(),
+} as const;
+
+export const gatewayEnv = {
+  PIS_PUBLIC_URL: z.url({ protocol: /^https?$/ }).optional(),
+  PIS_BOOTSTRAP_API_KEY: z
+    .string()
+    .regex(/^pis_test_[A-Za-z0-9_-]{16,128}$/, 'must be pis_test_ and 16 to 128 characters')
+    .optional(),
+  PIS_RATE_LIMIT_PER_KEY: integer(0, 1_000_000).default(200),
+} as const;
+
+export const webhooksEnv = {
+  PIS_WEBHOOK_ALLOWED_NETWORKS: commaSeparated
+    .pipe(z.array(z.union([z.cidrv4(), z.cidrv6()])))
+    .default([]),
+  PIS_WEBHOOK_CA_FILE: z.string().min(1).optional(),
+  PIS_WEBHOOK_RETRY_INITIAL_MS: integer(1, yearMs).default(30_000),
+  PIS_WEBHOOK_RETRY_MAX_MS: integer(1, yearMs).default(hoursMs),
+  PIS_WEBHOOK_TIMEOUT_MS: integer(1, hoursMs).default(30_000),
+  PIS_WEBHOOK_RETRY_WINDOW_PAYMENTS_MS: milliseconds(yearMs).default(72 * hoursMs),
+  PIS_WEBHOOK_RETRY_WINDOW_STATEMENTS_MS: milliseconds(yearMs).default(14 * 24 * hoursMs),
+} as const;
+
+export const railsEnv = {
+  /** Unset: the rail's own normal time; 2 s after the simulated delay in the sandbox. */
+  PIS_RAIL_CONFIRMATION_TIMEOUT_MS: integer(1, yearMs).optional(),
+  PIS_SANDBOX_RAIL_DELAY_MS: milliseconds(hoursMs).default(0),
+  /** Base address of the bank simulator when it is a process of its own. */
+  PIS_BANK_URL: z.url({ protocol: /^https?$/ }).optional(),
+} as const;
+
+type Parsed<Shape extends z.ZodRawShape> = z.output<z.ZodObject<Shape>>;
+export type ProcessConfig = Parsed<typeof processEnv>;
+export type StorageConfig = Parsed<typeof storageEnv>;
+export type BrokerConfig = Parsed<typeof brokerEnv>;
+export type KeyringConfig = Parsed<typeof keyringEnv>;
+export type GatewayConfig = Parsed<typeof gatewayEnv>;
+export type WebhooksConfig = Parsed<typeof webhooksEnv>;
+export type RailsConfig = Parsed<typeof railsEnv>;
+/** What PlatformModule needs; every app's configuration includes it. */
+export type PlatformConfig = ProcessConfig & StorageConfig & BrokerConfig & KeyringConfig;
