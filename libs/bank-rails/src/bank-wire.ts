@@ -1,0 +1,103 @@
+/** The HTTP wire format between us and the (simulated) bank: JSON under `/bank/`. */
+import {
+  bankAccountSubTypes,
+  directions,
+  failureCodes,
+  maxAmountMinor,
+  paymentRails,
+} from '@pis/domain';
+import { z } from 'zod';
+import {
+  type BankNotificationPage,
+  type InquiryResult,
+  type ScreeningResult,
+  type SubmissionResult,
+  type TransferInstruction,
+  bankNotificationTypes,
+  notificationsMax,
+} from './bank-connection.js';
+
+export const bankPaths = {
+  screenings: '/bank/screenings',
+  transfers: '/bank/transfers',
+  inquiries: '/bank/inquiries',
+  notifications: '/bank/notifications',
+} as const;
+
+const nameMax = 300;
+const reference = z.string().regex(/^[\x21-\x7e]{1,22}$/);
+
+const account = z.object({
+  achRoutingNumber: z.string().regex(/^\d{9}$/),
+  achAccountNumber: z.string().regex(/^\d{4,17}$/),
+  swiftCode: z.string().max(11).nullable(),
+  subType: z.enum(bankAccountSubTypes),
+});
+
+export const transferInstructionSchema: z.ZodType<TransferInstruction> = z.object({
+  reference,
+  paymentId: z.uuid(),
+  rail: z.enum(paymentRails),
+  direction: z.enum(directions),
+  amountMinor: z.int().positive().max(maxAmountMinor),
+  currencyCode: z.string().regex(/^[A-Z]{3}$/),
+  originatorName: z.string().max(nameMax),
+  originatorAccount: account,
+  contactName: z.string().max(nameMax),
+  contactAccount: account,
+});
+
+export const inquirySchema = z.object({ reference });
+
+/** The query of the feed; numbers arrive as text. */
+export const feedQuerySchema = z.object({
+  after: z.string().regex(/^\d{0,18}$/),
+  max: z.coerce.number().int().min(1).max(notificationsMax),
+});
+
+export const screeningResultSchema: z.ZodType<ScreeningResult> = z.discriminatedUnion('outcome', [
+  z.object({ outcome: z.literal('clear') }),
+  z.object({ outcome: z.literal('blocked') }),
+  z.object({ outcome: z.literal('hold') }),
+  z.object({ outcome: z.literal('in_review'), checkAgainInMs: z.int().nonnegative() }),
+  z.object({
+    outcome: z.literal('rejected'),
+    failureCode: z.enum(failureCodes),
+    field: z.string().nullable(),
+    message: z.string(),
+    reason: z.string(),
+  }),
+]);
+
+export const submissionResultSchema: z.ZodType<SubmissionResult> = z.discriminatedUnion('outcome', [
+  z.object({ outcome: z.literal('accepted') }),
+  z.object({ outcome: z.literal('pending'), confirmationExpected: z.boolean() }),
+  z.object({ outcome: z.literal('error'), message: z.string() }),
+]);
+
+export const inquiryResultSchema: z.ZodType<InquiryResult> = z.object({
+  outcome: z.enum(['received', 'unknown']),
+});
+
+export const notificationPageSchema: z.ZodType<BankNotificationPage> = z.object({
+  notifications: z
+    .array(
+      z.object({
+        sequence: z.string(),
+        reference: z.string(),
+        type: z.enum(bankNotificationTypes),
+        returnReasonCode: z
+          .string()
+          .regex(/^R\d{2}$/)
+          .nullable(),
+        at: z.iso.datetime({ precision: 3 }),
+      }),
+    )
+    .max(notificationsMax),
+  cursor: z.string(),
+});
+
+/** What goes wrong, named without the values: they hold account numbers. */
+export function describeIssues(error: z.ZodError): string {
+  return error.issues.map((issue) => `${issue.path.join('.')}: ${issue.code}`).join('; ');
+}

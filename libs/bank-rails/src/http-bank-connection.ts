@@ -1,0 +1,86 @@
+import { Agent, request } from 'undici';
+import type { z } from 'zod';
+import { type BankConnection, BankRefused, BankUnavailable } from './bank-connection.js';
+import {
+  bankPaths,
+  inquiryResultSchema,
+  notificationPageSchema,
+  screeningResultSchema,
+  submissionResultSchema,
+} from './bank-wire.js';
+
+export interface HttpBankConnectionOptions {
+  /** For example `http://127.0.0.1:4000`; a path in front of `/bank/` is kept. */
+  readonly baseUrl: string;
+  /** Connecting, waiting for the head of the answer, and each pause in its body. */
+  readonly timeoutMs?: number;
+  readonly connectionsMax?: number;
+  readonly responseMaxBytes?: number;
+}
+
+/** The statuses with which the bank says clearly that it took nothing. Anything else leaves it open. */
+const refusals: readonly number[] = [400, 413, 415, 422];
+
+/** The connection to a bank that is a process of its own. */
+export function httpBankConnection(options: HttpBankConnectionOptions): BankConnection {
+  const { baseUrl, timeoutMs = 10_000, connectionsMax = 32, responseMaxBytes = 1 << 20 } = options;
+  const base = baseUrl.replace(/\/+$/, '');
+  const agent = new Agent({
+    connections: connectionsMax,
+    connect: { timeout: timeoutMs },
+    headersTimeout: timeoutMs,
+    bodyTimeout: timeoutMs,
+    maxResponseSize: responseMaxBytes,
+  });
+
+  async function call<Result>(
+    path: string,
+    schema: z.ZodType<Result>,
+    body?: unknown,
+  ): Promise<Result> {
+    let status: number;
+    let text: string;
+    try {
+      const response = await request(base + path, {
+        dispatcher: agent,
+        method: body === undefined ? 'GET' : 'POST',
+        ...(body !== undefined && {
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify(body),
+        }),
+      });
+      status = response.statusCode;
+      text = await response.body.text();
+    } catch (error) {
+      throw new BankUnavailable(`the bank cannot be reached (${path})`, { cause: error });
+    }
+    if (refusals.includes(status)) throw new BankRefused(`the bank refused ${path} with ${status}`);
+    if (status !== 200) throw new BankUnavailable(`the bank answered ${path} with ${status}`);
+    // An answer that cannot be read says nothing about what the bank did.
+    const parsed = schema.safeParse(parseJson(text));
+    if (!parsed.success) throw new BankUnavailable(`the bank's answer to ${path} is unreadable`);
+    return parsed.data;
+  }
+
+  return {
+    screen: (instruction) => call(bankPaths.screenings, screeningResultSchema, instruction),
+    submit: (instruction) => call(bankPaths.transfers, submissionResultSchema, instruction),
+    inquire: (reference) => call(bankPaths.inquiries, inquiryResultSchema, { reference }),
+    notifications: ({ after, max }) => {
+      const query = new URLSearchParams({ after, max: String(max) });
+      return call(`${bankPaths.notifications}?${query.toString()}`, notificationPageSchema);
+    },
+    // Nothing wakes us over HTTP: the reader polls.
+    onNotification: () => () => undefined,
+    close: () => agent.close(),
+  };
+}
+
+/** Undefined for text that is not JSON: no schema takes it. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
