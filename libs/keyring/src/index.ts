@@ -1,1 +1,4 @@
 export * from './port.js';
+export * from './keyring.js';
+export * from './masking.js';
+export * from './bank-account.js';

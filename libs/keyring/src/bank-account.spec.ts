@@ -1,0 +1,65 @@
+import {
+  fingerprintAtRest,
+  fingerprintOf,
+  openBankAccount,
+  sealBankAccount,
+} from './bank-account.js';
+import { maskNumber } from './masking.js';
+import { testKeyring } from './testing.js';
+
+const owner = 'contact:1';
+const input = {
+  subType: 'CHECKING' as const,
+  achRoutingNumber: '021000021',
+  achAccountNumber: '000123456789',
+  swiftCode: 'CHASUS33XXX',
+};
+
+describe('bank accounts at rest', () => {
+  const keyring = testKeyring();
+  const seal = (account = input) =>
+    sealBankAccount(keyring, keyring.createDataKey(), owner, account, 'JPMorgan Chase');
+
+  it('shows asterisks and the last four characters of each number', () => {
+    const { sealed, ...shown } = seal();
+    expect(shown).toEqual({
+      bankName: 'JPMorgan Chase',
+      subType: 'CHECKING',
+      achRoutingNumber: '*****0021',
+      achAccountNumber: '********6789',
+      swiftCode: '*******3XXX',
+    });
+    expect(JSON.stringify({ ...shown, sealed })).not.toMatch(/000123456789|021000021/);
+  });
+
+  it('gives the full numbers to who may open it', () => {
+    expect(openBankAccount(keyring, seal(), owner)).toEqual({
+      achRoutingNumber: '021000021',
+      achAccountNumber: '000123456789',
+      swiftCode: 'CHASUS33XXX',
+    });
+    expect(() => openBankAccount(keyring, seal(), 'contact:2')).toThrow();
+  });
+
+  it('recognizes the same account sealed twice, and any difference', () => {
+    expect(fingerprintAtRest(keyring, seal(), owner)).toBe(fingerprintOf(keyring, input));
+    const others = [
+      { ...input, achAccountNumber: '000123456780' },
+      { ...input, achRoutingNumber: '011401533' },
+      { ...input, subType: 'SAVINGS' as const },
+    ];
+    for (const other of others)
+      expect(fingerprintOf(keyring, other)).not.toBe(fingerprintOf(keyring, input));
+  });
+
+  it.each([
+    ['12345678901234567', '*************4567'],
+    ['12345', '*2345'],
+    ['1234', '**34'],
+    ['123', '*23'],
+    ['12', '12'],
+    ['', ''],
+  ])('shows the number %s as %s', (number, masked) => {
+    expect(maskNumber(number)).toBe(masked);
+  });
+});

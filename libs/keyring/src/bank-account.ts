@@ -1,0 +1,77 @@
+/**
+ * Bank accounts at rest: the masked numbers that may be shown, and the full ones sealed. Nothing but
+ * this file and the rail's last step sees a full number once it was accepted.
+ *
+ * Structural types on purpose: keyring imports nothing of ours. The result fits domain's BankAccount.
+ */
+import { maskNumber } from './masking.js';
+import type { Keyring, Sealed, WrappedKey } from './port.js';
+
+/** The full numbers: what `sealed` holds as JSON. */
+export interface BankAccountNumbers {
+  readonly achRoutingNumber: string;
+  readonly achAccountNumber: string;
+  readonly swiftCode: string | null;
+}
+
+export interface BankAccountInput<SubType extends string> extends BankAccountNumbers {
+  readonly subType: SubType;
+}
+
+export interface BankAccountAtRest<SubType extends string> {
+  readonly bankName: string | null;
+  readonly subType: SubType;
+  readonly achRoutingNumber: string;
+  readonly achAccountNumber: string;
+  readonly swiftCode: string | null;
+  readonly sealed: Sealed;
+}
+
+/** `owner` is `contact:<id>` or `originator:<id>`; the same is needed to open it. */
+export function sealBankAccount<SubType extends string>(
+  keyring: Keyring,
+  dataKey: WrappedKey,
+  owner: string,
+  input: BankAccountInput<SubType>,
+  bankName: string | null,
+): BankAccountAtRest<SubType> {
+  const { achRoutingNumber, achAccountNumber, swiftCode } = input;
+  const numbers: BankAccountNumbers = { achRoutingNumber, achAccountNumber, swiftCode };
+  return {
+    bankName,
+    subType: input.subType,
+    achRoutingNumber: maskNumber(achRoutingNumber),
+    achAccountNumber: maskNumber(achAccountNumber),
+    swiftCode: swiftCode === null ? null : maskNumber(swiftCode),
+    sealed: keyring.seal(dataKey, JSON.stringify(numbers), owner),
+  };
+}
+
+/** The full numbers of an account at rest. @throws CannotOpen */
+export function openBankAccount(
+  keyring: Keyring,
+  account: { readonly sealed: Sealed },
+  owner: string,
+): BankAccountNumbers {
+  return JSON.parse(keyring.open(account.sealed, owner)) as BankAccountNumbers;
+}
+
+/**
+ * A keyed hash that is equal for equal accounts (type and all numbers), so that accounts can be
+ * compared where the numbers themselves must not be. It does not depend on the owner.
+ */
+export function fingerprintOf(keyring: Keyring, input: BankAccountInput<string>): string {
+  const { subType, achRoutingNumber, achAccountNumber, swiftCode } = input;
+  const whole = [subType, achRoutingNumber, achAccountNumber, swiftCode];
+  return keyring.mac('bank-account', JSON.stringify(whole));
+}
+
+/** The fingerprint of an account at rest. @throws CannotOpen */
+export function fingerprintAtRest(
+  keyring: Keyring,
+  account: { readonly subType: string; readonly sealed: Sealed },
+  owner: string,
+): string {
+  const numbers = openBankAccount(keyring, account, owner);
+  return fingerprintOf(keyring, { ...numbers, subType: account.subType });
+}
