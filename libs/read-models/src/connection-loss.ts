@@ -1,0 +1,48 @@
+/** Which errors of `pg` and Prisma mean "the database is away, try again", and not "the query is wrong". */
+import { StoreUnavailable } from '@pis/event-store';
+
+/** SQLSTATE classes and codes: connection exceptions, resources, shutdown, deadlock, cancellation. */
+const transientStates = /^(08|53|57P0|40001$|40P01$|55P03$|57014$|25006$)/;
+const socketErrors = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+]);
+/** Prisma: cannot reach, timed out, closed the connection, pool timeout. */
+const prismaCodes = new Set(['P1001', 'P1002', 'P1008', 'P1017', 'P2024']);
+/** What pg throws without a code. */
+const messages =
+  /Connection terminated|timeout exceeded when trying to connect|Query read timeout|not queryable|timeout expired|Cannot use a pool after|client is closed/i;
+
+const causesMax = 5;
+
+export function isConnectionLoss(error: unknown): boolean {
+  let current = error;
+  for (let depth = 0; depth < causesMax && current instanceof Error; depth++) {
+    const { code } = current as Error & { readonly code?: unknown };
+    if (
+      typeof code === 'string' &&
+      (transientStates.test(code) || socketErrors.has(code) || prismaCodes.has(code))
+    )
+      return true;
+    if (messages.test(current.message)) return true;
+    if (current instanceof AggregateError && current.errors.some(isConnectionLoss)) return true;
+    current = current.cause;
+  }
+  return false;
+}
+
+/** Runs a query so that a database that is away is a StoreUnavailable, which every caller knows to wait for. */
+export async function orUnavailable<T>(query: () => Promise<T>): Promise<T> {
+  try {
+    return await query();
+  } catch (cause) {
+    if (!isConnectionLoss(cause)) throw cause;
+    throw new StoreUnavailable('the read models cannot be reached', { cause });
+  }
+}
