@@ -1,1 +1,2 @@
-export {};
+export * from './free-port.js';
+export * from './postgres.js';

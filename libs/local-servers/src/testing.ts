@@ -1,1 +1,2 @@
-export {};
+export * from './testing/test-database.js';
+export * from './testing/until.js';

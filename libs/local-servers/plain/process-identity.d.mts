@@ -1,0 +1,3 @@
+export function processIdentity(pid: number): string | null;
+export function commandLine(pid: number): string | null;
+export function parentOf(pid: number): number | null;

@@ -1,0 +1,16 @@
+import { createServer, type AddressInfo } from 'node:net';
+
+/**
+ * A port of 127.0.0.1 that nobody listens on at this moment. Another process may take it before it
+ * is used: whoever starts a server on it tries again with another one.
+ */
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}

@@ -1,0 +1,43 @@
+import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+
+/** The migrated database that tools/test.mjs prepares; every test database starts as its copy. */
+export const templateDatabase = 'pis_template';
+
+export interface TestDatabase {
+  readonly url: string;
+  /** Removes it, cutting connections that are still open. */
+  drop(): Promise<void>;
+}
+
+/** The address of a server that tools/test.mjs started for this run, from its environment variable. */
+export function requireServer(variable: string): string {
+  const value = process.env[variable];
+  if (value) return value;
+  throw new Error(
+    `${variable} is not set: this test needs a server. Run it with: npm test -- <path>`,
+  );
+}
+
+/** A fresh, migrated PostgreSQL database of its own for one test or file. */
+export async function createTestDatabase(): Promise<TestDatabase> {
+  const server = requireServer('PIS_TEST_POSTGRES_URL');
+  const name = `test_${randomUUID().replaceAll('-', '')}`;
+  await onServer(server, `CREATE DATABASE ${name} TEMPLATE ${templateDatabase}`);
+  const url = new URL(server);
+  url.pathname = `/${name}`;
+  return {
+    url: url.href,
+    drop: () => onServer(server, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
+  };
+}
+
+async function onServer(connectionString: string, sql: string): Promise<void> {
+  const client = new pg.Client({ connectionString });
+  await client.connect();
+  try {
+    await client.query(sql);
+  } finally {
+    await client.end();
+  }
+}

@@ -1,0 +1,27 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
+/**
+ * Waits for a fact: calls `fn` until it returns something truthy, and returns that. What it throws
+ * counts as "not yet". Fails after `timeoutMs` with the last error or value.
+ */
+export async function until<T>(
+  fn: () => T | Promise<T>,
+  options: { timeoutMs: number; everyMs?: number; what?: string },
+): Promise<Exclude<Awaited<T>, null | undefined | false | 0 | ''>> {
+  const deadline = Date.now() + options.timeoutMs;
+  let last: unknown;
+  for (;;) {
+    try {
+      const value = await fn();
+      if (value) return value as Exclude<Awaited<T>, null | undefined | false | 0 | ''>;
+      last = new Error(`last value: ${String(value)}`);
+    } catch (error) {
+      last = error;
+    }
+    if (Date.now() >= deadline)
+      throw new Error(`not within ${options.timeoutMs} ms: ${options.what ?? fn.toString()}`, {
+        cause: last,
+      });
+    await delay(options.everyMs ?? 20);
+  }
+}
