@@ -71,6 +71,20 @@ export function effectiveChanges<Changes extends object>(
 ): Partial<Changes> {
   const now = current as Record<string, unknown>;
   const differs = ([field, value]: [string, unknown]) =>
-    value !== undefined && JSON.stringify(now[field]) !== JSON.stringify(value);
+    value !== undefined && !isSame(now[field], value);
   return Object.fromEntries(Object.entries(changes).filter(differs)) as Partial<Changes>;
+}
+
+/** Deep equality of JSON values. Not by their text: a store may give keys back in another order. */
+function isSame(a: unknown, b: unknown): boolean {
+  if (a === b) return true;
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
+  if (Array.isArray(a) !== Array.isArray(b)) return false;
+  const left = a as Record<string, unknown>;
+  const right = b as Record<string, unknown>;
+  const keys = Object.keys(left);
+  return (
+    keys.length === Object.keys(right).length &&
+    keys.every((key) => Object.hasOwn(right, key) && isSame(left[key], right[key]))
+  );
 }

@@ -1,5 +1,5 @@
 /** Organization: the client of the service. Every other record belongs to one. */
-import { type Aggregate, type DomainCommand, type DomainEvent } from '../decider.js';
+import { type Aggregate, type Decision, type DomainCommand, type DomainEvent } from '../decider.js';
 
 /** What a payment of this organization costs. Fees are collected apart from payments (spec). */
 export interface FeeSchedule {
@@ -19,6 +19,25 @@ export type OrganizationEvent = DomainEvent<'OrganizationCreated', OrganizationR
 export type OrganizationState = (OrganizationRecord & { readonly createdAt: string }) | null;
 export type OrganizationCommand = DomainCommand<'CreateOrganization', OrganizationRecord>;
 export type OrganizationRefusal = 'ORGANIZATION_ALREADY_EXISTS';
+
+function decide(
+  command: OrganizationCommand,
+  state: OrganizationState,
+): Decision<OrganizationEvent, OrganizationRefusal> {
+  if (state !== null) return { refused: 'ORGANIZATION_ALREADY_EXISTS' };
+  assertFeeSchedule(command.data.feeSchedule);
+  return [{ type: 'OrganizationCreated', at: command.at, data: command.data }];
+}
+
+/** Whoever sends the command has checked it; once written, a bad schedule would fail every payment. */
+function assertFeeSchedule(schedule: FeeSchedule): void {
+  const { discountBasisPoints, flatFeeMinor, returnFeeMinor } = schedule;
+  const whole = [discountBasisPoints, flatFeeMinor, returnFeeMinor].every(
+    (value) => Number.isSafeInteger(value) && value >= 0,
+  );
+  if (!whole || discountBasisPoints > 10_000)
+    throw new RangeError(`not a fee schedule: ${JSON.stringify(schedule)}`);
+}
 
 /** The fees of one payment in minor units, from the schedule in force when it is created. */
 export function feesOf(
@@ -42,10 +61,7 @@ export const organization: Aggregate<
 > = {
   category: 'organization',
   initial: null,
-  decide: (command, state) =>
-    state === null
-      ? [{ type: 'OrganizationCreated', at: command.at, data: command.data }]
-      : { refused: 'ORGANIZATION_ALREADY_EXISTS' },
+  decide,
   evolve: (_state, event) => ({ ...event.data, createdAt: event.at }),
   schemaVersions: { OrganizationCreated: 1 },
 };

@@ -76,20 +76,21 @@ export interface PaymentDetails {
   readonly contact: PaymentParty | null;
 }
 
+export interface PaymentFailure {
+  readonly failureCode: FailureCode;
+  /** Actionable; for data failures it names the rejected field. */
+  readonly failureMessage: string;
+  /** For people; for data failures the message again. */
+  readonly failureReason: string;
+}
+
 export type PaymentEvent =
   | DomainEvent<'PaymentAwaitingConfirmation', PaymentDetails & { readonly expiresAt: string }>
   /** From creation it holds everything; from AWAITING_CONFIRMATION it adds the counterparty. */
   | DomainEvent<'PaymentQueued', PaymentDetails>
   | DomainEvent<'PaymentProcessing', { readonly railReference: string }>
   | DomainEvent<'PaymentCompleted', Record<string, never>>
-  | DomainEvent<
-      'PaymentFailed',
-      {
-        readonly failureCode: FailureCode;
-        readonly failureMessage: string;
-        readonly failureReason: string;
-      }
-    >
+  | DomainEvent<'PaymentFailed', PaymentFailure>
   | DomainEvent<'PaymentFailedInFlight', { readonly failureReason: string }>
   | DomainEvent<'PaymentBlocked', Record<string, never>>
   | DomainEvent<'PaymentReturned', { readonly returnReasonCode: string | null }>
@@ -202,14 +203,7 @@ export type PaymentCommand =
   | DomainCommand<'BlockPayment', Record<string, never>>
   | DomainCommand<'ProcessPayment', { readonly railReference: string }>
   | DomainCommand<'CompletePayment', Record<string, never>>
-  | DomainCommand<
-      'FailPayment',
-      {
-        readonly failureCode: FailureCode;
-        readonly failureMessage: string;
-        readonly failureReason: string;
-      }
-    >
+  | DomainCommand<'FailPayment', PaymentFailure>
   | DomainCommand<'FailPaymentInFlight', { readonly failureReason: string }>
   | DomainCommand<'ReturnPayment', { readonly returnReasonCode: string | null }>;
 
@@ -279,7 +273,7 @@ function decide(
       // Once submitted, only an internal error fails a payment: a data rejection comes from QUEUED.
       if (state.status === 'PROCESSING' && command.data.failureCode !== 'INTERNAL_ERROR')
         return { refused: 'NOT_ALLOWED_IN_STATUS' };
-      return [{ type: 'PaymentFailed', at, data: command.data }];
+      return [{ type: 'PaymentFailed', at, data: failureOf(command.data) }];
     case 'FailPaymentInFlight':
       return [{ type: 'PaymentFailedInFlight', at, data: command.data }];
     case 'ReturnPayment':
@@ -287,6 +281,13 @@ function decide(
     default:
       return unreachable(command);
   }
+}
+
+/** For data failures the reason repeats the message (spec, "Payment (single read)"). */
+function failureOf(failure: PaymentFailure): PaymentFailure {
+  return failure.failureCode === 'INTERNAL_ERROR'
+    ? failure
+    : { ...failure, failureReason: failure.failureMessage };
 }
 
 function detailsOf(payment: Payment): PaymentDetails {

@@ -141,13 +141,15 @@ function decide(
   state: WebhookEndpointsState,
 ): Decision<WebhookEndpointsEvent, WebhookEndpointsRefusal> {
   const { at } = command;
-  if (command.type === 'CreateWebhookEndpoint')
+  const { organizationId, endpointId } = command.data;
+  const endpoint = state.endpoints.find((e) => e.endpointId === endpointId);
+  if (command.type === 'CreateWebhookEndpoint') {
+    // Decided again after an append whose outcome was unknown: it is there already.
+    if (endpoint) return [];
     return exceedsLimit([...state.endpoints, command.data])
       ? { refused: 'SUBSCRIPTION_LIMIT_EXCEEDED' }
       : [{ type: 'WebhookEndpointCreated', at, data: command.data }];
-
-  const { organizationId, endpointId } = command.data;
-  const endpoint = state.endpoints.find((e) => e.endpointId === endpointId);
+  }
   if (!endpoint) return { refused: 'WEBHOOK_ENDPOINT_NOT_FOUND' };
   switch (command.type) {
     case 'UpdateWebhookEndpoint': {

@@ -1,0 +1,90 @@
+import { at, given, later, organizationExample } from '../testing.js';
+import { maxAmountMinor } from '../payment/payment.js';
+import { type FeeSchedule, feesOf, organization, type OrganizationEvent } from './organization.js';
+
+const create = (feeSchedule: FeeSchedule) => ({
+  type: 'CreateOrganization' as const,
+  at: later,
+  data: organizationExample({ feeSchedule }),
+});
+const free: FeeSchedule = { discountBasisPoints: 0, flatFeeMinor: 0, returnFeeMinor: 0 };
+
+const created: OrganizationEvent = {
+  type: 'OrganizationCreated',
+  at,
+  data: organizationExample(),
+};
+
+describe('creating an organization', () => {
+  it('records its name and what its payments cost', () => {
+    const then = given(organization).when(create(free));
+    then.then({
+      type: 'OrganizationCreated',
+      at: later,
+      data: organizationExample({ feeSchedule: free }),
+    });
+    expect(then.state()).toStrictEqual({
+      ...organizationExample({ feeSchedule: free }),
+      createdAt: later,
+    });
+  });
+
+  it('happens once', () => {
+    given(organization, created).when(create(free)).thenRefused('ORGANIZATION_ALREADY_EXISTS');
+  });
+
+  it.each<[string, Partial<FeeSchedule>]>([
+    ['more than the whole amount', { discountBasisPoints: 10_001 }],
+    ['a negative share', { discountBasisPoints: -1 }],
+    ['a fraction of a basis point', { discountBasisPoints: 0.5 }],
+    ['a fraction of a cent', { flatFeeMinor: 0.1 }],
+    ['a negative return fee', { returnFeeMinor: -1 }],
+    ['no number', { flatFeeMinor: NaN }],
+  ])('never writes a fee schedule that asks %s', (_what, fees) => {
+    expect(() => given(organization).when(create({ ...free, ...fees }))).toThrow(RangeError);
+  });
+});
+
+describe('the fees of a payment', () => {
+  const discountOf = (discountBasisPoints: number, amountMinor: number) =>
+    feesOf({ ...free, discountBasisPoints }, amountMinor).discountFeeMinor;
+
+  it.each([
+    // basis points, amount, fee: always rounded down, in the payer's favor.
+    [0, 1, 0],
+    [0, maxAmountMinor, 0],
+    [1, 9_999, 0],
+    [1, 10_000, 1],
+    [1, 19_999, 1],
+    [25, 399, 0],
+    [25, 400, 1],
+    [25, 125_000, 312],
+    [9_999, 1, 0],
+    [10_000, 1, 1],
+    [10_000, maxAmountMinor, maxAmountMinor],
+    [9_999, maxAmountMinor, 99_989_999_999],
+    [3_333, maxAmountMinor, 33_329_999_999],
+  ])('of %d basis points on %d is %d', (basisPoints, amountMinor, fee) => {
+    expect(discountOf(basisPoints, amountMinor)).toBe(fee);
+  });
+
+  it('take the flat and the return fee as they stand, whatever the amount', () => {
+    const schedule = { discountBasisPoints: 25, flatFeeMinor: 50, returnFeeMinor: 400 };
+    expect(feesOf(schedule, 1)).toStrictEqual({
+      discountFeeMinor: 0,
+      flatFeeMinor: 50,
+      returnFeeMinor: 400,
+    });
+  });
+
+  it('never exceed the amount and never shrink as it grows', () => {
+    let previous = 0;
+    for (let amount = 1; amount < maxAmountMinor; amount = amount * 3 + 1) {
+      const fee = discountOf(9_999, amount);
+      expect(fee).toBeGreaterThanOrEqual(previous);
+      expect(fee).toBeLessThanOrEqual(amount);
+      expect(Number.isSafeInteger(fee)).toBe(true);
+      previous = fee;
+    }
+  });
+});

@@ -1,0 +1,270 @@
+/** Payment, beyond the matrix: what each event holds, what the state shows, and which wishes are refused. */
+import {
+  at,
+  bankAccountExample,
+  contactParty,
+  expiresAt,
+  failPayment,
+  fold,
+  given,
+  later,
+  originatorParty,
+  paymentCommands as commands,
+  paymentEvents as events,
+  paymentExample,
+} from '../testing.js';
+import {
+  maxAmountMinor,
+  payment,
+  type PaymentCommand,
+  type PaymentDetails,
+  type PaymentEvent,
+} from './payment.js';
+
+const queue = (overrides: Partial<PaymentDetails>): PaymentCommand => ({
+  type: 'QueuePayment',
+  at: later,
+  data: paymentExample(overrides),
+});
+const stateOf = (...history: readonly PaymentEvent[]) => {
+  const state = fold(payment, history);
+  if (state === null) throw new Error('no payment');
+  return state;
+};
+const { awaiting, queued, processing, completed } = events;
+
+describe('creating a payment', () => {
+  it('starts in QUEUED and keeps everything the payment needs for ever', () => {
+    const then = given(payment).when(queue({}));
+    then.then({ type: 'PaymentQueued', at: later, data: paymentExample() });
+    expect(then.state()).toStrictEqual({
+      ...paymentExample(),
+      status: 'QUEUED',
+      createdAt: later,
+      statusAt: later,
+      expiresAt: null,
+      completedAt: null,
+      failedAt: null,
+      returnedAt: null,
+      canceledAt: null,
+      failureCode: null,
+      failureMessage: null,
+      failureReason: null,
+      returnReasonCode: null,
+      railReference: null,
+    });
+  });
+
+  it.each([1, 2, maxAmountMinor - 1, maxAmountMinor])('accepts an amount of %d', (amountMinor) => {
+    given(payment)
+      .when(queue({ amountMinor }))
+      .then({ type: 'PaymentQueued', at: later, data: paymentExample({ amountMinor }) });
+  });
+
+  it.each([0, -1, -0, 1.5, maxAmountMinor + 1, Number.MAX_SAFE_INTEGER + 1, NaN, Infinity])(
+    'refuses an amount of %d, also for a payment link',
+    (amountMinor) => {
+      given(payment).when(queue({ amountMinor })).thenRefused('AMOUNT_OUT_OF_RANGE');
+      given(payment)
+        .when({
+          type: 'AwaitConfirmation',
+          at: later,
+          data: { ...paymentExample({ amountMinor }), expiresAt },
+        })
+        .thenRefused('AMOUNT_OUT_OF_RANGE');
+    },
+  );
+
+  it('refuses to queue money for a party without a bank account', () => {
+    const refused = 'BANK_ACCOUNT_REQUIRED';
+    given(payment)
+      .when(queue({ contact: null }))
+      .thenRefused(refused);
+    given(payment)
+      .when(queue({ contact: { ...contactParty, bankAccount: null } }))
+      .thenRefused(refused);
+    given(payment)
+      .when(queue({ originator: { ...originatorParty, bankAccount: null } }))
+      .thenRefused(refused);
+  });
+});
+
+describe('a payment with a link', () => {
+  const submit = (time: string): PaymentCommand => ({ ...commands.SubmitCounterparty, at: time });
+  const { expiresAt: _, ...awaitingDetails } = awaiting.data;
+
+  it('waits for the counterparty, saved or not, and remembers when the link expires', () => {
+    expect(stateOf(awaiting)).toMatchObject({
+      status: 'AWAITING_CONFIRMATION',
+      expiresAt,
+      contact: null,
+    });
+    const saved = {
+      ...paymentExample({ contact: { ...contactParty, bankAccount: null } }),
+      expiresAt,
+    };
+    given(payment)
+      .when({ type: 'AwaitConfirmation', at: later, data: saved })
+      .then({ type: 'PaymentAwaitingConfirmation', at: later, data: saved });
+  });
+
+  it('needs the originator’s bank account from the start', () => {
+    const data = {
+      ...paymentExample({ originator: { ...originatorParty, bankAccount: null } }),
+      expiresAt,
+    };
+    given(payment)
+      .when({ type: 'AwaitConfirmation', at: later, data })
+      .thenRefused('BANK_ACCOUNT_REQUIRED');
+  });
+
+  it('is queued with exactly the details it was created with and the counterparty’s answer', () => {
+    const then = given(payment, awaiting).when(submit(later));
+    then.then({
+      type: 'PaymentQueued',
+      at: later,
+      data: { ...awaitingDetails, contact: contactParty },
+    });
+    expect(then.state()).toMatchObject({ status: 'QUEUED', createdAt: at, contact: contactParty });
+  });
+
+  it('takes an answer until the last millisecond before the link expires', () => {
+    given(payment, awaiting)
+      .when(submit('2026-12-21T08:59:59.999Z'))
+      .then({
+        type: 'PaymentQueued',
+        at: '2026-12-21T08:59:59.999Z',
+        data: { ...awaitingDetails, contact: contactParty },
+      });
+    given(payment, awaiting).when(submit(expiresAt)).thenRefused('LINK_EXPIRED');
+    given(payment, awaiting).when(submit('2027-01-01T00:00:00.000Z')).thenRefused('LINK_EXPIRED');
+  });
+
+  it('can still be canceled when the link has expired', () => {
+    const time = '2027-01-01T00:00:00.000Z';
+    const then = given(payment, awaiting).when({ ...commands.CancelPayment, at: time });
+    then.then({ type: 'PaymentCanceled', at: time, data: {} });
+    expect(then.state()).toMatchObject({ status: 'CANCELED', canceledAt: time });
+  });
+
+  it('is not queued by an answer without a bank account', () => {
+    given(payment, awaiting)
+      .when({
+        type: 'SubmitCounterparty',
+        at: later,
+        data: { contact: { ...contactParty, bankAccount: null } },
+      })
+      .thenRefused('BANK_ACCOUNT_REQUIRED');
+  });
+});
+
+describe('a failed payment', () => {
+  it('says when, which code and why', () => {
+    const then = given(payment, queued).when(failPayment('INVALID_CONTACT_DATA'));
+    const why = 'bankAccount.achAccountNumber was rejected';
+    const data = { failureCode: 'INVALID_CONTACT_DATA', failureMessage: why, failureReason: why };
+    expect(then.state()).toMatchObject({ ...data, status: 'FAILED', failedAt: later });
+  });
+
+  it.each(['INVALID_ORIGINATOR_DATA', 'INVALID_CONTACT_DATA'] as const)(
+    'repeats failureMessage as failureReason for %s, whatever reason was given',
+    (failureCode) => {
+      const failureMessage = 'email was rejected';
+      given(payment, queued)
+        .when({
+          type: 'FailPayment',
+          at: later,
+          data: { failureCode, failureMessage, failureReason: 'something else' },
+        })
+        .then({
+          type: 'PaymentFailed',
+          at: later,
+          data: { failureCode, failureMessage, failureReason: failureMessage },
+        });
+    },
+  );
+
+  it('keeps a reason of its own for INTERNAL_ERROR', () => {
+    const data = {
+      failureCode: 'INTERNAL_ERROR',
+      failureMessage: 'Try again in a few minutes.',
+      failureReason: 'The payment could not be submitted.',
+    } as const;
+    given(payment, queued, processing)
+      .when({ type: 'FailPayment', at: later, data })
+      .then({ type: 'PaymentFailed', at: later, data });
+  });
+});
+
+describe('a payment whose confirmation is late', () => {
+  it('shows a reason, and no failure code, while it is under review', () => {
+    expect(
+      given(payment, queued, processing).when(commands.FailPaymentInFlight).state(),
+    ).toMatchObject({
+      failedAt: later,
+      failureReason: 'no confirmation from the rail',
+      failureCode: null,
+    });
+  });
+
+  it('shows no failure any more once the late signal has settled it', () => {
+    const then = given(payment, queued, processing, events.failedInFlight).when(
+      commands.CompletePayment,
+    );
+    then.then({ type: 'PaymentCompleted', at: later, data: {} });
+    expect(then.state()).toMatchObject({
+      status: 'COMPLETED',
+      completedAt: later,
+      failedAt: null,
+      failureCode: null,
+      failureMessage: null,
+      failureReason: null,
+    });
+  });
+});
+
+describe('a returned payment', () => {
+  it.each(['R01', 'R02', 'R07', null])('shows the bank’s code %s', (returnReasonCode) => {
+    const then = given(payment, queued, processing, completed).when({
+      type: 'ReturnPayment',
+      at: later,
+      data: { returnReasonCode },
+    });
+    then.then({ type: 'PaymentReturned', at: later, data: { returnReasonCode } });
+    expect(then.state()).toMatchObject({
+      returnReasonCode,
+      returnedAt: later,
+      completedAt: at,
+      failureReason: null,
+    });
+  });
+
+  it('is returned once: a second notice from the bank is refused', () => {
+    given(payment, queued, processing, completed, events.returned)
+      .when(commands.ReturnPayment)
+      .thenRefused('NOT_ALLOWED_IN_STATUS');
+  });
+});
+
+describe('a stream that cannot have happened', () => {
+  it.each(
+    Object.values(events).filter(
+      ({ type }) => type !== 'PaymentQueued' && type !== 'PaymentAwaitingConfirmation',
+    ),
+  )('throws when it begins with $type', (event) => {
+    expect(() => fold(payment, [event])).toThrow('first event of a payment');
+  });
+});
+
+it('keeps the bank’s reference from PROCESSING on', () => {
+  expect(stateOf(queued).railReference).toBeNull();
+  expect(stateOf(queued, processing, completed).railReference).toBe('rail-1');
+});
+
+it('does not follow later changes of the parties: the payment holds them as they were', () => {
+  const other = { ...contactParty, bankAccount: bankAccountExample({ bankName: 'Another' }) };
+  const state = given(payment)
+    .when(queue({ contact: other }))
+    .state();
+  expect(state?.contact).toStrictEqual(other);
+});

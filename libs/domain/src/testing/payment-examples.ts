@@ -1,0 +1,135 @@
+/** Example payments: a command of every type, and for every status the histories that lead to it. */
+import type { PaymentParty } from '../party.js';
+import type {
+  FailureCode,
+  PaymentCommand,
+  PaymentDetails,
+  PaymentEvent,
+  PaymentStatus,
+} from '../payment/payment.js';
+import { at, bankAccountExample, ids, later } from './examples.js';
+
+export const originatorParty: PaymentParty = {
+  id: ids.originator,
+  entityType: 'BUSINESS',
+  firstName: null,
+  lastName: null,
+  companyName: 'Northwind Traders LLC',
+  bankAccount: bankAccountExample({ sealed: 'v1.sealed-originator-account' }),
+};
+
+export const contactParty: PaymentParty = {
+  id: ids.contact,
+  entityType: 'INDIVIDUAL',
+  firstName: 'Ada',
+  lastName: 'Moreno',
+  companyName: null,
+  bankAccount: bankAccountExample(),
+};
+
+export function paymentExample(overrides: Partial<PaymentDetails> = {}): PaymentDetails {
+  return {
+    paymentId: ids.payment,
+    organizationId: ids.organization,
+    originatorId: ids.originator,
+    contactId: ids.contact,
+    amountMinor: 125_000,
+    discountFeeMinor: 312,
+    flatFeeMinor: 50,
+    returnFeeMinor: 400,
+    currencyCode: 'USD',
+    paymentRail: 'ACH',
+    direction: 'OUTBOUND',
+    paymentNote: 'Invoice 1042',
+    externalPaymentId: 'inv-1042',
+    idempotencyKey: 'key-1042',
+    originator: originatorParty,
+    contact: contactParty,
+    ...overrides,
+  };
+}
+
+/** When the link of the examples expires: 30 days after creation (spec, "Payment link"). */
+export const expiresAt = '2026-12-21T09:00:00.000Z';
+
+const awaitingData = {
+  ...paymentExample({ contactId: null, contact: null, idempotencyKey: null }),
+  expiresAt,
+};
+const failure = (failureCode: FailureCode) => ({
+  failureCode,
+  failureMessage: 'bankAccount.achAccountNumber was rejected',
+  failureReason: 'bankAccount.achAccountNumber was rejected',
+});
+
+/** One command of each type, all accepted at `later`. */
+export const paymentCommands = {
+  QueuePayment: { type: 'QueuePayment', at: later, data: paymentExample() },
+  AwaitConfirmation: { type: 'AwaitConfirmation', at: later, data: awaitingData },
+  SubmitCounterparty: { type: 'SubmitCounterparty', at: later, data: { contact: contactParty } },
+  CancelPayment: { type: 'CancelPayment', at: later, data: {} },
+  BlockPayment: { type: 'BlockPayment', at: later, data: {} },
+  ProcessPayment: { type: 'ProcessPayment', at: later, data: { railReference: 'rail-1' } },
+  CompletePayment: { type: 'CompletePayment', at: later, data: {} },
+  FailPayment: { type: 'FailPayment', at: later, data: failure('INTERNAL_ERROR') },
+  FailPaymentInFlight: {
+    type: 'FailPaymentInFlight',
+    at: later,
+    data: { failureReason: 'no confirmation from the rail' },
+  },
+  ReturnPayment: { type: 'ReturnPayment', at: later, data: { returnReasonCode: 'R01' } },
+} as const satisfies { [Type in PaymentCommand['type']]: PaymentCommand & { type: Type } };
+
+export function failPayment(failureCode: FailureCode): PaymentCommand {
+  return { type: 'FailPayment', at: later, data: failure(failureCode) };
+}
+
+export const paymentEvents = {
+  awaiting: { type: 'PaymentAwaitingConfirmation', at, data: awaitingData },
+  queued: { type: 'PaymentQueued', at, data: paymentExample() },
+  queuedFromLink: {
+    type: 'PaymentQueued',
+    at,
+    data: paymentExample({ contactId: null, idempotencyKey: null }),
+  },
+  processing: { type: 'PaymentProcessing', at, data: { railReference: 'rail-1' } },
+  completed: { type: 'PaymentCompleted', at, data: {} },
+  failed: { type: 'PaymentFailed', at, data: failure('INTERNAL_ERROR') },
+  failedInFlight: {
+    type: 'PaymentFailedInFlight',
+    at,
+    data: { failureReason: 'no confirmation from the rail' },
+  },
+  blocked: { type: 'PaymentBlocked', at, data: {} },
+  returned: { type: 'PaymentReturned', at, data: { returnReasonCode: 'R01' } },
+  canceled: { type: 'PaymentCanceled', at, data: {} },
+} as const satisfies Record<string, PaymentEvent>;
+
+const { awaiting, queued, queuedFromLink, processing, completed, failedInFlight } = paymentEvents;
+const { failed, blocked, returned, canceled } = paymentEvents;
+const late = [queued, processing, failedInFlight, completed];
+
+/** For each status the ways to it; `(creation)` is before the first event. */
+export const paymentHistories: Readonly<
+  Record<PaymentStatus | '(creation)', readonly (readonly PaymentEvent[])[]>
+> = {
+  '(creation)': [[]],
+  AWAITING_CONFIRMATION: [[awaiting]],
+  QUEUED: [[queued], [awaiting, queuedFromLink]],
+  PROCESSING: [
+    [queued, processing],
+    [awaiting, queuedFromLink, processing],
+  ],
+  COMPLETED: [[queued, processing, completed], late],
+  FAILED: [
+    [queued, failed],
+    [queued, processing, failed],
+  ],
+  FAILED_IN_FLIGHT: [[queued, processing, failedInFlight]],
+  BLOCKED: [[queued, blocked]],
+  RETURNED: [
+    [queued, processing, completed, returned],
+    [...late, returned],
+  ],
+  CANCELED: [[awaiting, canceled]],
+};

@@ -1,0 +1,263 @@
+import { at, fold, given, ids, later } from '../testing.js';
+import {
+  eventTypes,
+  paymentEventTypeOf,
+  paymentEventTypes,
+  subscribes,
+  type Subscription,
+  type WebhookEndpointChanges,
+  webhookEndpoints,
+  type WebhookEndpointsCommand,
+  type WebhookEndpointsEvent,
+} from './webhook-endpoints.js';
+
+const organizationId = ids.organization;
+const record = (endpointId: string, subscribedEvents: readonly Subscription[] = ['payment.*']) => ({
+  organizationId,
+  endpointId,
+  url: `https://hooks.example/${endpointId}`,
+  subscribedEvents,
+  label: null,
+  sealedSecret: `v1.sealed-${endpointId}`,
+});
+const created = (
+  id: string,
+  subscribedEvents?: readonly Subscription[],
+): WebhookEndpointsEvent => ({
+  type: 'WebhookEndpointCreated',
+  at,
+  data: record(id, subscribedEvents),
+});
+const create = (
+  id: string,
+  subscribedEvents?: readonly Subscription[],
+): WebhookEndpointsCommand => ({
+  type: 'CreateWebhookEndpoint',
+  at: later,
+  data: record(id, subscribedEvents),
+});
+const updated = (endpointId: string, changes: WebhookEndpointChanges): WebhookEndpointsEvent => ({
+  type: 'WebhookEndpointUpdated',
+  at: later,
+  data: { organizationId, endpointId, changes },
+});
+const update = (endpointId: string, changes: WebhookEndpointChanges): WebhookEndpointsCommand => ({
+  type: 'UpdateWebhookEndpoint',
+  at: later,
+  data: { organizationId, endpointId, changes },
+});
+const deletion = { organizationId, endpointId: 'e1' };
+const remove: WebhookEndpointsCommand = {
+  type: 'DeleteWebhookEndpoint',
+  at: later,
+  data: deletion,
+};
+const removed: WebhookEndpointsEvent = {
+  type: 'WebhookEndpointDeleted',
+  at: later,
+  data: deletion,
+};
+
+const five = (subscribedEvents?: readonly Subscription[]) =>
+  ['e1', 'e2', 'e3', 'e4', 'e5'].map((id) => created(id, subscribedEvents));
+const exceeded = 'SUBSCRIPTION_LIMIT_EXCEEDED';
+
+describe('creating an endpoint', () => {
+  it('makes it enabled, after the ones there are', () => {
+    const then = given(webhookEndpoints, created('e1')).when(create('e2', ['payment.failed']));
+    then.then({
+      type: 'WebhookEndpointCreated',
+      at: later,
+      data: record('e2', ['payment.failed']),
+    });
+    const { organizationId: _, ...shown } = record('e2', ['payment.failed']);
+    expect(then.state().endpoints.map((endpoint) => endpoint.endpointId)).toEqual(['e1', 'e2']);
+    expect(then.state().endpoints[1]).toStrictEqual({
+      ...shown,
+      enabled: true,
+      createdAt: later,
+      updatedAt: later,
+    });
+  });
+
+  it('twice under one id, after an unknown outcome, makes one endpoint', () => {
+    given(webhookEndpoints, created('e1')).when(create('e1')).thenNothing();
+    given(webhookEndpoints, ...five())
+      .when(create('e5'))
+      .thenNothing();
+  });
+});
+
+describe('the limit of five endpoints per event type', () => {
+  it('lets the fifth in and refuses the sixth', () => {
+    given(webhookEndpoints, ...five(['payment.failed']).slice(0, 4))
+      .when(create('e5', ['payment.failed']))
+      .then({ type: 'WebhookEndpointCreated', at: later, data: record('e5', ['payment.failed']) });
+    given(webhookEndpoints, ...five(['payment.failed']))
+      .when(create('e6', ['payment.failed']))
+      .thenRefused(exceeded);
+  });
+
+  it('holds for each event type by itself', () => {
+    given(webhookEndpoints, ...five(['payment.failed']))
+      .when(create('e6', ['payment.completed', 'statement.generated']))
+      .then({
+        type: 'WebhookEndpointCreated',
+        at: later,
+        data: record('e6', ['payment.completed', 'statement.generated']),
+      });
+    given(webhookEndpoints, ...five(['payment.failed']))
+      .when(create('e6', ['payment.completed', 'payment.failed']))
+      .thenRefused(exceeded);
+  });
+
+  it.each(paymentEventTypes)('counts payment.* toward %s, both ways', (eventType) => {
+    given(webhookEndpoints, ...five(['payment.*']))
+      .when(create('e6', [eventType]))
+      .thenRefused(exceeded);
+    given(webhookEndpoints, ...five([eventType]))
+      .when(create('e6', ['payment.*']))
+      .thenRefused(exceeded);
+  });
+
+  it('does not count payment.* toward statement.generated', () => {
+    given(webhookEndpoints, ...five(['payment.*']))
+      .when(create('e6', ['statement.generated']))
+      .then({
+        type: 'WebhookEndpointCreated',
+        at: later,
+        data: record('e6', ['statement.generated']),
+      });
+    given(webhookEndpoints, ...five(['statement.generated']))
+      .when(create('e6', ['statement.generated']))
+      .thenRefused(exceeded);
+  });
+
+  it('counts an endpoint once that names an event and payment.*, or names it twice', () => {
+    const both: Subscription[] = ['payment.*', 'payment.failed', 'payment.failed'];
+    given(webhookEndpoints, ...five(both).slice(0, 4))
+      .when(create('e5', both))
+      .then({ type: 'WebhookEndpointCreated', at: later, data: record('e5', both) });
+  });
+
+  it('counts disabled endpoints; only deleting one frees its place', () => {
+    given(webhookEndpoints, ...five(), updated('e1', { enabled: false }))
+      .when(create('e6'))
+      .thenRefused(exceeded);
+    given(webhookEndpoints, ...five(), removed)
+      .when(create('e6'))
+      .then({ type: 'WebhookEndpointCreated', at: later, data: record('e6') });
+  });
+
+  it('holds on update too, and an update that stays within it passes', () => {
+    const history = [...five(['payment.failed']), created('e6', ['payment.completed'])];
+    for (const subscribedEvents of [['payment.failed'], ['payment.*']] as const)
+      given(webhookEndpoints, ...history)
+        .when(update('e6', { subscribedEvents }))
+        .thenRefused(exceeded);
+    given(webhookEndpoints, ...history)
+      .when(update('e1', { subscribedEvents: ['payment.failed', 'payment.completed'] }))
+      .then(updated('e1', { subscribedEvents: ['payment.failed', 'payment.completed'] }));
+  });
+
+  it('does not stand in the way of other changes when it is reached', () => {
+    given(webhookEndpoints, ...five())
+      .when(update('e1', { enabled: false }))
+      .then(updated('e1', { enabled: false }));
+  });
+
+  it('an endpoint without subscriptions counts nowhere', () => {
+    given(webhookEndpoints, ...five(), updated('e1', { subscribedEvents: [] }))
+      .when(create('e6'))
+      .then({ type: 'WebhookEndpointCreated', at: later, data: record('e6') });
+  });
+});
+
+describe('updating an endpoint', () => {
+  it.each<WebhookEndpointChanges>([
+    { url: 'https://hooks.example/elsewhere' },
+    { label: 'Ledger' },
+    { enabled: false },
+    { subscribedEvents: ['payment.returned', 'statement.generated'] },
+    { subscribedEvents: [] },
+    { url: 'https://hooks.example/elsewhere', label: 'Ledger', enabled: false },
+  ])('changes only what is supplied: %j', (changes) => {
+    const then = given(webhookEndpoints, created('e1'), created('e2')).when(update('e1', changes));
+    then.then(updated('e1', changes));
+    const before = fold(webhookEndpoints, [created('e1'), created('e2')]).endpoints;
+    expect(then.state().endpoints).toStrictEqual([
+      { ...before[0], ...changes, updatedAt: later },
+      before[1],
+    ]);
+  });
+
+  it('clears the label with null', () => {
+    given(webhookEndpoints, created('e1'), updated('e1', { label: 'Ledger' }))
+      .when(update('e1', { label: null }))
+      .then(updated('e1', { label: null }));
+  });
+
+  it('records nothing when nothing changes', () => {
+    given(webhookEndpoints, created('e1')).when(update('e1', {})).thenNothing();
+    given(webhookEndpoints, created('e1'))
+      .when(update('e1', { enabled: true, label: null, subscribedEvents: ['payment.*'] }))
+      .thenNothing();
+  });
+
+  it('drops from the event what was supplied and is already so', () => {
+    given(webhookEndpoints, created('e1'))
+      .when(update('e1', { enabled: true, label: 'Ledger' }))
+      .then(updated('e1', { label: 'Ledger' }));
+  });
+});
+
+describe('deleting an endpoint', () => {
+  it('leaves the others', () => {
+    const then = given(webhookEndpoints, created('e1'), created('e2')).when(remove);
+    then.then(removed);
+    expect(then.state().endpoints.map((endpoint) => endpoint.endpointId)).toEqual(['e2']);
+  });
+
+  it('and everything after it is refused: it is not there', () => {
+    const history = [created('e1'), removed];
+    given(webhookEndpoints, ...history)
+      .when(remove)
+      .thenRefused('WEBHOOK_ENDPOINT_NOT_FOUND');
+    given(webhookEndpoints, ...history)
+      .when(update('e1', { enabled: false }))
+      .thenRefused('WEBHOOK_ENDPOINT_NOT_FOUND');
+  });
+});
+
+describe('what a subscription takes in', () => {
+  it('is one event per status, named after it, and statement.generated', () => {
+    // The spec's "Event types", read beside it.
+    expect(new Set(eventTypes)).toEqual(
+      new Set([
+        'payment.awaiting_confirmation',
+        'payment.queued',
+        'payment.processing',
+        'payment.completed',
+        'payment.failed',
+        'payment.failed_in_flight',
+        'payment.canceled',
+        'payment.returned',
+        'payment.blocked',
+        'statement.generated',
+      ]),
+    );
+    expect(paymentEventTypeOf('FAILED_IN_FLIGHT')).toBe('payment.failed_in_flight');
+  });
+
+  it('payment.* takes in every payment event, and no statement', () => {
+    for (const eventType of paymentEventTypes)
+      expect(subscribes(['payment.*'], eventType)).toBe(true);
+    expect(subscribes(['payment.*'], 'statement.generated')).toBe(false);
+  });
+
+  it('a name takes in itself, and no name that begins alike', () => {
+    expect(subscribes(['payment.failed'], 'payment.failed')).toBe(true);
+    expect(subscribes(['payment.failed'], 'payment.failed_in_flight')).toBe(false);
+    expect(subscribes([], 'payment.failed')).toBe(false);
+  });
+});
