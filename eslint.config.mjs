@@ -15,7 +15,11 @@ const depConstraints = [
 
 const code = ['{apps,libs}/**/*.ts'];
 const tests = ['**/*.spec.ts', '**/testing.ts', '**/testing/**'];
+/** What specs and test helpers may import beyond their project's production code: servers and helpers. */
+const forTests = ['^@pis/local-servers(/testing)?$', '^@pis/[a-z-]+/testing$'];
+// A later entry replaces the options of an earlier one: what both need is named here, said in both.
 const ban = (...patterns) => ({ 'no-restricted-imports': ['error', { patterns }] });
+const noEnum = { selector: 'TSEnumDeclaration', message: 'a union of string literals instead' };
 const testHelpers = { regex: '^@pis/.+/testing$', message: 'test helpers are for specs' };
 const nodeBuiltins = {
   regex: '^node:|^(fs|path|crypto|os|https?|net|child_process|timers)(/|$)',
@@ -42,13 +46,13 @@ export default tseslint.config(
         'error',
         { considerDefaultExhaustiveForUnions: true },
       ],
-      '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_' }],
+      '@typescript-eslint/no-unused-vars': [
+        'error',
+        { argsIgnorePattern: '^_', ignoreRestSiblings: true },
+      ],
       'no-empty': ['error', { allowEmptyCatch: false }],
       'no-restricted-exports': ['error', { restrictDefaultExports: { direct: true } }],
-      'no-restricted-syntax': [
-        'error',
-        { selector: 'TSEnumDeclaration', message: 'a union of string literals instead' },
-      ],
+      'no-restricted-syntax': ['error', noEnum],
       'max-lines': ['error', { max: 400, skipBlankLines: true, skipComments: true }],
     },
   },
@@ -57,12 +61,17 @@ export default tseslint.config(
     plugins: { '@nx': nx },
     rules: { '@nx/enforce-module-boundaries': ['error', { depConstraints }] },
   },
+  {
+    files: tests.map((pattern) => `{apps,libs}/${pattern}`),
+    plugins: { '@nx': nx },
+    rules: { '@nx/enforce-module-boundaries': ['error', { depConstraints, allow: forTests }] },
+  },
   { files: code, ignores: tests, rules: ban(testHelpers) },
   {
     files: ['libs/domain/**/*.ts'],
     ignores: tests,
     rules: {
-      ...ban(nodeBuiltins),
+      ...ban(nodeBuiltins, testHelpers),
       'no-restricted-globals': [
         'error',
         'process',
@@ -81,6 +90,7 @@ export default tseslint.config(
       ],
       'no-restricted-syntax': [
         'error',
+        noEnum,
         {
           selector: 'NewExpression[callee.name="Date"][arguments.length=0]',
           message: 'the time comes in with the command',
