@@ -1,7 +1,7 @@
 /**
  * Three Jest projects, told apart by what a test needs: `unit` needs nothing but Node and is part of
  * `npm run check`; `servers` needs the real PostgreSQL, Kafka or the EventStoreDB stand-in, which
- * `tools/test-servers.mjs` starts once per run; `scenarios` starts whole systems as processes.
+ * `tools/test.mjs` starts once per run; `scenarios` starts whole systems as processes.
  * Run one with `npm test -- --project unit`.
  */
 const common = {
@@ -31,10 +31,6 @@ const common = {
 };
 
 const needsServer = '\\.(pg|kafka|esdb)\\.spec\\.ts$';
-const servers = {
-  globalSetup: './tools/test-servers.setup.mjs',
-  globalTeardown: './tools/test-servers.teardown.mjs',
-};
 
 export default {
   projects: [
@@ -44,7 +40,7 @@ export default {
       testRegex: '(apps|libs|tools)/.*\\.spec\\.(ts|mjs)$',
       testPathIgnorePatterns: [...common.testPathIgnorePatterns, needsServer],
     },
-    { ...common, ...servers, displayName: 'servers', testRegex: `(apps|libs)/.*${needsServer}` },
-    { ...common, ...servers, displayName: 'scenarios', testRegex: 'tests/.*\\.spec\\.ts$' },
+    { ...common, displayName: 'servers', testRegex: `(apps|libs)/.*${needsServer}` },
+    { ...common, displayName: 'scenarios', testRegex: 'tests/.*\\.spec\\.ts$' },
   ],
 };

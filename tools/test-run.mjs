@@ -1,0 +1,47 @@
+/** The decisions of test.mjs, apart from its deeds. */
+
+const defaults = ['--maxWorkers=2'];
+
+/** `--project unit` is what our documents say; Jest's own word is --selectProjects, which swallows what follows it. */
+export function jestArguments(args) {
+  const rest = [];
+  const projects = [];
+  for (let i = 0; i < args.length; i += 1) {
+    const [flag, inline] = args[i].split('=', 2);
+    if (flag !== '--project') rest.push(args[i]);
+    else projects.push(inline ?? args[(i += 1)]);
+  }
+  const workers = rest.some((arg) => /^(--maxWorkers|-w\b|--runInBand|-i$)/.test(arg));
+  const selected = projects.length === 0 ? [] : ['--selectProjects', ...projects, '--'];
+  // Paths come last: after `--` Jest takes everything as a path.
+  const flags = rest.filter((arg) => arg.startsWith('-'));
+  return projects.length === 0
+    ? [...(workers ? [] : defaults), ...rest]
+    : [
+        ...(workers ? [] : defaults),
+        ...flags,
+        ...selected,
+        ...rest.filter((arg) => !arg.startsWith('-')),
+      ];
+}
+
+/** By the suffix of the files (paths relative to the root): style.md, "Names". */
+export function serversNeeded(testFiles) {
+  const some = (pattern) => testFiles.some((file) => pattern.test(file));
+  const scenarios = some(/^tests\//);
+  return {
+    postgres: scenarios || some(/\.(pg|kafka|esdb)\.spec\.ts$/),
+    kafka: scenarios || some(/\.kafka\.spec\.ts$/),
+    // A scenario starts the built apps.
+    builds: scenarios,
+  };
+}
+
+/** The last line of the run. A suite that could not run counts as one failure. */
+export function summary(report) {
+  if (report === null) return { line: '0 passed, 1 failed', failed: true };
+  const failed = report.numFailedTests + report.numRuntimeErrorTestSuites;
+  const skipped = report.numPendingTests + report.numTodoTests;
+  const line = `${report.numPassedTests} passed, ${failed} failed`;
+  return { line: skipped === 0 ? line : `${line}, ${skipped} skipped`, failed: failed > 0 };
+}
