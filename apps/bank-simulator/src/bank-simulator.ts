@@ -1,0 +1,185 @@
+/**
+ * The other side of the rails, for the sandbox and the tests: a bank with books of its own. It keeps
+ * which plan a transfer follows, never the account numbers that chose it. A transfer executes once
+ * per reference; submitting it again is counted and answered with how it stands.
+ */
+import {
+  BankRefused,
+  type InProcessBank,
+  type InquiryResult,
+  type ScreeningResult,
+  type SubmissionResult,
+  type TransferInstruction,
+  describeIssues,
+  transferInstructionSchema,
+} from '@pis/bank-rails';
+import type pg from 'pg';
+import { readFeed } from './notification-feed.js';
+import { type Plan, type TransferStatus, courseOf, planOf } from './plan.js';
+
+export interface BankSimulatorOptions {
+  /** How long the bank takes at each step, milliseconds; with 0 it answers at once. */
+  readonly delayMs: number;
+}
+
+interface TransferRow {
+  payment_id: string;
+  direction: string;
+  amount_minor: string;
+  currency_code: string;
+  plan: Plan['name'];
+  status: TransferStatus;
+}
+
+const internalError = 'The bank could not take the transfer; nothing was moved.';
+
+export class BankSimulator implements InProcessBank {
+  private readonly listeners = new Set<() => void>();
+
+  constructor(
+    private readonly pool: pg.Pool,
+    private readonly options: BankSimulatorOptions,
+  ) {}
+
+  async screen(instruction: TransferInstruction): Promise<ScreeningResult> {
+    const { reference, contactAccount } = validated(instruction);
+    const remainingMs = await this.screeningRemainingMs(reference);
+    if (remainingMs > 0) return { outcome: 'in_review', checkAgainInMs: remainingMs };
+    const plan = planOf(contactAccount.achAccountNumber);
+    switch (plan.name) {
+      case 'reject':
+        return plan.screening;
+      case 'block':
+        return { outcome: 'blocked' };
+      case 'hold':
+        return { outcome: 'hold' };
+      default:
+        return { outcome: 'clear' };
+    }
+  }
+
+  async submit(instruction: TransferInstruction): Promise<SubmissionResult> {
+    const order = validated(instruction);
+    const plan = planOf(order.contactAccount.achAccountNumber);
+    const { status, notifications } = courseOf(plan, this.options.delayMs);
+    const { rows } = await this.pool.query<TransferRow>({
+      name: 'bank-submit',
+      text: submitSql,
+      values: [
+        order.reference,
+        order.paymentId,
+        order.rail,
+        order.direction,
+        order.amountMinor,
+        order.currencyCode,
+        plan.name,
+        plan.name === 'return' ? plan.returnReasonCode : null,
+        status,
+        notifications.map(({ type }) => type),
+        notifications.map(({ returnReasonCode }) => returnReasonCode),
+        notifications.map(({ afterMs }) => afterMs),
+      ],
+    });
+    const transfer = rows[0];
+    if (transfer === undefined) throw new Error('the submission returned no transfer');
+    if (!sameTerms(transfer, order))
+      throw new BankRefused('the reference was used for a transfer with other terms');
+    if (notifications.length > 0) this.notify();
+    return submissionResult(transfer);
+  }
+
+  async inquire(reference: string): Promise<InquiryResult> {
+    const { rows } = await this.pool.query<{ known: boolean; notified: boolean }>({
+      name: 'bank-inquire',
+      text: inquireSql,
+      values: [reference, this.options.delayMs],
+    });
+    if (rows[0]?.notified === true) this.notify();
+    return { outcome: rows[0]?.known === true ? 'received' : 'unknown' };
+  }
+
+  notifications(page: { readonly after: string; readonly max: number }) {
+    return readFeed(this.pool, page);
+  }
+
+  onNotification(listener: () => void): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  private notify(): void {
+    for (const listener of this.listeners) listener();
+  }
+
+  /** 0 once the simulated review is over; the first question starts it. */
+  private async screeningRemainingMs(reference: string): Promise<number> {
+    const { delayMs } = this.options;
+    if (delayMs === 0) return 0;
+    const { rows } = await this.pool.query<{ elapsed_ms: number }>({
+      name: 'bank-screening',
+      text: `INSERT INTO bank_screenings AS s (reference, started_at) VALUES ($1, now())
+             ON CONFLICT (reference) DO UPDATE SET started_at = s.started_at
+             RETURNING (extract(epoch FROM clock_timestamp() - s.started_at) * 1000)::float8 AS elapsed_ms`,
+      values: [reference],
+    });
+    return Math.max(0, Math.ceil(delayMs - (rows[0]?.elapsed_ms ?? 0)));
+  }
+}
+
+/** Transfer and notifications in one statement: both are there or neither. */
+const submitSql = `
+  WITH submitted AS (
+    INSERT INTO bank_transfers AS t (reference, payment_id, rail, direction, amount_minor,
+      currency_code, plan, return_reason_code, status, submitted_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, now())
+    ON CONFLICT (reference) DO UPDATE SET submissions = t.submissions + 1
+    RETURNING *
+  ), notified AS (
+    INSERT INTO bank_notifications (reference, type, return_reason_code, due_at, created_at)
+    SELECT s.reference, n.type, n.code, now() + n.after_ms * interval '1 millisecond', now()
+      FROM submitted s,
+           unnest($10::text[], $11::text[], $12::int[]) AS n (type, code, after_ms)
+     WHERE s.submissions = 1
+  )
+  SELECT payment_id, direction, amount_minor, currency_code, plan, status FROM submitted`;
+
+/** The first inquiry about a late transfer brings its confirmation; any further one changes nothing. */
+const inquireSql = `
+  WITH asked AS (
+    UPDATE bank_transfers SET inquired_at = now()
+     WHERE reference = $1 AND inquired_at IS NULL
+    RETURNING reference, plan, status
+  ), notified AS (
+    INSERT INTO bank_notifications (reference, type, due_at, created_at)
+    SELECT reference, 'confirmed', now() + $2::int * interval '1 millisecond', now()
+      FROM asked WHERE plan = 'late' AND status = 'pending'
+    RETURNING 1
+  )
+  SELECT EXISTS (SELECT 1 FROM bank_transfers WHERE reference = $1) AS known,
+         EXISTS (SELECT 1 FROM notified) AS notified`;
+
+function validated(instruction: TransferInstruction): TransferInstruction {
+  const parsed = transferInstructionSchema.safeParse(instruction);
+  if (!parsed.success) throw new BankRefused(`bad instruction: ${describeIssues(parsed.error)}`);
+  return parsed.data;
+}
+
+function sameTerms(transfer: TransferRow, order: TransferInstruction): boolean {
+  return (
+    transfer.payment_id === order.paymentId.toLowerCase() &&
+    transfer.direction === order.direction &&
+    Number(transfer.amount_minor) === order.amountMinor &&
+    transfer.currency_code === order.currencyCode
+  );
+}
+
+function submissionResult({ status, plan }: TransferRow): SubmissionResult {
+  switch (status) {
+    case 'accepted':
+      return { outcome: 'accepted' };
+    case 'refused':
+      return { outcome: 'error', message: internalError };
+    case 'pending':
+      return { outcome: 'pending', confirmationExpected: plan !== 'silent' };
+  }
+}

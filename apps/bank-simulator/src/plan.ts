@@ -1,0 +1,101 @@
+/**
+ * What the simulated bank does with a transfer, chosen by the last four digits of the contact's
+ * account number (interface.md, "Sandbox outcomes").
+ */
+import type { ScreeningResult } from '@pis/bank-rails';
+
+export type Plan =
+  | { readonly name: 'accept' }
+  | { readonly name: 'return'; readonly returnReasonCode: string | null }
+  | {
+      readonly name: 'reject';
+      readonly screening: Extract<ScreeningResult, { outcome: 'rejected' }>;
+    }
+  | { readonly name: 'block' }
+  | { readonly name: 'hold' }
+  /** The submission itself fails. */
+  | { readonly name: 'refuse' }
+  /** Never confirmed, whoever asks. */
+  | { readonly name: 'unconfirmed' }
+  /** Confirmed only after an inquiry: that makes it late for certain, whatever the clock does. */
+  | { readonly name: 'late' }
+  /** Taken without any word about when it will be confirmed. */
+  | { readonly name: 'silent' };
+
+const field = 'bankAccount.achAccountNumber';
+
+function rejectedAccount(party: 'contact' | 'originator'): Plan {
+  const message = `The ${party}'s ${field} was rejected by the bank: update the ${party}, then create a new payment.`;
+  const failureCode = party === 'contact' ? 'INVALID_CONTACT_DATA' : 'INVALID_ORIGINATOR_DATA';
+  return {
+    name: 'reject',
+    screening: { outcome: 'rejected', failureCode, field, message, reason: message },
+  };
+}
+
+const plans: Readonly<Record<string, Plan>> = {
+  '0101': { name: 'return', returnReasonCode: 'R01' },
+  '0102': { name: 'return', returnReasonCode: 'R02' },
+  '0107': { name: 'return', returnReasonCode: 'R07' },
+  '0199': { name: 'return', returnReasonCode: null },
+  '0201': rejectedAccount('contact'),
+  '0202': rejectedAccount('originator'),
+  '0203': {
+    name: 'reject',
+    screening: {
+      outcome: 'rejected',
+      failureCode: 'INTERNAL_ERROR',
+      field: null,
+      message: 'An unexpected error occurred: wait a few minutes, then create a new payment.',
+      reason: 'The payment could not be prepared for the rail.',
+    },
+  },
+  '0204': { name: 'refuse' },
+  '0301': { name: 'block' },
+  '0401': { name: 'unconfirmed' },
+  '0402': { name: 'late' },
+  '0501': { name: 'hold' },
+  '0502': { name: 'silent' },
+};
+
+const returnCodeMax = 85;
+
+export function planOf(achAccountNumber: string): Plan {
+  const ending = achAccountNumber.slice(-4);
+  if (Object.hasOwn(plans, ending)) return plans[ending] ?? { name: 'accept' };
+  const code = /^90(\d\d)$/.exec(ending)?.[1];
+  if (code !== undefined && Number(code) >= 1 && Number(code) <= returnCodeMax)
+    return { name: 'return', returnReasonCode: `R${code}` };
+  return { name: 'accept' };
+}
+
+export type TransferStatus = 'refused' | 'pending' | 'accepted';
+
+export interface PlannedNotification {
+  readonly type: 'confirmed' | 'returned';
+  readonly returnReasonCode: string | null;
+  readonly afterMs: number;
+}
+
+/**
+ * What happens at submission when the bank takes `delayMs` for each step: without a delay it accepts
+ * at once; with one the confirmation comes through the feed after it, a return after it once more.
+ */
+export function courseOf(
+  plan: Plan,
+  delayMs: number,
+): { status: TransferStatus; notifications: readonly PlannedNotification[] } {
+  if (plan.name === 'refuse') return { status: 'refused', notifications: [] };
+  if (plan.name !== 'accept' && plan.name !== 'return')
+    return { status: 'pending', notifications: [] };
+  const confirmed: PlannedNotification[] =
+    delayMs === 0 ? [] : [{ type: 'confirmed', returnReasonCode: null, afterMs: delayMs }];
+  const returned: PlannedNotification[] =
+    plan.name === 'accept'
+      ? []
+      : [{ type: 'returned', returnReasonCode: plan.returnReasonCode, afterMs: 2 * delayMs }];
+  return {
+    status: delayMs === 0 ? 'accepted' : 'pending',
+    notifications: [...confirmed, ...returned],
+  };
+}
