@@ -1,0 +1,34 @@
+/**
+ * The hash that chains a stream: each event's metadata holds the hash of its predecessor, so that a
+ * changed, removed or inserted event breaks the chain from there on (the audit verifies it).
+ */
+import { createHash } from 'node:crypto';
+import type { RecordedEvent } from './port.js';
+
+/**
+ * SHA-256, hex, over the canonical JSON of what was recorded. The position is left out: it belongs to
+ * the log, not to the fact, and differs after a move to another store.
+ */
+export function hashOfEvent(recorded: Omit<RecordedEvent, 'position'>): string {
+  const { streamId, revision, id, type, data, metadata } = recorded;
+  const text = canonicalJson({ streamId, revision, id, type, data, metadata });
+  return createHash('sha256').update(text).digest('hex');
+}
+
+/**
+ * JSON with the keys of every object sorted by UTF-16 code unit and no white space (RFC 8785's rules,
+ * which are those of JSON.stringify for strings and numbers).
+ */
+export function canonicalJson(value: unknown): string {
+  if (value === null || typeof value !== 'object') return JSON.stringify(value) ?? 'null';
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
+  if ('toJSON' in value && typeof value.toJSON === 'function') return canonicalJson(value.toJSON());
+  const fields = value as Readonly<Record<string, unknown>>;
+  let text = '';
+  for (const key of Object.keys(fields).sort()) {
+    const field = fields[key];
+    if (field === undefined) continue;
+    text += `${text === '' ? '' : ','}${JSON.stringify(key)}:${canonicalJson(field)}`;
+  }
+  return `{${text}}`;
+}

@@ -1,0 +1,120 @@
+/** The event store of unit tests: the same promises, kept in an array; gone with the process. */
+import { pagedSubscription } from '../paged-subscription.js';
+import {
+  type AppendResult,
+  type EventStore,
+  type RecordedEvent,
+  StoreUnavailable,
+  WrongExpectedRevision,
+  beginning,
+} from '../port.js';
+import { type ProposedAppend, proposeAppend, recordedEvent } from '../proposed-append.js';
+import { Bell } from '../wake-up.js';
+
+/** Every read yields to the event loop first, as a store over a network does. */
+const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+const pageMaxDefault = 500;
+const hourMs = 3_600_000;
+
+export function memoryEventStore(): EventStore {
+  const log: RecordedEvent[] = [];
+  const streams = new Map<string, RecordedEvent[]>();
+  const bell = new Bell();
+  const closing = new AbortController();
+
+  const opened = async () => {
+    await turn();
+    if (closing.signal.aborted) throw new StoreUnavailable('the store is closed');
+  };
+
+  function write({ streamId, expected, events }: ProposedAppend): AppendResult {
+    const stream = streams.get(streamId) ?? [];
+    const first = expected === 'noStream' ? 0 : expected + 1;
+    if (stream.length !== first) {
+      const before = stream.slice(first, first + events.length);
+      const last = before.at(-1);
+      if (last === undefined || !events.every((event, index) => event.id === before[index]?.id))
+        throw new WrongExpectedRevision(
+          streamId,
+          expected,
+          stream.length === 0 ? 'noStream' : stream.length - 1,
+        );
+      return { revision: last.revision, position: last.position };
+    }
+    for (const event of events) {
+      const position = String(log.length + 1).padStart(20, '0');
+      const recorded = recordedEvent({ ...event, streamId, revision: stream.length, position });
+      freezeDeep(recorded);
+      stream.push(recorded);
+      log.push(recorded);
+    }
+    streams.set(streamId, stream);
+    bell.ring();
+    return { revision: stream.length - 1, position: log.at(-1)?.position ?? beginning };
+  }
+
+  const store: EventStore = {
+    async append(streamId, expected, events) {
+      const proposed = proposeAppend(streamId, expected, events);
+      await opened();
+      return write(proposed);
+    },
+
+    async readStream(streamId, { from, direction = 'forwards', maxCount } = {}) {
+      await opened();
+      const stream = streams.get(streamId) ?? [];
+      const events =
+        direction === 'forwards'
+          ? stream.slice(from ?? 0)
+          : stream.slice(0, (from ?? stream.length) + 1).reverse();
+      return events.slice(0, maxCount);
+    },
+
+    async readStreams(streamIds) {
+      await opened();
+      return streamIds.map((streamId) => [...(streams.get(streamId) ?? [])]);
+    },
+
+    async readLog({ after, streamPrefixes, pageMax = pageMaxDefault }) {
+      await opened();
+      const start = Number(after);
+      const events: RecordedEvent[] = [];
+      let position = after;
+      for (let index = start; index < log.length && events.length < pageMax; index++) {
+        const event = log[index];
+        if (event === undefined) break;
+        position = event.position;
+        if (streamPrefixes?.some((prefix) => event.streamId.startsWith(prefix)) ?? true)
+          events.push(event);
+      }
+      return { events, position };
+    },
+
+    async lastPosition() {
+      await opened();
+      return log.at(-1)?.position ?? beginning;
+    },
+
+    subscribe: ({ signal, ...options }) =>
+      pagedSubscription(
+        {
+          readLog: store.readLog,
+          bell,
+          pollIntervalMs: () => hourMs,
+          retryInitialMs: 1,
+          retryMaxMs: 1,
+        },
+        { ...options, signal: AbortSignal.any([signal, closing.signal]) },
+      ),
+
+    ping: opened,
+    close: async () => closing.abort(),
+  };
+  return store;
+}
+
+function freezeDeep(value: object): void {
+  Object.freeze(value);
+  for (const field of Object.values(value))
+    if (typeof field === 'object' && field !== null) freezeDeep(field);
+}

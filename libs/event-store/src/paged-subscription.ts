@@ -1,0 +1,48 @@
+/** A subscription made of page reads and a bell that rings when the log may have grown. */
+import {
+  type LogPage,
+  type ReadLogOptions,
+  StoreUnavailable,
+  type SubscribeOptions,
+} from './port.js';
+import { type Bell, backoffMs, pause } from './wake-up.js';
+
+export interface PagedSubscription {
+  readonly readLog: (options: ReadLogOptions) => Promise<LogPage>;
+  readonly bell: Bell;
+  /** How long to trust the bell alone: asked before each wait. */
+  readonly pollIntervalMs: () => number;
+  readonly retryInitialMs: number;
+  readonly retryMaxMs: number;
+}
+
+/**
+ * Yields what follows `after`, for ever. Never skips: a page begins where the last one that was
+ * yielded ended, and the store hands out positions in the order of commit.
+ */
+export async function* pagedSubscription(
+  { readLog, bell, pollIntervalMs, retryInitialMs, retryMaxMs }: PagedSubscription,
+  { signal, ...options }: SubscribeOptions,
+): AsyncGenerator<LogPage, void, undefined> {
+  let after = options.after;
+  let failures = 0;
+  while (!signal.aborted) {
+    const { rung } = bell;
+    let page: LogPage;
+    try {
+      page = await readLog({ ...options, after });
+      failures = 0;
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) throw error;
+      await pause(backoffMs(failures++, retryInitialMs, retryMaxMs), signal);
+      continue;
+    }
+    if (signal.aborted) return;
+    if (page.position === after) {
+      await bell.wait(rung, pollIntervalMs(), signal);
+    } else {
+      after = page.position;
+      yield page;
+    }
+  }
+}

@@ -1,0 +1,92 @@
+/**
+ * LISTEN on a connection of its own: rings the bell when any process has appended. What is notified
+ * while the connection is down is lost, so the bell rings after each reconnection too, and
+ * subscriptions poll besides.
+ */
+import pg from 'pg';
+import { type Bell, backoffMs, pause } from '../wake-up.js';
+
+const endTimeoutMs = 1_000;
+
+export interface ListenerOptions {
+  readonly connection: pg.ClientConfig;
+  readonly bell: Bell;
+  readonly retryInitialMs: number;
+  readonly retryMaxMs: number;
+  readonly connectTimeoutMs: number;
+}
+
+export class Listener {
+  readonly #stopping = new AbortController();
+  #running: Promise<void> | null = null;
+  #listening = false;
+
+  constructor(private readonly options: ListenerOptions) {}
+
+  get listening(): boolean {
+    return this.#listening;
+  }
+
+  start(): void {
+    this.#running ??= this.#run();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { bell, retryInitialMs, retryMaxMs } = this.options;
+    const { signal } = this.#stopping;
+    let failures = 0;
+    while (!signal.aborted) {
+      const client = this.#client();
+      const lost = Promise.withResolvers<void>();
+      const end = () => lost.resolve();
+      // A client without an error handler would end the process; how it ended does not matter here.
+      client
+        .on('error', end)
+        .on('end', end)
+        .on('notification', () => bell.ring());
+      signal.addEventListener('abort', end);
+      try {
+        await Promise.race([
+          client.connect().then(() => client.query('LISTEN pis_events')),
+          lost.promise,
+        ]);
+        this.#listening = !signal.aborted;
+        failures = 0;
+        bell.ring();
+        await lost.promise;
+      } catch {
+        failures += 1;
+      }
+      this.#listening = false;
+      signal.removeEventListener('abort', end);
+      await endQuietly(client);
+      await pause(backoffMs(failures, retryInitialMs, retryMaxMs), signal);
+    }
+  }
+
+  #client(): pg.Client {
+    const { connection, connectTimeoutMs } = this.options;
+    return new pg.Client({
+      ...connection,
+      // A pool hides its password from enumeration.
+      ...(connection.password === undefined ? {} : { password: connection.password }),
+      connectionTimeoutMillis: connectTimeoutMs,
+      query_timeout: connectTimeoutMs,
+      keepAlive: true,
+      application_name: 'pis-event-listener',
+    });
+  }
+}
+
+/** Says goodbye, but does not wait long for a server that no longer answers. */
+async function endQuietly(client: pg.Client): Promise<void> {
+  const patience = new AbortController();
+  const ended = client.end().catch(() => undefined);
+  await Promise.race([ended, pause(endTimeoutMs, patience.signal)]);
+  patience.abort();
+}

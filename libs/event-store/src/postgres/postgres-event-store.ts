@@ -1,0 +1,239 @@
+/**
+ * The event store in PostgreSQL (architecture.md, "The PostgreSQL event store"). The tables and the
+ * append function are in libs/read-models/prisma/migrations/20261121000100_event_store.
+ */
+import type pg from 'pg';
+import { pagedSubscription } from '../paged-subscription.js';
+import {
+  type EventStore,
+  type LogPage,
+  type ReadLogOptions,
+  type ReadOptions,
+  type RecordedEvent,
+  StoreUnavailable,
+  WrongExpectedRevision,
+  beginning,
+} from '../port.js';
+import {
+  type ProposedAppend,
+  isStreamId,
+  proposeAppend,
+  recordedEvent,
+} from '../proposed-append.js';
+import { Bell } from '../wake-up.js';
+import { type Query, database } from './database.js';
+import { GroupCommit, type GroupCommitLimits } from './group-commit.js';
+import { Listener } from './listener.js';
+import { StreamLoader, type StreamLoaderLimits } from './stream-loader.js';
+import * as sql from './statements.js';
+
+export interface PostgresEventStoreOptions extends Partial<PostgresEventStoreLimits> {
+  /** Belongs to the caller, who ends it after the store is closed. */
+  readonly pool: pg.Pool;
+  /** For the connection that listens, where the pool goes through a proxy that cannot. The pool's own when absent. */
+  readonly listenConnectionString?: string;
+}
+
+export interface PostgresEventStoreLimits extends GroupCommitLimits, StreamLoaderLimits {
+  readonly queryTimeoutMs: number;
+  /** Events in a page of the log, when the reader does not say. */
+  readonly pageMax: number;
+  /** Positions looked at for one page, at most, however few events match. */
+  readonly pagePositionsMax: number;
+  /** How often a subscription looks by itself while it is notified, and while it cannot be. */
+  readonly pollIntervalMs: number;
+  readonly pollWithoutListenIntervalMs: number;
+  readonly retryInitialMs: number;
+  readonly retryMaxMs: number;
+}
+
+export const postgresEventStoreLimits: PostgresEventStoreLimits = {
+  batchAppendsMax: 256,
+  batchBytesMax: 4_000_000,
+  queueMax: 10_000,
+  queryStreamsMax: 200,
+  queriesInFlightMax: 2,
+  queryTimeoutMs: 10_000,
+  pageMax: 500,
+  pagePositionsMax: 5_000,
+  pollIntervalMs: 1_000,
+  pollWithoutListenIntervalMs: 200,
+  retryInitialMs: 50,
+  retryMaxMs: 2_000,
+};
+
+export function postgresEventStore({
+  pool,
+  listenConnectionString,
+  ...given
+}: PostgresEventStoreOptions): EventStore {
+  const limits = { ...postgresEventStoreLimits, ...given };
+  const query = database(pool, limits.queryTimeoutMs);
+  const bell = new Bell();
+  const closing = new AbortController();
+  const commits = new GroupCommit(
+    (batch) => writeBatch(query, batch).finally(() => bell.ring()),
+    limits,
+  );
+  const loader = new StreamLoader((streamIds) => readStreams(query, streamIds), limits);
+  const listener = new Listener({
+    connection:
+      listenConnectionString === undefined
+        ? pool.options
+        : { connectionString: listenConnectionString },
+    bell,
+    retryInitialMs: limits.retryInitialMs,
+    retryMaxMs: limits.retryMaxMs,
+    connectTimeoutMs: limits.queryTimeoutMs,
+  });
+  const opened = () => {
+    if (closing.signal.aborted) throw new StoreUnavailable('the store is closed');
+  };
+
+  return {
+    async append(streamId, expected, events) {
+      const outcome = await commits.append(proposeAppend(streamId, expected, events));
+      if (!outcome.done) throw new WrongExpectedRevision(streamId, expected, outcome.actual);
+      return { revision: outcome.revision, position: outcome.position };
+    },
+
+    async readStream(streamId, options = {}) {
+      opened();
+      if (!isStreamId(streamId)) return [];
+      const whole = options.direction !== 'backwards' && options.maxCount === undefined;
+      return whole && !options.from
+        ? loader.load(streamId)
+        : readPartOfStream(query, streamId, options);
+    },
+
+    async readStreams(streamIds) {
+      opened();
+      return Promise.all(
+        streamIds.map(async (streamId) => (isStreamId(streamId) ? loader.load(streamId) : [])),
+      );
+    },
+
+    async readLog(options) {
+      opened();
+      return readLog(query, limits, options);
+    },
+
+    async lastPosition() {
+      opened();
+      return lastPosition(query);
+    },
+
+    subscribe({ signal, ...options }) {
+      listener.start();
+      const { retryInitialMs, retryMaxMs } = limits;
+      const pollIntervalMs = () =>
+        listener.listening ? limits.pollIntervalMs : limits.pollWithoutListenIntervalMs;
+      return pagedSubscription(
+        {
+          readLog: (page) => readLog(query, limits, page),
+          bell,
+          pollIntervalMs,
+          retryInitialMs,
+          retryMaxMs,
+        },
+        { ...options, signal: AbortSignal.any([signal, closing.signal]) },
+      );
+    },
+
+    async ping() {
+      opened();
+      await lastPosition(query);
+    },
+
+    async close() {
+      closing.abort();
+      await Promise.all([commits.close(), listener.stop()]);
+    },
+  };
+}
+
+type Outcome =
+  | { readonly done: true; readonly revision: number; readonly position: string }
+  | { readonly done: false; readonly actual: number | 'noStream' };
+
+async function writeBatch(query: Query, batch: readonly ProposedAppend[]): Promise<Outcome[]> {
+  const rows = await query<sql.AppendRow>(sql.appendEvents, [batchJson(batch)]);
+  const outcomes: Outcome[] = [];
+  for (const { append, done, at_revision, at_position } of rows) {
+    const revision = Number(at_revision);
+    outcomes[append] =
+      done && at_position !== null
+        ? { done: true, revision, position: positionOf(at_position) }
+        : { done: false, actual: revision < 0 ? 'noStream' : revision };
+  }
+  return outcomes;
+}
+
+/** The parameter of append_events, see the migration. The events' JSON goes in as it is. */
+function batchJson(batch: readonly ProposedAppend[]): string {
+  const objects = batch.flatMap(({ streamId, expected, events }, append) => {
+    const x = expected === 'noStream' ? -1 : expected;
+    const head = `{"a":${append},"s":${JSON.stringify(streamId)},"x":${x},"n":${events.length}`;
+    return events.map(
+      ({ id, type, data, metadata }, offset) =>
+        `${head},"o":${offset},"i":"${id}","t":${JSON.stringify(type)},"d":${data},"m":${metadata}}`,
+    );
+  });
+  return `[${objects.join(',')}]`;
+}
+
+async function readStreams(query: Query, streamIds: readonly string[]) {
+  const streams = new Map<string, RecordedEvent[]>();
+  for (const row of await query<sql.EventRow>(sql.readStreams, [streamIds])) {
+    const events = streams.get(row.stream_id);
+    if (events === undefined) streams.set(row.stream_id, [eventOf(row)]);
+    else events.push(eventOf(row));
+  }
+  return streams;
+}
+
+async function readPartOfStream(
+  query: Query,
+  streamId: string,
+  { from, direction = 'forwards', maxCount }: ReadOptions,
+): Promise<RecordedEvent[]> {
+  const statement = direction === 'forwards' ? sql.readForwards : sql.readBackwards;
+  const values = [streamId, from ?? null, maxCount ?? null];
+  return (await query<sql.EventRow>(statement, values)).map(eventOf);
+}
+
+async function readLog(
+  query: Query,
+  limits: PostgresEventStoreLimits,
+  { after, streamPrefixes, pageMax = limits.pageMax }: ReadLogOptions,
+): Promise<LogPage> {
+  if (!/^(\d{20})?$/.test(after)) throw new TypeError(`${JSON.stringify(after)} is not a position`);
+  const start = BigInt(after === beginning ? 0 : after);
+  const end = start + BigInt(Math.max(limits.pagePositionsMax, pageMax));
+  const values = [String(start), String(end), pageMax];
+  const rows = await (streamPrefixes === undefined
+    ? query<sql.LogRow>(sql.readLog, values)
+    : query<sql.LogRow>(sql.readLogOfPrefixes, [...values, streamPrefixes]));
+  const events = rows.flatMap((row) => (row.position === null ? [] : [eventOf(row)]));
+  const last = events.at(-1);
+  if (last !== undefined && events.length >= pageMax) return { events, position: last.position };
+  // Everything up to `end` was looked at, or up to the head of the log as this query saw it.
+  const head = BigInt(rows[0]?.head ?? 0);
+  const read = head < end ? head : end;
+  return { events, position: read > start ? positionOf(String(read)) : after };
+}
+
+async function lastPosition(query: Query): Promise<string> {
+  const [row] = await query<{ readonly head: string }>(sql.readHead, []);
+  return row === undefined || row.head === '0' ? beginning : positionOf(row.head);
+}
+
+function positionOf(position: string): string {
+  return position.padStart(20, '0');
+}
+
+function eventOf({ stream_id: streamId, position, ...row }: sql.EventRow): RecordedEvent {
+  const { revision, id, type, data, metadata } = row;
+  const stored = { streamId, revision, position: positionOf(position), id, type, data, metadata };
+  return recordedEvent(stored);
+}

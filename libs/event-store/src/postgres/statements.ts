@@ -1,0 +1,80 @@
+/**
+ * The statements of the PostgreSQL event store. JSON, uuid and bigint come back as text, whatever
+ * type parsers the pool has.
+ *
+ * Each lookup is an ordered subquery with its own index scan. The plain `= ANY` form was rejected: a
+ * generic plan made while the table is empty scans the whole table, and stays when it has grown.
+ */
+import type { Statement } from './database.js';
+
+export interface AppendRow {
+  readonly append: number;
+  readonly done: boolean;
+  readonly at_revision: string;
+  readonly at_position: string | null;
+}
+
+export interface EventRow {
+  readonly position: string;
+  readonly stream_id: string;
+  readonly revision: number;
+  readonly id: string;
+  readonly type: string;
+  readonly data: string;
+  readonly metadata: string;
+}
+
+/** One row with a null position when no event matched: the head of the log is always told. */
+export type LogRow = { readonly head: string } & (EventRow | { readonly position: null });
+
+const columns = `e.position::text AS position, e.stream_id, e.revision, e.id::text AS id, e.type,
+  e.data::text AS data, e.metadata::text AS metadata`;
+
+export const appendEvents: Statement = {
+  name: 'pis_append_events',
+  text: `SELECT append, done, at_revision::text AS at_revision, at_position::text AS at_position
+    FROM append_events($1::json)`,
+};
+
+export const readStreams: Statement = {
+  name: 'pis_read_streams',
+  text: `SELECT ${columns} FROM unnest($1::text[]) AS asked(id) CROSS JOIN LATERAL (
+      SELECT * FROM events WHERE stream_id = asked.id ORDER BY revision
+    ) e`,
+};
+
+export const readForwards: Statement = {
+  name: 'pis_read_forwards',
+  text: `SELECT ${columns} FROM events e
+    WHERE e.stream_id = $1 AND e.revision >= coalesce($2::bigint, 0)
+    ORDER BY e.revision LIMIT $3::bigint`,
+};
+
+export const readBackwards: Statement = {
+  name: 'pis_read_backwards',
+  text: `SELECT ${columns} FROM events e
+    WHERE e.stream_id = $1 AND e.revision <= coalesce($2::bigint, 9223372036854775807)
+    ORDER BY e.revision DESC LIMIT $3::bigint`,
+};
+
+/** The head and the events are of one snapshot: what is not among the events is after the head. */
+const readLogWhere = (name: string, condition: string): Statement => ({
+  name,
+  text: `SELECT h.position::text AS head, ${columns} FROM event_log_head h LEFT JOIN LATERAL (
+      SELECT * FROM events
+      WHERE position > $1::bigint AND position <= $2::bigint ${condition}
+      ORDER BY position LIMIT $3::bigint
+    ) e ON true
+    ORDER BY e.position`,
+});
+
+export const readLog = readLogWhere('pis_read_log', '');
+export const readLogOfPrefixes = readLogWhere(
+  'pis_read_log_of_prefixes',
+  'AND stream_id ^@ ANY($4::text[])',
+);
+
+export const readHead: Statement = {
+  name: 'pis_read_head',
+  text: 'SELECT position::text AS head FROM event_log_head',
+};

@@ -1,0 +1,88 @@
+/**
+ * What every adapter checks before it writes, so that a bad append is refused alone and in the same
+ * way everywhere, and the JSON of the events, made once.
+ */
+import {
+  EventTooLarge,
+  type EventToAppend,
+  type ExpectedRevision,
+  type RecordedEvent,
+  eventSizeMaxBytes,
+} from './port.js';
+
+/** Events of one append, at most. */
+export const appendEventsMax = 500;
+const nameMaxLength = 512;
+
+export interface ProposedEvent {
+  readonly id: string;
+  readonly type: string;
+  /** JSON text. NUL and lone surrogates are escaped by JSON.stringify: every store can keep it. */
+  readonly data: string;
+  readonly metadata: string;
+}
+
+export interface ProposedAppend {
+  readonly streamId: string;
+  readonly expected: ExpectedRevision;
+  readonly events: readonly ProposedEvent[];
+  readonly sizeBytes: number;
+}
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+/**
+ * @throws EventTooLarge
+ * @throws TypeError or RangeError for what no caller should ever ask: a fault of the program
+ */
+export function proposeAppend(
+  streamId: string,
+  expected: ExpectedRevision,
+  events: readonly EventToAppend[],
+): ProposedAppend {
+  if (!isStreamId(streamId)) throw new TypeError(`${JSON.stringify(streamId)} is no stream id`);
+  if (expected !== 'noStream' && !(Number.isInteger(expected) && expected >= 0))
+    throw new RangeError(`expected revision ${expected} is not a whole number from 0 on`);
+  if (events.length === 0 || events.length > appendEventsMax)
+    throw new RangeError(`an append takes 1 to ${appendEventsMax} events, not ${events.length}`);
+  const ids = new Set(events.map((event) => event.id));
+  if (ids.size !== events.length) throw new TypeError('two events of an append have the same id');
+  let sizeBytes = 0;
+  const proposed = events.map(({ id, type, data, metadata }) => {
+    if (!uuid.test(id)) throw new TypeError(`event id ${id} is not a UUID in lower case`);
+    if (!isName(type)) throw new TypeError(`${JSON.stringify(type)} is no event type`);
+    const event = { id, type, data: JSON.stringify(data), metadata: JSON.stringify(metadata) };
+    const eventBytes = Buffer.byteLength(event.data) + Buffer.byteLength(event.metadata);
+    if (eventBytes > eventSizeMaxBytes) throw new EventTooLarge(streamId, eventBytes);
+    sizeBytes += eventBytes;
+    return event;
+  });
+  return { streamId, expected, events: proposed, sizeBytes };
+}
+
+/**
+ * Whether a stream can have this name. `$` begins the names of EventStoreDB's own streams; NUL and lone
+ * surrogates are not text to PostgreSQL.
+ */
+export function isStreamId(streamId: string): boolean {
+  return isName(streamId) && !streamId.startsWith('$');
+}
+
+function isName(name: string): boolean {
+  return name !== '' && name.length <= nameMaxLength && !name.includes('\0') && name.isWellFormed();
+}
+
+/** Reads back what proposeAppend wrote. */
+export function recordedEvent(stored: {
+  readonly streamId: string;
+  readonly revision: number;
+  readonly position: string;
+  readonly id: string;
+  readonly type: string;
+  readonly data: string;
+  readonly metadata: string;
+}): RecordedEvent {
+  const data = JSON.parse(stored.data) as RecordedEvent['data'];
+  const metadata = JSON.parse(stored.metadata) as RecordedEvent['metadata'];
+  return { ...stored, data, metadata };
+}

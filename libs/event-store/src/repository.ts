@@ -1,0 +1,306 @@
+/**
+ * The repository: load → decide → append, for any aggregate of the domain over any event store.
+ *
+ * What always holds: an event is written once, however often an append whose outcome is unknown is
+ * repeated, because the repetition carries the same event ids; and a decision is only written at the
+ * revision it was made at.
+ */
+import { randomUUID } from 'node:crypto';
+import {
+  type Aggregate,
+  type DomainCommand,
+  type DomainEvent,
+  type Refusal,
+  isRefusal,
+} from '@pis/domain';
+import { hashOfEvent } from './event-hash.js';
+import {
+  type EventStore,
+  type EventToAppend,
+  type ExpectedRevision,
+  type JsonObject,
+  type Position,
+  type RecordedEvent,
+  StoreUnavailable,
+  WrongExpectedRevision,
+} from './port.js';
+import { backoffMs, pause } from './wake-up.js';
+
+/** Who and what caused a command; written into the metadata of its events. */
+export interface CommandContext {
+  /** `apiKey:<id>`, `user:<id>` or `system:<app>`. */
+  readonly actor: string;
+  readonly requestId: string | null;
+  readonly correlationId: string;
+  readonly causationId: string | null;
+  readonly traceparent: string | null;
+}
+
+export interface Loaded<State> {
+  readonly state: State;
+  readonly revision: ExpectedRevision;
+  readonly lastEvent: RecordedEvent | null;
+}
+
+export interface Appended<State> extends Loaded<State> {
+  readonly revision: number;
+  readonly lastEvent: RecordedEvent;
+  readonly events: readonly RecordedEvent[];
+  /** Of the last event. */
+  readonly position: Position;
+}
+
+export interface Executed<State> {
+  readonly state: State;
+  readonly revision: ExpectedRevision;
+  /** What the command added; empty when there was nothing to do. */
+  readonly events: readonly RecordedEvent[];
+  /** Of the last event added, or null when nothing was. */
+  readonly position: Position | null;
+}
+
+export interface Repository<
+  State,
+  Command extends DomainCommand,
+  Event extends DomainEvent,
+  Code extends string,
+> {
+  /** `<category>-<id>` */
+  streamIdOf(id: string): string;
+
+  /** Folds a stream read elsewhere, from its first event on. */
+  fold(events: readonly RecordedEvent[]): Loaded<State>;
+
+  /** @throws StoreUnavailable */
+  load(id: string): Promise<Loaded<State>>;
+
+  /**
+   * Appends at the revision of `loaded`, once; repeats with the same event ids while the store is
+   * unavailable, a bounded number of times.
+   * @param options.eventIds UUIDs for the events, in order; random ones when absent. A caller that
+   *   derives them from its own input may repeat the append after a crash.
+   * @throws WrongExpectedRevision, StoreUnavailable, EventTooLarge
+   */
+  append(
+    id: string,
+    loaded: Loaded<State>,
+    events: readonly Event[],
+    context: CommandContext,
+    options?: { readonly eventIds?: readonly string[] },
+  ): Promise<Appended<State>>;
+
+  /**
+   * Load, decide, append; again from the start when someone else appended in between.
+   * @throws WrongExpectedRevision after conflictTriesMax conflicts, StoreUnavailable, EventTooLarge
+   */
+  execute(
+    id: string,
+    command: Command,
+    context: CommandContext,
+  ): Promise<Executed<State> | Refusal<Code>>;
+
+  /**
+   * Decides as for a stream that does not exist and appends without loading it. When it does exist
+   * it is loaded, and the aggregate decides again: its own refusal is the answer.
+   * @throws as execute
+   */
+  create(
+    id: string,
+    command: Command,
+    context: CommandContext,
+  ): Promise<Executed<State> | Refusal<Code>>;
+}
+
+/** How often a command is decided, at most, when others keep appending to the same stream. */
+export const conflictTriesMax = 10;
+const conflictPauseInitialMs = 1;
+const conflictPauseMaxMs = 50;
+/** How often an append is tried, at most, while the store is unavailable. */
+export const unavailableTriesMax = 3;
+const unavailablePauseInitialMs = 50;
+const unavailablePauseMaxMs = 500;
+
+export function repository<
+  State,
+  Command extends DomainCommand,
+  Event extends DomainEvent,
+  Code extends string,
+>(
+  store: EventStore,
+  aggregate: Aggregate<State, Command, Event, Code>,
+): Repository<State, Command, Event, Code> {
+  const nothing: Loaded<State> = {
+    state: aggregate.initial,
+    revision: 'noStream',
+    lastEvent: null,
+  };
+  const streamIdOf = (id: string) => `${aggregate.category}-${id}`;
+
+  const fold = (events: readonly RecordedEvent[]) =>
+    events.reduce<Loaded<State>>(
+      (loaded, recorded) => ({
+        state: aggregate.evolve(loaded.state, domainEvent(aggregate, recorded)),
+        revision: recorded.revision,
+        lastEvent: recorded,
+      }),
+      nothing,
+    );
+
+  const load = async (id: string) => fold(await store.readStream(streamIdOf(id)));
+
+  const append: Repository<State, Command, Event, Code>['append'] = async (
+    id,
+    loaded,
+    events,
+    context,
+    { eventIds } = {},
+  ) => {
+    const streamId = streamIdOf(id);
+    const proposed = chained(aggregate, streamId, loaded, events, context, eventIds);
+    const { position } = await appendUntilAnswered(store, streamId, loaded.revision, proposed);
+    const recorded = await withPositions(store, proposed, position);
+    const appended = recorded.reduce(
+      ({ state }, event, index) => ({
+        state: aggregate.evolve(state, events[index] ?? domainEvent(aggregate, event)),
+        lastEvent: event,
+      }),
+      { state: loaded.state, lastEvent: loaded.lastEvent },
+    );
+    const { state, lastEvent } = appended;
+    if (lastEvent === null) throw new RangeError('an append takes at least one event');
+    return { state, revision: lastEvent.revision, lastEvent, events: recorded, position };
+  };
+
+  /** One try from what is loaded. @throws WrongExpectedRevision */
+  const decideAndAppend = async (
+    id: string,
+    loaded: Loaded<State>,
+    command: Command,
+    context: CommandContext,
+  ): Promise<Executed<State> | Refusal<Code>> => {
+    const decision = aggregate.decide(command, loaded.state);
+    if (isRefusal(decision)) return decision;
+    if (decision.length === 0) {
+      const { state, revision } = loaded;
+      return { state, revision, events: [], position: null };
+    }
+    const { state, revision, events, position } = await append(id, loaded, decision, context);
+    return { state, revision, events, position };
+  };
+
+  const execute: Repository<State, Command, Event, Code>['execute'] = async (
+    id,
+    command,
+    context,
+  ) => {
+    for (let conflicts = 1; ; conflicts++) {
+      try {
+        return await decideAndAppend(id, await load(id), command, context);
+      } catch (error) {
+        if (!(error instanceof WrongExpectedRevision) || conflicts >= conflictTriesMax) throw error;
+      }
+      await pause(backoffMs(conflicts, conflictPauseInitialMs, conflictPauseMaxMs));
+    }
+  };
+
+  const create: Repository<State, Command, Event, Code>['create'] = async (
+    id,
+    command,
+    context,
+  ) => {
+    try {
+      return await decideAndAppend(id, nothing, command, context);
+    } catch (error) {
+      if (!(error instanceof WrongExpectedRevision)) throw error;
+    }
+    return execute(id, command, context);
+  };
+
+  return { streamIdOf, fold, load, append, execute, create };
+}
+
+/** What the domain sees of a recorded event: its time is in the metadata, its data brought up to date. */
+function domainEvent<
+  State,
+  Command extends DomainCommand,
+  Event extends DomainEvent,
+  Code extends string,
+>({ upcast }: Aggregate<State, Command, Event, Code>, recorded: RecordedEvent): Event {
+  const { type, metadata } = recorded;
+  const { at, schemaVersion } = metadata;
+  const data = upcast ? upcast(type, schemaVersion, recorded.data) : recorded.data;
+  // Only events of this aggregate are in its streams: they were written by `append` below.
+  return { type, at, data } as Event;
+}
+
+type Unplaced = Omit<RecordedEvent, 'position'>;
+
+/** The domain's events as they are to be recorded, each with the hash of the one before it. */
+function chained<
+  State,
+  Command extends DomainCommand,
+  Event extends DomainEvent,
+  Code extends string,
+>(
+  { schemaVersions }: Aggregate<State, Command, Event, Code>,
+  streamId: string,
+  loaded: Loaded<State>,
+  events: readonly Event[],
+  context: CommandContext,
+  eventIds: readonly string[] | undefined,
+): Unplaced[] {
+  if (eventIds !== undefined && eventIds.length !== events.length)
+    throw new RangeError(`${events.length} events, but ${eventIds.length} ids`);
+  const { actor, requestId, correlationId, causationId, traceparent } = context;
+  let revision = loaded.revision === 'noStream' ? -1 : loaded.revision;
+  let previousHash = loaded.lastEvent === null ? null : hashOfEvent(loaded.lastEvent);
+  return events.map((event, index) => {
+    const type: Event['type'] = event.type;
+    const metadata = {
+      at: event.at,
+      schemaVersion: schemaVersions[type],
+      actor,
+      requestId,
+      correlationId,
+      causationId,
+      traceparent,
+      previousHash,
+    };
+    const id = eventIds?.[index] ?? randomUUID();
+    revision += 1;
+    const unplaced = { streamId, revision, id, type, data: event.data as JsonObject, metadata };
+    previousHash = index + 1 < events.length ? hashOfEvent(unplaced) : null;
+    return unplaced;
+  });
+}
+
+/** One append, repeated with the same ids while nobody can say whether it happened. */
+async function appendUntilAnswered(
+  store: EventStore,
+  streamId: string,
+  expected: ExpectedRevision,
+  events: readonly EventToAppend[],
+) {
+  const toAppend = events.map(({ id, type, data, metadata }) => ({ id, type, data, metadata }));
+  for (let tries = 1; ; tries++) {
+    try {
+      return await store.append(streamId, expected, toAppend);
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable) || tries >= unavailableTriesMax) throw error;
+    }
+    await pause(backoffMs(tries, unavailablePauseInitialMs, unavailablePauseMaxMs));
+  }
+}
+
+/** The store tells the position of the last event; those before it, in the rare case, are read. */
+async function withPositions(
+  store: EventStore,
+  events: readonly Unplaced[],
+  position: Position,
+): Promise<readonly RecordedEvent[]> {
+  const [first] = events;
+  if (first === undefined || events.length === 1)
+    return events.map((event) => ({ ...event, position }));
+  const { streamId, revision } = first;
+  return store.readStream(streamId, { from: revision, maxCount: events.length });
+}

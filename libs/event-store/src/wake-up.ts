@@ -1,0 +1,57 @@
+/** Waiting: for a signal that may already have been given, for a time, or for an end. */
+
+/**
+ * A bell with a memory. Take `rung` before looking, wait for a later one after having found nothing:
+ * what happens between the two is not missed.
+ */
+export class Bell {
+  #rung = 0;
+  #waiting = new Set<() => void>();
+
+  get rung(): number {
+    return this.#rung;
+  }
+
+  ring(): void {
+    this.#rung += 1;
+    const waiting = this.#waiting;
+    this.#waiting = new Set();
+    for (const wake of waiting) wake();
+  }
+
+  /** Resolves when the bell has rung since `rung` was taken, after `timeoutMs`, or on `signal`. */
+  async wait(rung: number, timeoutMs: number, signal: AbortSignal): Promise<void> {
+    if (this.#rung !== rung || signal.aborted) return;
+    await new Promise<void>((resolve) => {
+      const wake = () => {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', wake);
+        this.#waiting.delete(wake);
+        resolve();
+      };
+      const timer = setTimeout(wake, timeoutMs);
+      signal.addEventListener('abort', wake);
+      this.#waiting.add(wake);
+    });
+  }
+}
+
+/** Resolves after `ms`, or at once when `signal` is aborted. */
+export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
+  if (signal?.aborted) return;
+  await new Promise<void>((resolve) => {
+    const wake = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', wake);
+      resolve();
+    };
+    const timer = setTimeout(wake, ms);
+    signal?.addEventListener('abort', wake);
+  });
+}
+
+/** Exponential, with jitter, so that many who lost the same server do not come back at once. */
+export function backoffMs(attempt: number, initialMs: number, maxMs: number): number {
+  const fullMs = Math.min(maxMs, initialMs * 2 ** Math.min(attempt, 20));
+  return fullMs * (0.5 + Math.random() / 2);
+}
