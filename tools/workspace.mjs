@@ -7,7 +7,7 @@ import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync } from 'node:fs';
 import { writeFileSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { basename, delimiter, join } from 'node:path';
 import { waitForLock } from '../libs/local-servers/plain/owner-lock.mjs';
 
 export const root = join(import.meta.dirname, '..');
@@ -32,8 +32,9 @@ export function commandEnv(env = process.env) {
   return { ...env, PATH: [bin, env.PATH ?? ''].join(delimiter) };
 }
 
-/** Installs and builds what is needed for `projects` (folders as in `libs/keyring`; all when not given). */
-export async function prepare(projects = allProjects()) {
+/** Installs and builds `projects` (folders as in `libs/keyring`; all when not given) and what they import. */
+export async function prepare(asked = allProjects()) {
+  const projects = withDependencies(asked);
   if (isInstalled() && staleProjects(projects).length === 0) return;
   const onWait = (pid) => say(`waiting for process ${pid}, which installs or builds`);
   const release = await waitForLock(cache, 'workspace', { timeoutMs: lockTimeoutMs, onWait });
@@ -87,6 +88,16 @@ export function allProjects() {
   );
 }
 
+function withDependencies(projects) {
+  const folders = new Map(allProjects().map((project) => [`@pis/${basename(project)}`, project]));
+  const found = new Set(projects);
+  for (const project of found) {
+    const { dependencies = {} } = readJson(join(root, project, 'package.json'));
+    for (const name of Object.keys(dependencies)) if (folders.has(name)) found.add(folders.get(name));
+  }
+  return [...found];
+}
+
 /**
  * Whether node_modules holds what package-lock.json asks for, by the list that npm keeps of what it
  * installed. Optional packages (other platforms' binaries) may be missing.
@@ -121,7 +132,7 @@ async function build(projects) {
   // Taken before the build: what changes meanwhile is stale afterwards.
   const stamps = projects.map((project) => [project, stampOf(project)]);
   say(`building ${projects.length === allProjects().length ? 'everything' : projects.join(', ')}`);
-  const names = projects.map((project) => `@pis/${project.split('/')[1]}`).join(',');
+  const names = projects.map((project) => `@pis/${basename(project)}`).join(',');
   const nx = ['run-many', '-t', 'build', '-p', names, '--output-style=static', '--parallel=3'];
   await run(node, [join(root, 'node_modules/.bin/nx'), ...nx], {
     env: { NX_DAEMON: 'false', NX_TUI: 'false' },
