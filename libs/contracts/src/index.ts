@@ -1,3 +1,16 @@
 export * from './topics.js';
 export * from './payment-view.js';
+export * from './directory-view.js';
 export * from './integration-events.js';
+export * from './error-codes.js';
+export {
+  problem,
+  validate,
+  type Validated,
+  type ValidationCode,
+  validationCodes,
+} from './validation.js';
+export { type BankAccountRequest, uuid as idSchema } from './fields.js';
+export * from './party-requests.js';
+export * from './payment-requests.js';
+export * from './webhook-requests.js';

@@ -1,0 +1,92 @@
+/**
+ * How originators, contacts and webhook endpoints are shown (interface.md, "Originator", "Contact";
+ * spec, "Webhook endpoint"). Field by field, so that a sealed value cannot slip through.
+ */
+import type { Contact, LegalAddress, Originator, PartyProfile, WebhookEndpoint } from '@pis/domain';
+import { type BankAccountView, bankAccountView } from './payment-view.js';
+
+interface ProfileView {
+  readonly entityType: string;
+  readonly firstName: string | null;
+  readonly lastName: string | null;
+  readonly companyName: string | null;
+  readonly email: string;
+  readonly phoneNumber: string | null;
+  readonly legalAddress: LegalAddress | null;
+}
+
+export interface OriginatorView extends ProfileView {
+  readonly originatorId: string;
+  readonly bankAccount: BankAccountView;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+}
+
+export interface ContactView extends ProfileView {
+  readonly contactId: string;
+  readonly originatorId: string;
+  readonly bankAccount: BankAccountView | null;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+}
+
+export interface WebhookEndpointView {
+  readonly id: string;
+  readonly url: string;
+  readonly subscribedEvents: readonly string[];
+  readonly label: string | null;
+  readonly enabled: boolean;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+}
+
+export function originatorView(originator: Originator): OriginatorView {
+  return {
+    originatorId: originator.originatorId,
+    ...profileView(originator),
+    bankAccount: bankAccountView(originator.bankAccount),
+    createdAt: originator.createdAt,
+    updatedAt: originator.updatedAt,
+  };
+}
+
+export function contactView(contact: Contact): ContactView {
+  return {
+    contactId: contact.contactId,
+    originatorId: contact.originatorId,
+    ...profileView(contact),
+    bankAccount: contact.bankAccount === null ? null : bankAccountView(contact.bankAccount),
+    createdAt: contact.createdAt,
+    updatedAt: contact.updatedAt,
+  };
+}
+
+export function webhookEndpointView(endpoint: WebhookEndpoint): WebhookEndpointView {
+  return {
+    id: endpoint.endpointId,
+    url: endpoint.url,
+    subscribedEvents: endpoint.subscribedEvents,
+    label: endpoint.label,
+    enabled: endpoint.enabled,
+    createdAt: endpoint.createdAt,
+    updatedAt: endpoint.updatedAt,
+  };
+}
+
+function profileView(party: PartyProfile): ProfileView {
+  return {
+    entityType: party.entityType,
+    firstName: party.firstName,
+    lastName: party.lastName,
+    companyName: party.companyName,
+    email: party.email,
+    phoneNumber: party.phoneNumber,
+    legalAddress: party.legalAddress && {
+      addressLine1: party.legalAddress.addressLine1,
+      city: party.legalAddress.city,
+      state: party.legalAddress.state,
+      postalCode: party.legalAddress.postalCode,
+      countryCode: party.legalAddress.countryCode,
+    },
+  };
+}

@@ -1,0 +1,136 @@
+/** The fields that several requests share, with the formats and limits of interface.md. */
+import { bankAccountSubTypes, entityTypes } from '@pis/domain';
+import { z } from 'zod';
+import { unsupportedCharacters, type ValidationCode } from './validation.js';
+
+/** PostgreSQL's text holds neither; such a value would stop the projections. */
+const storable = z.refine<string>(
+  (value) => !value.includes('\0') && value.isWellFormed(),
+  unsupportedCharacters,
+);
+
+/** Lengths are counted in characters (code points), as a person and JSON Schema count them. */
+export function text(min: number, max: number) {
+  return z
+    .string()
+    .check(storable, lengthWithin(min, max))
+    .meta({ minLength: min, maxLength: max });
+}
+
+/** A name: without surrounding white space. */
+export function name(max: number) {
+  return z
+    .string()
+    .trim()
+    .check(storable, lengthWithin(1, max))
+    .meta({ minLength: 1, maxLength: max });
+}
+
+/** Any UUID, in lower case: one record has one spelling, and so one stream. */
+export const uuid = z.guid().toLowerCase();
+
+/** Null equals absent. */
+export function optional<Schema extends z.ZodType>(schema: Schema) {
+  return schema.nullish().transform((value) => value ?? null);
+}
+
+export const entityType = z.enum(entityTypes);
+
+const emailLengthMax = 254;
+export const email = z
+  .string()
+  .trim()
+  .check(lengthWithin(0, emailLengthMax), format(z.regexes.email, 'validation_email'));
+
+/** E.164: a plus sign, a country code that does not begin with zero, 7 to 15 digits in all. */
+export const phoneNumber = z
+  .string()
+  .trim()
+  .check(format(/^\+[1-9]\d{6,14}$/, 'validation_phone_number'));
+
+export const bankAccount = z.object({
+  subType: z.enum(bankAccountSubTypes),
+  achRoutingNumber: z
+    .string()
+    .trim()
+    .refine(isRoutingNumber, 'validation_routing_number')
+    .meta({ pattern: '^[0-9]{9}$' }),
+  achAccountNumber: z
+    .string()
+    .trim()
+    .check(format(/^\d{4,17}$/, 'validation_account_number')),
+  // ISO 9362:2022: business party prefix, country, business party suffix, optional branch.
+  swiftCode: optional(
+    z
+      .string()
+      .trim()
+      .toUpperCase()
+      .check(format(/^[A-Z0-9]{4}[A-Z]{2}[A-Z0-9]{2}([A-Z0-9]{3})?$/, 'validation_swift_code')),
+  ),
+});
+export type BankAccountRequest = z.output<typeof bankAccount>;
+
+const addressLineMax = 200;
+const placeMax = 100;
+const postalCodeMax = 20;
+
+/** All five fields or none. The US rules hold for the US alone. */
+export const legalAddress = z
+  .object({
+    addressLine1: name(addressLineMax),
+    city: name(placeMax),
+    state: name(placeMax),
+    postalCode: name(postalCodeMax),
+    countryCode: z
+      .string()
+      .trim()
+      .toUpperCase()
+      .check(format(/^[A-Z]{2}$/, 'validation_country_code')),
+  })
+  .superRefine(
+    (address, context) => {
+      if (address.countryCode !== 'US') return;
+      const report = (field: string, message: ValidationCode) =>
+        context.addIssue({ code: 'custom', path: [field], message, input: address });
+      if (isFilled(address.state) && !/^[A-Za-z]{2}$/.test(address.state))
+        report('state', 'validation_state');
+      if (isFilled(address.postalCode) && !/^\d{5}$/.test(address.postalCode))
+        report('postalCode', 'validation_postal_code');
+    },
+    { when: isObject },
+  )
+  .transform((address) =>
+    address.countryCode === 'US' ? { ...address, state: address.state.toUpperCase() } : address,
+  );
+
+/** Runs a rule that spans fields although some field is wrong: all problems at once. */
+export function isObject(payload: { readonly value: unknown }): boolean {
+  return typeof payload.value === 'object' && payload.value !== null;
+}
+
+/** Whether another rule has not already found the field missing, empty or of the wrong type. */
+function isFilled(value: unknown): boolean {
+  return typeof value === 'string' && value !== '';
+}
+
+/** Nine digits whose weighted sum (3, 7, 1) is a multiple of ten (ABA routing number policy). */
+function isRoutingNumber(digits: string): boolean {
+  if (!/^\d{9}$/.test(digits)) return false;
+  const weights = [3, 7, 1];
+  const sum = [...digits].reduce((total, d, at) => total + Number(d) * (weights[at % 3] ?? 0), 0);
+  return sum > 0 && sum % 10 === 0;
+}
+
+function format(pattern: RegExp, code: ValidationCode) {
+  return z.refine<string>((value) => pattern.test(value), code);
+}
+
+function lengthWithin(min: number, max: number): z.core.CheckFn<string> {
+  return ({ value, issues }) => {
+    // An UTF-16 length within the limit is enough; only a longer text has to be counted.
+    const length = value.length <= max ? value.length : [...value].length;
+    const found = { origin: 'string', input: value, inclusive: true, continue: true } as const;
+    if (length < min) issues.push({ ...found, code: 'too_small', minimum: min });
+    if (length > max) issues.push({ ...found, code: 'too_big', maximum: max });
+  };
+}

@@ -1,0 +1,34 @@
+/** Requests on webhook endpoints (spec, "Webhook endpoints"). Whether a URL may be called is not decided here. */
+import { eventTypes, type Subscription } from '@pis/domain';
+import { z } from 'zod';
+import { optional, text } from './fields.js';
+
+const urlLengthMax = 2_000;
+const labelLengthMax = 255;
+
+const url = text(1, urlLengthMax);
+const label = text(1, labelLengthMax);
+const subscriptions: readonly string[] = [...eventTypes, 'payment.*'];
+const subscription = z
+  .string()
+  .refine((name) => subscriptions.includes(name), 'validation_event_type')
+  .meta({ enum: subscriptions })
+  .transform((name) => name as Subscription);
+/** Naming an event type twice says nothing more than once. */
+const unique = (names: readonly Subscription[]) => [...new Set(names)];
+
+export const webhookCreateSchema = z.object({
+  url,
+  subscribedEvents: z.array(subscription).min(1).transform(unique),
+  label: optional(label),
+});
+export type WebhookCreateRequest = z.output<typeof webhookCreateSchema>;
+
+/** Only the supplied fields change; an empty subscription unsubscribes from everything. */
+export const webhookPatchSchema = z.object({
+  url: url.optional(),
+  subscribedEvents: z.array(subscription).transform(unique).optional(),
+  label: label.nullable().optional(),
+  enabled: z.boolean().optional(),
+});
+export type WebhookPatchRequest = z.output<typeof webhookPatchSchema>;
