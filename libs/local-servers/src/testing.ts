@@ -1,2 +1,3 @@
+export * from './testing/https-receiver.js';
 export * from './testing/test-database.js';
 export * from './testing/until.js';

@@ -1,0 +1,191 @@
+/**
+ * An HTTPS server for tests that receive webhooks: real TLS with a certificate of its own authority
+ * for localhost and 127.0.0.1, every request recorded with its exact bytes, answers as scripted.
+ */
+import { webcrypto } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+// @peculiar/x509 asks its user for this polyfill; it must come first.
+import 'reflect-metadata';
+import * as x509 from '@peculiar/x509';
+import { until } from './until.js';
+
+const keyAlgorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
+const dayMs = 24 * 3_600_000;
+
+export interface ReceivedRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: IncomingHttpHeaders;
+  /** The exact bytes, as text. */
+  readonly body: string;
+  readonly receivedAt: Date;
+}
+
+export interface ReceiverAnswer {
+  /** Default 200. */
+  status?: number;
+  headers?: Record<string, string>;
+  body?: string;
+  /** Waits this long before it answers. */
+  delayMs?: number;
+  /** Answers 302 to this address. */
+  redirect?: string;
+  /** Never answers; the connection stays open. */
+  hang?: boolean;
+  /** Cuts the connection instead of answering. */
+  cut?: boolean;
+}
+
+export interface HttpsReceiver {
+  /** `https://localhost:PORT` */
+  readonly url: string;
+  readonly port: number;
+  /** Of the authority that signed the certificate. */
+  readonly caPem: string;
+  readonly caFile: string;
+  /** In the order of their arrival. */
+  readonly requests: readonly ReceivedRequest[];
+  /** The first request for which it holds; waits for it. */
+  waitFor(
+    predicate: (request: ReceivedRequest) => boolean,
+    options?: { timeoutMs?: number },
+  ): Promise<ReceivedRequest>;
+  /** From now on; `index` counts all requests from 0. */
+  respondWith(fn: (request: ReceivedRequest, index: number) => ReceiverAnswer): void;
+  /** Cuts all connections. */
+  close(): Promise<void>;
+}
+
+export interface HttpsReceiverOptions {
+  /** Names and addresses that the certificate is for. */
+  hosts?: readonly string[];
+  respondWith?: (request: ReceivedRequest, index: number) => ReceiverAnswer;
+}
+
+export async function startHttpsReceiver(
+  options: HttpsReceiverOptions = {},
+): Promise<HttpsReceiver> {
+  const { key, cert, caPem } = await makeCertificate(options.hosts ?? ['localhost', '127.0.0.1']);
+  const folder = mkdtempSync(join(tmpdir(), 'pis-receiver-'));
+  const caFile = join(folder, 'ca.pem');
+  writeFileSync(caFile, caPem);
+
+  const requests: ReceivedRequest[] = [];
+  let respond = options.respondWith ?? (() => ({}));
+  const server = createServer({ key, cert }, (incoming, response) => {
+    receive(incoming).then(
+      (request) => {
+        const index = requests.push(request) - 1;
+        answer(response, respond(request, index));
+      },
+      // The sender hung up before its request was complete: there is nobody to answer.
+      () => response.destroy(),
+    );
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+
+  return {
+    url: `https://localhost:${port}`,
+    port,
+    caPem,
+    caFile,
+    requests,
+    waitFor: (predicate, { timeoutMs = 10_000 } = {}) =>
+      until(() => requests.find(predicate), { timeoutMs, what: 'a matching request' }),
+    respondWith: (fn) => void (respond = fn),
+    async close() {
+      rmSync(folder, { recursive: true, force: true });
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+async function receive(incoming: IncomingMessage): Promise<ReceivedRequest> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of incoming) chunks.push(chunk as Buffer);
+  return {
+    method: incoming.method ?? '',
+    path: incoming.url ?? '',
+    headers: incoming.headers,
+    body: Buffer.concat(chunks).toString('utf8'),
+    receivedAt: new Date(),
+  };
+}
+
+function answer(response: ServerResponse, scripted: ReceiverAnswer): void {
+  if (scripted.hang === true) return;
+  if (scripted.cut === true) {
+    response.destroy();
+    return;
+  }
+  const redirect = scripted.redirect === undefined ? {} : { location: scripted.redirect };
+  const status = scripted.status ?? (scripted.redirect === undefined ? 200 : 302);
+  const send = (): void => {
+    response.writeHead(status, { ...scripted.headers, ...redirect });
+    response.end(scripted.body ?? '');
+  };
+  if (scripted.delayMs === undefined) send();
+  else setTimeout(send, scripted.delayMs).unref();
+}
+
+async function makeCertificate(
+  hosts: readonly string[],
+): Promise<{ key: string; cert: string; caPem: string }> {
+  const [caKeys, keys] = await Promise.all([generateKeys(), generateKeys()]);
+  const validity = {
+    notBefore: new Date(Date.now() - dayMs),
+    notAfter: new Date(Date.now() + 30 * dayMs),
+  };
+  const authority = await x509.X509CertificateGenerator.createSelfSigned(
+    {
+      serialNumber: '01',
+      name: 'CN=Test authority of the Payment Initiation Service',
+      keys: caKeys,
+      signingAlgorithm: keyAlgorithm,
+      extensions: [
+        new x509.BasicConstraintsExtension(true, 0, true),
+        new x509.KeyUsagesExtension(x509.KeyUsageFlags.keyCertSign, true),
+      ],
+      ...validity,
+    },
+    webcrypto,
+  );
+  const certificate = await x509.X509CertificateGenerator.create(
+    {
+      serialNumber: '02',
+      subject: `CN=${hosts[0] ?? 'localhost'}`,
+      issuer: authority.subject,
+      publicKey: keys.publicKey,
+      signingKey: caKeys.privateKey,
+      signingAlgorithm: keyAlgorithm,
+      extensions: [
+        new x509.SubjectAlternativeNameExtension(
+          hosts.map((value) => ({ type: /^[\d.]+$|:/.test(value) ? 'ip' : 'dns', value })),
+        ),
+        new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
+      ],
+      ...validity,
+    },
+    webcrypto,
+  );
+  const pkcs8 = Buffer.from(await webcrypto.subtle.exportKey('pkcs8', keys.privateKey));
+  return {
+    key: `-----BEGIN PRIVATE KEY-----\n${pkcs8.toString('base64')}\n-----END PRIVATE KEY-----\n`,
+    cert: certificate.toString('pem'),
+    caPem: authority.toString('pem'),
+  };
+}
+
+function generateKeys(): Promise<webcrypto.CryptoKeyPair> {
+  return webcrypto.subtle.generateKey(keyAlgorithm, true, ['sign', 'verify']);
+}
