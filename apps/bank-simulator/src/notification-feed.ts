@@ -6,6 +6,7 @@
  */
 import { type BankNotificationPage, feedBeginning, notificationsMax } from '@pis/bank-rails';
 import type pg from 'pg';
+import { inTransaction } from './transaction.js';
 
 /** Any constant that no other advisory lock of the database uses: 'bank' in ASCII. */
 const publishLock = 0x62616e6b;
@@ -48,34 +49,24 @@ export async function readFeed(
 
 /** Numbers what is due and settles the transfers whose confirmation that publishes. */
 async function publishDue(pool: pg.Pool): Promise<void> {
-  const client = await pool.connect();
-  let failure: unknown;
-  try {
-    await client.query('BEGIN');
+  await inTransaction(pool, async (client) => {
     // A statement of its own: the next one must see what the former holder of the lock committed.
     await client.query('SELECT pg_advisory_xact_lock($1)', [publishLock]);
-    await client.query(
-      `WITH due AS (
-         SELECT id, row_number() OVER (ORDER BY due_at, id) AS place
-           FROM (SELECT id, due_at FROM bank_notifications
-                  WHERE sequence IS NULL AND due_at <= now() ORDER BY due_at, id LIMIT $1) oldest
-       ), published AS (
-         UPDATE bank_notifications n
-            SET sequence = (SELECT coalesce(max(sequence), 0) FROM bank_notifications) + due.place
-           FROM due WHERE n.id = due.id
-         RETURNING n.reference, n.type
-       )
-       UPDATE bank_transfers t SET status = 'accepted'
-         FROM published p
-        WHERE t.reference = p.reference AND p.type = 'confirmed' AND t.status = 'pending'`,
-      [notificationsMax],
-    );
-    await client.query('COMMIT');
-  } catch (error) {
-    failure = error;
-    throw error;
-  } finally {
-    // A connection whose transaction failed is thrown away rather than trusted.
-    client.release(failure !== undefined);
-  }
+    await client.query(publishSql, [notificationsMax]);
+  });
 }
+
+const publishSql = `
+  WITH due AS (
+    SELECT id, row_number() OVER (ORDER BY due_at, id) AS place
+      FROM (SELECT id, due_at FROM bank_notifications
+             WHERE sequence IS NULL AND due_at <= now() ORDER BY due_at, id LIMIT $1) oldest
+  ), published AS (
+    UPDATE bank_notifications n
+       SET sequence = (SELECT coalesce(max(sequence), 0) FROM bank_notifications) + due.place
+      FROM due WHERE n.id = due.id
+    RETURNING n.reference, n.type
+  )
+  UPDATE bank_transfers t SET status = 'accepted'
+    FROM published p
+   WHERE t.reference = p.reference AND p.type = 'confirmed' AND t.status = 'pending'`;

@@ -1,22 +1,19 @@
 -- The rails: what rail-executor waits for, and the simulated bank's own books.
 -- No column anywhere here holds an account or routing number.
 
--- Payments at the bank without an outcome, one row each; deleted when the outcome is recorded.
+-- What rail-executor must do at a time, one row a payment: a durable timer, deleted when it has been
+-- seen to. The outcome itself is in the payment's stream.
 CREATE TABLE rail_pending (
   payment_id   uuid PRIMARY KEY,
   reference    text NOT NULL COLLATE "C",
   rail         text NOT NULL,
-  -- 'screening': the bank is still looking at it; 'submitted': waiting for the confirmation.
+  -- 'screening': ask the bank again; 'submitted': without a confirmation until then it is overdue.
   stage        text NOT NULL CHECK (stage IN ('screening', 'submitted')),
-  -- When it was given to the bank (screening: first asked).
+  -- When the bank was first asked about it.
   submitted_at timestamptz(3) NOT NULL,
-  -- When to look at it again: to ask for the screening, or the deadline of the confirmation. Null: never.
-  deadline_at  timestamptz(3),
-  -- When the bank was asked to look into it; set only after the deadline was missed.
-  inquired_at  timestamptz(3)
+  deadline_at  timestamptz(3) NOT NULL
 );
-CREATE INDEX rail_pending_deadline ON rail_pending (deadline_at)
-  WHERE deadline_at IS NOT NULL AND inquired_at IS NULL;
+CREATE INDEX rail_pending_deadline ON rail_pending (deadline_at);
 
 -- How far the bank's feed has been recorded: one row a feed.
 CREATE TABLE rail_feed_checkpoint (
@@ -73,5 +70,4 @@ CREATE TABLE bank_notifications (
   due_at             timestamptz(3) NOT NULL,
   created_at         timestamptz(3) NOT NULL
 );
-CREATE SEQUENCE bank_notifications_sequence;
 CREATE INDEX bank_notifications_unpublished ON bank_notifications (due_at, id) WHERE sequence IS NULL;

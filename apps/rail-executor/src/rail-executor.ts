@@ -1,0 +1,136 @@
+/** The executor without Nest: the handler of messages and the two loops, wired together. */
+import { type BankConnection, BankUnavailable, normalTimeMs } from '@pis/bank-rails';
+import { messageHeaders, paymentIntegrationEventSchema } from '@pis/contracts';
+import type { PaymentRail } from '@pis/domain';
+import type { EventStore } from '@pis/event-store';
+import type { Keyring } from '@pis/keyring';
+import { type Delivery, NonRetryable } from '@pis/messaging';
+import type { Logger, ProcessConfig, RailsConfig } from '@pis/service-kit';
+import type pg from 'pg';
+import { BankFeed } from './bank-feed.js';
+import { Deadlines } from './deadlines.js';
+import { PaymentExecution } from './payment-execution.js';
+import { PaymentStream } from './payment-stream.js';
+import { PendingTransfers } from './pending-transfers.js';
+import { WakeLoop } from './wake-loop.js';
+
+export type RailExecutorConfig = RailsConfig & Pick<ProcessConfig, 'PIS_ENVIRONMENT'>;
+
+export interface RailExecutorOptions {
+  readonly config: RailExecutorConfig;
+  readonly store: EventStore;
+  readonly keyring: Keyring;
+  readonly pool: pg.Pool;
+  readonly bank: BankConnection;
+  readonly logger: Logger;
+}
+
+const queued = 'payment.queued';
+
+/** How often the bank's feed is asked when nothing wakes the loop. */
+const feedPollMs = { sandbox: 250, production: 1_000 } as const;
+/** The longest sleep of the deadline loop: another process may have set an earlier timer. */
+const deadlinePollMs = 1_000;
+const retryInitialMs = 100;
+const retryMaxMs = 5_000;
+
+/** "The normal time" of the sandbox, beyond the bank's own delay (interface.md, "Sandbox outcomes"). */
+const sandboxNormalTimeMs = 2_000;
+
+/** After how long without a confirmation a payment is FAILED_IN_FLIGHT, milliseconds. */
+export function confirmationTimeoutMs(config: RailExecutorConfig, rail: PaymentRail): number {
+  if (config.PIS_RAIL_CONFIRMATION_TIMEOUT_MS !== undefined)
+    return config.PIS_RAIL_CONFIRMATION_TIMEOUT_MS;
+  if (config.PIS_ENVIRONMENT === 'sandbox')
+    return sandboxNormalTimeMs + config.PIS_SANDBOX_RAIL_DELAY_MS;
+  return normalTimeMs[rail];
+}
+
+export class RailExecutor {
+  private readonly execution: PaymentExecution;
+  private readonly feedLoop: WakeLoop;
+  private readonly deadlineLoop: WakeLoop;
+  private readonly endListening: readonly (() => void)[];
+  private bankAway: BankUnavailable | null = null;
+
+  constructor(options: RailExecutorOptions) {
+    const { config, store, keyring, pool, bank, logger } = options;
+    const payments = new PaymentStream(store);
+    const pending = new PendingTransfers(pool);
+    const timeoutMs = (rail: PaymentRail) => confirmationTimeoutMs(config, rail);
+    this.execution = new PaymentExecution({
+      payments,
+      bank,
+      keyring,
+      pending,
+      confirmationTimeoutMs: timeoutMs,
+    });
+    const feed = new BankFeed({ payments, bank, pool, logger });
+    const deadlines = new Deadlines({ payments, execution: this.execution, bank, pending, logger });
+
+    const loop = (name: string, pollMs: number, round: () => Promise<number | null>) =>
+      new WakeLoop({
+        round,
+        pollMs,
+        retryInitialMs,
+        retryMaxMs,
+        onFailure: (error) => logger.warn({ err: error }, `${name} fails, and is retried`),
+        onRecovery: () => logger.info(`${name} goes on`),
+      });
+    this.feedLoop = loop('the bank feed', feedPollMs[config.PIS_ENVIRONMENT], () =>
+      this.watchingBank(() => feed.round()),
+    );
+    this.deadlineLoop = loop('the deadline loop', deadlinePollMs, () => deadlines.round());
+    this.endListening = [
+      bank.onNotification(() => this.feedLoop.wake()),
+      pending.onChange(() => this.deadlineLoop.wake()),
+    ];
+  }
+
+  /**
+   * Handles a message of the payments topic; all but payment.queued are none of ours. Safe to repeat.
+   * @throws NonRetryable for a message that is no payment event
+   * @throws BankUnavailable, StoreUnavailable, connection errors of PostgreSQL: to be delivered again
+   */
+  async handle(value: unknown, delivery: Delivery): Promise<void> {
+    const headers = delivery.headers;
+    const named = headers[messageHeaders.eventType];
+    if (named !== undefined && named !== queued) return;
+    const parsed = paymentIntegrationEventSchema.safeParse(value);
+    if (!parsed.success) throw new NonRetryable('not a payment event', { cause: parsed.error });
+    const { eventType, eventId, data } = parsed.data;
+    if (eventType !== queued) return;
+    const traceparent = headers[messageHeaders.traceparent];
+    await this.execution.advance(data.paymentId, {
+      eventId,
+      ...(traceparent !== undefined && { traceparent }),
+    });
+  }
+
+  start(): void {
+    this.feedLoop.start();
+    this.deadlineLoop.start();
+  }
+
+  /** Resolves when nothing of the loops is in flight. */
+  async stop(): Promise<void> {
+    for (const end of this.endListening) end();
+    await Promise.all([this.feedLoop.stop(), this.deadlineLoop.stop()]);
+  }
+
+  /** @throws BankUnavailable while the feed cannot be read */
+  checkBank(): void {
+    if (this.bankAway !== null) throw this.bankAway;
+  }
+
+  private async watchingBank(round: () => Promise<number | null>): Promise<number | null> {
+    try {
+      const next = await round();
+      this.bankAway = null;
+      return next;
+    } catch (error) {
+      this.bankAway = error instanceof BankUnavailable ? error : null;
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,59 @@
+/** The rail's last step: the one place where full account numbers are opened. */
+import type { FullBankAccount, TransferInstruction } from '@pis/bank-rails';
+import type { Payment, PaymentParty } from '@pis/domain';
+import type { Keyring } from '@pis/keyring';
+
+/** @throws CannotOpen when the sealed numbers were altered or belong to another master key */
+export function transferInstruction(
+  payment: Payment,
+  reference: string,
+  keyring: Keyring,
+): TransferInstruction {
+  const { contact, originator } = payment;
+  if (contact === null) throw new Error('a payment past AWAITING_CONFIRMATION has a contact');
+  return {
+    reference,
+    paymentId: payment.paymentId,
+    rail: payment.paymentRail,
+    direction: payment.direction,
+    amountMinor: payment.amountMinor,
+    currencyCode: payment.currencyCode,
+    originatorName: nameOf(originator),
+    originatorAccount: openAccount(originator, `originator:${originator.id}`, keyring),
+    contactName: nameOf(contact),
+    contactAccount: openAccount(contact, `contact:${contact.id}`, keyring),
+  };
+}
+
+function nameOf(party: PaymentParty): string {
+  return party.companyName ?? [party.firstName, party.lastName].filter(Boolean).join(' ');
+}
+
+function openAccount(party: PaymentParty, owner: string, keyring: Keyring): FullBankAccount {
+  if (party.bankAccount === null) throw new Error(`${owner} has no bank account`);
+  const opened: unknown = JSON.parse(keyring.open(party.bankAccount.sealed, owner));
+  if (!isSealedNumbers(opened)) throw new Error(`the sealed account of ${owner} is incomplete`);
+  const { achRoutingNumber, achAccountNumber, swiftCode } = opened;
+  return {
+    achRoutingNumber,
+    achAccountNumber,
+    swiftCode: swiftCode ?? null,
+    subType: party.bankAccount.subType,
+  };
+}
+
+interface SealedNumbers {
+  readonly achRoutingNumber: string;
+  readonly achAccountNumber: string;
+  readonly swiftCode?: string | null;
+}
+
+function isSealedNumbers(value: unknown): value is SealedNumbers {
+  if (typeof value !== 'object' || value === null) return false;
+  const { achRoutingNumber, achAccountNumber, swiftCode } = value as Record<string, unknown>;
+  return (
+    typeof achRoutingNumber === 'string' &&
+    typeof achAccountNumber === 'string' &&
+    (swiftCode === undefined || swiftCode === null || typeof swiftCode === 'string')
+  );
+}
