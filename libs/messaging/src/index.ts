@@ -1,1 +1,20 @@
 export * from './message.js';
+export { MessageContext } from './message-context.js';
+export { deadLetterHeaders, deadLetterTopicOf, replayForGroupHeader } from './message-headers.js';
+export { errorText, isTransient, NonRetryable } from './errors.js';
+export { defaultLaneLimits, type ConsumerObserver, type LaneLimits } from './lanes.js';
+export { defaultCommitLimits, type CommitLimits } from './commit-schedule.js';
+export { ConsumerStrategy, type ConsumerOptions, type ConsumerStatus } from './consumer.server.js';
+export { EmbeddedConsumerStrategy, type EmbeddedConsumerOptions } from './embedded.server.js';
+export { pgConsumerState, type Queryable, type ReplayRequests } from './pg-consumer-state.js';
+export type { KafkaSettings } from './kafka-client.js';
+export {
+  BrokerUnavailable,
+  kafkaPublisher,
+  MessageRefused,
+  ProduceError,
+  type KafkaPublisher,
+} from './kafka.publisher.js';
+export { KafkaConsumerStrategy, type KafkaConsumerOptions } from './kafka.server.js';
+export { applyTopics, type TopicReport, type TopicSpec } from './kafka-admin.js';
+export { replayDeadLetters, type ReplayOptions } from './kafka-dead-letters.js';

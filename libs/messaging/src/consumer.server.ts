@@ -1,0 +1,161 @@
+import { Server, type CustomTransportStrategy, type MessageHandler } from '@nestjs/microservices';
+import { isObservable, lastValueFrom } from 'rxjs';
+import { defaultCommitLimits, type CommitLimits } from './commit-schedule.js';
+import { abortableDelay } from './delay.js';
+import { isNonRetryable, isTransient, NonRetryable } from './errors.js';
+import { defaultLaneLimits, Lanes, type ConsumerObserver, type LaneLimits } from './lanes.js';
+import { MessageContext } from './message-context.js';
+import { consumerGroup, type Delivery } from './message.js';
+import { replayForGroupHeader } from './message-headers.js';
+import { keepHandlerErrors } from './rpc-errors.js';
+
+export interface ConsumerOptions extends Partial<LaneLimits>, Partial<CommitLimits> {
+  /** Without the prefix. Handlers are bound to it by `consumerGroup(group)`. */
+  readonly group: string;
+  /** How long close() waits for handlers that run. */
+  readonly drainMs?: number;
+  /** Errors retried for ever; see errors.ts for the default. */
+  readonly isTransient?: (error: unknown) => boolean;
+  readonly observe?: ConsumerObserver;
+}
+
+/** For /health/ready. */
+export interface ConsumerStatus {
+  readonly connected: boolean;
+  /** Messages known of and not done. */
+  readonly lag: number;
+  /** Why it is not connected. */
+  readonly error: string | null;
+}
+
+/**
+ * What both transport strategies are to Nest: handlers in, deliveries through them, the outcome to
+ * the lanes. Events only; a request handler is refused, for nobody would carry the answer.
+ */
+export abstract class ConsumerStrategy extends Server implements CustomTransportStrategy {
+  override readonly transportId: symbol;
+  override readonly propagatesEventHandlerErrors = true;
+  readonly group: string;
+  protected readonly observe: ConsumerObserver;
+  protected readonly commitLimits: CommitLimits;
+  protected readonly drainMs: number;
+  readonly #handlers = new Map<string, MessageHandler[]>();
+  readonly #laneLimits: LaneLimits;
+  readonly #isTransient: (error: unknown) => boolean;
+
+  protected constructor(options: ConsumerOptions) {
+    super();
+    keepHandlerErrors();
+    this.group = options.group;
+    this.transportId = consumerGroup(options.group);
+    this.observe = options.observe ?? {};
+    this.drainMs = options.drainMs ?? drainDefaultMs;
+    this.#laneLimits = pickDefined(defaultLaneLimits, options);
+    this.commitLimits = pickDefined(defaultCommitLimits, options);
+    this.#isTransient = options.isTransient ?? isTransient;
+  }
+
+  abstract get consumerStatus(): ConsumerStatus;
+
+  /** Waits for the handlers that run (drainMs at most), commits what is done, disconnects. */
+  abstract override close(): Promise<void>;
+
+  /** Lets go at once: nothing more is handled or committed, as if the process had died here. */
+  abstract abandon(): Promise<void>;
+
+  /** Starts consuming. A broker that is away does not fail it: consuming starts when the broker is there. */
+  override listen(callback: (error?: unknown) => void): void {
+    if (this.topics.length === 0) {
+      callback(new Error(`consumer group ${this.group} has no handler`));
+      return;
+    }
+    this.start();
+    callback();
+  }
+
+  protected abstract start(): void;
+
+  protected get topics(): readonly string[] {
+    return [...this.#handlers.keys()];
+  }
+
+  /** Several handlers of one topic all get each message; Nest would chain them by `next`. */
+  override addHandler(pattern: unknown, handler: MessageHandler, isEventHandler = false): void {
+    if (!isEventHandler) {
+      throw new Error(`consumer group ${this.group}: use @EventPattern, nothing is answered here`);
+    }
+    const topic = this.normalizePattern(pattern as string);
+    const handlers = this.#handlers.get(topic) ?? [];
+    handlers.push(handler);
+    this.#handlers.set(topic, handlers);
+    this.messageHandlers.set(topic, handlers[0] ?? handler);
+  }
+
+  override on(): never {
+    throw new Error('a consumer strategy has no events of its own: pass `observe`');
+  }
+
+  protected createLanes(park: (delivery: Delivery, error: unknown) => Promise<void>): Lanes {
+    return new Lanes({
+      limits: this.#laneLimits,
+      handle: (delivery) => this.deliver(delivery),
+      park,
+      delay: abortableDelay,
+      isTransient: this.#isTransient,
+      observe: this.observe,
+    });
+  }
+
+  /** Runs the handlers of a message. @throws what a handler threw; of several, the most curable */
+  protected async deliver(delivery: Delivery): Promise<void> {
+    const addressee = delivery.headers[replayForGroupHeader];
+    if (addressee !== undefined && addressee !== this.group) return;
+    const handlers = this.#handlers.get(delivery.topic) ?? [];
+    const outcomes = await Promise.allSettled(
+      handlers.map((handler) => this.#run(handler, delivery)),
+    );
+    const errors = outcomes
+      .filter((outcome) => outcome.status === 'rejected')
+      .map((outcome): unknown => outcome.reason);
+    if (errors.length === 0) return;
+    // As long as one of them can be cured, the message must not be parked.
+    throw (
+      errors.find((error) => this.#isTransient(error)) ??
+      errors.find((error) => !isNonRetryable(error)) ??
+      errors[0]
+    );
+  }
+
+  async #run(handler: MessageHandler, delivery: Delivery): Promise<void> {
+    const value = parseJson(delivery);
+    const context = new MessageContext([delivery]);
+    const handle = async () => {
+      const result: unknown = await handler(value, context);
+      if (isObservable(result)) await lastValueFrom(result, { defaultValue: undefined });
+    };
+    await new Promise<void>((resolve, reject) => {
+      this.onProcessingStartHook(this.transportId, context, () => handle().then(resolve, reject));
+    }).finally(() => this.onProcessingEndHook?.(this.transportId, context));
+  }
+}
+
+/** Below the 10 s an app has to shut down. */
+const drainDefaultMs = 5_000;
+
+function parseJson(delivery: Delivery): unknown {
+  try {
+    return JSON.parse(delivery.value);
+  } catch (cause) {
+    throw new NonRetryable('the value is not JSON', { cause });
+  }
+}
+
+/** The defaults, overridden by those options that are there. */
+function pickDefined<Limits extends object>(defaults: Limits, options: Partial<Limits>): Limits {
+  const overridden = { ...defaults };
+  for (const key of Object.keys(defaults) as (keyof Limits)[]) {
+    const value = options[key];
+    if (value !== undefined) overridden[key] = value;
+  }
+  return overridden;
+}

@@ -1,0 +1,172 @@
+import { CommitSchedule } from './commit-schedule.js';
+import { ConsumerStrategy, type ConsumerOptions, type ConsumerStatus } from './consumer.server.js';
+import { abortableDelay, atMost } from './delay.js';
+import { errorText } from './errors.js';
+import type { Lanes, Run } from './lanes.js';
+import type { ConsumerState, Delivery, MessagePage, MessageSource } from './message.js';
+import { replayOfHeader } from './message-headers.js';
+import type { ReplayRequests } from './pg-consumer-state.js';
+
+export interface EmbeddedConsumerOptions extends ConsumerOptions {
+  readonly source: MessageSource;
+  readonly state: ConsumerState & Partial<ReplayRequests>;
+  /** How often the state is asked for parked messages that an operator wants handled again. */
+  readonly replayPollMs?: number;
+}
+
+/**
+ * The embedded mode's consumer: reads the log itself, in process, and keeps its checkpoint in a
+ * ConsumerState. The checkpoint is only ever past messages that are handled or parked.
+ */
+export class EmbeddedConsumerStrategy extends ConsumerStrategy {
+  readonly #source: MessageSource;
+  readonly #state: ConsumerState & Partial<ReplayRequests>;
+  readonly #replayPollMs: number;
+  readonly #lanes: Lanes;
+  readonly #commits: CommitSchedule;
+  readonly #reading = new AbortController();
+  #run: Run;
+  #loops: Promise<unknown> = Promise.resolve();
+  #connected = false;
+  #error: string | null = null;
+
+  constructor(options: EmbeddedConsumerOptions) {
+    super(options);
+    this.#source = options.source;
+    this.#state = options.state;
+    this.#replayPollMs = options.replayPollMs ?? replayPollDefaultMs;
+    this.#lanes = this.createLanes((delivery, error) =>
+      this.#state.park(this.group, withoutReplayOf(delivery), errorText(error)),
+    );
+    this.#run = this.#lanes.open(logName, (count) => this.#commits.advanced(count));
+    this.#commits = new CommitSchedule(
+      this.commitLimits,
+      () => this.#commit(),
+      (error) => this.observe.problem?.('saving the checkpoint', error),
+    );
+  }
+
+  get consumerStatus(): ConsumerStatus {
+    return { connected: this.#connected, lag: this.#run.unfinished, error: this.#error };
+  }
+
+  protected override start(): void {
+    this.#loops = Promise.all([this.#read(), this.#pollReplays()]);
+  }
+
+  override async close(): Promise<void> {
+    this.#reading.abort();
+    if (!(await this.#lanes.stop(this.drainMs))) {
+      this.observe.problem?.('draining', new Error(`handlers still run after ${this.drainMs} ms`));
+    }
+    await this.#commits.flush();
+    await this.abandon();
+  }
+
+  override async abandon(): Promise<void> {
+    this.#reading.abort();
+    this.#run.abandon();
+    await this.#commits.close();
+    // Both loops end by the signal; a source that does not must not hold up the shutdown.
+    await atMost(this.drainMs, this.#loops);
+    this.#connected = false;
+  }
+
+  /**
+   * Gives the oldest parked messages to their handler again, each in its key's lane. One that succeeds
+   * is no longer parked; one that fails again stays.
+   * @returns how many were taken up
+   */
+  async replayDeadLetters(max: number = replayMax): Promise<number> {
+    const parked = await this.#state.parked(this.group, max);
+    return this.#replay(parked);
+  }
+
+  /** The ConsumerState it was given. */
+  override unwrap<T>(): T {
+    return this.#state as T;
+  }
+
+  protected override async deliver(delivery: Delivery): Promise<void> {
+    await super.deliver(withoutReplayOf(delivery));
+    const id = delivery.headers[replayOfHeader];
+    if (id !== undefined) await this.#state.unpark(this.group, id);
+  }
+
+  #replay(parked: readonly { id: string; delivery: Delivery }[]): number {
+    // A run of its own, for it has no place in the log; named alike, so that the key's lane is shared.
+    const run = this.#lanes.open(logName, () => undefined);
+    this.#reading.signal.addEventListener('abort', () => run.abandon(), { once: true });
+    for (const { id, delivery } of parked) {
+      run.submit({ ...delivery, headers: { ...delivery.headers, [replayOfHeader]: id } }, null);
+    }
+    return parked.length;
+  }
+
+  async #pollReplays(): Promise<void> {
+    const { signal } = this.#reading;
+    while (!signal.aborted && this.#state.takeReplayRequests !== undefined) {
+      await abortableDelay(this.#replayPollMs, signal);
+      try {
+        if (!signal.aborted)
+          this.#replay(await this.#state.takeReplayRequests(this.group, replayMax));
+      } catch (error) {
+        this.observe.problem?.('looking up replay requests', error);
+      }
+    }
+  }
+
+  /** Reads until stopped; a failing source or state is tried again with backoff, from where it was. */
+  async #read(): Promise<void> {
+    const { signal } = this.#reading;
+    let after: string | null = null;
+    for (let failures = 0; !signal.aborted; failures += 1) {
+      try {
+        after ??= await this.#state.loadCheckpoint(this.group);
+        const pages = this.#source.subscribe({ after, topics: this.topics, signal });
+        this.#connected = true;
+        for await (const page of pages) {
+          if (signal.aborted) return;
+          this.#error = null;
+          failures = 0;
+          this.#take(page);
+          after = page.position;
+          await this.#run.room();
+        }
+        if (!signal.aborted) throw new Error('the log ended');
+      } catch (error) {
+        this.#connected = false;
+        this.#error = errorText(error);
+        this.observe.problem?.('reading the log', error);
+        const ms = Math.min(readBackoffInitialMs * 2 ** Math.min(failures, 30), readBackoffMaxMs);
+        await abortableDelay(ms, signal);
+      }
+    }
+  }
+
+  #take({ messages, position }: MessagePage): void {
+    messages.forEach((message, index) => {
+      // Messages of one log entry share its offset: only the last of them ends the entry.
+      const last = messages[index + 1]?.offset !== message.offset;
+      this.#run.submit(message, last ? message.offset : null);
+    });
+    this.#run.mark(position);
+  }
+
+  async #commit(): Promise<void> {
+    const { position } = this.#run;
+    if (position !== null) await this.#state.saveCheckpoint(this.group, position);
+    this.observe.lag?.(this.#run.unfinished);
+  }
+}
+
+function withoutReplayOf(delivery: Delivery): Delivery {
+  const { [replayOfHeader]: _id, ...headers } = delivery.headers;
+  return { ...delivery, headers };
+}
+
+const logName = 'log';
+const replayMax = 100;
+const replayPollDefaultMs = 5_000;
+const readBackoffInitialMs = 100;
+const readBackoffMaxMs = 5_000;

@@ -1,0 +1,101 @@
+/**
+ * What a failed handler means for its message: retry a few times and park (most errors), park at once
+ * (NonRetryable), or retry for ever, because the fault is not the message's (isTransient).
+ */
+
+/** Thrown by a handler that knows that no retry will help: the message is parked at once. */
+export class NonRetryable extends Error {
+  override readonly name = 'NonRetryable';
+}
+
+export function isNonRetryable(error: unknown): boolean {
+  return describe(error).name === 'NonRetryable';
+}
+
+/**
+ * Whether something the handler depends on is away, so that every message would fail alike. Such an
+ * error never parks: parking would empty the topic into the dead letters while a database restarts.
+ */
+export function isTransient(error: unknown): boolean {
+  return chain(error).some(
+    ({ name, code, message }) =>
+      /Unavailable(Error)?$/.test(name) ||
+      transientNames.has(name) ||
+      transientCodes.has(code) ||
+      // PostgreSQL: class 08 connection exception, 57P operator intervention (shutdown, starting up).
+      /^(08...|57P0[1-3])$/.test(code) ||
+      // pg reports a lost or unobtainable connection without any code.
+      /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Query read timeout)/.test(
+        message,
+      ),
+  );
+}
+
+const transientNames = new Set(['PrismaClientInitializationError', 'ConnectTimeoutError']);
+
+const transientCodes = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ECONNABORTED',
+  'EPIPE',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  // PostgreSQL: serialization failure, deadlock, too many connections, read-only standby.
+  '40001',
+  '40P01',
+  '53300',
+  '25006',
+  // PostgreSQL: the table is not there yet; the apps wait for the migrations.
+  '42P01',
+  // Prisma: database unreachable, timed out, connection closed, pool exhausted.
+  'P1001',
+  'P1002',
+  'P1008',
+  'P1017',
+  'P2024',
+]);
+
+/** One line for logs and dead letters, of bounded length and without the NUL that PostgreSQL refuses. */
+export function errorText(error: unknown): string {
+  const { name, message, code } = describe(error);
+  const text = `${name}${code === '' ? '' : ` (${code})`}: ${message}`;
+  return text.replaceAll('\0', '').slice(0, errorTextMax);
+}
+
+const errorTextMax = 1_000;
+
+interface Link {
+  readonly name: string;
+  readonly code: string;
+  readonly message: string;
+}
+
+/** The error, its causes and the parts of an AggregateError (Node reports a refused connection so). */
+function chain(error: unknown): Link[] {
+  const links: Link[] = [];
+  const waiting: unknown[] = [error];
+  while (waiting.length > 0 && links.length < chainMax) {
+    const next = waiting.shift();
+    if (typeof next !== 'object' || next === null) continue;
+    links.push(describe(next));
+    if ('cause' in next) waiting.push(next.cause);
+    if ('errors' in next && Array.isArray(next.errors)) waiting.push(...next.errors);
+  }
+  return links;
+}
+
+const chainMax = 16;
+
+function describe(error: unknown): Link {
+  if (typeof error !== 'object' || error === null) {
+    return { name: 'Error', code: '', message: String(error) };
+  }
+  const text = (key: string): string => {
+    const value: unknown = Reflect.get(error, key);
+    return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
+  };
+  return { name: text('name') || 'Error', code: text('code'), message: text('message') };
+}

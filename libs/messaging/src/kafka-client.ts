@@ -1,0 +1,40 @@
+import type { ConnectionOptions } from 'node:tls';
+import { Kafka, logLevel, type IHeaders, type SASLOptions } from 'kafkajs';
+
+export interface KafkaSettings {
+  readonly brokers: readonly string[];
+  readonly clientId: string;
+  readonly ssl?: boolean | ConnectionOptions;
+  readonly sasl?: SASLOptions;
+}
+
+/**
+ * A kafkajs client whose own retries are few: they keep nothing but our own loops from noticing that
+ * the broker is away. It logs nothing; what matters reaches the observer or is thrown.
+ */
+export function kafkaClient(settings: KafkaSettings): Kafka {
+  return new Kafka({
+    clientId: settings.clientId,
+    brokers: [...settings.brokers],
+    ...(settings.ssl === undefined ? {} : { ssl: settings.ssl }),
+    ...(settings.sasl === undefined ? {} : { sasl: settings.sasl }),
+    connectionTimeout: connectionTimeoutMs,
+    authenticationTimeout: connectionTimeoutMs,
+    requestTimeout: requestTimeoutMs,
+    retry: { retries: 3, initialRetryTime: 100, maxRetryTime: 1_000 },
+    logLevel: logLevel.NOTHING,
+  });
+}
+
+const connectionTimeoutMs = 3_000;
+const requestTimeoutMs = 15_000;
+
+/** Headers as text; of a repeated header the last one counts. */
+export function textHeaders(headers: IHeaders | undefined): Record<string, string> {
+  const text: Record<string, string> = {};
+  for (const [name, value] of Object.entries(headers ?? {})) {
+    const last = Array.isArray(value) ? value.at(-1) : value;
+    if (last !== undefined) text[name] = last.toString();
+  }
+  return text;
+}

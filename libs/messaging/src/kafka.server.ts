@@ -1,0 +1,301 @@
+import type { Consumer, EachBatchPayload, KafkaMessage } from 'kafkajs';
+import { CommitSchedule } from './commit-schedule.js';
+import { ConsumerStrategy, type ConsumerOptions, type ConsumerStatus } from './consumer.server.js';
+import { aborted, abortableDelay, atMost } from './delay.js';
+import { errorText } from './errors.js';
+import { kafkaClient, textHeaders, type KafkaSettings } from './kafka-client.js';
+import { asDeadLetter } from './kafka-dead-letters.js';
+import { kafkaPublisher } from './kafka.publisher.js';
+import type { Lanes, Run } from './lanes.js';
+
+export interface KafkaConsumerOptions extends ConsumerOptions {
+  readonly kafka: KafkaSettings;
+  /** Prepended to topics and consumer groups. */
+  readonly prefix: string;
+  /** A consumer that is silent for so long loses its partitions to the others. */
+  readonly sessionTimeoutMs?: number;
+  readonly heartbeatIntervalMs?: number;
+}
+
+/**
+ * The Kafka consumer: kafkajs fetches and keeps the membership, the lanes handle. A batch is only
+ * handed over, never waited for, so fetching and heartbeats go on however long a handler takes; a
+ * partition whose window is full is paused.
+ *
+ * What always holds: only the contiguous prefix of a partition is committed, and only while the
+ * partition is ours. A rejoin makes kafkajs fetch again from the last commit; what this process still
+ * holds of a partition that it kept is recognized by its offset and not handled twice.
+ */
+export class KafkaConsumerStrategy extends ConsumerStrategy {
+  readonly #options: KafkaConsumerOptions;
+  readonly #lanes: Lanes;
+  readonly #commits: CommitSchedule;
+  readonly #deadLetters: ReturnType<typeof kafkaPublisher>;
+  readonly #ending = new AbortController();
+  readonly #partitions = new Map<string, Partition>();
+  #assignment: Readonly<Record<string, readonly number[]>> = {};
+  #memberId: string | null = null;
+  #consumer: Consumer | null = null;
+  #draining = false;
+  #loop: Promise<void> = Promise.resolve();
+  #connected = false;
+  #error: string | null = 'not started';
+
+  constructor(options: KafkaConsumerOptions) {
+    super(options);
+    this.#options = options;
+    this.#deadLetters = kafkaPublisher(options.kafka, options);
+    this.#lanes = this.createLanes((delivery, error) =>
+      this.#deadLetters.publish([asDeadLetter(delivery, this.group, error)]),
+    );
+    this.#commits = new CommitSchedule(
+      this.commitLimits,
+      () => this.#commit(),
+      (error) => this.observe.problem?.('committing offsets', error),
+    );
+  }
+
+  get consumerStatus(): ConsumerStatus {
+    return { connected: this.#connected, lag: this.#lag(), error: this.#error };
+  }
+
+  protected override start(): void {
+    this.#loop = this.#supervise();
+  }
+
+  override async close(): Promise<void> {
+    this.#draining = true;
+    if (!(await this.#lanes.stop(this.drainMs))) {
+      this.observe.problem?.('draining', new Error(`handlers still run after ${this.drainMs} ms`));
+    }
+    await atMost(lastCommitMs, this.#commits.flush());
+    await this.abandon();
+  }
+
+  override async abandon(): Promise<void> {
+    this.#draining = true;
+    this.#dropAll();
+    const committed = this.#commits.close();
+    this.#ending.abort();
+    await this.#loop;
+    await atMost(lastCommitMs, committed);
+    await atMost(disconnectMs, this.#deadLetters.close());
+  }
+
+  /** The kafkajs Consumer, null while it is not connected. */
+  override unwrap<T>(): T {
+    return this.#consumer as T;
+  }
+
+  /** One kafkajs consumer after the other, for ever: a crashed one is replaced, with backoff. */
+  async #supervise(): Promise<void> {
+    const { signal } = this.#ending;
+    for (let failures = 0; !signal.aborted; failures += 1) {
+      try {
+        await this.#session();
+      } catch (error) {
+        if (this.#connected) failures = 0;
+        this.#connected = false;
+        this.#error = errorText(error);
+        this.observe.problem?.('consuming', error);
+        this.#dropAll();
+        const ms = Math.min(restartInitialMs * 2 ** Math.min(failures, 30), restartMaxMs);
+        await abortableDelay(ms, signal);
+      }
+    }
+    this.#connected = false;
+  }
+
+  /** The life of one kafkajs consumer. Returns at the end of the strategy. @throws why it ended earlier */
+  async #session(): Promise<void> {
+    const { kafka, prefix, group } = this.#options;
+    const { sessionTimeoutMs = 30_000, heartbeatIntervalMs = 3_000 } = this.#options;
+    const consumer = kafkaClient(kafka).consumer({
+      groupId: prefix + group,
+      sessionTimeout: sessionTimeoutMs,
+      heartbeatInterval: heartbeatIntervalMs,
+      rebalanceTimeout: rebalanceTimeoutMs,
+      maxBytesPerPartition: partitionBytesMax,
+      // How soon a resumed partition is fetched again, at the latest.
+      maxWaitTimeInMs: fetchWaitMs,
+      allowAutoTopicCreation: false,
+      // Its own restart leaves a dead consumer after any error it does not know: we replace it instead.
+      retry: { retries: 3, restartOnFailure: () => Promise.resolve(false) },
+    });
+    const session = new AbortController();
+    const broken = this.#watch(consumer, sessionTimeoutMs + rebalanceTimeoutMs, session.signal);
+    const running = async () => {
+      await consumer.connect();
+      const topics = this.topics.map((topic) => prefix + topic);
+      await consumer.subscribe({ topics, fromBeginning: true });
+      this.#consumer = consumer;
+      await consumer.run({
+        autoCommit: false,
+        eachBatchAutoResolve: false,
+        partitionsConsumedConcurrently: 8,
+        eachBatch: (payload) => Promise.resolve(this.#take(payload)),
+      });
+      await aborted(this.#ending.signal);
+    };
+    try {
+      await Promise.race([running(), broken, aborted(this.#ending.signal)]);
+    } finally {
+      session.abort();
+      this.#consumer = null;
+      this.#memberId = null;
+      await atMost(
+        disconnectMs,
+        consumer.disconnect().catch((error: unknown) => {
+          this.observe.problem?.('disconnecting', error);
+        }),
+      );
+    }
+  }
+
+  /** Follows the membership. @throws (asynchronously) when the consumer crashed or fell silent */
+  #watch(consumer: Consumer, silenceMaxMs: number, signal: AbortSignal): Promise<never> {
+    let lastSignMs = performance.now();
+    const alive = () => {
+      lastSignMs = performance.now();
+    };
+    const { FETCH, HEARTBEAT, GROUP_JOIN, REBALANCING, CRASH } = consumer.events;
+    consumer.on(FETCH, alive);
+    consumer.on(HEARTBEAT, alive);
+    consumer.on(GROUP_JOIN, ({ payload }) => {
+      alive();
+      if (!signal.aborted) this.#joined(payload.memberId, payload.memberAssignment);
+    });
+    // Still the old generation, whose commits count until the new one begins.
+    consumer.on(REBALANCING, () => this.#commits.flush());
+    const broken = new Promise<never>((_resolve, reject) => {
+      consumer.on(CRASH, ({ payload }) => reject(payload.error));
+      const check = setInterval(() => {
+        const silentMs = performance.now() - lastSignMs;
+        if (silentMs > silenceMaxMs) reject(new Error('the consumer fell silent'));
+      }, silenceMaxMs / 4);
+      signal.addEventListener('abort', () => clearInterval(check), { once: true });
+    });
+    broken.catch(() => undefined); // It may break while nobody waits: while disconnecting.
+    return broken;
+  }
+
+  /**
+   * A partition that is no longer ours is let go. With the same member id the membership had no gap,
+   * so what we hold of the partitions we kept is still ours; with a new one somebody else may have had them.
+   */
+  #joined(memberId: string, assignment: Readonly<Record<string, readonly number[]>>): void {
+    for (const [name, held] of this.#partitions) {
+      const kept = assignment[held.topic]?.includes(held.partition) ?? false;
+      if (kept && memberId === this.#memberId) continue;
+      held.run.abandon();
+      this.#partitions.delete(name);
+    }
+    this.#memberId = memberId;
+    this.#assignment = assignment;
+    this.#connected = true;
+    this.#error = null;
+    this.#commits.advanced(1); // A commit that the rejoin made stale is made again.
+  }
+
+  #take({ batch, resolveOffset, pause }: EachBatchPayload): void {
+    const ours = this.#assignment[batch.topic]?.includes(batch.partition) ?? false;
+    if (this.#draining || !ours) return;
+    const held = this.#hold(batch.topic, batch.partition, BigInt(batch.highWatermark));
+    for (const message of batch.messages) {
+      const offset = BigInt(message.offset);
+      if (held.next !== null && offset < held.next) continue;
+      held.next = offset + 1n;
+      this.#submit(held, message);
+    }
+    // Where to fetch next; nothing is committed by it.
+    resolveOffset(batch.lastOffset());
+    if (held.run.full) {
+      const resume = pause();
+      void held.run.room().then(resume);
+    }
+  }
+
+  #hold(topic: string, partition: number, highWatermark: bigint): Partition {
+    const name = `${topic}/${partition}`;
+    const held = this.#partitions.get(name);
+    if (held !== undefined) {
+      held.highWatermark = highWatermark;
+      if (held.next === null || held.next <= highWatermark) return held;
+      // The log ends before what we have seen of it: the topic was made anew.
+      held.run.abandon();
+    }
+    const run = this.#lanes.open(name, (count) => this.#commits.advanced(count));
+    const fresh: Partition = { topic, partition, run, highWatermark, next: null, committed: null };
+    this.#partitions.set(name, fresh);
+    return fresh;
+  }
+
+  #submit({ topic, partition, run }: Partition, message: KafkaMessage): void {
+    const { offset, key, value, headers } = message;
+    run.submit(
+      {
+        topic: topic.slice(this.#options.prefix.length),
+        key: key?.toString() ?? '',
+        value: value?.toString() ?? '',
+        headers: textHeaders(headers),
+        offset: `${partition}/${offset}`,
+      },
+      String(BigInt(offset) + 1n),
+    );
+  }
+
+  async #commit(): Promise<void> {
+    this.observe.lag?.(this.#lag());
+    const consumer = this.#consumer;
+    const due = [...this.#partitions.values()].flatMap((held) => {
+      const offset = held.run.position;
+      return offset === null || offset === held.committed ? [] : [{ held, offset }];
+    });
+    if (consumer === null || due.length === 0) return;
+    try {
+      await consumer.commitOffsets(
+        due.map(({ held: { topic, partition }, offset }) => ({ topic, partition, offset })),
+      );
+    } catch (error) {
+      // Not an error: the group moves on without us for a moment, and rejoining commits again.
+      if (staleCommit.has(String(Reflect.get(Object(error), 'type')))) return;
+      throw error;
+    }
+    for (const { held, offset } of due) held.committed = offset;
+  }
+
+  #lag(): number {
+    let messages = 0;
+    for (const { run, highWatermark, next } of this.#partitions.values()) {
+      messages += run.unfinished + Math.max(0, Number(highWatermark - (next ?? highWatermark)));
+    }
+    return messages;
+  }
+
+  #dropAll(): void {
+    for (const { run } of this.#partitions.values()) run.abandon();
+    this.#partitions.clear();
+    this.#assignment = {};
+  }
+}
+
+interface Partition {
+  /** As Kafka knows it, with the prefix. */
+  readonly topic: string;
+  readonly partition: number;
+  readonly run: Run;
+  highWatermark: bigint;
+  /** The offset after the last one taken; null before the first. */
+  next: bigint | null;
+  committed: string | null;
+}
+
+const staleCommit = new Set(['REBALANCE_IN_PROGRESS', 'ILLEGAL_GENERATION', 'UNKNOWN_MEMBER_ID']);
+
+const partitionBytesMax = 524_288;
+const fetchWaitMs = 200;
+const rebalanceTimeoutMs = 30_000;
+const lastCommitMs = 3_000;
+const disconnectMs = 3_000;
+const restartInitialMs = 200;
+const restartMaxMs = 5_000;

@@ -1,0 +1,121 @@
+import type { ConsumerState, Delivery } from './message.js';
+
+/** What is needed of a `pg` Pool. */
+export interface Queryable {
+  query(text: string, values: unknown[]): Promise<{ rows: unknown[]; rowCount: number | null }>;
+}
+
+/** What a ConsumerState may offer beside: an operator in another process asks, the consumer takes it up. */
+export interface ReplayRequests {
+  /** Asks for all that is parked now. @returns how many messages that is */
+  requestReplay(group: string): Promise<number>;
+  /** Parked messages asked for, the oldest first, each given out once for each time it is asked for. */
+  takeReplayRequests(
+    group: string,
+    max: number,
+  ): Promise<readonly { id: string; delivery: Delivery }[]>;
+}
+
+/**
+ * Checkpoints and dead letters of the embedded mode in PostgreSQL (tables consumer_checkpoints and
+ * dead_letters). A checkpoint never moves backwards, and parking the same message again keeps one row,
+ * so that a stale or repeated call does no harm.
+ */
+export function pgConsumerState(pool: Queryable): ConsumerState & ReplayRequests {
+  return {
+    async loadCheckpoint(group) {
+      const { rows } = await pool.query(
+        'SELECT position FROM consumer_checkpoints WHERE consumer_group = $1',
+        [group],
+      );
+      const [row] = rows as { position: string }[];
+      return row?.position ?? '';
+    },
+
+    async saveCheckpoint(group, position) {
+      await pool.query(
+        `INSERT INTO consumer_checkpoints AS c (consumer_group, position, updated_at)
+         VALUES ($1, $2, now())
+         ON CONFLICT (consumer_group) DO UPDATE
+           SET position = EXCLUDED.position, updated_at = now()
+           WHERE c.position < EXCLUDED.position`,
+        [group, position],
+      );
+    },
+
+    async park(group, { topic, key, value, headers, offset, attempt }, error) {
+      await pool.query(
+        `INSERT INTO dead_letters
+           (consumer_group, topic, key, value, headers, "offset", attempts, error, parked_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, now())
+         ON CONFLICT (consumer_group, topic, "offset", key) DO UPDATE
+           SET attempts = EXCLUDED.attempts, error = EXCLUDED.error, parked_at = EXCLUDED.parked_at`,
+        [group, topic, key, value, JSON.stringify(headers), offset, attempt, error],
+      );
+    },
+
+    async parked(group, max) {
+      const { rows } = await pool.query(
+        `SELECT ${columns} FROM dead_letters WHERE consumer_group = $1 ORDER BY id LIMIT $2`,
+        [group, max],
+      );
+      return (rows as DeadLetterRow[]).map(fromRow);
+    },
+
+    async unpark(group, id) {
+      await pool.query('DELETE FROM dead_letters WHERE consumer_group = $1 AND id = $2', [
+        group,
+        id,
+      ]);
+    },
+
+    async requestReplay(group) {
+      const { rowCount } = await pool.query(
+        'UPDATE dead_letters SET replay_requested_at = now() WHERE consumer_group = $1',
+        [group],
+      );
+      return rowCount ?? 0;
+    },
+
+    async takeReplayRequests(group, max) {
+      const { rows } = await pool.query(
+        `UPDATE dead_letters SET replay_requested_at = NULL
+         WHERE id IN (
+           SELECT id FROM dead_letters
+           WHERE consumer_group = $1 AND replay_requested_at IS NOT NULL
+           ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED)
+         RETURNING ${columns}`,
+        [group, max],
+      );
+      const taken = (rows as DeadLetterRow[]).sort((a, b) =>
+        BigInt(a.id) < BigInt(b.id) ? -1 : 1,
+      );
+      return taken.map(fromRow);
+    },
+  };
+}
+
+const columns = 'id::text, topic, key, value, headers::text, "offset", attempts, error';
+
+interface DeadLetterRow {
+  readonly id: string;
+  readonly topic: string;
+  readonly key: string;
+  readonly value: string;
+  readonly headers: string;
+  readonly offset: string;
+  readonly attempts: number;
+  readonly error: string;
+}
+
+function fromRow({ id, error, attempts, headers, ...message }: DeadLetterRow) {
+  const delivery: Delivery = {
+    topic: message.topic,
+    key: message.key,
+    value: message.value,
+    headers: JSON.parse(headers) as Record<string, string>,
+    offset: message.offset,
+    attempt: attempts,
+  };
+  return { id, delivery, error };
+}
