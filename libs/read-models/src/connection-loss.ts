@@ -46,3 +46,10 @@ export async function orUnavailable<T>(query: () => Promise<T>): Promise<T> {
     throw new StoreUnavailable('the read models cannot be reached', { cause });
   }
 }
+
+/** For loops that go on by themselves: what time may mend. */
+export function isTransient(error: unknown): boolean {
+  if (error instanceof StoreUnavailable || isConnectionLoss(error)) return true;
+  // A table that is not there: the migrations are still to come.
+  return error instanceof Error && 'code' in error && error.code === '42P01';
+}

@@ -1,3 +1,24 @@
 /** Read models: SQL migrations, projections and their runner, queries. */
 export * from './connection-loss.js';
 export * from './migrate.js';
+export { type Projection, ProjectionBroken, type ReadTable } from './projection.js';
+export { type PartyItem, type PaymentItem, paymentsProjection } from './payments.projection.js';
+export {
+  type BankAccountItem,
+  type ContactItem,
+  directoryProjection,
+  type OriginatorItem,
+  type WebhookEndpointItem,
+} from './directory.projection.js';
+export * from './projection-runner.js';
+export { projectionProgress, type ProjectionProgress } from './projection-progress.js';
+export {
+  rebuildProjection,
+  type RebuildOptions,
+  type RebuildReport,
+  RebuildUnderWay,
+} from './rebuild.js';
+export * from './projections.js';
+export type { ListCursor, ListPage, PageRequest } from './list-page.js';
+export * from './payments-query.js';
+export * from './directory-query.js';

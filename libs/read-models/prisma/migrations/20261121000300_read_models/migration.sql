@@ -69,10 +69,12 @@ CREATE TABLE webhook_endpoints (
   endpoint_id uuid PRIMARY KEY,
   organization_id uuid NOT NULL,
   created_at timestamptz(3) NOT NULL,
+  deleted_at timestamptz(3),
   revision integer NOT NULL,
   item json NOT NULL
 );
-CREATE INDEX webhook_endpoints_by_time ON webhook_endpoints (organization_id, created_at DESC, endpoint_id DESC);
+CREATE INDEX webhook_endpoints_by_time ON webhook_endpoints (organization_id, created_at DESC, endpoint_id DESC)
+  WHERE deleted_at IS NULL;
 
 CREATE TABLE api_keys (
   api_key_id uuid PRIMARY KEY,

@@ -1,0 +1,84 @@
+/** How far a projection is: one row, written in the transaction that writes the tables. */
+import { beginning, type Position } from '@pis/event-store';
+import type pg from 'pg';
+
+/** First key of the advisory locks; the second is the hash of the name. */
+const runnerLocks = 0x70_69_73_01;
+const rebuildLocks = 0x70_69_73_02;
+
+async function tryLock(client: pg.ClientBase, space: number, name: string): Promise<boolean> {
+  const { rows } = await client.query<{ taken: boolean }>(
+    'SELECT pg_try_advisory_lock($1, hashtext($2)) AS taken',
+    [space, name],
+  );
+  return rows[0]?.taken === true;
+}
+
+/** The right to run a projection, held by this connection until it ends. */
+export function tryRunnerLock(client: pg.ClientBase, projection: string): Promise<boolean> {
+  return tryLock(client, runnerLocks, projection);
+}
+
+/** The right to rebuild it. Another one than the runner's: it goes on while its successor is built. */
+export function tryRebuildLock(client: pg.ClientBase, projection: string): Promise<boolean> {
+  return tryLock(client, rebuildLocks, projection);
+}
+
+export async function createCheckpoint(client: pg.ClientBase, projection: string): Promise<void> {
+  await client.query(
+    `INSERT INTO projection_checkpoints (name, position) VALUES ($1, $2)
+     ON CONFLICT (name) DO NOTHING`,
+    [projection, beginning],
+  );
+}
+
+export async function readCheckpoint(
+  client: pg.ClientBase | pg.Pool,
+  projection: string,
+): Promise<Position> {
+  const { rows } = await client.query<{ position: Position }>({
+    name: 'projection_checkpoints.read',
+    text: 'SELECT position FROM projection_checkpoints WHERE name = $1',
+    values: [projection],
+  });
+  return rows[0]?.position ?? beginning;
+}
+
+/** Inside a transaction: who holds the row may write the tables of the projection. */
+export async function lockCheckpoint(
+  client: pg.ClientBase,
+  projection: string,
+): Promise<Position | undefined> {
+  const { rows } = await client.query<{ position: Position }>({
+    name: 'projection_checkpoints.lock',
+    text: 'SELECT position FROM projection_checkpoints WHERE name = $1 FOR UPDATE',
+    values: [projection],
+  });
+  return rows[0]?.position;
+}
+
+export async function saveCheckpoint(
+  client: pg.ClientBase,
+  projection: string,
+  position: Position,
+): Promise<void> {
+  await client.query({
+    name: 'projection_checkpoints.save',
+    text: 'UPDATE projection_checkpoints SET position = $2, updated_at = now() WHERE name = $1',
+    values: [projection, position],
+  });
+}
+
+/** All of `work` or nothing. After an error the connection is in no transaction, or is lost. */
+export async function inTransaction<T>(client: pg.ClientBase, work: () => Promise<T>): Promise<T> {
+  await client.query('BEGIN');
+  try {
+    const result = await work();
+    await client.query('COMMIT');
+    return result;
+  } catch (error) {
+    // Fails only with the connection, and then the server rolls back.
+    await client.query('ROLLBACK').catch(() => undefined);
+    throw error;
+  }
+}

@@ -1,0 +1,163 @@
+/** Lists of the directory: ordinary queries, through Prisma on the process's own pool. */
+import { PrismaPg } from '@prisma/adapter-pg';
+import type pg from 'pg';
+import { orUnavailable } from './connection-loss.js';
+import type { ContactItem, OriginatorItem, WebhookEndpointItem } from './directory.projection.js';
+import { type Prisma, PrismaClient } from './generated/client.js';
+import { type ListCursor, type ListPage, pageOf, type PageRequest } from './list-page.js';
+
+export interface ApiKeyItem {
+  readonly apiKeyId: string;
+  readonly organizationId: string;
+  /** SHA-256 of the key, hex; its stream is `apiKey-<digest>`. */
+  readonly digest: string;
+  readonly keyType: string;
+  readonly environment: string;
+  /** ISO 8601, as all times. */
+  readonly createdAt: string;
+  readonly expiresAt: string | null;
+  readonly revokedAt: string | null;
+}
+
+export interface OrganizationItem {
+  readonly organizationId: string;
+  readonly name: string;
+  readonly createdAt: string;
+}
+
+/** All lists newest first. Every method throws StoreUnavailable when the database is away. */
+export interface DirectoryQuery {
+  organizations(): Promise<readonly OrganizationItem[]>;
+  originators(organizationId: string, page?: PageRequest): Promise<ListPage<OriginatorItem>>;
+  contacts(
+    organizationId: string,
+    filter: { readonly originatorId?: string | undefined },
+    page?: PageRequest,
+  ): Promise<ListPage<ContactItem>>;
+  /** Without those deleted. */
+  webhookEndpoints(
+    organizationId: string,
+    page?: PageRequest,
+  ): Promise<ListPage<WebhookEndpointItem>>;
+  apiKeys(organizationId: string): Promise<readonly ApiKeyItem[]>;
+  apiKey(apiKeyId: string): Promise<ApiKeyItem | null>;
+}
+
+export function directoryQuery(pool: pg.Pool): DirectoryQuery {
+  const prisma = new PrismaClient({ adapter: new PrismaPg(pool) });
+  const newestFirst = { createdAt: 'desc' } as const;
+  return {
+    async organizations() {
+      const rows = await orUnavailable(() =>
+        prisma.organization.findMany({ orderBy: [newestFirst, { organizationId: 'desc' }] }),
+      );
+      return rows.map(({ organizationId, name, createdAt }) => ({
+        organizationId,
+        name,
+        createdAt: createdAt.toISOString(),
+      }));
+    },
+
+    async originators(organizationId, { limit, after } = {}) {
+      const rows = await orUnavailable(() =>
+        prisma.originator.findMany({
+          where: {
+            organizationId,
+            ...(after && olderThan(after, (id) => ({ originatorId: { gte: id } }))),
+          },
+          orderBy: [newestFirst, { originatorId: 'desc' }],
+          ...oneMoreThan(limit),
+        }),
+      );
+      return pageOf(rows, limit, {
+        item: (row) => itemOf<OriginatorItem>(row),
+        cursor: (row) => ({ createdAt: row.createdAt.toISOString(), id: row.originatorId }),
+      });
+    },
+
+    async contacts(organizationId, { originatorId }, { limit, after } = {}) {
+      const rows = await orUnavailable(() =>
+        prisma.contact.findMany({
+          where: {
+            organizationId,
+            ...(originatorId === undefined ? {} : { originatorId }),
+            ...(after && olderThan(after, (id) => ({ contactId: { gte: id } }))),
+          },
+          orderBy: [newestFirst, { contactId: 'desc' }],
+          ...oneMoreThan(limit),
+        }),
+      );
+      return pageOf(rows, limit, {
+        item: (row) => itemOf<ContactItem>(row),
+        cursor: (row) => ({ createdAt: row.createdAt.toISOString(), id: row.contactId }),
+      });
+    },
+
+    async webhookEndpoints(organizationId, { limit, after } = {}) {
+      const rows = await orUnavailable(() =>
+        prisma.webhookEndpoint.findMany({
+          where: {
+            organizationId,
+            deletedAt: null,
+            ...(after && olderThan(after, (id) => ({ endpointId: { gte: id } }))),
+          },
+          orderBy: [newestFirst, { endpointId: 'desc' }],
+          ...oneMoreThan(limit),
+        }),
+      );
+      return pageOf(rows, limit, {
+        item: (row) => itemOf<WebhookEndpointItem>(row),
+        cursor: (row) => ({ createdAt: row.createdAt.toISOString(), id: row.endpointId }),
+      });
+    },
+
+    async apiKeys(organizationId) {
+      const rows = await orUnavailable(() =>
+        prisma.apiKey.findMany({
+          where: { organizationId },
+          orderBy: [newestFirst, { apiKeyId: 'desc' }],
+        }),
+      );
+      return rows.map(apiKeyItem);
+    },
+
+    async apiKey(apiKeyId) {
+      const row = await orUnavailable(() => prisma.apiKey.findUnique({ where: { apiKeyId } }));
+      return row === null ? null : apiKeyItem(row);
+    },
+  };
+}
+
+/**
+ * The rows after the cursor. Not the usual `OR`, which PostgreSQL cannot turn into an index range:
+ * a bound on the time, less the rows of that very millisecond that were shown.
+ */
+function olderThan<Condition>(
+  { createdAt, id }: ListCursor,
+  shown: (id: string) => Condition,
+): { createdAt: { lte: string }; NOT: { createdAt: string } & Condition } {
+  return { createdAt: { lte: createdAt }, NOT: { createdAt, ...shown(id) } };
+}
+
+function oneMoreThan(limit: number | undefined): { take?: number } {
+  return limit === undefined ? {} : { take: limit + 1 };
+}
+
+/** The projection wrote it as that type. */
+function itemOf<Item>({ item }: { readonly item: Prisma.JsonValue }): Item {
+  return item as unknown as Item;
+}
+
+function apiKeyItem(row: Prisma.ApiKeyGetPayload<object>): ApiKeyItem {
+  const { apiKeyId, organizationId, digest, keyType, environment } = row;
+  return {
+    apiKeyId,
+    organizationId,
+    digest,
+    keyType,
+    environment,
+    createdAt: row.createdAt.toISOString(),
+    expiresAt: row.expiresAt?.toISOString() ?? null,
+    revokedAt: row.revokedAt?.toISOString() ?? null,
+  };
+}

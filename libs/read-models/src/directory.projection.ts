@@ -1,0 +1,336 @@
+/**
+ * Directory: organizations, originators, contacts, webhook endpoints and API keys, for lists. `item`
+ * is the finished list item (interface.md, "Originator", "Contact"). No secret and no sealed value
+ * enters a row: items are built field by field.
+ */
+import {
+  apiKey,
+  type BankAccount,
+  contact,
+  type LegalAddress,
+  organization,
+  originator,
+  type PartyChanges,
+  type PartyProfile,
+  webhookEndpoints,
+} from '@pis/domain';
+import type { RecordedEvent } from '@pis/event-store';
+import { domainEventOf } from './domain-event.js';
+import { type Projection, readTable, type ReadTableDefinition } from './projection.js';
+
+export interface BankAccountItem {
+  readonly bankName: string | null;
+  /** Masked, and so are the two numbers. */
+  readonly swiftCode: string | null;
+  readonly subType: string;
+  readonly achRoutingNumber: string;
+  readonly achAccountNumber: string;
+}
+
+export interface PartyFields {
+  readonly entityType: string;
+  readonly firstName: string | null;
+  readonly lastName: string | null;
+  readonly companyName: string | null;
+  readonly email: string;
+  readonly phoneNumber: string | null;
+  readonly legalAddress: LegalAddress | null;
+  readonly bankAccount: BankAccountItem | null;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+}
+
+export interface OriginatorItem extends PartyFields {
+  readonly originatorId: string;
+}
+
+export interface ContactItem extends PartyFields {
+  readonly contactId: string;
+  readonly originatorId: string;
+}
+
+export interface WebhookEndpointItem {
+  readonly id: string;
+  readonly url: string;
+  readonly subscribedEvents: readonly string[];
+  readonly label: string | null;
+  readonly enabled: boolean;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+}
+
+/** The first event of a row that is not there: the log and the table contradict each other. */
+function existing<Row>(row: Row | null): Row {
+  if (row === null) throw new Error('nothing can begin with it');
+  return row;
+}
+
+/** The id in `<category>-<id>`, null for other streams. */
+function idIn(category: string): (event: RecordedEvent) => string | null {
+  const prefix = `${category}-`;
+  return ({ streamId }) => (streamId.startsWith(prefix) ? streamId.slice(prefix.length) : null);
+}
+
+const isFirst = ({ revision }: RecordedEvent) => revision === 0;
+
+export type OrganizationRow = {
+  readonly organizationId: string;
+  readonly name: string;
+  readonly createdAt: string;
+  readonly revision: number;
+};
+
+export const organizationsTable: ReadTableDefinition<OrganizationRow> = {
+  name: 'organizations',
+  key: 'organizationId',
+  ownsStream: true,
+  columns: {
+    organizationId: 'uuid',
+    name: 'text',
+    createdAt: 'timestamptz(3)',
+    revision: 'integer',
+  },
+  keyOf: idIn(organization.category),
+  begins: isFirst,
+  evolve(_row, recorded) {
+    const { at, data } = domainEventOf(organization, recorded);
+    return { organizationId: data.organizationId, name: data.name, createdAt: at };
+  },
+};
+
+function partyFields(
+  profile: PartyProfile,
+  bankAccount: BankAccount | null,
+  at: string,
+): PartyFields {
+  return {
+    entityType: profile.entityType,
+    firstName: profile.firstName,
+    lastName: profile.lastName,
+    companyName: profile.companyName,
+    email: profile.email,
+    phoneNumber: profile.phoneNumber,
+    legalAddress: profile.legalAddress === null ? null : legalAddress(profile.legalAddress),
+    bankAccount: bankAccount === null ? null : bankAccountItem(bankAccount),
+    createdAt: at,
+    updatedAt: at,
+  };
+}
+
+function bankAccountItem(account: BankAccount): BankAccountItem {
+  const { bankName, swiftCode, subType, achRoutingNumber, achAccountNumber } = account;
+  return { bankName, swiftCode, subType, achRoutingNumber, achAccountNumber };
+}
+
+function legalAddress(address: LegalAddress): LegalAddress {
+  const { addressLine1, city, state, postalCode, countryCode } = address;
+  return { addressLine1, city, state, postalCode, countryCode };
+}
+
+/** Field by field: whatever else a later event may carry does not leak into the list. */
+function changed<Item extends PartyFields>(item: Item, changes: PartyChanges, at: string): Item {
+  const { bankAccount, legalAddress: address } = changes;
+  return {
+    ...item,
+    ...(changes.firstName === undefined ? {} : { firstName: changes.firstName }),
+    ...(changes.lastName === undefined ? {} : { lastName: changes.lastName }),
+    ...(changes.companyName === undefined ? {} : { companyName: changes.companyName }),
+    ...(changes.email === undefined ? {} : { email: changes.email }),
+    ...(changes.phoneNumber === undefined ? {} : { phoneNumber: changes.phoneNumber }),
+    ...(address === undefined ? {} : { legalAddress: address && legalAddress(address) }),
+    ...(bankAccount === undefined
+      ? {}
+      : { bankAccount: bankAccount && bankAccountItem(bankAccount) }),
+    updatedAt: at,
+  };
+}
+
+export type OriginatorRow = {
+  readonly originatorId: string;
+  readonly organizationId: string;
+  readonly createdAt: string;
+  readonly revision: number;
+  readonly item: OriginatorItem;
+};
+
+export const originatorsTable: ReadTableDefinition<OriginatorRow> = {
+  name: 'originators',
+  key: 'originatorId',
+  ownsStream: true,
+  columns: {
+    originatorId: 'uuid',
+    organizationId: 'uuid',
+    createdAt: 'timestamptz(3)',
+    revision: 'integer',
+    item: 'json',
+  },
+  keyOf: idIn(originator.category),
+  begins: isFirst,
+  evolve(row, recorded) {
+    const event = domainEventOf(originator, recorded);
+    if (event.type === 'OriginatorUpdated') {
+      const before = existing(row);
+      return { ...before, item: changed(before.item, event.data.changes, event.at) };
+    }
+    const { at, data } = event;
+    const { originatorId, organizationId } = data;
+    const item = { originatorId, ...partyFields(data, data.bankAccount, at) };
+    return { originatorId, organizationId, createdAt: at, item };
+  },
+};
+
+export type ContactRow = {
+  readonly contactId: string;
+  readonly organizationId: string;
+  readonly originatorId: string;
+  readonly createdAt: string;
+  readonly revision: number;
+  readonly item: ContactItem;
+};
+
+export const contactsTable: ReadTableDefinition<ContactRow> = {
+  name: 'contacts',
+  key: 'contactId',
+  ownsStream: true,
+  columns: {
+    contactId: 'uuid',
+    organizationId: 'uuid',
+    originatorId: 'uuid',
+    createdAt: 'timestamptz(3)',
+    revision: 'integer',
+    item: 'json',
+  },
+  keyOf: idIn(contact.category),
+  begins: isFirst,
+  evolve(row, recorded) {
+    const event = domainEventOf(contact, recorded);
+    if (event.type === 'ContactCreated') {
+      const { at, data } = event;
+      const { contactId, originatorId, organizationId } = data;
+      const item = { contactId, originatorId, ...partyFields(data, data.bankAccount, at) };
+      return { contactId, organizationId, originatorId, createdAt: at, item };
+    }
+    const before = existing(row);
+    return event.type === 'ContactUpdated'
+      ? { ...before, item: changed(before.item, event.data.changes, event.at) }
+      : before;
+  },
+};
+
+export type WebhookEndpointRow = {
+  readonly endpointId: string;
+  readonly organizationId: string;
+  readonly createdAt: string;
+  readonly deletedAt: string | null;
+  readonly revision: number;
+  readonly item: WebhookEndpointItem;
+};
+
+const isEndpointEvent = idIn(webhookEndpoints.category);
+
+export const webhookEndpointsTable: ReadTableDefinition<WebhookEndpointRow> = {
+  name: 'webhook_endpoints',
+  key: 'endpointId',
+  // One stream holds all endpoints of an organization.
+  ownsStream: false,
+  columns: {
+    endpointId: 'uuid',
+    organizationId: 'uuid',
+    createdAt: 'timestamptz(3)',
+    deletedAt: 'timestamptz(3)',
+    revision: 'integer',
+    item: 'json',
+  },
+  keyOf: (recorded) =>
+    isEndpointEvent(recorded) === null
+      ? null
+      : domainEventOf(webhookEndpoints, recorded).data.endpointId,
+  begins: ({ type }) => type === 'WebhookEndpointCreated',
+  evolve(row, recorded) {
+    const event = domainEventOf(webhookEndpoints, recorded);
+    const { at } = event;
+    if (event.type === 'WebhookEndpointCreated') {
+      const { endpointId, organizationId, url, subscribedEvents, label } = event.data;
+      const item = { id: endpointId, url, subscribedEvents, label, enabled: true };
+      return {
+        endpointId,
+        organizationId,
+        createdAt: at,
+        deletedAt: null,
+        item: { ...item, createdAt: at, updatedAt: at },
+      };
+    }
+    const before = existing(row);
+    if (event.type === 'WebhookEndpointDeleted') return { ...before, deletedAt: at };
+    const { item } = before;
+    const { url, subscribedEvents, label, enabled } = event.data.changes;
+    return {
+      ...before,
+      item: {
+        ...item,
+        url: url ?? item.url,
+        subscribedEvents: subscribedEvents ?? item.subscribedEvents,
+        label: label === undefined ? item.label : label,
+        enabled: enabled ?? item.enabled,
+        updatedAt: at,
+      },
+    };
+  },
+};
+
+export type ApiKeyRow = {
+  readonly apiKeyId: string;
+  readonly organizationId: string;
+  /** SHA-256 of the key, hex; names its stream. */
+  readonly digest: string;
+  readonly keyType: string;
+  readonly environment: string;
+  readonly expiresAt: string | null;
+  readonly revokedAt: string | null;
+  readonly createdAt: string;
+  readonly revision: number;
+};
+
+const isApiKeyEvent = idIn(apiKey.category);
+
+export const apiKeysTable: ReadTableDefinition<ApiKeyRow> = {
+  name: 'api_keys',
+  key: 'apiKeyId',
+  ownsStream: true,
+  columns: {
+    apiKeyId: 'uuid',
+    organizationId: 'uuid',
+    digest: 'text',
+    keyType: 'text',
+    environment: 'text',
+    expiresAt: 'timestamptz(3)',
+    revokedAt: 'timestamptz(3)',
+    createdAt: 'timestamptz(3)',
+    revision: 'integer',
+  },
+  // The stream is named by the digest; both events carry the id.
+  keyOf: (recorded) =>
+    isApiKeyEvent(recorded) === null ? null : domainEventOf(apiKey, recorded).data.apiKeyId,
+  begins: isFirst,
+  evolve(row, recorded) {
+    const event = domainEventOf(apiKey, recorded);
+    if (event.type === 'ApiKeyRevoked') return { ...existing(row), revokedAt: event.at };
+    const { apiKeyId, organizationId, digest, keyType, environment, expiresAt } = event.data;
+    const fields = { apiKeyId, organizationId, digest, keyType, environment, expiresAt };
+    return { ...fields, revokedAt: null, createdAt: event.at };
+  },
+};
+
+export const directoryProjection: Projection = {
+  name: 'directory',
+  streamPrefixes: [organization, originator, contact, webhookEndpoints, apiKey].map(
+    ({ category }) => `${category}-`,
+  ),
+  tables: [
+    readTable(organizationsTable),
+    readTable(originatorsTable),
+    readTable(contactsTable),
+    readTable(webhookEndpointsTable),
+    readTable(apiKeysTable),
+  ],
+};

@@ -1,0 +1,36 @@
+/** Keyset paging, newest first: a page ends at a row, the next begins after it, whatever came in between. */
+
+/** The last row of a page. Encoding and signing it is the gateway's. */
+export interface ListCursor {
+  /** ISO 8601 with milliseconds. */
+  readonly createdAt: string;
+  readonly id: string;
+}
+
+export interface PageRequest {
+  /** Everything when absent. */
+  readonly limit?: number | undefined;
+  /** The cursor of the page before; the first page when absent. */
+  readonly after?: ListCursor | undefined;
+}
+
+export interface ListPage<Item> {
+  readonly items: readonly Item[];
+  /** Null on the last page. */
+  readonly next: ListCursor | null;
+}
+
+/** `rows` were asked for one more than `limit`: the extra one only tells that there is a next page. */
+export function pageOf<Row, Item>(
+  rows: readonly Row[],
+  limit: number | undefined,
+  read: { readonly item: (row: Row) => Item; readonly cursor: (row: Row) => ListCursor },
+): ListPage<Item> {
+  const more = limit !== undefined && rows.length > limit;
+  const shown = more ? rows.slice(0, limit) : rows;
+  const last = shown.at(-1);
+  return {
+    items: shown.map(read.item),
+    next: more && last !== undefined ? read.cursor(last) : null,
+  };
+}

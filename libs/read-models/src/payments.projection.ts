@@ -1,0 +1,174 @@
+/**
+ * Payments: one row a payment, for the list. `item` is the finished list item (spec, "Payment (list
+ * item)"): masked by construction, since no bank account ever enters it.
+ */
+import {
+  payment,
+  type PaymentEvent,
+  type PaymentParty,
+  statusAfter,
+  unreachable,
+} from '@pis/domain';
+import { domainEventOf } from './domain-event.js';
+import { type Projection, readTable, type ReadTableDefinition } from './projection.js';
+
+export interface PartyItem {
+  readonly id: string;
+  readonly firstName: string | null;
+  readonly lastName: string | null;
+  readonly companyName: string | null;
+  readonly entityType: string;
+}
+
+/** The list item of the spec, field by field in its order. */
+export interface PaymentItem {
+  readonly paymentId: string;
+  readonly status: string;
+  readonly createdAt: string;
+  readonly completedAt: string | null;
+  readonly failedAt: string | null;
+  readonly returnedAt: string | null;
+  readonly canceledAt: string | null;
+  readonly paymentAmount: number;
+  readonly discountFee: number;
+  readonly flatFee: number;
+  readonly returnFee: number;
+  readonly currencyCode: string;
+  readonly paymentRail: string;
+  readonly direction: string;
+  readonly paymentNote: string | null;
+  readonly externalPaymentId: string | null;
+  readonly failureCode: string | null;
+  readonly failureMessage: string | null;
+  readonly originator: PartyItem;
+  readonly contact: PartyItem | null;
+}
+
+export type PaymentRow = {
+  readonly paymentId: string;
+  readonly organizationId: string;
+  readonly originatorId: string;
+  readonly contactId: string | null;
+  readonly status: string;
+  readonly direction: string;
+  readonly paymentRail: string;
+  readonly externalPaymentId: string | null;
+  readonly idempotencyKey: string | null;
+  readonly createdAt: string;
+  readonly revision: number;
+  readonly item: PaymentItem;
+};
+
+type Fields = Omit<PaymentRow, 'revision'>;
+type Creation = Extract<PaymentEvent, { type: 'PaymentAwaitingConfirmation' | 'PaymentQueued' }>;
+
+/** The row of a payment that begins, or that its counterparty's answer completes: all is in the event. */
+function fromDetails({ type, at, data }: Creation, row: PaymentRow | null): Fields {
+  const status = statusAfter[type];
+  const createdAt = row?.createdAt ?? at;
+  // Until QUEUED a counterparty that is not a saved contact is not shown (spec, rule 3).
+  const shown = type === 'PaymentQueued' || data.contactId !== null ? data.contact : null;
+  return {
+    paymentId: data.paymentId,
+    organizationId: data.organizationId,
+    originatorId: data.originatorId,
+    contactId: data.contactId,
+    status,
+    direction: data.direction,
+    paymentRail: data.paymentRail,
+    externalPaymentId: data.externalPaymentId,
+    idempotencyKey: data.idempotencyKey,
+    createdAt,
+    item: {
+      paymentId: data.paymentId,
+      status,
+      createdAt,
+      completedAt: null,
+      failedAt: null,
+      returnedAt: null,
+      canceledAt: null,
+      paymentAmount: data.amountMinor,
+      discountFee: data.discountFeeMinor,
+      flatFee: data.flatFeeMinor,
+      returnFee: data.returnFeeMinor,
+      currencyCode: data.currencyCode,
+      paymentRail: data.paymentRail,
+      direction: data.direction,
+      paymentNote: data.paymentNote,
+      externalPaymentId: data.externalPaymentId,
+      failureCode: null,
+      failureMessage: null,
+      originator: partyItem(data.originator),
+      contact: shown === null ? null : partyItem(shown),
+    },
+  };
+}
+
+function partyItem(party: PaymentParty): PartyItem {
+  const { id, firstName, lastName, companyName, entityType } = party;
+  return { id, firstName, lastName, companyName, entityType };
+}
+
+type Progress = Exclude<PaymentEvent, Creation>;
+
+/** What a transition changes of the item beside the status; as `payment.evolve` of the domain. */
+function progress(event: Progress): Partial<PaymentItem> {
+  switch (event.type) {
+    case 'PaymentProcessing':
+    case 'PaymentBlocked':
+      return {};
+    case 'PaymentCompleted':
+      return { completedAt: event.at, failedAt: null, failureCode: null, failureMessage: null };
+    case 'PaymentFailed': {
+      const { failureCode, failureMessage } = event.data;
+      return { failedAt: event.at, failureCode, failureMessage };
+    }
+    case 'PaymentFailedInFlight':
+      return { failedAt: event.at };
+    case 'PaymentReturned':
+      return { returnedAt: event.at };
+    case 'PaymentCanceled':
+      return { canceledAt: event.at };
+    default:
+      return unreachable(event);
+  }
+}
+
+const streamPrefix = `${payment.category}-`;
+
+export const paymentsTable: ReadTableDefinition<PaymentRow> = {
+  name: 'payments',
+  key: 'paymentId',
+  ownsStream: true,
+  columns: {
+    paymentId: 'uuid',
+    organizationId: 'uuid',
+    originatorId: 'uuid',
+    contactId: 'uuid',
+    status: 'text',
+    direction: 'text',
+    paymentRail: 'text',
+    externalPaymentId: 'text',
+    idempotencyKey: 'text',
+    createdAt: 'timestamptz(3)',
+    revision: 'integer',
+    item: 'json',
+  },
+  keyOf: ({ streamId }) =>
+    streamId.startsWith(streamPrefix) ? streamId.slice(streamPrefix.length) : null,
+  begins: ({ revision }) => revision === 0,
+  evolve(row, recorded) {
+    const event = domainEventOf(payment, recorded);
+    if (event.type === 'PaymentAwaitingConfirmation' || event.type === 'PaymentQueued')
+      return fromDetails(event, row);
+    if (row === null) throw new Error('a payment cannot begin with it');
+    const status = statusAfter[event.type];
+    return { ...row, status, item: { ...row.item, ...progress(event), status } };
+  },
+};
+
+export const paymentsProjection: Projection = {
+  name: 'payments',
+  streamPrefixes: [streamPrefix],
+  tables: [readTable(paymentsTable)],
+};

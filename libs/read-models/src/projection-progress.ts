@@ -1,0 +1,72 @@
+/**
+ * Lets a reader wait until a projection has reached what it has just appended, so that a client sees
+ * its own writes (architecture.md, "The read side"). The runner of the same process tells at once;
+ * another process's is seen by its checkpoint.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { beginning, type Position } from '@pis/event-store';
+import type pg from 'pg';
+import { readCheckpoint } from './checkpoint.js';
+import { isTransient } from './connection-loss.js';
+
+export interface ProjectionProgress {
+  /** True once the tables have reached `position`; false after `timeoutMs`, or with the database away. */
+  waitFor(position: Position, timeoutMs: number): Promise<boolean>;
+}
+
+export interface LocalProgress extends ProjectionProgress {
+  readonly isActive: boolean;
+}
+
+/**
+ * The runners of this process by the pool they write through: whoever reads through the same pool
+ * finds its runner, and the modules of an all-in-one need not know of each other.
+ */
+const runners = new WeakMap<pg.Pool, Map<string, LocalProgress>>();
+
+export function register(pool: pg.Pool, projection: string, runner: LocalProgress): void {
+  const ofPool = runners.get(pool) ?? new Map<string, LocalProgress>();
+  runners.set(pool, ofPool.set(projection, runner));
+}
+
+export function unregister(pool: pg.Pool, projection: string, runner: LocalProgress): void {
+  const ofPool = runners.get(pool);
+  if (ofPool?.get(projection) === runner) ofPool.delete(projection);
+}
+
+const pollMs = 15;
+
+/** `projection` is `payments` or `directory`. */
+export function projectionProgress(pool: pg.Pool, projection: string): ProjectionProgress {
+  let known: Position = beginning;
+  let polling: Promise<void> | undefined;
+  /** One query at a time, however many wait. */
+  const poll = () =>
+    (polling ??= readCheckpoint(pool, projection)
+      .then((position) => {
+        known = position;
+      })
+      .finally(() => {
+        polling = undefined;
+      }));
+  return {
+    async waitFor(position, timeoutMs) {
+      const runner = runners.get(pool)?.get(projection);
+      if (runner?.isActive === true) return runner.waitFor(position, timeoutMs);
+      const deadline = performance.now() + timeoutMs;
+      try {
+        while (known < position) {
+          // A poll that is under way may have begun before the position was reached: the next tells.
+          await poll();
+          if (known >= position) return true;
+          if (performance.now() >= deadline) return false;
+          await delay(pollMs);
+        }
+        return true;
+      } catch (error) {
+        if (!isTransient(error)) throw error;
+        return false;
+      }
+    },
+  };
+}

@@ -1,0 +1,226 @@
+/**
+ * Runs one projection: reads the log page by page and writes rows and checkpoint in one transaction.
+ *
+ * What always holds:
+ * - an event is in the tables exactly once, whatever dies between two statements: the checkpoint is
+ *   committed with the rows and read again on every new connection;
+ * - one runner writes at a time: the right to do so is an advisory lock on the very connection that
+ *   writes, so a runner that lost the one has lost the other; the rest wait and take over;
+ * - a database that is away is waited for; an event that cannot be applied stops the projection for
+ *   good, which health and metrics show, and is never skipped.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { beginning, type EventStore, type LogPage, type Position } from '@pis/event-store';
+import type pg from 'pg';
+import {
+  createCheckpoint,
+  inTransaction,
+  lockCheckpoint,
+  readCheckpoint,
+  saveCheckpoint,
+  tryRunnerLock,
+} from './checkpoint.js';
+import { isTransient } from './connection-loss.js';
+import { type LocalProgress, register, unregister } from './projection-progress.js';
+import type { Projection } from './projection.js';
+
+export interface ProjectionRunnerOptions {
+  readonly projection: Projection;
+  readonly store: EventStore;
+  /** One connection of it is held while the runner runs. */
+  readonly pool: pg.Pool;
+  /** After each page that is committed, with the number of its events. */
+  readonly onApplied?: (events: number) => void;
+  /** Each failure; `stopped` says that the projection has ended for good. */
+  readonly onFailure?: (error: unknown, stopped: boolean) => void;
+}
+
+/** `standby`: another runner holds the lock, or the database is away. */
+export type ProjectionRole = 'standby' | 'active' | 'stopped' | 'ended';
+
+export interface ProjectionState {
+  readonly role: ProjectionRole;
+  /** How far the tables are, as this runner knows. */
+  readonly position: Position;
+  /** The failure that is not overcome yet. */
+  readonly lastError: string | null;
+}
+
+const pageMax = 500;
+const lockPollMs = 250;
+const backoffInitialMs = 100;
+const backoffMaxMs = 5_000;
+/** How old the saved checkpoint may be while only events of other streams pass by. */
+const idleCheckpointMs = 1_000;
+/** Events counted for the lag, at most: a longer lag is not measured more exactly. */
+const lagMax = 1_000;
+
+export class ProjectionRunner implements LocalProgress {
+  private role: ProjectionRole = 'standby';
+  private position: Position = beginning;
+  private lastError: string | null = null;
+  private readonly waiting = new Set<{ position: Position; reached: () => void }>();
+  private readonly ending = new AbortController();
+  private running: Promise<void> | undefined;
+
+  constructor(private readonly options: ProjectionRunnerOptions) {}
+
+  start(): void {
+    register(this.options.pool, this.name, this);
+    this.running ??= this.run();
+  }
+
+  /** Resolves when the page in flight is committed and the lock released. */
+  async stop(): Promise<void> {
+    unregister(this.options.pool, this.name, this);
+    this.ending.abort();
+    await this.running;
+    if (this.role !== 'stopped') this.role = 'ended';
+  }
+
+  get name(): string {
+    return this.options.projection.name;
+  }
+
+  get state(): ProjectionState {
+    return { role: this.role, position: this.position, lastError: this.lastError };
+  }
+
+  get isActive(): boolean {
+    return this.role === 'active';
+  }
+
+  /** For health: throws with the reason while the projection does not advance. */
+  check(): void {
+    if (this.lastError !== null) throw new Error(`projection ${this.name}: ${this.lastError}`);
+  }
+
+  /** Events not yet in the tables, counted up to a thousand. @throws StoreUnavailable */
+  async lag(): Promise<number> {
+    const { store, pool, projection } = this.options;
+    const after = this.isActive ? this.position : await readCheckpoint(pool, this.name);
+    const { streamPrefixes } = projection;
+    const { events } = await store.readLog({ after, streamPrefixes, pageMax: lagMax });
+    return events.length;
+  }
+
+  /** Resolves true once the tables have reached `position`, false after `timeoutMs`. */
+  waitFor(position: Position, timeoutMs: number): Promise<boolean> {
+    if (this.position >= position) return Promise.resolve(true);
+    return new Promise((resolve) => {
+      const waiter = {
+        position,
+        reached: () => {
+          clearTimeout(timer);
+          resolve(true);
+        },
+      };
+      const timer = setTimeout(() => {
+        this.waiting.delete(waiter);
+        resolve(false);
+      }, timeoutMs);
+      this.waiting.add(waiter);
+    });
+  }
+
+  private async run(): Promise<void> {
+    const { signal } = this.ending;
+    for (let failures = 0; !signal.aborted; ) {
+      try {
+        await this.session(() => (failures = 0));
+      } catch (error) {
+        if (signal.aborted) return;
+        const stopped = !isTransient(error);
+        this.role = stopped ? 'stopped' : 'standby';
+        this.lastError = error instanceof Error ? error.message : String(error);
+        this.options.onFailure?.(error, stopped);
+        if (stopped) return;
+        const backoffMs = Math.min(backoffInitialMs * 2 ** failures, backoffMaxMs);
+        failures += 1;
+        await delay(backoffMs, undefined, { signal }).catch(() => undefined);
+      }
+    }
+  }
+
+  /** From connecting to losing the connection; returns when asked to end or when a rebuild moved the checkpoint. */
+  private async session(progressed: () => void): Promise<void> {
+    const { pool, store, projection } = this.options;
+    const client = await pool.connect();
+    const lost = new AbortController();
+    client.on('error', (error) => lost.abort(error));
+    const signal = AbortSignal.any([this.ending.signal, lost.signal]);
+    try {
+      if (!(await this.takeLock(client, signal))) return;
+      // Rows and checkpoint are lost together or not at all, and can be computed again: no need to
+      // compete with the event store for the disk.
+      await client.query('SET synchronous_commit = off');
+      await createCheckpoint(client, this.name);
+      const after = await readCheckpoint(client, this.name);
+      const writer = new PageWriter(projection, client, after);
+      this.role = 'active';
+      this.reached(after);
+      const { streamPrefixes } = projection;
+      for await (const page of store.subscribe({ after, streamPrefixes, pageMax, signal })) {
+        if (!(await writer.write(page))) return;
+        progressed();
+        this.reached(page.position);
+        if (page.events.length > 0) this.options.onApplied?.(page.events.length);
+      }
+      lost.signal.throwIfAborted();
+    } finally {
+      if (this.role === 'active') this.role = 'standby';
+      // Ends the connection: session settings and the lock must not go back to the pool.
+      client.release(true);
+    }
+  }
+
+  /** Polled: a session that waits inside pg_advisory_lock() holds up CREATE INDEX CONCURRENTLY. */
+  private async takeLock(client: pg.ClientBase, signal: AbortSignal): Promise<boolean> {
+    while (!signal.aborted) {
+      if (await tryRunnerLock(client, this.name)) return true;
+      this.lastError = null;
+      await delay(lockPollMs, undefined, { signal }).catch(() => undefined);
+    }
+    if (!this.ending.signal.aborted) signal.throwIfAborted();
+    return false;
+  }
+
+  private reached(position: Position): void {
+    this.lastError = null;
+    this.position = position;
+    for (const waiter of this.waiting) {
+      if (waiter.position > position) continue;
+      this.waiting.delete(waiter);
+      waiter.reached();
+    }
+  }
+}
+
+/** Writes pages on one connection, and notices when another hand has moved the checkpoint. */
+class PageWriter {
+  private savedAtMs = performance.now();
+
+  constructor(
+    private readonly projection: Projection,
+    private readonly client: pg.ClientBase,
+    private saved: Position,
+  ) {}
+
+  /** False when a rebuild has put the checkpoint elsewhere: read it again. */
+  async write({ events, position }: LogPage): Promise<boolean> {
+    const { client, projection } = this;
+    const { name } = projection;
+    const now = performance.now();
+    if (events.length === 0 && now - this.savedAtMs < idleCheckpointMs) return true;
+    const written = await inTransaction(client, async () => {
+      if ((await lockCheckpoint(client, name)) !== this.saved) return false;
+      for (const table of projection.tables) await table.write(client, table.name, events);
+      await saveCheckpoint(client, name, position);
+      return true;
+    });
+    if (!written) return false;
+    this.saved = position;
+    this.savedAtMs = now;
+    return true;
+  }
+}

@@ -1,0 +1,194 @@
+/**
+ * Projection: how a part of the log becomes tables. Each table says which row an event is about and
+ * how the event changes it, purely; this file loads the rows of a page of events, folds them in
+ * memory and writes them back in bulk.
+ *
+ * What always holds: a row's `revision` is that of the last event folded into it; an event at or
+ * before it changes nothing, and one that would leave a gap stops the projection.
+ */
+import type { Position, RecordedEvent } from '@pis/event-store';
+import type pg from 'pg';
+
+export interface Projection {
+  readonly name: string;
+  /** The streams it is computed from. */
+  readonly streamPrefixes: readonly string[];
+  readonly tables: readonly ReadTable[];
+}
+
+export interface ReadTable {
+  readonly name: string;
+  /** Folds the events that concern this table into `target`, which has this table's columns. */
+  write(client: pg.ClientBase, target: string, events: readonly RecordedEvent[]): Promise<void>;
+}
+
+/** The types of columns there are; text is stored without what PostgreSQL refuses (storableText). */
+export type ColumnType = 'uuid' | 'text' | 'integer' | 'timestamptz(3)' | 'json';
+
+/** Field names in camelCase, the columns in snake_case. Times are ISO 8601 texts, json is a value. */
+export type StoredRow = { readonly revision: number } & Readonly<Record<string, unknown>>;
+
+export interface ReadTableDefinition<Row extends StoredRow> {
+  readonly name: string;
+  /** The primary key, a uuid. */
+  readonly key: keyof Row & string;
+  readonly columns: Readonly<Record<keyof Row & string, ColumnType>>;
+  /** The key of the row an event is about; null when it concerns no row of this table. */
+  readonly keyOf: (event: RecordedEvent) => string | null;
+  /** Whether the event makes its row: nothing has to be loaded for it. */
+  readonly begins: (event: RecordedEvent) => boolean;
+  /**
+   * The row after the event. Pure; `revision` is set by the caller. A record that is deleted keeps
+   * its row with a time of deletion, so that an older event cannot bring it back.
+   */
+  readonly evolve: (row: Row | null, event: RecordedEvent) => Omit<Row, 'revision'>;
+  /** Whether the row alone makes up its stream, so that its revisions must follow without a gap. */
+  readonly ownsStream: boolean;
+}
+
+/** The event contradicts the table: a defect, or a log that was tampered with. Never skipped. */
+export class ProjectionBroken extends Error {
+  override readonly name = 'ProjectionBroken';
+  constructor(
+    readonly streamId: string,
+    readonly position: Position,
+    reason: string,
+    options?: ErrorOptions,
+  ) {
+    super(`event at ${position} of stream ${streamId}: ${reason}`, options);
+  }
+}
+
+export function readTable<Row extends StoredRow>(definition: ReadTableDefinition<Row>): ReadTable {
+  const statements = statementsOf(definition);
+  return {
+    name: definition.name,
+    async write(client, target, events) {
+      const byKey = groupByKey(definition, events);
+      if (byKey.size === 0) return;
+      const toLoad = [...byKey].filter(([, [first]]) => first && !definition.begins(first));
+      const keys = toLoad.map(([key]) => key);
+      const loaded = keys.length === 0 ? [] : await load<Row>(client, statements, target, keys);
+      const rows = new Map(loaded.map((row) => [String(row[definition.key]), row]));
+
+      const changed: Row[] = [];
+      for (const [key, group] of byKey) {
+        const before = rows.get(key) ?? null;
+        const after = fold(definition, before, group);
+        if (after !== null && after !== before) changed.push(after);
+      }
+      if (changed.length > 0) await client.query(statements.upsert(target, changed));
+    },
+  };
+}
+
+function groupByKey<Row extends StoredRow>(
+  { keyOf }: ReadTableDefinition<Row>,
+  events: readonly RecordedEvent[],
+): Map<string, RecordedEvent[]> {
+  const byKey = new Map<string, RecordedEvent[]>();
+  for (const event of events) {
+    const key = keyOf(event);
+    if (key === null) continue;
+    const group = byKey.get(key);
+    if (group) group.push(event);
+    else byKey.set(key, [event]);
+  }
+  return byKey;
+}
+
+/** Exported for the tests of the mappings, which need no database. */
+export function fold<Row extends StoredRow>(
+  { evolve, begins, ownsStream }: ReadTableDefinition<Row>,
+  before: Row | null,
+  events: readonly RecordedEvent[],
+): Row | null {
+  let row = before;
+  for (const event of events) {
+    const { streamId, position, revision, type } = event;
+    if (row !== null && revision <= row.revision) continue;
+    const broken = (reason: string, cause?: unknown) =>
+      new ProjectionBroken(streamId, position, `${type}: ${reason}`, { cause });
+    const follows: boolean = ownsStream
+      ? revision === (row?.revision ?? -1) + 1
+      : row !== null || begins(event);
+    if (!follows) throw broken(`revision ${revision} after ${row?.revision ?? 'nothing'}`);
+    try {
+      // Sound: a Row is its fields and the revision.
+      row = { ...evolve(row, event), revision } as unknown as Row;
+    } catch (cause) {
+      throw broken(cause instanceof Error ? cause.message : String(cause), cause);
+    }
+  }
+  return row;
+}
+
+async function load<Row extends StoredRow>(
+  client: pg.ClientBase,
+  statements: Statements<Row>,
+  target: string,
+  keys: readonly string[],
+): Promise<readonly Row[]> {
+  const { rows } = await client.query<Record<string, unknown>>(statements.select(target, keys));
+  return rows.map((row) => {
+    const withTexts = Object.entries(row).map(([field, value]) => [
+      field,
+      value instanceof Date ? value.toISOString() : value,
+    ]);
+    return Object.fromEntries(withTexts) as Row;
+  });
+}
+
+interface Statements<Row> {
+  select(target: string, keys: readonly string[]): pg.QueryConfig;
+  upsert(target: string, rows: readonly Row[]): pg.QueryConfig;
+}
+
+/** One statement a kind and table, whatever the number of rows: each column travels as one array. */
+function statementsOf<Row extends StoredRow>({
+  key,
+  columns,
+}: ReadTableDefinition<Row>): Statements<Row> {
+  const fields = Object.keys(columns) as (keyof Row & string)[];
+  const names = fields.map(columnOf).join(', ');
+  const keyColumn = columnOf(key);
+  const arrays = fields.map((field, index) => `$${index + 1}::${columns[field]}[]`).join(', ');
+  const updates = fields
+    .filter((field) => field !== key)
+    .map((field) => `${columnOf(field)} = excluded.${columnOf(field)}`)
+    .join(', ');
+  const selected = fields.map((field) => `${columnOf(field)} AS "${field}"`).join(', ');
+  return {
+    select: (target, keys) => ({
+      name: `${target}.load`,
+      text: `SELECT ${selected} FROM ${target} WHERE ${keyColumn} = ANY($1::uuid[])`,
+      values: [keys],
+    }),
+    upsert: (target, rows) => ({
+      name: `${target}.upsert`,
+      text: `INSERT INTO ${target} AS stored (${names}) SELECT * FROM unnest(${arrays})
+        ON CONFLICT (${keyColumn}) DO UPDATE SET ${updates}
+        WHERE stored.revision < excluded.revision`,
+      values: fields.map((field) => rows.map((row) => storable(columns[field], row[field]))),
+    }),
+  };
+}
+
+export function columnOf(field: string): string {
+  return field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+function storable(type: ColumnType, value: unknown): unknown {
+  if (value === null || value === undefined) return null;
+  // JSON.stringify escapes NUL and lone surrogates, and `json` keeps the escapes.
+  if (type === 'json') return JSON.stringify(value);
+  return type === 'text' ? storableText(String(value)) : value;
+}
+
+/**
+ * Text columns take no NUL and no lone surrogate; a client may send both. A filter on such a column
+ * must pass its parameter through here too. The exact text is in `item`.
+ */
+export function storableText(text: string): string {
+  return text.toWellFormed().replaceAll('\0', '\ufffd');
+}

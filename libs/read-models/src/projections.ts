@@ -1,0 +1,65 @@
+/** The projections of the service by name, and how far each is. */
+import { type EventStore, type Position } from '@pis/event-store';
+import type pg from 'pg';
+import { orUnavailable } from './connection-loss.js';
+import { directoryProjection } from './directory.projection.js';
+import { paymentsProjection } from './payments.projection.js';
+import type { Projection } from './projection.js';
+
+export const projections = {
+  payments: paymentsProjection,
+  directory: directoryProjection,
+} as const satisfies Record<string, Projection>;
+
+export type ProjectionName = keyof typeof projections;
+export const projectionNames = Object.keys(projections) as readonly ProjectionName[];
+
+export interface ProjectionStatus {
+  readonly name: ProjectionName;
+  /** '' before the first event, and when it never ran. */
+  readonly position: Position;
+  /** Events of its streams that are not in the tables yet, counted up to lagMax. */
+  readonly lag: number;
+  /** ISO 8601; null when it never ran. */
+  readonly updatedAt: string | null;
+}
+
+/** A longer lag is reported as this. */
+export const lagMax = 100_000;
+const lagPageMax = 1_000;
+
+/** @throws StoreUnavailable */
+export async function projectionStatus(
+  pool: pg.Pool,
+  store: EventStore,
+): Promise<readonly ProjectionStatus[]> {
+  const { rows } = await orUnavailable(() =>
+    pool.query<{ name: string; position: Position; updated_at: Date }>(
+      'SELECT name, position, updated_at FROM projection_checkpoints',
+    ),
+  );
+  return Promise.all(
+    projectionNames.map(async (name) => {
+      const row = rows.find((candidate) => candidate.name === name);
+      const position = row?.position ?? '';
+      const lag = await eventsAfter(store, position, projections[name].streamPrefixes);
+      return { name, position, lag, updatedAt: row?.updated_at.toISOString() ?? null };
+    }),
+  );
+}
+
+async function eventsAfter(
+  store: EventStore,
+  position: Position,
+  streamPrefixes: readonly string[],
+): Promise<number> {
+  let count = 0;
+  let after = position;
+  while (count < lagMax) {
+    const page = await store.readLog({ after, streamPrefixes, pageMax: lagPageMax });
+    count += page.events.length;
+    if (page.position <= after) break;
+    after = page.position;
+  }
+  return Math.min(count, lagMax);
+}

@@ -1,0 +1,195 @@
+/**
+ * Rebuilds a projection from the whole log, beside the running one: into shadow tables, which take
+ * the place of the old ones by a rename once they have caught up. Lists are answered all the while.
+ *
+ * What always holds: tables and checkpoint change hands in one transaction; a rebuild that dies
+ * leaves the old tables in use, and the next one starts clean.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { beginning, type EventStore, type LogPage, type Position } from '@pis/event-store';
+import type pg from 'pg';
+import {
+  createCheckpoint,
+  inTransaction,
+  lockCheckpoint,
+  saveCheckpoint,
+  tryRebuildLock,
+} from './checkpoint.js';
+import { type ProjectionName, projections } from './projections.js';
+import type { Projection } from './projection.js';
+
+export interface RebuildOptions {
+  readonly store: EventStore;
+  readonly pool: pg.Pool;
+  readonly onProgress?: (progress: RebuildReport) => void;
+}
+
+export interface RebuildReport {
+  readonly projection: string;
+  readonly eventsRead: number;
+  readonly durationMs: number;
+  readonly eventsPerSecond: number;
+}
+
+/** Somebody else is rebuilding it. */
+export class RebuildUnderWay extends Error {
+  override readonly name = 'RebuildUnderWay';
+}
+
+const pageMax = 1_000;
+/** How long readers may hold up the rename, and every new reader behind it. */
+const swapLockTimeoutMs = 2_000;
+const swapAttemptsMax = 10;
+const swapRetryMs = 500;
+
+/**
+ * @throws RebuildUnderWay
+ * @throws ProjectionBroken an event cannot be applied; the old tables stay in use
+ */
+export async function rebuildProjection(
+  name: ProjectionName,
+  options: RebuildOptions,
+): Promise<RebuildReport> {
+  return rebuild(projections[name], options);
+}
+
+/** As rebuildProjection, for a projection that is not (or not yet) one of the service's. */
+export async function rebuild(
+  projection: Projection,
+  options: RebuildOptions,
+): Promise<RebuildReport> {
+  const client = await options.pool.connect();
+  // A lost connection fails the next query; without a listener it ends the process.
+  client.on('error', () => undefined);
+  try {
+    if (!(await tryRebuildLock(client, projection.name)))
+      throw new RebuildUnderWay(`projection ${projection.name} is being rebuilt already`);
+    return await new Rebuild(projection, client, options).run();
+  } finally {
+    // Ends the connection: the lock must not go back to the pool.
+    client.release(true);
+  }
+}
+
+class Rebuild {
+  private readonly startedMs = performance.now();
+  private eventsRead = 0;
+
+  constructor(
+    private readonly projection: Projection,
+    private readonly client: pg.PoolClient,
+    private readonly options: RebuildOptions,
+  ) {}
+
+  async run(): Promise<RebuildReport> {
+    const { client, projection } = this;
+    await client.query('SET synchronous_commit = off');
+    await createCheckpoint(client, projection.name);
+    for (const { name } of projection.tables) {
+      await client.query(`DROP TABLE IF EXISTS ${shadowOf(name)}`);
+      await client.query(`CREATE TABLE ${shadowOf(name)} (LIKE ${name} INCLUDING ALL)`);
+    }
+    let position = beginning;
+    for (let attempt = 1; ; attempt++) {
+      position = await this.catchUp(position);
+      // So that the first lists on the new tables are planned as well as the last on the old.
+      for (const { name } of projection.tables) await client.query(`ANALYZE ${shadowOf(name)}`);
+      try {
+        await inTransaction(client, () => this.swap(position));
+        return this.report();
+      } catch (error) {
+        if (!isLockTimeout(error) || attempt === swapAttemptsMax) throw error;
+        await delay(swapRetryMs);
+      }
+    }
+  }
+
+  /** Applies what comes after `position` until the log has no more; the next page is read meanwhile. */
+  private async catchUp(position: Position): Promise<Position> {
+    let reached = position;
+    let page = await this.read(position);
+    while (page.position > reached) {
+      const next = this.read(page.position);
+      const [following] = await Promise.all([
+        next,
+        inTransaction(this.client, () => this.apply(page)),
+      ]);
+      reached = page.position;
+      this.options.onProgress?.(this.report());
+      page = following;
+    }
+    return reached;
+  }
+
+  /**
+   * In one transaction: holds the running projector at its checkpoint, gets past it if need be, and
+   * renames. The order of locks is the projector's, checkpoint before tables, so they cannot deadlock.
+   */
+  private async swap(position: Position): Promise<void> {
+    const { client, projection } = this;
+    await client.query(`SET LOCAL lock_timeout = ${swapLockTimeoutMs}`);
+    const live = (await lockCheckpoint(client, projection.name)) ?? beginning;
+    let reached = position;
+    while (reached < live) {
+      const page = await this.read(reached);
+      await this.apply(page);
+      reached = page.position;
+    }
+    for (const { name } of projection.tables) await this.replace(name);
+    await saveCheckpoint(client, projection.name, reached);
+  }
+
+  /** Indexes get the names of their predecessors, by which later migrations know them. */
+  private async replace(table: string): Promise<void> {
+    const { client } = this;
+    const names = new Map((await indexesOf(client, table)).map((i) => [i.definition, i.name]));
+    const indexes = await indexesOf(client, shadowOf(table));
+    await client.query(`DROP TABLE ${table}`);
+    await client.query(`ALTER TABLE ${shadowOf(table)} RENAME TO ${table}`);
+    for (const { name, definition } of indexes) {
+      const former = names.get(definition);
+      if (former === undefined) throw new Error(`no counterpart of index ${name}: ${definition}`);
+      await client.query(`ALTER INDEX ${name} RENAME TO ${former}`);
+    }
+  }
+
+  private read(after: Position): Promise<LogPage> {
+    const { streamPrefixes } = this.projection;
+    return this.options.store.readLog({ after, streamPrefixes, pageMax });
+  }
+
+  private async apply({ events }: LogPage): Promise<void> {
+    this.eventsRead += events.length;
+    for (const table of this.projection.tables)
+      await table.write(this.client, shadowOf(table.name), events);
+  }
+
+  private report(): RebuildReport {
+    const durationMs = Math.round(performance.now() - this.startedMs);
+    const eventsPerSecond = Math.round((this.eventsRead / Math.max(durationMs, 1)) * 1000);
+    const { name } = this.projection;
+    return { projection: name, eventsRead: this.eventsRead, durationMs, eventsPerSecond };
+  }
+}
+
+function shadowOf(table: string): string {
+  return `${table}_rebuild`;
+}
+
+/** `definition` is what follows the table's name, and whether it is unique. */
+async function indexesOf(
+  client: pg.ClientBase,
+  table: string,
+): Promise<readonly { name: string; definition: string }[]> {
+  const { rows } = await client.query<{ name: string; definition: string }>(
+    `SELECT indexrelid::regclass::text AS name,
+       indisunique || regexp_replace(pg_get_indexdef(indexrelid), '^.*? USING ', ' ') AS definition
+     FROM pg_index WHERE indrelid = $1::regclass`,
+    [table],
+  );
+  return rows;
+}
+
+function isLockTimeout(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === '55P03';
+}
