@@ -1,0 +1,175 @@
+import { apiKey as apiKeys, originator as originators } from '@pis/domain';
+import { type EventStore, memoryEventStore, repository, StoreUnavailable } from '@pis/event-store';
+import { openBankAccount } from '@pis/keyring';
+import { testKeyring } from '@pis/keyring/testing';
+import {
+  bootstrapDemoOrganization,
+  createApiKey,
+  createOrganization,
+  createOriginator,
+  digestOfApiKey,
+  ProvisioningRefused,
+  revokeApiKey,
+} from './provisioning.js';
+
+const by = {
+  actor: 'user:operator',
+  requestId: null,
+  correlationId: 'correlation',
+  causationId: null,
+  traceparent: null,
+};
+const keyring = testKeyring();
+const bankNameOf = () => 'A Bank';
+const originator = {
+  entityType: 'BUSINESS',
+  companyName: 'Analytical Engines',
+  email: 'money@example.com',
+  bankAccount: {
+    subType: 'CHECKING',
+    achRoutingNumber: '021000021',
+    achAccountNumber: '000123456789',
+  },
+};
+
+describe('provisioning', () => {
+  it('creates an organization, an originator with a sealed account, and a key kept as a digest', async () => {
+    const store = memoryEventStore();
+    const context = { store, by };
+    const { organizationId } = await createOrganization(context, { name: ' Acme ' });
+    const { originatorId } = await createOriginator(context, {
+      organizationId,
+      input: originator,
+      keyring,
+      bankNameOf,
+    });
+    const { apiKey, apiKeyId, type } = await createApiKey(context, {
+      organizationId,
+      type: 'read_only',
+      environment: 'sandbox',
+    });
+    expect(apiKey).toMatch(/^pis_test_[A-Za-z0-9_-]{43}$/);
+    expect(type).toBe('read_only');
+
+    const { state } = await repository(store, originators).load(originatorId);
+    expect(state).toMatchObject({ organizationId, bankAccount: { bankName: 'A Bank' } });
+    if (state === null) throw new Error('no originator');
+    const numbers = openBankAccount(keyring, state.bankAccount, `originator:${originatorId}`);
+    expect(numbers.achAccountNumber).toBe('000123456789');
+
+    const key = await repository(store, apiKeys).load(digestOfApiKey(apiKey));
+    expect(key.state).toMatchObject({ apiKeyId, organizationId, keyType: 'read_only' });
+    const log = JSON.stringify((await store.readLog({ after: '' })).events);
+    expect(log).not.toContain(apiKey);
+    expect(log).not.toContain('000123456789');
+  });
+
+  it('names every problem of an originator file', async () => {
+    const store = memoryEventStore();
+    const { organizationId } = await createOrganization({ store, by }, { name: 'Acme' });
+    const input = { ...originator, email: 'x', bankAccount: null };
+    const refused = createOriginator({ store, by }, { organizationId, input, keyring });
+    await expect(refused).rejects.toMatchObject({
+      problems: [{ field: 'email' }, { field: 'bankAccount' }],
+    });
+  });
+
+  it('refuses an unknown organization, a past expiry and a key of the other environment', async () => {
+    const store = memoryEventStore();
+    const context = { store, by };
+    const unknown = { organizationId: '00000000-0000-4000-8000-000000000000' } as const;
+    const key = { type: 'full_access', environment: 'sandbox' } as const;
+    await expect(createApiKey(context, { ...unknown, ...key })).rejects.toThrow(
+      ProvisioningRefused,
+    );
+    const organization = await createOrganization(context, { name: 'Acme' });
+    const expiresAt = '2001-01-01T00:00:00Z';
+    await expect(createApiKey(context, { ...organization, ...key, expiresAt })).rejects.toThrow(
+      'in the future',
+    );
+    const apiKey = 'pis_live_0123456789abcdef';
+    await expect(createApiKey(context, { ...organization, ...key, apiKey })).rejects.toThrow(
+      'pis_test_',
+    );
+  });
+
+  it('revokes a key once, however often it is asked', async () => {
+    const store = memoryEventStore();
+    const context = { store, by };
+    const organization = await createOrganization(context, { name: 'Acme' });
+    const key = { type: 'full_access', environment: 'production' } as const;
+    const { apiKey } = await createApiKey(context, { ...organization, ...key });
+    const digest = digestOfApiKey(apiKey);
+    const first = await revokeApiKey(context, { digest });
+    expect(await revokeApiKey(context, { digest })).toEqual(first);
+    expect(await store.readStream(`apiKey-${digest}`)).toHaveLength(2);
+    await expect(revokeApiKey(context, { digest: 'f'.repeat(64) })).rejects.toThrow('no such');
+  });
+});
+
+describe('the demo organization', () => {
+  it('has two originators and one key, shown by the first start alone', async () => {
+    const store = memoryEventStore();
+    const options = { store, keyring, environment: 'sandbox' } as const;
+    const first = await bootstrapDemoOrganization(options);
+    expect(first.apiKey).toMatch(/^pis_test_/);
+    expect(first.originatorIds).toHaveLength(2);
+    const events = (await store.readLog({ after: '' })).events.length;
+    const again = await bootstrapDemoOrganization({
+      ...options,
+      apiKey: 'pis_test_another_key_value',
+    });
+    expect(again).toEqual({ ...first, apiKey: null });
+    expect((await store.readLog({ after: '' })).events).toHaveLength(events);
+  });
+
+  it('takes a given value as its first key', async () => {
+    const apiKey = 'pis_test_given-in-the-environment';
+    const store = memoryEventStore();
+    const result = await bootstrapDemoOrganization({
+      store,
+      keyring,
+      environment: 'sandbox',
+      apiKey,
+    });
+    expect(result.apiKey).toBe(apiKey);
+  });
+
+  it('is completed by the next start when a start was cut off at any step', async () => {
+    for (let appends = 0; appends < 4; appends += 1) {
+      const store = memoryEventStore();
+      const options = { keyring, environment: 'sandbox' } as const;
+      const dying = dyingAfter(store, appends);
+      await expect(bootstrapDemoOrganization({ ...options, store: dying })).rejects.toThrow('died');
+      const { apiKey } = await bootstrapDemoOrganization({ ...options, store });
+      expect(apiKey).not.toBeNull();
+      const types = (await store.readLog({ after: '' })).events.map(({ type }) => type);
+      expect(types).toEqual([
+        'OrganizationCreated',
+        'OriginatorCreated',
+        'OriginatorCreated',
+        'ApiKeyCreated',
+      ]);
+    }
+  });
+
+  it('says so when the store is away', async () => {
+    const store = memoryEventStore();
+    await store.close();
+    const options = { store, keyring, environment: 'sandbox' } as const;
+    await expect(bootstrapDemoOrganization(options)).rejects.toThrow(StoreUnavailable);
+  });
+});
+
+/** The process that uses it dies when it wants to append once more than `appends` times. */
+function dyingAfter(store: EventStore, appends: number): EventStore {
+  let left = appends;
+  return {
+    ...store,
+    append: async (...args) => {
+      left -= 1;
+      if (left < 0) throw new Error('died');
+      return store.append(...args);
+    },
+  };
+}
