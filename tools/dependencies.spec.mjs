@@ -1,0 +1,36 @@
+/** docs/dependencies.md has a line for every direct third-party package, with its licence, and no other. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const readJson = (file) => JSON.parse(readFileSync(file, 'utf8'));
+const workspaces = ['apps', 'libs'].flatMap((folder) =>
+  readdirSync(join(root, folder)).map((name) => join(root, folder, name)),
+);
+const folders = [root, ...workspaces].filter((folder) => existsSync(join(folder, 'package.json')));
+
+/** Package name to the licence that the installed package states. */
+const licences = new Map();
+for (const folder of folders) {
+  const { dependencies = {}, devDependencies = {} } = readJson(join(folder, 'package.json'));
+  for (const name of Object.keys({ ...dependencies, ...devDependencies })) {
+    if (name.startsWith('@pis/')) continue;
+    const places = [folder, root].map((place) => join(place, 'node_modules', name, 'package.json'));
+    const installed = places.find(existsSync);
+    licences.set(name, installed === undefined ? 'not installed' : readJson(installed).license);
+  }
+}
+
+const text = readFileSync(join(root, 'docs/dependencies.md'), 'utf8');
+const rows = [...text.matchAll(/^\| `([^`]+)` +\| (.+?) +\| (\S+) +\| (\S+) +\|$/gm)];
+
+it('names every direct third-party package once, and no other', () => {
+  expect(rows.map(([, name]) => name).toSorted()).toEqual([...licences.keys()].toSorted());
+});
+
+it('states the licence that each installed package states', () => {
+  expect(Object.fromEntries(rows.map(([, name, , licence]) => [name, licence]))).toEqual(
+    Object.fromEntries(licences),
+  );
+});
