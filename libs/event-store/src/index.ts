@@ -5,3 +5,4 @@ export * from './event-hash.js';
 export * from './memory/memory-event-store.js';
 export * from './postgres/postgres-event-store.js';
 export * from './repository.js';
+export * from './eventstoredb/eventstoredb-event-store.js';

@@ -68,8 +68,8 @@ export interface Repository<
   /** `<category>-<id>` */
   streamIdOf(id: string): string;
 
-  /** Folds a stream read elsewhere, from its first event on. */
-  fold(events: readonly RecordedEvent[]): Loaded<State>;
+  /** Folds a stream read elsewhere: from its first event on, or onto what is loaded already. */
+  fold(events: readonly RecordedEvent[], onto?: Loaded<State>): Loaded<State>;
 
   /** @throws StoreUnavailable */
   load(id: string): Promise<Loaded<State>>;
@@ -136,14 +136,14 @@ export function repository<
   };
   const streamIdOf = (id: string) => `${aggregate.category}-${id}`;
 
-  const fold = (events: readonly RecordedEvent[]) =>
+  const fold = (events: readonly RecordedEvent[], onto = nothing) =>
     events.reduce<Loaded<State>>(
       (loaded, recorded) => ({
         state: aggregate.evolve(loaded.state, domainEvent(aggregate, recorded)),
         revision: recorded.revision,
         lastEvent: recorded,
       }),
-      nothing,
+      onto,
     );
 
   const load = async (id: string) => fold(await store.readStream(streamIdOf(id)));

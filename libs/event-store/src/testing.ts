@@ -1,1 +1,2 @@
-export {};
+/** Test helpers of the event store: the suite every adapter passes, and a server for one of them. */
+export * from './testing/eventstoredb-stand-in.js';

@@ -1,0 +1,138 @@
+/** Streams.Read of the EventStoreDB stand-in: reads and subscriptions, of a stream and of `$all`. */
+import { randomUUID } from 'node:crypto';
+import streams from '@eventstore/db-client/generated/streams_pb.js';
+import type { ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
+import type { ServerWritableStream } from '@grpc/grpc-js';
+import { type StandInFaults, unavailable } from './stand-in-faults.js';
+import { type LoggedEvent, type StandInLog, comparePlaces } from './stand-in-log.js';
+import { nameOf, readEvent } from './stand-in-messages.js';
+
+type ReadCall = ServerWritableStream<ReadReq, ReadResp>;
+
+interface Source {
+  /** The events there are now. */
+  readonly events: readonly LoggedEvent[];
+  /** Negative before the place the request names, 0 at it; null when it names none (start). */
+  readonly compareToStart: ((event: LoggedEvent) => number) | null;
+  readonly fromEnd: boolean;
+  readonly matches: (event: LoggedEvent) => boolean;
+  /** A checkpoint every so many events of a filtered subscription; 0 for none. */
+  readonly checkpointEvery: number;
+}
+
+const backwards = 1;
+
+export function read({ log, faults }: { log: StandInLog; faults: StandInFaults }) {
+  return (call: ReadCall): void => {
+    const options = call.request.getOptions();
+    const streamId = options?.hasStream()
+      ? nameOf(options.getStream()?.getStreamIdentifier())
+      : null;
+    const fault = faults.read?.(streamId ?? '$all') ?? null;
+    if (fault === 'hang') return;
+    if (fault === 'unavailable' || options === undefined) {
+      call.emit('error', unavailable());
+      return;
+    }
+    if (options.hasSubscription()) return subscribe(call, log, sourceOf(log, options, streamId));
+    if (streamId !== null && log.stream(streamId) === undefined) {
+      const notFound = new streams.ReadResp.StreamNotFound();
+      notFound.setStreamIdentifier(options.getStream()?.getStreamIdentifier());
+      const response = new streams.ReadResp();
+      response.setStreamNotFound(notFound);
+      call.write(response);
+    } else {
+      const back = Number(options.getReadDirection()) === backwards;
+      const selected = select(sourceOf(log, options, streamId), back, Number(options.getCount()));
+      for (const event of selected) call.write(readEvent(event));
+    }
+    call.end();
+  };
+}
+
+function select(source: Source, back: boolean, max: number): LoggedEvent[] {
+  const { events, compareToStart, fromEnd } = source;
+  if (fromEnd) return back ? events.toReversed().slice(0, max) : [];
+  const selected = events.filter((event) => {
+    const place = compareToStart?.(event) ?? 1;
+    return back ? compareToStart !== null && place <= 0 : place >= 0;
+  });
+  return (back ? selected.reverse() : selected).slice(0, max);
+}
+
+function sourceOf(log: StandInLog, options: ReadReq.Options, streamId: string | null): Source {
+  const stream = options.getStream();
+  if (streamId !== null && stream !== undefined) {
+    const revision = Number(stream.getRevision());
+    return {
+      events: log.stream(streamId) ?? [],
+      compareToStart: stream.hasRevision() ? (event) => event.revision - revision : null,
+      fromEnd: stream.hasEnd(),
+      matches: (event) => event.streamId === streamId,
+      checkpointEvery: 0,
+    };
+  }
+  const all = options.getAll();
+  const position = all?.getPosition();
+  const start = {
+    commit: BigInt(position?.getCommitPosition() ?? 0),
+    prepare: BigInt(position?.getPreparePosition() ?? 0),
+  };
+  return {
+    events: log.events,
+    compareToStart: position === undefined ? null : (event) => comparePlaces(event, start),
+    fromEnd: all?.hasEnd() ?? false,
+    ...filterOf(options.getFilter()),
+  };
+}
+
+function filterOf(
+  filter: ReadReq.Options.FilterOptions | undefined,
+): Pick<Source, 'matches' | 'checkpointEvery'> {
+  const byStream = filter?.getStreamIdentifier();
+  const expression = byStream ?? filter?.getEventType();
+  if (filter === undefined || expression === undefined)
+    return { matches: () => true, checkpointEvery: 0 };
+  const regex = expression.getRegex() === '' ? null : new RegExp(expression.getRegex());
+  const prefixes = expression.getPrefixList();
+  return {
+    matches: (event) => {
+      const name = byStream === undefined ? event.type : event.streamId;
+      return regex ? regex.test(name) : prefixes.some((prefix) => name.startsWith(prefix));
+    },
+    checkpointEvery:
+      (filter.hasMax() ? filter.getMax() : 1) * filter.getCheckpointintervalmultiplier(),
+  };
+}
+
+function subscribe(call: ReadCall, log: StandInLog, source: Source): void {
+  const confirmation = new streams.ReadResp.SubscriptionConfirmation();
+  confirmation.setSubscriptionId(randomUUID());
+  const confirmed = new streams.ReadResp();
+  confirmed.setConfirmation(confirmation);
+  call.write(confirmed);
+  let looked = 0;
+  const push = (event: LoggedEvent) => {
+    if (source.matches(event)) call.write(readEvent(event));
+    looked += 1;
+    if (source.checkpointEvery > 0 && looked % source.checkpointEvery === 0)
+      call.write(checkpointAt(event));
+  };
+  // A subscription starts after the place it names.
+  if (!source.fromEnd)
+    for (const event of source.events) if ((source.compareToStart?.(event) ?? 1) > 0) push(event);
+  const caughtUp = new streams.ReadResp();
+  caughtUp.setCaughtUp(new streams.ReadResp.CaughtUp());
+  call.write(caughtUp);
+  const unfollow = log.follow(push);
+  call.on('cancelled', unfollow).on('close', unfollow).on('error', unfollow);
+}
+
+function checkpointAt(event: LoggedEvent): ReadResp {
+  const checkpoint = new streams.ReadResp.Checkpoint();
+  checkpoint.setCommitPosition(String(event.commit));
+  checkpoint.setPreparePosition(String(event.prepare));
+  const response = new streams.ReadResp();
+  response.setCheckpoint(checkpoint);
+  return response;
+}
