@@ -1,0 +1,111 @@
+/** One attempt at a delivery: what it goes to is looked up now, what came of it is decided here. */
+import { randomUUID } from 'node:crypto';
+import type { WebhookEndpoint } from '@pis/domain';
+import type { Keyring } from '@pis/keyring';
+import {
+  classify,
+  deliveryHeaders,
+  type DeliveryResult,
+  type GuardedClient,
+  nextAttemptAt,
+  type OutcomeClass,
+  type RetryPolicy,
+} from '@pis/webhooks';
+import type { Attempt, Delivery, Outcome } from './delivery.js';
+
+export interface AttemptDeps {
+  /** The endpoint as it stands now, or null when it was deleted. */
+  readonly endpointOf: (delivery: Delivery) => Promise<WebhookEndpoint | null>;
+  readonly keyring: Keyring;
+  readonly client: GuardedClient;
+  readonly retryPolicy: RetryPolicy;
+  readonly now: () => Date;
+  readonly observeAttempt: (
+    outcome: OutcomeClass,
+    result: DeliveryResult,
+    delivery: Delivery,
+  ) => void;
+}
+
+/**
+ * Makes the attempt unless the endpoint is gone, disabled or the window over. Signed anew each time,
+ * the body the same each time.
+ * @returns what became of it, or 'disabled': no attempt, and none before the endpoint is enabled
+ * @throws StoreUnavailable: no attempt was made
+ */
+export async function attemptDelivery(
+  deps: AttemptDeps,
+  delivery: Delivery,
+  signal: AbortSignal,
+): Promise<Outcome | 'disabled'> {
+  const endpoint = await deps.endpointOf(delivery);
+  const at = deps.now();
+  if (endpoint === null) return { kind: 'endpointDeleted', finishedAt: at };
+  if (at > delivery.windowEndsAt) return { kind: 'windowEnded', attempt: null, finishedAt: at };
+  if (!endpoint.enabled) return 'disabled';
+
+  const secret = openSecret(deps.keyring, endpoint);
+  if (typeof secret !== 'string') return outcomeOf(deps, delivery, unsigned(at, secret));
+  const headers = deliveryHeaders(
+    { deliveryId: delivery.id, eventType: delivery.eventType, body: delivery.body },
+    secret,
+    at.toISOString(),
+  );
+  const result = await deps.client.post(endpoint.url, headers, delivery.body, signal);
+  if (result.error?.code === 'aborted') return { kind: 'released', notBefore: null };
+  deps.observeAttempt(classify(result.status), result, delivery);
+  return outcomeOf(deps, delivery, attemptOf(result, at));
+}
+
+/** Not kept once opened: a cache would hold secrets in memory to save some microseconds. */
+function openSecret(keyring: Keyring, endpoint: WebhookEndpoint): string | Error {
+  try {
+    return keyring.open(endpoint.sealedSecret, webhookOwnerOf(endpoint.endpointId));
+  } catch (error) {
+    return error instanceof Error ? error : new Error(String(error));
+  }
+}
+
+/** Ours to repair (a wrong master key), hence tried again like an endpoint that is down. */
+function unsigned(at: Date, { message }: Error): Attempt {
+  const error = `signing: ${message}`;
+  return { id: randomUUID(), at, status: null, durationMs: 0, error, responseExcerpt: null };
+}
+
+/** The owner that the keyring binds an endpoint's secret to. */
+export function webhookOwnerOf(endpointId: string): string {
+  return `webhookEndpoint:${endpointId}`;
+}
+
+function attemptOf(result: DeliveryResult, at: Date): Attempt {
+  const { status, durationMs, error, responseBody } = result;
+  return {
+    id: randomUUID(),
+    at,
+    status,
+    durationMs,
+    error: error === null ? null : `${error.code}: ${error.message}`,
+    responseExcerpt: responseBody,
+  };
+}
+
+function outcomeOf(deps: AttemptDeps, delivery: Delivery, attempt: Attempt): Outcome {
+  const finishedAt = deps.now();
+  switch (classify(attempt.status)) {
+    case 'success':
+      return { kind: 'delivered', attempt, finishedAt };
+    case 'permanent':
+      return { kind: 'refused', attempt, finishedAt };
+    case 'retry': {
+      const next = nextAttemptAt(
+        delivery.attempts + 1,
+        finishedAt,
+        delivery.windowEndsAt,
+        deps.retryPolicy,
+      );
+      return next === null
+        ? { kind: 'windowEnded', attempt, finishedAt }
+        : { kind: 'retry', attempt, nextAttemptAt: next };
+    }
+  }
+}

@@ -1,0 +1,102 @@
+/** The dispatcher put together, without Nest: from an event to its deliveries, and these on their way. */
+import { randomUUID } from 'node:crypto';
+import type { PaymentIntegrationEvent } from '@pis/contracts';
+import type { EventStore } from '@pis/event-store';
+import type { Keyring } from '@pis/keyring';
+import type { Logger, WebhooksConfig } from '@pis/service-kit';
+import { guardedClient } from '@pis/webhooks';
+import type pg from 'pg';
+import type { Registry } from 'prom-client';
+import { type AttemptDeps, attemptDelivery } from './attempt.js';
+import { DeliveryEngine, type EngineLimits } from './delivery-engine.js';
+import { DeliveryTable } from './delivery-table.js';
+import { dispatcherMetrics } from './dispatcher-metrics.js';
+import { EndpointDirectory } from './endpoint-directory.js';
+import { fanOut } from './fan-out.js';
+import { dispatcherLimits, leaseMs } from './limits.js';
+
+export interface DispatcherOptions {
+  readonly config: WebhooksConfig;
+  /** PEM certificates trusted in addition to the system's roots. */
+  readonly extraCaPem?: string;
+  readonly store: EventStore;
+  readonly keyring: Keyring;
+  readonly pool: pg.Pool;
+  readonly logger: Logger;
+  readonly metrics: Registry;
+  /** The clock of schedule, leases and signatures; the system's when absent. */
+  readonly now?: () => Date;
+  /** Instead of those of limits.ts. */
+  readonly limits?: Partial<EngineLimits> & { readonly endpointFreshForMs?: number };
+}
+
+export interface Dispatcher {
+  /** Resolves once the event's deliveries are stored. @throws what its stores throw: give it again */
+  handle(event: PaymentIntegrationEvent): Promise<void>;
+  start(): void;
+  stop(): Promise<void>;
+}
+
+export function createDispatcher(options: DispatcherOptions): Dispatcher {
+  const { config, store, keyring, pool, logger, limits = {} } = options;
+  const now = options.now ?? (() => new Date());
+  const { endpointFreshForMs = dispatcherLimits.endpoints.freshForMs, ...engineLimits } = limits;
+  const client = guardedClient({
+    allowedNetworks: config.PIS_WEBHOOK_ALLOWED_NETWORKS,
+    timeoutMs: config.PIS_WEBHOOK_TIMEOUT_MS,
+    connectionsPerOriginMax: dispatcherLimits.connectionsPerOriginMax,
+    ...(options.extraCaPem === undefined ? {} : { extraCaPem: options.extraCaPem }),
+  });
+  const endpoints = new EndpointDirectory(store, {
+    ...dispatcherLimits.endpoints,
+    freshForMs: endpointFreshForMs,
+  });
+  const table = new DeliveryTable(pool, randomUUID());
+  const metrics = dispatcherMetrics(options.metrics, {
+    backlog: () => table.backlog(),
+    inFlight: () => engine.inFlight,
+    now,
+  });
+  const attemptDeps: AttemptDeps = {
+    endpointOf: ({ organizationId, endpointId }) => endpoints.current(organizationId, endpointId),
+    keyring,
+    client,
+    retryPolicy: {
+      initialMs: config.PIS_WEBHOOK_RETRY_INITIAL_MS,
+      maxMs: config.PIS_WEBHOOK_RETRY_MAX_MS,
+    },
+    now,
+    observeAttempt(outcome, result, delivery) {
+      metrics.observeAttempt(outcome, result, delivery);
+      const { id, endpointId, eventType, attempts } = delivery;
+      const { status, durationMs, error } = result;
+      const attempt = { number: attempts + 1, outcome, status, durationMs, error: error?.code };
+      logger.debug({ deliveryId: id, endpointId, eventType, attempt }, 'webhook attempt');
+    },
+  };
+  const engine = new DeliveryEngine({
+    table,
+    attempt: (delivery, signal) => attemptDelivery(attemptDeps, delivery, signal),
+    now,
+    logError: (error, what) => logger.warn({ err: error }, what),
+    limits: {
+      ...dispatcherLimits.engine,
+      leaseMs: leaseMs(config.PIS_WEBHOOK_TIMEOUT_MS),
+      ...engineLimits,
+    },
+  });
+  const fanOutDeps = {
+    endpoints,
+    deliver: engine.deliver.bind(engine),
+    now,
+    windowMs: config.PIS_WEBHOOK_RETRY_WINDOW_PAYMENTS_MS,
+  };
+  return {
+    handle: (event) => fanOut(fanOutDeps, event),
+    start: () => engine.start(),
+    async stop() {
+      await engine.stop();
+      await client.close();
+    },
+  };
+}

@@ -1,0 +1,47 @@
+/**
+ * From one event to its deliveries. The message is done once they are in the table: what happens
+ * after that is the engine's, also when this process dies in between.
+ */
+import type { PaymentIntegrationEvent } from '@pis/contracts';
+import { paymentEnvelope } from '@pis/webhooks';
+import { v5 as uuidV5 } from 'uuid';
+import type { NewDelivery } from './delivery.js';
+import type { EndpointDirectory } from './endpoint-directory.js';
+
+export interface FanOutDeps {
+  readonly endpoints: EndpointDirectory;
+  /** Resolves once they are stored; one stored before is left as it is. */
+  readonly deliver: (deliveries: readonly NewDelivery[]) => Promise<void>;
+  readonly now: () => Date;
+  /** How long attempts go on. */
+  readonly windowMs: number;
+}
+
+/** @throws StoreUnavailable, or what `deliver` throws: nothing is lost when the message comes again */
+export async function fanOut(deps: FanOutDeps, event: PaymentIntegrationEvent): Promise<void> {
+  const { organizationId, eventId, eventType, position } = event;
+  const receivers = await deps.endpoints.receiversOf(organizationId, eventType, position);
+  if (receivers.length === 0) return;
+  const createdAt = deps.now();
+  const body = JSON.stringify(paymentEnvelope(event));
+  await deps.deliver(
+    receivers.map(({ endpointId }) => ({
+      id: deliveryIdOf(eventId, endpointId),
+      organizationId,
+      endpointId,
+      eventId,
+      eventType,
+      paymentId: event.data.paymentId,
+      occurredAt: new Date(event.occurredAt),
+      body,
+      attempts: 0,
+      createdAt,
+      windowEndsAt: new Date(createdAt.getTime() + deps.windowMs),
+    })),
+  );
+}
+
+/** The same for a message handled twice, and for nobody else (spec, "Delivery headers"). */
+export function deliveryIdOf(eventId: string, endpointId: string): string {
+  return uuidV5(eventId, endpointId);
+}

@@ -1,0 +1,69 @@
+/** webhook-dispatcher: integration events → signed deliveries, retries, attempt log. */
+import { readFileSync } from 'node:fs';
+import {
+  type BeforeApplicationShutdown,
+  type DynamicModule,
+  Inject,
+  Module,
+  type OnApplicationBootstrap,
+} from '@nestjs/common';
+import type { EventStore } from '@pis/event-store';
+import type { Keyring } from '@pis/keyring';
+import {
+  ConfigurationError,
+  EVENT_STORE,
+  KEYRING,
+  LOGGER,
+  type Logger,
+  METRICS,
+  PG_POOL,
+  type WebhooksConfig,
+} from '@pis/service-kit';
+import type pg from 'pg';
+import type { Registry } from 'prom-client';
+import { createDispatcher, type Dispatcher } from './dispatcher.js';
+import { DISPATCHER, PaymentEventsController } from './payment-events.controller.js';
+
+@Module({})
+export class WebhookDispatcherModule implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  constructor(@Inject(DISPATCHER) private readonly dispatcher: Dispatcher) {}
+
+  /** @throws ConfigurationError when the CA file cannot be read */
+  static register(config: WebhooksConfig): DynamicModule {
+    const ca = extraCa(config.PIS_WEBHOOK_CA_FILE);
+    return {
+      module: WebhookDispatcherModule,
+      controllers: [PaymentEventsController],
+      providers: [
+        {
+          provide: DISPATCHER,
+          inject: [EVENT_STORE, KEYRING, PG_POOL, LOGGER, METRICS],
+          useFactory: (
+            store: EventStore,
+            keyring: Keyring,
+            pool: pg.Pool,
+            logger: Logger,
+            metrics: Registry,
+          ) => createDispatcher({ config, ...ca, store, keyring, pool, logger, metrics }),
+        },
+      ],
+    };
+  }
+
+  onApplicationBootstrap(): void {
+    this.dispatcher.start();
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    await this.dispatcher.stop();
+  }
+}
+
+function extraCa(file: string | undefined): { extraCaPem?: string } {
+  if (file === undefined) return {};
+  try {
+    return { extraCaPem: readFileSync(file, 'utf8') };
+  } catch (error) {
+    throw new ConfigurationError([`PIS_WEBHOOK_CA_FILE: ${(error as Error).message}`]);
+  }
+}
