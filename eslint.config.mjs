@@ -66,6 +66,17 @@ export default tseslint.config(
     plugins: { '@nx': nx },
     rules: { '@nx/enforce-module-boundaries': ['error', { depConstraints, allow: forTests }] },
   },
+  {
+    // "No app imports an app, all-in-one and tests aside": through its module, as all-in-one does.
+    files: ['apps/**/*.spec.ts'],
+    plugins: { '@nx': nx },
+    rules: {
+      '@nx/enforce-module-boundaries': [
+        'error',
+        { depConstraints, allow: [...forTests, '^@pis/[a-z-]+/module$'] },
+      ],
+    },
+  },
   { files: code, ignores: tests, rules: ban(testHelpers) },
   {
     files: ['libs/domain/**/*.ts'],

@@ -94,8 +94,13 @@ const refused = [
   ['a test helper in the domain', at('domain'), importing('@pis/keyring/testing')],
   ['servers for tests in production code', at('event-store'), importing('@pis/local-servers')],
   [
-    'an app in the test of another app',
-    at('api-gateway', 'probe.spec.ts'),
+    'a file of another app, also in a test',
+    at('rail-executor', 'probe.pg.spec.ts'),
+    importing('../../bank-simulator/src/bank-simulator.module.js'),
+  ],
+  [
+    'an app in the test of a lib',
+    at('keyring', 'probe.spec.ts'),
     importing('@pis/rail-executor/module'),
   ],
   [
@@ -130,6 +135,11 @@ const refused = [
 ];
 
 const permitted = [
+  [
+    'another app’s module in the test of an app',
+    at('rail-executor', 'probe.pg.spec.ts'),
+    importing('@pis/bank-simulator/module'),
+  ],
   ['zod in contracts', at('contracts'), importing('zod')],
   [
     'all-in-one composes the apps’ modules',
