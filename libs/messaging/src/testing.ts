@@ -1,1 +1,8 @@
-export {};
+export {
+  messagingConformance,
+  Stage,
+  type MessagingHarness,
+  type Seen,
+} from './testing/conformance.js';
+export { embeddedHarness } from './testing/embedded-harness.js';
+export { MemoryLog, memoryConsumerState } from './testing/memory.js';

@@ -1,0 +1,115 @@
+import { until } from '@pis/local-servers/testing';
+import { EmbeddedConsumerStrategy } from './embedded.server.js';
+import type { ConsumerState, MessagePage, MessageSource } from './message.js';
+import { gate, messagingConformance, sees, Stage, timeoutMs } from './testing/conformance.js';
+import { embeddedHarness } from './testing/embedded-harness.js';
+import { memoryConsumerState } from './testing/memory.js';
+
+messagingConformance('the embedded transport in memory', () =>
+  Promise.resolve(embeddedHarness(memoryConsumerState())),
+);
+
+describe('the embedded transport', () => {
+  it('goes on where it was when the log could not be read for a while', async () => {
+    const harness = embeddedHarness(memoryConsumerState());
+    const stage = await Stage.create(harness, 1);
+    const problems: string[] = [];
+    const seen = stage.consume(() => undefined, {
+      observe: { problem: (doing) => problems.push(doing) },
+    });
+    await stage.publish('a:1');
+    await sees(seen, 1);
+    harness.log.break(new Error('read failed'));
+    await until(() => !seen.strategy.consumerStatus.connected, { timeoutMs });
+    expect(seen.strategy.consumerStatus.error).toBe('Error: read failed');
+    await stage.publish('a:2');
+    harness.log.mend();
+    await sees(seen, 2);
+    expect(seen.values).toEqual(['a:1', 'a:2']);
+    expect(seen.strategy.consumerStatus).toMatchObject({ connected: true, error: null });
+    expect(problems).toContain('reading the log');
+    await stage.close();
+  });
+
+  it('starts once its checkpoint can be loaded, and saves it once it can be saved', async () => {
+    const memory = memoryConsumerState();
+    let away = true;
+    const whenBack = <T>(work: () => Promise<T>) =>
+      away ? Promise.reject(new Error('Connection terminated unexpectedly')) : work();
+    const state: ConsumerState = {
+      ...memory,
+      loadCheckpoint: (group) => whenBack(() => memory.loadCheckpoint(group)),
+      saveCheckpoint: (group, position) => whenBack(() => memory.saveCheckpoint(group, position)),
+    };
+    const stage = await Stage.create(embeddedHarness(state), 1);
+    await stage.publish('a:1');
+    const seen = stage.consume(() => undefined);
+    await until(() => seen.strategy.consumerStatus.error !== null, { timeoutMs });
+    expect(seen.values).toEqual([]);
+    away = false;
+    await sees(seen, 1);
+    away = true;
+    await stage.publish('a:2');
+    await sees(seen, 2);
+    away = false;
+    await stage.untilCommitted(2);
+    await stage.close();
+  });
+
+  it('does not read on while its window is full', async () => {
+    const full = gate();
+    let pages = 0;
+    const source: MessageSource = {
+      async *subscribe({ signal }): AsyncGenerator<MessagePage> {
+        while (!signal.aborted) {
+          pages += 1;
+          const offset = String(pages).padStart(6, '0');
+          const message = { topic: 't', key: `k${pages}`, value: '1', headers: {}, offset };
+          yield { messages: [message], position: offset };
+          await new Promise((resolve) => setImmediate(resolve));
+        }
+      },
+    };
+    let handled = 0;
+    const strategy = new EmbeddedConsumerStrategy({
+      group: 'g',
+      source,
+      state: memoryConsumerState(),
+      inFlightMax: 5,
+    });
+    const handle = async () => {
+      handled += 1;
+      await full.opened;
+    };
+    strategy.addHandler('t', handle as never, true);
+    strategy.listen(() => undefined);
+    await until(() => handled === 5, { timeoutMs });
+    for (let turn = 0; turn < 50; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    expect(pages).toBe(5);
+    full.open();
+    await until(() => pages > 50, { timeoutMs });
+    await strategy.close();
+  });
+
+  it('ends although a handler never does', async () => {
+    const stage = await Stage.create(embeddedHarness(memoryConsumerState()), 1);
+    await stage.publish('a:1');
+    const seen = stage.consume(() => new Promise(() => undefined), { drainMs: 20 });
+    await sees(seen, 1);
+    await seen.strategy.close();
+    expect(await stage.committed()).toBe(0);
+  });
+
+  it('refuses to listen without a handler, and to answer requests', () => {
+    const options = { group: 'g', source: embeddedHarness(memoryConsumerState()).log };
+    const strategy = new EmbeddedConsumerStrategy({ ...options, state: memoryConsumerState() });
+    let refusal: unknown;
+    strategy.listen((error) => {
+      refusal = error;
+    });
+    expect(String(refusal)).toContain('consumer group g has no handler');
+    expect(() => strategy.addHandler('t', (() => undefined) as never, false)).toThrow(
+      'EventPattern',
+    );
+  });
+});

@@ -1,0 +1,38 @@
+import { randomUUID } from 'node:crypto';
+import { EmbeddedConsumerStrategy } from '../embedded.server.js';
+import type { ConsumerState } from '../message.js';
+import type { MessagingHarness } from './conformance.js';
+import { MemoryLog } from './memory.js';
+
+/** The embedded transport on a log in memory and any ConsumerState. */
+export function embeddedHarness(
+  state: ConsumerState,
+  close: () => Promise<void> = () => Promise.resolve(),
+): MessagingHarness & { readonly log: MemoryLog } {
+  const log = new MemoryLog();
+  const consumers = new Map<string, EmbeddedConsumerStrategy>();
+  return {
+    log,
+    createTopic: () => Promise.resolve(`topic-${randomUUID()}`),
+    publish: (messages) => log.publish(messages),
+    createConsumer(options) {
+      const consumer = new EmbeddedConsumerStrategy({ ...options, source: log, state });
+      consumers.set(options.group, consumer);
+      return consumer;
+    },
+    async committed(group, topic) {
+      const checkpoint = await state.loadCheckpoint(group);
+      return log.offsetsOf(topic).filter((offset) => offset <= checkpoint).length;
+    },
+    async parked(group, topic) {
+      const letters = await state.parked(group, 1_000);
+      return letters
+        .filter(({ delivery }) => delivery.topic === topic)
+        .map(({ delivery, error }) => ({ value: delivery.value, error }));
+    },
+    async replay(group) {
+      await consumers.get(group)?.replayDeadLetters();
+    },
+    close,
+  };
+}
