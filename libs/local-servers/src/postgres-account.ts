@@ -60,7 +60,11 @@ function linkLibraries(native: string): void {
   }
 }
 
-/** `cluster` is the data directory proper; once it exists, its owner is the user to run as. */
+/**
+ * `cluster` is the data directory proper; once it exists, its owner is the user to run as. Where that
+ * user cannot enter the folders above, the server keeps of root's capabilities just the one to pass
+ * through closed folders, or if that is not enough (files closed, too) to ignore file modes.
+ */
 export function serverAccount(
   binaries: PostgresBinaries,
   folder: string,
@@ -75,19 +79,16 @@ export function serverAccount(
   own(folder);
   const plain = { launcher: [], ...user, own };
   if (canReach(plain, binaries, folder)) return plain;
-  const capabilities = '+dac_override,+dac_read_search';
-  const throughWalls = {
-    launcher: [
+  for (const capabilities of ['+dac_read_search', '+dac_read_search,+dac_override']) {
+    const launcher = [
       'setpriv',
-      `--reuid=${user.uid}`,
-      `--regid=${user.gid}`,
-      '--clear-groups',
-      `--inh-caps=${capabilities}`,
-      `--ambient-caps=${capabilities}`,
-    ],
-    own,
-  };
-  if (canReach(throughWalls, binaries, folder)) return throughWalls;
+      ...[`--reuid=${user.uid}`, `--regid=${user.gid}`, '--clear-groups'],
+      ...[`--inh-caps=${capabilities}`, `--ambient-caps=${capabilities}`],
+      // PostgreSQL asks access(2) about its own binary, which ignores capabilities otherwise.
+      '--securebits=+no_setuid_fixup',
+    ];
+    if (canReach({ launcher }, binaries, folder)) return { launcher, own };
+  }
   throw new Error(
     `PostgreSQL does not run as root, and the user with id ${user.uid} that it would run as cannot reach ` +
       `${binaries.folder} and ${folder}. Let others enter the folders above them (chmod o+x), or install ` +
@@ -124,7 +125,7 @@ function canReach(
   binaries: PostgresBinaries,
   folder: string,
 ): boolean {
-  const test = '"$1" --version && test -w "$2"';
+  const test = '"$1" --version && cd "$2" && test -w .';
   const [program, ...args] = [
     ...account.launcher,
     ...['sh', '-c', test, 'sh', binaries.postgres, folder],

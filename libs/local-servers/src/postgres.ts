@@ -10,9 +10,7 @@
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync } from 'node:fs';
-import { readdirSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { readdirSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
@@ -21,6 +19,7 @@ import { commandLine, processIdentity } from '../plain/process-identity.mjs';
 import { freePort } from './free-port.js';
 import { GuardianGone, startGuardian, type Guardian } from './guardian.js';
 import { findBinaries, serverAccount } from './postgres-account.js';
+import { logSince, runLogged, sizeOf } from './run-logged.js';
 import type { PostgresBinaries, ServerAccount } from './postgres-account.js';
 
 const startTimeoutS = 60;
@@ -156,7 +155,7 @@ async function initialize({
   mkdirSync(draftCluster, { recursive: true, mode: 0o700 });
   writeFileSync(passwordFile, `${password}\n`, { mode: 0o600 });
   for (const path of [draft, draftCluster, passwordFile]) account.own(path);
-  await runToEnd(account, log, [
+  await runAsServer(account, log, [
     binaries.initdb,
     ...['-D', draftCluster, '-U', 'postgres', '--auth=scram-sha-256', `--pwfile=${passwordFile}`],
     ...['--encoding=UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'],
@@ -165,23 +164,13 @@ async function initialize({
   rmSync(draft, { recursive: true, force: true });
 }
 
-async function runToEnd(
+function runAsServer(
   account: ServerAccount,
   log: string,
   command: readonly string[],
 ): Promise<void> {
-  const [program, ...args] = [...account.launcher, ...command] as [string, ...string[]];
-  const from = statSync(log).size;
-  const output = openSync(log, 'a');
-  try {
-    const { launcher: _launcher, own: _own, ...user } = account;
-    const stdio = ['ignore', output, output] as const;
-    const child = spawn(program, args, { cwd: '/', stdio: [...stdio], env: serverEnv(), ...user });
-    const [code] = (await once(child, 'exit')) as [number | null];
-    if (code !== 0) throw new Error(`${command[0]} ended with ${code}:\n${logSince(log, from)}`);
-  } finally {
-    closeSync(output);
-  }
+  const { launcher, own: _own, ...user } = account;
+  return runLogged([...launcher, ...command], { log, env: serverEnv(), ...user });
 }
 
 /** Nothing of ours but the path: the server needs no secret of the application. */
@@ -227,10 +216,10 @@ async function stopLeftover({ account, log, binaries, folder }: Cluster): Promis
     ...['stop', '-w', '-D', folder, '-m', mode, '-t', String(stopTimeoutS)],
   ];
   try {
-    await runToEnd(account, log, stop('fast'));
+    await runAsServer(account, log, stop('fast'));
   } catch (error) {
     if (runningPostmaster(folder) === null) return;
-    await runToEnd(account, log, stop('immediate')).catch((second: Error) => {
+    await runAsServer(account, log, stop('immediate')).catch((second: Error) => {
       throw new Error(`a PostgreSQL left over in ${folder} cannot be stopped`, {
         cause: [error, second],
       });
@@ -280,7 +269,7 @@ async function tryToStart(
   port: number,
 ): Promise<string | null> {
   removeMisleadingPidFile(cluster.folder);
-  const from = statSync(cluster.log).size;
+  const from = sizeOf(cluster.log);
   const { code } = await guardian.run('start', String(port));
   return code === 0 ? null : logSince(cluster.log, from);
 }
@@ -391,8 +380,4 @@ function urlOf(password: string, port: number, database: string): string {
 function writeAtomically(path: string, text: string): void {
   writeFileSync(`${path}.new`, text, { mode: 0o600 });
   renameSync(`${path}.new`, path);
-}
-
-function logSince(log: string, from: number): string {
-  return readFileSync(log).subarray(from).toString('utf8').slice(-2000);
 }

@@ -1,0 +1,7 @@
+/** Starts a server, says so in one line, and waits to be killed (src/testing/victim.ts). */
+import * as servers from '../dist/index.js';
+
+const [, , starter, options] = process.argv;
+const server = await servers[starter](JSON.parse(options));
+console.log(JSON.stringify({ pid: server.pid, url: server.url }));
+setInterval(() => {}, 60_000);

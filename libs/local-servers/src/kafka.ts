@@ -1,0 +1,204 @@
+/**
+ * A real Kafka broker (KRaft, broker and controller in one) on this machine, for tests. It ends with
+ * the process that started it, however that ends (guardian.ts).
+ */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { processIdentity } from '../plain/process-identity.mjs';
+import { freePort } from './free-port.js';
+import { startGuardian, type Guardian } from './guardian.js';
+import { kafkaPrograms, type KafkaPrograms } from './kafka-jars.js';
+import { logSince, runLogged, sizeOf, textSince } from './run-logged.js';
+
+const startTimeoutMs = 60_000;
+const stopTimeoutMs = 15_000;
+const portAttemptsMax = 3;
+const pollMs = 50;
+const clusterId = 'MkU3OEVBNTcwNTJENDM2Qg';
+
+export interface KafkaOptions {
+  /** Its data and log. Unset: a temporary folder that goes when it is stopped. */
+  dir?: string;
+  /** Further lines of server.properties. */
+  properties?: Readonly<Record<string, string>>;
+  heapMb?: number;
+}
+
+export interface Kafka {
+  readonly brokers: string[];
+  readonly pid: number;
+  /** Ends it in good order. */
+  stop(): Promise<void>;
+  /** SIGKILL, as when the machine dies; restart() brings it back with its data. */
+  kill(): Promise<void>;
+  /** Ends it if it runs, and starts it again on the same port with its data. */
+  restart(): Promise<void>;
+}
+
+/** Throws KafkaUnavailable on a machine without Java, or without Maven to fetch the broker. */
+export async function startKafka(options: KafkaOptions = {}): Promise<Kafka> {
+  const programs = await kafkaPrograms();
+  const dir = options.dir ?? mkdtempSync(join(tmpdir(), 'pis-kafka-'));
+  const broker = await startOnFreePorts(programs, dir, options);
+  return {
+    brokers: [`127.0.0.1:${broker.port}`],
+    get pid() {
+      return broker.pid();
+    },
+    kill: () => broker.end('KILL'),
+    async restart() {
+      await broker.end('TERM');
+      await broker.start();
+    },
+    async stop() {
+      await broker.end('TERM');
+      await broker.guardian.end();
+      if (options.dir === undefined) rmSync(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+interface Broker {
+  readonly port: number;
+  readonly guardian: Guardian;
+  pid(): number;
+  start(): Promise<void>;
+  end(signal: 'TERM' | 'KILL'): Promise<void>;
+}
+
+/** Another program may take a port between its choice and its use. */
+async function startOnFreePorts(
+  programs: KafkaPrograms,
+  dir: string,
+  options: KafkaOptions,
+): Promise<Broker> {
+  for (let attempt = 1; ; attempt += 1) {
+    const folder = join(dir, `broker-${attempt}`);
+    const broker = await prepareBroker(programs, folder, options);
+    try {
+      await broker.start();
+      return broker;
+    } catch (error) {
+      await broker.end('KILL');
+      await broker.guardian.end();
+      const taken = (error as Error).message.includes('Address already in use');
+      if (!taken || attempt === portAttemptsMax) throw error;
+    }
+  }
+}
+
+async function prepareBroker(
+  programs: KafkaPrograms,
+  folder: string,
+  options: KafkaOptions,
+): Promise<Broker> {
+  const [port, controllerPort] = [await freePort(), await freePort()];
+  const config = join(folder, 'server.properties');
+  const log = join(folder, 'broker.log');
+  mkdirSync(folder, { recursive: true });
+  const properties = { ...serverProperties(port, controllerPort, folder), ...options.properties };
+  const lines = Object.entries(properties).map(([name, value]) => `${name}=${value}\n`);
+  writeFileSync(config, lines.join(''));
+  await format(programs, config, log);
+  const guardian = await guard(programs, { config, log, heapMb: options.heapMb ?? 256 });
+  let pid = 0;
+  return {
+    port,
+    guardian,
+    pid: () => pid,
+    async start() {
+      const from = sizeOf(log);
+      pid = Number((await guardian.run('start')).reply);
+      await started(pid, log, from);
+    },
+    async end(signal) {
+      const identity = processIdentity(pid);
+      const overdue = setTimeout(() => {
+        if (identity !== null && processIdentity(pid) === identity) process.kill(pid, 'SIGKILL');
+      }, stopTimeoutMs);
+      await guardian.run('stop', signal);
+      clearTimeout(overdue);
+    },
+  };
+}
+
+function serverProperties(port: number, controllerPort: number, folder: string) {
+  return {
+    'process.roles': 'broker,controller',
+    'node.id': '1',
+    'controller.quorum.voters': `1@127.0.0.1:${controllerPort}`,
+    'controller.listener.names': 'CONTROLLER',
+    listeners: `PLAINTEXT://127.0.0.1:${port},CONTROLLER://127.0.0.1:${controllerPort}`,
+    'advertised.listeners': `PLAINTEXT://127.0.0.1:${port}`,
+    'log.dirs': join(folder, 'data'),
+    'auto.create.topics.enable': 'false',
+    // One broker, and quick: for tests.
+    'group.initial.rebalance.delay.ms': '0',
+    'offsets.topic.num.partitions': '1',
+    'offsets.topic.replication.factor': '1',
+    'transaction.state.log.num.partitions': '1',
+    'transaction.state.log.replication.factor': '1',
+    'transaction.state.log.min.isr': '1',
+    'log.cleaner.dedupe.buffer.size': '2097152',
+    // A broker that was killed may come back at once.
+    'broker.session.timeout.ms': '1000',
+  };
+}
+
+async function format({ java, jars }: KafkaPrograms, config: string, log: string): Promise<void> {
+  const jvm = ['-Xmx128m', '-XX:TieredStopAtLevel=1', '-cp', jars];
+  const command = [
+    java,
+    ...jvm,
+    'kafka.tools.StorageTool',
+    'format',
+    '-t',
+    clusterId,
+    '-c',
+    config,
+  ];
+  await runLogged(command, { log, env: brokerEnv() });
+}
+
+function guard(
+  { java, jars }: KafkaPrograms,
+  { config, log, heapMb }: { config: string; log: string; heapMb: number },
+): Promise<Guardian> {
+  // The broker is a child of the shell, so its id is not used again before `wait` has seen it end.
+  return startGuardian({
+    functions: `
+server=
+start() {
+  "$JAVA" -Xms${heapMb}m -Xmx${heapMb}m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp "$JARS" \\
+    kafka.Kafka "$CONFIG" </dev/null >>"$LOG" 2>&1 &
+  server=$!
+  reply=$server
+}
+stop() {
+  [ -z "$server" ] && return 0
+  kill -"\${1:-KILL}" "$server"
+  wait "$server"
+  server=
+}`,
+    variables: { JAVA: java, JARS: jars, CONFIG: config, LOG: log },
+    launcher: [],
+    env: brokerEnv(),
+  });
+}
+
+function brokerEnv(): NodeJS.ProcessEnv {
+  return { PATH: process.env['PATH'], LC_ALL: 'C.UTF-8' };
+}
+
+async function started(pid: number, log: string, from: number): Promise<void> {
+  const deadline = Date.now() + startTimeoutMs;
+  while (!textSince(log, from).includes('Kafka Server started')) {
+    if (processIdentity(pid) === null)
+      throw new Error(`the Kafka broker ended while it started:\n${logSince(log, from)}`);
+    if (Date.now() > deadline)
+      throw new Error(`the Kafka broker did not start within ${startTimeoutMs} ms`);
+    await delay(pollMs);
+  }
+}

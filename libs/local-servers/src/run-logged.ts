@@ -1,0 +1,45 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, existsSync, openSync, readFileSync, statSync } from 'node:fs';
+
+const shownMax = 2_000;
+
+export interface LoggedRun {
+  /** Gets everything that the program says, added at its end. */
+  log: string;
+  env: NodeJS.ProcessEnv;
+  uid?: number;
+  gid?: number;
+}
+
+/** Runs a program to its end; throws with what it said when it ends with anything but 0. */
+export async function runLogged(
+  command: readonly string[],
+  { log, env, ...user }: LoggedRun,
+): Promise<void> {
+  const [program = '', ...args] = command;
+  const from = sizeOf(log);
+  const output = openSync(log, 'a', 0o600);
+  try {
+    const stdio: ['ignore', number, number] = ['ignore', output, output];
+    const child = spawn(program, args, { cwd: '/', stdio, env, ...user });
+    const [code, signal] = (await once(child, 'close')) as [number | null, string | null];
+    if (code !== 0)
+      throw new Error(`${command.join(' ')} ended with ${code ?? signal}:\n${logSince(log, from)}`);
+  } finally {
+    closeSync(output);
+  }
+}
+
+/** What was added to a log after it had the size `from`; its end, when that is long. */
+export function logSince(log: string, from: number): string {
+  return textSince(log, from).slice(-shownMax);
+}
+
+export function textSince(log: string, from: number): string {
+  return existsSync(log) ? readFileSync(log).subarray(from).toString('utf8') : '';
+}
+
+export function sizeOf(log: string): number {
+  return existsSync(log) ? statSync(log).size : 0;
+}
