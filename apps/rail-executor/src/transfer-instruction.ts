@@ -1,7 +1,7 @@
 /** The rail's last step: the one place where full account numbers are opened. */
 import type { FullBankAccount, TransferInstruction } from '@pis/bank-rails';
 import type { Payment, PaymentParty } from '@pis/domain';
-import type { Keyring } from '@pis/keyring';
+import { type Keyring, openBankAccount } from '@pis/keyring';
 
 /** @throws CannotOpen when the sealed numbers were altered or belong to another master key */
 export function transferInstruction(
@@ -31,29 +31,6 @@ function nameOf(party: PaymentParty): string {
 
 function openAccount(party: PaymentParty, owner: string, keyring: Keyring): FullBankAccount {
   if (party.bankAccount === null) throw new Error(`${owner} has no bank account`);
-  const opened: unknown = JSON.parse(keyring.open(party.bankAccount.sealed, owner));
-  if (!isSealedNumbers(opened)) throw new Error(`the sealed account of ${owner} is incomplete`);
-  const { achRoutingNumber, achAccountNumber, swiftCode } = opened;
-  return {
-    achRoutingNumber,
-    achAccountNumber,
-    swiftCode: swiftCode ?? null,
-    subType: party.bankAccount.subType,
-  };
-}
-
-interface SealedNumbers {
-  readonly achRoutingNumber: string;
-  readonly achAccountNumber: string;
-  readonly swiftCode?: string | null;
-}
-
-function isSealedNumbers(value: unknown): value is SealedNumbers {
-  if (typeof value !== 'object' || value === null) return false;
-  const { achRoutingNumber, achAccountNumber, swiftCode } = value as Record<string, unknown>;
-  return (
-    typeof achRoutingNumber === 'string' &&
-    typeof achAccountNumber === 'string' &&
-    (swiftCode === undefined || swiftCode === null || typeof swiftCode === 'string')
-  );
+  const { subType } = party.bankAccount;
+  return { ...openBankAccount(keyring, party.bankAccount, owner), subType };
 }

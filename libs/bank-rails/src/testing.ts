@@ -1,1 +1,2 @@
-export {};
+export * from './testing/bank-connection.conformance.js';
+export * from './testing/transfer-instructions.js';

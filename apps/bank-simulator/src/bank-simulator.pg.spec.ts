@@ -1,0 +1,201 @@
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { NestFactory } from '@nestjs/core';
+import { Module } from '@nestjs/common';
+import {
+  BankUnavailable,
+  bankPaths,
+  directBankConnection,
+  feedBeginning,
+  httpBankConnection,
+} from '@pis/bank-rails';
+import { bankConnectionConformance, instructionEnding } from '@pis/bank-rails/testing';
+import { createTestDatabase, type TestDatabase, until } from '@pis/local-servers/testing';
+import { PG_POOL } from '@pis/service-kit';
+import pg from 'pg';
+import { BankSimulator, BankSimulatorModule } from './bank-simulator.module.js';
+
+async function openDatabase() {
+  const database = await createTestDatabase();
+  const pool = new pg.Pool({ connectionString: database.url, max: 8 });
+  pool.on('error', () => undefined);
+  const close = async () => {
+    await pool.end();
+    await database.drop();
+  };
+  return { database, pool, close };
+}
+
+/** The simulator as a process of its own serves it. */
+async function serve(pool: pg.Pool, http: boolean): Promise<NestFastifyApplication> {
+  @Module({ providers: [{ provide: PG_POOL, useValue: pool }], exports: [PG_POOL] })
+  class Platform {}
+  const simulator = BankSimulatorModule.register({ PIS_SANDBOX_RAIL_DELAY_MS: 0 }, { http });
+  @Module({})
+  class App {}
+  const platform = { module: Platform, global: true };
+  const app = await NestFactory.create<NestFastifyApplication>(
+    { module: App, imports: [platform, simulator] },
+    new FastifyAdapter(),
+    { logger: false },
+  );
+  await app.listen(0, '127.0.0.1');
+  return app;
+}
+
+bankConnectionConformance('in process', async () => {
+  const { pool, close } = await openDatabase();
+  const connection = directBankConnection(new BankSimulator(pool, { delayMs: 0 }));
+  return { connection, close };
+});
+
+bankConnectionConformance('over HTTP', async () => {
+  const { pool, close } = await openDatabase();
+  const app = await serve(pool, true);
+  const connection = httpBankConnection({ baseUrl: await app.getUrl() });
+  return {
+    connection,
+    async close() {
+      await connection.close();
+      await app.close();
+      await close();
+    },
+  };
+});
+
+describe('the simulated bank', () => {
+  let pool: pg.Pool;
+  let database: TestDatabase;
+  let close: () => Promise<void>;
+  beforeEach(async () => {
+    ({ pool, database, close } = await openDatabase());
+  });
+  afterEach(() => close());
+
+  const count = async (sql: string) =>
+    Number((await pool.query<{ n: string }>(`SELECT count(*) AS n FROM ${sql}`)).rows[0]?.n);
+
+  it('executes a transfer once and counts how often it was submitted', async () => {
+    const one = new BankSimulator(pool, { delayMs: 0 });
+    const other = new BankSimulator(pool, { delayMs: 0 });
+    const instruction = instructionEnding('4321');
+    const banks = Array.from({ length: 25 }, () => [one, other]).flat();
+    await Promise.all(banks.map((bank) => bank.submit(instruction)));
+    const { rows } = await pool.query('SELECT status, submissions FROM bank_transfers');
+    expect(rows).toEqual([{ status: 'accepted', submissions: 50 }]);
+  });
+
+  it('keeps no account number in any table', async () => {
+    const bank = new BankSimulator(pool, { delayMs: 1 });
+    const instruction = instructionEnding('0101');
+    await bank.screen(instruction);
+    await bank.submit(instruction);
+    await bank.inquire(instruction.reference);
+    const tables = await pool.query<{ name: string }>(
+      `SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'`,
+    );
+    const texts = await Promise.all(
+      tables.rows.map(({ name }) => pool.query(`SELECT t::text AS row FROM "${name}" t`)),
+    );
+    const everything = JSON.stringify(texts.flatMap(({ rows }) => rows as unknown[]));
+    expect(everything).toContain(instruction.reference);
+    for (const account of [instruction.contactAccount, instruction.originatorAccount])
+      for (const number of [account.achAccountNumber, account.achRoutingNumber])
+        expect(everything).not.toContain(number);
+  });
+
+  it('takes its time at each step when told to, and does not forget it over a restart', async () => {
+    const delayMs = 120;
+    const instruction = instructionEnding('0101');
+    const before = new BankSimulator(pool, { delayMs });
+    const first = await before.screen(instruction);
+    expect(first.outcome).toBe('in_review');
+    const bank = new BankSimulator(pool, { delayMs });
+    await until(async () => (await bank.screen(instruction)).outcome === 'clear', {
+      timeoutMs: 5_000,
+    });
+    expect(await bank.submit(instruction)).toEqual({
+      outcome: 'pending',
+      confirmationExpected: true,
+    });
+    const early = await bank.notifications({ after: feedBeginning, max: 10 });
+    expect(early.notifications).toEqual([]);
+    const page = await until(
+      async () => {
+        const feed = await bank.notifications({ after: feedBeginning, max: 10 });
+        return feed.notifications.length === 2 && feed;
+      },
+      { timeoutMs: 5_000 },
+    );
+    expect(page.notifications.map(({ type }) => type)).toEqual(['confirmed', 'returned']);
+    expect(await bank.submit(instruction)).toEqual({ outcome: 'accepted' });
+  });
+
+  it('shows a notification that was written earlier but committed later behind the others', async () => {
+    const bank = new BankSimulator(pool, { delayMs: 0 });
+    const slow = await pool.connect();
+    await slow.query('BEGIN');
+    await slow.query(
+      `INSERT INTO bank_notifications (reference, type, due_at, created_at)
+       VALUES ('written-first', 'confirmed', now(), now())`,
+    );
+    const quick = instructionEnding('0101');
+    await bank.submit(quick);
+    const { notifications, cursor } = await bank.notifications({ after: feedBeginning, max: 10 });
+    expect(notifications.map(({ reference }) => reference)).toEqual([quick.reference]);
+    await slow.query('COMMIT');
+    slow.release();
+    const next = await bank.notifications({ after: cursor, max: 10 });
+    expect(next.notifications.map(({ reference }) => reference)).toEqual(['written-first']);
+  });
+
+  it('leaves the outcome open while its books cannot be reached, and goes on afterwards', async () => {
+    const connection = directBankConnection(new BankSimulator(pool, { delayMs: 0 }));
+    const instruction = instructionEnding('4321');
+    const lost = new pg.Pool({ connectionString: database.url.replace(/\/[^/]*$/, '/nowhere') });
+    const away = directBankConnection(new BankSimulator(lost, { delayMs: 0 }));
+    await expect(away.submit(instruction)).rejects.toBeInstanceOf(BankUnavailable);
+    await lost.end();
+    expect(await connection.submit(instruction)).toEqual({ outcome: 'accepted' });
+    // Its connections cut in the middle of everything: some calls fail, none counts twice.
+    const many = Array.from({ length: 40 }, () => instructionEnding('0101'));
+    const first = Promise.allSettled(many.map((one) => connection.submit(one)));
+    await pool.query(
+      'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
+    );
+    await first;
+    // A caller asks again, until it is answered.
+    for (const one of many)
+      await until(async () => (await connection.submit(one)).outcome === 'accepted', {
+        timeoutMs: 5_000,
+      });
+    expect(await count('bank_transfers')).toBe(41);
+    expect(await count('bank_notifications')).toBe(40);
+  });
+
+  it('is reachable over HTTP only when it is asked to be', async () => {
+    const app = await serve(pool, false);
+    const response = await fetch(`${await app.getUrl()}${bankPaths.notifications}?after=&max=1`);
+    expect(response.status).toBe(404);
+    await app.close();
+  });
+
+  it('tells a caller over HTTP what was wrong without repeating the numbers', async () => {
+    const app = await serve(pool, true);
+    const url = await app.getUrl();
+    const post = (body: string) =>
+      fetch(url + bankPaths.transfers, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body,
+      });
+    const instruction = instructionEnding('4321', { currencyCode: 'dollars' });
+    const refused = await post(JSON.stringify(instruction));
+    expect(refused.status).toBe(422);
+    const text = await refused.text();
+    expect(text).toContain('currencyCode');
+    expect(text).not.toContain(instruction.contactAccount.achAccountNumber);
+    expect((await post('{"a":')).status).toBe(400);
+    expect((await fetch(`${url}${bankPaths.notifications}?after=x&max=1`)).status).toBe(422);
+    await app.close();
+  });
+});

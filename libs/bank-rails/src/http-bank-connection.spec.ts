@@ -1,0 +1,96 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { BankRefused, BankUnavailable } from './bank-connection.js';
+import { directBankConnection } from './direct-bank-connection.js';
+import { httpBankConnection } from './http-bank-connection.js';
+import { instructionEnding } from './testing/transfer-instructions.js';
+
+type Answer = (request: IncomingMessage, response: ServerResponse) => void;
+
+/** Submits one transfer to a bank that answers so, and says how it went. */
+async function submitTo(answer: Answer, timeoutMs = 5_000): Promise<unknown> {
+  const server = createServer(answer).listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  const { port } = server.address() as AddressInfo;
+  const connection = httpBankConnection({ baseUrl: `http://127.0.0.1:${port}`, timeoutMs });
+  try {
+    return await connection.submit(instructionEnding('4321')).catch((error: unknown) => error);
+  } finally {
+    server.closeAllConnections();
+    server.close();
+    await connection.close();
+  }
+}
+
+const respond =
+  (status: number, body: string): Answer =>
+  (_request, response) => {
+    response.writeHead(status, { 'content-type': 'application/json' }).end(body);
+  };
+
+describe('a bank over HTTP', () => {
+  it('is believed when it answers clearly', async () => {
+    expect(await submitTo(respond(200, '{"outcome":"accepted","more":1}'))).toEqual({
+      outcome: 'accepted',
+    });
+    expect(await submitTo(respond(422, '{}'))).toBeInstanceOf(BankRefused);
+  });
+
+  it.each<[string, Answer]>([
+    ['answers 500', respond(500, '{"outcome":"accepted"}')],
+    ['answers 503', respond(503, '')],
+    ['answers 404', respond(404, '')],
+    ['answers 201', respond(201, '{"outcome":"accepted"}')],
+    ['redirects', (_, response) => response.writeHead(307, { location: '/elsewhere' }).end()],
+    ['answers with something that is not JSON', respond(200, '<html>')],
+    ['answers with an outcome nobody knows', respond(200, '{"outcome":"maybe"}')],
+    ['answers with more than fits', respond(200, `"${'x'.repeat(2 << 20)}"`)],
+    ['hangs up before it answers', (_, response) => response.destroy()],
+    [
+      'hangs up in the middle of its answer',
+      (_, response) => {
+        response.writeHead(200, { 'content-length': '100' });
+        response.write('{"outcome":');
+        setImmediate(() => response.destroy());
+      },
+    ],
+    ['does not answer in time', () => undefined],
+  ])('leaves the outcome unknown when it %s', async (_what, answer) => {
+    expect(await submitTo(answer, 300)).toBeInstanceOf(BankUnavailable);
+  });
+
+  it('leaves the outcome unknown when nobody listens', async () => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await new Promise((resolve) => server.once('listening', resolve));
+    const { port } = server.address() as AddressInfo;
+    await new Promise((resolve) => server.close(resolve));
+    const connection = httpBankConnection({ baseUrl: `http://127.0.0.1:${port}` });
+    await expect(connection.inquire('x')).rejects.toBeInstanceOf(BankUnavailable);
+    await connection.close();
+  });
+});
+
+describe('a bank in this process', () => {
+  const bankThatThrows = (error: Error) =>
+    directBankConnection({
+      screen: () => Promise.reject(error),
+      submit: () => Promise.reject(error),
+      inquire: () => Promise.reject(error),
+      notifications: () => Promise.reject(error),
+      onNotification: () => () => undefined,
+    });
+
+  it('leaves the outcome unknown when it fails for whatever reason', async () => {
+    const cause = new Error('Connection terminated');
+    const failure = await bankThatThrows(cause)
+      .submit(instructionEnding('4321'))
+      .catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(BankUnavailable);
+    expect(failure).toMatchObject({ cause });
+  });
+
+  it('is believed when it refuses', async () => {
+    const refusal = new BankRefused('no');
+    await expect(bankThatThrows(refusal).inquire('x')).rejects.toBe(refusal);
+  });
+});

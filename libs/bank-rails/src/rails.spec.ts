@@ -1,0 +1,81 @@
+import { randomUUID } from 'node:crypto';
+import {
+  bankNameOf,
+  isValidAbaRoutingNumber,
+  paymentIdOfRailReference,
+  railReferenceOf,
+  selectRail,
+} from './index.js';
+import { bankNames } from './routing-directory.data.js';
+
+describe('a routing number', () => {
+  it.each(['021000021', '011000138', '121000248'])('%s is valid', (number) => {
+    expect(isValidAbaRoutingNumber(number)).toBe(true);
+  });
+
+  it.each([
+    ['one digit off', '021000022'],
+    ['two neighbours swapped', '012000021'],
+    ['eight digits', '02100002'],
+    ['ten digits', '0210000210'],
+    ['letters', '02100002a'],
+    ['other scripts’ digits', '٠٢١٠٠٠٠٢١'],
+    ['a trailing line break', '021000021\n'],
+    ['nine zeros', '000000000'],
+    ['nothing', ''],
+  ])('is refused with %s', (_what, number) => {
+    expect(isValidAbaRoutingNumber(number)).toBe(false);
+  });
+
+  it('notices every single wrong digit', () => {
+    const right = '021000021';
+    for (let place = 0; place < 9; place += 1)
+      for (let digit = 0; digit < 10; digit += 1) {
+        const text = right.slice(0, place) + String(digit) + right.slice(place + 1);
+        expect(isValidAbaRoutingNumber(text)).toBe(text === right);
+      }
+  });
+});
+
+describe('the routing directory', () => {
+  it('knows the bank of a routing number, and null for one it does not have', () => {
+    expect(bankNameOf('021000021')).toBe('JPMorgan Chase Bank');
+    expect(bankNameOf('021000022')).toBeNull();
+    expect(bankNameOf('toString')).toBeNull();
+  });
+
+  it('holds valid routing numbers only', () => {
+    const invalid = Object.keys(bankNames).filter((number) => !isValidAbaRoutingNumber(number));
+    expect(invalid).toEqual([]);
+  });
+});
+
+describe('the rail of a payment', () => {
+  it.each(['INBOUND', 'OUTBOUND'] as const)('is ACH for %s', (direction) => {
+    const at = '2026-11-21T10:00:00.000Z';
+    expect(selectRail({ direction, amountMinor: 1, at, contactRoutingNumber: '021000021' })).toBe(
+      'ACH',
+    );
+  });
+});
+
+describe('the reference of a payment at the bank', () => {
+  const extremes = ['00000000-0000-0000-0000-000000000000', 'ffffffff-ffff-ffff-ffff-ffffffffffff'];
+
+  it('is 22 letters and digits, always the same, and leads back to the payment', () => {
+    const ids = [...extremes, ...Array.from({ length: 200 }, () => randomUUID() as string)];
+    for (const id of ids) {
+      const reference = railReferenceOf(id);
+      expect(reference).toMatch(/^[0-9A-Za-z]{22}$/);
+      expect(railReferenceOf(id)).toBe(reference);
+      expect(paymentIdOfRailReference(reference)).toBe(id);
+    }
+    expect(new Set(ids.map(railReferenceOf)).size).toBe(ids.length);
+  });
+
+  it('needs a payment id, and leads nowhere when it is not one of ours', () => {
+    expect(() => railReferenceOf('payment-1')).toThrow(RangeError);
+    for (const foreign of ['', 'short', 'z'.repeat(22), '!'.repeat(22)])
+      expect(paymentIdOfRailReference(foreign)).toBeNull();
+  });
+});

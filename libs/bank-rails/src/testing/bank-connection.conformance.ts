@@ -1,0 +1,165 @@
+import {
+  type BankConnection,
+  type BankNotification,
+  BankRefused,
+  feedBeginning,
+  type ScreeningResult,
+} from '../bank-connection.js';
+import { instructionEnding } from './transfer-instructions.js';
+
+export interface BankUnderTest {
+  /** To a bank of its own without any delay and with an empty feed. */
+  readonly connection: BankConnection;
+  close(): Promise<void>;
+}
+
+/** What every adapter of the port to the bank keeps, over the simulated bank without delay. */
+export function bankConnectionConformance(name: string, open: () => Promise<BankUnderTest>): void {
+  describe(`the connection to the bank, ${name}`, () => {
+    let bank: BankUnderTest;
+    beforeEach(async () => {
+      bank = await open();
+    });
+    afterEach(() => bank.close());
+    const connection = () => bank.connection;
+
+    screeningConformance(connection);
+    submissionConformance(connection);
+    feedConformance(connection);
+  });
+}
+
+const account = 'bankAccount.achAccountNumber';
+
+function screeningConformance(connection: () => BankConnection): void {
+  it.each<[string, Partial<ScreeningResult>]>([
+    ['4321', { outcome: 'clear' }],
+    ['0101', { outcome: 'clear' }],
+    ['0201', { outcome: 'rejected', failureCode: 'INVALID_CONTACT_DATA', field: account }],
+    ['0202', { outcome: 'rejected', failureCode: 'INVALID_ORIGINATOR_DATA', field: account }],
+    ['0203', { outcome: 'rejected', failureCode: 'INTERNAL_ERROR', field: null }],
+    ['0204', { outcome: 'clear' }],
+    ['0301', { outcome: 'blocked' }],
+    ['0501', { outcome: 'hold' }],
+  ])('screens an account that ends in %s: %j', async (ending, expected) => {
+    const instruction = instructionEnding(ending);
+    expect(await connection().screen(instruction)).toMatchObject(expected);
+    // It moves nothing: the bank does not know a transfer afterwards.
+    expect(await connection().inquire(instruction.reference)).toEqual({ outcome: 'unknown' });
+  });
+}
+
+function submissionConformance(connection: () => BankConnection): void {
+  it.each([
+    ['4321', { outcome: 'accepted' }],
+    ['0101', { outcome: 'accepted' }],
+    ['0401', { outcome: 'pending', confirmationExpected: true }],
+    ['0402', { outcome: 'pending', confirmationExpected: true }],
+    ['0502', { outcome: 'pending', confirmationExpected: false }],
+    ['0204', { outcome: 'error', message: expect.any(String) as string }],
+  ])('gives the same answer to every submission of %s', async (ending, expected) => {
+    const instruction = instructionEnding(ending);
+    const answers = [
+      await connection().submit(instruction),
+      await connection().submit(instruction),
+      ...(await Promise.all([1, 2, 3].map(() => connection().submit(instruction)))),
+    ];
+    for (const answer of answers) expect(answer).toEqual(expected);
+  });
+
+  it('refuses a reference that comes with another amount', async () => {
+    const instruction = instructionEnding('4321');
+    await connection().submit(instruction);
+    const changed = { ...instruction, amountMinor: instruction.amountMinor + 1 };
+    await expect(connection().submit(changed)).rejects.toBeInstanceOf(BankRefused);
+  });
+
+  it('refuses an instruction it cannot read, and does not repeat account numbers', async () => {
+    const instruction = instructionEnding('4321', { amountMinor: -5 });
+    const refusal = await connection()
+      .submit(instruction)
+      .catch((error: unknown) => error);
+    expect(refusal).toBeInstanceOf(BankRefused);
+    expect(String(refusal)).not.toContain(instruction.contactAccount.achAccountNumber);
+  });
+
+  it('confirms a late transfer after an inquiry, once', async () => {
+    const instruction = instructionEnding('0402');
+    await connection().submit(instruction);
+    expect(await readAll(connection())).toEqual([]);
+    expect(await connection().inquire(instruction.reference)).toEqual({ outcome: 'received' });
+    expect(await connection().inquire(instruction.reference)).toEqual({ outcome: 'received' });
+    expect(await readAll(connection())).toMatchObject([
+      { type: 'confirmed', reference: instruction.reference },
+    ]);
+    expect(await connection().submit(instruction)).toEqual({ outcome: 'accepted' });
+  });
+}
+
+function feedConformance(connection: () => BankConnection): void {
+  it('reports a return with its code, once, however often the transfer is submitted', async () => {
+    const instruction = instructionEnding('9085');
+    await Promise.all(Array.from({ length: 20 }, () => connection().submit(instruction)));
+    await connection().submit(instructionEnding('4321'));
+    const uncoded = instructionEnding('0199');
+    await connection().submit(uncoded);
+    expect(await readAll(connection())).toMatchObject([
+      { type: 'returned', reference: instruction.reference, returnReasonCode: 'R85' },
+      { type: 'returned', reference: uncoded.reference, returnReasonCode: null },
+    ]);
+  });
+
+  it('says that there is nothing new with the cursor it was asked with', async () => {
+    const start = await connection().notifications({ after: feedBeginning, max: 10 });
+    expect(start).toEqual({ notifications: [], cursor: feedBeginning });
+    await connection().submit(instructionEnding('0101'));
+    const { cursor } = await connection().notifications({ after: feedBeginning, max: 10 });
+    const end = await connection().notifications({ after: cursor, max: 10 });
+    expect(end).toEqual({ notifications: [], cursor });
+  });
+
+  it('goes on behind any notification, not only behind a page', async () => {
+    for (const ending of ['0101', '0102', '0107'])
+      await connection().submit(instructionEnding(ending));
+    const all = await readAll(connection());
+    const behindFirst = await connection().notifications({
+      after: all[0]?.sequence ?? '',
+      max: 10,
+    });
+    expect(behindFirst.notifications).toEqual(all.slice(1));
+  });
+
+  it('shows every return exactly once to a reader that follows while many arrive at once', async () => {
+    const instructions = Array.from({ length: 150 }, () => instructionEnding('0101'));
+    const submitted = Promise.all(instructions.map((one) => connection().submit(one)));
+    let writing = true;
+    const finished = submitted.then(() => {
+      writing = false;
+    });
+    const followed: BankNotification[] = [];
+    let cursor = feedBeginning;
+    for (let last = false; !last; ) {
+      last = !writing;
+      const page = await connection().notifications({ after: cursor, max: 7 });
+      followed.push(...page.notifications);
+      cursor = page.cursor;
+      if (page.notifications.length > 0) last = false;
+    }
+    await finished;
+    expect(followed.map(({ reference }) => reference).sort()).toEqual(
+      instructions.map(({ reference }) => reference).sort(),
+    );
+    expect(await readAll(connection())).toEqual(followed);
+  });
+}
+
+async function readAll(connection: BankConnection): Promise<BankNotification[]> {
+  const all: BankNotification[] = [];
+  let after = feedBeginning;
+  for (;;) {
+    const { notifications, cursor } = await connection.notifications({ after, max: 100 });
+    if (notifications.length === 0) return all;
+    all.push(...notifications);
+    after = cursor;
+  }
+}
