@@ -84,7 +84,6 @@ function isSame(a: unknown, b: unknown): boolean {
   const right = b as Record<string, unknown>;
   const keys = Object.keys(left);
   return (
-    keys.length === Object.keys(right).length &&
-    keys.every((key) => Object.hasOwn(right, key) && isSame(left[key], right[key]))
+    keys.length === Object.keys(right).length && keys.every((key) => isSame(left[key], right[key]))
   );
 }
