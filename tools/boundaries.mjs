@@ -59,6 +59,7 @@ export const mayImport = {
   // Shares no code with what it is there to catch, but for the wire format of the rail.
   'bank-simulator': ['bank-rails', 'contracts', 'service-kit'],
   cli: [
+    'bank-rails',
     'contracts',
     'domain',
     'event-store',

@@ -3,12 +3,20 @@
  * `data` is exactly the webhook's: the single read at the moment of the transition, plus
  * previousStatus (spec, "Payment event data").
  */
-import type { PaymentEventType } from '@pis/domain';
+import type { Payment, PaymentEventType, PaymentStatus } from '@pis/domain';
 import { z } from 'zod';
-import type { PaymentView } from './payment-view.js';
+import { paymentView, type PaymentView } from './payment-view.js';
 
 export interface PaymentEventData extends PaymentView {
   readonly previousStatus: string | null;
+}
+
+/** The payload of the event that brought a payment into its present status. */
+export function paymentEventData(
+  payment: Payment,
+  previousStatus: PaymentStatus | null,
+): PaymentEventData {
+  return { ...paymentView(payment), previousStatus };
 }
 
 export interface PaymentIntegrationEvent {

@@ -19,6 +19,17 @@ export function deadLetterTopicOf(topic: string): string {
   return `${topic}.dlq`;
 }
 
+/** Dead letters wait for a person: kept longer than what they came from. */
+const deadLetterRetentionMs = 365 * 24 * 3_600_000;
+
+/** Every topic with its dead letters, as `pis kafka apply` creates them. */
+export function allTopicSpecs(): { topic: string; partitions: number; retentionMs: number }[] {
+  return Object.entries(topicSettings).flatMap(([topic, settings]) => [
+    { topic, ...settings },
+    { topic: deadLetterTopicOf(topic), partitions: 1, retentionMs: deadLetterRetentionMs },
+  ]);
+}
+
 /** Message headers. `eventType` is for example `payment.queued`; the key of a message is its stream id. */
 export const messageHeaders = {
   eventType: 'event-type',

@@ -29,6 +29,8 @@ export const processEnv = {
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
   OTEL_EXPORTER_OTLP_ENDPOINT: z.url().optional(),
   PIS_DATA_DIR: z.string().min(1).default('./.data'),
+  /** Where /metrics is served in production when PORT is public. */
+  PIS_METRICS_PORT: integer(0, 65_535).default(9464),
 } as const;
 
 export const storageEnv = {

@@ -1,0 +1,88 @@
+/** Which modules make up the whole system, and what must be there before its consumers start. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { ApiGatewayModule, configureHttp } from '@pis/api-gateway/module';
+import { bankNameOf } from '@pis/bank-rails';
+import { BankSimulatorModule } from '@pis/bank-simulator/module';
+import { allTopicSpecs } from '@pis/contracts';
+import { DirectoryProjectorModule } from '@pis/directory-projector/module';
+import { EventRelayModule } from '@pis/event-relay/module';
+import { applyTopics } from '@pis/messaging';
+import { PaymentsProjectorModule } from '@pis/payments-projector/module';
+import { RailExecutorModule } from '@pis/rail-executor/module';
+import { migrate } from '@pis/read-models';
+import {
+  type AppDefinition,
+  bootstrapDemoOrganization,
+  type DemoOrganization,
+  EVENT_STORE,
+  gatewayEnv,
+  isTransient,
+  kafkaSettings,
+  KEYRING,
+  type PlatformConfig,
+  railsEnv,
+  webhooksEnv,
+} from '@pis/service-kit';
+import { WebhookDispatcherModule } from '@pis/webhook-dispatcher/module';
+import type { z } from 'zod';
+
+const env = { ...gatewayEnv, ...webhooksEnv, ...railsEnv } as const;
+export type AllInOneConfig = PlatformConfig & z.output<z.ZodObject<typeof env>>;
+
+const retryMs = 500;
+
+/** `onDemo` gets the demo organization once it is there, before the app is ready. */
+export function allInOneApp(onDemo: (demo: DemoOrganization) => void): AppDefinition<typeof env> {
+  return {
+    name: 'all-in-one',
+    env,
+    consumers: ['rail-executor', 'webhook-dispatcher'],
+    publicPort: true,
+    defaultHost: '127.0.0.1',
+    configureHttp,
+    modules: (config) => [
+      ApiGatewayModule.register(config),
+      PaymentsProjectorModule.register(),
+      DirectoryProjectorModule.register(),
+      BankSimulatorModule.register(config, { http: false }),
+      RailExecutorModule.register(config),
+      WebhookDispatcherModule.register(config),
+      ...(config.PIS_BROKER === 'kafka' ? [EventRelayModule.register(config)] : []),
+    ],
+    prepare: async ({ app, config, databaseUrl, logger, signal }) => {
+      await retryWhileAway(signal, () =>
+        migrate({ connectionString: databaseUrl, log: (line) => logger.info(line) }),
+      );
+      if (config.PIS_BROKER === 'kafka')
+        await applyTopics(
+          kafkaSettings(config, 'pis-all-in-one'),
+          { prefix: config.KAFKA_PREFIX },
+          allTopicSpecs(),
+        );
+      const demo = await retryWhileAway(signal, () =>
+        bootstrapDemoOrganization({
+          store: app.get(EVENT_STORE),
+          keyring: app.get(KEYRING),
+          apiKey: config.PIS_BOOTSTRAP_API_KEY,
+          environment: config.PIS_ENVIRONMENT,
+          bankNameOf,
+        }),
+      );
+      onDemo(demo);
+    },
+  };
+}
+
+/** A database or event store that is not there yet is waited for; /health/ready says so meanwhile. */
+async function retryWhileAway<Result>(
+  signal: AbortSignal,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  for (;;)
+    try {
+      return await work();
+    } catch (error) {
+      if (signal.aborted || !isTransient(error)) throw error;
+      await delay(retryMs, undefined, { signal });
+    }
+}

@@ -1,0 +1,72 @@
+/**
+ * The whole system in one process: every app's own module, on an embedded PostgreSQL unless
+ * DATABASE_URL names one, and on the embedded broker unless PIS_BROKER says kafka. It is the
+ * sandbox that `npm start` runs, and a composition, not a second implementation.
+ */
+import path from 'node:path';
+import { DataDirectoryInUse, type Postgres, startPostgres } from '@pis/local-servers';
+import {
+  createLogger,
+  fail,
+  gatewayEnv,
+  loadConfig,
+  type Logger,
+  onShutdownSignal,
+  platformEnv,
+  railsEnv,
+  startApp,
+  webhooksEnv,
+} from '@pis/service-kit';
+import { type AllInOneConfig, allInOneApp } from './all-in-one-app.js';
+import { banner, readyLine } from './ready-line.js';
+
+/** Under the ten seconds of interface.md, embedded PostgreSQL included. */
+const shutdownLimitMs = 9_000;
+
+let logger: Logger | undefined;
+let postgres: Postgres | undefined;
+try {
+  const config = loadConfig(
+    { ...platformEnv, ...gatewayEnv, ...webhooksEnv, ...railsEnv },
+    process.env,
+  );
+  logger = createLogger('all-in-one', config.LOG_LEVEL);
+  postgres = config.DATABASE_URL === undefined ? await embedded(config, logger) : undefined;
+  await run(config, config.DATABASE_URL ?? postgres?.url ?? '', logger);
+} catch (error) {
+  await postgres?.stop();
+  fail(error, error instanceof DataDirectoryInUse ? undefined : logger);
+}
+
+async function run(config: AllInOneConfig, databaseUrl: string, log: Logger): Promise<void> {
+  const demo: { result?: Parameters<typeof readyLine>[1] } = {};
+  const running = await startApp(
+    allInOneApp((created) => (demo.result = created)),
+    config,
+    databaseUrl,
+    log,
+  );
+  onShutdownSignal({
+    logger: log,
+    limitMs: shutdownLimitMs,
+    close: async () => {
+      await running.close();
+      await postgres?.stop();
+    },
+  });
+  await running.ready;
+  if (demo.result === undefined) throw new Error('ready without a demo organization');
+  process.stdout.write(`${readyLine(running.url, demo.result, config)}\n`);
+  process.stderr.write(banner(running.url, demo.result));
+}
+
+function embedded(config: AllInOneConfig, log: Logger): Promise<Postgres> {
+  return startPostgres({
+    dataDir: path.join(config.PIS_DATA_DIR, 'postgres'),
+    database: 'pis',
+    supervise: true,
+    onExit: ({ error }) =>
+      log.error({ err: error }, 'the embedded PostgreSQL ended; starting it again'),
+    onRestart: ({ pid }) => log.info({ pid }, 'the embedded PostgreSQL runs again'),
+  });
+}

@@ -1,0 +1,78 @@
+import { apiKey as apiKeys, type ApiKeyState, apiKeyTypes, type ApiKeyType } from '@pis/domain';
+import { beginning, type EventStore, type RecordedEvent, repository } from '@pis/event-store';
+import { createApiKey, revokeApiKey } from '@pis/service-kit';
+import { Command, Option } from 'commander';
+import { withContext } from '../context.js';
+import { CommandFailed, type OutputOptions, print, withJson } from '../output.js';
+
+export function apiKeyCommands(): Command {
+  const apiKey = new Command('api-key').description('what clients authenticate with');
+  withJson(
+    apiKey
+      .command('create')
+      .description('create a key; it is shown this once')
+      .requiredOption('--organization <id>', 'whose records it opens')
+      .addOption(
+        new Option('--type <type>', 'what it may do').choices(apiKeyTypes).makeOptionMandatory(),
+      )
+      .option('--expires-at <time>', 'ISO 8601'),
+  ).action(
+    async (
+      options: OutputOptions & { organization: string; type: ApiKeyType; expiresAt?: string },
+    ) => {
+      const created = await withContext((context) =>
+        createApiKey(context, {
+          organizationId: options.organization,
+          type: options.type,
+          environment: context.config.PIS_ENVIRONMENT,
+          expiresAt: options.expiresAt ?? null,
+        }),
+      );
+      print(created, options);
+    },
+  );
+  withJson(
+    apiKey
+      .command('revoke')
+      .description('revoke a key; it stops working within 5 seconds')
+      .requiredOption('--id <id>', 'the apiKeyId, see list'),
+  ).action(async (options: OutputOptions & { id: string }) => {
+    const revoked = await withContext(async (context) => {
+      const key = (await allApiKeys(context.store)).find(({ apiKeyId }) => apiKeyId === options.id);
+      if (key === undefined) throw new CommandFailed(`there is no API key ${options.id}`);
+      return revokeApiKey(context, { digest: key.digest });
+    });
+    print(revoked, options);
+  });
+  withJson(
+    apiKey
+      .command('list')
+      .description("an organization's keys, without the keys themselves")
+      .requiredOption('--organization <id>', 'whose'),
+  ).action(async (options: OutputOptions & { organization: string }) => {
+    const keys = await withContext(({ store }) => allApiKeys(store));
+    print(
+      keys
+        .filter(({ organizationId }) => organizationId === options.organization)
+        .map(({ digest: _, ...key }) => key),
+      options,
+    );
+  });
+  return apiKey;
+}
+
+const pageMax = 500;
+
+/** Folded from the log, so that a command works whether or not a projector runs. Keys are few. */
+async function allApiKeys(store: EventStore): Promise<NonNullable<ApiKeyState>[]> {
+  const streams = new Map<string, RecordedEvent[]>();
+  for (let after = beginning; ; ) {
+    const page = await store.readLog({ after, streamPrefixes: ['apiKey-'], pageMax });
+    for (const event of page.events)
+      streams.set(event.streamId, [...(streams.get(event.streamId) ?? []), event]);
+    if (page.events.length === 0 && page.position === after) break;
+    after = page.position;
+  }
+  const { fold } = repository(store, apiKeys);
+  return [...streams.values()].flatMap((events) => fold(events).state ?? []);
+}

@@ -1,0 +1,30 @@
+import { topics } from '@pis/contracts';
+import { pgConsumerState, replayDeadLetters } from '@pis/messaging';
+import { kafkaSettings } from '@pis/service-kit';
+import { Command, Option } from 'commander';
+import { withContext } from '../context.js';
+import { type OutputOptions, print, withJson } from '../output.js';
+
+const groups = ['rail-executor', 'webhook-dispatcher'] as const;
+
+export function deadLetterCommands(): Command {
+  const command = new Command('dead-letters').description('messages no retry could handle');
+  withJson(
+    command
+      .command('replay')
+      .description('hand what a consumer group has parked to it again')
+      .addOption(new Option('--group <group>', 'whose').choices(groups).makeOptionMandatory()),
+  ).action(async (options: OutputOptions & { group: string }) => {
+    const replayed = await withContext(async ({ config, pool }) =>
+      config.PIS_BROKER === 'kafka'
+        ? replayDeadLetters(kafkaSettings(config, 'pis-cli'), {
+            prefix: config.KAFKA_PREFIX,
+            group: options.group,
+            topics: [topics.payments],
+          })
+        : { replayed: await pgConsumerState(pool).requestReplay(options.group) },
+    );
+    print(replayed, options);
+  });
+  return command;
+}

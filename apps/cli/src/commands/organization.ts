@@ -1,0 +1,20 @@
+import { createOrganization } from '@pis/service-kit';
+import { Command } from 'commander';
+import { withContext } from '../context.js';
+import { type OutputOptions, print, withJson } from '../output.js';
+
+export function organizationCommands(): Command {
+  const organization = new Command('organization').description('the clients of this service');
+  withJson(
+    organization
+      .command('create')
+      .description('create an organization')
+      .requiredOption('--name <name>', 'its name'),
+  ).action(async (options: OutputOptions & { name: string }) => {
+    print(
+      await withContext((context) => createOrganization(context, { name: options.name })),
+      options,
+    );
+  });
+  return organization;
+}

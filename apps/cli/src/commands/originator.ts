@@ -1,0 +1,47 @@
+import { readFileSync } from 'node:fs';
+import { bankNameOf } from '@pis/bank-rails';
+import { createOriginator } from '@pis/service-kit';
+import { Command } from 'commander';
+import { withContext } from '../context.js';
+import { CommandFailed, type OutputOptions, print, withJson } from '../output.js';
+
+export function originatorCommands(): Command {
+  const originator = new Command('originator').description("clients' own parties and accounts");
+  withJson(
+    originator
+      .command('create')
+      .description('create an originator')
+      .requiredOption('--organization <id>', 'whose')
+      .requiredOption(
+        '--file <originator.json>',
+        'the contact-create fields less originatorId, bankAccount required',
+      ),
+  ).action(async (options: OutputOptions & { organization: string; file: string }) => {
+    const input = readJson(options.file);
+    const created = await withContext((context) =>
+      createOriginator(context, {
+        organizationId: options.organization,
+        input,
+        keyring: context.keyring(),
+        bankNameOf,
+      }),
+    );
+    print(created, options);
+  });
+  return originator;
+}
+
+/** The message names the file and not what is in it: it holds an account number. */
+function readJson(file: string): unknown {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new CommandFailed(`cannot read ${file}: ${(error as Error).message}`);
+  }
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new CommandFailed(`${file} is not JSON`);
+  }
+}

@@ -1,0 +1,55 @@
+/** `pis`: the operator's command (interface.md, "The operator's command"). */
+import { ConfigurationError, ProvisioningRefused } from '@pis/service-kit';
+import { Command, CommanderError } from 'commander';
+import { apiKeyCommands } from './commands/api-key.js';
+import { deadLetterCommands } from './commands/dead-letters.js';
+import { kafkaCommands } from './commands/kafka.js';
+import { migrateCommand } from './commands/migrate.js';
+import { organizationCommands } from './commands/organization.js';
+import { originatorCommands } from './commands/originator.js';
+import { projectionCommands } from './commands/projections.js';
+import { CommandFailed } from './output.js';
+
+const program = new Command('pis')
+  .description("The operator's command of the Payment Initiation Service")
+  .showHelpAfterError()
+  .exitOverride();
+
+for (const command of [
+  organizationCommands(),
+  originatorCommands(),
+  apiKeyCommands(),
+  migrateCommand(),
+  kafkaCommands(),
+  projectionCommands(),
+  deadLetterCommands(),
+])
+  program.addCommand(inherit(command));
+
+/** Subcommands do not inherit exitOverride by themselves when they are added. */
+function inherit(command: Command): Command {
+  command.exitOverride();
+  command.commands.forEach(inherit);
+  return command;
+}
+
+try {
+  await program.parseAsync(process.argv);
+} catch (error) {
+  if (error instanceof CommanderError) process.exitCode = error.exitCode;
+  else {
+    const expected =
+      error instanceof CommandFailed ||
+      error instanceof ConfigurationError ||
+      error instanceof ProvisioningRefused;
+    process.stderr.write(`pis: ${expected ? error.message : describe(error)}\n`);
+    process.exitCode = 1;
+  }
+}
+
+/** The reason in one line; AggregateErrors (a refused connection) have an empty message. */
+function describe(error: unknown): string {
+  if (error instanceof AggregateError && error.message === '')
+    return error.errors.map(describe).join('; ');
+  return error instanceof Error ? error.message : String(error);
+}

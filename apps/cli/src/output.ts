@@ -1,0 +1,31 @@
+/** What every command has in common on its way out: `--json`, and failing with a reason. */
+import type { Command } from 'commander';
+
+/** An expected failure: the message goes to stderr, the exit code is 1. */
+export class CommandFailed extends Error {
+  override readonly name = 'CommandFailed';
+}
+
+export interface OutputOptions {
+  readonly json?: boolean;
+}
+
+export function withJson(command: Command): Command {
+  return command.option('--json', 'print one line of JSON');
+}
+
+/** One line of JSON, or `name: value` lines for a person. */
+export function print(result: unknown, { json }: OutputOptions): void {
+  process.stdout.write(json ? `${JSON.stringify(result)}\n` : `${human(result)}\n`);
+}
+
+function human(result: unknown): string {
+  if (Array.isArray(result)) return result.length === 0 ? 'none' : result.map(human).join('\n\n');
+  if (typeof result !== 'object' || result === null) return String(result);
+  return Object.entries(result)
+    .map(
+      ([name, value]) =>
+        `${name}: ${typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value)}`,
+    )
+    .join('\n');
+}

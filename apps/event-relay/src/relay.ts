@@ -1,0 +1,119 @@
+/**
+ * The relay's loop: hold the lock, read on from the checkpoint, publish a page, save the
+ * checkpoint. A crash between publishing and saving publishes the page again: consumers are
+ * idempotent (architecture.md, "The broker").
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { ConsumerState, MessagePublisher, MessageSource } from '@pis/messaging';
+import type { Logger } from '@pis/service-kit';
+import type pg from 'pg';
+
+/** Names the relay in the checkpoints. */
+const group = 'event-relay';
+/** The advisory lock of the active relay: the bytes of 'pisrelay' as a number. */
+const lockKey = '8100132339967615353';
+const retryInitialMs = 200;
+const retryMaxMs = 10_000;
+const lockPollMs = 1_000;
+
+export interface RelayOptions {
+  readonly feed: MessageSource;
+  readonly topics: readonly string[];
+  readonly publisher: MessagePublisher;
+  readonly state: ConsumerState;
+  readonly pool: pg.Pool;
+  readonly logger: Logger;
+  readonly published: (topic: string) => void;
+}
+
+export class Relay {
+  private readonly stopping = new AbortController();
+  private running: Promise<void> | undefined;
+  private lastError: unknown;
+  private active = false;
+
+  constructor(private readonly options: RelayOptions) {}
+
+  start(): void {
+    this.running = this.runUntilStopped();
+  }
+
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    await this.running;
+    await this.options.publisher.close();
+  }
+
+  /** Throws while the last attempt to relay failed. A standby relay is healthy. */
+  check(): void {
+    if (this.lastError !== undefined)
+      throw new Error(
+        `not relaying: ${this.lastError instanceof Error ? this.lastError.message : 'unknown error'}`,
+      );
+  }
+
+  get isActive(): boolean {
+    return this.active;
+  }
+
+  private async runUntilStopped(): Promise<void> {
+    const { signal } = this.stopping;
+    for (let retryMs = retryInitialMs; !signal.aborted; retryMs = Math.min(retryMs * 2, retryMaxMs))
+      try {
+        await this.relayWithLock(() => (retryMs = retryInitialMs));
+      } catch (error) {
+        if (signal.aborted) return;
+        this.lastError = error;
+        this.options.logger.warn({ err: error, retryMs }, 'relay interrupted');
+        await pause(retryMs, signal);
+      }
+  }
+
+  /** The lock lives on one connection: when that breaks, the relay stops and competes again. */
+  private async relayWithLock(onProgress: () => void): Promise<void> {
+    const client = await this.options.pool.connect();
+    const lost = new AbortController();
+    client.on('error', () => lost.abort());
+    const signal = AbortSignal.any([this.stopping.signal, lost.signal]);
+    try {
+      while (!signal.aborted) {
+        const { rows } = await client.query<{ locked: boolean }>(
+          'SELECT pg_try_advisory_lock($1) AS locked',
+          [lockKey],
+        );
+        if (rows[0]?.locked === true) break;
+        this.lastError = undefined;
+        await pause(lockPollMs, signal);
+      }
+      this.active = true;
+      await this.relayPages(signal, onProgress);
+      if (lost.signal.aborted) throw new Error('lost the connection that holds the relay lock');
+    } finally {
+      this.active = false;
+      // Destroyed rather than returned: closing the session frees the lock.
+      client.release(true);
+    }
+  }
+
+  private async relayPages(signal: AbortSignal, onProgress: () => void): Promise<void> {
+    const { feed, publisher, state, topics, published } = this.options;
+    const after = await state.loadCheckpoint(group);
+    this.lastError = undefined;
+    for await (const page of feed.subscribe({ after, topics, signal })) {
+      if (signal.aborted) return;
+      if (page.messages.length > 0) await publisher.publish(page.messages);
+      await state.saveCheckpoint(group, page.position);
+      for (const { topic } of page.messages) published(topic);
+      this.lastError = undefined;
+      onProgress();
+    }
+  }
+}
+
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  try {
+    await delay(ms, undefined, { signal });
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+}

@@ -1,0 +1,108 @@
+/**
+ * The one place where ports meet adapters: what a configuration means in objects. Used by
+ * PlatformModule for the apps and directly by the command line. Creating them does no I/O; the
+ * first use connects.
+ */
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { type EventStore, eventStoreDbEventStore, postgresEventStore } from '@pis/event-store';
+import { createKeyring, type Keyring } from '@pis/keyring';
+import type { KafkaSettings } from '@pis/messaging';
+import pg from 'pg';
+import { ConfigurationError } from './config.js';
+import type { BrokerConfig, KeyringConfig, ProcessConfig, StorageConfig } from './environment.js';
+import type { Logger } from './logging.js';
+
+const connectTimeoutMs = 5_000;
+const statementTimeoutMs = 30_000;
+
+/** Connections of one process for its queries and for its event store, each. */
+const poolMax = 10;
+
+export function createPool(databaseUrl: string, app: string, logger: Logger): pg.Pool {
+  const pool = new pg.Pool({
+    connectionString: databaseUrl,
+    max: poolMax,
+    application_name: `pis-${app}`,
+    connectionTimeoutMillis: connectTimeoutMs,
+    statement_timeout: statementTimeoutMs,
+    keepAlive: true,
+  });
+  // An idle connection that breaks is replaced by the pool; without a listener it would end the process.
+  pool.on('error', (error) => logger.warn({ err: error }, 'lost an idle PostgreSQL connection'));
+  return pool;
+}
+
+export function createEventStore(
+  config: StorageConfig,
+  pool: pg.Pool,
+  databaseUrl: string,
+): EventStore {
+  if (config.PIS_EVENT_STORE === 'postgres')
+    return postgresEventStore({ pool, listenConnectionString: databaseUrl });
+  if (config.EVENTSTOREDB_URL === undefined)
+    throw new ConfigurationError([
+      'EVENTSTOREDB_URL: required when PIS_EVENT_STORE is eventstoredb',
+    ]);
+  return eventStoreDbEventStore({ connectionString: config.EVENTSTOREDB_URL });
+}
+
+const masterKeyBytes = 32;
+
+/**
+ * The master key: PIS_MASTER_KEY, or in the sandbox a file in PIS_DATA_DIR that the first process
+ * creates. Losing it makes every sealed bank account unreadable.
+ */
+export function createKeyringFrom(
+  config: KeyringConfig & Pick<ProcessConfig, 'PIS_DATA_DIR' | 'PIS_ENVIRONMENT'>,
+): Keyring {
+  const given = config.PIS_MASTER_KEY;
+  if (given !== undefined) return createKeyring({ masterKey: Buffer.from(given, 'base64') });
+  if (config.PIS_ENVIRONMENT === 'production')
+    throw new ConfigurationError(['PIS_MASTER_KEY: required when PIS_ENVIRONMENT is production']);
+  const file = path.join(config.PIS_DATA_DIR, 'master-key');
+  mkdirSync(config.PIS_DATA_DIR, { recursive: true });
+  try {
+    // Exclusive: of several processes that start at once, one creates it and all read the same.
+    writeFileSync(file, randomBytes(masterKeyBytes).toString('base64'), {
+      flag: 'wx',
+      mode: 0o600,
+    });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
+  const masterKey = Buffer.from(readFileSync(file, 'utf8'), 'base64');
+  if (masterKey.length !== masterKeyBytes)
+    throw new ConfigurationError([`PIS_DATA_DIR: ${file} does not hold a master key`]);
+  return createKeyring({ masterKey });
+}
+
+/** @throws ConfigurationError without brokers, or when a CA file cannot be read */
+export function kafkaSettings(config: BrokerConfig, clientId: string): KafkaSettings {
+  if (config.KAFKA_BROKERS === undefined)
+    throw new ConfigurationError(['KAFKA_BROKERS: required when PIS_BROKER is kafka']);
+  return {
+    brokers: config.KAFKA_BROKERS,
+    clientId,
+    ...(config.KAFKA_SSL ? { ssl: tlsOf(config.KAFKA_SSL_CA_FILE) } : {}),
+    ...(config.KAFKA_SASL_MECHANISM === undefined
+      ? {}
+      : {
+          sasl: {
+            mechanism: config.KAFKA_SASL_MECHANISM,
+            username: config.KAFKA_SASL_USERNAME ?? '',
+            password: config.KAFKA_SASL_PASSWORD ?? '',
+          },
+        }),
+  };
+}
+
+function tlsOf(caFile: string | undefined): true | { ca: string[] } {
+  if (caFile === undefined) return true;
+  try {
+    return { ca: [readFileSync(caFile, 'utf8')] };
+  } catch (error) {
+    throw new ConfigurationError([`KAFKA_SSL_CA_FILE: ${(error as Error).message}`]);
+  }
+}

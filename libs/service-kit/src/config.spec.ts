@@ -1,0 +1,74 @@
+import { ConfigurationError, loadConfig } from './config.js';
+import { brokerEnv, keyringEnv, processEnv, storageEnv, webhooksEnv } from './environment.js';
+
+const all = { ...processEnv, ...storageEnv, ...brokerEnv, ...keyringEnv, ...webhooksEnv };
+
+function problemsOf(env: Record<string, string>, required: string[] = []): readonly string[] {
+  try {
+    loadConfig(all, env, { required });
+    return [];
+  } catch (error) {
+    if (error instanceof ConfigurationError) return error.problems;
+    throw error;
+  }
+}
+
+it('an empty environment is a working sandbox', () => {
+  expect(loadConfig(all, {})).toMatchObject({
+    PORT: 3000,
+    PIS_ENVIRONMENT: 'sandbox',
+    PIS_EVENT_STORE: 'postgres',
+    PIS_BROKER: 'embedded',
+    PIS_WEBHOOK_RETRY_INITIAL_MS: 30_000,
+    PIS_WEBHOOK_ALLOWED_NETWORKS: [],
+  });
+});
+
+it('an empty variable counts as unset', () => {
+  expect(loadConfig(all, { PORT: '', DATABASE_URL: '' })).toMatchObject({ PORT: 3000 });
+});
+
+it('every bad variable is named at once', () => {
+  const problems = problemsOf({
+    PORT: '70000',
+    LOG_LEVEL: 'loud',
+    DATABASE_URL: 'mysql://x/y',
+    PIS_BROKER: 'kafka',
+    PIS_EVENT_STORE: 'eventstoredb',
+    PIS_ENVIRONMENT: 'production',
+    PIS_WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8,10.0.0.0/99',
+  });
+  const named = problems.map((problem) => problem.split(':')[0]);
+  expect(new Set(named)).toEqual(
+    new Set([
+      'PORT',
+      'LOG_LEVEL',
+      'DATABASE_URL',
+      'KAFKA_BROKERS',
+      'EVENTSTOREDB_URL',
+      'PIS_MASTER_KEY',
+      'PIS_WEBHOOK_ALLOWED_NETWORKS',
+    ]),
+  );
+});
+
+it('an app that cannot do without a variable says so', () => {
+  expect(problemsOf({}, ['DATABASE_URL'])).toEqual(['DATABASE_URL: required']);
+});
+
+it('a first key given in the environment is refused in production', () => {
+  const key = Buffer.alloc(32).toString('base64');
+  expect(
+    problemsOf({
+      PIS_ENVIRONMENT: 'production',
+      PIS_MASTER_KEY: key,
+      PIS_BOOTSTRAP_API_KEY: 'pis_test_aaaaaaaaaaaaaaaaaaaa',
+    }),
+  ).toEqual(['PIS_BOOTSTRAP_API_KEY: sandbox only']);
+});
+
+it('brokers are a list', () => {
+  expect(
+    loadConfig(all, { PIS_BROKER: 'kafka', KAFKA_BROKERS: 'a:9092, b:9092,' }).KAFKA_BROKERS,
+  ).toEqual(['a:9092', 'b:9092']);
+});

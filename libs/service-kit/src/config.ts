@@ -1,0 +1,82 @@
+/**
+ * Configuration: read from the environment alone, validated whole at boot. One error names every
+ * bad variable; nothing reads process.env after that.
+ */
+import { z } from 'zod';
+
+/** Stop: the operator must change the environment. Each problem is `VARIABLE: what is wrong`. */
+export class ConfigurationError extends Error {
+  override readonly name = 'ConfigurationError';
+  constructor(readonly problems: readonly string[]) {
+    super(`bad configuration:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);
+  }
+}
+
+/** What one variable requires of another; only the variables an app declares are looked at. */
+const crossRules: readonly {
+  readonly variable: string;
+  readonly requires: string;
+  readonly when: (config: Readonly<Record<string, unknown>>) => boolean;
+}[] = [
+  {
+    variable: 'EVENTSTOREDB_URL',
+    requires: 'required when PIS_EVENT_STORE is eventstoredb',
+    when: (c) => c['PIS_EVENT_STORE'] === 'eventstoredb',
+  },
+  {
+    variable: 'KAFKA_BROKERS',
+    requires: 'required when PIS_BROKER is kafka',
+    when: (c) => c['PIS_BROKER'] === 'kafka',
+  },
+  {
+    variable: 'PIS_MASTER_KEY',
+    requires: 'required when PIS_ENVIRONMENT is production',
+    when: (c) => c['PIS_ENVIRONMENT'] === 'production',
+  },
+  {
+    variable: 'KAFKA_SASL_USERNAME',
+    requires: 'required when KAFKA_SASL_MECHANISM is set',
+    when: (c) => c['KAFKA_SASL_MECHANISM'] !== undefined,
+  },
+  {
+    variable: 'KAFKA_SASL_PASSWORD',
+    requires: 'required when KAFKA_SASL_MECHANISM is set',
+    when: (c) => c['KAFKA_SASL_MECHANISM'] !== undefined,
+  },
+];
+
+export interface LoadOptions {
+  /** Variables that this app cannot do without, for example DATABASE_URL outside all-in-one. */
+  readonly required?: readonly string[];
+}
+
+/**
+ * The configuration of an app: `loadConfig({ ...processEnv, ...storageEnv })`. An empty variable
+ * counts as unset, as container platforms pass it.
+ * @throws ConfigurationError with every problem at once
+ */
+export function loadConfig<Shape extends z.ZodRawShape>(
+  shape: Shape,
+  env: Readonly<Record<string, string | undefined>>,
+  options: LoadOptions = {},
+): z.output<z.ZodObject<Shape>> {
+  const given = Object.fromEntries(
+    Object.keys(shape).map((name) => [name, env[name] === '' ? undefined : env[name]]),
+  );
+  const parsed = z.object(shape).safeParse(given);
+  const problems = parsed.success
+    ? []
+    : parsed.error.issues.map((issue) => `${String(issue.path[0])}: ${issue.message}`);
+
+  const values: Readonly<Record<string, unknown>> = parsed.success ? parsed.data : given;
+  for (const { variable, requires, when } of crossRules)
+    if (variable in shape && values[variable] === undefined && when(values))
+      problems.push(`${variable}: ${requires}`);
+  for (const variable of options.required ?? [])
+    if (values[variable] === undefined) problems.push(`${variable}: required`);
+  if (env['PIS_BOOTSTRAP_API_KEY'] && values['PIS_ENVIRONMENT'] === 'production')
+    problems.push('PIS_BOOTSTRAP_API_KEY: sandbox only');
+
+  if (!parsed.success || problems.length > 0) throw new ConfigurationError(problems);
+  return parsed.data;
+}

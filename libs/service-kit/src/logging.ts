@@ -1,0 +1,49 @@
+/** Structured logs: JSON lines on stderr, so that stdout holds nothing but the ready line. */
+import type { LoggerService } from '@nestjs/common';
+import { destination, type Logger, pino } from 'pino';
+
+export type { Logger } from 'pino';
+
+export function createLogger(app: string, level: string): Logger {
+  return pino(
+    {
+      level,
+      base: { app },
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+      // Errors carry the request and the row they failed on in fields of their own; keep the message and stack.
+      serializers: { err: (error: unknown) => describeError(error) },
+    },
+    destination({ fd: 2, sync: true }),
+  );
+}
+
+/** What may be logged of an error: no bound parameters, no bodies. */
+export function describeError(error: unknown): Record<string, unknown> {
+  if (!(error instanceof Error)) return { message: String(error) };
+  const { code } = error as { code?: unknown };
+  return {
+    name: error.name,
+    message: error.message,
+    ...(code === undefined ? {} : { code }),
+    stack: error.stack,
+    ...(error.cause === undefined ? {} : { cause: describeError(error.cause) }),
+  };
+}
+
+/** Nest's own messages through our logger; its start-up chatter is debug. */
+export function nestLogger(logger: Logger): LoggerService {
+  const text = (message: unknown) => (message instanceof Error ? message.message : String(message));
+  return {
+    log: (message: unknown, context?: string) => logger.debug({ context }, text(message)),
+    warn: (message: unknown, context?: string) => logger.warn({ context }, text(message)),
+    error: (message: unknown, ...rest: unknown[]) =>
+      logger.error(
+        { context: rest.at(-1), ...(message instanceof Error ? { err: message } : {}) },
+        text(message),
+      ),
+    debug: (message: unknown, context?: string) => logger.debug({ context }, text(message)),
+    verbose: (message: unknown, context?: string) => logger.trace({ context }, text(message)),
+    fatal: (message: unknown, context?: string) => logger.fatal({ context }, text(message)),
+  };
+}

@@ -1,0 +1,76 @@
+/**
+ * What every app shares, provided once per process: event store, keyring, PostgreSQL pool, logger,
+ * metrics and health. Global, so that an app's own module states only what is its own.
+ */
+import {
+  type DynamicModule,
+  Global,
+  Inject,
+  Module,
+  type OnApplicationShutdown,
+} from '@nestjs/common';
+import { type EventStore } from '@pis/event-store';
+import type pg from 'pg';
+import { collectDefaultMetrics, Registry } from 'prom-client';
+import { createEventStore, createKeyringFrom, createPool } from './composition.js';
+import type { PlatformConfig } from './environment.js';
+import { Health, HealthController, MetricsController } from './health.js';
+import type { Logger } from './logging.js';
+import { EVENT_STORE, HEALTH, KEYRING, LOGGER, METRICS, PG_POOL } from './tokens.js';
+
+export interface PlatformOptions {
+  readonly app: string;
+  readonly config: PlatformConfig;
+  /** Where the read models are, and the event store when it is `postgres`. */
+  readonly databaseUrl: string;
+  readonly logger: Logger;
+  /** Whether /metrics is served beside the API; never on a public port in production. */
+  readonly servesMetrics: boolean;
+}
+
+@Global()
+@Module({})
+export class PlatformModule implements OnApplicationShutdown {
+  constructor(
+    @Inject(EVENT_STORE) private readonly store: EventStore,
+    @Inject(PG_POOL) private readonly pool: pg.Pool,
+  ) {}
+
+  static register(options: PlatformOptions): DynamicModule {
+    const { app, config, databaseUrl, logger } = options;
+    const pool = createPool(databaseUrl, app, logger);
+    const storePool = createPool(databaseUrl, `${app}-events`, logger);
+    const store = createEventStore(config, storePool, databaseUrl);
+    const metrics = new Registry();
+    metrics.setDefaultLabels({ app });
+    collectDefaultMetrics({ register: metrics });
+    const health = new Health();
+    health.register('postgres', async () => {
+      await pool.query('SELECT 1');
+    });
+    health.register('event-store', () => store.ping());
+    return {
+      module: PlatformModule,
+      global: true,
+      controllers: [HealthController, ...(options.servesMetrics ? [MetricsController] : [])],
+      providers: [
+        { provide: EVENT_STORE, useValue: store },
+        { provide: KEYRING, useValue: createKeyringFrom(config) },
+        { provide: PG_POOL, useValue: pool },
+        { provide: STORE_POOL, useValue: storePool },
+        { provide: LOGGER, useValue: logger },
+        { provide: METRICS, useValue: metrics },
+        { provide: HEALTH, useValue: health },
+      ],
+      exports: [EVENT_STORE, KEYRING, PG_POOL, LOGGER, METRICS, HEALTH],
+    };
+  }
+
+  /** After every app's own loops have ended (they end in beforeApplicationShutdown). */
+  async onApplicationShutdown(): Promise<void> {
+    await this.store.close();
+    await this.pool.end();
+  }
+}
+
+const STORE_POOL = Symbol('StorePool');

@@ -1,0 +1,198 @@
+/**
+ * What makes a Nest app one of ours: configuration checked, health and metrics served before
+ * anything else is reachable, consumers started once the schema is current, one ready line, and a
+ * shutdown that ends every loop in order.
+ */
+import type { DynamicModule, INestApplication } from '@nestjs/common';
+import { Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { waitForCurrentSchema } from '@pis/read-models';
+import type pg from 'pg';
+import type { Registry } from 'prom-client';
+import type { z } from 'zod';
+import { ConfigurationError, loadConfig } from './config.js';
+import { type ConsumerStrategy, consumerStrategies } from './consumers.js';
+import {
+  brokerEnv,
+  keyringEnv,
+  type PlatformConfig,
+  processEnv,
+  storageEnv,
+} from './environment.js';
+import type { Health } from './health.js';
+import { integrationFeed } from './integration-feed.js';
+import { createLogger, type Logger, nestLogger } from './logging.js';
+import { metricsServer } from './metrics-server.js';
+import { PlatformModule } from './platform.module.js';
+import { onShutdownSignal } from './shutdown.js';
+import { EVENT_STORE, HEALTH, METRICS, PG_POOL } from './tokens.js';
+import { startTracing } from './tracing.js';
+
+/** What every app reads. */
+export const platformEnv = { ...processEnv, ...storageEnv, ...brokerEnv, ...keyringEnv } as const;
+
+export interface AppDefinition<Shape extends z.ZodRawShape> {
+  readonly name: string;
+  /** Variables beyond platformEnv. */
+  readonly env: Shape;
+  readonly modules: (
+    config: PlatformConfig & z.output<z.ZodObject<Shape>>,
+  ) => readonly DynamicModule[];
+  /** Consumer groups whose handlers the modules hold. */
+  readonly consumers: readonly string[];
+  /** True for the API: its port is public, so metrics move to a port of their own in production. */
+  readonly publicPort?: boolean;
+  /** The address to listen on when HOST is not set; 0.0.0.0 unless said otherwise. */
+  readonly defaultHost?: string;
+  /** What must be there before the consumers start; by default the app waits for a current schema. */
+  readonly prepare?: (context: PrepareContext<Shape>) => Promise<void>;
+  /** Routes, parsers and hooks on the HTTP server, before it listens. */
+  readonly configureHttp?: (
+    app: NestFastifyApplication,
+    config: PlatformConfig,
+  ) => void | Promise<void>;
+}
+
+export interface PrepareContext<Shape extends z.ZodRawShape> {
+  readonly app: INestApplication;
+  readonly config: PlatformConfig & z.output<z.ZodObject<Shape>>;
+  readonly databaseUrl: string;
+  readonly logger: Logger;
+  /** Aborted when the app shuts down while it still waits. */
+  readonly signal: AbortSignal;
+}
+
+export interface RunningApp {
+  readonly app: INestApplication;
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+/** How long open requests and loops may take to end before the process goes anyway. */
+const shutdownLimitMs = 9_000;
+
+/** Runs one app from the environment until a signal ends it; exits 1 with one message when it cannot. */
+export async function runApp<Shape extends z.ZodRawShape>(
+  definition: AppDefinition<Shape>,
+): Promise<void> {
+  let logger: Logger | undefined;
+  try {
+    const config = loadConfig({ ...platformEnv, ...definition.env }, process.env, {
+      required: ['DATABASE_URL'],
+    }) as unknown as PlatformConfig & z.output<z.ZodObject<Shape>>;
+    logger = createLogger(definition.name, config.LOG_LEVEL);
+    const running = await startApp(definition, config, config.DATABASE_URL ?? '', logger);
+    onShutdownSignal({ logger, limitMs: shutdownLimitMs, close: () => running.close() });
+    await running.ready;
+    process.stdout.write(
+      `${JSON.stringify({ ready: true, app: definition.name, url: running.url })}\n`,
+    );
+  } catch (error) {
+    fail(error, logger);
+  }
+}
+
+/** One message on stderr, exit code 1. */
+export function fail(error: unknown, logger?: Logger): void {
+  const expected = error instanceof ConfigurationError || 'code' in Object(error);
+  if (expected || logger === undefined) process.stderr.write(`${(error as Error).message}\n`);
+  else logger.fatal({ err: error }, 'cannot start');
+  process.exit(1);
+}
+
+@Module({})
+class RootModule {}
+
+/** Listens at once; `ready` resolves when the schema is current and the consumers have started. */
+export async function startApp<Shape extends z.ZodRawShape>(
+  definition: AppDefinition<Shape>,
+  config: PlatformConfig & z.output<z.ZodObject<Shape>>,
+  databaseUrl: string,
+  logger: Logger,
+): Promise<RunningApp & { readonly ready: Promise<void> }> {
+  const stopTracing = await startTracing(definition.name, config.OTEL_EXPORTER_OTLP_ENDPOINT);
+  const metricsApart = definition.publicPort === true && config.PIS_ENVIRONMENT === 'production';
+  const root: DynamicModule = {
+    module: RootModule,
+    imports: [
+      PlatformModule.register({
+        app: definition.name,
+        config,
+        databaseUrl,
+        logger,
+        servesMetrics: !metricsApart,
+      }),
+      ...definition.modules(config),
+    ],
+  };
+  const app = await NestFactory.create<NestFastifyApplication>(root, httpAdapter(), {
+    logger: nestLogger(logger),
+    abortOnError: false,
+    bodyParser: false,
+  });
+  await definition.configureHttp?.(app, config);
+  const strategies = connectConsumers(app, definition.consumers, config, logger);
+  await app.listen(config.PORT, config.HOST ?? definition.defaultHost ?? '0.0.0.0');
+  const metrics = metricsApart
+    ? await metricsServer(app.get<Registry>(METRICS), config)
+    : undefined;
+
+  const closing = new AbortController();
+  const prepare =
+    definition.prepare ??
+    (({ signal }: PrepareContext<Shape>) =>
+      waitForCurrentSchema({ connectionString: databaseUrl, signal }));
+  const ready = prepare({ app, config, databaseUrl, logger, signal: closing.signal }).then(
+    async () => {
+      if (strategies.length > 0) await app.startAllMicroservices();
+    },
+  );
+  return {
+    app,
+    url: await app.getUrl(),
+    ready,
+    close: async () => {
+      closing.abort();
+      await ready.catch(() => undefined);
+      await app.close();
+      await metrics?.close();
+      await stopTracing();
+    },
+  };
+}
+
+/** Header and body limits against slow or oversized clients are the server's, before any route. */
+function httpAdapter(): FastifyAdapter {
+  return new FastifyAdapter({
+    ignoreTrailingSlash: true,
+    trustProxy: false,
+    bodyLimit: 64 * 1024,
+    requestTimeout: 30_000,
+    connectionTimeout: 60_000,
+    keepAliveTimeout: 72_000,
+    maxParamLength: 300,
+    return503OnClosing: true,
+    forceCloseConnections: 'idle',
+  });
+}
+
+function connectConsumers(
+  app: NestFastifyApplication,
+  groups: readonly string[],
+  config: PlatformConfig,
+  logger: Logger,
+): ConsumerStrategy[] {
+  const store = app.get(EVENT_STORE);
+  const strategies = consumerStrategies(groups, {
+    config,
+    store,
+    pool: app.get<pg.Pool>(PG_POOL),
+    feed: integrationFeed(store),
+    logger,
+    metrics: app.get<Registry>(METRICS),
+    health: app.get<Health>(HEALTH),
+  });
+  for (const strategy of strategies) app.connectMicroservice({ strategy });
+  return strategies;
+}

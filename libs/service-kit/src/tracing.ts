@@ -1,0 +1,85 @@
+/**
+ * Tracing: OpenTelemetry spans, exported only when OTEL_EXPORTER_OTLP_ENDPOINT is set. The SDK is
+ * loaded then and not before: an idle process need not carry it. Context crosses processes as W3C
+ * traceparent in event metadata and message headers.
+ */
+import {
+  type Attributes,
+  context,
+  propagation,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+} from '@opentelemetry/api';
+
+const tracer = trace.getTracer('pis');
+
+/** Starts exporting; the result flushes and stops it. Standard OTEL_* variables apply. */
+export async function startTracing(
+  app: string,
+  endpoint: string | undefined,
+): Promise<() => Promise<void>> {
+  if (endpoint === undefined) return () => Promise.resolve();
+  const [{ NodeTracerProvider, BatchSpanProcessor }, { OTLPTraceExporter }, resources] =
+    await Promise.all([
+      import('@opentelemetry/sdk-trace-node'),
+      import('@opentelemetry/exporter-trace-otlp-http'),
+      import('@opentelemetry/resources'),
+    ]);
+  const provider = new NodeTracerProvider({
+    resource: resources.resourceFromAttributes({ 'service.name': `pis-${app}` }),
+    spanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter())],
+  });
+  provider.register();
+  return () => provider.shutdown();
+}
+
+/** The current span as a traceparent header, or null when nothing is traced. */
+export function currentTraceparent(): string | null {
+  const carrier: { traceparent?: string } = {};
+  propagation.inject(context.active(), carrier);
+  return carrier.traceparent ?? null;
+}
+
+/**
+ * Runs `work` in a span that continues `traceparent`. Attributes name records, never their contents.
+ */
+export function traced<Result>(
+  name: string,
+  options: {
+    readonly kind: 'server' | 'consumer' | 'client' | 'internal';
+    readonly traceparent?: string | null | undefined;
+    readonly attributes?: Attributes;
+  },
+  work: (span: Span) => Promise<Result>,
+): Promise<Result> {
+  const parent = options.traceparent
+    ? propagation.extract(context.active(), { traceparent: options.traceparent })
+    : context.active();
+  const kind = {
+    server: SpanKind.SERVER,
+    consumer: SpanKind.CONSUMER,
+    client: SpanKind.CLIENT,
+    internal: SpanKind.INTERNAL,
+  }[options.kind];
+  return tracer.startActiveSpan(
+    name,
+    { kind, attributes: options.attributes ?? {} },
+    parent,
+    async (span) => {
+      try {
+        return await work(span);
+      } catch (error) {
+        span.setStatus({ code: SpanStatusCode.ERROR, message: errorName(error) });
+        throw error;
+      } finally {
+        span.end();
+      }
+    },
+  );
+}
+
+function errorName(error: unknown): string {
+  return error instanceof Error ? error.name : 'Error';
+}

@@ -1,0 +1,271 @@
+/**
+ * What happens to `npm start` when things go wrong: bad input at boot, PostgreSQL dying under it,
+ * and the machine dying under everything. Nothing answered is lost and nothing is left behind.
+ */
+import { randomUUID } from 'node:crypto';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { once } from 'node:events';
+import os from 'node:os';
+import path from 'node:path';
+import { connectionOf } from '@pis/local-servers';
+import { until } from '@pis/local-servers/testing';
+import pg from 'pg';
+import { Api } from './support/api.js';
+import { run, type RunningProcess, startProcess } from './support/process.js';
+import { processesOf } from './support/processes.js';
+
+const startLimitMs = 240_000;
+const recoveryLimitMs = 60_000;
+
+let base: string;
+let dataDir: string;
+const started: RunningProcess[] = [];
+
+beforeEach(() => {
+  base = mkdtempSync(path.join(os.tmpdir(), 'pis-faults-'));
+  dataDir = path.join(base, 'data');
+});
+
+afterEach(async () => {
+  await Promise.all(started.splice(0).map((running) => running.stop()));
+  rmSync(base, { recursive: true, force: true });
+}, startLimitMs);
+
+async function start(env: Readonly<Record<string, string>> = {}): Promise<RunningProcess> {
+  const running = await startProcess(null, { PIS_DATA_DIR: dataDir, ...env });
+  started.push(running);
+  return running;
+}
+
+function apiOf(running: RunningProcess, apiKey?: string): Api {
+  return new Api(String(running.ready['apiUrl']), apiKey ?? String(running.ready['apiKey']));
+}
+
+/** A contact, and the body of a payment to it. */
+async function payable(api: Api): Promise<Record<string, unknown>> {
+  const [originator] = await api.data<{ originatorId: string }[]>(200, 'GET', '/v1/originators/');
+  const { contactId } = await api.data<{ contactId: string }>(201, 'POST', '/v1/contacts/', {
+    originatorId: originator?.originatorId,
+    entityType: 'BUSINESS',
+    companyName: 'Supplies Ltd',
+    email: `${randomUUID()}@example.com`,
+    bankAccount: {
+      subType: 'CHECKING',
+      achRoutingNumber: '021000021',
+      achAccountNumber: '000111222333',
+    },
+  });
+  return {
+    originatorId: originator?.originatorId,
+    contactId,
+    paymentAmount: 100,
+    direction: 'OUTBOUND',
+  };
+}
+
+it(
+  'a kill -9 of the whole tree during a burst of creates loses nothing that was answered, and sends nothing twice',
+  async () => {
+    const running = await start();
+    const apiKey = String(running.ready['apiKey']);
+    const api = apiOf(running);
+    const payment = await payable(api);
+    const answered = new Set<string>();
+    const sent: string[] = [];
+    const burst = Array.from({ length: 16 }, async () => {
+      for (;;) {
+        const key = randomUUID();
+        sent.push(key);
+        const response = await api.createPayment(payment, key).catch(() => null);
+        if (response === null) return;
+        if (response.status === 201) answered.add(key);
+      }
+    });
+    await until(() => answered.size >= 200, { timeoutMs: recoveryLimitMs });
+    await running.kill();
+    await Promise.all(burst);
+    started.splice(0);
+
+    const again = await start();
+    expect(again.ready['apiKey']).toBeNull();
+    const after = apiOf(again, apiKey);
+    // The same requests once more: what was answered replays, what was cut off is made now or replays.
+    const paymentIds = new Map<string, string>();
+    for (const key of sent) {
+      const response = await after.createPayment(payment, key);
+      expect(response.status).toBe(201);
+      if (answered.has(key)) expect(response.headers.get('idempotent-replayed')).toBe('true');
+      paymentIds.set(key, (response.body.data as { paymentId: string }).paymentId);
+    }
+    expect(new Set(paymentIds.values()).size).toBe(sent.length);
+    for (const paymentId of paymentIds.values())
+      await until(
+        async () => {
+          const read = await after.data<{ status: string }>(
+            200,
+            'GET',
+            `/v1/payments/${paymentId}`,
+          );
+          return read.status === 'COMPLETED';
+        },
+        { timeoutMs: recoveryLimitMs },
+      );
+
+    const transfers = await query<{ transfers: number; payments: number }>(
+      'SELECT count(*)::int AS transfers, count(DISTINCT payment_id)::int AS payments FROM bank_transfers',
+    );
+    expect(transfers).toEqual([{ transfers: sent.length, payments: sent.length }]);
+  },
+  startLimitMs,
+);
+
+it(
+  'SIGTERM ends it with code 0 and nothing of it stays, nor after SIGKILL of the launcher',
+  async () => {
+    const running = await start();
+    expect(await running.stop()).toBe(0);
+    expect(processesOf(base)).toEqual([]);
+
+    const second = await start();
+    second.child.kill('SIGKILL');
+    await until(() => processesOf(base).length === 0, { timeoutMs: recoveryLimitMs });
+    started.splice(0);
+  },
+  startLimitMs,
+);
+
+it(
+  'while the embedded PostgreSQL is dead requests get 503 with the envelope; it is started again and they succeed',
+  async () => {
+    const running = await start();
+    const api = apiOf(running);
+    const payment = await payable(api);
+    const postmaster = () =>
+      Number(
+        readFileSync(path.join(dataDir, 'postgres/cluster/postmaster.pid'), 'utf8').split('\n')[0],
+      );
+    const killed = postmaster();
+    process.kill(killed, 'SIGKILL');
+    const statuses = new Set<number>();
+    await until(
+      async () => {
+        const response = await api.createPayment(payment, randomUUID());
+        statuses.add(response.status);
+        if (response.status === 503) {
+          expect(response.body.error?.code).toBe('SERVICE_UNAVAILABLE');
+          expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(0);
+        }
+        return response.status === 201 && statuses.has(503);
+      },
+      { timeoutMs: recoveryLimitMs },
+    );
+    expect([...statuses].sort()).toEqual([201, 503]);
+    expect(postmaster()).not.toBe(killed);
+    await until(
+      async () => (await fetch(`${String(running.ready['apiUrl'])}/health/ready`)).status === 200,
+      { timeoutMs: recoveryLimitMs },
+    );
+  },
+  startLimitMs,
+);
+
+it(
+  'a second start on the same data directory is refused and does not disturb the first',
+  async () => {
+    const running = await start();
+    const second = await run(['tools/start.mjs'], { PORT: '0', PIS_DATA_DIR: dataDir });
+    expect(second.code).toBe(1);
+    expect(second.stderr).toMatch(/in use by process \d+/);
+    await apiOf(running).data(200, 'GET', '/v1/originators/');
+  },
+  startLimitMs,
+);
+
+it(
+  'a port in use is said clearly, exit code 1, and the embedded PostgreSQL does not stay',
+  async () => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as { port: number };
+    const result = await run(['tools/start.mjs'], { PORT: String(port), PIS_DATA_DIR: dataDir });
+    server.close();
+    expect(result.code).toBe(1);
+    expect(result.stderr).toContain('EADDRINUSE');
+    expect(processesOf(base)).toEqual([]);
+  },
+  startLimitMs,
+);
+
+it(
+  'a data directory that cannot be written is said clearly, exit code 1',
+  async () => {
+    mkdirSync(base, { recursive: true });
+    const file = path.join(base, 'a-file');
+    writeFileSync(file, '');
+    const result = await run(['tools/start.mjs'], { PORT: '0', PIS_DATA_DIR: `${file}/data` });
+    expect(result.code).toBe(1);
+    expect(result.stderr).toContain(file);
+  },
+  startLimitMs,
+);
+
+it(
+  'bad configuration is one message that names every bad variable, exit code 1',
+  async () => {
+    const result = await run(['tools/start.mjs'], {
+      PORT: 'http',
+      PIS_ENVIRONMENT: 'moon',
+      PIS_BROKER: 'kafka',
+      PIS_WEBHOOK_ALLOWED_NETWORKS: '10.0.0.0/99',
+      PIS_MASTER_KEY: 'short',
+      PIS_DATA_DIR: dataDir,
+    });
+    expect(result.code).toBe(1);
+    for (const variable of [
+      'PORT',
+      'PIS_ENVIRONMENT',
+      'KAFKA_BROKERS',
+      'PIS_WEBHOOK_ALLOWED_NETWORKS',
+      'PIS_MASTER_KEY',
+    ])
+      expect(result.stderr).toContain(`${variable}:`);
+  },
+  startLimitMs,
+);
+
+it(
+  'an app whose database is not there yet serves its health, says what is missing, and gets ready when it comes',
+  async () => {
+    const child = startProcess('payments-projector', {
+      DATABASE_URL: 'postgresql://postgres:postgres@127.0.0.1:1/none',
+      PIS_DATA_DIR: dataDir,
+      PORT: '0',
+    });
+    // Never ready: it must be ended from outside, which startProcess reports.
+    const outcome = await Promise.race([
+      child.then(
+        () => 'ready',
+        () => 'ended',
+      ),
+      until(() => processesOf(dataDir).some((line) => line.includes('payments-projector')), {
+        timeoutMs: recoveryLimitMs,
+      }).then(() => 'waiting'),
+    ]);
+    expect(outcome).toBe('waiting');
+    for (const line of processesOf(dataDir)) process.kill(Number(line.split(' ')[0]), 'SIGTERM');
+    await expect(child).rejects.toThrow(/exited/);
+  },
+  startLimitMs,
+);
+
+async function query<Row extends pg.QueryResultRow>(sql: string): Promise<Row[]> {
+  const connectionString = connectionOf(path.join(dataDir, 'postgres'), 'pis') ?? '';
+  const client = new pg.Client({ connectionString });
+  await client.connect();
+  try {
+    return (await client.query<Row>(sql)).rows;
+  } finally {
+    await client.end();
+  }
+}

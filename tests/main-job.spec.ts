@@ -1,0 +1,215 @@
+/**
+ * The main job, end to end, in every set-up the service runs in: a payment travels from the API
+ * over a rail to three signed webhooks, and the account numbers used show up nowhere on the way.
+ */
+import { randomUUID } from 'node:crypto';
+import { startHttpsReceiver, until } from '@pis/local-servers/testing';
+import { verify } from '@pis/webhooks';
+import pg from 'pg';
+import { Api } from './support/api.js';
+import { readTopics } from './support/topics.js';
+import {
+  allInOne,
+  distributedOnEventStoreDb,
+  distributedOnPostgres,
+  type StartSystem,
+  type System,
+} from './support/systems.js';
+
+const setUps: readonly (readonly [string, StartSystem])[] = [
+  ['all in one, embedded', allInOne],
+  ['separate processes on Kafka and the PostgreSQL event store', distributedOnPostgres],
+  ['separate processes on Kafka and EventStoreDB', distributedOnEventStoreDb],
+];
+
+const startLimitMs = 240_000;
+const arrivalLimitMs = 30_000;
+
+type Receiver = Awaited<ReturnType<typeof startHttpsReceiver>>;
+
+describe.each(setUps)('%s', (_name, start) => {
+  let receiver: Receiver;
+  let system: System;
+  let api: Api;
+
+  beforeAll(async () => {
+    receiver = await startHttpsReceiver();
+    system = await start({
+      PIS_WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
+      PIS_WEBHOOK_CA_FILE: receiver.caFile,
+      LOG_LEVEL: 'debug',
+    });
+    api = new Api(system.apiUrl, system.apiKey);
+  }, startLimitMs);
+
+  afterAll(async () => {
+    await system?.stop();
+    await receiver?.close();
+  }, startLimitMs);
+
+  it('a payment is accepted, executed, and announced by three signed webhooks', async () => {
+    const { endpointId, secret } = await registerEndpoint(api, receiver);
+    const { payment, contactId } = await paymentTo(api, '000123456789');
+    const created = await api.createPayment(payment, randomUUID());
+    expect(created.status).toBe(201);
+    const { paymentId } = created.body.data as { paymentId: string };
+
+    const final = await until(
+      async () => {
+        const read = await api.data<Payment>(200, 'GET', `/v1/payments/${paymentId}`);
+        return read.status === 'COMPLETED' ? read : null;
+      },
+      { timeoutMs: arrivalLimitMs },
+    );
+    expect(final).toMatchObject({
+      paymentAmount: 12_345,
+      direction: 'OUTBOUND',
+      paymentRail: 'ACH',
+      currencyCode: 'USD',
+      contact: { id: contactId, bankAccount: { achAccountNumber: '********6789' } },
+    });
+
+    const received = await until(
+      () => {
+        const mine = receiver.requests.filter(({ body }) => body.includes(paymentId));
+        return mine.length >= 3 ? mine : null;
+      },
+      { timeoutMs: arrivalLimitMs },
+    );
+    const events = received.map(({ headers, body }) => {
+      expect(verify(body, headers, secret, new Date())).toBe(true);
+      return JSON.parse(body) as WebhookEvent;
+    });
+    const byType = Object.fromEntries(
+      events.map((event) => [event.eventType, event.data.previousStatus]),
+    );
+    expect(byType).toEqual({
+      'payment.queued': null,
+      'payment.processing': 'QUEUED',
+      'payment.completed': 'PROCESSING',
+    });
+    const completed = events.find(({ eventType }) => eventType === 'payment.completed');
+    expect(completed?.data).toEqual({ ...final, previousStatus: 'PROCESSING' });
+
+    await api.data(204, 'DELETE', `/v1/webhooks/${endpointId}`);
+  });
+
+  it('the payment shows in the list right after its 201, and a repeated request replays it', async () => {
+    const { payment } = await paymentTo(api, '000222333444');
+    const key = randomUUID();
+    const first = await api.createPayment(payment, key);
+    const { paymentId } = first.body.data as { paymentId: string };
+    const list = await api.data<Payment[]>(200, 'GET', '/v1/payments/?limit=1');
+    expect(list.map((item) => item.paymentId)).toEqual([paymentId]);
+
+    const again = await api.createPayment(payment, key);
+    expect(again.status).toBe(201);
+    expect(again.body.data).toEqual({ paymentId });
+    expect(again.headers.get('idempotent-replayed')).toBe('true');
+    const other = await api.createPayment({ ...payment, paymentAmount: 1 }, key);
+    expect(other.status).toBe(409);
+    expect(other.body.error?.code).toBe('IDEMPOTENCY_KEY_REUSED_WITH_DIFFERENT_BODY');
+  });
+
+  it('a returned payment ends RETURNED with the code of the bank', async () => {
+    const { payment } = await paymentTo(api, '000987650101');
+    const created = await api.createPayment(payment, randomUUID());
+    const { paymentId } = created.body.data as { paymentId: string };
+    const final = await until(
+      async () => {
+        const read = await api.data<Payment>(200, 'GET', `/v1/payments/${paymentId}`);
+        return read.status === 'RETURNED' ? read : null;
+      },
+      { timeoutMs: arrivalLimitMs },
+    );
+    expect(final).toMatchObject({ returnReasonCode: 'R01' });
+  });
+
+  it('no account number is found in any table, topic or log line of the run', async () => {
+    const numbers = ['000123456789', '000222333444', '000987650101', '778899001122'];
+    const texts = {
+      logs: system.logs(),
+      tables: await everyRow(system.databaseUrl),
+      topics: await readTopics(system.environment),
+    };
+    expect(texts.tables).toContain('********6789');
+    for (const [place, text] of Object.entries(texts))
+      for (const number of numbers)
+        expect({ place, number, found: text.includes(number) }).toEqual({
+          place,
+          number,
+          found: false,
+        });
+  });
+});
+
+interface Payment {
+  readonly paymentId: string;
+  readonly status: string;
+  readonly [field: string]: unknown;
+}
+
+interface WebhookEvent {
+  readonly eventType: string;
+  readonly data: { readonly previousStatus: string | null; readonly [field: string]: unknown };
+}
+
+async function registerEndpoint(
+  api: Api,
+  receiver: Receiver,
+): Promise<{ endpointId: string; secret: string }> {
+  const endpoint = await api.data<{ id: string; secret: string }>(201, 'POST', '/v1/webhooks', {
+    url: `${receiver.url}/hook`,
+    subscribedEvents: ['payment.*'],
+  });
+  return { endpointId: endpoint.id, secret: endpoint.secret };
+}
+
+/** A fresh contact with this account, and the body of a payment to it. */
+async function paymentTo(
+  api: Api,
+  achAccountNumber: string,
+): Promise<{ payment: Record<string, unknown>; contactId: string }> {
+  const originators = await api.data<{ originatorId: string }[]>(200, 'GET', '/v1/originators/');
+  const originatorId = originators[0]?.originatorId;
+  const { contactId } = await api.data<{ contactId: string }>(201, 'POST', '/v1/contacts/', {
+    originatorId,
+    entityType: 'INDIVIDUAL',
+    firstName: 'Ada',
+    lastName: 'Lovelace',
+    email: `ada.${randomUUID()}@example.com`,
+    bankAccount: { subType: 'CHECKING', achRoutingNumber: '021000021', achAccountNumber },
+  });
+  return {
+    contactId,
+    payment: {
+      originatorId,
+      contactId,
+      paymentAmount: 12_345,
+      direction: 'OUTBOUND',
+      paymentNote: 'Invoice 42',
+    },
+  };
+}
+
+/** Every row of every table as text, the event store's included. */
+async function everyRow(databaseUrl: string): Promise<string> {
+  const client = new pg.Client({ connectionString: databaseUrl });
+  await client.connect();
+  try {
+    const { rows: tables } = await client.query<{ name: string }>(
+      `SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables
+       WHERE schemaname NOT IN ('pg_catalog', 'information_schema')`,
+    );
+    const texts: string[] = [];
+    for (const { name } of tables) {
+      const { rows } = await client.query<{ text: string }>(
+        `SELECT row_to_json(t)::text AS text FROM ${name} t`,
+      );
+      texts.push(...rows.map(({ text }) => text));
+    }
+    return texts.join('\n');
+  } finally {
+    await client.end();
+  }
+}

@@ -1,0 +1,140 @@
+/** Starts the system's own processes as a user does, and reads their ready line. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+
+export const root = path.resolve(import.meta.dirname, '../..');
+
+export interface RunningProcess {
+  /** The JSON of the ready line. */
+  readonly ready: Readonly<Record<string, unknown>>;
+  readonly child: ChildProcess;
+  readonly pid: number;
+  /** Everything written to stderr so far: the structured logs. */
+  stderr(): string;
+  stdout(): string;
+  /** SIGTERM; resolves with the exit code. */
+  stop(): Promise<number | null>;
+  /** SIGKILL to the process and everything below it. */
+  kill(): Promise<void>;
+}
+
+const readyLimitMs = 120_000;
+
+/** `npm start [-- app]` without npm's own process: the script it runs. */
+export function startProcess(
+  app: string | null,
+  env: Readonly<Record<string, string>>,
+): Promise<RunningProcess> {
+  return spawnUntilReady(['tools/start.mjs', ...(app === null ? [] : [app])], env);
+}
+
+/** Only what a process needs to run: no setting of the machine leaks into a test. */
+export function cleanEnv(env: Readonly<Record<string, string>>): NodeJS.ProcessEnv {
+  const { PATH, HOME, TMPDIR, CI } = process.env;
+  return { PATH, HOME, ...(TMPDIR ? { TMPDIR } : {}), ...(CI ? { CI } : {}), ...env };
+}
+
+async function spawnUntilReady(
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+): Promise<RunningProcess> {
+  const child = spawn(process.execPath, args, {
+    cwd: root,
+    env: cleanEnv({ PORT: '0', HOST: '127.0.0.1', ...env }),
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  });
+  const err: Buffer[] = [];
+  const out: string[] = [];
+  child.stderr?.on('data', (chunk: Buffer) => err.push(chunk));
+  const stderr = () => Buffer.concat(err).toString('utf8');
+  const exited = once(child, 'exit') as Promise<[number | null]>;
+
+  const ready = await new Promise<Record<string, unknown>>((resolve, reject) => {
+    const timer = setTimeout(
+      () => reject(new Error(`not ready within ${readyLimitMs} ms:\n${stderr()}`)),
+      readyLimitMs,
+    );
+    if (child.stdout === null) throw new Error('no stdout');
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      out.push(line);
+      if (!line.startsWith('{"ready":true')) return;
+      clearTimeout(timer);
+      resolve(JSON.parse(line) as Record<string, unknown>);
+    });
+    exited.then(
+      ([code]) => {
+        clearTimeout(timer);
+        reject(new Error(`exited with ${String(code)} before it was ready:\n${stderr()}`));
+      },
+      (error: unknown) => reject(error as Error),
+    );
+  });
+  if (child.pid === undefined) throw new Error('no pid');
+  const pid = child.pid;
+  return {
+    ready,
+    child,
+    pid,
+    stderr,
+    stdout: () => out.join('\n'),
+    stop: async () => {
+      if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM');
+      const [code] = await exited;
+      return code;
+    },
+    kill: async () => {
+      // The group: the launcher and the app, as when a machine dies.
+      process.kill(-pid, 'SIGKILL');
+      await exited;
+    },
+  };
+}
+
+export interface CommandResult {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** `npx pis …` */
+export function pis(
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+): Promise<CommandResult> {
+  return run(['apps/cli/bin/pis.mjs', ...args], env);
+}
+
+/** Runs a script of the project to its end. */
+export async function run(
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+): Promise<CommandResult> {
+  const child = spawn(process.execPath, args, {
+    cwd: root,
+    env: cleanEnv(env),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const out: Buffer[] = [];
+  const err: Buffer[] = [];
+  child.stdout.on('data', (chunk: Buffer) => out.push(chunk));
+  child.stderr.on('data', (chunk: Buffer) => err.push(chunk));
+  const [code] = (await once(child, 'close')) as [number | null];
+  return {
+    code,
+    stdout: Buffer.concat(out).toString('utf8'),
+    stderr: Buffer.concat(err).toString('utf8'),
+  };
+}
+
+/** Runs `pis` and returns the JSON it prints; fails with its stderr. */
+export async function pisJson<Result>(
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+): Promise<Result> {
+  const { code, stdout, stderr } = await pis([...args, '--json'], env);
+  if (code !== 0) throw new Error(`pis ${args.join(' ')} exited with ${String(code)}: ${stderr}`);
+  return JSON.parse(stdout) as Result;
+}

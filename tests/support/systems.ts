@@ -1,0 +1,140 @@
+/** The set-ups in which the whole system runs; the scenario does not know which one it is given. */
+import { randomBytes, randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { startEventStoreDbStandIn } from '@pis/event-store/testing';
+import { createTestDatabase } from '@pis/local-servers/testing';
+import { pisJson, type RunningProcess, startProcess } from './process.js';
+
+export interface System {
+  readonly apiUrl: string;
+  readonly apiKey: string;
+  /** The PostgreSQL that holds read models, deliveries and checkpoints. */
+  readonly databaseUrl: string;
+  readonly environment: Readonly<Record<string, string>>;
+  /** Everything any process of the system logged. */
+  logs(): string;
+  stop(): Promise<void>;
+}
+
+export type StartSystem = (settings: Readonly<Record<string, string>>) => Promise<System>;
+
+/** `npm start` with nothing else: one process, embedded PostgreSQL. */
+export const allInOne: StartSystem = async (settings) => {
+  const dataDir = mkdtempSync(path.join(os.tmpdir(), 'pis-scenario-'));
+  const environment = { ...settings, PIS_DATA_DIR: dataDir };
+  const running = await startProcess(null, environment);
+  const { connectionOf } = await import('@pis/local-servers');
+  return {
+    apiUrl: String(running.ready['apiUrl']),
+    apiKey: String(running.ready['apiKey']),
+    databaseUrl: connectionOf(path.join(dataDir, 'postgres'), 'pis') ?? '',
+    environment,
+    logs: () => running.stderr(),
+    stop: async () => {
+      await running.stop();
+      rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
+};
+
+const distributedApps = [
+  'event-relay',
+  'payments-projector',
+  'directory-projector',
+  'webhook-dispatcher',
+  'rail-executor',
+  'api-gateway',
+] as const;
+
+/** Every app a process of its own, on Kafka and the PostgreSQL event store. */
+export const distributedOnPostgres: StartSystem = (settings) => distributed(settings, {});
+
+/** The same on Kafka and EventStoreDB: the stand-in, or the server that EVENTSTOREDB_URL names. */
+export const distributedOnEventStoreDb: StartSystem = async (settings) => {
+  const standIn = await startEventStoreDbStandIn();
+  const system = await distributed(settings, {
+    PIS_EVENT_STORE: 'eventstoredb',
+    EVENTSTOREDB_URL: standIn.url,
+  });
+  return {
+    ...system,
+    stop: async () => {
+      await system.stop();
+      await standIn.stop();
+    },
+  };
+};
+
+async function distributed(
+  settings: Readonly<Record<string, string>>,
+  eventStore: Readonly<Record<string, string>>,
+): Promise<System> {
+  const brokers = process.env['PIS_TEST_KAFKA_BROKERS'];
+  if (!brokers) throw new Error('PIS_TEST_KAFKA_BROKERS is not set: run through npm test');
+  const database = await createTestDatabase();
+  const environment: Record<string, string> = {
+    ...settings,
+    ...eventStore,
+    DATABASE_URL: database.url,
+    PIS_BROKER: 'kafka',
+    KAFKA_BROKERS: brokers,
+    KAFKA_PREFIX: `t${randomUUID().slice(0, 8)}.`,
+    PIS_MASTER_KEY: randomBytes(32).toString('base64'),
+  };
+  await pisJson(['migrate'], environment);
+  await pisJson(['kafka', 'apply'], environment);
+  const apiKey = await provision(environment);
+
+  const bank = await startProcess('bank-simulator', environment);
+  environment['PIS_BANK_URL'] = String(bank.ready['url']);
+  const running: RunningProcess[] = [bank];
+  // One after the other: seven cold processes at once on two cores only make each other late.
+  for (const app of distributedApps) running.push(await startProcess(app, environment));
+  const gateway = running.at(-1);
+  return {
+    apiUrl: String(gateway?.ready['url']),
+    apiKey,
+    databaseUrl: database.url,
+    environment,
+    logs: () => running.map((process) => process.stderr()).join('\n'),
+    stop: async () => {
+      await Promise.all(running.map((process) => process.stop()));
+      await database.drop();
+    },
+  };
+}
+
+/** An organization with one originator and one key, made as an operator makes them. */
+async function provision(environment: Readonly<Record<string, string>>): Promise<string> {
+  const { organizationId } = await pisJson<{ organizationId: string }>(
+    ['organization', 'create', '--name', 'Scenario Inc'],
+    environment,
+  );
+  const dir = mkdtempSync(path.join(os.tmpdir(), 'pis-originator-'));
+  const file = path.join(dir, 'originator.json');
+  writeFileSync(
+    file,
+    JSON.stringify({
+      entityType: 'BUSINESS',
+      companyName: 'Scenario Inc',
+      email: 'treasury@scenario.example',
+      bankAccount: {
+        subType: 'CHECKING',
+        achRoutingNumber: '021000021',
+        achAccountNumber: '778899001122',
+      },
+    }),
+  );
+  await pisJson(
+    ['originator', 'create', '--organization', organizationId, '--file', file],
+    environment,
+  );
+  rmSync(dir, { recursive: true });
+  const { apiKey } = await pisJson<{ apiKey: string }>(
+    ['api-key', 'create', '--organization', organizationId, '--type', 'full_access'],
+    environment,
+  );
+  return apiKey;
+}

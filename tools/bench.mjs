@@ -1,0 +1,10 @@
+/**
+ * `npm run bench [-- --json] [-- --short]`: what this machine does with the system, beside what it
+ * does without it, all in one run. Ratios first: absolute numbers belong to the machine.
+ */
+import { continueOnPinnedNode, prepare } from './workspace.mjs';
+
+await prepare();
+await continueOnPinnedNode();
+const { bench } = await import('./bench/bench.mjs');
+process.exitCode = await bench(process.argv.slice(2));

@@ -1,0 +1,64 @@
+/**
+ * One process of HTTP load: a closed loop of N connections, keep-alive, one request in flight each.
+ * Told what to do by its parent over IPC; answers with counts and latencies in milliseconds.
+ */
+import { randomUUID } from 'node:crypto';
+import { Pool } from 'undici';
+
+process.once('message', (task) => {
+  load(task).then(
+    (result) => process.send(result, () => process.disconnect()),
+    (error) => {
+      process.stderr.write(`${error.stack}\n`);
+      process.exit(1);
+    },
+  );
+});
+
+async function load({
+  origin,
+  method,
+  path,
+  headers,
+  body,
+  keyed,
+  connections,
+  seconds,
+  warmupSeconds,
+}) {
+  const pool = new Pool(origin, { connections, pipelining: 1 });
+  const latencies = [];
+  const statuses = {};
+  const startedAt = performance.now() + warmupSeconds * 1000;
+  const endsAt = startedAt + seconds * 1000;
+  const one = async () => {
+    for (let now = performance.now(); now < endsAt; ) {
+      const response = await pool.request({
+        method,
+        path,
+        headers: keyed ? { ...headers, 'idempotency-key': randomUUID() } : headers,
+        body: body ?? null,
+      });
+      await response.body.dump();
+      const after = performance.now();
+      if (now >= startedAt && after <= endsAt) {
+        latencies.push(after - now);
+        statuses[response.statusCode] = (statuses[response.statusCode] ?? 0) + 1;
+      }
+      now = after;
+    }
+  };
+  await Promise.all(Array.from({ length: connections }, one));
+  await pool.close();
+  latencies.sort((a, b) => a - b);
+  return {
+    perSecond: latencies.length / seconds,
+    p50Ms: quantile(latencies, 0.5),
+    p99Ms: quantile(latencies, 0.99),
+    statuses,
+  };
+}
+
+function quantile(sorted, q) {
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))] ?? null;
+}

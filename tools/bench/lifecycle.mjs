@@ -1,0 +1,97 @@
+/** From the request to the client's endpoint: latency at a steady pace, and how many whole lives per second. */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { call } from './requests.mjs';
+
+const webhooksPerPayment = 3;
+const arrivalLimitMs = 60_000;
+
+/** Registers the receiver while `work` runs; arrivals are [paymentId, eventType, atMs]. */
+async function withEndpoint({ url, headers }, receiver, work) {
+  const endpoint = await call(url, headers, 'POST', '/v1/webhooks', {
+    url: `${receiver.hello.url}/hook`,
+    subscribedEvents: ['payment.*'],
+  });
+  const arrivals = new Map();
+  const listen = ({ arrivals: batch }) => {
+    for (const [paymentId, , atMs] of batch) {
+      const seen = arrivals.get(paymentId) ?? [];
+      seen.push(atMs);
+      arrivals.set(paymentId, seen);
+    }
+  };
+  receiver.child.on('message', listen);
+  try {
+    return await work(arrivals);
+  } finally {
+    receiver.child.off('message', listen);
+    await fetch(`${url}/v1/webhooks/${endpoint.data.id}`, { method: 'DELETE', headers });
+  }
+}
+
+async function create({ url, headers, payment }) {
+  const answer = await call(
+    url,
+    { ...headers, 'idempotency-key': randomUUID() },
+    'POST',
+    '/v1/payments/',
+    payment,
+  );
+  return answer.data.paymentId;
+}
+
+const nowMs = () => performance.timeOrigin + performance.now();
+
+/** Open loop: a payment every 1/perSecond, whatever the others do. */
+export function firstWebhookLatency(target, receiver, { perSecond, seconds }) {
+  return withEndpoint(target, receiver, async (arrivals) => {
+    const created = new Map();
+    const pending = [];
+    const startedAt = performance.now();
+    for (let n = 0; n < perSecond * seconds; n += 1) {
+      await delay(Math.max(0, startedAt + (n * 1000) / perSecond - performance.now()));
+      const atMs = nowMs();
+      pending.push(create(target).then((paymentId) => created.set(paymentId, atMs)));
+    }
+    await Promise.all(pending);
+    await allArrived(arrivals, created.keys());
+    // The first second warms up connections and code.
+    const latencies = [...created]
+      .slice(perSecond)
+      .map(([paymentId, atMs]) => Math.min(...arrivals.get(paymentId)) - atMs)
+      .sort((a, b) => a - b);
+    return { perSecond, p50Ms: at(latencies, 0.5), p99Ms: at(latencies, 0.99) };
+  });
+}
+
+/** Closed loop: created → COMPLETED → three webhooks received, until all are through. */
+export function fullLifecycles(target, receiver, { payments, connections }) {
+  return withEndpoint(target, receiver, async (arrivals) => {
+    const created = [];
+    const startedAt = performance.now();
+    let left = payments;
+    const one = async () => {
+      while (left-- > 0) created.push(await create(target));
+    };
+    await Promise.all(Array.from({ length: connections }, one));
+    await allArrived(arrivals, created);
+    const seconds = (performance.now() - startedAt) / 1000;
+    return { payments, seconds, perSecond: payments / seconds };
+  });
+}
+
+async function allArrived(arrivals, paymentIds) {
+  const waiting = new Set(paymentIds);
+  const deadline = performance.now() + arrivalLimitMs;
+  while (waiting.size > 0) {
+    for (const paymentId of waiting)
+      if ((arrivals.get(paymentId)?.length ?? 0) >= webhooksPerPayment) waiting.delete(paymentId);
+    if (performance.now() > deadline)
+      throw new Error(`${waiting.size} payments without their ${webhooksPerPayment} webhooks`);
+    await delay(20);
+  }
+}
+
+function at(sorted, q) {
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))] ?? null;
+}

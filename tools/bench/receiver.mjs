@@ -1,0 +1,22 @@
+/**
+ * A client's webhook endpoint in a process of its own: answers 200 at once and tells its parent, in
+ * batches, which events came when (milliseconds since the epoch, with fractions).
+ */
+import { startHttpsReceiver } from '@pis/local-servers/testing';
+
+const flushEveryMs = 50;
+const receiver = await startHttpsReceiver({ keep: false, onRequest });
+let batch = [];
+
+function onRequest({ body }) {
+  const { eventType, data } = JSON.parse(body);
+  batch.push([data.paymentId, eventType, performance.timeOrigin + performance.now()]);
+}
+
+setInterval(() => {
+  if (batch.length === 0) return;
+  process.send({ arrivals: batch });
+  batch = [];
+}, flushEveryMs);
+process.send({ url: receiver.url, caFile: receiver.caFile });
+process.once('disconnect', () => process.exit(0));

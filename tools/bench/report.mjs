@@ -1,0 +1,80 @@
+/** The table: ratios first, with the goals beside them. */
+
+const goals = {
+  gatewayToInserts: 0.5,
+  gatewayToEmptyPost: 0.25,
+};
+
+export function report(results, asJson) {
+  if (asJson) {
+    console.log(JSON.stringify(results));
+    return;
+  }
+  const { ratios, limits, acceptedGateway, acceptedAllInOne, firstWebhook, lifecycles, list } =
+    results;
+  const rows = [
+    ['RATIOS', '', 'goal'],
+    [
+      'accepted payments : single-row inserts (api-gateway alone)',
+      x(ratios.gatewayToInserts),
+      `≥ ${goals.gatewayToInserts}`,
+    ],
+    [
+      'accepted payments : empty Fastify POST (api-gateway alone)',
+      x(ratios.gatewayToEmptyPost),
+      `≥ ${goals.gatewayToEmptyPost}`,
+    ],
+    [
+      'accepted payments : single-row inserts (all in one, executing too)',
+      x(ratios.allInOneToInserts),
+      '',
+    ],
+    [
+      'accepted payments : empty Fastify POST (all in one, executing too)',
+      x(ratios.allInOneToEmptyPost),
+      '',
+    ],
+    ['', '', ''],
+    ['ABSOLUTE', '', ''],
+    ['durable single-row inserts/s, 64 clients', n(limits.inserts.perSecond), ''],
+    ['empty Fastify POST/s, 64 connections', n(limits.emptyPost.perSecond), ''],
+    [
+      'accepted payments/s, api-gateway alone',
+      `${n(acceptedGateway.perSecond)}  p50 ${ms(acceptedGateway.p50Ms)}  p99 ${ms(acceptedGateway.p99Ms)}`,
+      '',
+    ],
+    [
+      'accepted payments/s, all in one',
+      `${n(acceptedAllInOne.perSecond)}  p50 ${ms(acceptedAllInOne.p50Ms)}  p99 ${ms(acceptedAllInOne.p99Ms)}`,
+      '',
+    ],
+    [
+      `create → first webhook at ${firstWebhook.perSecond}/s, all in one`,
+      `p50 ${ms(firstWebhook.p50Ms)}  p99 ${ms(firstWebhook.p99Ms)}`,
+      '50 ms, 250 ms',
+    ],
+    ['full lifecycles/s (created → COMPLETED → 3 webhooks)', n(lifecycles.perSecond), ''],
+    [
+      `list at ${list.payments} payments, first page`,
+      `p50 ${ms(list.firstPage.p50Ms)}  p99 ${ms(list.firstPage.p99Ms)}`,
+      '',
+    ],
+    [
+      `list at ${list.payments} payments, page 50`,
+      `p50 ${ms(list.deepPage.p50Ms)}  p99 ${ms(list.deepPage.p99Ms)}`,
+      '',
+    ],
+    ['idle all-in-one, RSS without PostgreSQL', `${n(results.idleRssMb)} MB`, '≤ 300 MB'],
+  ];
+  const { machine } = results;
+  console.log(
+    `${machine.cores} cores, ${machine.cpu}, ${machine.memoryGb} GB, Node ${machine.node}\n`,
+  );
+  const width = Math.max(...rows.map(([name]) => name.length));
+  for (const [name, value, goal] of rows)
+    console.log(`${name.padEnd(width)}  ${String(value).padEnd(34)}  ${goal}`.trimEnd());
+}
+
+const x = (ratio) => ratio.toFixed(2);
+const n = (value) => Math.round(value).toLocaleString('en');
+const ms = (value) => `${value.toFixed(1)} ms`;
