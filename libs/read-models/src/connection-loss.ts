@@ -21,17 +21,35 @@ const messages =
 
 const causesMax = 5;
 
+/** By shape, not `instanceof`: errors of Node's own sockets can come from another realm. */
+interface ErrorShape {
+  readonly message: string;
+  readonly code?: unknown;
+  readonly cause?: unknown;
+  /** Of an AggregateError: one for each address that was tried. */
+  readonly errors?: unknown;
+}
+
+function isErrorShape(value: unknown): value is ErrorShape {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'message' in value &&
+    typeof value.message === 'string'
+  );
+}
+
 export function isConnectionLoss(error: unknown): boolean {
   let current = error;
-  for (let depth = 0; depth < causesMax && current instanceof Error; depth++) {
-    const { code } = current as Error & { readonly code?: unknown };
+  for (let depth = 0; depth < causesMax && isErrorShape(current); depth++) {
+    const { code, message, errors } = current;
     if (
       typeof code === 'string' &&
       (transientStates.test(code) || socketErrors.has(code) || prismaCodes.has(code))
     )
       return true;
-    if (messages.test(current.message)) return true;
-    if (current instanceof AggregateError && current.errors.some(isConnectionLoss)) return true;
+    if (messages.test(message)) return true;
+    if (Array.isArray(errors) && errors.some(isConnectionLoss)) return true;
     current = current.cause;
   }
   return false;
@@ -49,7 +67,12 @@ export async function orUnavailable<T>(query: () => Promise<T>): Promise<T> {
 
 /** For loops that go on by themselves: what time may mend. */
 export function isTransient(error: unknown): boolean {
-  if (error instanceof StoreUnavailable || isConnectionLoss(error)) return true;
+  if (isConnectionLoss(error)) return true;
+  if (isErrorShape(error) && 'name' in error && error.name === 'StoreUnavailable') return true;
   // A table that is not there: the migrations are still to come.
-  return error instanceof Error && 'code' in error && error.code === '42P01';
+  return isErrorShape(error) && error.code === '42P01';
+}
+
+export function reasonOf(error: unknown): string {
+  return isErrorShape(error) ? error.message || String(error.code) : String(error);
 }

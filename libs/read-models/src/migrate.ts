@@ -12,7 +12,7 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
-import { isConnectionLoss } from './connection-loss.js';
+import { isConnectionLoss, reasonOf } from './connection-loss.js';
 
 /** Where the migrations of this repository are, both from `src/` and from `dist/`. */
 export const migrationsDir = fileURLToPath(new URL('../prisma/migrations', import.meta.url));
@@ -111,7 +111,7 @@ async function reasonToWait(options: MigrationOptions): Promise<string | null> {
     return pending.length === 0 ? null : `waiting for the migrations ${pending.join(', ')}`;
   } catch (error) {
     if (!isConnectionLoss(error)) throw error;
-    return `waiting for PostgreSQL: ${error instanceof Error ? error.message : String(error)}`;
+    return `waiting for PostgreSQL: ${reasonOf(error)}`;
   }
 }
 
@@ -211,7 +211,7 @@ async function apply(client: pg.Client, { name, sql, checksum }: MigrationFile):
     );
     if (inTransaction) await client.query('COMMIT');
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
+    const reason = reasonOf(cause);
     const cleanUp = inTransaction
       ? client.query('ROLLBACK')
       : client.query('UPDATE _prisma_migrations SET logs = $2 WHERE id = $1', [id, reason]);

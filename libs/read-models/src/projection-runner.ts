@@ -20,7 +20,7 @@ import {
   saveCheckpoint,
   tryRunnerLock,
 } from './checkpoint.js';
-import { isTransient } from './connection-loss.js';
+import { isTransient, reasonOf } from './connection-loss.js';
 import { type LocalProgress, register, unregister } from './projection-progress.js';
 import type { Projection } from './projection.js';
 
@@ -132,7 +132,7 @@ export class ProjectionRunner implements LocalProgress {
         if (signal.aborted) return;
         const stopped = !isTransient(error);
         this.role = stopped ? 'stopped' : 'standby';
-        this.lastError = error instanceof Error ? error.message : String(error);
+        this.lastError = reasonOf(error);
         this.options.onFailure?.(error, stopped);
         if (stopped) return;
         const backoffMs = Math.min(backoffInitialMs * 2 ** failures, backoffMaxMs);

@@ -8,6 +8,7 @@
  */
 import type { Position, RecordedEvent } from '@pis/event-store';
 import type pg from 'pg';
+import { reasonOf } from './connection-loss.js';
 
 export interface Projection {
   readonly name: string;
@@ -117,7 +118,7 @@ export function fold<Row extends StoredRow>(
       // Sound: a Row is its fields and the revision.
       row = { ...evolve(row, event), revision } as unknown as Row;
     } catch (cause) {
-      throw broken(cause instanceof Error ? cause.message : String(cause), cause);
+      throw broken(reasonOf(cause), cause);
     }
   }
   return row;

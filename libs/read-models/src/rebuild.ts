@@ -191,5 +191,5 @@ async function indexesOf(
 }
 
 function isLockTimeout(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === '55P03';
+  return typeof error === 'object' && error !== null && 'code' in error && error.code === '55P03';
 }

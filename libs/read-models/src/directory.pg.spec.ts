@@ -1,0 +1,204 @@
+import { randomUUID } from 'node:crypto';
+import {
+  at,
+  contactExample,
+  ids,
+  later,
+  organizationExample,
+  originatorExample,
+} from '@pis/domain/testing';
+import { type EventStore, memoryEventStore, StoreUnavailable } from '@pis/event-store';
+import { createTestDatabase, type TestDatabase } from '@pis/local-servers/testing';
+import pg from 'pg';
+import { directoryProjection } from './directory.projection.js';
+import { directoryQuery, type DirectoryQuery } from './directory-query.js';
+import type { ListCursor } from './list-page.js';
+import { ProjectionRunner } from './projection-runner.js';
+import { rebuildProjection } from './rebuild.js';
+import { appendEvents } from './testing.js';
+
+const { organization: organizationId } = ids;
+const timeoutMs = 10_000;
+
+let database: TestDatabase;
+let store: EventStore;
+let pool: pg.Pool;
+let runner: ProjectionRunner;
+let query: DirectoryQuery;
+
+beforeEach(async () => {
+  database = await createTestDatabase();
+  pool = new pg.Pool({ connectionString: database.url, max: 5 });
+  pool.on('error', () => undefined);
+  store = memoryEventStore();
+  query = directoryQuery(pool);
+  runner = new ProjectionRunner({ projection: directoryProjection, store, pool });
+  runner.start();
+});
+
+afterEach(async () => {
+  await runner.stop();
+  await pool.end();
+  await database.drop();
+});
+
+async function append(streamId: string, type: string, data: object, time = at): Promise<void> {
+  const { position } = await appendEvents(store, streamId, [{ type, at: time, data }]);
+  expect(await runner.waitFor(position, timeoutMs)).toBe(true);
+}
+
+const createContact = (contactId: string, time = at, overrides = {}) =>
+  append(
+    `contact-${contactId}`,
+    'ContactCreated',
+    contactExample({ contactId, ...overrides }),
+    time,
+  );
+
+describe('the lists of the directory', () => {
+  it('show originators as they are after their last update', async () => {
+    const stream = `originator-${ids.originator}`;
+    await append(stream, 'OriginatorCreated', originatorExample());
+    const changes = { email: 'new@northwind.example', phoneNumber: null };
+    await append(stream, 'OriginatorUpdated', { changes }, later);
+    const { items } = await query.originators(organizationId);
+    const { bankAccount, organizationId: _, dataKey: __, ...profile } = originatorExample();
+    const { sealed: ___, ...masked } = bankAccount;
+    expect(items).toEqual([
+      { ...profile, ...changes, bankAccount: masked, createdAt: at, updatedAt: later },
+    ]);
+    expect(await query.originators(randomUUID())).toEqual({ items: [], next: null });
+  });
+
+  it('show contacts of an originator, with replaced and cleared bank accounts', async () => {
+    const other = randomUUID();
+    await createContact(ids.contact);
+    await createContact(ids.otherContact, later, { originatorId: other });
+    const stream = `contact-${ids.contact}`;
+    const cleared = { changes: { bankAccount: null, firstName: 'Grace' }, identity: 'identity-2' };
+    await append(stream, 'ContactUpdated', cleared, later);
+    await append(stream, 'ContactIdentityForfeited', { identity: 'identity-1' }, later);
+    await append(stream, 'ContactUpdated', { changes: {}, identity: 'identity-2' }, later);
+
+    const all = await query.contacts(organizationId, {});
+    expect(all.items.map(({ contactId }) => contactId)).toEqual([ids.otherContact, ids.contact]);
+    const { items } = await query.contacts(organizationId, { originatorId: ids.originator });
+    expect(items).toHaveLength(1);
+    expect(items[0]).toMatchObject({
+      contactId: ids.contact,
+      originatorId: ids.originator,
+      firstName: 'Grace',
+      bankAccount: null,
+    });
+  });
+
+  it('page through contacts of one millisecond without losing any', async () => {
+    const contactIds = Array.from({ length: 7 }, () => randomUUID());
+    for (const contactId of contactIds) await createContact(contactId);
+    const seen: string[] = [];
+    let after: ListCursor | null | undefined;
+    while (after !== null) {
+      const page = await query.contacts(
+        organizationId,
+        { originatorId: ids.originator },
+        { limit: 2, after: after ?? undefined },
+      );
+      seen.push(...page.items.map(({ contactId }) => contactId));
+      after = page.next;
+    }
+    expect(seen).toEqual(contactIds.sort().reverse());
+  });
+
+  it('show webhook endpoints without their secret, and no longer once deleted', async () => {
+    const stream = `webhookEndpoints-${organizationId}`;
+    const [first, second] = [randomUUID(), randomUUID()];
+    const record = (endpointId: string) => ({
+      organizationId,
+      endpointId,
+      url: 'https://client.example/hook',
+      subscribedEvents: ['payment.*'],
+      label: null,
+      sealedSecret: 'v1.sealed-secret',
+    });
+    await append(stream, 'WebhookEndpointCreated', record(first));
+    await append(stream, 'WebhookEndpointCreated', record(second), later);
+    const changes = { label: 'orders', enabled: false, subscribedEvents: [] };
+    await append(
+      stream,
+      'WebhookEndpointUpdated',
+      { organizationId, endpointId: first, changes },
+      later,
+    );
+    await append(stream, 'WebhookEndpointDeleted', { organizationId, endpointId: second }, later);
+    expect((await query.webhookEndpoints(organizationId)).items).toEqual([
+      {
+        id: first,
+        url: 'https://client.example/hook',
+        subscribedEvents: [],
+        label: 'orders',
+        enabled: false,
+        createdAt: at,
+        updatedAt: later,
+      },
+    ]);
+  });
+
+  it('show API keys by organization and by id, with their revocation', async () => {
+    const apiKeyId = randomUUID();
+    const digest = 'ab'.repeat(32);
+    const data = {
+      apiKeyId,
+      digest,
+      organizationId,
+      keyType: 'read_only',
+      environment: 'sandbox',
+      expiresAt: later,
+    };
+    await append(`apiKey-${digest}`, 'ApiKeyCreated', data);
+    await append(`apiKey-${digest}`, 'ApiKeyRevoked', { apiKeyId }, later);
+    const expected = { ...data, createdAt: at, revokedAt: later };
+    expect(await query.apiKey(apiKeyId)).toEqual(expected);
+    expect(await query.apiKeys(organizationId)).toEqual([expected]);
+    expect(await query.apiKey(randomUUID())).toBeNull();
+  });
+
+  it('name the organizations', async () => {
+    await append(
+      `organization-${organizationId}`,
+      'OrganizationCreated',
+      organizationExample({ name: 'Acme\0' }),
+    );
+    expect(await query.organizations()).toEqual([
+      { organizationId, name: 'Acme\ufffd', createdAt: at },
+    ]);
+  });
+
+  it('keep nothing sealed in any table, and are the same after a rebuild', async () => {
+    await append(`originator-${ids.originator}`, 'OriginatorCreated', originatorExample());
+    await createContact(ids.contact);
+    const before = await everything();
+    expect(before).not.toMatch(/sealed|wrapped|identity-1/);
+    await rebuildProjection('directory', { store, pool });
+    expect(await everything()).toBe(before);
+  });
+
+  it('say that the store is unavailable when the database is away', async () => {
+    const url = new URL(database.url);
+    url.port = '1';
+    const away = new pg.Pool({ connectionString: url.href, connectionTimeoutMillis: 1_000 });
+    await expect(directoryQuery(away).originators(organizationId)).rejects.toBeInstanceOf(
+      StoreUnavailable,
+    );
+    await away.end();
+  });
+});
+
+async function everything(): Promise<string> {
+  const texts = await Promise.all(
+    directoryProjection.tables.map(async ({ name }) => {
+      const { rows } = await pool.query<object>(`SELECT * FROM ${name} ORDER BY 1`);
+      return JSON.stringify(rows);
+    }),
+  );
+  return texts.join('\n');
+}

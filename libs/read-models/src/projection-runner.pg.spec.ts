@@ -1,0 +1,241 @@
+import { randomUUID } from 'node:crypto';
+import { type EventStore, memoryEventStore } from '@pis/event-store';
+import { createTestDatabase, type TestDatabase, until } from '@pis/local-servers/testing';
+import pg from 'pg';
+import { migrate } from './migrate.js';
+import { paymentsProjection } from './payments.projection.js';
+import { projectionProgress } from './projection-progress.js';
+import { ProjectionRunner } from './projection-runner.js';
+import type { Projection, ReadTable } from './projection.js';
+import { appendEvents, completePayment, queuePayment, type TestPayment } from './testing.js';
+
+const at = '2026-11-21T09:00:00.000Z';
+const timeoutMs = 10_000;
+
+let database: TestDatabase;
+let store: EventStore;
+let pools: pg.Pool[];
+let runners: ProjectionRunner[];
+
+function openPool(url = database.url): pg.Pool {
+  const pool = new pg.Pool({ connectionString: url, max: 5 });
+  pool.on('error', () => undefined);
+  pools.push(pool);
+  return pool;
+}
+
+function startRunner(pool: pg.Pool, projection: Projection = paymentsProjection): ProjectionRunner {
+  const runner = new ProjectionRunner({ projection, store, pool });
+  runners.push(runner);
+  runner.start();
+  return runner;
+}
+
+beforeEach(async () => {
+  database = await createTestDatabase();
+  store = memoryEventStore();
+  pools = [];
+  runners = [];
+});
+
+afterEach(async () => {
+  await Promise.all(runners.map((runner) => runner.stop()));
+  await Promise.all(pools.map((pool) => pool.end()));
+  await database.drop();
+});
+
+async function rowOf(pool: pg.Pool, payment: TestPayment): Promise<object | undefined> {
+  const { rows } = await pool.query<object>(
+    'SELECT status, revision FROM payments WHERE payment_id = $1',
+    [payment.paymentId],
+  );
+  return rows[0];
+}
+
+/** Every payment of the log, once, at its last revision. */
+async function expectComplete(pool: pg.Pool, payments: readonly TestPayment[]): Promise<void> {
+  const { rows } = await pool.query<{ payment_id: string; revision: number }>(
+    'SELECT payment_id, revision FROM payments ORDER BY payment_id',
+  );
+  const ids = payments.map(({ paymentId }) => paymentId).sort();
+  expect(rows).toEqual(ids.map((payment_id) => ({ payment_id, revision: 2 })));
+}
+
+/** Payments brought to COMPLETED one after the other, in the middle of which `halfway` happens. */
+async function burst(count: number, halfway: () => Promise<void>): Promise<TestPayment[]> {
+  const payments: TestPayment[] = [];
+  for (let index = 0; index < count; index++) {
+    const payment = await queuePayment(store, at);
+    await completePayment(store, payment);
+    payments.push(payment);
+    if (index === Math.floor(count / 2)) await halfway();
+  }
+  return payments;
+}
+
+/** Runs `interfere` once, after the rows of a page are written and before its checkpoint. */
+function interferingOnce(interfere: (client: pg.ClientBase) => Promise<void>): Projection {
+  let done = false;
+  const tables = paymentsProjection.tables.map(
+    (table): ReadTable => ({
+      name: table.name,
+      async write(client, target, events) {
+        await table.write(client, target, events);
+        if (done || events.length === 0) return;
+        done = true;
+        await interfere(client);
+      },
+    }),
+  );
+  return { ...paymentsProjection, tables };
+}
+
+async function terminateRunners(pool: pg.Pool): Promise<void> {
+  await pool.query(
+    `SELECT pg_terminate_backend(pid) FROM pg_locks
+     WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+  );
+}
+
+describe('a projection', () => {
+  it('shows a payment as soon as it is appended, and its transitions', async () => {
+    const pool = openPool();
+    const runner = startRunner(pool);
+    const payment = await queuePayment(store, at);
+    expect(await runner.waitFor(payment.position, timeoutMs)).toBe(true);
+    expect(await rowOf(pool, payment)).toEqual({ status: 'QUEUED', revision: 0 });
+    const { position } = await completePayment(store, payment);
+    expect(await runner.waitFor(position, timeoutMs)).toBe(true);
+    expect(await rowOf(pool, payment)).toEqual({ status: 'COMPLETED', revision: 2 });
+    expect(await runner.lag()).toBe(0);
+  });
+
+  it('neither loses nor repeats an event when it dies between the rows and the checkpoint', async () => {
+    const pool = openPool();
+    const other = openPool();
+    const projection = interferingOnce(async (client) => {
+      const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+      await other.query('SELECT pg_terminate_backend($1)', [rows[0]?.pid]);
+    });
+    const payment = await queuePayment(store, at);
+    const { position } = await completePayment(store, payment);
+    const runner = startRunner(pool, projection);
+    expect(await runner.waitFor(position, timeoutMs)).toBe(true);
+    await expectComplete(pool, [payment]);
+    expect(() => runner.check()).not.toThrow();
+  });
+
+  it('survives that its connections are cut again and again while payments arrive', async () => {
+    const pool = openPool();
+    const runner = startRunner(pool);
+    const payments: TestPayment[] = [];
+    for (let round = 0; round < 5; round++) {
+      await until(() => runner.isActive, { timeoutMs });
+      payments.push(...(await burst(20, () => terminateRunners(pool))));
+    }
+    expect(await runner.waitFor(await store.lastPosition(), timeoutMs)).toBe(true);
+    await expectComplete(pool, payments);
+  });
+
+  it('starts before its tables exist and goes on when they do', async () => {
+    const pool = openPool();
+    await pool.query('DROP SCHEMA public CASCADE');
+    await pool.query('CREATE SCHEMA public');
+    const runner = startRunner(pool);
+    const payment = await queuePayment(store, at);
+    await until(() => runner.state.lastError, { timeoutMs });
+    expect(() => runner.check()).toThrow(/does not exist/);
+    await migrate({ connectionString: database.url });
+    expect(await runner.waitFor(payment.position, timeoutMs)).toBe(true);
+    expect(() => runner.check()).not.toThrow();
+  });
+
+  it('stops for good, and says so, at an event that it cannot apply', async () => {
+    const pool = openPool();
+    const good = await queuePayment(store, at);
+    const runner = startRunner(pool);
+    await runner.waitFor(good.position, timeoutMs);
+    await appendEvents(store, good.streamId, [{ type: 'PaymentEaten', at, data: {} }]);
+    const later = await queuePayment(store, at);
+    await until(() => runner.state.role === 'stopped', { timeoutMs });
+    expect(() => runner.check()).toThrow(/PaymentEaten: unknown type of event/);
+    expect(await rowOf(pool, good)).toEqual({ status: 'QUEUED', revision: 0 });
+    expect(await rowOf(pool, later)).toBeUndefined();
+    expect(await runner.lag()).toBe(2);
+  });
+
+  it('takes every text a client may send', async () => {
+    const pool = openPool();
+    const runner = startRunner(pool);
+    const hostile = `a\0b\ud800 "\\{},' ${'x'.repeat(200)} \u{1f40e}`;
+    const payment = await queuePayment(store, at, {
+      paymentNote: hostile,
+      externalPaymentId: hostile,
+      idempotencyKey: hostile,
+    });
+    expect(await runner.waitFor(payment.position, timeoutMs)).toBe(true);
+    const { rows } = await pool.query<{ item: { paymentNote: string } }>(
+      'SELECT item FROM payments',
+    );
+    expect(rows[0]?.item.paymentNote).toBe(hostile);
+  });
+});
+
+describe('two runners of one projection', () => {
+  it('run one at a time, and the second takes over', async () => {
+    const [first, second] = [openPool(), openPool()];
+    const runner = startRunner(first);
+    await until(() => runner.isActive, { timeoutMs });
+    const standby = startRunner(second);
+    const before = await burst(3, async () => undefined);
+    await runner.waitFor(await store.lastPosition(), timeoutMs);
+    expect(standby.state).toEqual({ role: 'standby', position: '', lastError: null });
+
+    await runner.stop();
+    const after = await burst(3, async () => undefined);
+    expect(await standby.waitFor(await store.lastPosition(), timeoutMs)).toBe(true);
+    expect(standby.isActive).toBe(true);
+    await expectComplete(second, [...before, ...after]);
+  });
+
+  it('lose nothing when the lock goes back and forth between them', async () => {
+    const [first, second] = [openPool(), openPool()];
+    const both = [startRunner(first), startRunner(second)];
+    const payments: TestPayment[] = [];
+    for (let round = 0; round < 4; round++)
+      payments.push(...(await burst(15, () => terminateRunners(first))));
+    const last = await store.lastPosition();
+    await until(() => both.some((runner) => runner.isActive && runner.state.position >= last), {
+      timeoutMs,
+    });
+    await expectComplete(first, payments);
+  });
+});
+
+describe('a gateway that has appended', () => {
+  it('sees its own write through the runner of its process', async () => {
+    const pool = openPool();
+    const runner = startRunner(pool);
+    await until(() => runner.isActive, { timeoutMs });
+    const progress = projectionProgress(pool, 'payments');
+    const payment = await queuePayment(store, at);
+    expect(await progress.waitFor(payment.position, timeoutMs)).toBe(true);
+    expect(await rowOf(pool, payment)).toBeDefined();
+  });
+
+  it('sees its own write through the runner of another process', async () => {
+    const [projector, gateway] = [openPool(), openPool()];
+    startRunner(projector);
+    const progress = projectionProgress(gateway, 'payments');
+    const payments = await Promise.all([1, 2, 3, 4].map(() => queuePayment(store, at)));
+    const waits = payments.map(({ position }) => progress.waitFor(position, timeoutMs));
+    expect(await Promise.all(waits)).toEqual([true, true, true, true]);
+    for (const payment of payments) expect(await rowOf(gateway, payment)).toBeDefined();
+  });
+
+  it('gets its answer all the same when no runner advances', async () => {
+    const progress = projectionProgress(openPool(), 'payments');
+    const payment = await queuePayment(store, at, { paymentId: randomUUID() });
+    expect(await progress.waitFor(payment.position, 50)).toBe(false);
+  });
+});

@@ -1,0 +1,205 @@
+import { type EventStore, memoryEventStore } from '@pis/event-store';
+import { createTestDatabase, type TestDatabase, until } from '@pis/local-servers/testing';
+import pg from 'pg';
+import { directoryProjection } from './directory.projection.js';
+import { paymentsProjection } from './payments.projection.js';
+import { paymentsQuery } from './payments-query.js';
+import { ProjectionRunner } from './projection-runner.js';
+import type { Projection, ReadTable } from './projection.js';
+import { projectionStatus } from './projections.js';
+import { rebuild, rebuildProjection, RebuildUnderWay } from './rebuild.js';
+import { appendEvents, completePayment, queuePayment } from './testing.js';
+
+const at = '2026-11-21T09:00:00.000Z';
+const timeoutMs = 10_000;
+
+let database: TestDatabase;
+let store: EventStore;
+let pool: pg.Pool;
+let runner: ProjectionRunner;
+
+beforeEach(async () => {
+  database = await createTestDatabase();
+  store = memoryEventStore();
+  pool = new pg.Pool({ connectionString: database.url, max: 8 });
+  pool.on('error', () => undefined);
+  runner = new ProjectionRunner({ projection: paymentsProjection, store, pool });
+});
+
+afterEach(async () => {
+  await runner.stop();
+  await pool.end();
+  await database.drop();
+});
+
+async function appendPayments(count: number): Promise<void> {
+  for (let index = 0; index < count; index++) {
+    const payment = await queuePayment(store, at, { externalPaymentId: `order-${index}` });
+    if (index % 2 === 0) await completePayment(store, payment);
+  }
+}
+
+async function caughtUp(): Promise<void> {
+  expect(await runner.waitFor(await store.lastPosition(), timeoutMs)).toBe(true);
+}
+
+async function tableContents(): Promise<string> {
+  const { rows } = await pool.query<{ contents: string }>(
+    `SELECT string_agg(p::text, E'\\n' ORDER BY payment_id) AS contents FROM payments p`,
+  );
+  return rows[0]?.contents ?? '';
+}
+
+async function objectNames(): Promise<readonly string[]> {
+  const { rows } = await pool.query<{ name: string }>(
+    `SELECT relname AS name FROM pg_class
+     WHERE relnamespace = 'public'::regnamespace AND relname ~ 'payments|_rebuild' ORDER BY 1`,
+  );
+  return rows.map(({ name }) => name);
+}
+
+/** Calls `hook` with the number of the write to the shadow tables, before each. */
+function hooked(hook: (write: number, client: pg.ClientBase) => Promise<void>): Projection {
+  let writes = 0;
+  const tables = paymentsProjection.tables.map(
+    (table): ReadTable => ({
+      name: table.name,
+      async write(client, target, events) {
+        if (target !== table.name) await hook(++writes, client);
+        await table.write(client, target, events);
+      },
+    }),
+  );
+  return { ...paymentsProjection, tables };
+}
+
+describe('rebuilding a projection', () => {
+  it('gives the same table while payments go on arriving and lists go on being answered', async () => {
+    runner.start();
+    await appendPayments(1_500);
+    await caughtUp();
+    const names = await objectNames();
+    await pool.query('DELETE FROM payments WHERE status = $1', ['COMPLETED']);
+    await pool.query("UPDATE payments SET status = 'BLOCKED'");
+
+    let rebuilding = true;
+    const list = paymentsQuery(pool);
+    const { organizationId } = (
+      await pool.query<{ organizationId: string }>(
+        'SELECT organization_id AS "organizationId" FROM payments LIMIT 1',
+      )
+    ).rows[0] ?? { organizationId: '' };
+    const others = (async () => {
+      while (rebuilding) {
+        await appendPayments(1);
+        const { items } = await list.list(organizationId, {}, { limit: 5 });
+        expect(items).toHaveLength(5);
+      }
+    })();
+    const report = await rebuildProjection('payments', { store, pool });
+    rebuilding = false;
+    await others;
+    expect(report.eventsRead).toBeGreaterThanOrEqual(3_000);
+    expect(report.eventsPerSecond).toBeGreaterThan(0);
+
+    await appendPayments(10);
+    await caughtUp();
+    expect(runner.state.lastError).toBeNull();
+    const contents = await tableContents();
+    expect(await objectNames()).toEqual(names);
+    await runner.stop();
+    await rebuildProjection('payments', { store, pool });
+    expect(await tableContents()).toBe(contents);
+    const { rows } = await pool.query<object>('SELECT DISTINCT status FROM payments ORDER BY 1');
+    expect(rows).toEqual([{ status: 'COMPLETED' }, { status: 'QUEUED' }]);
+  });
+
+  it('works where no projector has ever run', async () => {
+    await appendPayments(3);
+    const { eventsRead } = await rebuildProjection('payments', { store, pool });
+    expect(eventsRead).toBe(7);
+    const [payments] = await projectionStatus(pool, store);
+    expect(payments).toMatchObject({ name: 'payments', lag: 0 });
+    expect(payments?.position).toBe(await store.lastPosition());
+  });
+
+  it('rebuilds every table of the directory', async () => {
+    const before = await tableIndexes();
+    await rebuild(directoryProjection, { store, pool });
+    expect(await tableIndexes()).toEqual(before);
+  });
+
+  it('does nothing to the tables in use when it is killed, and works the next time', async () => {
+    runner.start();
+    await appendPayments(1_200);
+    await caughtUp();
+    const [names, contents] = [await objectNames(), await tableContents()];
+    const killed = hooked(async (write, client) => {
+      if (write !== 2) return;
+      const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+      await pool.query('SELECT pg_terminate_backend($1)', [rows[0]?.pid]);
+    });
+    await expect(rebuild(killed, { store, pool })).rejects.toThrow();
+    expect(await tableContents()).toBe(contents);
+    expect(await objectNames()).not.toEqual(names);
+
+    await rebuildProjection('payments', { store, pool });
+    expect(await tableContents()).toBe(contents);
+    expect(await objectNames()).toEqual(names);
+  });
+
+  it('keeps the tables in use when an event cannot be applied', async () => {
+    runner.start();
+    await appendPayments(2);
+    await caughtUp();
+    const contents = await tableContents();
+    await runner.stop();
+    const { streamId } = await queuePayment(store, at);
+    await appendEvents(store, streamId, [{ type: 'PaymentEaten', at, data: {} }]);
+    await expect(rebuildProjection('payments', { store, pool })).rejects.toThrow(/PaymentEaten/);
+    expect(await tableContents()).toBe(contents);
+  });
+
+  it('is refused while another one is under way', async () => {
+    await appendPayments(1);
+    let refused: unknown;
+    const slow = hooked(async () => {
+      refused = await rebuildProjection('payments', { store, pool }).catch((e: unknown) => e);
+    });
+    await rebuild(slow, { store, pool });
+    expect(refused).toBeInstanceOf(RebuildUnderWay);
+  });
+
+  it('never takes the lists back behind what the projector has already shown', async () => {
+    await appendPayments(5);
+    runner.start();
+    await caughtUp();
+    // Arrives, and is shown, after the rebuild believes that it has caught up.
+    const late = hooked(async (write) => {
+      if (write > 1) return;
+      await appendPayments(5);
+      await caughtUp();
+    });
+    await rebuild(late, { store, pool });
+    const { rows } = await pool.query<object>('SELECT count(*)::int AS count FROM payments');
+    expect(rows).toEqual([{ count: 10 }]);
+    await appendPayments(1);
+    await caughtUp();
+  });
+
+  it('tells how far each projection is behind', async () => {
+    await appendPayments(4);
+    const [behind, directory] = await projectionStatus(pool, store);
+    expect(behind).toEqual({ name: 'payments', position: '', lag: 8, updatedAt: null });
+    expect(directory).toMatchObject({ name: 'directory', lag: 0 });
+    runner.start();
+    await until(async () => (await projectionStatus(pool, store))[0]?.lag === 0, { timeoutMs });
+  });
+});
+
+async function tableIndexes(): Promise<readonly object[]> {
+  const { rows } = await pool.query<object>(
+    `SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'public' ORDER BY 1`,
+  );
+  return rows;
+}
