@@ -48,6 +48,8 @@ export function confirmationTimeoutMs(config: RailExecutorConfig, rail: PaymentR
 
 export class RailExecutor {
   private readonly execution: PaymentExecution;
+  private readonly feed: BankFeed;
+  private readonly deadlines: Deadlines;
   private readonly feedLoop: WakeLoop;
   private readonly deadlineLoop: WakeLoop;
   private readonly endListening: readonly (() => void)[];
@@ -65,8 +67,8 @@ export class RailExecutor {
       pending,
       confirmationTimeoutMs: timeoutMs,
     });
-    const feed = new BankFeed({ payments, bank, pool, logger });
-    const deadlines = new Deadlines({ payments, execution: this.execution, bank, pending, logger });
+    this.feed = new BankFeed({ payments, bank, pool, logger });
+    this.deadlines = new Deadlines({ payments, execution: this.execution, bank, pending, logger });
 
     const loop = (name: string, pollMs: number, round: () => Promise<number | null>) =>
       new WakeLoop({
@@ -78,9 +80,9 @@ export class RailExecutor {
         onRecovery: () => logger.info(`${name} goes on`),
       });
     this.feedLoop = loop('the bank feed', feedPollMs[config.PIS_ENVIRONMENT], () =>
-      this.watchingBank(() => feed.round()),
+      this.feedRound(),
     );
-    this.deadlineLoop = loop('the deadline loop', deadlinePollMs, () => deadlines.round());
+    this.deadlineLoop = loop('the deadline loop', deadlinePollMs, () => this.deadlineRound());
     this.endListening = [
       bank.onNotification(() => this.feedLoop.wake()),
       pending.onChange(() => this.deadlineLoop.wake()),
@@ -123,14 +125,20 @@ export class RailExecutor {
     if (this.bankAway !== null) throw this.bankAway;
   }
 
-  private async watchingBank(round: () => Promise<number | null>): Promise<number | null> {
+  /** What the feed loop does each time, see BankFeed.round. */
+  async feedRound(): Promise<number | null> {
     try {
-      const next = await round();
+      const next = await this.feed.round();
       this.bankAway = null;
       return next;
     } catch (error) {
       this.bankAway = error instanceof BankUnavailable ? error : null;
       throw error;
     }
+  }
+
+  /** What the deadline loop does each time, see Deadlines.round. */
+  deadlineRound(): Promise<number | null> {
+    return this.deadlines.round();
   }
 }

@@ -1,0 +1,88 @@
+import { until } from '@pis/local-servers/testing';
+import type { PaymentEvent } from '@pis/domain';
+import { openWorld, type World } from './testing/world.js';
+import type { RailExecutor } from './rail-executor.js';
+
+type Name = PaymentEvent['type'] extends `Payment${infer Rest}` ? Rest : never;
+
+/** interface.md, "Sandbox outcomes". */
+const outcomes: readonly [string, Name[], Record<string, unknown>][] = [
+  ['4321', ['Queued', 'Processing', 'Completed'], { status: 'COMPLETED' }],
+  ['0101', ['Queued', 'Processing', 'Completed', 'Returned'], { returnReasonCode: 'R01' }],
+  ['0102', ['Queued', 'Processing', 'Completed', 'Returned'], { returnReasonCode: 'R02' }],
+  ['0107', ['Queued', 'Processing', 'Completed', 'Returned'], { returnReasonCode: 'R07' }],
+  ['0199', ['Queued', 'Processing', 'Completed', 'Returned'], { returnReasonCode: null }],
+  ['9029', ['Queued', 'Processing', 'Completed', 'Returned'], { returnReasonCode: 'R29' }],
+  ['9085', ['Queued', 'Processing', 'Completed', 'Returned'], { returnReasonCode: 'R85' }],
+  ['0201', ['Queued', 'Failed'], { failureCode: 'INVALID_CONTACT_DATA' }],
+  ['0202', ['Queued', 'Failed'], { failureCode: 'INVALID_ORIGINATOR_DATA' }],
+  ['0203', ['Queued', 'Failed'], { failureCode: 'INTERNAL_ERROR' }],
+  ['0204', ['Queued', 'Processing', 'Failed'], { failureCode: 'INTERNAL_ERROR' }],
+  ['0301', ['Queued', 'Blocked'], { status: 'BLOCKED', failureCode: null }],
+  [
+    '0401',
+    ['Queued', 'Processing', 'FailedInFlight'],
+    { failureCode: null, failureReason: expect.any(String) },
+  ],
+  [
+    '0402',
+    ['Queued', 'Processing', 'FailedInFlight', 'Completed'],
+    { status: 'COMPLETED', failedAt: null, failureReason: null },
+  ],
+  ['0501', ['Queued'], { status: 'QUEUED' }],
+  ['0502', ['Queued', 'Processing'], { status: 'PROCESSING' }],
+];
+
+describe.each([
+  ['answers at once', { delayMs: 0, confirmationTimeoutMs: 80 }],
+  ['takes its time at each step', { delayMs: 40, confirmationTimeoutMs: 1_500 }],
+])('with a bank that %s', (_what, options) => {
+  let world: World;
+  let executor: RailExecutor;
+  beforeAll(async () => {
+    world = await openWorld(options);
+    executor = world.executor();
+    executor.start();
+  });
+  afterAll(async () => {
+    await executor.stop();
+    await world.close();
+  });
+
+  it.each(outcomes)('an account ending in %s leads to %j', async (ending, expected, fields) => {
+    const message = await world.queue(ending);
+    await executor.handle(message.value, message.delivery);
+    await until(async () => (await world.history(message.paymentId)).length >= expected.length, {
+      timeoutMs: 10_000,
+    });
+    // Nothing waits for it any more (and the bank was asked about an overdue one): it stays so.
+    await until(async () => !(await isWaiting(world, message.paymentId)), { timeoutMs: 10_000 });
+    expect(await world.history(message.paymentId)).toEqual(expected);
+    expect(await world.payment(message.paymentId)).toMatchObject(fields);
+    expect(await world.count('rail_unmatched_notifications')).toBe(0);
+    const transfers = await world.transfers(message.paymentId);
+    expect(transfers).toHaveLength(expected.includes('Processing') ? 1 : 0);
+    if (expected.includes('FailedInFlight')) expect(transfers).toMatchObject([{ inquired: true }]);
+  });
+
+  it.each(['0201', '0202'])('a rejection names the field (%s)', async (ending) => {
+    const message = await world.queue(ending, 'INBOUND');
+    await executor.handle(message.value, message.delivery);
+    const failed = await until(
+      async () => {
+        const payment = await world.payment(message.paymentId);
+        return payment.status === 'FAILED' && payment;
+      },
+      { timeoutMs: 10_000 },
+    );
+    expect(failed.failureMessage).toContain('bankAccount.achAccountNumber');
+    expect(failed.failureReason).toBe(failed.failureMessage);
+  });
+});
+
+async function isWaiting(world: World, paymentId: string): Promise<boolean> {
+  const timers = await world.pool.query('SELECT 1 FROM rail_pending WHERE payment_id = $1', [
+    paymentId,
+  ]);
+  return timers.rows.length > 0;
+}

@@ -1,0 +1,223 @@
+/** A bank, an event store and a database for the specs of the executor, and payments to put through. */
+import { randomUUID } from 'node:crypto';
+import { directBankConnection } from '@pis/bank-rails';
+// Specs may put the bank on the other side of the wire; production code may not.
+// eslint-disable-next-line @nx/enforce-module-boundaries
+import { BankSimulator } from '@pis/bank-simulator/module';
+import { paymentView, topics } from '@pis/contracts';
+import { type Direction, type Payment, payment, type PaymentDetails } from '@pis/domain';
+import { memoryEventStore, repository } from '@pis/event-store';
+import { sealBankAccount } from '@pis/keyring';
+import { testKeyring } from '@pis/keyring/testing';
+import { createTestDatabase } from '@pis/local-servers/testing';
+import type { Delivery } from '@pis/messaging';
+import type { Logger } from '@pis/service-kit';
+import pg from 'pg';
+import {
+  RailExecutor,
+  type RailExecutorConfig,
+  type RailExecutorOptions,
+} from '../rail-executor.js';
+
+export const keyring = testKeyring();
+
+/** Keeps what was logged, as text, to be searched. */
+export function recordingLogger(): Logger & { readonly lines: string[] } {
+  const lines: string[] = [];
+  const log = (...args: unknown[]) =>
+    void lines.push(
+      JSON.stringify(args, (_key, value: unknown) =>
+        value instanceof Error
+          ? { ...value, name: value.name, message: value.message, cause: value.cause }
+          : value,
+      ),
+    );
+  return { lines, info: log, warn: log, error: log, debug: log } as unknown as Logger & {
+    lines: string[];
+  };
+}
+
+export interface QueuedMessage {
+  readonly paymentId: string;
+  readonly eventId: string;
+  readonly value: unknown;
+  readonly delivery: Delivery;
+}
+
+export interface WorldOptions {
+  readonly delayMs?: number;
+  /** Of a payment without a confirmation. */
+  readonly confirmationTimeoutMs?: number;
+}
+
+export const originatorNumbers = {
+  achRoutingNumber: '021000021',
+  achAccountNumber: '987654321098',
+  swiftCode: 'CHASUS33',
+};
+export const contactNumbersEnding = (ending: string) => ({
+  achRoutingNumber: '011000138',
+  achAccountNumber: `5566778${ending}`,
+  swiftCode: null,
+});
+
+export const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+
+export async function openWorld({ delayMs = 0, confirmationTimeoutMs = 0 }: WorldOptions = {}) {
+  const database = await createTestDatabase();
+  const pool = new pg.Pool({ connectionString: database.url, max: 10 });
+  pool.on('error', () => undefined);
+  const store = memoryEventStore();
+  const payments = repository(store, payment);
+  const simulator = new BankSimulator(pool, { delayMs });
+  const bank = directBankConnection(simulator);
+  const logger = recordingLogger();
+  const config: RailExecutorConfig = {
+    PIS_ENVIRONMENT: 'sandbox',
+    PIS_SANDBOX_RAIL_DELAY_MS: delayMs,
+    // 0 is no valid setting; here it makes a deadline due at once, without waiting for a clock.
+    PIS_RAIL_CONFIRMATION_TIMEOUT_MS: confirmationTimeoutMs,
+  };
+
+  return {
+    database,
+    pool,
+    store,
+    bank,
+    simulator,
+    logger,
+    config,
+
+    executor: (changes: Partial<RailExecutorOptions> = {}) =>
+      new RailExecutor({ config, store, keyring, pool, bank, logger, ...changes }),
+
+    /** A payment in QUEUED and the message that says so. */
+    async queue(ending: string, direction: Direction = 'OUTBOUND'): Promise<QueuedMessage> {
+      const details = paymentDetails(ending, direction);
+      const { paymentId } = details;
+      const at = new Date().toISOString();
+      const created = await payments.create(
+        paymentId,
+        { type: 'QueuePayment', at, data: details },
+        {
+          actor: 'apiKey:test',
+          requestId: null,
+          correlationId: `request-${paymentId}`,
+          causationId: null,
+          traceparent: null,
+        },
+      );
+      if ('refused' in created) throw new Error(created.refused);
+      return queuedMessage(paymentId, created.events[0]?.id ?? '', created.state);
+    },
+
+    /** The types of the payment's events, in order, without the prefix `Payment`. */
+    async history(paymentId: string): Promise<string[]> {
+      const events = await store.readStream(payments.streamIdOf(paymentId));
+      return events.map(({ type }) => type.replace(/^Payment/, ''));
+    },
+
+    async payment(paymentId: string): Promise<Payment> {
+      const { state } = await payments.load(paymentId);
+      if (state === null) throw new Error(`no payment ${paymentId}`);
+      return state;
+    },
+
+    transfers: async (paymentId: string) =>
+      (
+        await pool.query<{ status: string; submissions: number; inquired: boolean }>(
+          `SELECT status, submissions, inquired_at IS NOT NULL AS inquired
+             FROM bank_transfers WHERE payment_id = $1`,
+          [paymentId],
+        )
+      ).rows,
+
+    count: async (table: string) =>
+      Number((await pool.query<{ n: string }>(`SELECT count(*) AS n FROM ${table}`)).rows[0]?.n),
+
+    async close() {
+      await store.close();
+      await pool.end();
+      await database.drop();
+    },
+  };
+}
+
+export type World = Awaited<ReturnType<typeof openWorld>>;
+
+/** Runs both loops' rounds until there is nothing left that is due. */
+export async function settle(executor: RailExecutor): Promise<void> {
+  for (let round = 0; round < 3; round += 1) {
+    await executor.feedRound();
+    await executor.deadlineRound();
+  }
+}
+
+function paymentDetails(ending: string, direction: Direction): PaymentDetails {
+  const paymentId = randomUUID();
+  const [originatorId, contactId] = [randomUUID(), randomUUID()];
+  const sealed = (
+    owner: string,
+    numbers: typeof originatorNumbers | ReturnType<typeof contactNumbersEnding>,
+  ) =>
+    sealBankAccount(
+      keyring,
+      keyring.createDataKey(),
+      owner,
+      { ...numbers, subType: 'CHECKING' as const },
+      'JPMorgan Chase Bank',
+    );
+  return {
+    paymentId,
+    organizationId: randomUUID(),
+    originatorId,
+    contactId,
+    amountMinor: 12_345,
+    discountFeeMinor: 0,
+    flatFeeMinor: 25,
+    returnFeeMinor: 0,
+    currencyCode: 'USD',
+    paymentRail: 'ACH',
+    direction,
+    paymentNote: null,
+    externalPaymentId: null,
+    idempotencyKey: paymentId,
+    originator: {
+      id: originatorId,
+      entityType: 'BUSINESS',
+      firstName: null,
+      lastName: null,
+      companyName: 'Acme Corp',
+      bankAccount: sealed(`originator:${originatorId}`, originatorNumbers),
+    },
+    contact: {
+      id: contactId,
+      entityType: 'INDIVIDUAL',
+      firstName: 'Ada',
+      lastName: 'Lovelace',
+      companyName: null,
+      bankAccount: sealed(`contact:${contactId}`, contactNumbersEnding(ending)),
+    },
+  };
+}
+
+function queuedMessage(paymentId: string, eventId: string, state: Payment | null): QueuedMessage {
+  if (state === null) throw new Error('nothing was queued');
+  const value = {
+    eventId,
+    eventType: 'payment.queued',
+    organizationId: state.organizationId,
+    position: '00000000000000000001',
+    occurredAt: state.createdAt,
+    data: { ...paymentView(state), previousStatus: null },
+  };
+  const delivery: Delivery = {
+    topic: topics.payments,
+    key: `payment-${paymentId}`,
+    value: JSON.stringify(value),
+    headers: { 'event-type': 'payment.queued', 'event-id': eventId, traceparent },
+    offset: '0',
+    attempt: 1,
+  };
+  return { paymentId, eventId, value, delivery };
+}
