@@ -1,5 +1,7 @@
-import { ConfigResourceTypes, type Admin } from 'kafkajs';
-import { kafkaClient, type KafkaSettings } from './kafka-client.js';
+// The default import: Node cannot see this name among the exports of the CommonJS package.
+import kafkajs, { type Admin } from 'kafkajs';
+import { abortableDelay } from './delay.js';
+import { errorTypes, kafkaClient, type KafkaSettings } from './kafka-client.js';
 
 export interface TopicSpec {
   /** Without the prefix. */
@@ -30,17 +32,18 @@ export async function applyTopics(
   const admin = kafkaClient(settings).admin();
   try {
     await admin.connect();
-    const existing = new Set(await admin.listTopics());
     const reports: TopicReport[] = [];
     for (const spec of specs) {
       const topic = prefix + spec.topic;
-      if (!existing.has(topic) && (await create(admin, topic, spec))) {
-        reports.push({ topic, outcome: 'created', differences: [] });
-        continue;
-      }
-      const differences = await differencesOf(admin, topic, spec);
-      const outcome = differences.length === 0 ? 'unchanged' : 'differs';
-      reports.push({ topic, outcome, differences });
+      // Creating is asked for first: a list of what exists fails while any topic elects a leader.
+      const created = await onceElected(() => create(admin, topic, spec));
+      const differences = await onceElected(() => differencesOf(admin, topic, spec));
+      const existing = differences.length === 0 ? 'unchanged' : 'differs';
+      reports.push(
+        created
+          ? { topic, outcome: 'created', differences: [] }
+          : { topic, outcome: existing, differences },
+      );
     }
     return reports;
   } finally {
@@ -48,7 +51,24 @@ export async function applyTopics(
   }
 }
 
-/** @returns false when somebody else created it meanwhile */
+/** A topic just made has no leader for a moment; kafkajs asks for all topics, also other people's. */
+async function onceElected<T>(work: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!errorTypes(error).some((type) => notYet.has(type)) || attempt >= electionAttemptsMax)
+        throw error;
+      await abortableDelay(electionPollMs, new AbortController().signal);
+    }
+  }
+}
+
+const notYet = new Set(['LEADER_NOT_AVAILABLE', 'UNKNOWN_TOPIC_OR_PARTITION']);
+const electionAttemptsMax = 50;
+const electionPollMs = 100;
+
+/** @returns false when it exists */
 function create(admin: Admin, topic: string, spec: TopicSpec): Promise<boolean> {
   return admin.createTopics({
     // Waiting for the leaders may fail with UNKNOWN_TOPIC_OR_PARTITION although the topic is made.
@@ -70,7 +90,9 @@ async function differencesOf(admin: Admin, topic: string, spec: TopicSpec): Prom
   const partitions = topics[0]?.partitions.length ?? 0;
   const { resources } = await admin.describeConfigs({
     includeSynonyms: false,
-    resources: [{ type: ConfigResourceTypes.TOPIC, name: topic, configNames: ['retention.ms'] }],
+    resources: [
+      { type: kafkajs.ConfigResourceTypes.TOPIC, name: topic, configNames: ['retention.ms'] },
+    ],
   });
   const retention = resources[0]?.configEntries.find(
     ({ configName }) => configName === 'retention.ms',

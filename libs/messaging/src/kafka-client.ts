@@ -38,3 +38,15 @@ export function textHeaders(headers: IHeaders | undefined): Record<string, strin
   }
   return text;
 }
+
+/** Kafka's names for what went wrong (`MESSAGE_TOO_LARGE`), of the error and of what caused it. */
+export function errorTypes(error: unknown): string[] {
+  const types: string[] = [];
+  let link = error;
+  for (let depth = 0; depth < 5 && typeof link === 'object' && link !== null; depth += 1) {
+    const type: unknown = Reflect.get(link, 'type');
+    if (typeof type === 'string') types.push(type);
+    link = Reflect.get(link, 'cause');
+  }
+  return types;
+}

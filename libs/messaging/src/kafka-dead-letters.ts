@@ -93,9 +93,16 @@ async function replayUpTo(replay: Replay): Promise<{ replayed: number }> {
     },
   });
   const deadlineMs = performance.now() + timeoutMs;
-  while (!(await reached(admin, groupId, ends))) {
+  for (let lastError: unknown = null; ; ) {
+    try {
+      if (await reached(admin, groupId, ends)) break;
+    } catch (error) {
+      lastError = error; // The group's coordinator moves now and then; the deadline decides.
+    }
     if (failed !== null) throw failed;
-    if (performance.now() > deadlineMs) throw new Error(`replay not finished in ${timeoutMs} ms`);
+    if (performance.now() > deadlineMs) {
+      throw new Error(`replay not finished in ${timeoutMs} ms`, { cause: lastError });
+    }
     await abortableDelay(pollMs, new AbortController().signal);
   }
   return { replayed };
@@ -105,8 +112,9 @@ const pollMs = 100;
 
 async function replayBatch(
   { consumer, publisher, group, ends }: Replay,
-  { batch: { topic, partition, messages, lastOffset } }: EachBatchPayload,
+  { batch }: EachBatchPayload,
 ): Promise<number> {
+  const { topic, partition, messages } = batch;
   const end = ends.get(topic)?.get(partition) ?? 0n;
   // What was parked after the call began stays for the next one: a message that fails again must not loop.
   const due = messages.filter(({ offset }) => BigInt(offset) < end);
@@ -124,7 +132,7 @@ async function replayBatch(
     ];
   });
   await publisher.publish(again);
-  const next = due.length === messages.length ? BigInt(lastOffset()) + 1n : end;
+  const next = due.length === messages.length ? BigInt(batch.lastOffset()) + 1n : end;
   await consumer.commitOffsets([{ topic, partition, offset: String(next) }]);
   return again.length;
 }

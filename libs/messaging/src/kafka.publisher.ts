@@ -1,6 +1,6 @@
 import { Partitioners, type Producer } from 'kafkajs';
 import { errorText } from './errors.js';
-import { kafkaClient, type KafkaSettings } from './kafka-client.js';
+import { errorTypes, kafkaClient, type KafkaSettings } from './kafka-client.js';
 import type { Message, MessagePublisher } from './message.js';
 
 /** Publishing failed. What the caller can do about it is the subclass. */
@@ -138,9 +138,7 @@ const refusals = new Set([
 ]);
 
 function produceError(error: unknown): ProduceError {
-  const type: unknown =
-    typeof error === 'object' && error !== null ? Reflect.get(error, 'type') : undefined;
-  const refused = typeof type === 'string' && refusals.has(type);
+  const refused = errorTypes(error).some((type) => refusals.has(type));
   const Failure = refused ? MessageRefused : BrokerUnavailable;
   return new Failure(`publishing: ${errorText(error)}`, { cause: error });
 }

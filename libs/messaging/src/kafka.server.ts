@@ -3,7 +3,7 @@ import { CommitSchedule } from './commit-schedule.js';
 import { ConsumerStrategy, type ConsumerOptions, type ConsumerStatus } from './consumer.server.js';
 import { aborted, abortableDelay, atMost } from './delay.js';
 import { errorText } from './errors.js';
-import { kafkaClient, textHeaders, type KafkaSettings } from './kafka-client.js';
+import { errorTypes, kafkaClient, textHeaders, type KafkaSettings } from './kafka-client.js';
 import { asDeadLetter } from './kafka-dead-letters.js';
 import { kafkaPublisher } from './kafka.publisher.js';
 import type { Lanes, Run } from './lanes.js';
@@ -258,7 +258,7 @@ export class KafkaConsumerStrategy extends ConsumerStrategy {
       );
     } catch (error) {
       // Not an error: the group moves on without us for a moment, and rejoining commits again.
-      if (staleCommit.has(String(Reflect.get(Object(error), 'type')))) return;
+      if (errorTypes(error).some((type) => staleCommit.has(type))) return;
       throw error;
     }
     for (const { held, offset } of due) held.committed = offset;

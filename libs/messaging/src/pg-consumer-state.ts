@@ -56,7 +56,7 @@ export function pgConsumerState(pool: Queryable): ConsumerState & ReplayRequests
 
     async parked(group, max) {
       const { rows } = await pool.query(
-        `SELECT ${columns} FROM dead_letters WHERE consumer_group = $1 ORDER BY id LIMIT $2`,
+        `SELECT ${columns} FROM dead_letters WHERE consumer_group = $1 ORDER BY dead_letters.id LIMIT $2`,
         [group, max],
       );
       return (rows as DeadLetterRow[]).map(fromRow);

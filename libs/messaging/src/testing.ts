@@ -5,4 +5,5 @@ export {
   type Seen,
 } from './testing/conformance.js';
 export { embeddedHarness } from './testing/embedded-harness.js';
+export { kafkaHarness } from './testing/kafka-harness.js';
 export { MemoryLog, memoryConsumerState } from './testing/memory.js';

@@ -1,0 +1,298 @@
+/** What only Kafka can do to a consumer. The broker is the file's own, so that it may be killed. */
+import { startKafka, type Kafka } from '@pis/local-servers';
+import { until } from '@pis/local-servers/testing';
+import { BrokerUnavailable, kafkaPublisher, MessageRefused } from './kafka.publisher.js';
+import { applyTopics } from './kafka-admin.js';
+import { KafkaConsumerStrategy } from './kafka.server.js';
+import { deadLetterHeaders, deadLetterTopicOf } from './message-headers.js';
+import type { Message } from './message.js';
+import { gate, sees, Stage, timeoutMs, type Seen } from './testing/conformance.js';
+import { kafkaHarness, readAll } from './testing/kafka-harness.js';
+
+const withBroker = process.env['PIS_TEST_KAFKA_BROKERS'] === undefined ? describe.skip : describe;
+
+withBroker('over Kafka (skipped without a broker)', () => {
+  let kafka: Kafka;
+  let harness: Awaited<ReturnType<typeof kafkaHarness>>;
+  let stage: Stage | null = null;
+  const settings = () => ({ brokers: kafka.brokers, clientId: 'faults-spec' });
+
+  beforeAll(async () => {
+    kafka = await startKafka({
+      properties: {
+        'group.min.session.timeout.ms': '500',
+        'broker.session.timeout.ms': '3000',
+        'broker.heartbeat.interval.ms': '200',
+      },
+    });
+    harness = await kafkaHarness(kafka.brokers);
+  }, 90_000);
+  afterEach(async () => {
+    await stage?.close();
+    stage = null;
+  });
+  afterAll(async () => {
+    await harness.close();
+    await kafka.stop();
+  });
+
+  const create = async (partitions: number) => {
+    stage = await Stage.create(harness, partitions);
+    return stage;
+  };
+  const partitionOf = ({ offset }: { readonly offset: string }) => offset.split('/')[0] ?? '';
+  const partitionsOf = (seen: Seen) => new Set(seen.deliveries.map(partitionOf));
+
+  it('a second consumer takes over partitions while the first is handling: nothing is lost, and what stays is not done twice', async () => {
+    const { publish, consume, untilCommitted } = bound(await create(6));
+    const items = Array.from({ length: 60 }, (_, n) => `k${n}:1`);
+    await publish(...items);
+    const work = gate();
+    const first = consume(() => work.opened, { concurrencyMax: 100 });
+    await sees(first, items.length);
+    const second = consume(() => undefined);
+    await until(() => second.values.length > 0, { timeoutMs, what: 'partitions moved' });
+    work.open();
+    await untilCommitted(items.length);
+
+    const moved = partitionsOf(second);
+    expect(moved.size).toBeGreaterThan(0);
+    expect(moved.size).toBeLessThan(6);
+    const movedItems = first.deliveries.filter((delivery) => moved.has(partitionOf(delivery)));
+    expect(second.values).toHaveLength(movedItems.length);
+    expect(first.values.sort()).toEqual(items.sort());
+  });
+
+  it('a consumer that leaves while handling hands over what it has not done', async () => {
+    const { publish, consume, untilCommitted } = bound(await create(4));
+    const first = consume((value) =>
+      value.endsWith('slow') ? new Promise(() => undefined) : null,
+    );
+    const second = consume(() => undefined);
+    await until(() => first.strategy.consumerStatus.connected, { timeoutMs });
+    const items = Array.from({ length: 40 }, (_, n) => `k${n}:${n % 5 === 0 ? 'slow' : 'fast'}`);
+    await publish(...items);
+    await until(() => first.values.length + second.values.length >= 40, { timeoutMs });
+    await first.strategy.abandon();
+    await untilCommitted(items.length);
+    const done = [...first.values.filter((value) => value.endsWith('fast')), ...second.values];
+    expect([...new Set(done)].sort()).toEqual(items.sort());
+  });
+
+  it('a handler may take longer than the session: the consumer stays a member', async () => {
+    const { publish, consume, untilCommitted, topic, group } = bound(await create(1));
+    const work = gate();
+    const strategy = new KafkaConsumerStrategy({
+      group,
+      kafka: settings(),
+      prefix: 'spec.',
+      sessionTimeoutMs: 1_000,
+      heartbeatIntervalMs: 200,
+      inFlightMax: 1,
+    });
+    let handled = 0;
+    const handle = async () => {
+      handled += 1;
+      await work.opened;
+    };
+    strategy.addHandler(topic, handle as never, true);
+    strategy.listen(() => undefined);
+    await publish('a:1');
+    await until(() => handled === 1, { timeoutMs });
+    const since = performance.now();
+    const other = consume(() => undefined, { group: `${group}-2` });
+    await until(() => performance.now() - since > 3_000, { timeoutMs });
+    work.open();
+    await untilCommitted(1);
+    expect(handled).toBe(1);
+    expect(other.values).toEqual(['a:1']);
+    await strategy.close();
+  });
+
+  it('the broker dies and comes back: publishing says so, consuming goes on by itself', async () => {
+    const problems: string[] = [];
+    const { publish, consume, untilCommitted } = bound(await create(3));
+    const seen = consume(() => undefined, {
+      observe: { problem: (doing) => problems.push(doing) },
+    });
+    await publish('a:1', 'b:1', 'c:1');
+    await untilCommitted(3);
+    await kafka.kill();
+    await expect(publish('a:2')).rejects.toThrow(BrokerUnavailable);
+    await until(() => !seen.strategy.consumerStatus.connected, { timeoutMs });
+    await kafka.restart();
+    await until(() => publish('a:2').then(() => true), { timeoutMs });
+    await until(() => seen.values.includes('a:2'), { timeoutMs });
+    expect(seen.strategy.consumerStatus).toMatchObject({ connected: true, error: null });
+    expect(problems).toContain('consuming');
+    // Handled before the broker died, committed before: not delivered again.
+    expect(seen.values.filter((value) => value.endsWith(':1')).sort()).toEqual([
+      'a:1',
+      'b:1',
+      'c:1',
+    ]);
+  }, 60_000);
+
+  it('a handler that ends while the broker is away is not done twice by this process, if it keeps its place', async () => {
+    const { publish, consume, untilCommitted } = bound(await create(1));
+    const work = gate();
+    const seen = consume(() => work.opened);
+    await publish('a:1');
+    await sees(seen, 1);
+    await kafka.kill();
+    work.open();
+    await kafka.restart();
+    await untilCommitted(1);
+    // At least once: the membership may have been lost, then the message came again.
+    expect(seen.values.length).toBeLessThanOrEqual(2);
+  }, 60_000);
+
+  it('a consumer started while the broker is away starts consuming when it is there', async () => {
+    const { publish, consume } = bound(await create(1));
+    await publish('a:1');
+    await kafka.kill();
+    const seen = consume(() => undefined);
+    await until(() => seen.strategy.consumerStatus.error?.includes('ECONNREFUSED'), { timeoutMs });
+    expect(seen.strategy.consumerStatus.connected).toBe(false);
+    await kafka.restart();
+    await sees(seen, 1);
+  }, 60_000);
+
+  it('a consumer whose topic does not exist yet waits for it', async () => {
+    const group = 'early';
+    const topic = `later-${process.hrtime.bigint()}`;
+    const strategy = new KafkaConsumerStrategy({ group, kafka: settings(), prefix: 'spec.' });
+    let handled = 0;
+    strategy.addHandler(topic, (() => Promise.resolve(void (handled += 1))) as never, true);
+    strategy.listen(() => undefined);
+    await until(() => strategy.consumerStatus.error?.includes('UNKNOWN_TOPIC'), { timeoutMs });
+    await applyTopics(settings(), { prefix: 'spec.' }, [
+      { topic, partitions: 1, retentionMs: 3_600_000 },
+    ]);
+    await harness.publish([{ topic, key: 'a', value: '1', headers: {} }]);
+    await until(() => handled === 1, { timeoutMs });
+    await strategy.close();
+  });
+
+  it('a message that cannot be parked is tried until it can, and nothing behind it is committed', async () => {
+    const topic = `no-dlq-${process.hrtime.bigint()}`;
+    const spec = { partitions: 1, retentionMs: 3_600_000 };
+    await applyTopics(settings(), { prefix: 'spec.' }, [{ topic, ...spec }]);
+    const problems: string[] = [];
+    const strategy = new KafkaConsumerStrategy({
+      group: 'no-dlq',
+      kafka: settings(),
+      prefix: 'spec.',
+      commitIntervalMs: 20,
+      observe: { problem: (doing) => problems.push(doing) },
+    });
+    strategy.addHandler(topic, (() => Promise.resolve()) as never, true);
+    strategy.listen(() => undefined);
+    const message = { topic, key: 'a', headers: {} };
+    await harness.publish([
+      { ...message, value: 'not JSON' },
+      { ...message, key: 'b', value: '2' },
+    ]);
+    await until(() => problems.includes('parking a message'), { timeoutMs });
+    expect(await harness.committed('no-dlq', topic)).toBe(0);
+    const deadLetters = { topic: deadLetterTopicOf(topic), ...spec };
+    await applyTopics(settings(), { prefix: 'spec.' }, [deadLetters]);
+    await until(async () => (await harness.committed('no-dlq', topic)) === 2, { timeoutMs });
+    const [parked] = await readAll(settings(), `spec.${deadLetterTopicOf(topic)}`);
+    expect(parked).toEqual({
+      key: 'a',
+      value: 'not JSON',
+      headers: {
+        [deadLetterHeaders.group]: 'no-dlq',
+        [deadLetterHeaders.topic]: topic,
+        [deadLetterHeaders.partition]: '0',
+        [deadLetterHeaders.offset]: '0',
+        [deadLetterHeaders.attempts]: '1',
+        [deadLetterHeaders.error]: 'NonRetryable: the value is not JSON',
+      },
+    });
+    await strategy.close();
+  }, 60_000);
+
+  describe('the publisher', () => {
+    const large = (topic: string, bytes: number): Message => ({
+      topic,
+      key: 'a',
+      value: JSON.stringify('x'.repeat(bytes)),
+      headers: {},
+    });
+
+    it('keeps the order of a key over any number of messages', async () => {
+      const { topic } = await create(3);
+      const publisher = kafkaPublisher(settings(), { prefix: 'spec.' });
+      const numbers = Array.from({ length: 2_500 }, (_, n) => n);
+      await publisher.publish(
+        numbers.map((n) => ({ topic, key: 'payment-1', value: `${n}`, headers: { n: `${n}` } })),
+      );
+      await publisher.close();
+      const seen: unknown[] = [];
+      const consumer = harness.createConsumer({ group: 'order' });
+      consumer.addHandler(
+        topic,
+        ((value: unknown) => Promise.resolve(void seen.push(value))) as never,
+        true,
+      );
+      consumer.listen(() => undefined);
+      await until(() => seen.length >= numbers.length, { timeoutMs });
+      await consumer.close();
+      expect(seen).toEqual(numbers);
+    });
+
+    it('sends more at once than the broker takes in one batch', async () => {
+      const { topic } = await create(1);
+      const publisher = kafkaPublisher(settings(), { prefix: 'spec.' });
+      await publisher.publish(Array.from({ length: 8 }, () => large(topic, 400_000)));
+      expect(await readAll(settings(), `spec.${topic}`)).toHaveLength(8);
+      await publisher.close();
+    });
+
+    it('says that a message is too large, and publishes the next one', async () => {
+      const { topic } = await create(1);
+      const publisher = kafkaPublisher(settings(), { prefix: 'spec.' });
+      await expect(publisher.publish([large(topic, 2_000_000)])).rejects.toThrow(MessageRefused);
+      await publisher.publish([large(topic, 10)]);
+      expect(await readAll(settings(), `spec.${topic}`)).toHaveLength(1);
+      await publisher.close();
+    });
+  });
+
+  it('topics are made when they are missing, left alone when they are there, and differences are named', async () => {
+    const topic = `applied-${process.hrtime.bigint()}`;
+    const apply = (partitions: number, retentionMs: number) =>
+      applyTopics(settings(), { prefix: 'spec.' }, [{ topic, partitions, retentionMs }]);
+    const name = `spec.${topic}`;
+    expect(await apply(2, 1_000_000)).toEqual([
+      { topic: name, outcome: 'created', differences: [] },
+    ]);
+    expect(await apply(2, 1_000_000)).toEqual([
+      { topic: name, outcome: 'unchanged', differences: [] },
+    ]);
+    expect(await apply(3, 2_000_000)).toEqual([
+      {
+        topic: name,
+        outcome: 'differs',
+        differences: [
+          'partitions: is 2, should be 3',
+          'retention.ms: is 1000000, should be 2000000',
+        ],
+      },
+    ]);
+    expect(await apply(2, 1_000_000)).toMatchObject([{ outcome: 'unchanged' }]);
+  });
+});
+
+/** The stage's methods as functions. */
+function bound(stage: Stage) {
+  return {
+    topic: stage.topic,
+    group: stage.group,
+    publish: stage.publish.bind(stage),
+    consume: stage.consume.bind(stage),
+    untilCommitted: stage.untilCommitted.bind(stage),
+  };
+}

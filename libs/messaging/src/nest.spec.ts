@@ -1,0 +1,142 @@
+import 'reflect-metadata';
+import { Controller, Injectable, Module, Scope } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { Ctx, EventPattern, Payload } from '@nestjs/microservices';
+import { until } from '@pis/local-servers/testing';
+import { defer, of, throwError, type Observable } from 'rxjs';
+import { EmbeddedConsumerStrategy } from './embedded.server.js';
+import { NonRetryable } from './errors.js';
+import { MessageContext } from './message-context.js';
+import { consumerGroup } from './message.js';
+import { MemoryLog, memoryConsumerState } from './testing/memory.js';
+
+const timeoutMs = 10_000;
+const seen: string[] = [];
+const note = (who: string, context: MessageContext) => {
+  const { key, attempt } = context.getDelivery();
+  seen.push(`${who} ${key} ${attempt}`);
+  return { key, attempt };
+};
+const away = () => Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
+
+@Controller()
+class Plain {
+  @EventPattern<string>('orders', consumerGroup('nest'))
+  async handle(@Payload() value: unknown, @Ctx() context: MessageContext): Promise<void> {
+    const { key, attempt } = note('plain', context);
+    if (key === 'unreadable') throw new NonRetryable(`no ${JSON.stringify(value)}`);
+    if (key === 'away' && attempt <= 3) throw away();
+    if (key === 'broken') throw new Error('broken');
+    return Promise.resolve();
+  }
+}
+
+@Controller()
+class Streaming {
+  @EventPattern<string>('orders', consumerGroup('nest'))
+  handle(@Ctx() context: MessageContext): Observable<number> {
+    return defer(() => {
+      const { key, attempt } = note('streaming', context);
+      return key === 'stream' && attempt === 1 ? throwError(away) : of(1, 2);
+    });
+  }
+}
+
+@Injectable({ scope: Scope.REQUEST })
+class PerMessage {}
+
+@Controller()
+class Scoped {
+  constructor(private readonly service: PerMessage) {}
+
+  @EventPattern<string>('parcels', consumerGroup('nest'))
+  handle(@Ctx() context: MessageContext): void {
+    if (!(this.service instanceof PerMessage)) throw new Error('not injected');
+    const { key } = note('scoped', context);
+    if (key === 'unreadable') throw new NonRetryable('no');
+  }
+}
+
+@Controller()
+class Elsewhere {
+  @EventPattern<string>('orders', consumerGroup('another group'))
+  handle(@Ctx() context: MessageContext): void {
+    note('elsewhere', context);
+  }
+}
+
+@Module({ controllers: [Plain, Streaming, Scoped, Elsewhere], providers: [PerMessage] })
+class OrdersModule {}
+
+describe('a Nest controller', () => {
+  const log = new MemoryLog();
+  const state = memoryConsumerState();
+  const strategy = new EmbeddedConsumerStrategy({
+    group: 'nest',
+    source: log,
+    state,
+    attemptsMax: 2,
+    backoffInitialMs: 1,
+  });
+  let close: () => Promise<void>;
+
+  beforeAll(async () => {
+    const app = await NestFactory.createMicroservice(OrdersModule, { strategy, logger: false });
+    await app.listen();
+    close = () => app.close();
+  });
+  afterAll(() => close());
+  beforeEach(() => seen.splice(0));
+
+  const send = async (topic: string, key: string) => {
+    await log.publish([{ topic, key, value: '{"a":1}', headers: {} }]);
+    const last = log.offsetsOf(topic).at(-1) ?? '';
+    await until(async () => (await state.loadCheckpoint('nest')) >= last, { timeoutMs });
+  };
+  const parked = async (key: string) =>
+    (await state.parked('nest', 100))
+      .filter(({ delivery }) => delivery.key === key)
+      .map(({ error }) => error);
+
+  it('receives the messages of its own group, beside the other handlers of the topic', async () => {
+    await send('orders', 'fine');
+    expect(seen.sort()).toEqual(['plain fine 1', 'streaming fine 1']);
+  });
+
+  it('parks a message at once by throwing NonRetryable, and the reason is kept', async () => {
+    await send('orders', 'unreadable');
+    expect(await parked('unreadable')).toEqual(['NonRetryable: no {"a":1}']);
+    expect(seen.filter((line) => line.startsWith('plain'))).toEqual(['plain unreadable 1']);
+  });
+
+  it('is called again for as long as something it needs is away', async () => {
+    await send('orders', 'away');
+    expect(seen.filter((line) => line.startsWith('plain'))).toHaveLength(4);
+    expect(await parked('away')).toEqual([]);
+  });
+
+  it('gives up on a message by failing until the last attempt', async () => {
+    await send('orders', 'broken');
+    expect(seen.filter((line) => line.startsWith('plain'))).toEqual([
+      'plain broken 1',
+      'plain broken 2',
+    ]);
+    expect(await parked('broken')).toEqual(['Error: broken']);
+  });
+
+  it('may answer with an Observable, whose error counts like a thrown one', async () => {
+    await send('orders', 'stream');
+    expect(seen.filter((line) => line.startsWith('streaming'))).toEqual([
+      'streaming stream 1',
+      'streaming stream 2',
+    ]);
+    expect(await parked('stream')).toEqual([]);
+  });
+
+  it('may be made anew for each message', async () => {
+    await send('parcels', 'fine');
+    await send('parcels', 'unreadable');
+    expect(seen).toEqual(['scoped fine 1', 'scoped unreadable 1']);
+    expect(await parked('unreadable')).toContain('NonRetryable: no');
+  });
+});

@@ -1,0 +1,135 @@
+import { createTestDatabase, until, type TestDatabase } from '@pis/local-servers/testing';
+import pg from 'pg';
+import { EmbeddedConsumerStrategy } from './embedded.server.js';
+import type { Delivery } from './message.js';
+import { NonRetryable } from './errors.js';
+import { pgConsumerState } from './pg-consumer-state.js';
+import { messagingConformance, timeoutMs } from './testing/conformance.js';
+import { embeddedHarness } from './testing/embedded-harness.js';
+import { MemoryLog } from './testing/memory.js';
+
+let database: TestDatabase;
+let pool: pg.Pool;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  pool = new pg.Pool({ connectionString: database.url, max: 4 });
+  pool.on('error', () => undefined);
+});
+afterAll(async () => {
+  await pool.end();
+  await database.drop();
+});
+
+messagingConformance('the embedded transport on PostgreSQL', () =>
+  Promise.resolve(embeddedHarness(pgConsumerState(pool))),
+);
+
+const letter = (offset: string): Delivery => ({
+  topic: 't',
+  key: 'payment-1',
+  value: '{"a":"\\u0000"}',
+  headers: { 'event-id': 'e', odd: '\u0001"\\' },
+  offset,
+  attempt: 3,
+});
+
+describe('the consumer state in PostgreSQL', () => {
+  it('never moves a checkpoint backwards, and compares positions as bytes', async () => {
+    const state = pgConsumerState(pool);
+    for (const position of ['B', 'a', 'C']) await state.saveCheckpoint('order', position);
+    expect(await state.loadCheckpoint('order')).toBe('a');
+    expect(await state.loadCheckpoint('nobody')).toBe('');
+  });
+
+  it('keeps a dead letter as it came, once however often it is parked', async () => {
+    const state = pgConsumerState(pool);
+    await state.park('parking', letter('1'), 'first');
+    await state.park('parking', letter('2'), 'other');
+    await state.park('parking', letter('1'), 'again');
+    const parked = await state.parked('parking', 10);
+    expect(parked.map(({ delivery, error }) => ({ delivery, error }))).toEqual([
+      { delivery: letter('1'), error: 'again' },
+      { delivery: letter('2'), error: 'other' },
+    ]);
+    await state.unpark('parking', parked[0]?.id ?? '');
+    expect(await state.parked('parking', 10)).toHaveLength(1);
+    expect(await state.parked('somebody else', 10)).toEqual([]);
+  });
+
+  it('gives out a replay request once for each time it is asked for', async () => {
+    const state = pgConsumerState(pool);
+    await state.park('asking', letter('1'), 'x');
+    expect(await state.takeReplayRequests('asking', 10)).toEqual([]);
+    expect(await state.requestReplay('asking')).toBe(1);
+    expect(await state.takeReplayRequests('asking', 10)).toHaveLength(1);
+    expect(await state.takeReplayRequests('asking', 10)).toEqual([]);
+    expect(await state.parked('asking', 10)).toHaveLength(1);
+  });
+
+  it('lets an operator in another process have dead letters handled again', async () => {
+    const log = new MemoryLog();
+    const state = pgConsumerState(pool);
+    const strategy = new EmbeddedConsumerStrategy({
+      group: 'op',
+      source: log,
+      state,
+      replayPollMs: 20,
+    });
+    let mended = false;
+    let handled = 0;
+    const handle = () => {
+      if (!mended) throw new NonRetryable('a bug');
+      handled += 1;
+    };
+    strategy.addHandler('t', handle as never, true);
+    strategy.listen(() => undefined);
+    await log.publish([{ topic: 't', key: 'a', value: '1', headers: {} }]);
+    await until(async () => (await state.parked('op', 1)).length === 1, { timeoutMs });
+    mended = true;
+    await pgConsumerState(pool).requestReplay('op');
+    await until(async () => (await state.parked('op', 1)).length === 0, { timeoutMs });
+    expect(handled).toBe(1);
+    await strategy.close();
+  });
+
+  it('loses nothing when its connections are cut in the middle', async () => {
+    const log = new MemoryLog();
+    const strategy = new EmbeddedConsumerStrategy({
+      group: 'cut',
+      source: log,
+      state: pgConsumerState(pool),
+      commitIntervalMs: 5,
+      backoffInitialMs: 5,
+      backoffMaxMs: 20,
+    });
+    const seen = new Set<unknown>();
+    const handle = async (value: unknown) => {
+      await pool.query('SELECT 1');
+      seen.add(value);
+    };
+    strategy.addHandler('t', handle as never, true);
+    strategy.listen(() => undefined);
+    const killer = new pg.Client({ connectionString: database.url });
+    await killer.connect();
+    for (let n = 0; n < 200; n += 1) {
+      await log.publish([{ topic: 't', key: `k${n % 9}`, value: String(n), headers: {} }]);
+      if (n % 20 === 0) {
+        await killer.query(
+          `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+           WHERE datname = current_database() AND pid <> pg_backend_pid()`,
+        );
+      }
+    }
+    await until(
+      async () => {
+        const position = await pgConsumerState(pool).loadCheckpoint('cut');
+        return position === log.offsetsOf('t').at(-1);
+      },
+      { timeoutMs },
+    );
+    expect(seen.size).toBe(200);
+    expect(await pgConsumerState(pool).parked('cut', 10)).toEqual([]);
+    await killer.end();
+    await strategy.close();
+  });
+});
