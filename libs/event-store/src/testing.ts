@@ -1,2 +1,3 @@
 /** Test helpers of the event store: the suite every adapter passes, and a server for one of them. */
 export * from './testing/eventstoredb-stand-in.js';
+export * from './testing/event-store-conformance.js';

@@ -96,8 +96,7 @@ export function eventStoreDbEventStore({
       const resolved = await read((used) => used.readStream(streamId, range));
       return ours(resolved);
     } catch (error) {
-      if (error instanceof StoreUnavailable && error.cause instanceof StreamNotFoundError)
-        return [];
+      if (error instanceof StreamNotFoundError) return [];
       throw error;
     }
   };

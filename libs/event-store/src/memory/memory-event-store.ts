@@ -16,19 +16,14 @@ const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 const pageMaxDefault = 500;
 const hourMs = 3_600_000;
 
-export function memoryEventStore(): EventStore {
-  const log: RecordedEvent[] = [];
-  const streams = new Map<string, RecordedEvent[]>();
-  const bell = new Bell();
-  const closing = new AbortController();
+/** What several stores may share, as processes share a server. */
+export class MemoryLog {
+  readonly events: RecordedEvent[] = [];
+  readonly streams = new Map<string, RecordedEvent[]>();
+  readonly bell = new Bell();
 
-  const opened = async () => {
-    await turn();
-    if (closing.signal.aborted) throw new StoreUnavailable('the store is closed');
-  };
-
-  function write({ streamId, expected, events }: ProposedAppend): AppendResult {
-    const stream = streams.get(streamId) ?? [];
+  append({ streamId, expected, events }: ProposedAppend): AppendResult {
+    const stream = this.streams.get(streamId) ?? [];
     const first = expected === 'noStream' ? 0 : expected + 1;
     if (stream.length !== first) {
       const before = stream.slice(first, first + events.length);
@@ -42,27 +37,35 @@ export function memoryEventStore(): EventStore {
       return { revision: last.revision, position: last.position };
     }
     for (const event of events) {
-      const position = String(log.length + 1).padStart(20, '0');
+      const position = String(this.events.length + 1).padStart(20, '0');
       const recorded = recordedEvent({ ...event, streamId, revision: stream.length, position });
       freezeDeep(recorded);
       stream.push(recorded);
-      log.push(recorded);
+      this.events.push(recorded);
     }
-    streams.set(streamId, stream);
-    bell.ring();
-    return { revision: stream.length - 1, position: log.at(-1)?.position ?? beginning };
+    this.streams.set(streamId, stream);
+    this.bell.ring();
+    return { revision: stream.length - 1, position: this.events.at(-1)?.position ?? beginning };
   }
+}
+
+export function memoryEventStore(log: MemoryLog = new MemoryLog()): EventStore {
+  const closing = new AbortController();
+  const opened = async () => {
+    await turn();
+    if (closing.signal.aborted) throw new StoreUnavailable('the store is closed');
+  };
 
   const store: EventStore = {
     async append(streamId, expected, events) {
       const proposed = proposeAppend(streamId, expected, events);
       await opened();
-      return write(proposed);
+      return log.append(proposed);
     },
 
     async readStream(streamId, { from, direction = 'forwards', maxCount } = {}) {
       await opened();
-      const stream = streams.get(streamId) ?? [];
+      const stream = log.streams.get(streamId) ?? [];
       const events =
         direction === 'forwards'
           ? stream.slice(from ?? 0)
@@ -72,7 +75,7 @@ export function memoryEventStore(): EventStore {
 
     async readStreams(streamIds) {
       await opened();
-      return streamIds.map((streamId) => [...(streams.get(streamId) ?? [])]);
+      return streamIds.map((streamId) => [...(log.streams.get(streamId) ?? [])]);
     },
 
     async readLog({ after, streamPrefixes, pageMax = pageMaxDefault }) {
@@ -80,8 +83,8 @@ export function memoryEventStore(): EventStore {
       const start = Number(after);
       const events: RecordedEvent[] = [];
       let position = after;
-      for (let index = start; index < log.length && events.length < pageMax; index++) {
-        const event = log[index];
+      for (let index = start; index < log.events.length && events.length < pageMax; index++) {
+        const event = log.events[index];
         if (event === undefined) break;
         position = event.position;
         if (streamPrefixes?.some((prefix) => event.streamId.startsWith(prefix)) ?? true)
@@ -92,14 +95,14 @@ export function memoryEventStore(): EventStore {
 
     async lastPosition() {
       await opened();
-      return log.at(-1)?.position ?? beginning;
+      return log.events.at(-1)?.position ?? beginning;
     },
 
     subscribe: ({ signal, ...options }) =>
       pagedSubscription(
         {
           readLog: store.readLog,
-          bell,
+          bell: log.bell,
           pollIntervalMs: () => hourMs,
           retryInitialMs: 1,
           retryMaxMs: 1,

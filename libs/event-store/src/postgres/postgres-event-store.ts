@@ -157,7 +157,7 @@ type Outcome =
   | { readonly done: false; readonly actual: number | 'noStream' };
 
 async function writeBatch(query: Query, batch: readonly ProposedAppend[]): Promise<Outcome[]> {
-  const rows = await query<sql.AppendRow>(sql.appendEvents, [batchJson(batch)]);
+  const rows = await query<sql.AppendRow>(sql.appendEvents, appendParameters(batch));
   const outcomes: Outcome[] = [];
   for (const { append, done, at_revision, at_position } of rows) {
     const revision = Number(at_revision);
@@ -169,17 +169,21 @@ async function writeBatch(query: Query, batch: readonly ProposedAppend[]): Promi
   return outcomes;
 }
 
-/** The parameter of append_events, see the migration. The events' JSON goes in as it is. */
-function batchJson(batch: readonly ProposedAppend[]): string {
-  const objects = batch.flatMap(({ streamId, expected, events }, append) => {
+/** The parameters of append_events, see the migration. JSON.stringify leaves no line feed in a text. */
+function appendParameters(batch: readonly ProposedAppend[]): readonly [string, string, string] {
+  const proposals: string[] = [];
+  const data: string[] = [];
+  const metadata: string[] = [];
+  for (const [append, { streamId, expected, events }] of batch.entries()) {
     const x = expected === 'noStream' ? -1 : expected;
     const head = `{"a":${append},"s":${JSON.stringify(streamId)},"x":${x},"n":${events.length}`;
-    return events.map(
-      ({ id, type, data, metadata }, offset) =>
-        `${head},"o":${offset},"i":"${id}","t":${JSON.stringify(type)},"d":${data},"m":${metadata}}`,
-    );
-  });
-  return `[${objects.join(',')}]`;
+    for (const [offset, event] of events.entries()) {
+      proposals.push(`${head},"o":${offset},"i":"${event.id}","t":${JSON.stringify(event.type)}}`);
+      data.push(event.data);
+      metadata.push(event.metadata);
+    }
+  }
+  return [`[${proposals.join(',')}]`, data.join('\n'), metadata.join('\n')];
 }
 
 async function readStreams(query: Query, streamIds: readonly string[]) {

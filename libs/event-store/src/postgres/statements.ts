@@ -33,7 +33,7 @@ const columns = `e.position::text AS position, e.stream_id, e.revision, e.id::te
 export const appendEvents: Statement = {
   name: 'pis_append_events',
   text: `SELECT append, done, at_revision::text AS at_revision, at_position::text AS at_position
-    FROM append_events($1::json)`,
+    FROM append_events($1::json, $2, $3)`,
 };
 
 export const readStreams: Statement = {

@@ -29,12 +29,14 @@ INSERT INTO "event_log_head" ("position") VALUES (0);
 -- Appends a batch in one transaction. Each append of it stands or falls alone: a conflict in one
 -- writes nothing of it and leaves its neighbours be.
 --
--- batch: one object an event, in order: a = number of the append, s = stream, x = the revision the
--- stream must have (-1: no stream), n = events of the append, o = which of them this is (from 0),
--- i = id, t = type, d = data, m = metadata. At most one append a stream.
+-- proposals: one object an event, in order: a = number of the append, s = stream, x = the revision
+-- the stream must have (-1: no stream), n = events of the append, o = which of them this is (from 0),
+-- i = id, t = type. At most one append a stream.
+-- data, metadata: the JSON of the same events in the same order, one a line. They are apart because a
+-- function that takes JSON to pieces refuses the \u0000 and lone surrogates that json itself keeps.
 -- Answers one row an append: done, the stream's last revision after it (or, when not done, the one
 -- found: -1 for no stream), and the position of its last event (null when not done).
-CREATE FUNCTION "append_events"(batch json)
+CREATE FUNCTION "append_events"(proposals json, data text, metadata text)
 RETURNS TABLE ("append" integer, "done" boolean, "at_revision" bigint, "at_position" bigint)
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -45,8 +47,12 @@ BEGIN
 
   RETURN QUERY
   WITH proposed AS MATERIALIZED (
-    SELECT * FROM json_to_recordset(batch)
-      AS p(a integer, s text, x bigint, n integer, o integer, i uuid, t text, d json, m json)
+    SELECT * FROM ROWS FROM (
+      json_to_recordset(proposals)
+        AS (a integer, s text, x bigint, n integer, o integer, i uuid, t text),
+      string_to_table(data, E'\n'),
+      string_to_table(metadata, E'\n')
+    ) AS p(a, s, x, n, o, i, t, d, m)
   ), found AS MATERIALIZED (
     SELECT p.a, p.s, p.x, p.n, coalesce((
       SELECT e."revision" FROM "events" e
@@ -58,7 +64,7 @@ BEGIN
     FROM proposed p JOIN found f ON f.a = p.a WHERE f.current = f.x
   ), written AS (
     INSERT INTO "events" ("position", "stream_id", "revision", "id", "type", "data", "metadata")
-    SELECT w.at, w.s, w.x + 1 + w.o, w.i, w.t, w.d, w.m FROM accepted w ORDER BY w.at
+    SELECT w.at, w.s, w.x + 1 + w.o, w.i, w.t, w.d::json, w.m::json FROM accepted w ORDER BY w.at
   ), advanced AS (
     UPDATE "event_log_head" SET "position" = (SELECT max(w.at) FROM accepted w)
     WHERE EXISTS (SELECT FROM accepted)

@@ -1,0 +1,39 @@
+import { createTestDatabase } from '@pis/local-servers/testing';
+import pg from 'pg';
+import { eventStoreConformance } from '../testing/event-store-conformance.js';
+import { postgresEventStore } from './postgres-event-store.js';
+
+eventStoreConformance('PostgreSQL', async () => {
+  const database = await createTestDatabase();
+  const pools: pg.Pool[] = [];
+  const stores: ReturnType<typeof postgresEventStore>[] = [];
+  // A pool each: connections, batches and locks as between processes.
+  const open = () => {
+    const pool = new pg.Pool({ connectionString: database.url, max: 5 });
+    pool.on('error', () => undefined);
+    pools.push(pool);
+    const store = postgresEventStore({ pool });
+    stores.push(store);
+    return store;
+  };
+  const operator = new pg.Client({ connectionString: database.url });
+  await operator.connect();
+  return {
+    store: open(),
+    another: open,
+    // The listening connections too.
+    cutConnections: async () => {
+      await operator.query(
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+         WHERE datname = current_database() AND pid <> pg_backend_pid()`,
+      );
+    },
+    fresh: true,
+    end: async () => {
+      await Promise.all(stores.map((store) => store.close()));
+      await Promise.all(pools.map((pool) => pool.end()));
+      await operator.end();
+      await database.drop();
+    },
+  };
+});
