@@ -6,23 +6,19 @@ const defaults = ['--maxWorkers=2'];
 export function jestArguments(args) {
   const rest = [];
   const projects = [];
-  for (let i = 0; i < args.length; i += 1) {
-    const [flag, inline] = args[i].split('=', 2);
-    if (flag !== '--project') rest.push(args[i]);
-    else projects.push(inline ?? args[(i += 1)]);
+  const queue = [...args];
+  for (let arg = queue.shift(); arg !== undefined; arg = queue.shift()) {
+    const [flag, inline] = arg.split('=', 2);
+    if (flag !== '--project') {
+      rest.push(arg);
+      continue;
+    }
+    const name = inline ?? queue.shift();
+    if (name === undefined) throw new Error('--project needs a name: unit, servers or scenarios');
+    projects.push(`--selectProjects=${name}`);
   }
-  const workers = rest.some((arg) => /^(--maxWorkers|-w\b|--runInBand|-i$)/.test(arg));
-  const selected = projects.length === 0 ? [] : ['--selectProjects', ...projects, '--'];
-  // Paths come last: after `--` Jest takes everything as a path.
-  const flags = rest.filter((arg) => arg.startsWith('-'));
-  return projects.length === 0
-    ? [...(workers ? [] : defaults), ...rest]
-    : [
-        ...(workers ? [] : defaults),
-        ...flags,
-        ...selected,
-        ...rest.filter((arg) => !arg.startsWith('-')),
-      ];
+  const workersGiven = rest.some((arg) => /^(--maxWorkers|-w|--runInBand|-i$)/.test(arg));
+  return [...(workersGiven ? [] : defaults), ...rest, ...projects];
 }
 
 /** By the suffix of the files (paths relative to the root): style.md, "Names". */

@@ -3,12 +3,13 @@
  * the selected tests need, runs them, and ends with `N passed, N failed`. `--project unit` (or
  * servers, scenarios) selects a Jest project, anything else goes to Jest.
  */
-import { spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { allProjects, commandEnv, continueOnPinnedNode, ended, node } from './workspace.mjs';
 import { prepare, root, say } from './workspace.mjs';
+import { launch, whenToldToEnd } from './launch.mjs';
 import { jestArguments, serversNeeded, summary } from './test-run.mjs';
 
 const jest = [
@@ -24,7 +25,7 @@ let interrupted = false;
 
 await prepare(builtForServers);
 await continueOnPinnedNode();
-for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.once(signal, () => void interrupt());
+whenToldToEnd(() => void interrupt());
 process.exitCode = await main();
 
 async function main() {
@@ -107,11 +108,8 @@ async function startBroker(scratch, env) {
 
 async function runJest(args, env) {
   // stdout is for the last line; Jest itself reports on stderr.
-  const child = spawn(node, [...jest, ...args], {
-    cwd: root,
-    stdio: ['ignore', process.stderr.fd, process.stderr.fd],
-    env: { ...commandEnv(), ...jestEnv, ...env },
-  });
+  const stdio = ['ignore', process.stderr.fd, process.stderr.fd];
+  const child = launch([...jest, ...args], { stdio, env: { ...jestEnv, ...env } });
   undo.push(() => child.kill('SIGKILL'));
   const [code] = await ended(child);
   return code ?? 1;
@@ -128,6 +126,7 @@ function readReport(path) {
 
 /** Ends Jest; main() then takes the servers down as always. */
 async function interrupt() {
+  if (interrupted) return;
   interrupted = true;
   say('interrupted');
   await cleanUp();

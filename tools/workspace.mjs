@@ -93,7 +93,8 @@ function withDependencies(projects) {
   const found = new Set(projects);
   for (const project of found) {
     const { dependencies = {} } = readJson(join(root, project, 'package.json'));
-    for (const name of Object.keys(dependencies)) if (folders.has(name)) found.add(folders.get(name));
+    for (const name of Object.keys(dependencies))
+      if (folders.has(name)) found.add(folders.get(name));
   }
   return [...found];
 }
@@ -130,7 +131,7 @@ async function install() {
 
 async function build(projects) {
   // Taken before the build: what changes meanwhile is stale afterwards.
-  const stamps = projects.map((project) => [project, stampOf(project)]);
+  const stamps = projects.map((project) => [project, currentStamp(project)]);
   say(`building ${projects.length === allProjects().length ? 'everything' : projects.join(', ')}`);
   const names = projects.map((project) => `@pis/${basename(project)}`).join(',');
   const nx = ['run-many', '-t', 'build', '-p', names, '--output-style=static', '--parallel=3'];
@@ -149,16 +150,24 @@ function staleProjects(projects) {
   return projects.filter((project) => {
     if (!existsSync(join(root, project, 'src'))) return false;
     if (!existsSync(join(root, project, 'dist')) || !existsSync(stampFile(project))) return true;
-    return readFileSync(stampFile(project), 'utf8') !== stampOf(project);
+    return readFileSync(stampFile(project), 'utf8') !== currentStamp(project);
   });
 }
 
-/** Names, sizes and times of what a build reads: a tenth of the time that starting nx takes. */
-function stampOf(project) {
+/**
+ * Names, sizes and times of what a build reads: a tenth of the time that starting nx takes. Specs and
+ * what a build makes do not count.
+ */
+export function stampOf(folder, alsoReads = []) {
   const hash = createHash('sha256');
-  for (const file of ['package-lock.json', '.swcrc', 'nx.json']) addFile(hash, join(root, file));
-  addFolder(hash, join(root, project));
+  for (const file of alsoReads) addFile(hash, file);
+  addFolder(hash, folder);
   return hash.digest('hex');
+}
+
+function currentStamp(project) {
+  const files = ['package-lock.json', '.swcrc', 'nx.json'].map((name) => join(root, name));
+  return stampOf(join(root, project), files);
 }
 
 function addFolder(hash, folder) {

@@ -16,7 +16,7 @@ export async function diedSuddenly(
   { folder = ownLibrary, beforeDeath = () => undefined as void } = {},
 ): Promise<{ pid: number; url?: string }> {
   const args = [join(folder, 'plain', 'victim.mjs'), starter, JSON.stringify(options)];
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] });
   const exited = once(child, 'exit');
   const lines = createInterface({ input: child.stdout });
   const first = await Promise.race([once(lines, 'line'), exited.then(() => null)]);

@@ -1,0 +1,44 @@
+/** Running a child that never outlives us, and noticing that whoever started us is gone. */
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import {
+  commandLine,
+  parentOf,
+  processIdentity,
+} from '../libs/local-servers/plain/process-identity.mjs';
+import { commandEnv, node, root } from './workspace.mjs';
+
+const leash = `${pathToFileURL(join(root, 'tools', 'leash.mjs'))}?launcher=${process.pid}`;
+const signals = ['SIGTERM', 'SIGINT', 'SIGHUP'];
+const parentCheckMs = 500;
+
+/** Starts a script on the pinned Node; it ends when we do. */
+export function launch(args, { stdio, env }) {
+  return spawn(node, ['--import', leash, ...args], {
+    cwd: root,
+    stdio: [...stdio, 'ipc'],
+    env: { ...commandEnv(), ...env },
+  });
+}
+
+/** Calls back at the first signal to end, and when the npm that runs us was killed. */
+export function whenToldToEnd(callback) {
+  for (const signal of signals) process.on(signal, () => callback(signal));
+  if (process.env.npm_lifecycle_event === undefined) return;
+  const watched = starters().map((pid) => ({ pid, identity: processIdentity(pid) }));
+  const timer = setInterval(() => {
+    if (watched.every(({ pid, identity }) => processIdentity(pid) === identity)) return;
+    clearInterval(timer);
+    callback('SIGTERM');
+  }, parentCheckMs);
+  timer.unref();
+}
+
+/** Our parent, and when that is only the shell that npm puts between, npm itself. */
+function starters() {
+  const parent = process.ppid;
+  const isShell = /^\S*\bsh -c /.test(commandLine(parent) ?? '');
+  const grandparent = isShell ? parentOf(parent) : null;
+  return grandparent === null || grandparent <= 1 ? [parent] : [parent, grandparent];
+}

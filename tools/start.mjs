@@ -1,0 +1,59 @@
+/**
+ * `npm start [-- APP]`: installs what is missing, builds what is stale, and runs the whole system in
+ * one process (all-in-one), or the one app named. Its stdout is the app's; everything else that is
+ * said here goes to stderr.
+ */
+import { existsSync } from 'node:fs';
+import { constants } from 'node:os';
+import { basename, join } from 'node:path';
+import { launch, whenToldToEnd } from './launch.mjs';
+import { allProjects, ended, prepare, root, say } from './workspace.mjs';
+
+const wholeSystem = 'all-in-one';
+/** Not run with npm start: `npx pis` is the way to it. */
+const commands = ['cli'];
+
+const [app = wholeSystem, ...rest] = process.argv.slice(2);
+const apps = allProjects()
+  .filter((project) => project.startsWith('apps/'))
+  .map((project) => basename(project))
+  .filter(
+    (name) => !commands.includes(name) && existsSync(join(root, 'apps', name, 'src/main.ts')),
+  );
+
+if (!apps.includes(app) || rest.length > 0) {
+  say(`npm start runs the whole system; npm start -- APP runs one of: ${apps.join(', ')}`);
+  say(
+    rest.length > 0
+      ? `It takes one name, not: ${[app, ...rest].join(' ')}`
+      : `There is no app ${app}.`,
+  );
+  process.exit(1);
+}
+
+let child = null;
+let told = null;
+whenToldToEnd((signal) => {
+  told = signal;
+  if (child === null) process.exit(exitCode(null, signal));
+  child.kill(signal);
+});
+
+try {
+  await prepare(app === wholeSystem ? allProjects() : [`apps/${app}`]);
+} catch (error) {
+  say(error.message);
+  process.exit(1);
+}
+child = launch([join('apps', app, 'dist/main.js')], {
+  stdio: ['inherit', 'inherit', 'inherit'],
+  env: {},
+});
+if (told !== null) child.kill(told);
+const [code, signal] = await ended(child);
+process.exit(exitCode(code, signal));
+
+/** As a shell reports a child that a signal ended. */
+function exitCode(code, signal) {
+  return code ?? 128 + constants.signals[signal];
+}
