@@ -1,0 +1,112 @@
+/**
+ * `npm run check`: everything about the code that can be found out without a server. Runs all steps,
+ * prints what the failed ones said, then one line a step with its time.
+ */
+import { spawn, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { launch, whenToldToEnd } from './launch.mjs';
+import { commandEnv, continueOnPinnedNode, ended, node, prepare, root, say } from './workspace.mjs';
+
+const nx = [node, join(root, 'node_modules/.bin/nx')];
+const quietNx = { NX_DAEMON: 'false', NX_TUI: 'false' };
+const bin = (name) => join(root, 'node_modules/.bin', name);
+
+/** Each is a list of commands, or a function that returns what is wrong. */
+const steps = [
+  { name: 'format', commands: [[bin('prettier'), '--check', '--log-level=warn', '.']] },
+  { name: 'generated files', find: staleGeneratedFiles },
+  {
+    name: 'lint',
+    commands: [
+      // The boundary rule skips itself silently when no project graph is cached.
+      [...nx, 'show', 'projects'],
+      [...nx, 'run-many', '-t', 'lint', '--output-style=static', '--parallel=2'],
+      [bin('eslint'), 'tools'],
+    ],
+  },
+  {
+    name: 'types',
+    commands: [[node, join(root, 'node_modules/typescript-native/bin/tsc'), '-p', 'tsconfig.json']],
+  },
+  { name: 'unit tests', commands: [[node, join(root, 'tools/test.mjs'), '--project', 'unit']] },
+];
+
+await prepare(['libs/local-servers', 'libs/read-models']);
+await continueOnPinnedNode();
+let running = null;
+whenToldToEnd((signal) => {
+  running?.kill(signal);
+  process.exit(130);
+});
+process.exitCode = await main();
+
+async function main() {
+  const results = [];
+  for (const step of steps) {
+    const startedAt = performance.now();
+    const problem = step.find ? await step.find() : await firstProblem(step.commands);
+    results.push({ name: step.name, problem, ms: performance.now() - startedAt });
+    say(line(results.at(-1)));
+  }
+  const failed = results.filter(({ problem }) => problem !== null);
+  for (const { name, problem } of failed) console.log(`\n--- ${name} ---\n${problem.trimEnd()}`);
+  console.log(`\n${results.map(line).join('\n')}`);
+  return failed.length === 0 ? 0 : 1;
+}
+
+function line({ name, problem, ms }) {
+  return `${problem === null ? 'ok    ' : 'FAILED'}  ${name.padEnd(16)} ${(ms / 1000).toFixed(1)} s`;
+}
+
+async function firstProblem(commands) {
+  for (const [program, ...args] of commands) {
+    const output = await failure(program, args);
+    if (output !== null)
+      return `${[program, ...args].join(' ').replaceAll(`${root}/`, '')}\n${output}`;
+  }
+  return null;
+}
+
+/** Null, or all that a command said when it did not end well. */
+async function failure(program, args) {
+  const env = { ...quietNx, FORCE_COLOR: '0' };
+  const stdio = ['ignore', 'pipe', 'pipe'];
+  const child =
+    program === node
+      ? launch(args, { stdio, env })
+      : spawn(program, args, { cwd: root, stdio, env: { ...commandEnv(), ...env } });
+  running = child;
+  const output = [];
+  child.stdout.on('data', (chunk) => output.push(chunk));
+  child.stderr.on('data', (chunk) => output.push(chunk));
+  const [code] = await ended(child);
+  running = null;
+  return code === 0 ? null : Buffer.concat(output).toString('utf8');
+}
+
+/** Runs every script named generate or generate:…; what they change in files under version control was stale. */
+async function staleGeneratedFiles() {
+  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const before = trackedFiles();
+  for (const name of Object.keys(scripts).filter((script) => /^generate(:|$)/.test(script))) {
+    const output = await failure('npm', ['run', '--silent', name]);
+    if (output !== null) return `npm run ${name}\n${output}`;
+  }
+  const stale = [...trackedFiles()].filter(([file, content]) => before.get(file) !== content);
+  if (stale.length === 0) return null;
+  return `out of date until now, look at them and commit them:\n${stale.map(([file]) => file).join('\n')}`;
+}
+
+/** Contents by file, so that a change that is not committed yet is no failure; none outside of git. */
+function trackedFiles() {
+  const { status, stdout } = spawnSync('git', ['ls-files', '-z'], { cwd: root, encoding: 'utf8' });
+  if (status !== 0) return new Map();
+  const files = stdout.split('\0').filter((file) => file !== '' && existsSync(join(root, file)));
+  return new Map(files.map((file) => [file, digest(join(root, file))]));
+}
+
+function digest(file) {
+  return createHash('sha256').update(readFileSync(file)).digest('hex');
+}
