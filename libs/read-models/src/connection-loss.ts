@@ -26,6 +26,8 @@ interface ErrorShape {
   readonly message: string;
   readonly code?: unknown;
   readonly cause?: unknown;
+  /** Where Prisma keeps what the driver said. */
+  readonly meta?: { readonly driverAdapterError?: unknown } | undefined;
   /** Of an AggregateError: one for each address that was tried. */
   readonly errors?: unknown;
 }
@@ -42,7 +44,7 @@ function isErrorShape(value: unknown): value is ErrorShape {
 export function isConnectionLoss(error: unknown): boolean {
   let current = error;
   for (let depth = 0; depth < causesMax && isErrorShape(current); depth++) {
-    const { code, message, errors } = current;
+    const { code, message, errors, cause, meta } = current;
     if (
       typeof code === 'string' &&
       (transientStates.test(code) || socketErrors.has(code) || prismaCodes.has(code))
@@ -50,7 +52,7 @@ export function isConnectionLoss(error: unknown): boolean {
       return true;
     if (messages.test(message)) return true;
     if (Array.isArray(errors) && errors.some(isConnectionLoss)) return true;
-    current = current.cause;
+    current = cause ?? meta?.driverAdapterError;
   }
   return false;
 }

@@ -8,10 +8,12 @@ import {
   originatorExample,
 } from '@pis/domain/testing';
 import { type EventStore, memoryEventStore, StoreUnavailable } from '@pis/event-store';
-import { createTestDatabase, type TestDatabase } from '@pis/local-servers/testing';
+import { createTestDatabase, type TestDatabase, until } from '@pis/local-servers/testing';
+import { PrismaPg } from '@prisma/adapter-pg';
 import pg from 'pg';
 import { directoryProjection } from './directory.projection.js';
 import { directoryQuery, type DirectoryQuery } from './directory-query.js';
+import { PrismaClient } from './generated/client.js';
 import type { ListCursor } from './list-page.js';
 import { ProjectionRunner } from './projection-runner.js';
 import { rebuildProjection } from './rebuild.js';
@@ -186,12 +188,55 @@ describe('the lists of the directory', () => {
     const url = new URL(database.url);
     url.port = '1';
     const away = new pg.Pool({ connectionString: url.href, connectionTimeoutMillis: 1_000 });
-    await expect(directoryQuery(away).originators(organizationId)).rejects.toBeInstanceOf(
-      StoreUnavailable,
-    );
+    await expectUnavailable(directoryQuery(away).originators(organizationId));
     await away.end();
   });
+
+  it('say that the store is unavailable when the connection is cut under the query', async () => {
+    const blocker = await pool.connect();
+    await blocker.query('BEGIN; LOCK TABLE originators IN ACCESS EXCLUSIVE MODE');
+    const cut = expectUnavailable(query.originators(organizationId));
+    await until(
+      async () => {
+        const { rowCount } = await blocker.query(
+          `SELECT pg_terminate_backend(pid) FROM pg_locks
+           WHERE NOT granted AND relation = 'originators'::regclass`,
+        );
+        return rowCount;
+      },
+      { timeoutMs },
+    );
+    await cut;
+    await blocker.query('ROLLBACK');
+    blocker.release();
+    expect((await query.originators(organizationId)).items).toEqual([]);
+  });
+
+  it('say that the store is unavailable when no connection gets free in time', async () => {
+    const full = new pg.Pool({
+      connectionString: database.url,
+      max: 1,
+      connectionTimeoutMillis: 100,
+    });
+    const taken = await full.connect();
+    await expectUnavailable(directoryQuery(full).originators(organizationId));
+    taken.release();
+    await full.end();
+  });
+
+  it('fit the schema that the migrations make', async () => {
+    await until(() => runner.isActive, { timeoutMs });
+    const prisma = new PrismaClient({ adapter: new PrismaPg(pool) });
+    await expect(prisma.payment.findMany()).resolves.toEqual([]);
+    await expect(prisma.projectionCheckpoint.findMany()).resolves.toMatchObject([
+      { name: 'directory' },
+    ]);
+  });
 });
+
+async function expectUnavailable(answer: Promise<unknown>): Promise<void> {
+  await expect(answer).rejects.toBeInstanceOf(StoreUnavailable);
+}
 
 async function everything(): Promise<string> {
   const texts = await Promise.all(

@@ -34,6 +34,7 @@ INSERT INTO "event_log_head" ("position") VALUES (0);
 -- i = id, t = type. At most one append a stream.
 -- data, metadata: the JSON of the same events in the same order, one a line. They are apart because a
 -- function that takes JSON to pieces refuses the \u0000 and lone surrogates that json itself keeps.
+--
 -- Answers one row an append: done, the stream's last revision after it (or, when not done, the one
 -- found: -1 for no stream), and the position of its last event (null when not done).
 CREATE FUNCTION "append_events"(proposals json, data text, metadata text)
