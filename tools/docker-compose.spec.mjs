@@ -1,0 +1,72 @@
+/** There is no Docker engine in the tests: what `docker compose config` and a first look would find. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import * as environment from '../libs/service-kit/src/environment.ts';
+
+const root = join(import.meta.dirname, '..');
+const compose = parse(readFileSync(join(root, 'docker-compose.yml'), 'utf8'), { merge: true });
+const { services } = compose;
+const apps = Object.entries(services).filter(([, service]) => service.profiles?.includes('apps'));
+const servers = Object.entries(services).filter(([, service]) => service.profiles === undefined);
+const shared = ['cli', 'all-in-one'];
+
+describe('docker-compose.yml', () => {
+  it('has PostgreSQL, Kafka and EventStoreDB, and by the profile apps all the rest', () => {
+    expect(servers.map(([name]) => name)).toEqual(['postgres', 'kafka', 'eventstoredb']);
+    expect(apps.length + servers.length).toBe(Object.keys(services).length);
+    for (const [, { image, healthcheck }] of servers) {
+      expect(image).toMatch(/^[a-z/]+:[\d.]+$/);
+      expect(healthcheck.test[0]).toBe('CMD');
+    }
+  });
+
+  it('runs every app of apps/ as a service of its name', () => {
+    const folders = readdirSync(join(root, 'apps')).filter((name) => !shared.includes(name));
+    for (const name of folders)
+      expect(services[name]?.command).toEqual(['node', `apps/${name}/dist/main.js`]);
+    expect(apps.map(([name]) => name).sort()).toEqual([...folders, 'migrate'].sort());
+  });
+
+  it('gives the apps variables that they read, with values that they accept', () => {
+    const known = Object.assign({}, ...Object.values(environment).filter((part) => isShape(part)));
+    for (const [name, service] of apps)
+      for (const [variable, value] of Object.entries(service.environment)) {
+        expect(`${name}: ${variable in known ? variable : 'unknown ' + variable}`).toBe(
+          `${name}: ${variable}`,
+        );
+        const text = String(value).replace(/\$\{\w+:-([^}]*)\}/g, '$1');
+        if (text !== '') expect(known[variable].safeParse(text)).toMatchObject({ success: true });
+      }
+  });
+
+  it('starts the apps after the migration, and that after the servers are healthy', () => {
+    for (const [name, service] of apps) {
+      const expected =
+        name === 'migrate'
+          ? Object.fromEntries(
+              servers.map(([server]) => [server, { condition: 'service_healthy' }]),
+            )
+          : { migrate: { condition: 'service_completed_successfully' } };
+      expect(service.depends_on).toEqual(expected);
+    }
+  });
+
+  it('publishes ports on this machine only, each once', () => {
+    const ports = Object.values(services).flatMap((service) => service.ports ?? []);
+    for (const port of ports) expect(port).toMatch(/^127\.0\.0\.1:\d+:\d+$/);
+    expect(new Set(ports).size).toBe(ports.length);
+  });
+
+  it('names volumes and build files that exist', () => {
+    for (const { volumes = [], build } of Object.values(services)) {
+      for (const volume of volumes) expect(compose.volumes).toHaveProperty([volume.split(':')[0]]);
+      if (build) expect(existsSync(join(root, build.context, build.dockerfile))).toBe(true);
+    }
+  });
+});
+
+/** A fragment of the environment: variable names to zod schemas. */
+function isShape(part) {
+  return typeof part === 'object' && Object.values(part).every((schema) => 'safeParse' in schema);
+}
