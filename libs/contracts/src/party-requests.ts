@@ -136,4 +136,5 @@ export const originatorListSchema = z.object({
   cursor: z.string().optional(),
 });
 export const contactListSchema = originatorListSchema.extend({ originatorId: uuid.optional() });
+export type OriginatorListQuery = z.output<typeof originatorListSchema>;
 export type ContactListQuery = z.output<typeof contactListSchema>;

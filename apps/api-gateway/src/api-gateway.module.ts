@@ -1,0 +1,109 @@
+/**
+ * The API gateway: authenticate, validate, decide, append, answer. One Nest module; what happens
+ * before a body is parsed is in http.ts, the decisions are in the domain.
+ */
+import { type DynamicModule, Module, type Provider } from '@nestjs/common';
+import { bankNameOf } from '@pis/bank-rails';
+import type { EventStore } from '@pis/event-store';
+import type { Keyring } from '@pis/keyring';
+import { directoryQuery, paymentsQuery, projectionProgress } from '@pis/read-models';
+import {
+  EVENT_STORE,
+  type GatewayConfig,
+  KEYRING,
+  PG_POOL,
+  type ProcessConfig,
+  type WebhooksConfig,
+} from '@pis/service-kit';
+import { Authentication } from './authentication.js';
+import { ContactDirectory } from './contact-directory.js';
+import { ContactsController } from './contacts.controller.js';
+import { Cursors } from './cursor.js';
+import { DirectoryLists } from './directory-lists.js';
+import { OriginatorsController } from './originators.controller.js';
+import { OwnWrites } from './own-writes.js';
+import { PartyAccounts } from './party-changes.js';
+import { PaymentCreation } from './payment-creation.js';
+import { PaymentsController } from './payments.controller.js';
+import { SandboxController } from './sandbox.controller.js';
+import { DIRECTORY_QUERY, PAYMENTS_QUERY, WEBHOOK_URL_OPTIONS } from './tokens.js';
+import { WebhooksController } from './webhooks.controller.js';
+
+export { configureHttp } from './http.js';
+
+export type ApiGatewayConfig = GatewayConfig &
+  WebhooksConfig &
+  Pick<ProcessConfig, 'PIS_ENVIRONMENT'>;
+
+type PgPool = Parameters<typeof paymentsQuery>[0];
+
+@Module({})
+export class ApiGatewayModule {
+  static register(config: ApiGatewayConfig): DynamicModule {
+    const inSandbox = config.PIS_ENVIRONMENT === 'sandbox';
+    return {
+      module: ApiGatewayModule,
+      controllers: [
+        PaymentsController,
+        ContactsController,
+        OriginatorsController,
+        WebhooksController,
+        ...(inSandbox ? [SandboxController] : []),
+      ],
+      providers: providersFor(config),
+    };
+  }
+}
+
+function providersFor(config: ApiGatewayConfig): Provider[] {
+  return [
+    {
+      provide: Authentication,
+      inject: [EVENT_STORE],
+      useFactory: (store: EventStore) => new Authentication(store, config.PIS_ENVIRONMENT),
+    },
+    { provide: PAYMENTS_QUERY, inject: [PG_POOL], useFactory: paymentsQuery },
+    { provide: DIRECTORY_QUERY, inject: [PG_POOL], useFactory: directoryQuery },
+    {
+      provide: WEBHOOK_URL_OPTIONS,
+      useValue: { allowedNetworks: config.PIS_WEBHOOK_ALLOWED_NETWORKS },
+    },
+    {
+      provide: OwnWrites,
+      inject: [PG_POOL],
+      useFactory: (pool: PgPool) =>
+        new OwnWrites({
+          payments: projectionProgress(pool, 'payments'),
+          directory: projectionProgress(pool, 'directory'),
+        }),
+    },
+    {
+      provide: Cursors,
+      inject: [KEYRING],
+      useFactory: (keyring: Keyring) => new Cursors(keyring),
+    },
+    {
+      provide: PartyAccounts,
+      inject: [KEYRING],
+      useFactory: (keyring: Keyring) => new PartyAccounts(keyring, bankNameOf),
+    },
+    {
+      provide: DirectoryLists,
+      inject: [Cursors, OwnWrites],
+      useFactory: (cursors: Cursors, own: OwnWrites) => new DirectoryLists(cursors, own),
+    },
+    {
+      provide: ContactDirectory,
+      inject: [EVENT_STORE, KEYRING, PartyAccounts, OwnWrites],
+      useFactory: (
+        ...[store, keyring, accounts, own]: ConstructorParameters<typeof ContactDirectory>
+      ) => new ContactDirectory(store, keyring, accounts, own),
+    },
+    {
+      provide: PaymentCreation,
+      inject: [EVENT_STORE, KEYRING, OwnWrites],
+      useFactory: (...[store, keyring, own]: ConstructorParameters<typeof PaymentCreation>) =>
+        new PaymentCreation(store, keyring, own),
+    },
+  ];
+}

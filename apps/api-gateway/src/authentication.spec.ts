@@ -1,0 +1,159 @@
+import { type EventStore, memoryEventStore, StoreUnavailable } from '@pis/event-store';
+import { createApiKey, createOrganization, digestOfApiKey, revokeApiKey } from '@pis/service-kit';
+import { Authentication, authorize } from './authentication.js';
+import { by } from './testing/gateway.js';
+
+async function setUp(expiresAt: string | null = null) {
+  const store = memoryEventStore();
+  let reads = 0;
+  let away = false;
+  const counting: EventStore = {
+    ...store,
+    readStream: async (...args) => {
+      reads += 1;
+      if (away) throw new StoreUnavailable('away');
+      return store.readStream(...args);
+    },
+  };
+  let nowMs = Date.now();
+  const context = { store, by };
+  const { organizationId } = await createOrganization(context, { name: 'Acme' });
+  const { apiKey } = await createApiKey(context, {
+    organizationId,
+    type: 'full_access',
+    environment: 'sandbox',
+    expiresAt,
+  });
+  const authentication = new Authentication(counting, 'sandbox', () => nowMs);
+  return {
+    context,
+    organizationId,
+    apiKey,
+    enter: async (header: string | undefined = `Bearer ${apiKey}`) =>
+      authentication.authenticate(header),
+    wait: (ms: number) => {
+      nowMs += ms;
+    },
+    reads: () => reads,
+    goAway: () => {
+      away = true;
+    },
+  };
+}
+
+/** A read of the memory store takes one turn of the event loop. */
+async function backgroundReads(): Promise<void> {
+  for (let turns = 0; turns < 3; turns += 1) await new Promise((resolve) => setImmediate(resolve));
+}
+
+const unauthorized = expect.objectContaining({ code: 'UNAUTHORIZED' }) as Error;
+
+describe('authentication', () => {
+  it('knows a key by its digest, reads it once for many requests, and takes any case of Bearer', async () => {
+    const { enter, organizationId, reads, apiKey } = await setUp();
+    const callers = await Promise.all([enter(), enter(), enter(`bearer  ${apiKey}`)]);
+    expect(callers.map((caller) => caller.organizationId)).toEqual(Array(3).fill(organizationId));
+    await enter();
+    expect(reads()).toBe(1);
+  });
+
+  it.each([
+    ['no header', undefined],
+    ['an empty key', 'Bearer '],
+    ['another scheme', 'Basic cGlzX3Rlc3RfMDEyMzQ1Njc4OWFiY2RlZg=='],
+    ['an unknown key', 'Bearer pis_test_0123456789abcdef0123456789abcdef'],
+    ['a key of the other environment', 'Bearer pis_live_0123456789abcdef0123456789abcdef'],
+    ['an overlong key', `Bearer pis_test_${'x'.repeat(5_000)}`],
+    ['a key with more behind it', 'Bearer pis_test_0123456789abcdef0123 456789abcdef'],
+  ])('refuses %s', async (_what, header) => {
+    const { enter } = await setUp();
+    await expect(enter(header ?? '')).rejects.toThrow(unauthorized);
+  });
+
+  it('does not ask the store about what cannot be a key', async () => {
+    const { enter, reads } = await setUp();
+    await expect(enter('Bearer nonsense')).rejects.toThrow(unauthorized);
+    await expect(enter('Bearer pis_live_0123456789abcdef')).rejects.toThrow(unauthorized);
+    expect(reads()).toBe(0);
+  });
+
+  it('refuses a revoked key within five seconds', async () => {
+    const { enter, wait, context, apiKey } = await setUp();
+    await enter();
+    await revokeApiKey(context, { digest: digestOfApiKey(apiKey) });
+    wait(4_501);
+    await expect(enter()).rejects.toThrow(unauthorized);
+  });
+
+  it('renews a known key in the background, so that requests do not wait', async () => {
+    const { enter, wait, reads } = await setUp();
+    await enter();
+    for (const expected of [2, 3, 4]) {
+      wait(2_500);
+      await enter();
+      expect(reads()).toBe(expected);
+      await backgroundReads();
+    }
+  });
+
+  it('refuses an expired key at the very moment, cached or not', async () => {
+    const { enter, wait } = await setUp(new Date(Date.now() + 60_000).toISOString());
+    await enter();
+    wait(59_000);
+    await enter();
+    wait(1_100);
+    await expect(enter()).rejects.toThrow(unauthorized);
+  });
+
+  it('goes on with a known key for a moment when the store is away, then says so', async () => {
+    const { enter, wait, goAway } = await setUp();
+    await enter();
+    goAway();
+    wait(3_000);
+    await enter();
+    wait(2_000);
+    await expect(enter()).rejects.toThrow(StoreUnavailable);
+  });
+
+  it('takes a key that was created after a first try failed', async () => {
+    const { enter, context, organizationId } = await setUp();
+    const apiKey = 'pis_test_made-a-little-later';
+    await expect(enter(`Bearer ${apiKey}`)).rejects.toThrow(unauthorized);
+    const key = { organizationId, type: 'read_only', environment: 'sandbox', apiKey } as const;
+    await createApiKey(context, key);
+    expect((await enter(`Bearer ${apiKey}`)).keyType).toBe('read_only');
+  });
+});
+
+describe('what a type of key may do', () => {
+  const may = (
+    keyType: 'full_access' | 'read_only' | 'webhook_admin',
+    method: string,
+    path: string,
+  ) => {
+    try {
+      authorize({ organizationId: '', apiKeyId: '', keyType }, method, path);
+      return true;
+    } catch {
+      return false;
+    }
+  };
+
+  it.each([
+    ['full_access', 'POST', '/v1/payments', true],
+    ['full_access', 'DELETE', '/v1/webhooks/:id', true],
+    ['read_only', 'GET', '/v1/payments', true],
+    ['read_only', 'HEAD', '/v1/payments', true],
+    ['read_only', 'GET', '/v1/webhooks', true],
+    ['read_only', 'POST', '/v1/payments', false],
+    ['read_only', 'PATCH', '/v1/contacts/:id', false],
+    ['read_only', 'DELETE', '/v1/webhooks/:id', false],
+    ['webhook_admin', 'GET', '/v1/webhooks', true],
+    ['webhook_admin', 'POST', '/v1/webhooks', true],
+    ['webhook_admin', 'PATCH', '/v1/webhooks/:id', true],
+    ['webhook_admin', 'GET', '/v1/payments', false],
+    ['webhook_admin', 'GET', '/v1/originators', false],
+  ] as const)('%s %s %s: %s', (keyType, method, path, allowed) => {
+    expect(may(keyType, method, path)).toBe(allowed);
+  });
+});

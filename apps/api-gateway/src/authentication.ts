@@ -1,0 +1,118 @@
+/**
+ * Who calls: the API key behind `Authorization: Bearer`, and what its type may do.
+ *
+ * A key's stream is named by the key's digest, so a lookup is one read; what was read is trusted for
+ * freshMs, renewed in the background up to staleMs, and never used longer: a revocation takes effect
+ * within 5 s everywhere. Expiry is judged on each request. Unknown keys are not remembered.
+ */
+import { hash } from 'node:crypto';
+import {
+  apiKey as apiKeys,
+  type ApiKeyState,
+  type ApiKeyType,
+  type Environment,
+  isUsable,
+} from '@pis/domain';
+import { type EventStore, repository } from '@pis/event-store';
+import { LRUCache } from 'lru-cache';
+import { ApiError } from './errors.js';
+
+export interface Caller {
+  readonly organizationId: string;
+  readonly apiKeyId: string;
+  readonly keyType: ApiKeyType;
+}
+
+type KnownKey = NonNullable<ApiKeyState>;
+interface Cached {
+  readonly key: KnownKey;
+  /** When the read began: what happened after it may be missing. */
+  readonly readAtMs: number;
+}
+
+const cachedKeysMax = 10_000;
+const freshMs = 2_000;
+const staleMs = 4_500;
+
+const keyFormat = {
+  sandbox: /^Bearer +(pis_test_[A-Za-z0-9_-]{16,128})$/i,
+  production: /^Bearer +(pis_live_[A-Za-z0-9_-]{16,128})$/i,
+} as const satisfies Record<Environment, RegExp>;
+
+export class Authentication {
+  private readonly cache = new LRUCache<string, Cached>({ max: cachedKeysMax });
+  private readonly reading = new Map<string, Promise<KnownKey | null>>();
+  private readonly keys: ReturnType<typeof repositoryOf>;
+
+  constructor(
+    store: EventStore,
+    private readonly environment: Environment,
+    /** Milliseconds; injected by tests. */
+    private readonly clock: () => number = Date.now,
+  ) {
+    this.keys = repositoryOf(store);
+  }
+
+  /**
+   * At once when the key is cached, which is the rule; a promise otherwise.
+   * @throws ApiError UNAUTHORIZED; StoreUnavailable
+   */
+  authenticate(authorization: string | undefined): Caller | Promise<Caller> {
+    const token = keyFormat[this.environment].exec(authorization ?? '')?.[1];
+    if (token === undefined) throw unauthorized();
+    const digest = hash('sha256', token, 'hex');
+    const cached = this.cache.get(digest);
+    const ageMs = cached === undefined ? Infinity : this.clock() - cached.readAtMs;
+    if (cached === undefined || ageMs > staleMs)
+      return this.read(digest).then((key) => this.callerOf(key));
+    // A failure leaves the entry to grow stale; the request that then has to wait reports it.
+    if (ageMs > freshMs) this.read(digest).catch(() => undefined);
+    return this.callerOf(cached.key);
+  }
+
+  private callerOf(key: KnownKey | null): Caller {
+    const at = new Date(this.clock()).toISOString();
+    if (key === null || !isUsable(key, this.environment, at)) throw unauthorized();
+    return { organizationId: key.organizationId, apiKeyId: key.apiKeyId, keyType: key.keyType };
+  }
+
+  /** One read per key at a time, however many requests wait for it. */
+  private read(digest: string): Promise<KnownKey | null> {
+    const underWay = this.reading.get(digest);
+    if (underWay) return underWay;
+    const readAtMs = this.clock();
+    const reading = this.keys
+      .load(digest)
+      .then(({ state }) => {
+        if (state === null) this.cache.delete(digest);
+        else this.cache.set(digest, { key: state, readAtMs });
+        return state;
+      })
+      .finally(() => this.reading.delete(digest));
+    this.reading.set(digest, reading);
+    return reading;
+  }
+}
+
+function repositoryOf(store: EventStore) {
+  return repository(store, apiKeys);
+}
+
+function unauthorized(): ApiError {
+  return new ApiError('UNAUTHORIZED', 'the API key is missing, invalid, expired or revoked');
+}
+
+const reads = new Set(['GET', 'HEAD']);
+
+/** What each type of key may do (interface.md, "Keys"). `path` is the route's, for example /v1/payments/:id. */
+const permits: Readonly<Record<ApiKeyType, (method: string, path: string) => boolean>> = {
+  full_access: () => true,
+  read_only: (method) => reads.has(method),
+  webhook_admin: (_method, path) => /^\/v1\/webhooks(\/|$)/.test(path),
+};
+
+/** @throws ApiError FORBIDDEN */
+export function authorize(caller: Caller, method: string, path: string): void {
+  if (!permits[caller.keyType](method, path))
+    throw new ApiError('FORBIDDEN', `a ${caller.keyType} key cannot do this`);
+}

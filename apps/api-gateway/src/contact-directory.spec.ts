@@ -1,0 +1,264 @@
+import { randomUUID } from 'node:crypto';
+import { bankNameOf } from '@pis/bank-rails';
+import { type ContactCreateRequest, contactCreateSchema, validate } from '@pis/contracts';
+import { contactIdentity as identities } from '@pis/domain';
+import { type EventStore, memoryEventStore, repository } from '@pis/event-store';
+import { createOrganization, createOriginator } from '@pis/service-kit';
+import { ContactDirectory } from './contact-directory.js';
+import { OwnWrites } from './own-writes.js';
+import { PartyAccounts } from './party-changes.js';
+import { bankAccount, by, contactsIn, keyring } from './testing/gateway.js';
+
+const never = { waitFor: async () => true };
+
+async function setUp() {
+  const store = memoryEventStore();
+  const { organizationId } = await createOrganization({ store, by }, { name: 'Acme' });
+  const input = { entityType: 'BUSINESS', companyName: 'Acme', email: 'a@b.example', bankAccount };
+  const options = { organizationId, input, keyring };
+  const { originatorId } = await createOriginator({ store, by }, options);
+
+  /** Another process, on the same store or on one that fails. */
+  const directoryOn = (on: EventStore) => {
+    const ownWrites = new OwnWrites({ payments: never, directory: never });
+    const accounts = new PartyAccounts(keyring, bankNameOf);
+    const directory = new ContactDirectory(on, keyring, accounts, ownWrites);
+    return {
+      create: (changes: object = {}) => {
+        const body = { originatorId, ...ada, ...changes };
+        const valid = validate<ContactCreateRequest>(contactCreateSchema, body);
+        if (!valid.ok) throw new Error(JSON.stringify(valid.problems));
+        return directory.create(organizationId, valid.value, by);
+      },
+      update: (contactId: string, patch: object) =>
+        directory.update(organizationId, contactId, patch, by),
+    };
+  };
+  return { store, originatorId, directoryOn, ...directoryOn(store) };
+}
+
+const ada = {
+  entityType: 'INDIVIDUAL',
+  firstName: 'Ada',
+  lastName: 'Lovelace',
+  email: 'ada@example.com',
+  bankAccount,
+};
+const grace = { firstName: 'Grace', lastName: 'Hopper', email: 'grace@example.com' };
+const conflict = expect.objectContaining({ code: 'CONFLICT' }) as Error;
+
+/** The process dies at its append number `lives` + 1: before it is written, or after. */
+function dyingStore(store: EventStore, lives: number, when: 'before' | 'after'): EventStore {
+  let left = lives;
+  return {
+    ...store,
+    append: async (...args) => {
+      left -= 1;
+      if (left >= 0) return store.append(...args);
+      if (when === 'after' && left === -1) await store.append(...args);
+      throw new Error('the process died');
+    },
+  };
+}
+
+const codesOf = (results: readonly PromiseSettledResult<unknown>[]) =>
+  results.map((result) =>
+    result.status === 'fulfilled' ? 'ok' : String((result.reason as { code?: string }).code),
+  );
+
+describe('contacts that are the same', () => {
+  it('are refused, whatever the case of the e-mail and the white space of the names', async () => {
+    const { create, store } = await setUp();
+    await create();
+    await expect(create()).rejects.toThrow(conflict);
+    await expect(create({ email: 'ADA@Example.com', firstName: ' Ada' })).rejects.toThrow(conflict);
+    expect(await contactsIn(store)).toHaveLength(1);
+  });
+
+  it.each([
+    ['name', { firstName: 'Augusta' }],
+    ['e-mail', { email: 'ada@example.org' }],
+    ['account number', { bankAccount: { ...bankAccount, achAccountNumber: '000123456780' } }],
+    ['account type', { bankAccount: { ...bankAccount, subType: 'SAVINGS' } }],
+    ['absence of an account', { bankAccount: null }],
+    ['kind of party', { entityType: 'BUSINESS', companyName: 'Ada' }],
+  ])('differ by their %s', async (_what, change) => {
+    const { create, store } = await setUp();
+    await create();
+    await create(change);
+    expect(await contactsIn(store)).toHaveLength(2);
+  });
+
+  it('are not told apart by phone number and address', async () => {
+    const { create } = await setUp();
+    await create();
+    await expect(create({ phoneNumber: '+12125550123' })).rejects.toThrow(conflict);
+  });
+
+  it('are created once by fifty concurrent requests', async () => {
+    const { directoryOn, store } = await setUp();
+    const results = await Promise.allSettled(
+      Array.from({ length: 50 }, () => directoryOn(store).create()),
+    );
+    const codes = codesOf(results);
+    expect(codes.filter((code) => code === 'ok')).toHaveLength(1);
+    expect(codes.filter((code) => code === 'CONFLICT')).toHaveLength(49);
+    expect(await contactsIn(store)).toHaveLength(1);
+  });
+});
+
+describe('patching a contact', () => {
+  it('changes the given fields, seals a new account and can be repeated without effect', async () => {
+    const { create, update, store } = await setUp();
+    const { contactId } = await create();
+    const patch = {
+      lastName: 'King',
+      phoneNumber: '+12125550123',
+      bankAccount: { ...bankAccount, achAccountNumber: '000999888777' },
+    };
+    const updated = await update(contactId, patch);
+    expect(updated).toMatchObject({
+      firstName: 'Ada',
+      lastName: 'King',
+      bankAccount: { achAccountNumber: '********8777', bankName: bankNameOf('021000021') },
+    });
+    expect(await update(contactId, patch)).toEqual(updated);
+    expect(await update(contactId, {})).toEqual(updated);
+    expect(await store.readStream(`contact-${contactId}`)).toHaveLength(2);
+    const log = JSON.stringify((await store.readLog({ after: '' })).events);
+    expect(log).not.toMatch(/000999888777|000123456789/);
+  });
+
+  it('clears what may be cleared, and keeps the company name of a person null', async () => {
+    const { create, update } = await setUp();
+    const { contactId } = await create({ phoneNumber: '+12125550123' });
+    const patch = { phoneNumber: null, bankAccount: null, companyName: 'Acme' };
+    expect(await update(contactId, patch)).toMatchObject({
+      phoneNumber: null,
+      bankAccount: null,
+      companyName: null,
+    });
+    await expect(update(contactId, { firstName: null })).rejects.toMatchObject({
+      details: [{ field: 'firstName', issue: 'validation_required' }],
+    });
+  });
+
+  it('into a second one is refused, and frees its own details for others', async () => {
+    const { create, update, store } = await setUp();
+    const { contactId } = await create();
+    const other = await create(grace);
+    await expect(update(other.contactId, { ...ada })).rejects.toThrow(conflict);
+    await update(contactId, { lastName: 'King' });
+    await update(other.contactId, { ...ada });
+    expect(await contactsIn(store)).toHaveLength(2);
+  });
+
+  it('there and back leaves it its identity', async () => {
+    const { create, update } = await setUp();
+    const { contactId } = await create();
+    await update(contactId, { lastName: 'King' });
+    await update(contactId, { lastName: 'Lovelace' });
+    await expect(create()).rejects.toThrow(conflict);
+    await expect(create({ lastName: 'King' })).resolves.toBeDefined();
+  });
+
+  it('of an unknown contact is not found', async () => {
+    const { update } = await setUp();
+    const unknown = expect.objectContaining({ code: 'NOT_FOUND' }) as Error;
+    await expect(update(randomUUID(), {})).rejects.toThrow(unknown);
+  });
+
+  it('and creating at once never make two of one', async () => {
+    for (let round = 0; round < 20; round += 1) {
+      const { create, update, directoryOn, store } = await setUp();
+      const [one, two] = [await create(grace), await create({ email: 'other@example.com' })];
+      await Promise.allSettled([
+        directoryOn(store).create(),
+        update(one.contactId, ada),
+        directoryOn(store).update(two.contactId, ada),
+        directoryOn(store).create(),
+        directoryOn(store).update(one.contactId, grace),
+        directoryOn(store).create(grace),
+      ]);
+      const identitiesUsed = (await contactsIn(store)).map(({ identity }) => identity);
+      expect(new Set(identitiesUsed).size).toBe(identitiesUsed.length);
+      await expectHolders(store);
+    }
+  });
+});
+
+/** Each contact holds the reservation of the identity it uses. */
+async function expectHolders(store: EventStore): Promise<void> {
+  for (const { contactId, identity } of await contactsIn(store)) {
+    const { state } = await repository(store, identities).load(identity);
+    expect(state.holder).toBe(contactId);
+  }
+}
+
+describe('a process that dies between two appends', () => {
+  const moments = [0, 1].flatMap((lives) => [
+    { lives, when: 'before' as const },
+    { lives, when: 'after' as const },
+  ]);
+
+  it.each(moments)(
+    'while creating ($lives, $when): the retry ends with one contact',
+    async (moment) => {
+      const { create, directoryOn, store } = await setUp();
+      const dying = directoryOn(dyingStore(store, moment.lives, moment.when));
+      await expect(dying.create()).rejects.toThrow('died');
+      const results = await Promise.allSettled([create(), create(), create()]);
+      const created = moment.lives === 1 && moment.when === 'after' ? 0 : 1;
+      expect(codesOf(results).filter((code) => code === 'ok')).toHaveLength(created);
+      expect(await contactsIn(store)).toHaveLength(1);
+      await expectHolders(store);
+    },
+  );
+
+  it.each([
+    ...moments,
+    { lives: 2, when: 'before' as const },
+    { lives: 2, when: 'after' as const },
+  ])(
+    'while patching ($lives, $when): both identities stay usable, by one contact each',
+    async ({ lives, when }) => {
+      const { create, update, directoryOn, store } = await setUp();
+      const { contactId } = await create();
+      const dying = directoryOn(dyingStore(store, lives, when));
+      await expect(dying.update(contactId, { ...grace })).rejects.toThrow('died');
+
+      const moved = lives > 1 || (lives === 1 && when === 'after');
+      // What the contact does not use is free for a new one, even if it had been reserved.
+      await expect(create(moved ? {} : grace)).resolves.toBeDefined();
+      await expect(create(moved ? grace : {})).rejects.toThrow(conflict);
+      await expect(update(contactId, moved ? { ...ada } : { ...grace })).rejects.toThrow(conflict);
+      expect(await contactsIn(store)).toHaveLength(2);
+      await expectHolders(store);
+    },
+  );
+
+  it('while patching: the retry completes the patch', async () => {
+    const { create, update, directoryOn, store } = await setUp();
+    const { contactId } = await create();
+    await expect(
+      directoryOn(dyingStore(store, 1, 'before')).update(contactId, { ...grace }),
+    ).rejects.toThrow('died');
+    expect(await update(contactId, { ...grace })).toMatchObject(grace);
+    await expectHolders(store);
+  });
+
+  it('while taking over an unused reservation: the next one completes it', async () => {
+    for (const lives of [0, 1, 2]) {
+      const { create, directoryOn, store } = await setUp();
+      const { contactId } = await create();
+      await expect(
+        directoryOn(dyingStore(store, 1, 'before')).update(contactId, { ...grace }),
+      ).rejects.toThrow('died');
+      await expect(directoryOn(dyingStore(store, lives, 'before')).create(grace)).rejects.toThrow(
+        'died',
+      );
+      await expect(create(grace)).resolves.toBeDefined();
+      await expectHolders(store);
+    }
+  });
+});

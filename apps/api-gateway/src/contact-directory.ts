@@ -1,0 +1,242 @@
+/**
+ * Creating and changing contacts so that no two of an originator are the same, under concurrent
+ * requests and after a crash between any two appends (contact-identity.ts has the protocol).
+ *
+ * What always holds: a contact is written only after its identity was reserved for it, and a
+ * reservation is taken from another contact only after an event on that contact's stream has made an
+ * update under way for it fail. A reservation whose contact was never created belongs to whoever
+ * creates that contact: a creator does so under the reserved id, a change into it is a conflict.
+ */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import {
+  type ContactCreateRequest,
+  type ContactPatchRequest,
+  contactPatchSchema,
+  validatePatch,
+} from '@pis/contracts';
+import {
+  type Contact,
+  contact as contacts,
+  contactIdentity as identities,
+  type ContactIdentityState,
+  isRefusal,
+  originator as originators,
+  type PartyProfile,
+} from '@pis/domain';
+import {
+  type CommandContext,
+  conflictTriesMax,
+  type EventStore,
+  type Loaded,
+  repository,
+  StoreUnavailable,
+  WrongExpectedRevision,
+} from '@pis/event-store';
+import type { Keyring } from '@pis/keyring';
+import { ApiError, notFound } from './errors.js';
+import type { OwnWrites } from './own-writes.js';
+import type { PartyAccounts } from './party-changes.js';
+import { accepted, now } from './requests.js';
+
+type Reservation = Loaded<ContactIdentityState>;
+const ownerOf = (contactId: string) => `contact:${contactId}`;
+const conflict = () => new ApiError('CONFLICT', 'a contact with these details exists already');
+
+export class ContactDirectory {
+  private readonly contacts;
+  private readonly identities;
+  private readonly originators;
+
+  constructor(
+    private readonly store: EventStore,
+    private readonly keyring: Keyring,
+    private readonly accounts: PartyAccounts,
+    private readonly ownWrites: OwnWrites,
+  ) {
+    this.contacts = repository(store, contacts);
+    this.identities = repository(store, identities);
+    this.originators = repository(store, originators);
+  }
+
+  /** @throws ApiError NOT_FOUND (originator), CONFLICT; StoreUnavailable */
+  async create(
+    organizationId: string,
+    request: ContactCreateRequest,
+    context: CommandContext,
+  ): Promise<Contact> {
+    const fingerprint = this.accounts.fingerprintOf(request.bankAccount);
+    const identity = this.identityOf(organizationId, request.originatorId, request, fingerprint);
+    return untilSettled(async () => {
+      // A new one each time: the former, if it was reserved, may be a rival's contact by now.
+      const newId = randomUUID();
+      const [originatorEvents = [], identityEvents = []] = await this.store.readStreams([
+        this.originators.streamIdOf(request.originatorId),
+        this.identities.streamIdOf(identity),
+      ]);
+      const originator = this.originators.fold(originatorEvents).state;
+      if (originator?.organizationId !== organizationId) throw notFound('originator');
+
+      const reserved = this.identities.fold(identityEvents);
+      const { holder } = reserved.state;
+      const abandoned = holder !== null && (await this.contacts.load(holder)).state === null;
+      if (!abandoned) await this.reserve(identity, reserved, newId, context);
+      const contactId = abandoned ? holder : newId;
+      return this.append(contactId, { organizationId, identity, request }, context);
+    });
+  }
+
+  /**
+   * Applies a PATCH; one that changes nothing writes nothing.
+   * @throws ApiError VALIDATION_ERROR, NOT_FOUND, CONFLICT; StoreUnavailable
+   */
+  async update(
+    organizationId: string,
+    contactId: string,
+    body: unknown,
+    context: CommandContext,
+  ): Promise<Contact> {
+    return untilSettled(async () => {
+      const loaded = await this.contacts.load(contactId);
+      const current = loaded.state?.organizationId === organizationId ? loaded.state : null;
+      const patch = accepted<ContactPatchRequest>(
+        validatePatch(contactPatchSchema, body, current?.entityType ?? null),
+      );
+      if (current === null) throw notFound('contact');
+
+      const changes = this.accounts.changes(current, ownerOf(contactId), patch);
+      const fingerprint = patch.bankAccount
+        ? this.accounts.fingerprintOf(patch.bankAccount)
+        : this.accounts.fingerprintAtRest(
+            patch.bankAccount === null ? null : current.bankAccount,
+            ownerOf(contactId),
+          );
+      const profile = { ...current, ...changes };
+      const identity = this.identityOf(organizationId, current.originatorId, profile, fingerprint);
+      const command = { type: 'UpdateContact', at: now(), data: { changes, identity } } as const;
+      const decision = contacts.decide(command, current);
+      if (isRefusal(decision)) throw new Error(`a loaded contact refused: ${decision.refused}`);
+      if (decision.length === 0) return current;
+
+      const former = await this.moveTo(identity, current, context);
+      const { state, position } = await this.contacts.append(contactId, loaded, decision, context);
+      this.ownWrites.note('directory', organizationId, position);
+      if (former) await this.release(current.identity, former, contactId, context);
+      if (state === null) throw new Error('an updated contact is not there');
+      return state;
+    });
+  }
+
+  /** Reserves `identity` for a contact that changes into it; the result is its former reservation. */
+  private async moveTo(
+    identity: string,
+    { contactId, identity: formerIdentity }: Contact,
+    context: CommandContext,
+  ): Promise<Reservation | null> {
+    if (identity === formerIdentity) return null;
+    const [wanted = [], former = []] = await this.store.readStreams([
+      this.identities.streamIdOf(identity),
+      this.identities.streamIdOf(formerIdentity),
+    ]);
+    await this.reserve(identity, this.identities.fold(wanted), contactId, context);
+    return this.identities.fold(former);
+  }
+
+  /**
+   * @throws ApiError CONFLICT when another contact uses it or is about to; WrongExpectedRevision when
+   *   someone else was faster
+   */
+  private async reserve(
+    identity: string,
+    reserved: Reservation,
+    contactId: string,
+    context: CommandContext,
+  ): Promise<void> {
+    const { holder } = reserved.state;
+    if (holder !== null && holder !== contactId) await this.forfeit(holder, identity, context);
+    const data = { contactId, insteadOf: holder === contactId ? null : holder };
+    const command = { type: 'ReserveContactIdentity', at: now(), data } as const;
+    const decision = identities.decide(command, reserved.state);
+    if (isRefusal(decision)) throw conflict();
+    await this.identities.append(identity, reserved, decision, context);
+  }
+
+  /** Makes the holder give up an identity that it does not use. @throws ApiError CONFLICT if it does */
+  private async forfeit(holder: string, identity: string, context: CommandContext): Promise<void> {
+    const loaded = await this.contacts.load(holder);
+    const command = { type: 'ForfeitContactIdentity', at: now(), data: { identity } } as const;
+    const decision = contacts.decide(command, loaded.state);
+    if (isRefusal(decision)) throw conflict();
+    await this.contacts.append(holder, loaded, decision, context);
+  }
+
+  /** @throws WrongExpectedRevision when the contact was created meanwhile */
+  private async append(
+    contactId: string,
+    what: { organizationId: string; identity: string; request: ContactCreateRequest },
+    context: CommandContext,
+  ): Promise<Contact> {
+    const { organizationId, identity, request } = what;
+    const { bankAccount, ...fields } = request;
+    const dataKey = this.accounts.createDataKey();
+    const sealed = bankAccount && this.accounts.seal(dataKey, ownerOf(contactId), bankAccount);
+    const data = { contactId, organizationId, ...fields, bankAccount: sealed, dataKey, identity };
+    const nothing = this.contacts.fold([]);
+    const command = { type: 'CreateContact', at: now(), data } as const;
+    const decision = contacts.decide(command, nothing.state);
+    if (isRefusal(decision)) throw new Error(`a new contact was refused: ${decision.refused}`);
+    const { state, position } = await this.contacts.append(contactId, nothing, decision, context);
+    this.ownWrites.note('directory', organizationId, position);
+    if (state === null) throw new Error('a created contact is not there');
+    return state;
+  }
+
+  /**
+   * Frees the identity the contact had. Only at the revision seen before the change: a later request
+   * that changes the contact back has reserved it again. Not freeing it does no harm: whoever wants
+   * it next makes this contact forfeit it.
+   */
+  private async release(
+    identity: string,
+    former: Reservation,
+    contactId: string,
+    context: CommandContext,
+  ): Promise<void> {
+    const command = { type: 'ReleaseContactIdentity', at: now(), data: { contactId } } as const;
+    const decision = identities.decide(command, former.state);
+    if (isRefusal(decision) || decision.length === 0) return;
+    try {
+      await this.identities.append(identity, former, decision, context);
+    } catch (error) {
+      const left = error instanceof WrongExpectedRevision || error instanceof StoreUnavailable;
+      if (!left) throw error;
+    }
+  }
+
+  /** Keyed, so that the store does not tell who is a contact of whom (interface.md, "Contact"). */
+  private identityOf(
+    organizationId: string,
+    originatorId: string,
+    party: Pick<PartyProfile, 'entityType' | 'firstName' | 'lastName' | 'companyName' | 'email'>,
+    fingerprint: string | null,
+  ): string {
+    const { entityType, firstName, lastName, companyName, email } = party;
+    const name = entityType === 'INDIVIDUAL' ? [firstName, lastName] : [companyName];
+    const key = [organizationId, originatorId, entityType, name, email.toLowerCase(), fingerprint];
+    return this.keyring.mac('contact-identity', JSON.stringify(key).normalize('NFC'));
+  }
+}
+
+const pauseMaxMs = 20;
+
+/** Again from the start when someone else appended in between, a bounded number of times. */
+async function untilSettled<Result>(attempt: () => Promise<Result>): Promise<Result> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (!(error instanceof WrongExpectedRevision) || tries >= conflictTriesMax) throw error;
+    }
+    await delay(Math.random() * Math.min(tries, pauseMaxMs));
+  }
+}

@@ -1,0 +1,55 @@
+/**
+ * Cursors of lists: where a page ended, signed, and bound to the organization and the list. Opaque to
+ * clients; a cursor that was altered, or is another organization's, is refused and not looked up.
+ */
+import { timingSafeEqual } from 'node:crypto';
+import type { Problem } from '@pis/contracts';
+import { problem } from '@pis/contracts';
+import type { Keyring } from '@pis/keyring';
+import type { ListCursor } from '@pis/read-models';
+
+const signatureLength = 32;
+const lengthMax = 300;
+
+export class Cursors {
+  constructor(private readonly keyring: Keyring) {}
+
+  encode(list: string, organizationId: string, { createdAt, id }: ListCursor): string {
+    const place = `${createdAt}/${id}`;
+    const signed = `${place}/${this.sign(list, organizationId, place)}`;
+    return Buffer.from(signed).toString('base64url');
+  }
+
+  /** Null for a cursor that this list did not return to this organization. */
+  decode(list: string, organizationId: string, cursor: string): ListCursor | null {
+    if (cursor.length > lengthMax || !/^[A-Za-z0-9_-]+$/.test(cursor)) return null;
+    const [createdAt, id, signature, ...rest] = Buffer.from(cursor, 'base64url')
+      .toString('utf8')
+      .split('/');
+    if (createdAt === undefined || id === undefined || rest.length > 0) return null;
+    const expected = Buffer.from(this.sign(list, organizationId, `${createdAt}/${id}`));
+    const given = Buffer.from(signature ?? '');
+    const genuine = given.length === expected.length && timingSafeEqual(given, expected);
+    return genuine ? { createdAt, id } : null;
+  }
+
+  /** The cursor of a query and what is wrong with it, to be reported beside the other problems. */
+  read(
+    list: string,
+    organizationId: string,
+    query: unknown,
+  ): { readonly after: ListCursor | undefined; readonly problems: readonly Problem[] } {
+    const { cursor } = query as { readonly cursor?: unknown };
+    // A repeated parameter is an array: the schema reports it.
+    if (typeof cursor !== 'string') return { after: undefined, problems: [] };
+    const after = this.decode(list, organizationId, cursor);
+    return after === null
+      ? { after: undefined, problems: [problem('cursor', 'validation_cursor')] }
+      : { after, problems: [] };
+  }
+
+  private sign(list: string, organizationId: string, place: string): string {
+    const text = `${list}/${organizationId}/${place}`;
+    return this.keyring.mac('cursor', text).slice(0, signatureLength);
+  }
+}

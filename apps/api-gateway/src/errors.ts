@@ -1,0 +1,110 @@
+/**
+ * What went wrong, as the client sees it: the error envelope of the spec and its HTTP status, chosen
+ * here and nowhere else. An unexpected failure shows nothing of its inside.
+ */
+import type { ErrorCode, ErrorEnvelope, Problem } from '@pis/contracts';
+import { isTransient } from '@pis/read-models';
+
+const statusOf = {
+  VALIDATION_ERROR: 400,
+  INVALID_JSON: 400,
+  IDEMPOTENCY_KEY_REQUIRED: 400,
+  UNAUTHORIZED: 401,
+  FORBIDDEN: 403,
+  NOT_FOUND: 404,
+  CONFLICT: 409,
+  IDEMPOTENCY_KEY_REUSED_WITH_DIFFERENT_BODY: 409,
+  PAYLOAD_TOO_LARGE: 413,
+  UNSUPPORTED_MEDIA_TYPE: 415,
+  RATE_LIMITED: 429,
+  INTERNAL_ERROR: 500,
+  SERVICE_UNAVAILABLE: 503,
+} as const satisfies Record<ErrorCode, number>;
+
+const headersOf: Partial<Record<ErrorCode, Readonly<Record<string, string>>>> = {
+  UNAUTHORIZED: { 'WWW-Authenticate': 'Bearer' },
+  SERVICE_UNAVAILABLE: { 'Retry-After': '1' },
+};
+
+/** A request that is answered with an error of the specification. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError';
+  constructor(
+    readonly code: ErrorCode,
+    message: string,
+    readonly details?: readonly Problem[],
+  ) {
+    super(message);
+  }
+}
+
+export function notFound(what: string): ApiError {
+  return new ApiError('NOT_FOUND', `${what} not found`);
+}
+
+export function invalid(details: readonly Problem[]): ApiError {
+  return new ApiError('VALIDATION_ERROR', 'the request is not valid', details);
+}
+
+export interface ErrorAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: ErrorEnvelope;
+}
+
+export function answerTo(error: unknown): ErrorAnswer {
+  const { code, message, details } = asApiError(error);
+  return {
+    status: statusOf[code],
+    headers: headersOf[code] ?? {},
+    body: { error: { code, message, ...(details ? { details } : {}) } },
+  };
+}
+
+/** Fastify's and the HTTP parser's own errors, by their code. */
+const serverErrors: Readonly<Record<string, readonly [ErrorCode, string]>> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: ['PAYLOAD_TOO_LARGE', 'the body exceeds 64 KiB'],
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: ['UNSUPPORTED_MEDIA_TYPE', 'send application/json'],
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['INVALID_JSON', 'the body is not as long as announced'],
+  FST_ERR_BAD_URL: ['NOT_FOUND', 'there is no such path'],
+  FST_ERR_MAX_PARAM_LENGTH: ['NOT_FOUND', 'there is no such path'],
+  HPE_HEADER_OVERFLOW: ['VALIDATION_ERROR', 'the headers are too long'],
+};
+
+const codeOfStatus: Readonly<Record<number, ErrorCode>> = {
+  400: 'VALIDATION_ERROR',
+  401: 'UNAUTHORIZED',
+  403: 'FORBIDDEN',
+  404: 'NOT_FOUND',
+  409: 'CONFLICT',
+  413: 'PAYLOAD_TOO_LARGE',
+  415: 'UNSUPPORTED_MEDIA_TYPE',
+  429: 'RATE_LIMITED',
+  503: 'SERVICE_UNAVAILABLE',
+};
+
+function asApiError(error: unknown): ApiError {
+  if (error instanceof ApiError) return error;
+  const { code, name, status } = describe(error);
+  const known = serverErrors[code];
+  if (known) return new ApiError(...known);
+  // Contention that ten tries did not get through: nothing was written, a retry may succeed.
+  if (name === 'WrongExpectedRevision' || isTransient(error))
+    return new ApiError('SERVICE_UNAVAILABLE', 'the service cannot answer now; retry shortly');
+  const codeByStatus = codeOfStatus[status];
+  if (codeByStatus === 'NOT_FOUND') return new ApiError('NOT_FOUND', 'there is no such path');
+  if (codeByStatus) return new ApiError(codeByStatus, 'the request cannot be served');
+  return new ApiError('INTERNAL_ERROR', 'an unexpected error occurred');
+}
+
+/** Nest's exceptions have getStatus(), Fastify's errors statusCode. */
+function describe(error: unknown): { code: string; name: string; status: number } {
+  if (!(error instanceof Error)) return { code: '', name: '', status: 0 };
+  const { code, statusCode, getStatus } = error as Error & {
+    code?: unknown;
+    statusCode?: unknown;
+    getStatus?: () => unknown;
+  };
+  const status = typeof getStatus === 'function' ? getStatus.call(error) : statusCode;
+  return { code: String(code ?? ''), name: error.name, status: Number(status ?? 0) };
+}

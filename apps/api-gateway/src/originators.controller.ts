@@ -1,0 +1,67 @@
+import { Controller, Get, Inject, Patch, Req } from '@nestjs/common';
+import {
+  originatorListSchema,
+  originatorPatchSchema,
+  originatorView,
+  type OriginatorView,
+  validatePatch,
+} from '@pis/contracts';
+import { originator as originators, type OriginatorChanges } from '@pis/domain';
+import { type EventStore, repository } from '@pis/event-store';
+import type { DirectoryQuery, OriginatorItem } from '@pis/read-models';
+import { EVENT_STORE } from '@pis/service-kit';
+import type { FastifyRequest } from 'fastify';
+import { DirectoryLists } from './directory-lists.js';
+import { notFound } from './errors.js';
+import { callerOf } from './http.js';
+import { OwnWrites } from './own-writes.js';
+import { PartyAccounts } from './party-changes.js';
+import { accepted, type Answer, answer, bodyOf, contextOf, idIn, now } from './requests.js';
+import { DIRECTORY_QUERY } from './tokens.js';
+
+@Controller('v1/originators')
+export class OriginatorsController {
+  private readonly originators;
+
+  constructor(
+    @Inject(EVENT_STORE) store: EventStore,
+    @Inject(DIRECTORY_QUERY) private readonly query: DirectoryQuery,
+    @Inject(DirectoryLists) private readonly lists: DirectoryLists,
+    @Inject(PartyAccounts) private readonly accounts: PartyAccounts,
+    @Inject(OwnWrites) private readonly ownWrites: OwnWrites,
+  ) {
+    this.originators = repository(store, originators);
+  }
+
+  @Get()
+  list(@Req() request: FastifyRequest): Promise<Answer<readonly OriginatorItem[]>> {
+    const { organizationId } = callerOf(request);
+    return this.lists.page('originators', request, originatorListSchema, (_query, page) =>
+      this.query.originators(organizationId, page),
+    );
+  }
+
+  @Patch(':id')
+  async update(@Req() request: FastifyRequest): Promise<Answer<OriginatorView>> {
+    const { organizationId } = callerOf(request);
+    const originatorId = idIn(request, 'originatorId');
+    const { state } = await this.originators.load(originatorId);
+    const current = state?.organizationId === organizationId ? state : null;
+    const patch = accepted(
+      validatePatch(originatorPatchSchema, bodyOf(request), current?.entityType ?? null),
+    );
+    if (current === null) throw notFound('originator');
+
+    const changes = this.accounts.changes(current, `originator:${originatorId}`, patch);
+    const { bankAccount, ...others } = changes;
+    const data: { changes: OriginatorChanges } = {
+      changes: { ...others, ...(bankAccount ? { bankAccount } : {}) },
+    };
+    const command = { type: 'UpdateOriginator', at: now(), data } as const;
+    const context = contextOf(request);
+    const updated = await this.originators.execute(originatorId, command, context);
+    if ('refused' in updated || updated.state === null) throw notFound('originator');
+    this.ownWrites.note('directory', organizationId, updated.position);
+    return answer(originatorView(updated.state));
+  }
+}

@@ -1,0 +1,29 @@
+/**
+ * Lets a client see its own writes in lists: a list waits, a little, until the projection has reached
+ * what this gateway has just appended for the organization (architecture.md, "The read side").
+ */
+import type { Position } from '@pis/event-store';
+import type { ProjectionName, ProjectionProgress } from '@pis/read-models';
+import { LRUCache } from 'lru-cache';
+
+const waitMaxMs = 1_000;
+/** Organizations whose last append is remembered; forgetting one only makes its next list stale. */
+const organizationsMax = 10_000;
+
+export class OwnWrites {
+  private readonly last = new LRUCache<string, Position>({ max: organizationsMax });
+
+  constructor(private readonly progress: Readonly<Record<ProjectionName, ProjectionProgress>>) {}
+
+  /** `position` is null when nothing was appended. */
+  note(projection: ProjectionName, organizationId: string, position: Position | null): void {
+    const key = `${projection}/${organizationId}`;
+    if (position !== null && position > (this.last.get(key) ?? '')) this.last.set(key, position);
+  }
+
+  /** Resolves when they are visible, or after waitMaxMs: an old list is better than none. */
+  async visible(projection: ProjectionName, organizationId: string): Promise<void> {
+    const position = this.last.get(`${projection}/${organizationId}`);
+    if (position !== undefined) await this.progress[projection].waitFor(position, waitMaxMs);
+  }
+}

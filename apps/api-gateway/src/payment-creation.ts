@@ -1,0 +1,219 @@
+/**
+ * Creating a payment. Idempotency is the stream itself: its id is derived from the organization and
+ * the Idempotency-Key, and the first event is appended only if the stream does not exist. Whoever
+ * comes second compares its request with that event: a replay or a conflict, whatever has happened
+ * to the referenced records since. No table, no lock, no expiry.
+ */
+import { selectRail } from '@pis/bank-rails';
+import {
+  idempotencyKeyLengthMax,
+  type PaymentCreateRequest,
+  type Problem,
+  problem,
+  recognizedPaymentFields,
+} from '@pis/contracts';
+import {
+  type BankAccount,
+  type Contact,
+  contact as contacts,
+  feesOf,
+  isRefusal,
+  organization as organizations,
+  type OrganizationRecord,
+  type Originator,
+  originator as originators,
+  type Payment,
+  payment as payments,
+  type PaymentDetails,
+  type PaymentParty,
+  type PaymentState,
+} from '@pis/domain';
+import {
+  type CommandContext,
+  type EventStore,
+  type RecordedEvent,
+  repository,
+  WrongExpectedRevision,
+} from '@pis/event-store';
+import { type Keyring, openBankAccount } from '@pis/keyring';
+import { v5 as uuidV5 } from 'uuid';
+import { ApiError, invalid, notFound } from './errors.js';
+import type { OwnWrites } from './own-writes.js';
+import { now } from './requests.js';
+
+export interface CreatedPayment {
+  readonly paymentId: string;
+  /** Whether an earlier request with the same key created it. */
+  readonly replayed: boolean;
+}
+
+interface Referenced {
+  readonly organization: OrganizationRecord;
+  readonly originator: Originator;
+  readonly contact: Contact;
+  /** The contact's: it has one. */
+  readonly bankAccount: BankAccount;
+}
+
+export class PaymentCreation {
+  private readonly payments;
+  private readonly organizations;
+  private readonly originators;
+  private readonly contacts;
+
+  constructor(
+    private readonly store: EventStore,
+    private readonly keyring: Keyring,
+    private readonly ownWrites: OwnWrites,
+  ) {
+    this.payments = repository(store, payments);
+    this.organizations = repository(store, organizations);
+    this.originators = repository(store, originators);
+    this.contacts = repository(store, contacts);
+  }
+
+  /** @throws ApiError as the specification lists them; StoreUnavailable */
+  async create(
+    organizationId: string,
+    key: string,
+    request: PaymentCreateRequest,
+    context: CommandContext,
+  ): Promise<CreatedPayment> {
+    const paymentId = uuidV5(key, organizationId);
+    const [existing = [], ...referenced] = await this.store.readStreams([
+      this.payments.streamIdOf(paymentId),
+      this.organizations.streamIdOf(organizationId),
+      this.originators.streamIdOf(request.originatorId),
+      this.contacts.streamIdOf(request.contactId),
+    ]);
+    if (existing.length > 0) return replayOf(this.payments.fold(existing).state, request);
+
+    const parties = this.referencedIn(referenced, organizationId, request);
+    const data = this.detailsOf(paymentId, key, request, parties);
+    const nothing = this.payments.fold([]);
+    const decision = payments.decide({ type: 'QueuePayment', at: now(), data }, nothing.state);
+    // Everything it refuses has been checked above: what is left is a fault of ours.
+    if (isRefusal(decision)) throw new Error(`a valid payment was refused: ${decision.refused}`);
+    try {
+      const { position } = await this.payments.append(paymentId, nothing, decision, context);
+      this.ownWrites.note('payments', organizationId, position);
+      return { paymentId, replayed: false };
+    } catch (error) {
+      if (!(error instanceof WrongExpectedRevision)) throw error;
+    }
+    return replayOf((await this.payments.load(paymentId)).state, request);
+  }
+
+  /** @throws ApiError NOT_FOUND, VALIDATION_ERROR */
+  private referencedIn(
+    streams: readonly (readonly RecordedEvent[])[],
+    organizationId: string,
+    request: PaymentCreateRequest,
+  ): Referenced {
+    const [organizationEvents = [], originatorEvents = [], contactEvents = []] = streams;
+    const organization = this.organizations.fold(organizationEvents).state;
+    const originator = this.originators.fold(originatorEvents).state;
+    const contact = this.contacts.fold(contactEvents).state;
+    if (organization === null) throw new Error(`organization ${organizationId} has no stream`);
+    if (originator?.organizationId !== organizationId) throw notFound('originator');
+    if (contact?.organizationId !== organizationId) throw notFound('contact');
+
+    const problems: Problem[] = [];
+    if (contact.originatorId !== request.originatorId)
+      problems.push(problem('contactId', 'validation_contact_originator_mismatch'));
+    if (contact.bankAccount === null)
+      problems.push(problem('contactId', 'validation_contact_bank_account_required'));
+    if (problems.length > 0 || contact.bankAccount === null) throw invalid(problems);
+    return { organization, originator, contact, bankAccount: contact.bankAccount };
+  }
+
+  private detailsOf(
+    paymentId: string,
+    idempotencyKey: string,
+    request: PaymentCreateRequest,
+    { organization, originator, contact, bankAccount }: Referenced,
+  ): PaymentDetails {
+    const { direction, paymentAmount: amountMinor } = request;
+    const numbers = openBankAccount(this.keyring, bankAccount, `contact:${contact.contactId}`);
+    return {
+      paymentId,
+      organizationId: organization.organizationId,
+      originatorId: originator.originatorId,
+      contactId: contact.contactId,
+      amountMinor,
+      ...feesOf(organization.feeSchedule, amountMinor),
+      currencyCode: 'USD',
+      paymentRail: selectRail({
+        direction,
+        amountMinor,
+        at: now(),
+        contactRoutingNumber: numbers.achRoutingNumber,
+      }),
+      direction,
+      paymentNote: request.paymentNote,
+      externalPaymentId: request.externalPaymentId,
+      idempotencyKey,
+      originator: partyOf(originator.originatorId, originator),
+      contact: partyOf(contact.contactId, contact),
+    };
+  }
+}
+
+/** The party as it is now, for ever: later changes of the record do not touch the payment. */
+function partyOf(id: string, party: Originator | Contact): PaymentParty {
+  const { entityType, firstName, lastName, companyName, bankAccount } = party;
+  return { id, entityType, firstName, lastName, companyName, bankAccount };
+}
+
+/** @throws ApiError IDEMPOTENCY_KEY_REUSED_WITH_DIFFERENT_BODY, naming each field that differs */
+function replayOf(original: PaymentState, request: PaymentCreateRequest): CreatedPayment {
+  if (original === null) throw new Error('a stream with events folds to a payment');
+  const first = requestOf(original);
+  const differing = recognizedPaymentFields.filter((field) => first[field] !== request[field]);
+  if (differing.length === 0) return { paymentId: original.paymentId, replayed: true };
+  throw new ApiError(
+    'IDEMPOTENCY_KEY_REUSED_WITH_DIFFERENT_BODY',
+    `this Idempotency-Key created payment ${original.paymentId} from a different body`,
+    differing.map((field) => ({
+      field,
+      issue: 'differs from the original request',
+      message: `${field} differs from the request that created the payment`,
+    })),
+  );
+}
+
+/** The recognized fields as they were sent. */
+function requestOf(payment: Payment): Readonly<Record<keyof PaymentCreateRequest, unknown>> {
+  return {
+    originatorId: payment.originatorId,
+    contactId: payment.contactId,
+    paymentAmount: payment.amountMinor,
+    direction: payment.direction,
+    paymentNote: payment.paymentNote,
+    externalPaymentId: payment.externalPaymentId,
+  };
+}
+
+/**
+ * The Idempotency-Key header. Node hands header bytes over as Latin-1; a key in UTF-8 is read as such,
+ * so that 255 characters are 255 for any alphabet. Two keys of different bytes never become one.
+ * @throws ApiError IDEMPOTENCY_KEY_REQUIRED
+ */
+export function idempotencyKeyIn(header: string | readonly string[] | undefined): string {
+  const raw = typeof header === 'string' ? header : '';
+  const key = /^[\x20-\x7e]*$/.test(raw) ? raw : decoded(raw);
+  const length = key.length <= idempotencyKeyLengthMax ? key.length : [...key].length;
+  if (length < 1 || length > idempotencyKeyLengthMax)
+    throw new ApiError(
+      'IDEMPOTENCY_KEY_REQUIRED',
+      `send an Idempotency-Key header of 1 to ${idempotencyKeyLengthMax} characters`,
+    );
+  return key;
+}
+
+/** Bytes that are not UTF-8 stay as escapes, where no UTF-8 text can meet them. */
+function decoded(latin1: string): string {
+  const bytes = Buffer.from(latin1, 'latin1');
+  const text = bytes.toString('utf8');
+  return Buffer.from(text, 'utf8').equals(bytes) ? text : `\ufffd${latin1}`;
+}

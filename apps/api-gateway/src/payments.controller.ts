@@ -1,0 +1,75 @@
+import {
+  type PaymentListQuery,
+  paymentCreateSchema,
+  paymentListSchema,
+  paymentView,
+  type PaymentView,
+  validate,
+} from '@pis/contracts';
+import { payment as payments } from '@pis/domain';
+import { type EventStore, repository } from '@pis/event-store';
+import { type PaymentItem, type PaymentsQuery } from '@pis/read-models';
+import { EVENT_STORE } from '@pis/service-kit';
+import { Controller, Get, Inject, Post, Req, Res } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Cursors } from './cursor.js';
+import { invalid, notFound } from './errors.js';
+import { callerOf } from './http.js';
+import { OwnWrites } from './own-writes.js';
+import { type CreatedPayment, idempotencyKeyIn, PaymentCreation } from './payment-creation.js';
+import { accepted, type Answer, answer, bodyOf, contextOf, idIn } from './requests.js';
+import { PAYMENTS_QUERY } from './tokens.js';
+
+@Controller('v1/payments')
+export class PaymentsController {
+  private readonly payments;
+
+  constructor(
+    @Inject(EVENT_STORE) store: EventStore,
+    @Inject(PAYMENTS_QUERY) private readonly query: PaymentsQuery,
+    @Inject(PaymentCreation) private readonly creation: PaymentCreation,
+    @Inject(OwnWrites) private readonly ownWrites: OwnWrites,
+    @Inject(Cursors) private readonly cursors: Cursors,
+  ) {
+    this.payments = repository(store, payments);
+  }
+
+  @Post()
+  async create(
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<Answer<Pick<CreatedPayment, 'paymentId'>>> {
+    const { organizationId } = callerOf(request);
+    const key = idempotencyKeyIn(request.headers['idempotency-key']);
+    const body = accepted(validate(paymentCreateSchema, bodyOf(request)));
+    const context = contextOf(request);
+    const { paymentId, replayed } = await this.creation.create(organizationId, key, body, context);
+    if (replayed) reply.header('Idempotent-Replayed', 'true');
+    return answer({ paymentId });
+  }
+
+  /** Folds the stream: always current. */
+  @Get(':id')
+  async get(@Req() request: FastifyRequest): Promise<Answer<PaymentView>> {
+    const { organizationId } = callerOf(request);
+    const { state } = await this.payments.load(idIn(request, 'paymentId'));
+    if (state?.organizationId !== organizationId) throw notFound('payment');
+    return answer(paymentView(state));
+  }
+
+  @Get()
+  async list(@Req() request: FastifyRequest): Promise<Answer<readonly PaymentItem[]>> {
+    const { organizationId } = callerOf(request);
+    const validated = validate<PaymentListQuery>(paymentListSchema, request.query);
+    const { after, problems } = this.cursors.read('payments', organizationId, request.query);
+    if (problems.length > 0)
+      throw invalid([...(validated.ok ? [] : validated.problems), ...problems]);
+    const { limit, cursor: _cursor, ...filter } = accepted(validated);
+
+    await this.ownWrites.visible('payments', organizationId);
+    const { items, next } = await this.query.list(organizationId, filter, { limit, after });
+    const nextCursor = next && this.cursors.encode('payments', organizationId, next);
+    const { data, meta } = answer(items);
+    return { data, meta: { ...meta, pagination: { limit, nextCursor } } };
+  }
+}

@@ -1,0 +1,61 @@
+/** What every handler does with a request: validate it, say who acts, put an answer into its envelope. */
+import { idSchema, validate, type Validated } from '@pis/contracts';
+import type { CommandContext } from '@pis/event-store';
+import { currentTraceparent } from '@pis/service-kit';
+import type { FastifyRequest } from 'fastify';
+import { invalid } from './errors.js';
+import { callerOf } from './http.js';
+
+export interface Answer<Data> {
+  readonly data: Data;
+  readonly meta: {
+    /** ISO 8601 with milliseconds. */
+    readonly timestamp: string;
+    readonly pagination?: { readonly limit: number; readonly nextCursor: string | null };
+  };
+}
+
+export function answer<Data>(data: Data): Answer<Data> {
+  return { data, meta: { timestamp: now() } };
+}
+
+export function now(): string {
+  return new Date().toISOString();
+}
+
+/** @throws ApiError VALIDATION_ERROR with all problems */
+export function accepted<Value>(result: Validated<Value>): Value {
+  if (!result.ok) throw invalid(result.problems);
+  return result.value;
+}
+
+/** The body, or an empty object when there is none, so that each missing field is named. */
+export function bodyOf(request: FastifyRequest): unknown {
+  return request.body ?? {};
+}
+
+/** The id in the path. @throws ApiError VALIDATION_ERROR */
+export function idIn(request: FastifyRequest, field: string): string {
+  const { id } = request.params as { readonly id: string };
+  const result = validate(idSchema, id);
+  if (result.ok) return result.value;
+  throw invalid(result.problems.map((found) => ({ ...found, field, message: `${field} ${uuid}` })));
+}
+
+const uuid = 'must be a UUID';
+/** W3C Trace Context, version 00. */
+const traceparentFormat = /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
+
+/** Who and what causes the events of this request. */
+export function contextOf(request: FastifyRequest): CommandContext {
+  const { traceparent } = request.headers;
+  const given =
+    typeof traceparent === 'string' && traceparentFormat.test(traceparent) ? traceparent : null;
+  return {
+    actor: `apiKey:${callerOf(request).apiKeyId}`,
+    requestId: request.id,
+    correlationId: request.id,
+    causationId: null,
+    traceparent: currentTraceparent() ?? given,
+  };
+}

@@ -1,0 +1,147 @@
+import { randomUUID } from 'node:crypto';
+import { Controller, Delete, Get, HttpCode, Inject, Patch, Post, Req } from '@nestjs/common';
+import {
+  type Problem,
+  problem,
+  validate,
+  type Validated,
+  webhookCreateSchema,
+  webhookEndpointView,
+  type WebhookEndpointView,
+  type WebhookPatchRequest,
+  webhookPatchSchema,
+} from '@pis/contracts';
+import {
+  type WebhookEndpoint,
+  type WebhookEndpointChanges,
+  webhookEndpoints,
+  type WebhookEndpointsCommand,
+} from '@pis/domain';
+import { type CommandContext, type EventStore, repository } from '@pis/event-store';
+import type { Keyring } from '@pis/keyring';
+import { EVENT_STORE, KEYRING } from '@pis/service-kit';
+import { checkWebhookUrl, createSecret, type WebhookUrlOptions } from '@pis/webhooks';
+import type { FastifyRequest } from 'fastify';
+import { invalid, notFound } from './errors.js';
+import { callerOf } from './http.js';
+import { OwnWrites } from './own-writes.js';
+import { type Answer, answer, bodyOf, contextOf, idIn, now } from './requests.js';
+import { WEBHOOK_URL_OPTIONS } from './tokens.js';
+
+/** One stream holds all endpoints of an organization, so reads fold it and are always current. */
+@Controller('v1/webhooks')
+export class WebhooksController {
+  private readonly endpoints;
+
+  constructor(
+    @Inject(EVENT_STORE) store: EventStore,
+    @Inject(KEYRING) private readonly keyring: Keyring,
+    @Inject(OwnWrites) private readonly ownWrites: OwnWrites,
+    @Inject(WEBHOOK_URL_OPTIONS) private readonly urlOptions: WebhookUrlOptions,
+  ) {
+    this.endpoints = repository(store, webhookEndpoints);
+  }
+
+  /** The only answer that ever shows the secret. */
+  @Post()
+  async create(
+    @Req() request: FastifyRequest,
+  ): Promise<Answer<WebhookEndpointView & { readonly secret: string }>> {
+    const { organizationId } = callerOf(request);
+    const body = bodyOf(request);
+    const { url, subscribedEvents, label } = await this.withUrlChecked(
+      validate(webhookCreateSchema, body),
+      body,
+    );
+    const endpointId = randomUUID();
+    const secret = createSecret();
+    const owner = `webhookEndpoint:${endpointId}`;
+    const sealedSecret = this.keyring.seal(this.keyring.createDataKey(), secret, owner);
+    const data = { organizationId, endpointId, url, subscribedEvents, label, sealedSecret };
+    const command = { type: 'CreateWebhookEndpoint', at: now(), data } as const;
+    const endpoints = await this.execute(organizationId, command, contextOf(request));
+    return answer({ ...webhookEndpointView(endpointIn(endpoints, endpointId)), secret });
+  }
+
+  @Get()
+  async list(@Req() request: FastifyRequest): Promise<Answer<readonly WebhookEndpointView[]>> {
+    const { state } = await this.endpoints.load(callerOf(request).organizationId);
+    return answer(state.endpoints.map(webhookEndpointView).reverse());
+  }
+
+  @Get(':id')
+  async get(@Req() request: FastifyRequest): Promise<Answer<WebhookEndpointView>> {
+    const endpointId = idIn(request, 'id');
+    const { state } = await this.endpoints.load(callerOf(request).organizationId);
+    return answer(webhookEndpointView(endpointIn(state.endpoints, endpointId)));
+  }
+
+  @Patch(':id')
+  async update(@Req() request: FastifyRequest): Promise<Answer<WebhookEndpointView>> {
+    const { organizationId } = callerOf(request);
+    const endpointId = idIn(request, 'id');
+    const body = bodyOf(request);
+    const patch = await this.withUrlChecked(validate(webhookPatchSchema, body), body);
+    const data = { organizationId, endpointId, changes: changesOf(patch) };
+    const command = { type: 'UpdateWebhookEndpoint', at: now(), data } as const;
+    const endpoints = await this.execute(organizationId, command, contextOf(request));
+    return answer(webhookEndpointView(endpointIn(endpoints, endpointId)));
+  }
+
+  @Delete(':id')
+  @HttpCode(204)
+  async delete(@Req() request: FastifyRequest): Promise<void> {
+    const { organizationId } = callerOf(request);
+    const endpointId = idIn(request, 'id');
+    const data = { organizationId, endpointId };
+    const command = { type: 'DeleteWebhookEndpoint', at: now(), data } as const;
+    await this.execute(organizationId, command, contextOf(request));
+  }
+
+  /** @throws ApiError NOT_FOUND, VALIDATION_ERROR (subscription limit) */
+  private async execute(
+    organizationId: string,
+    command: WebhookEndpointsCommand,
+    context: CommandContext,
+  ): Promise<readonly WebhookEndpoint[]> {
+    const result = await this.endpoints.execute(organizationId, command, context);
+    if ('refused' in result) {
+      if (result.refused === 'WEBHOOK_ENDPOINT_NOT_FOUND') throw notFound('webhook endpoint');
+      throw invalid([problem('subscribedEvents', 'validation_subscription_limit')]);
+    }
+    this.ownWrites.note('directory', organizationId, result.position);
+    return result.state.endpoints;
+  }
+
+  /** The URL is judged beside the schema, so that all problems are reported at once. */
+  private async withUrlChecked<Request>(
+    validated: Validated<Request>,
+    body: unknown,
+  ): Promise<Request> {
+    const problems: Problem[] = validated.ok ? [] : [...validated.problems];
+    const { url } = body as { readonly url?: unknown };
+    const judged = problems.some(({ field }) => field === 'url');
+    if (typeof url === 'string' && !judged) {
+      const found = await checkWebhookUrl(url, this.urlOptions);
+      if (found !== null) problems.push(problem('url', found));
+    }
+    if (!validated.ok || problems.length > 0) throw invalid(problems);
+    return validated.value;
+  }
+}
+
+function endpointIn(endpoints: readonly WebhookEndpoint[], endpointId: string): WebhookEndpoint {
+  const found = endpoints.find((endpoint) => endpoint.endpointId === endpointId);
+  if (found === undefined) throw notFound('webhook endpoint');
+  return found;
+}
+
+function changesOf(patch: WebhookPatchRequest): WebhookEndpointChanges {
+  const { url, subscribedEvents, label, enabled } = patch;
+  return {
+    ...(url === undefined ? {} : { url }),
+    ...(subscribedEvents === undefined ? {} : { subscribedEvents }),
+    ...(label === undefined ? {} : { label }),
+    ...(enabled === undefined ? {} : { enabled }),
+  };
+}
