@@ -1,14 +1,15 @@
 /** Which modules make up the whole system, and what must be there before its consumers start. */
 import { setTimeout as delay } from 'node:timers/promises';
+import type { DynamicModule } from '@nestjs/common';
 import { ApiGatewayModule, configureHttp } from '@pis/api-gateway/module';
-import { bankNameOf } from '@pis/bank-rails';
-import { BankSimulatorModule } from '@pis/bank-simulator/module';
+import { bankNameOf, directBankConnection } from '@pis/bank-rails';
+import { BankSimulator, BankSimulatorModule } from '@pis/bank-simulator/module';
 import { allTopicSpecs } from '@pis/contracts';
 import { DirectoryProjectorModule } from '@pis/directory-projector/module';
 import { EventRelayModule } from '@pis/event-relay/module';
 import { applyTopics } from '@pis/messaging';
 import { PaymentsProjectorModule } from '@pis/payments-projector/module';
-import { RailExecutorModule } from '@pis/rail-executor/module';
+import { BANK_CONNECTION, RailExecutorModule } from '@pis/rail-executor/module';
 import { migrate } from '@pis/read-models';
 import {
   type AppDefinition,
@@ -44,8 +45,7 @@ export function allInOneApp(onDemo: (demo: DemoOrganization) => void): AppDefini
       ApiGatewayModule.register(config),
       PaymentsProjectorModule.register(),
       DirectoryProjectorModule.register(),
-      BankSimulatorModule.register(config, { http: false }),
-      RailExecutorModule.register(config),
+      railExecutor(config),
       WebhookDispatcherModule.register(config),
       ...(config.PIS_BROKER === 'kafka' ? [EventRelayModule.register(config)] : []),
     ],
@@ -71,6 +71,18 @@ export function allInOneApp(onDemo: (demo: DemoOrganization) => void): AppDefini
       onDemo(demo);
     },
   };
+}
+
+/** With the simulated bank in this process, unless PIS_BANK_URL names one elsewhere. */
+function railExecutor(config: AllInOneConfig): DynamicModule {
+  return RailExecutorModule.register(config, {
+    imports: [BankSimulatorModule.register(config, { http: false })],
+    bank: {
+      provide: BANK_CONNECTION,
+      useFactory: (simulator: BankSimulator) => directBankConnection(simulator),
+      inject: [BankSimulator],
+    },
+  });
 }
 
 /** A database or event store that is not there yet is waited for; /health/ready says so meanwhile. */

@@ -5,6 +5,7 @@
  */
 import path from 'node:path';
 import { DataDirectoryInUse, type Postgres, startPostgres } from '@pis/local-servers';
+import { migrate } from '@pis/read-models';
 import {
   createLogger,
   fail,
@@ -31,7 +32,11 @@ try {
     process.env,
   );
   logger = createLogger('all-in-one', config.LOG_LEVEL);
-  postgres = config.DATABASE_URL === undefined ? await embedded(config, logger) : undefined;
+  if (config.DATABASE_URL === undefined) {
+    postgres = await embedded(config, logger);
+    // Ours alone and there already: nothing has to start before the schema and then wait for it.
+    await migrate({ connectionString: postgres.url });
+  }
   await run(config, config.DATABASE_URL ?? postgres?.url ?? '', logger);
 } catch (error) {
   await postgres?.stop();
@@ -54,7 +59,10 @@ async function run(config: AllInOneConfig, databaseUrl: string, log: Logger): Pr
       await postgres?.stop();
     },
   });
-  await running.ready;
+  await running.ready.catch(async (error: unknown) => {
+    await running.close();
+    throw error;
+  });
   if (demo.result === undefined) throw new Error('ready without a demo organization');
   process.stdout.write(`${readyLine(running.url, demo.result, config)}\n`);
   process.stderr.write(banner(running.url, demo.result));

@@ -28,12 +28,16 @@ export interface PlatformOptions {
   readonly servesMetrics: boolean;
 }
 
+/** The event store's own connections: appends never wait behind queries. */
+const STORE_POOL = Symbol('StorePool');
+
 @Global()
 @Module({})
 export class PlatformModule implements OnApplicationShutdown {
   constructor(
     @Inject(EVENT_STORE) private readonly store: EventStore,
     @Inject(PG_POOL) private readonly pool: pg.Pool,
+    @Inject(STORE_POOL) private readonly storePool: pg.Pool,
   ) {}
 
   static register(options: PlatformOptions): DynamicModule {
@@ -69,8 +73,6 @@ export class PlatformModule implements OnApplicationShutdown {
   /** After every app's own loops have ended (they end in beforeApplicationShutdown). */
   async onApplicationShutdown(): Promise<void> {
     await this.store.close();
-    await this.pool.end();
+    await Promise.all([this.storePool.end(), this.pool.end()]);
   }
 }
-
-const STORE_POOL = Symbol('StorePool');

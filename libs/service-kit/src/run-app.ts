@@ -36,6 +36,8 @@ export interface AppDefinition<Shape extends z.ZodRawShape> {
   readonly name: string;
   /** Variables beyond platformEnv. */
   readonly env: Shape;
+  /** Those of them, beside DATABASE_URL, that it cannot do without. */
+  readonly required?: readonly (keyof Shape & string)[];
   readonly modules: (
     config: PlatformConfig & z.output<z.ZodObject<Shape>>,
   ) => readonly DynamicModule[];
@@ -79,7 +81,7 @@ export async function runApp<Shape extends z.ZodRawShape>(
   let logger: Logger | undefined;
   try {
     const config = loadConfig({ ...platformEnv, ...definition.env }, process.env, {
-      required: ['DATABASE_URL'],
+      required: ['DATABASE_URL', ...(definition.required ?? [])],
     }) as unknown as PlatformConfig & z.output<z.ZodObject<Shape>>;
     logger = createLogger(definition.name, config.LOG_LEVEL);
     const running = await startApp(definition, config, config.DATABASE_URL ?? '', logger);
@@ -154,7 +156,8 @@ export async function startApp<Shape extends z.ZodRawShape>(
     ready,
     close: async () => {
       closing.abort();
-      await ready.catch(() => undefined);
+      // Whoever waits for `ready` hears of its failure; here it only must have ended.
+      await Promise.allSettled([ready]);
       await app.close();
       await metrics?.close();
       await stopTracing();
@@ -165,13 +168,12 @@ export async function startApp<Shape extends z.ZodRawShape>(
 /** Header and body limits against slow or oversized clients are the server's, before any route. */
 function httpAdapter(): FastifyAdapter {
   return new FastifyAdapter({
-    ignoreTrailingSlash: true,
+    routerOptions: { ignoreTrailingSlash: true, maxParamLength: 300 },
     trustProxy: false,
     bodyLimit: 64 * 1024,
     requestTimeout: 30_000,
     connectionTimeout: 60_000,
     keepAliveTimeout: 72_000,
-    maxParamLength: 300,
     return503OnClosing: true,
     forceCloseConnections: 'idle',
   });
