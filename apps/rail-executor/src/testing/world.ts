@@ -1,7 +1,7 @@
 /** A bank, an event store and a database for the specs of the executor, and payments to put through. */
 import { randomUUID } from 'node:crypto';
 import { directBankConnection } from '@pis/bank-rails';
-// Specs may put the bank on the other side of the wire; production code may not.
+// Tests may put the bank on the other side of the wire; production code may not.
 // eslint-disable-next-line @nx/enforce-module-boundaries
 import { BankSimulator } from '@pis/bank-simulator/module';
 import { paymentView, topics } from '@pis/contracts';
@@ -145,12 +145,15 @@ export async function openWorld({ delayMs = 0, confirmationTimeoutMs = 0 }: Worl
 
 export type World = Awaited<ReturnType<typeof openWorld>>;
 
-/** Runs both loops' rounds until there is nothing left that is due. */
+/** One round of each loop. */
+export async function goRound(executor: RailExecutor): Promise<void> {
+  await executor.feedRound();
+  await executor.deadlineRound();
+}
+
+/** Rounds until nothing is left of what a bank without delay brings: return, deadline, late confirmation. */
 export async function settle(executor: RailExecutor): Promise<void> {
-  for (let round = 0; round < 3; round += 1) {
-    await executor.feedRound();
-    await executor.deadlineRound();
-  }
+  for (let round = 0; round < 3; round += 1) await goRound(executor);
 }
 
 function paymentDetails(ending: string, direction: Direction): PaymentDetails {

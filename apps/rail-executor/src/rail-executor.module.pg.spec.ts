@@ -1,0 +1,101 @@
+import { Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { type BankConnection, directBankConnection } from '@pis/bank-rails';
+import { BankSimulator, BankSimulatorModule } from '@pis/bank-simulator/module';
+import { until } from '@pis/local-servers/testing';
+import {
+  EVENT_STORE,
+  Health,
+  HEALTH,
+  KEYRING,
+  LOGGER,
+  PG_POOL,
+  type RailsConfig,
+} from '@pis/service-kit';
+import { PaymentQueuedController } from './payment-queued.controller.js';
+import { BANK_CONNECTION, RailExecutorModule } from './rail-executor.module.js';
+import { confirmationTimeoutMs } from './rail-executor.js';
+import { keyring, openWorld, type World } from './testing/world.js';
+
+const rails: RailsConfig = { PIS_SANDBOX_RAIL_DELAY_MS: 0 };
+
+describe('the executor as a Nest module', () => {
+  let world: World;
+  beforeEach(async () => {
+    world = await openWorld();
+  });
+  afterEach(() => world.close());
+
+  it('takes a payment to its end beside the simulated bank, and shuts down cleanly', async () => {
+    const health = new Health();
+    const closed: string[] = [];
+    const provide = (token: symbol, value: unknown) => ({ provide: token, useValue: value });
+    const platform = [
+      provide(EVENT_STORE, world.store),
+      provide(KEYRING, keyring),
+      provide(PG_POOL, world.pool),
+      provide(LOGGER, world.logger),
+      provide(HEALTH, health),
+    ];
+    class Platform {}
+    Module({ providers: platform, exports: platform.map((given) => given.provide) })(Platform);
+    class App {}
+    Module({})(App);
+    const executor = RailExecutorModule.register(
+      { ...rails, PIS_ENVIRONMENT: 'sandbox' },
+      {
+        imports: [BankSimulatorModule.register(rails, { http: false })],
+        bank: {
+          provide: BANK_CONNECTION,
+          useFactory: (simulator: BankSimulator): BankConnection => ({
+            ...directBankConnection(simulator),
+            close: () => Promise.resolve(void closed.push('bank')),
+          }),
+          inject: [BankSimulator],
+        },
+      },
+    );
+    const app = await NestFactory.createApplicationContext(
+      { module: App, imports: [{ module: Platform, global: true }, executor] },
+      { logger: false },
+    );
+    const message = await world.queue('0101');
+    const context = { getDelivery: () => message.delivery };
+    await app
+      .get(PaymentQueuedController, { strict: false })
+      .handle(message.value, context as Parameters<PaymentQueuedController['handle']>[1]);
+    await until(async () => (await world.history(message.paymentId)).at(-1) === 'Returned', {
+      timeoutMs: 5_000,
+    });
+    expect(await health.readiness()).toMatchObject({ dependencies: { bank: { status: 'up' } } });
+    await app.close();
+    expect(closed).toEqual(['bank']);
+  });
+
+  it('does not start without a bank to talk to', () => {
+    const config = { ...rails, PIS_ENVIRONMENT: 'production' } as const;
+    expect(() => RailExecutorModule.register(config)).toThrow('PIS_BANK_URL');
+    const withUrl = { ...config, PIS_BANK_URL: 'http://127.0.0.1:1' };
+    expect(() => RailExecutorModule.register(withUrl)).not.toThrow();
+  });
+});
+
+describe('the normal time of a payment', () => {
+  const sandbox = { ...rails, PIS_SANDBOX_RAIL_DELAY_MS: 300, PIS_ENVIRONMENT: 'sandbox' } as const;
+  const production = { ...rails, PIS_ENVIRONMENT: 'production' } as const;
+
+  it('is two seconds and the simulated delay in the sandbox', () => {
+    expect(confirmationTimeoutMs(sandbox, 'ACH')).toBe(2_300);
+  });
+
+  it('is the rail’s own in production', () => {
+    expect(confirmationTimeoutMs(production, 'ACH')).toBe(48 * 3_600_000);
+    expect(confirmationTimeoutMs(production, 'RTP')).toBe(60_000);
+  });
+
+  it('is what the configuration says, everywhere', () => {
+    const set = { PIS_RAIL_CONFIRMATION_TIMEOUT_MS: 77 };
+    expect(confirmationTimeoutMs({ ...sandbox, ...set }, 'ACH')).toBe(77);
+    expect(confirmationTimeoutMs({ ...production, ...set }, 'SWIFT')).toBe(77);
+  });
+});

@@ -1,0 +1,352 @@
+import { type BankConnection, BankUnavailable, feedBeginning } from '@pis/bank-rails';
+import { type EventStore, StoreUnavailable } from '@pis/event-store';
+import { NonRetryable } from '@pis/messaging';
+import { until } from '@pis/local-servers/testing';
+import {
+  contactNumbersEnding,
+  openWorld,
+  originatorNumbers,
+  type QueuedMessage,
+  settle,
+  traceparent,
+  type World,
+} from './testing/world.js';
+import type { RailExecutor } from './rail-executor.js';
+
+let world: World;
+beforeEach(async () => {
+  world = await openWorld();
+});
+afterEach(() => world.close());
+
+const handle = (executor: RailExecutor, { value, delivery }: QueuedMessage) =>
+  executor.handle(value, delivery);
+const completed = ['Queued', 'Processing', 'Completed'];
+const returned = [...completed, 'Returned'];
+
+describe('a message about a queued payment', () => {
+  it('that arrives twice moves the money once', async () => {
+    const executor = world.executor();
+    const message = await world.queue('4321');
+    await handle(executor, message);
+    await handle(executor, message);
+    expect(await world.history(message.paymentId)).toEqual(completed);
+    expect(await world.transfers(message.paymentId)).toMatchObject([{ submissions: 1 }]);
+  });
+
+  it('that several executors handle at the same time moves the money once', async () => {
+    const executors = [world.executor(), world.executor(), world.executor()];
+    const messages = await Promise.all(
+      ['4321', '0101', '0204', '0402'].flatMap((ending) =>
+        Array.from({ length: 5 }, () => world.queue(ending)),
+      ),
+    );
+    await Promise.all(
+      messages.flatMap((message) => executors.map((executor) => handle(executor, message))),
+    );
+    await Promise.all(executors.map(settle));
+    await settle(world.executor());
+    const ends = [
+      completed,
+      returned,
+      ['Queued', 'Processing', 'Failed'],
+      ['Queued', 'Processing', 'FailedInFlight', 'Completed'],
+    ];
+    for (const [index, { paymentId }] of messages.entries()) {
+      expect(await world.history(paymentId)).toEqual(ends[Math.floor(index / 5)]);
+      expect(await world.transfers(paymentId)).toHaveLength(1);
+    }
+    expect(await world.count('rail_unmatched_notifications')).toBe(0);
+  });
+
+  it('that comes after the payment has ended changes nothing', async () => {
+    const message = await world.queue('0101');
+    await handle(world.executor(), message);
+    await settle(world.executor());
+    await handle(world.executor(), message);
+    expect(await world.history(message.paymentId)).toEqual(returned);
+  });
+
+  it('is traced to what it caused', async () => {
+    const message = await world.queue('4321');
+    await handle(world.executor(), message);
+    const [first, ...ours] = await world.store.readStream(`payment-${message.paymentId}`);
+    for (const event of ours)
+      expect(event.metadata).toMatchObject({
+        actor: 'system:rail-executor',
+        requestId: null,
+        correlationId: first?.metadata.correlationId,
+        causationId: message.eventId,
+        traceparent,
+      });
+  });
+
+  it.each(['payment.processing', 'payment.completed', 'payment.returned'])(
+    'is not what %s is',
+    async (eventType) => {
+      const message = await world.queue('4321');
+      const value = { ...(message.value as object), eventType };
+      const withHeader = { ...message.delivery.headers, 'event-type': eventType };
+      await world.executor().handle(value, { ...message.delivery, headers: withHeader });
+      await world.executor().handle(value, { ...message.delivery, headers: {} });
+      expect(await world.history(message.paymentId)).toEqual(['Queued']);
+    },
+  );
+
+  it('is given up at once when it is no payment event', async () => {
+    const { delivery } = await world.queue('4321');
+    for (const value of [null, 'x', {}, { eventType: 'payment.queued', data: { paymentId: '1' } }])
+      await expect(world.executor().handle(value, delivery)).rejects.toBeInstanceOf(NonRetryable);
+  });
+});
+
+describe('while something is away', () => {
+  const bankWithout = (method: 'screen' | 'submit', effect: boolean): BankConnection => ({
+    ...world.bank,
+    [method]: async (instruction: Parameters<BankConnection['submit']>[0]) => {
+      if (effect) await world.bank[method](instruction);
+      throw new BankUnavailable('no answer');
+    },
+  });
+
+  it('a payment waits in QUEUED for a bank that does not screen', async () => {
+    const message = await world.queue('4321');
+    const executor = world.executor({ bank: bankWithout('screen', false) });
+    await expect(handle(executor, message)).rejects.toBeInstanceOf(BankUnavailable);
+    expect(await world.history(message.paymentId)).toEqual(['Queued']);
+    await handle(world.executor(), message);
+    expect(await world.history(message.paymentId)).toEqual(completed);
+  });
+
+  it.each([
+    ['was not', false, 1],
+    ['was', true, 2],
+  ])(
+    'a payment is never failed when nobody knows whether it was submitted, and it %s',
+    async (_what, effect, submissions) => {
+      const message = await world.queue('4321');
+      const executor = world.executor({ bank: bankWithout('submit', effect) });
+      for (let tries = 0; tries < 2; tries += 1) {
+        await expect(handle(executor, message)).rejects.toBeInstanceOf(BankUnavailable);
+        expect(await world.history(message.paymentId)).toEqual(['Queued', 'Processing']);
+      }
+      await handle(world.executor(), message);
+      expect(await world.history(message.paymentId)).toEqual(completed);
+      expect(await world.transfers(message.paymentId)).toMatchObject([
+        { submissions: effect ? submissions + 1 : submissions },
+      ]);
+    },
+  );
+
+  it('the message is delivered again when the event store cannot be written', async () => {
+    const message = await world.queue('4321');
+    const store: EventStore = {
+      ...world.store,
+      append: () => Promise.reject(new StoreUnavailable('away')),
+    };
+    await expect(handle(world.executor({ store }), message)).rejects.toBeInstanceOf(
+      StoreUnavailable,
+    );
+    expect(await world.history(message.paymentId)).toEqual(['Queued']);
+    await handle(world.executor(), message);
+    expect(await world.history(message.paymentId)).toEqual(completed);
+  });
+
+  it('a return waits in the feed for the event store, and others behind it too', async () => {
+    const messages = await Promise.all(['0101', '0102'].map((ending) => world.queue(ending)));
+    for (const message of messages) await handle(world.executor(), message);
+    const [first, second] = messages;
+    const cut: EventStore = {
+      ...world.store,
+      append: (streamId, ...rest) =>
+        streamId === `payment-${first?.paymentId ?? ''}`
+          ? Promise.reject(new StoreUnavailable('away'))
+          : world.store.append(streamId, ...rest),
+    };
+    const executor = world.executor({ store: cut });
+    await expect(executor.feedRound()).rejects.toBeInstanceOf(StoreUnavailable);
+    expect(await world.history(second?.paymentId ?? '')).toEqual(returned);
+    await settle(world.executor());
+    expect(await world.history(first?.paymentId ?? '')).toEqual(returned);
+    expect(await world.count('rail_unmatched_notifications')).toBe(0);
+  });
+
+  it('its loops live through cut database connections and go on', async () => {
+    const executor = world.executor();
+    executor.start();
+    const message = await world.queue('0101');
+    for (let cut = 0; cut < 3; cut += 1)
+      await world.pool
+        .query(
+          'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()',
+        )
+        .catch(() => undefined);
+    await until(
+      async () => {
+        await handle(executor, message);
+        return (await world.history(message.paymentId)).length === returned.length;
+      },
+      { timeoutMs: 10_000 },
+    );
+    await executor.stop();
+    expect(await world.history(message.paymentId)).toEqual(returned);
+  });
+
+  it('health says that the bank is away, and that it is back', async () => {
+    let away = true;
+    const bank: BankConnection = {
+      ...world.bank,
+      notifications: (page) =>
+        away ? Promise.reject(new BankUnavailable('no answer')) : world.bank.notifications(page),
+    };
+    const executor = world.executor({ bank });
+    expect(() => executor.checkBank()).not.toThrow();
+    await expect(executor.feedRound()).rejects.toThrow('no answer');
+    expect(() => executor.checkBank()).toThrow('no answer');
+    away = false;
+    await executor.feedRound();
+    expect(() => executor.checkBank()).not.toThrow();
+  });
+});
+
+describe('what the bank reports', () => {
+  it('as returned before completion was recorded is recorded as both, in order', async () => {
+    const message = await world.queue('0101');
+    // It reports the return before anybody here has heard of the acceptance.
+    const bank: BankConnection = {
+      ...world.bank,
+      async submit(instruction) {
+        const result = await world.bank.submit(instruction);
+        await settle(world.executor());
+        return result;
+      },
+    };
+    await handle(world.executor({ bank }), message);
+    expect(await world.history(message.paymentId)).toEqual(returned);
+    expect(await world.payment(message.paymentId)).toMatchObject({ returnReasonCode: 'R01' });
+  });
+
+  it('as confirmed after the deadline completes the payment', async () => {
+    const message = await world.queue('0402');
+    const executor = world.executor();
+    await handle(executor, message);
+    await executor.deadlineRound();
+    expect(await world.payment(message.paymentId)).toMatchObject({ status: 'FAILED_IN_FLIGHT' });
+    await executor.feedRound();
+    const payment = await world.payment(message.paymentId);
+    expect(payment).toMatchObject({ status: 'COMPLETED', failedAt: null, failureReason: null });
+  });
+
+  it('as rejected fails a payment that was waiting for its confirmation', async () => {
+    const message = await world.queue('0502');
+    await handle(world.executor(), message);
+    const { railReference } = await world.payment(message.paymentId);
+    await report(railReference ?? '', 'rejected');
+    await settle(world.executor());
+    expect(await world.payment(message.paymentId)).toMatchObject({
+      status: 'FAILED',
+      failureCode: 'INTERNAL_ERROR',
+    });
+  });
+
+  it('twice is recorded once', async () => {
+    const message = await world.queue('0101');
+    await handle(world.executor(), message);
+    await settle(world.executor());
+    const { railReference } = await world.payment(message.paymentId);
+    for (const type of ['confirmed', 'returned']) await report(railReference ?? '', type);
+    await settle(world.executor());
+    await world.pool.query('DELETE FROM rail_feed_checkpoint');
+    await settle(world.executor());
+    expect(await world.history(message.paymentId)).toEqual(returned);
+    expect(await world.count('rail_unmatched_notifications')).toBe(0);
+  });
+
+  it('and fits nothing is kept for staff, and holds up nobody', async () => {
+    const queued = await world.queue('4321');
+    const rejected = await world.queue('0201');
+    const good = await world.queue('0102');
+    for (const message of [rejected, good]) await handle(world.executor(), message);
+    await world.pool.query("UPDATE bank_notifications SET due_at = now() + interval '1 hour'");
+    await report('not-one-of-ours', 'returned');
+    await report('0000000000000000000001', 'confirmed');
+    for (const { paymentId } of [queued, rejected]) {
+      const { railReferenceOf } = await import('@pis/bank-rails');
+      await report(railReferenceOf(paymentId), 'returned');
+    }
+    await world.pool.query('UPDATE bank_notifications SET due_at = now()');
+    await settle(world.executor());
+    expect(await world.count('rail_unmatched_notifications')).toBe(4);
+    expect(await world.history(queued.paymentId)).toEqual(['Queued']);
+    expect(await world.history(rejected.paymentId)).toEqual(['Queued', 'Failed']);
+    expect(await world.history(good.paymentId)).toEqual(returned);
+    expect(world.logger.lines.join()).toContain('fits no payment');
+  });
+
+  it('and cannot be recorded for a reason of its own is set aside after some tries', async () => {
+    const [broken, good] = await Promise.all(['0101', '0102'].map((ending) => world.queue(ending)));
+    for (const message of [broken, good]) if (message) await handle(world.executor(), message);
+    const store: EventStore = {
+      ...world.store,
+      readStream: (streamId, options) =>
+        streamId === `payment-${broken?.paymentId ?? ''}`
+          ? Promise.reject(new Error('corrupt'))
+          : world.store.readStream(streamId, options),
+    };
+    const executor = world.executor({ store });
+    for (let tries = 1; tries < 5; tries += 1)
+      await expect(executor.feedRound()).rejects.toThrow('corrupt');
+    await executor.feedRound();
+    expect(await world.count('rail_unmatched_notifications')).toBe(1);
+    expect(await world.history(good?.paymentId ?? '')).toEqual(returned);
+  });
+
+  it('is read by one executor at a time', async () => {
+    const messages = await Promise.all(Array.from({ length: 30 }, () => world.queue('0101')));
+    const executors = [world.executor(), world.executor(), world.executor()];
+    await Promise.all(messages.map((message) => handle(world.executor(), message)));
+    await Promise.all(executors.map((executor) => executor.feedRound()));
+    await settle(world.executor());
+    for (const { paymentId } of messages) expect(await world.history(paymentId)).toEqual(returned);
+    const { cursor } = await world.bank.notifications({ after: feedBeginning, max: 500 });
+    const { rows } = await world.pool.query('SELECT cursor FROM rail_feed_checkpoint');
+    expect(rows).toEqual([{ cursor }]);
+  });
+
+  async function report(reference: string, type: string): Promise<void> {
+    await world.pool.query(
+      `INSERT INTO bank_notifications (reference, type, due_at, created_at)
+       VALUES ($1, $2, now(), now())`,
+      [reference, type],
+    );
+  }
+});
+
+describe('full account numbers', () => {
+  it('are in no table, no event and no log line, whatever happened', async () => {
+    const endings = ['4321', '0101', '0201', '0202', '0204', '0301', '0402', '0501', '0502'];
+    const executor = world.executor({
+      bank: { ...world.bank, inquire: () => Promise.reject(new BankUnavailable('no answer')) },
+    });
+    for (const ending of endings) await handle(executor, await world.queue(ending));
+    await settle(executor);
+    const tables = await world.pool.query<{ name: string }>(
+      `SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'`,
+    );
+    const rows = await Promise.all(
+      tables.rows.map(({ name }) => world.pool.query(`SELECT t::text AS row FROM "${name}" t`)),
+    );
+    const log = await world.store.readLog({ after: '', pageMax: 1_000 });
+    const everything = JSON.stringify([
+      rows.flatMap((table) => table.rows as unknown[]),
+      log.events,
+      world.logger.lines,
+    ]);
+    expect(everything).toContain('looked at again');
+    const numbers = [originatorNumbers, ...endings.map(contactNumbersEnding)];
+    for (const { achAccountNumber, achRoutingNumber } of numbers) {
+      expect(everything).not.toContain(achAccountNumber);
+      expect(everything).not.toContain(achRoutingNumber);
+    }
+  });
+});

@@ -1,0 +1,100 @@
+import { until } from '@pis/local-servers/testing';
+import { WakeLoop, type WakeLoopOptions } from './wake-loop.js';
+
+const limit = { timeoutMs: 5_000, everyMs: 1 };
+
+function loopOf(changes: Partial<WakeLoopOptions>) {
+  const told: string[] = [];
+  const loop = new WakeLoop({
+    round: () => Promise.resolve(null),
+    pollMs: 60_000,
+    retryInitialMs: 1,
+    retryMaxMs: 4,
+    onFailure: () => told.push('failure'),
+    onRecovery: () => told.push('recovery'),
+    ...changes,
+  });
+  return { loop, told };
+}
+
+describe('a loop that waits to be woken', () => {
+  it('works once at its start, and again whenever it is woken', async () => {
+    let rounds = 0;
+    const { loop } = loopOf({ round: () => Promise.resolve(((rounds += 1), null)) });
+    loop.start();
+    await until(() => rounds === 1, limit);
+    loop.wake();
+    await until(() => rounds === 2, limit);
+    await loop.stop();
+    expect(rounds).toBe(2);
+  });
+
+  it('does not miss a wake-up that comes in the middle of a round', async () => {
+    let rounds = 0;
+    let release: () => void = () => undefined;
+    const { loop } = loopOf({
+      round: async () => {
+        rounds += 1;
+        if (rounds === 1) await new Promise<void>((resolve) => (release = resolve));
+        return null;
+      },
+    });
+    loop.start();
+    await until(() => rounds === 1, limit);
+    loop.wake();
+    release();
+    await until(() => rounds === 2, limit);
+    await loop.stop();
+  });
+
+  it('polls when nobody wakes it, and earlier when a round asks for it', async () => {
+    let rounds = 0;
+    const polling = loopOf({ pollMs: 1, round: () => Promise.resolve(((rounds += 1), null)) });
+    polling.loop.start();
+    await until(() => rounds > 3, limit);
+    await polling.loop.stop();
+    let asked = 0;
+    const asking = loopOf({ round: () => Promise.resolve((asked += 1) < 3 ? 1 : null) });
+    asking.loop.start();
+    await until(() => asked === 3, limit);
+    await asking.loop.stop();
+  });
+
+  it('goes on after failures and tells of their beginning and their end', async () => {
+    let rounds = 0;
+    const { loop, told } = loopOf({
+      round: () => {
+        rounds += 1;
+        return rounds < 4 ? Promise.reject(new Error('away')) : Promise.resolve(null);
+      },
+    });
+    loop.start();
+    await until(() => told.includes('recovery'), limit);
+    await loop.stop();
+    expect(told).toEqual(['failure', 'recovery']);
+  });
+
+  it('ends only when the round in flight has ended', async () => {
+    let ended = false;
+    let release: () => void = () => undefined;
+    const started = new Promise<void>((resolveStarted) => {
+      const { loop } = loopOf({
+        round: async () => {
+          resolveStarted();
+          await new Promise<void>((resolve) => (release = resolve));
+          ended = true;
+          return null;
+        },
+      });
+      loop.start();
+      stop = () => loop.stop();
+    });
+    await started;
+    const stopped = stop();
+    release();
+    await stopped;
+    expect(ended).toBe(true);
+  });
+});
+
+let stop: () => Promise<void> = () => Promise.resolve();
