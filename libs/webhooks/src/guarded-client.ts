@@ -79,7 +79,7 @@ class AddressBlocked extends Error {
 }
 
 export function guardedClient(options: GuardedClientOptions): GuardedClient {
-  const connections = new ConnectionCounter();
+  const connections = new Connections();
   const agent = new Agent({
     connect: guardedConnector(options, connections),
     connections: options.connectionsPerOriginMax,
@@ -101,7 +101,7 @@ export function guardedClient(options: GuardedClientOptions): GuardedClient {
 
 function guardedConnector(
   options: GuardedClientOptions,
-  connections: ConnectionCounter,
+  connections: Connections,
 ): buildConnector.connector {
   const guard = addressGuard(options.allowedNetworks);
   const connect = buildConnector({
@@ -118,11 +118,12 @@ function guardedConnector(
       callback(new AddressBlocked(), null);
       return;
     }
-    connections.opened(host, target.port);
     connect({ ...target, hostname: host }, (error, socket) => {
       if (error) callback(error, null);
-      else if (isPeerPermitted(guard, socket)) callback(null, socket);
-      else {
+      else if (isPeerPermitted(guard, socket)) {
+        connections.opened(socket);
+        callback(null, socket);
+      } else {
         socket.destroy();
         callback(new AddressBlocked(), null);
       }
@@ -157,27 +158,31 @@ const lookupAll: LookupAll = (hostname, callback) =>
   systemLookup(hostname, { all: true }, (error, addresses) => callback(error, addresses ?? []));
 
 /**
- * How many connections were begun per origin: a request that failed while none was begun had been
- * sent over a kept one that the receiver closed meanwhile.
+ * When connections were opened: a request that failed on one that was open before it had been sent
+ * over a kept connection, which the receiver may have closed meanwhile.
  */
-class ConnectionCounter {
-  private counts = new Map<string, number>();
+class Connections {
+  /** By local port, hence no more entries than there are ports. */
+  private readonly openedAtMs = new Map<number, number>();
+  private readonly brokenOpenedAtMs = new WeakMap<object, number>();
 
-  opened(host: string, port: string): void {
-    if (this.counts.size >= originsMax) this.counts.clear();
-    const origin = `${host}:${port}`;
-    this.counts.set(origin, (this.counts.get(origin) ?? 0) + 1);
+  opened(socket: Socket): void {
+    const atMs = performance.now();
+    if (socket.localPort !== undefined) this.openedAtMs.set(socket.localPort, atMs);
+    socket.prependListener('error', (error) => this.brokenOpenedAtMs.set(error, atMs));
   }
 
-  of(url: URL): number {
-    return this.counts.get(`${hostOf(url)}:${url.port}`) ?? 0;
+  wasOpen(error: object, beforeMs: number): boolean {
+    const { socket } = error as { socket?: { localPort?: number } };
+    const openedAtMs =
+      this.brokenOpenedAtMs.get(error) ?? this.openedAtMs.get(socket?.localPort ?? 0) ?? beforeMs;
+    return openedAtMs < beforeMs;
   }
 }
-const originsMax = 10_000;
 
 interface PostContext {
   readonly agent: Agent;
-  readonly connections: ConnectionCounter;
+  readonly connections: Connections;
   readonly timeoutMs: number;
 }
 
@@ -214,12 +219,10 @@ async function post(
       body,
       signal: limit.signal,
     });
-  const connectionsBefore = connections.of(url);
   try {
     const response = await request().catch((error: unknown) => {
       // A kept connection that the receiver closed just now is no failure of the receiver.
-      const wasKept = connections.of(url) === connectionsBefore;
-      if (wasKept && isConnectionLost(error)) return request();
+      if (isConnectionLost(error) && connections.wasOpen(error, startedAt)) return request();
       throw error;
     });
     const took = durationMs();
@@ -268,8 +271,8 @@ async function excerptOf({ body }: Dispatcher.ResponseData, timeoutMs: number): 
 
 const connectionLostCodes: ReadonlySet<string> = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);
 
-function isConnectionLost(error: unknown): boolean {
-  return connectionLostCodes.has(errnoOf(error));
+function isConnectionLost(error: unknown): error is Error {
+  return error instanceof Error && connectionLostCodes.has(errnoOf(error));
 }
 
 function errnoOf(error: unknown): string {

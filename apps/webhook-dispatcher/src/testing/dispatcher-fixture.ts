@@ -1,0 +1,169 @@
+/**
+ * A dispatcher on a real database with a real HTTPS receiver, an event store in memory and a clock
+ * that the test moves.
+ */
+import { randomUUID } from 'node:crypto';
+import type { PaymentIntegrationEvent } from '@pis/contracts';
+import { type Subscription, webhookEndpoints, type WebhookEndpointsCommand } from '@pis/domain';
+import { type EventStore, memoryEventStore, repository } from '@pis/event-store';
+import type { Keyring } from '@pis/keyring';
+import { testKeyring } from '@pis/keyring/testing';
+import {
+  createTestDatabase,
+  type HttpsReceiver,
+  startHttpsReceiver,
+} from '@pis/local-servers/testing';
+import { createSecret } from '@pis/webhooks';
+import pg from 'pg';
+import { pino } from 'pino';
+import { Registry } from 'prom-client';
+import { webhookOwnerOf } from '../attempt.js';
+import { createDispatcher, type Dispatcher, type DispatcherOptions } from '../dispatcher.js';
+
+export interface TestEndpoint {
+  readonly endpointId: string;
+  readonly secret: string;
+}
+
+export interface DispatcherFixture {
+  readonly organizationId: string;
+  readonly store: EventStore;
+  readonly pool: pg.Pool;
+  readonly databaseUrl: string;
+  readonly receiver: HttpsReceiver;
+  readonly keyring: Keyring;
+  readonly metrics: Registry;
+  /** The options of a dispatcher; every call makes one of its own process, so to speak. */
+  dispatcher(changes?: Partial<DispatcherOptions>): Dispatcher;
+  now(): Date;
+  advance(ms: number): void;
+  createEndpoint(options?: {
+    url?: string;
+    subscribedEvents?: readonly Subscription[];
+  }): Promise<TestEndpoint>;
+  change(command: WebhookEndpointsCommand): Promise<void>;
+  /** A payment event appended to the log now, as the broker would bring it. */
+  paymentEvent(changes?: Partial<PaymentIntegrationEvent>): Promise<PaymentIntegrationEvent>;
+  query<Row extends pg.QueryResultRow>(sql: string, values?: unknown[]): Promise<Row[]>;
+  close(): Promise<void>;
+}
+
+const all: readonly Subscription[] = ['payment.*'];
+const context = {
+  actor: 'system:test',
+  requestId: null,
+  correlationId: randomUUID(),
+  causationId: null,
+  traceparent: null,
+};
+
+export const testConfig = {
+  PIS_WEBHOOK_ALLOWED_NETWORKS: ['127.0.0.0/8'],
+  PIS_WEBHOOK_CA_FILE: undefined,
+  PIS_WEBHOOK_RETRY_INITIAL_MS: 30_000,
+  PIS_WEBHOOK_RETRY_MAX_MS: 3_600_000,
+  PIS_WEBHOOK_TIMEOUT_MS: 5_000,
+  PIS_WEBHOOK_RETRY_WINDOW_PAYMENTS_MS: 72 * 3_600_000,
+  PIS_WEBHOOK_RETRY_WINDOW_STATEMENTS_MS: 14 * 24 * 3_600_000,
+};
+
+/** Quick looks at the table and at endpoints: the test's clock does not wake anybody. */
+export const testLimits = {
+  pollMaxMs: 10,
+  disabledRecheckMs: 10,
+  endpointFreshForMs: 0,
+  errorPauseMinMs: 10,
+  errorPauseMaxMs: 50,
+};
+
+export async function dispatcherFixture(): Promise<DispatcherFixture> {
+  const [database, receiver] = await Promise.all([createTestDatabase(), startHttpsReceiver()]);
+  const pool = new pg.Pool({ connectionString: database.url, max: 5 });
+  pool.on('error', () => undefined);
+  const store = memoryEventStore();
+  const keyring = testKeyring();
+  const metrics = new Registry();
+  const organizationId = randomUUID();
+  const endpoints = repository(store, webhookEndpoints);
+  const running: Dispatcher[] = [];
+  // Not whole: times of events, of rows and of the wall clock are told apart in failures.
+  let time = Date.parse('2026-11-21T10:00:00.123Z');
+  const now = () => new Date(time);
+
+  const change = async (command: WebhookEndpointsCommand) => {
+    const executed = await endpoints.execute(organizationId, command, context);
+    if ('refused' in executed) throw new Error(executed.refused);
+  };
+  return {
+    organizationId,
+    store,
+    pool,
+    databaseUrl: database.url,
+    receiver,
+    keyring,
+    metrics,
+    now,
+    change,
+    dispatcher(changes = {}) {
+      const dispatcher = createDispatcher({
+        config: testConfig,
+        extraCaPem: receiver.caPem,
+        store,
+        keyring,
+        pool,
+        logger: pino({ level: 'silent' }),
+        metrics: new Registry(),
+        now,
+        limits: testLimits,
+        ...changes,
+      });
+      running.push(dispatcher);
+      return dispatcher;
+    },
+    advance: (ms) => void (time += ms),
+    async createEndpoint({ url = `${receiver.url}/hook`, subscribedEvents = all } = {}) {
+      const endpointId = randomUUID();
+      const secret = createSecret();
+      const sealedSecret = keyring.seal(
+        keyring.createDataKey(),
+        secret,
+        webhookOwnerOf(endpointId),
+      );
+      const data = { organizationId, endpointId, url, subscribedEvents, label: null, sealedSecret };
+      await change({ type: 'CreateWebhookEndpoint', at: now().toISOString(), data });
+      return { endpointId, secret };
+    },
+    async paymentEvent(changes = {}) {
+      const eventId = randomUUID();
+      const paymentId = randomUUID();
+      const metadata = {
+        ...context,
+        at: now().toISOString(),
+        schemaVersion: 1,
+        previousHash: null,
+      };
+      const { position } = await store.append(`payment-${paymentId}`, 'noStream', [
+        { id: eventId, type: 'PaymentQueued', data: {}, metadata },
+      ]);
+      const data = { paymentId, status: 'QUEUED', previousStatus: null, paymentNote: 'Zażółć 💸' };
+      return {
+        eventId,
+        eventType: 'payment.queued',
+        organizationId,
+        position,
+        occurredAt: now().toISOString(),
+        data: data as unknown as PaymentIntegrationEvent['data'],
+        ...changes,
+      };
+    },
+    async query(sql, values = []) {
+      return (await pool.query(sql, values)).rows;
+    },
+    async close() {
+      await receiver.close();
+      await Promise.all(running.map((dispatcher) => dispatcher.stop()));
+      await pool.end();
+      await database.drop();
+    },
+  };
+}

@@ -1,0 +1,302 @@
+import { until } from '@pis/local-servers/testing';
+import { verify } from '@pis/webhooks';
+import type { PaymentEventType } from '@pis/domain';
+import { deliveryIdOf } from './fan-out.js';
+import {
+  type DispatcherFixture,
+  dispatcherFixture,
+  testConfig,
+} from './testing/dispatcher-fixture.js';
+
+const timeoutMs = 10_000;
+const initialMs = testConfig.PIS_WEBHOOK_RETRY_INITIAL_MS;
+
+interface DeliveryRow {
+  id: string;
+  state: string;
+  attempts: number;
+  last_status: number | null;
+  last_error: string | null;
+  finished_reason: string | null;
+  next_attempt_at: Date;
+}
+
+describe('A client with a webhook endpoint', () => {
+  let fixture: DispatcherFixture;
+  beforeEach(async () => {
+    fixture = await dispatcherFixture();
+  });
+  afterEach(() => fixture.close());
+
+  const deliveries = () =>
+    fixture.query<DeliveryRow>('SELECT * FROM webhook_deliveries ORDER BY created_at, id');
+  const onlyDelivery = async () => {
+    const rows = await deliveries();
+    if (rows.length !== 1 || !rows[0]) throw new Error(`${rows.length} deliveries`);
+    return rows[0];
+  };
+  const untilState = (state: string) =>
+    until(async () => (await onlyDelivery()).state === state, { timeoutMs, what: state });
+  const untilAttempts = (attempts: number) =>
+    until(
+      async () => {
+        const { attempts: made, state } = await onlyDelivery();
+        return made === attempts && (state !== 'pending' || !(await leased()));
+      },
+      { timeoutMs, what: `${attempts} attempts` },
+    );
+  const leased = async () =>
+    (await fixture.query('SELECT 1 FROM webhook_deliveries WHERE lease_owner IS NOT NULL')).length >
+    0;
+  const started = (changes?: Parameters<DispatcherFixture['dispatcher']>[0]) => {
+    const dispatcher = fixture.dispatcher(changes);
+    dispatcher.start();
+    return dispatcher;
+  };
+
+  it('receives one signed delivery per event, with the envelope and headers of the spec', async () => {
+    const { endpointId, secret } = await fixture.createEndpoint();
+    const dispatcher = started();
+    const types: PaymentEventType[] = ['payment.queued', 'payment.processing', 'payment.completed'];
+    const events = [];
+    for (const eventType of types) {
+      const event = await fixture.paymentEvent({ eventType });
+      events.push(event);
+      await dispatcher.handle(event);
+    }
+    await until(() => fixture.receiver.requests.length === 3, { timeoutMs });
+    for (const event of events) {
+      const request = await fixture.receiver.waitFor((r) => r.body.includes(event.eventId));
+      expect(request.method).toBe('POST');
+      expect(request.path).toBe('/hook');
+      expect(verify(request.body, request.headers, secret, fixture.now())).toBe(true);
+      expect(request.headers).toMatchObject({
+        'content-type': 'application/json',
+        'x-webhook-event': event.eventType,
+        'x-webhook-delivery': deliveryIdOf(event.eventId, endpointId),
+        'x-webhook-timestamp': fixture.now().toISOString(),
+      });
+      expect(JSON.parse(request.body)).toEqual({
+        id: event.eventId,
+        version: '1',
+        eventType: event.eventType,
+        createdAt: event.occurredAt,
+        synthetic: false,
+        data: event.data,
+      });
+    }
+    await until(async () => (await deliveries()).every((row) => row.state === 'delivered'), {
+      timeoutMs,
+    });
+  });
+
+  it('receives an event once when its message arrives twice, one after the other and at once', async () => {
+    await fixture.createEndpoint();
+    const dispatcher = started();
+    const event = await fixture.paymentEvent();
+    await Promise.all([dispatcher.handle(event), dispatcher.handle(event)]);
+    await untilState('delivered');
+    await dispatcher.handle(event);
+    await fixture.dispatcher().handle(event);
+    await dispatcher.stop();
+    expect(await deliveries()).toHaveLength(1);
+    expect(fixture.receiver.requests).toHaveLength(1);
+  });
+
+  it('whose receiver answers 500 gets the same delivery again after 30 seconds, signed anew', async () => {
+    const { secret } = await fixture.createEndpoint();
+    fixture.receiver.respondWith((_, index) =>
+      index === 0 ? { status: 500, body: 'out of order' } : { status: 200 },
+    );
+    const dispatcher = started();
+    await dispatcher.handle(await fixture.paymentEvent());
+    await untilAttempts(1);
+    expect(await onlyDelivery()).toMatchObject({ state: 'pending', last_status: 500 });
+    expect((await onlyDelivery()).next_attempt_at).toEqual(
+      new Date(fixture.now().getTime() + initialMs),
+    );
+    fixture.advance(initialMs - 1);
+    await expectNothingDue();
+    fixture.advance(1);
+    await untilState('delivered');
+
+    const [first, second] = fixture.receiver.requests;
+    expect(second?.body).toBe(first?.body);
+    expect(second?.headers['x-webhook-delivery']).toBe(first?.headers['x-webhook-delivery']);
+    expect(second?.headers['x-webhook-timestamp']).toBe(fixture.now().toISOString());
+    expect(second?.headers['x-webhook-timestamp']).not.toBe(first?.headers['x-webhook-timestamp']);
+    expect(verify(second?.body ?? '', second?.headers ?? {}, secret, fixture.now())).toBe(true);
+    const attempts = await fixture.query(
+      'SELECT attempt, status, error, response_excerpt FROM webhook_attempts ORDER BY attempt',
+    );
+    expect(attempts).toEqual([
+      { attempt: 1, status: 500, error: null, response_excerpt: 'out of order' },
+      { attempt: 2, status: 200, error: null, response_excerpt: '' },
+    ]);
+  });
+
+  /** The engine has looked at the table, and left it as it is. */
+  async function expectNothingDue() {
+    const before = fixture.receiver.requests.length;
+    const { rows } = await fixture.pool.query<{ n: number }>(
+      'SELECT count(*)::int AS n FROM webhook_deliveries WHERE due_at <= $1',
+      [fixture.now()],
+    );
+    expect(rows[0]?.n).toBe(0);
+    expect(fixture.receiver.requests).toHaveLength(before);
+  }
+
+  it.each([400, 404, 410])('whose receiver answers %i is not asked again', async (status) => {
+    await fixture.createEndpoint();
+    fixture.receiver.respondWith(() => ({ status }));
+    await started().handle(await fixture.paymentEvent());
+    await untilState('failed');
+    expect(await onlyDelivery()).toMatchObject({ finished_reason: 'refused', attempts: 1 });
+  });
+
+  it('whose receiver redirects is not followed anywhere: that is a failed attempt', async () => {
+    await fixture.createEndpoint();
+    fixture.receiver.respondWith(() => ({ redirect: `${fixture.receiver.url}/elsewhere` }));
+    await started().handle(await fixture.paymentEvent());
+    await untilAttempts(1);
+    expect(await onlyDelivery()).toMatchObject({ state: 'pending', last_status: 302 });
+    expect(fixture.receiver.requests.map((request) => request.path)).toEqual(['/hook']);
+  });
+
+  it('whose host has a private address is not connected to', async () => {
+    await fixture.createEndpoint();
+    const config = { ...testConfig, PIS_WEBHOOK_ALLOWED_NETWORKS: [] };
+    await started({ config }).handle(await fixture.paymentEvent());
+    await untilAttempts(1);
+    const { state, last_error } = await onlyDelivery();
+    expect({ state, last_error }).toEqual({
+      state: 'pending',
+      last_error: 'address_blocked: the host has no publicly routable address',
+    });
+    expect(fixture.receiver.requests).toHaveLength(0);
+  });
+
+  it('who never answers well is given up when the window is over, and not before', async () => {
+    await fixture.createEndpoint();
+    fixture.receiver.respondWith(() => ({ status: 503 }));
+    const windowMs = 100_000;
+    const config = { ...testConfig, PIS_WEBHOOK_RETRY_WINDOW_PAYMENTS_MS: windowMs };
+    await started({ config }).handle(await fixture.paymentEvent());
+    await untilAttempts(1);
+    fixture.advance(30_000);
+    await untilAttempts(2);
+    fixture.advance(60_000);
+    await untilAttempts(3);
+    expect(await onlyDelivery()).toMatchObject({
+      state: 'failed',
+      finished_reason: 'window_ended',
+    });
+  });
+
+  it('has created it just before an event, and receives that; an event before it is not for it', async () => {
+    const dispatcher = started();
+    const before = await fixture.paymentEvent();
+    await dispatcher.handle(before);
+    const early = await fixture.paymentEvent();
+    await fixture.createEndpoint();
+    const after = await fixture.paymentEvent();
+    await dispatcher.handle(early);
+    await dispatcher.handle(after);
+    await untilState('delivered');
+    expect(fixture.receiver.requests.map((r) => JSON.parse(r.body).id)).toEqual([after.eventId]);
+  });
+
+  it('receives what it subscribes to and nothing else', async () => {
+    await fixture.createEndpoint({ subscribedEvents: ['payment.failed'] });
+    const dispatcher = started();
+    await dispatcher.handle(await fixture.paymentEvent());
+    await dispatcher.handle(await fixture.paymentEvent({ eventType: 'payment.failed' }));
+    await untilState('delivered');
+    expect(fixture.receiver.requests[0]?.headers['x-webhook-event']).toBe('payment.failed');
+  });
+
+  it('disables it: retries wait; enables it: they go on; an event in between is never delivered', async () => {
+    const { endpointId } = await fixture.createEndpoint();
+    const { organizationId } = fixture;
+    const enable = (enabled: boolean) =>
+      fixture.change({
+        type: 'UpdateWebhookEndpoint',
+        at: fixture.now().toISOString(),
+        data: { organizationId, endpointId, changes: { enabled } },
+      });
+    fixture.receiver.respondWith((_, index) => ({ status: index === 0 ? 500 : 200 }));
+    const dispatcher = started();
+    const first = await fixture.paymentEvent();
+    await dispatcher.handle(first);
+    await untilAttempts(1);
+    await enable(false);
+    await dispatcher.handle(await fixture.paymentEvent());
+    const reads = countReads(fixture);
+    fixture.advance(initialMs);
+    // The engine has looked at the endpoint for this delivery, twice, and let it wait.
+    await until(() => reads() >= 2, { timeoutMs });
+    expect(await onlyDelivery()).toMatchObject({ state: 'pending', attempts: 1 });
+    await enable(true);
+    await untilState('delivered');
+    expect(fixture.receiver.requests).toHaveLength(2);
+  });
+
+  it('leaves it disabled until the window is over: the delivery has failed', async () => {
+    const { endpointId } = await fixture.createEndpoint();
+    const { organizationId } = fixture;
+    fixture.receiver.respondWith(() => ({ status: 500 }));
+    await started().handle(await fixture.paymentEvent());
+    await untilAttempts(1);
+    await fixture.change({
+      type: 'UpdateWebhookEndpoint',
+      at: fixture.now().toISOString(),
+      data: { organizationId, endpointId, changes: { enabled: false } },
+    });
+    fixture.advance(testConfig.PIS_WEBHOOK_RETRY_WINDOW_PAYMENTS_MS + 1);
+    await untilState('failed');
+    expect(await onlyDelivery()).toMatchObject({ attempts: 1, finished_reason: 'window_ended' });
+  });
+
+  it('deletes it: what was on its way to it is canceled', async () => {
+    const { endpointId } = await fixture.createEndpoint();
+    const { organizationId } = fixture;
+    fixture.receiver.respondWith(() => ({ status: 500 }));
+    await started().handle(await fixture.paymentEvent());
+    await untilAttempts(1);
+    const at = fixture.now().toISOString();
+    await fixture.change({
+      type: 'DeleteWebhookEndpoint',
+      at,
+      data: { organizationId, endpointId },
+    });
+    fixture.advance(initialMs);
+    await untilState('canceled');
+    expect(fixture.receiver.requests).toHaveLength(1);
+  });
+
+  it('moves it to another URL: the next attempt goes there', async () => {
+    const { endpointId } = await fixture.createEndpoint();
+    const { organizationId } = fixture;
+    fixture.receiver.respondWith((_, index) => ({ status: index === 0 ? 500 : 200 }));
+    await started().handle(await fixture.paymentEvent());
+    await untilAttempts(1);
+    await fixture.change({
+      type: 'UpdateWebhookEndpoint',
+      at: fixture.now().toISOString(),
+      data: { organizationId, endpointId, changes: { url: `${fixture.receiver.url}/moved` } },
+    });
+    fixture.advance(initialMs);
+    await untilState('delivered');
+    expect(fixture.receiver.requests.map((request) => request.path)).toEqual(['/hook', '/moved']);
+  });
+});
+
+function countReads({ store }: DispatcherFixture): () => number {
+  let reads = 0;
+  const readStream = store.readStream.bind(store);
+  store.readStream = (...args) => {
+    reads += 1;
+    return readStream(...args);
+  };
+  return () => reads;
+}
