@@ -4,6 +4,7 @@
  * body; the handlers do the rest.
  */
 import { randomUUID } from 'node:crypto';
+import type { RequestListener, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { ArgumentsHost, ExceptionFilter } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
@@ -50,6 +51,48 @@ export function configureHttp(app: NestFastifyApplication): void {
   app.useGlobalFilters(new ErrorAnswers(logger));
   server.server.removeAllListeners('clientError');
   server.server.on('clientError', answerBrokenRequest);
+  refuseUnroutable(server.server);
+}
+
+/** Longer than any id or token; well below the router's own limit. */
+const pathSegmentMax = 250;
+
+/** Paths that the router would refuse in a format of its own, before any hook. */
+function refuseUnroutable(server: Server): void {
+  const listeners = server.listeners('request') as RequestListener[];
+  server.removeAllListeners('request');
+  server.on('request', (request, response) => {
+    if (isRoutable(request.url ?? '')) {
+      for (const serve of listeners) serve(request, response);
+      return;
+    }
+    const { status, body } = answerTo(new ApiError('NOT_FOUND', 'there is no such path'));
+    response.writeHead(status, rawHeaders());
+    response.end(JSON.stringify(body));
+  });
+}
+
+function isRoutable(url: string): boolean {
+  const [path = ''] = url.split('?', 1);
+  if (path.length > pathSegmentMax && path.split('/').some((part) => part.length > pathSegmentMax))
+    return false;
+  if (!path.includes('%')) return true;
+  try {
+    decodeURIComponent(path);
+    return true;
+  } catch (error) {
+    if (error instanceof URIError) return false;
+    throw error;
+  }
+}
+
+/** For answers that are written past Fastify. */
+function rawHeaders(): Record<string, string> {
+  return {
+    'Content-Type': 'application/json; charset=utf-8',
+    'X-Request-Id': randomUUID(),
+    'Cache-Control': 'no-store',
+  };
 }
 
 const saneRequestId = /^[A-Za-z0-9._:/+=-]{1,128}$/;
@@ -138,10 +181,8 @@ function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Socket): void
   socket.end(
     [
       'HTTP/1.1 400 Bad Request',
-      'Content-Type: application/json; charset=utf-8',
+      ...Object.entries(rawHeaders()).map(([name, value]) => `${name}: ${value}`),
       `Content-Length: ${Buffer.byteLength(body)}`,
-      `X-Request-Id: ${randomUUID()}`,
-      'Cache-Control: no-store',
       'Connection: close',
       '',
       body,

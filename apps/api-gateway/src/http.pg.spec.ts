@@ -1,0 +1,312 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect } from 'node:net';
+import { randomUUID } from 'node:crypto';
+import { type EventStore, memoryEventStore, StoreUnavailable } from '@pis/event-store';
+import { createTestDatabase, type TestDatabase } from '@pis/local-servers/testing';
+import { createApiKey, digestOfApiKey, type Logger, revokeApiKey } from '@pis/service-kit';
+import {
+  by,
+  type Call,
+  contactBody,
+  type Gateway,
+  type Reply,
+  startGateway,
+  type Tenant,
+} from './testing/gateway.js';
+
+let database: TestDatabase;
+let gateway: Gateway;
+let tenant: Tenant;
+const logged: unknown[] = [];
+const record = (...entry: unknown[]) => void logged.push(entry);
+const logger = { info: record, warn: record, error: record, debug: record } as unknown as Logger;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  gateway = await startGateway({ databaseUrl: database.url, logger });
+  tenant = await gateway.createTenant();
+});
+afterAll(async () => {
+  await gateway?.close();
+  await database?.drop();
+});
+
+const call = (path: string, options: Call = {}) => gateway.call(path, { tenant, ...options });
+const codeOf = (reply: Reply) => `${reply.status} ${reply.body?.error?.code ?? ''}`.trim();
+const json = { 'content-type': 'application/json' };
+
+describe('routes', () => {
+  it.each([
+    ['GET', '/nowhere'],
+    ['GET', '/v1'],
+    ['POST', '/v1/nowhere'],
+    ['PUT', '/v1/payments/'],
+    ['DELETE', '/v1/payments'],
+    ['OPTIONS', '/v1/payments/'],
+  ] as const)(
+    '%s %s is not found, with or without a key and whatever the body',
+    async (method, path) => {
+      const headers = { 'content-type': 'text/plain' };
+      for (const key of [null, tenant.keys.full_access]) {
+        const reply = await call(path, {
+          method,
+          key,
+          ...(method === 'POST' ? { body: 'x', headers } : {}),
+        });
+        expect(codeOf(reply)).toBe('404 NOT_FOUND');
+        expect(reply.body?.error?.message).toEqual(expect.any(String));
+      }
+    },
+  );
+
+  it.each(['/v1/payments', '/v1/originators', '/v1/contacts', '/v1/webhooks'])(
+    '%s is the same with and without a trailing slash',
+    async (path) => {
+      expect((await call(path)).status).toBe(200);
+      expect((await call(`${path}/`)).status).toBe(200);
+      expect((await call(path, { method: 'HEAD' })).body).toBeNull();
+    },
+  );
+});
+
+describe('keys', () => {
+  const post = (options: Call) => call('/v1/payments/', { method: 'POST', ...options });
+
+  it('are asked for before anything is said about the body', async () => {
+    for (const key of [
+      null,
+      'nonsense',
+      `pis_test_${'x'.repeat(43)}`,
+      `pis_live_${'x'.repeat(43)}`,
+    ]) {
+      const reply = await post({ key, body: '{', headers: { 'content-type': 'text/plain' } });
+      expect(codeOf(reply)).toBe('401 UNAUTHORIZED');
+      expect(reply.headers['www-authenticate']).toBe('Bearer');
+    }
+    const overlong = 'x'.repeat(70_000);
+    expect(codeOf(await post({ key: null, body: overlong }))).toBe('401 UNAUTHORIZED');
+    expect(codeOf(await post({ key: tenant.keys.read_only, body: overlong }))).toBe(
+      '403 FORBIDDEN',
+    );
+  });
+
+  it('of a type that may not are refused, even for records that do not exist', async () => {
+    const { read_only: reader, webhook_admin: admin } = tenant.keys;
+    const id = randomUUID();
+    const cases: readonly [string, string, Call['method'], number][] = [
+      [reader, '/v1/payments/', 'GET', 200],
+      [reader, '/v1/payments/', 'POST', 403],
+      [reader, '/v1/contacts/', 'POST', 403],
+      [reader, `/v1/contacts/${id}`, 'PATCH', 403],
+      [reader, '/v1/webhooks', 'GET', 200],
+      [reader, '/v1/webhooks', 'POST', 403],
+      [reader, `/v1/webhooks/${id}`, 'DELETE', 403],
+      [admin, '/v1/webhooks', 'GET', 200],
+      [admin, `/v1/webhooks/${id}`, 'DELETE', 404],
+      [admin, '/v1/originators/', 'GET', 403],
+      [admin, `/v1/payments/${id}`, 'GET', 403],
+      [admin, '/v1/contacts/', 'POST', 403],
+    ];
+    for (const [key, path, method = 'GET', status] of cases)
+      expect([path, method, (await call(path, { key, method })).status]).toEqual([
+        path,
+        method,
+        status,
+      ]);
+  });
+
+  it('that are revoked or of another environment are refused', async () => {
+    const options = { organizationId: tenant.organizationId, type: 'full_access' } as const;
+    const context = { store: gateway.store, by };
+    const sandbox = await createApiKey(context, { ...options, environment: 'sandbox' });
+    const live = await createApiKey(context, { ...options, environment: 'production' });
+    await revokeApiKey(context, { digest: digestOfApiKey(sandbox.apiKey) });
+    for (const { apiKey } of [sandbox, live])
+      expect(codeOf(await call('/v1/originators/', { key: apiKey }))).toBe('401 UNAUTHORIZED');
+  });
+});
+
+describe('bodies', () => {
+  const post = (body: string, headers: Record<string, string> = json) =>
+    call('/v1/contacts/', { method: 'POST', body, headers });
+
+  it.each([
+    ['text/plain', '415 UNSUPPORTED_MEDIA_TYPE'],
+    ['application/x-www-form-urlencoded', '415 UNSUPPORTED_MEDIA_TYPE'],
+    ['application/json; charset=iso-8859-1', '415 UNSUPPORTED_MEDIA_TYPE'],
+    ['application/jsonp', '415 UNSUPPORTED_MEDIA_TYPE'],
+    ['', '415 UNSUPPORTED_MEDIA_TYPE'],
+    ['application/json; charset=utf-8', '400 VALIDATION_ERROR'],
+    ['application/json;charset=UTF-8', '400 VALIDATION_ERROR'],
+    ['APPLICATION/JSON', '400 VALIDATION_ERROR'],
+  ])('of the type "%s": %s', async (type, code) => {
+    expect(codeOf(await post('{}', { 'content-type': type }))).toBe(code);
+  });
+
+  it.each([
+    ['a repeated key', '{"email":"a@b.example","email":"a@b.example"}'],
+    ['a repeated key in a field we do not know', '{"x":{"y":[{"z":1,"z":2}]}}'],
+    ['half a body', '{"email":'],
+    ['__proto__', '{"__proto__":{"entityType":"BUSINESS"}}'],
+    ['deep nesting', `{"x":${'['.repeat(20_000)}`],
+  ])('with %s are INVALID_JSON', async (_what, body) => {
+    expect(codeOf(await post(body))).toBe('400 INVALID_JSON');
+  });
+
+  it('may not be larger than 64 KiB, nor compressed', async () => {
+    const fitting = JSON.stringify({ x: 'x'.repeat(64 * 1024 - 8) });
+    expect(codeOf(await post(fitting))).toBe('400 VALIDATION_ERROR');
+    expect(codeOf(await post(`${fitting} `))).toBe('413 PAYLOAD_TOO_LARGE');
+    const compressed = { ...json, 'content-encoding': 'gzip' };
+    expect(codeOf(await post('{}', compressed))).toBe('415 UNSUPPORTED_MEDIA_TYPE');
+  });
+
+  it.each(['[]', '"text"', '7', 'true'])('that are %s are not valid', async (body) => {
+    expect(codeOf(await post(body))).toBe('400 VALIDATION_ERROR');
+  });
+
+  it('that are null name what is missing', async () => {
+    const reply = await post('null');
+    expect(reply.body?.error?.details?.map(({ field }) => field)).toContain('originatorId');
+  });
+});
+
+describe('answers', () => {
+  it('carry the request id of the caller if it is a sane one, and are not cached', async () => {
+    const ask = (id: string) => call('/v1/originators/', { headers: { 'x-request-id': id } });
+    expect((await ask('order-4711')).headers['x-request-id']).toBe('order-4711');
+    const uuid = /^[0-9a-f-]{36}$/;
+    for (const id of ['', 'x'.repeat(129), 'a b', '<script>'])
+      expect((await ask(id)).headers['x-request-id']).toMatch(uuid);
+    const failed = await call('/nowhere');
+    expect(failed.headers['x-request-id']).toMatch(uuid);
+    expect(failed.headers['cache-control']).toBe('no-store');
+    expect(failed.headers['content-type']).toMatch(/^application\/json/);
+    expect(failed.headers).not.toHaveProperty('x-powered-by');
+  });
+
+  it('are logged without key, query, body or account number', async () => {
+    logged.length = 0;
+    const body = contactBody(tenant, { email: 'secret@example.com' });
+    await call('/v1/contacts/?token=query-secret', { method: 'POST', body });
+    await call('/v1/contacts/', { method: 'POST', body: '{"achAccountNumber": 000123456789}' });
+    const text = JSON.stringify(logged);
+    expect(text).toContain('"path":"/v1/contacts/"');
+    expect(text).toContain(tenant.organizationId);
+    for (const secret of ['secret', tenant.keys.full_access, '000123456789'])
+      expect(text).not.toContain(secret);
+  });
+
+  describe('to what Fastify never sees', () => {
+    let port: number;
+    beforeAll(async () => {
+      await gateway.app.listen(0, '127.0.0.1');
+      ({ port } = gateway.app.getHttpServer().address() as AddressInfo);
+    });
+
+    const exchange = async (request: string) => {
+      const socket = connect(port, '127.0.0.1');
+      let received = '';
+      socket.on('data', (chunk) => (received += String(chunk)));
+      socket.on('error', () => undefined);
+      socket.write(request);
+      await once(socket, 'close');
+      return received;
+    };
+    const get = (path: string, headers = '') =>
+      exchange(`GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${headers}\r\n`);
+
+    it.each([
+      ['nonsense', () => exchange('nonsense\r\n\r\n')],
+      ['headers without end', () => get('/', `X: ${'x'.repeat(70_000)}\r\n`)],
+    ])('%s: 400 with the envelope', async (_what, ask) => {
+      const received = await ask();
+      expect(received).toMatch(/^HTTP\/1\.1 400 /);
+      expect(received).toMatch(/"error":\{"code":"VALIDATION_ERROR"/);
+    });
+
+    it.each(['/v1/payments/%zz', '/v1/payments/%ff', `/v1/payments/${'x'.repeat(1_000)}`])(
+      'the path %s: 404 with the envelope',
+      async (path) => {
+        const received = await get(path);
+        expect(received).toMatch(/^HTTP\/1\.1 404 /);
+        expect(received).toMatch(/x-request-id: /i);
+        expect(received).toMatch(/"error":\{"code":"NOT_FOUND"/);
+      },
+    );
+
+    it('and everything else is served as ever', async () => {
+      expect(await get('/v1/payments/x?y=%zz')).toMatch(/^HTTP\/1\.1 401 /);
+    });
+  });
+});
+
+describe('when something is away', () => {
+  const failing = (error: () => Error | null): EventStore => {
+    const store = memoryEventStore();
+    const guard =
+      <Args extends unknown[], Result>(work: (...args: Args) => Promise<Result>) =>
+      async (...args: Args): Promise<Result> => {
+        const failure = error();
+        if (failure) throw failure;
+        return work(...args);
+      };
+    return {
+      ...store,
+      append: guard(store.append),
+      readStream: guard(store.readStream),
+      readStreams: guard(store.readStreams),
+    };
+  };
+
+  it('the event store: 503 with Retry-After, nothing is made, and it goes on by itself', async () => {
+    let failure: Error | null = null;
+    const store = failing(() => failure);
+    const own = await startGateway({ databaseUrl: database.url, store, projects: false });
+    try {
+      const theirs = await own.createTenant();
+      const create = () =>
+        own.call('/v1/contacts/', { tenant: theirs, method: 'POST', body: contactBody(theirs) });
+      failure = new StoreUnavailable('connection to 10.0.0.1 lost');
+      const reply = await create();
+      expect(codeOf(reply)).toBe('503 SERVICE_UNAVAILABLE');
+      expect(reply.headers['retry-after']).toBe('1');
+      expect(JSON.stringify(reply.body)).not.toContain('10.0.0.1');
+      failure = null;
+      expect(codeOf(await create())).toBe('201');
+    } finally {
+      await own.close();
+    }
+  });
+
+  it('PostgreSQL: lists answer 503, payments can still be read', async () => {
+    const own = await startGateway({
+      databaseUrl: 'postgres://nobody@127.0.0.1:1/nothing',
+      projects: false,
+    });
+    try {
+      const theirs = await own.createTenant();
+      for (const path of ['/v1/payments/', '/v1/contacts/', '/v1/originators/'])
+        expect(codeOf(await own.call(path, { tenant: theirs }))).toBe('503 SERVICE_UNAVAILABLE');
+      const path = `/v1/payments/${randomUUID()}`;
+      expect(codeOf(await own.call(path, { tenant: theirs }))).toBe('404 NOT_FOUND');
+    } finally {
+      await own.close();
+    }
+  });
+
+  it('what nobody expected: 500 that tells nothing', async () => {
+    let failure: Error | null = null;
+    const store = failing(() => failure);
+    const own = await startGateway({ databaseUrl: database.url, store, projects: false });
+    try {
+      const theirs = await own.createTenant();
+      failure = new TypeError('cannot read account 000123456789 of undefined');
+      const reply = await own.call('/v1/webhooks', { tenant: theirs });
+      expect(codeOf(reply)).toBe('500 INTERNAL_ERROR');
+      expect(JSON.stringify(reply.body)).not.toMatch(/account|undefined|TypeError/);
+    } finally {
+      await own.close();
+    }
+  });
+});
