@@ -24,6 +24,7 @@ const setUps: readonly (readonly [string, StartSystem])[] = [
 
 const startLimitMs = 240_000;
 const arrivalLimitMs = 30_000;
+const testLimitMs = 90_000;
 
 type Receiver = Awaited<ReturnType<typeof startHttpsReceiver>>;
 
@@ -47,100 +48,116 @@ describe.each(setUps)('%s', (_name, start) => {
     await receiver?.close();
   }, startLimitMs);
 
-  it('a payment is accepted, executed, and announced by three signed webhooks', async () => {
-    const { endpointId, secret } = await registerEndpoint(api, receiver);
-    const { payment, contactId } = await paymentTo(api, '000123456789');
-    const created = await api.createPayment(payment, randomUUID());
-    expect(created.status).toBe(201);
-    const { paymentId } = created.body.data as { paymentId: string };
+  it(
+    'a payment is accepted, executed, and announced by three signed webhooks',
+    async () => {
+      const { endpointId, secret } = await registerEndpoint(api, receiver);
+      const { payment, contactId } = await paymentTo(api, '000123456789');
+      const created = await api.createPayment(payment, randomUUID());
+      expect(created.status).toBe(201);
+      const { paymentId } = created.body.data as { paymentId: string };
 
-    const final = await until(
-      async () => {
-        const read = await api.data<Payment>(200, 'GET', `/v1/payments/${paymentId}`);
-        return read.status === 'COMPLETED' ? read : null;
-      },
-      { timeoutMs: arrivalLimitMs },
-    );
-    expect(final).toMatchObject({
-      paymentAmount: 12_345,
-      direction: 'OUTBOUND',
-      paymentRail: 'ACH',
-      currencyCode: 'USD',
-      contact: { id: contactId, bankAccount: { achAccountNumber: '********6789' } },
-    });
+      const final = await until(
+        async () => {
+          const read = await api.data<Payment>(200, 'GET', `/v1/payments/${paymentId}`);
+          return read.status === 'COMPLETED' ? read : null;
+        },
+        { timeoutMs: arrivalLimitMs },
+      );
+      expect(final).toMatchObject({
+        paymentAmount: 12_345,
+        direction: 'OUTBOUND',
+        paymentRail: 'ACH',
+        currencyCode: 'USD',
+        contact: { id: contactId, bankAccount: { achAccountNumber: '********6789' } },
+      });
 
-    const received = await until(
-      () => {
-        const mine = receiver.requests.filter(({ body }) => body.includes(paymentId));
-        return mine.length >= 3 ? mine : null;
-      },
-      { timeoutMs: arrivalLimitMs },
-    );
-    const events = received.map(({ headers, body }) => {
-      expect(verify(body, headers, secret, new Date())).toBe(true);
-      return JSON.parse(body) as WebhookEvent;
-    });
-    const byType = Object.fromEntries(
-      events.map((event) => [event.eventType, event.data.previousStatus]),
-    );
-    expect(byType).toEqual({
-      'payment.queued': null,
-      'payment.processing': 'QUEUED',
-      'payment.completed': 'PROCESSING',
-    });
-    const completed = events.find(({ eventType }) => eventType === 'payment.completed');
-    expect(completed?.data).toEqual({ ...final, previousStatus: 'PROCESSING' });
+      const received = await until(
+        () => {
+          const mine = receiver.requests.filter(({ body }) => body.includes(paymentId));
+          return mine.length >= 3 ? mine : null;
+        },
+        { timeoutMs: arrivalLimitMs },
+      );
+      const events = received.map(({ headers, body }) => {
+        expect(verify(body, headers, secret, new Date())).toBe(true);
+        return JSON.parse(body) as WebhookEvent;
+      });
+      const byType = Object.fromEntries(
+        events.map((event) => [event.eventType, event.data.previousStatus]),
+      );
+      expect(byType).toEqual({
+        'payment.queued': null,
+        'payment.processing': 'QUEUED',
+        'payment.completed': 'PROCESSING',
+      });
+      const completed = events.find(({ eventType }) => eventType === 'payment.completed');
+      expect(completed?.data).toEqual({ ...final, previousStatus: 'PROCESSING' });
 
-    await api.data(204, 'DELETE', `/v1/webhooks/${endpointId}`);
-  });
+      await api.data(204, 'DELETE', `/v1/webhooks/${endpointId}`);
+    },
+    testLimitMs,
+  );
 
-  it('the payment shows in the list right after its 201, and a repeated request replays it', async () => {
-    const { payment } = await paymentTo(api, '000222333444');
-    const key = randomUUID();
-    const first = await api.createPayment(payment, key);
-    const { paymentId } = first.body.data as { paymentId: string };
-    const list = await api.data<Payment[]>(200, 'GET', '/v1/payments/?limit=1');
-    expect(list.map((item) => item.paymentId)).toEqual([paymentId]);
+  it(
+    'the payment shows in the list right after its 201, and a repeated request replays it',
+    async () => {
+      const { payment } = await paymentTo(api, '000222333444');
+      const key = randomUUID();
+      const first = await api.createPayment(payment, key);
+      const { paymentId } = first.body.data as { paymentId: string };
+      const list = await api.data<Payment[]>(200, 'GET', '/v1/payments/?limit=1');
+      expect(list.map((item) => item.paymentId)).toEqual([paymentId]);
 
-    const again = await api.createPayment(payment, key);
-    expect(again.status).toBe(201);
-    expect(again.body.data).toEqual({ paymentId });
-    expect(again.headers.get('idempotent-replayed')).toBe('true');
-    const other = await api.createPayment({ ...payment, paymentAmount: 1 }, key);
-    expect(other.status).toBe(409);
-    expect(other.body.error?.code).toBe('IDEMPOTENCY_KEY_REUSED_WITH_DIFFERENT_BODY');
-  });
+      const again = await api.createPayment(payment, key);
+      expect(again.status).toBe(201);
+      expect(again.body.data).toEqual({ paymentId });
+      expect(again.headers.get('idempotent-replayed')).toBe('true');
+      const other = await api.createPayment({ ...payment, paymentAmount: 1 }, key);
+      expect(other.status).toBe(409);
+      expect(other.body.error?.code).toBe('IDEMPOTENCY_KEY_REUSED_WITH_DIFFERENT_BODY');
+    },
+    testLimitMs,
+  );
 
-  it('a returned payment ends RETURNED with the code of the bank', async () => {
-    const { payment } = await paymentTo(api, '000987650101');
-    const created = await api.createPayment(payment, randomUUID());
-    const { paymentId } = created.body.data as { paymentId: string };
-    const final = await until(
-      async () => {
-        const read = await api.data<Payment>(200, 'GET', `/v1/payments/${paymentId}`);
-        return read.status === 'RETURNED' ? read : null;
-      },
-      { timeoutMs: arrivalLimitMs },
-    );
-    expect(final).toMatchObject({ returnReasonCode: 'R01' });
-  });
+  it(
+    'a returned payment ends RETURNED with the code of the bank',
+    async () => {
+      const { payment } = await paymentTo(api, '000987650101');
+      const created = await api.createPayment(payment, randomUUID());
+      const { paymentId } = created.body.data as { paymentId: string };
+      const final = await until(
+        async () => {
+          const read = await api.data<Payment>(200, 'GET', `/v1/payments/${paymentId}`);
+          return read.status === 'RETURNED' ? read : null;
+        },
+        { timeoutMs: arrivalLimitMs },
+      );
+      expect(final).toMatchObject({ returnReasonCode: 'R01' });
+    },
+    testLimitMs,
+  );
 
-  it('no account number is found in any table, topic or log line of the run', async () => {
-    const numbers = ['000123456789', '000222333444', '000987650101', '778899001122'];
-    const texts = {
-      logs: system.logs(),
-      tables: await everyRow(system.databaseUrl),
-      topics: await readTopics(system.environment),
-    };
-    expect(texts.tables).toContain('********6789');
-    for (const [place, text] of Object.entries(texts))
-      for (const number of numbers)
-        expect({ place, number, found: text.includes(number) }).toEqual({
-          place,
-          number,
-          found: false,
-        });
-  });
+  it(
+    'no account number is found in any table, topic or log line of the run',
+    async () => {
+      const numbers = ['000123456789', '000222333444', '000987650101', '778899001122'];
+      const texts = {
+        logs: system.logs(),
+        tables: await everyRow(system.databaseUrl),
+        topics: await readTopics(system.environment),
+      };
+      expect(texts.tables).toContain('********6789');
+      for (const [place, text] of Object.entries(texts))
+        for (const number of numbers)
+          expect({ place, number, found: text.includes(number) }).toEqual({
+            place,
+            number,
+            found: false,
+          });
+    },
+    testLimitMs,
+  );
 });
 
 interface Payment {

@@ -54,10 +54,12 @@ export function allInOneApp(onDemo: (demo: DemoOrganization) => void): AppDefini
         migrate({ connectionString: databaseUrl, log: (line) => logger.info(line) }),
       );
       if (config.PIS_BROKER === 'kafka')
-        await applyTopics(
-          kafkaSettings(config, 'pis-all-in-one'),
-          { prefix: config.KAFKA_PREFIX },
-          allTopicSpecs(),
+        await retryWhileAway(signal, () =>
+          applyTopics(
+            kafkaSettings(config, 'pis-all-in-one'),
+            { prefix: config.KAFKA_PREFIX },
+            allTopicSpecs(),
+          ),
         );
       const demo = await retryWhileAway(signal, () =>
         bootstrapDemoOrganization({
@@ -94,7 +96,12 @@ async function retryWhileAway<Result>(
     try {
       return await work();
     } catch (error) {
-      if (signal.aborted || !isTransient(error)) throw error;
+      if (signal.aborted || !(isTransient(error) || isBrokerAway(error))) throw error;
       await delay(retryMs, undefined, { signal });
     }
+}
+
+/** What kafkajs throws when a broker does not answer, in all its varieties. */
+function isBrokerAway(error: unknown): boolean {
+  return error instanceof Error && error.name.startsWith('KafkaJS');
 }

@@ -47,9 +47,10 @@ try {
   }
 }
 
-/** The reason in one line; AggregateErrors (a refused connection) have an empty message. */
+/** The reason in one line; errors made of several (a refused connection, Kafka's) name each. */
 function describe(error: unknown): string {
-  if (error instanceof AggregateError && error.message === '')
-    return error.errors.map(describe).join('; ');
-  return error instanceof Error ? error.message : String(error);
+  if (!(error instanceof Error)) return String(error);
+  const parts: unknown = 'errors' in error ? error.errors : undefined;
+  if (!Array.isArray(parts) || parts.length === 0) return error.message;
+  return [error.message, ...parts.map(describe)].filter((text) => text !== '').join('; ');
 }
