@@ -59,14 +59,14 @@ export class EmbeddedConsumerStrategy extends ConsumerStrategy {
     if (!(await this.#lanes.stop(this.drainMs))) {
       this.observe.problem?.('draining', new Error(`handlers still run after ${this.drainMs} ms`));
     }
-    await this.#commits.flush();
+    await atMost(lastCommitMs, this.#commits.flush());
     await this.abandon();
   }
 
   override async abandon(): Promise<void> {
     this.#reading.abort();
     this.#run.abandon();
-    await this.#commits.close();
+    await atMost(lastCommitMs, this.#commits.close());
     // Both loops end by the signal; a source that does not must not hold up the shutdown.
     await atMost(this.drainMs, this.#loops);
     this.#connected = false;
@@ -168,5 +168,6 @@ function withoutReplayOf(delivery: Delivery): Delivery {
 const logName = 'log';
 const replayMax = 100;
 const replayPollDefaultMs = 5_000;
+const lastCommitMs = 3_000;
 const readBackoffInitialMs = 100;
 const readBackoffMaxMs = 5_000;

@@ -60,8 +60,9 @@ const transientCodes = new Set([
 
 /** One line for logs and dead letters, of bounded length and without the NUL that PostgreSQL refuses. */
 export function errorText(error: unknown): string {
-  const { name, message, code } = describe(error);
-  const text = `${name}${code === '' ? '' : ` (${code})`}: ${message}`;
+  const { name, message, code, type } = describe(error);
+  const kind = type || code; // kafkajs says in `type` what its codes are only numbers for.
+  const text = `${name}${kind === '' ? '' : ` (${kind})`}: ${message}`;
   return text.replaceAll('\0', '').slice(0, errorTextMax);
 }
 
@@ -70,6 +71,7 @@ const errorTextMax = 1_000;
 interface Link {
   readonly name: string;
   readonly code: string;
+  readonly type: string;
   readonly message: string;
 }
 
@@ -91,11 +93,16 @@ const chainMax = 16;
 
 function describe(error: unknown): Link {
   if (typeof error !== 'object' || error === null) {
-    return { name: 'Error', code: '', message: String(error) };
+    return { name: 'Error', code: '', type: '', message: String(error) };
   }
   const text = (key: string): string => {
     const value: unknown = Reflect.get(error, key);
     return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
   };
-  return { name: text('name') || 'Error', code: text('code'), message: text('message') };
+  return {
+    name: text('name') || 'Error',
+    code: text('code'),
+    type: text('type'),
+    message: text('message'),
+  };
 }

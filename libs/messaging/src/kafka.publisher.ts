@@ -1,4 +1,5 @@
 import { Partitioners, type Producer } from 'kafkajs';
+import { atMost } from './delay.js';
 import { errorText } from './errors.js';
 import { errorTypes, kafkaClient, type KafkaSettings } from './kafka-client.js';
 import type { Message, MessagePublisher } from './message.js';
@@ -43,12 +44,9 @@ export function kafkaPublisher(
   /** After a failure the producer's sequence numbers are in doubt: a fresh one comes next. */
   const discard = async (failed: Promise<Producer>): Promise<void> => {
     if (producer === failed) producer = null;
-    await failed
-      .then(
-        (old) => old.disconnect(),
-        () => undefined,
-      )
-      .catch(() => undefined);
+    // Of a producer given up on, nobody cares how its connections end.
+    const ended = failed.then((old) => old.disconnect()).catch(() => undefined);
+    await atMost(disconnectMs, ended);
   };
 
   const send = async (messages: readonly Message[]): Promise<void> => {
@@ -67,11 +65,15 @@ export function kafkaPublisher(
       for (const chunk of chunks(messages)) await send(chunk);
     },
     async ping() {
-      const current = connected();
-      await current.catch(async (error: unknown) => {
-        await discard(current);
-        throw produceError(error);
-      });
+      const admin = kafkaClient(settings).admin();
+      try {
+        await admin.connect();
+        await admin.describeCluster();
+      } catch (error) {
+        throw new BrokerUnavailable(errorText(error), { cause: error });
+      } finally {
+        await admin.disconnect();
+      }
     },
     async close() {
       if (producer !== null) await discard(producer);
@@ -91,6 +93,8 @@ async function connect(settings: KafkaSettings): Promise<Producer> {
   await producer.connect();
   return producer;
 }
+
+const disconnectMs = 3_000;
 
 /** kafkajs makes one record batch of all that goes to a partition; brokers take 1 MiB by default. */
 const chunkBytesMax = 900_000;

@@ -20,7 +20,8 @@ export interface KafkaConsumerOptions extends ConsumerOptions {
 /**
  * The Kafka consumer: kafkajs fetches and keeps the membership, the lanes handle. A batch is only
  * handed over, never waited for, so fetching and heartbeats go on however long a handler takes; a
- * partition whose window is full is paused.
+ * partition whose window is full is paused. Handlers of a partition that was taken away run to their
+ * end, uncounted, while its new owner may begin the same message: handlers are idempotent.
  *
  * What always holds: only the contiguous prefix of a partition is committed, and only while the
  * partition is ours. A rejoin makes kafkajs fetch again from the last commit; what this process still
@@ -124,32 +125,47 @@ export class KafkaConsumerStrategy extends ConsumerStrategy {
     });
     const session = new AbortController();
     const broken = this.#watch(consumer, sessionTimeoutMs + rebalanceTimeoutMs, session.signal);
-    const running = async () => {
-      await consumer.connect();
-      const topics = this.topics.map((topic) => prefix + topic);
-      await consumer.subscribe({ topics, fromBeginning: true });
-      this.#consumer = consumer;
-      await consumer.run({
-        autoCommit: false,
-        eachBatchAutoResolve: false,
-        partitionsConsumedConcurrently: 8,
-        eachBatch: (payload) => Promise.resolve(this.#take(payload)),
-      });
-      await aborted(this.#ending.signal);
-    };
+    const started = this.#begin(consumer, session.signal);
+    const ended = aborted(this.#ending.signal);
     try {
-      await Promise.race([running(), broken, aborted(this.#ending.signal)]);
+      await Promise.race([started.then(() => ended), broken, ended]);
     } finally {
       session.abort();
       this.#consumer = null;
       this.#memberId = null;
+      // kafkajs cannot stop a consumer that is still joining; it would come to life afterwards.
       await atMost(
         disconnectMs,
-        consumer.disconnect().catch((error: unknown) => {
-          this.observe.problem?.('disconnecting', error);
-        }),
+        started.catch(() => undefined),
       );
+      const disconnected = consumer.disconnect().catch((error: unknown) => {
+        this.observe.problem?.('disconnecting', error);
+      });
+      await atMost(disconnectMs, disconnected);
     }
+  }
+
+  /** Connects, joins and starts fetching, unless the session ends meanwhile. */
+  async #begin(consumer: Consumer, signal: AbortSignal): Promise<void> {
+    const topics = this.topics.map((topic) => this.#options.prefix + topic);
+    await consumer.connect();
+    if (signal.aborted) return;
+    await consumer.subscribe({ topics, fromBeginning: true }).catch((cause: unknown) => {
+      throw new Error(`subscribing to ${topics.join(', ')}: ${errorText(cause)}`, { cause });
+    });
+    if (signal.aborted) return;
+    this.#consumer = consumer;
+    await consumer.run({
+      autoCommit: false,
+      eachBatchAutoResolve: false,
+      partitionsConsumedConcurrently: 8,
+      eachBatch: (payload) => {
+        // Ends one that joined after all, so that it does not keep partitions that nobody handles.
+        if (signal.aborted) return Promise.reject(new Error('this session is over'));
+        this.#take(payload);
+        return Promise.resolve();
+      },
+    });
   }
 
   /** Follows the membership. @throws (asynchronously) when the consumer crashed or fell silent */

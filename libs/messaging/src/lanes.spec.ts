@@ -1,3 +1,4 @@
+import { jest } from '@jest/globals';
 import { NonRetryable } from './errors.js';
 import { defaultLaneLimits, Lanes, type LaneLimits, type LanesOptions, type Run } from './lanes.js';
 import type { Delivery } from './message.js';
@@ -192,6 +193,25 @@ describe('lanes', () => {
     await passTime();
     expect(run.position).toBe('1');
     expect(problems).toEqual(['parking a message', 'parking a message']);
+  });
+
+  it('go on although an observer fails', async () => {
+    const fails = () => {
+      throw new Error('no such label');
+    };
+    const warned = jest.spyOn(process, 'emitWarning').mockReturnValue();
+    const { lanes, end } = scene(
+      { attemptsMax: 1 },
+      { observe: { handled: fails, parked: fails } },
+    );
+    const run = lanes.open('r', unused);
+    submit(run, 'a', '1');
+    submit(run, 'a', '2');
+    await end('1', new Error('no'));
+    await end('2');
+    expect(run.position).toBe('2');
+    expect(warned).toHaveBeenCalledTimes(3);
+    warned.mockRestore();
   });
 
   it('tell the reader to pause at a full window and to go on at half of it', async () => {

@@ -35,7 +35,7 @@ export const defaultLaneLimits: LaneLimits = {
   uncommittedMax: 10_000,
 };
 
-/** Hooks for metrics and logs; they must not throw. */
+/** Hooks for metrics and logs. */
 export interface ConsumerObserver {
   /** After each attempt; `failed` ones are tried again or parked. */
   handled?(delivery: Delivery, outcome: 'handled' | 'failed', durationMs: number): void;
@@ -143,8 +143,10 @@ export class Lanes {
 
   async #attempt(delivery: Delivery): Promise<{ error: unknown } | null> {
     const startedMs = performance.now();
-    const observed = (outcome: 'handled' | 'failed') =>
-      this.options.observe?.handled?.(delivery, outcome, performance.now() - startedMs);
+    const observed = (outcome: 'handled' | 'failed') => {
+      const durationMs = performance.now() - startedMs;
+      this.#tell((observe) => observe.handled?.(delivery, outcome, durationMs));
+    };
     try {
       await this.options.handle(delivery);
     } catch (error) {
@@ -160,14 +162,23 @@ export class Lanes {
     for (let tries = 1; !item.run.abandoned && !this.#stop.signal.aborted; tries += 1) {
       try {
         await this.options.park(delivery, error);
-        this.options.observe?.parked?.(delivery, error);
+        this.#tell((observe) => observe.parked?.(delivery, error));
         return true;
       } catch (parkingError) {
-        this.options.observe?.problem?.('parking a message', parkingError);
+        this.#tell((observe) => observe.problem?.('parking a message', parkingError));
         await this.#backoff(item, tries);
       }
     }
     return false;
+  }
+
+  /** A faulty observer must not stop a lane. */
+  #tell(what: (observe: ConsumerObserver) => void): void {
+    try {
+      if (this.options.observe !== undefined) what(this.options.observe);
+    } catch (error) {
+      process.emitWarning(`an observer of the consumer failed: ${String(error)}`);
+    }
   }
 
   #backoff(item: Item, attempt: number): Promise<void> {
