@@ -1,0 +1,319 @@
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { jest } from '@jest/globals';
+import { StoreUnavailable } from '@pis/event-store';
+import { testKeyring } from '@pis/keyring/testing';
+import { until } from '@pis/local-servers/testing';
+import pg from 'pg';
+import { dispatcherLimits, leaseMs } from './limits.js';
+import {
+  type DispatcherFixture,
+  dispatcherFixture,
+  testConfig,
+  testLimits,
+} from './testing/dispatcher-fixture.js';
+
+jest.setTimeout(30_000);
+
+const timeoutMs = 10_000;
+const initialMs = testConfig.PIS_WEBHOOK_RETRY_INITIAL_MS;
+const lease = leaseMs(testConfig.PIS_WEBHOOK_TIMEOUT_MS);
+
+describe('When something breaks, a client still receives its webhooks', () => {
+  let fixture: DispatcherFixture;
+  beforeEach(async () => {
+    fixture = await dispatcherFixture();
+  });
+  afterEach(() => fixture.close());
+
+  const states = async () =>
+    (await fixture.query<{ state: string }>('SELECT state FROM webhook_deliveries')).map(
+      ({ state }) => state,
+    );
+  const untilDelivered = (count: number) =>
+    until(
+      async () => {
+        const all = await states();
+        return all.length === count && all.every((state) => state === 'delivered');
+      },
+      { timeoutMs, what: `${count} delivered` },
+    );
+  const attempts = () =>
+    fixture.query<{ attempt: number; status: number | null; error: string | null }>(
+      'SELECT attempt, status, error FROM webhook_attempts ORDER BY attempt, status',
+    );
+  const deliveryIds = () =>
+    fixture.receiver.requests.map((request) => request.headers['x-webhook-delivery']);
+  const started = (changes?: Parameters<DispatcherFixture['dispatcher']>[0]) => {
+    const dispatcher = fixture.dispatcher(changes);
+    dispatcher.start();
+    return dispatcher;
+  };
+
+  it('a dispatcher dies in mid-attempt: another one takes over when the lease ends, and not before', async () => {
+    await fixture.createEndpoint();
+    fixture.receiver.respondWith((_, index) => (index === 0 ? { hang: true } : {}));
+    // Never started: it makes the first attempt and does nothing after that, as if it were killed.
+    const event = await fixture.paymentEvent();
+    await fixture.dispatcher().handle(event);
+    await fixture.receiver.waitFor(() => true);
+
+    started();
+    fixture.advance(lease - 1);
+    expect(await due()).toBe(0);
+    fixture.advance(1);
+    await untilDelivered(1);
+    const [first, second] = fixture.receiver.requests;
+    expect(second?.body).toBe(first?.body);
+    expect(new Set(deliveryIds()).size).toBe(1);
+  });
+
+  const due = async () => {
+    const rows = await fixture.query<{ n: number }>(
+      `SELECT count(*)::int AS n FROM webhook_deliveries WHERE state = 'pending' AND due_at <= $1`,
+      [fixture.now()],
+    );
+    return rows[0]?.n;
+  };
+
+  it.each([
+    ['a failure', 500],
+    ['a success', 200],
+  ])(
+    '%s that comes in after another dispatcher has delivered changes nothing',
+    async (_, status) => {
+      await fixture.createEndpoint();
+      fixture.receiver.respondWith((__, index) => (index === 0 ? { status, delayMs: 700 } : {}));
+      await fixture.dispatcher().handle(await fixture.paymentEvent());
+      await fixture.receiver.waitFor(() => true);
+      started();
+      fixture.advance(lease);
+      await untilDelivered(1);
+      // Both attempts are on record, both as the first: neither knew of the other.
+      await until(async () => (await attempts()).length === 2, { timeoutMs });
+      expect(await states()).toEqual(['delivered']);
+    },
+  );
+
+  it('the answer to the insert is lost: the message comes again, and the delivery is not held up', async () => {
+    await fixture.createEndpoint();
+    const breaking = failingOnce(fixture.pool, 'webhook_deliveries_insert', { afterwards: true });
+    const dispatcher = started({ pool: breaking });
+    const event = await fixture.paymentEvent();
+    await expect(dispatcher.handle(event)).rejects.toThrow('connection lost');
+    expect(await states()).toEqual(['pending']);
+    await dispatcher.handle(event);
+    await untilDelivered(1);
+    expect(fixture.receiver.requests).toHaveLength(1);
+  });
+
+  it('the record of an attempt is lost: it is written again, and nothing is sent again', async () => {
+    for (const afterwards of [true, false]) {
+      const one = await dispatcherFixture();
+      await one.createEndpoint();
+      const pool = failingOnce(one.pool, 'webhook_deliveries_record', { afterwards });
+      const dispatcher = one.dispatcher({ pool });
+      dispatcher.start();
+      await dispatcher.handle(await one.paymentEvent());
+      await until(
+        async () =>
+          (await one.query(`SELECT 1 FROM webhook_deliveries WHERE state = 'delivered'`)).length >
+          0,
+        { timeoutMs },
+      );
+      await dispatcher.stop();
+      expect(one.receiver.requests).toHaveLength(1);
+      expect(await one.query('SELECT 1 FROM webhook_attempts')).toHaveLength(1);
+      await one.close();
+    }
+  });
+
+  it('the database goes away during an attempt: it is recorded when it is back', async () => {
+    await fixture.createEndpoint();
+    fixture.receiver.respondWith(() => ({ delayMs: 300 }));
+    const database = await cuttable(fixture.databaseUrl);
+    const dispatcher = started({ pool: database.pool });
+    await dispatcher.handle(await fixture.paymentEvent());
+    await fixture.receiver.waitFor(() => true);
+    database.cut();
+    await until(() => database.refused() > 3, { timeoutMs });
+    await expect(dispatcher.handle(await fixture.paymentEvent())).rejects.toThrow();
+    expect(await states()).toEqual(['pending']);
+    database.restore();
+    await untilDelivered(1);
+    expect(fixture.receiver.requests).toHaveLength(1);
+    await dispatcher.stop();
+    await database.close();
+  });
+
+  it('the event store is away: the event stays with the broker, and retries wait', async () => {
+    await fixture.createEndpoint();
+    fixture.receiver.respondWith((_, index) => ({ status: index === 0 ? 503 : 200 }));
+    const dispatcher = started();
+    const readStream = fixture.store.readStream.bind(fixture.store);
+    const event = await fixture.paymentEvent();
+
+    let refused = 0;
+    const away = () => {
+      refused += 1;
+      return Promise.reject(new StoreUnavailable('away'));
+    };
+    fixture.store.readStream = away;
+    await expect(dispatcher.handle(event)).rejects.toThrow(StoreUnavailable);
+    expect(await states()).toEqual([]);
+    fixture.store.readStream = readStream;
+    await dispatcher.handle(event);
+    await until(async () => (await attempts()).length === 1, { timeoutMs });
+
+    fixture.store.readStream = away;
+    fixture.advance(initialMs);
+    await until(() => refused >= 2, { timeoutMs });
+    fixture.store.readStream = readStream;
+    await until(
+      async () => {
+        fixture.advance(dispatcherLimits.engine.postponeMs);
+        return (await states())[0] === 'delivered';
+      },
+      { timeoutMs },
+    );
+    expect(await attempts()).toMatchObject([{ status: 503 }, { status: 200 }]);
+  });
+
+  it('the master key is the wrong one: the attempt is on record, and made again with the right one', async () => {
+    await fixture.createEndpoint();
+    const misconfigured = fixture.dispatcher({ keyring: testKeyring(9) });
+    await misconfigured.handle(await fixture.paymentEvent());
+    await until(async () => (await attempts()).length === 1, { timeoutMs });
+    expect((await attempts())[0]?.error).toMatch(/^signing: /);
+    started();
+    fixture.advance(initialMs);
+    await untilDelivered(1);
+  });
+
+  it('its own receiver answers what no database stores: that is recorded as well as it goes', async () => {
+    await fixture.createEndpoint();
+    fixture.receiver.respondWith(() => ({ status: 200, body: 'a\u0000b\uD800' }));
+    await started().handle(await fixture.paymentEvent());
+    await untilDelivered(1);
+    const [row] = await fixture.query<{ response_excerpt: string }>(
+      'SELECT * FROM webhook_attempts',
+    );
+    expect(row?.response_excerpt).toBe('a\uFFFDb\uFFFD');
+  });
+
+  it('another endpoint hangs with a backlog: its own events come at once, those of the other later', async () => {
+    const { receiver } = fixture;
+    const hangingMax = dispatcherLimits.engine.inFlightPerEndpointMax;
+    const isHanging = (request: { path: string }) => request.path === '/hanging';
+    receiver.respondWith((request) => ({ hang: isHanging(request) }));
+    const url = `${receiver.url}/hanging`;
+    await fixture.createEndpoint({ url, subscribedEvents: ['payment.failed'] });
+    await fixture.createEndpoint({ subscribedEvents: ['payment.completed'] });
+    const config = { ...testConfig, PIS_WEBHOOK_TIMEOUT_MS: 30_000 };
+    const dispatcher = started({ config, limits: { ...testLimits, shutdownGraceMs: 50 } });
+    const many = await Promise.all(
+      Array.from({ length: 100 }, () => fixture.paymentEvent({ eventType: 'payment.failed' })),
+    );
+    await Promise.all(many.map((event) => dispatcher.handle(event)));
+    await until(() => receiver.requests.length === hangingMax, { timeoutMs });
+
+    const event = await fixture.paymentEvent({ eventType: 'payment.completed' });
+    const beganAt = performance.now();
+    await dispatcher.handle(event);
+    await receiver.waitFor((request) => request.body.includes(event.eventId));
+    expect(performance.now() - beganAt).toBeLessThan(1_000);
+    expect(receiver.requests.filter(isHanging)).toHaveLength(hangingMax);
+
+    // Stopped, it gives its leases back: the next one delivers all without waiting for a lease to end.
+    await dispatcher.stop();
+    receiver.respondWith(() => ({}));
+    started({ config });
+    await untilDelivered(101);
+  });
+
+  it('three dispatchers share the retries: each is sent once', async () => {
+    await fixture.createEndpoint();
+    await fixture.createEndpoint();
+    fixture.receiver.respondWith((_, index) => ({ status: index < 200 ? 503 : 200 }));
+    const first = fixture.dispatcher();
+    const events = await Promise.all(Array.from({ length: 100 }, () => fixture.paymentEvent()));
+    await Promise.all(events.map((event) => first.handle(event)));
+    first.start();
+    await until(async () => (await attempts()).length === 200, { timeoutMs });
+    await first.stop();
+
+    fixture.advance(initialMs);
+    for (let i = 0; i < 3; i++) started();
+    await untilDelivered(200);
+    const retries = deliveryIds().slice(200);
+    expect(retries).toHaveLength(200);
+    expect(new Set(retries).size).toBe(200);
+  });
+});
+
+/** The pool, but the named statement fails once: before it is run, or after it was committed. */
+function failingOnce(
+  pool: pg.Pool,
+  name: string,
+  { afterwards }: { afterwards: boolean },
+): pg.Pool {
+  let isDone = false;
+  return new Proxy(pool, {
+    get(target, property) {
+      const value: unknown = Reflect.get(target, property);
+      if (property !== 'query') return value;
+      return async (query: pg.QueryConfig) => {
+        const fails = query.name === name && !isDone;
+        if (fails) isDone = true;
+        if (!fails || afterwards) {
+          const result = await target.query(query);
+          if (!fails) return result;
+        }
+        throw new Error('connection lost');
+      };
+    },
+  });
+}
+
+/** The database behind a wire that can be cut, and refuses connections from then on. */
+async function cuttable(databaseUrl: string) {
+  const { hostname, port } = new URL(databaseUrl);
+  const sockets = new Set<Socket>();
+  let refused = 0;
+  let isCut = false;
+  const server = createServer((near) => {
+    if (isCut) {
+      refused += 1;
+      near.destroy();
+      return;
+    }
+    const far = connect(Number(port), hostname);
+    near.pipe(far).pipe(near);
+    for (const end of [near, far]) {
+      sockets.add(end);
+      end.on('error', () => end.destroy());
+      end.on('close', () => {
+        near.destroy();
+        far.destroy();
+        sockets.delete(end);
+      });
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = new URL(databaseUrl);
+  url.port = String((server.address() as AddressInfo).port);
+  const pool = new pg.Pool({ connectionString: url.href, max: 5 });
+  pool.on('error', () => undefined);
+  return {
+    pool,
+    refused: () => refused,
+    cut() {
+      isCut = true;
+      for (const socket of sockets) socket.destroy();
+    },
+    restore: () => void (isCut = false),
+    async close() {
+      await pool.end();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
