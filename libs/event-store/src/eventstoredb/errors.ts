@@ -1,4 +1,5 @@
 /** What the EventStoreDB client throws, in the port's words; and a time limit for what has none. */
+import { types } from 'node:util';
 import {
   AccessDeniedError,
   InvalidArgumentError,
@@ -23,7 +24,7 @@ const refusals = [AccessDeniedError, InvalidArgumentError, StreamDeletedError, S
  * cluster that is not discovered).
  */
 export function classified(error: unknown): unknown {
-  if (!(error instanceof Error) || error instanceof StoreUnavailable) return error;
+  if (!types.isNativeError(error) || error instanceof StoreUnavailable) return error;
   if (error instanceof TypeError || error instanceof RangeError) return error;
   if (refusals.some((refusal) => error instanceof refusal)) return error;
   return new StoreUnavailable(`EventStoreDB is unavailable: ${error.message}`, { cause: error });

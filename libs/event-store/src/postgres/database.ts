@@ -2,6 +2,7 @@
  * Queries of the PostgreSQL event store: named prepared statements with a time limit, one retry when
  * the connection was lost, and every fault of the outside as StoreUnavailable.
  */
+import { types } from 'node:util';
 import type pg from 'pg';
 import { StoreUnavailable } from '../port.js';
 
@@ -53,7 +54,7 @@ async function within<Result>(answer: Promise<Result>, timeoutMs: number): Promi
 
 /** A connection that broke under a query: the server restarted, or an operator ended the backend. */
 function isConnectionLost(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
+  if (!types.isNativeError(error)) return false;
   const code = codeOf(error);
   return (
     ['ECONNRESET', 'EPIPE', '57P01', '57P02'].includes(code) ||
@@ -69,7 +70,7 @@ const dataFaultClasses = ['22', '23', '54'];
 
 function classified(error: unknown): unknown {
   if (error instanceof StoreUnavailable) return error;
-  if (!(error instanceof Error) || dataFaultClasses.includes(codeOf(error).slice(0, 2)))
+  if (!types.isNativeError(error) || dataFaultClasses.includes(codeOf(error).slice(0, 2)))
     return error;
   return new StoreUnavailable(`PostgreSQL is unavailable: ${error.message}`, { cause: error });
 }

@@ -22,6 +22,9 @@ export interface StoreUnderTest {
   end(): Promise<void>;
 }
 
+/** Of a test that waits for servers on a busy machine. */
+export const testTimeoutMs = 60_000;
+
 /** An identifier that no other test and no earlier run has used. */
 export const unique = () => randomUUID().replaceAll('-', '');
 

@@ -3,13 +3,11 @@
  * to know which one it runs on. Call it at the top level of a spec.
  */
 import { beginning } from '../port.js';
-import type { StoreUnderTest } from './conformance-kit.js';
+import { type StoreUnderTest, testTimeoutMs } from './conformance-kit.js';
 import { logConforms, recoveryConforms, subscribingConforms } from './conformance-log.js';
 import { appendingConforms, readingConforms } from './conformance-streams.js';
 
 export type { StoreUnderTest } from './conformance-kit.js';
-
-const testTimeoutMs = 60_000;
 
 export function eventStoreConformance(
   name: string,

@@ -66,9 +66,9 @@ export async function startEventStoreDbStandIn(
 
   const sockets = new Set<Socket>();
   let refused = false;
-  const relay = createServer((client) => {
+  const relay = createServer({ noDelay: true }, (client) => {
     if (refused) return void client.destroy();
-    const upstream = connect(grpcPort, '127.0.0.1');
+    const upstream = connect({ port: grpcPort, host: '127.0.0.1', noDelay: true });
     sockets.add(client);
     const cut = () => {
       sockets.delete(client);
@@ -125,6 +125,8 @@ function getSupportedMethods(_call: unknown, callback: sendUnaryData<SupportedMe
     const method = new features.SupportedMethod();
     method.setServiceName(service);
     method.setMethodName(name);
+    // Persistent subscriptions to $all.
+    if (service === persistent) method.addFeatures('all');
     supported.addMethods(method);
   }
   callback(null, supported);

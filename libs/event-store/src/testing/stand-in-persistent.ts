@@ -30,8 +30,9 @@ export function createGroup(groups: PersistentGroups) {
     callback: sendUnaryData<CreateResp>,
   ): void => {
     const options = call.request.getOptions();
-    const stream = options?.getStream();
-    const streamId = stream === undefined ? '$all' : nameOf(stream.getStreamIdentifier());
+    const identifier =
+      options?.getStream()?.getStreamIdentifier() ?? options?.getStreamIdentifier();
+    const streamId = options?.hasAll() ? '$all' : nameOf(identifier);
     const groupName = options?.getGroupName() ?? '';
     const key = `${streamId}::${groupName}`;
     if (groups.has(key)) {

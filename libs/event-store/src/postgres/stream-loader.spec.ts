@@ -1,0 +1,64 @@
+import { StoreUnavailable } from '../port.js';
+import { StreamLoader } from './stream-loader.js';
+
+/** Answers each query when told to. */
+function manual(limits = { queryStreamsMax: 3, queriesInFlightMax: 1 }) {
+  const queries: { readonly ids: readonly string[]; readonly end: (error?: Error) => void }[] = [];
+  const loader = new StreamLoader(
+    (ids) =>
+      new Promise((resolve, reject) => {
+        queries.push({ ids, end: (error) => (error ? reject(error) : resolve(new Map())) });
+      }),
+    limits,
+  );
+  return { queries, loader, asked: () => queries.map(({ ids }) => ids) };
+}
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+describe('reading streams together', () => {
+  it('asks once for what is wanted in the same turn, each stream once', async () => {
+    const { loader, queries, asked } = manual();
+    const loads = Promise.all(['a', 'b', 'a'].map((id) => loader.load(id)));
+    await turn();
+    expect(asked()).toEqual([['a', 'b']]);
+    queries[0]?.end();
+    expect(await loads).toEqual([[], [], []]);
+  });
+
+  it('keeps to the largest query and to the queries in flight', async () => {
+    const { loader, queries, asked } = manual();
+    const loads = Promise.all(['a', 'b', 'c', 'd'].map((id) => loader.load(id)));
+    await turn();
+    await turn();
+    expect(asked()).toEqual([['a', 'b', 'c']]);
+    queries[0]?.end();
+    await turn();
+    await turn();
+    expect(asked()).toEqual([['a', 'b', 'c'], ['d']]);
+    queries[1]?.end();
+    await loads;
+  });
+
+  it('reads a stream anew for whoever asks after a query was sent', async () => {
+    const { loader, queries, asked } = manual({ queryStreamsMax: 3, queriesInFlightMax: 2 });
+    const first = loader.load('a');
+    await turn();
+    const second = loader.load('a');
+    await turn();
+    expect(asked()).toEqual([['a'], ['a']]);
+    for (const { end } of queries) end();
+    await Promise.all([first, second]);
+  });
+
+  it('fails those who asked, and goes on', async () => {
+    const { loader, queries } = manual();
+    const failing = loader.load('a');
+    await turn();
+    queries[0]?.end(new StoreUnavailable('down'));
+    await expect(failing).rejects.toBeInstanceOf(StoreUnavailable);
+    const working = loader.load('a');
+    await turn();
+    queries[1]?.end();
+    expect(await working).toEqual([]);
+  });
+});

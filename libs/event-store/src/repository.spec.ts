@@ -1,0 +1,190 @@
+import type { Aggregate, DomainCommand, DomainEvent } from '@pis/domain';
+import { hashOfEvent } from './event-hash.js';
+import { memoryEventStore } from './memory/memory-event-store.js';
+import {
+  type AppendResult,
+  type EventStore,
+  StoreUnavailable,
+  WrongExpectedRevision,
+} from './port.js';
+import { type CommandContext, conflictTriesMax, repository } from './repository.js';
+
+type Event = DomainEvent<'Opened' | 'Added', { readonly amount: number }>;
+type Command = DomainCommand<'Open' | 'Add' | 'AddTwice', { readonly amount: number }>;
+type Total = { readonly amount: number; readonly at: string } | null;
+type Code = 'ALREADY_OPEN' | 'NOT_OPEN';
+
+/** As small as an aggregate can be: opened once, then added to; adding 0 does nothing. */
+const total: Aggregate<Total, Command, Event, Code> = {
+  category: 'total',
+  initial: null,
+  decide({ type, at, data }, state) {
+    if (type === 'Open')
+      return state === null ? [{ type: 'Opened', at, data }] : { refused: 'ALREADY_OPEN' };
+    if (state === null) return { refused: 'NOT_OPEN' };
+    const added: Event = { type: 'Added', at, data };
+    return data.amount === 0 ? [] : type === 'Add' ? [added] : [added, added];
+  },
+  evolve: (state, { at, data }) => ({ amount: (state?.amount ?? 0) + data.amount, at }),
+  schemaVersions: { Opened: 2, Added: 1 },
+  upcast: (type, schemaVersion, data) =>
+    type === 'Opened' && schemaVersion === 1 ? { amount: (data as { sum: number }).sum } : data,
+};
+
+const at = '2026-03-01T12:00:00.000Z';
+const open: Command = { type: 'Open', at, data: { amount: 1 } };
+const add = (amount: number): Command => ({ type: 'Add', at, data: { amount } });
+const context: CommandContext = {
+  actor: 'apiKey:1',
+  requestId: 'request-1',
+  correlationId: 'correlation-1',
+  causationId: null,
+  traceparent: null,
+};
+
+/** A store whose appends go through `around` first. */
+function intercepted(
+  store: EventStore,
+  around: (append: () => Promise<AppendResult>, tries: number) => Promise<AppendResult>,
+): EventStore {
+  let tries = 0;
+  return {
+    ...store,
+    append: (...given) => around(() => store.append(...given), (tries += 1)),
+  };
+}
+
+describe('the repository', () => {
+  it('loads, decides and appends, and answers with the state and what was added', async () => {
+    const store = memoryEventStore();
+    const totals = repository(store, total);
+    const created = await totals.create('1', open, context);
+    const executed = await totals.execute('1', add(2), context);
+    expect(created).toMatchObject({ state: { amount: 1 }, revision: 0 });
+    expect(executed).toMatchObject({ state: { amount: 3, at }, revision: 1 });
+    const recorded = await store.readStream('total-1');
+    expect([created, executed]).toMatchObject([
+      { events: recorded.slice(0, 1), position: recorded[0]?.position },
+      { events: recorded.slice(1), position: recorded[1]?.position },
+    ]);
+    expect(await totals.load('1')).toEqual({
+      state: { amount: 3, at },
+      revision: 1,
+      lastEvent: recorded[1],
+    });
+  });
+
+  it('records who, why and in which version, and chains each event to the one before', async () => {
+    const store = memoryEventStore();
+    const totals = repository(store, total);
+    await totals.create('1', open, context);
+    await totals.execute('1', { type: 'AddTwice', at, data: { amount: 2 } }, context);
+    const recorded = await store.readStream('total-1');
+    const hashes = recorded.map(hashOfEvent);
+    expect(recorded[0]?.metadata).toEqual({ ...context, at, schemaVersion: 2, previousHash: null });
+    expect(recorded[0]?.data).toEqual({ amount: 1 });
+    expect(recorded.map(({ metadata }) => metadata.previousHash)).toEqual([
+      null,
+      hashes[0],
+      hashes[1],
+    ]);
+  });
+
+  it('tells the true position of each of several events', async () => {
+    const store = memoryEventStore();
+    const totals = repository(store, total);
+    await totals.create('1', open, context);
+    const twice = await totals.execute('1', { type: 'AddTwice', at, data: { amount: 2 } }, context);
+    const recorded = await store.readStream('total-1', { from: 1 });
+    expect(twice).toMatchObject({ state: { amount: 5 }, revision: 2, events: recorded });
+  });
+
+  it('answers a refusal as a value, and nothing to do as no event', async () => {
+    const totals = repository(memoryEventStore(), total);
+    expect(await totals.execute('1', add(1), context)).toEqual({ refused: 'NOT_OPEN' });
+    await totals.create('1', open, context);
+    expect(await totals.execute('1', add(0), context)).toEqual({
+      state: { amount: 1, at },
+      revision: 0,
+      events: [],
+      position: null,
+    });
+  });
+
+  it('lets the aggregate itself refuse what exists already', async () => {
+    const totals = repository(memoryEventStore(), total);
+    const outcomes = await Promise.all([1, 2, 3].map(() => totals.create('1', open, context)));
+    expect(outcomes.filter((outcome) => 'refused' in outcome)).toEqual([
+      { refused: 'ALREADY_OPEN' },
+      { refused: 'ALREADY_OPEN' },
+    ]);
+  });
+
+  it('lands all of several commands executed at once', async () => {
+    const totals = repository(memoryEventStore(), total);
+    await totals.create('1', open, context);
+    const outcomes = [1, 2, 3, 4].map((amount) => totals.execute('1', add(amount), context));
+    for (const outcome of await Promise.all(outcomes)) expect(outcome).toHaveProperty('events');
+    expect((await totals.load('1')).state?.amount).toBe(11);
+  });
+
+  it('gives up when others are always faster', async () => {
+    let tries = 0;
+    const store = intercepted(memoryEventStore(), async (_append, count) => {
+      tries = count;
+      throw new WrongExpectedRevision('total-1', 'noStream', 0);
+    });
+    const executed = repository(store, total).execute('1', open, context);
+    await expect(executed).rejects.toBeInstanceOf(WrongExpectedRevision);
+    expect(tries).toBe(conflictTriesMax);
+  });
+
+  it('writes an event once although the answer to its append was lost', async () => {
+    const store = memoryEventStore();
+    const losing = intercepted(store, async (append, tries) => {
+      const appended = await append();
+      if (tries % 2 === 1) throw new StoreUnavailable('the answer was lost');
+      return appended;
+    });
+    const totals = repository(losing, total);
+    expect(await totals.create('1', open, context)).toMatchObject({ state: { amount: 1 } });
+    expect(await totals.execute('1', add(2), context)).toMatchObject({ state: { amount: 3 } });
+    expect(await store.readStream('total-1')).toHaveLength(2);
+  });
+
+  it('does not wait for ever for a store that stays away', async () => {
+    const away = intercepted(memoryEventStore(), async () => {
+      throw new StoreUnavailable('away');
+    });
+    const created = repository(away, total).create('1', open, context);
+    await expect(created).rejects.toBeInstanceOf(StoreUnavailable);
+  });
+
+  it('takes an append that the caller repeats with the same ids as done', async () => {
+    const store = memoryEventStore();
+    const totals = repository(store, total);
+    const loaded = await totals.load('1');
+    const events: Event[] = [{ type: 'Opened', at, data: { amount: 1 } }];
+    const eventIds = ['0b9d6b0e-6f0e-4c57-9f8e-3a0f6c1d2e3f'];
+    const once = await totals.append('1', loaded, events, context, { eventIds });
+    const again = await totals.append('1', loaded, events, context, { eventIds });
+    expect(again).toEqual(once);
+    expect(once).toMatchObject({
+      state: { amount: 1 },
+      revision: 0,
+      lastEvent: { id: eventIds[0] },
+    });
+    expect(await store.readStream('total-1')).toHaveLength(1);
+    const other = totals.append('1', loaded, events, context);
+    await expect(other).rejects.toBeInstanceOf(WrongExpectedRevision);
+  });
+
+  it('brings events of an older schema version up to date', async () => {
+    const store = memoryEventStore();
+    const totals = repository(store, total);
+    const metadata = { ...context, at, schemaVersion: 1, previousHash: null };
+    const old = { id: '0b9d6b0e-6f0e-4c57-9f8e-3a0f6c1d2e3f', type: 'Opened', metadata };
+    await store.append('total-1', 'noStream', [{ ...old, data: { sum: 7 } }]);
+    expect((await totals.load('1')).state).toEqual({ amount: 7, at });
+  });
+});
