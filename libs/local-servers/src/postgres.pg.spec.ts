@@ -144,6 +144,26 @@ describe('the embedded PostgreSQL', () => {
     expect(postgres.alive()).toBe(false);
   });
 
+  it('can be stopped although its guardian was killed', async () => {
+    const postgres = await startPostgres({ dataDir });
+    const file = readFileSync(join(dataDir, 'guardian'), 'utf8');
+    process.kill((JSON.parse(file) as { pid: number }).pid, 'SIGKILL');
+    await postgres.stop();
+    expect(processIdentity(postgres.pid)).toBeNull();
+  });
+
+  it('is started again also when its guardian died with it', async () => {
+    const postgres = await startPostgres({ dataDir, supervise: true });
+    const killed = postgres.pid;
+    const file = readFileSync(join(dataDir, 'guardian'), 'utf8');
+    process.kill((JSON.parse(file) as { pid: number }).pid, 'SIGKILL');
+    process.kill(killed, 'SIGKILL');
+    await until(() => postgres.pid !== killed && postgres.alive(), { timeoutMs: 30_000 });
+    expect(await query(postgres.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    await postgres.stop();
+    expect(processIdentity(postgres.pid)).toBeNull();
+  });
+
   it('says why when it cannot start on the port asked for', async () => {
     const one = await startPostgres({ dataDir });
     const other = startPostgres({ dataDir: join(scratch, 'other'), port: one.port });
