@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect } from 'node:net';
 import { randomUUID } from 'node:crypto';
 import { type EventStore, memoryEventStore, StoreUnavailable } from '@pis/event-store';
-import { createTestDatabase, type TestDatabase } from '@pis/local-servers/testing';
+import { createTestDatabase, type TestDatabase, until } from '@pis/local-servers/testing';
 import { createApiKey, digestOfApiKey, type Logger, revokeApiKey } from '@pis/service-kit';
 import {
   by,
@@ -238,6 +238,50 @@ describe('answers', () => {
     it('and everything else is served as ever', async () => {
       expect(await get('/v1/payments/x?y=%zz')).toMatch(/^HTTP\/1\.1 401 /);
     });
+  });
+});
+
+describe('when it shuts down', () => {
+  it('answers what is under way, and 503 to what still comes in', async () => {
+    const memory = memoryEventStore();
+    let asked: () => void = () => undefined;
+    const reached = new Promise<void>((resolve) => (asked = resolve));
+    let release: () => void = () => undefined;
+    const released = new Promise<void>((resolve) => (release = resolve));
+    const readStream: EventStore['readStream'] = async (streamId, options) => {
+      if (streamId.startsWith('webhookEndpoints-')) {
+        asked();
+        await released;
+      }
+      return memory.readStream(streamId, options);
+    };
+    const store = { ...memory, readStream };
+    const own = await startGateway({ databaseUrl: database.url, store, projects: false });
+    const theirs = await own.createTenant();
+    await own.app.listen(0, '127.0.0.1');
+    const { port } = own.app.getHttpServer().address() as AddressInfo;
+    const request = [
+      'GET /v1/webhooks HTTP/1.1',
+      'Host: x',
+      `Authorization: Bearer ${theirs.keys.full_access}`,
+      '\r\n',
+    ].join('\r\n');
+
+    const socket = connect(port, '127.0.0.1');
+    let received = '';
+    socket.on('data', (chunk) => (received += String(chunk)));
+    socket.write(request);
+    await reached;
+    const closed = own.close();
+    await until(() => !own.app.getHttpServer().listening, { timeoutMs: 5_000 });
+    own.app.getHttpServer().once('request', () => release());
+    socket.write(request);
+    await Promise.all([once(socket, 'close'), closed]);
+    expect(received).toMatch(/^HTTP\/1\.1 200 .*\r\n/);
+    const second = received.slice(received.lastIndexOf('HTTP/1.1 '));
+    expect(second).toMatch(/^HTTP\/1\.1 503 /);
+    expect(second).toMatch(/retry-after: 1/i);
+    expect(second).toMatch(/"error":\{"code":"SERVICE_UNAVAILABLE"/);
   });
 });
 

@@ -51,23 +51,34 @@ export function configureHttp(app: NestFastifyApplication): void {
   app.useGlobalFilters(new ErrorAnswers(logger));
   server.server.removeAllListeners('clientError');
   server.server.on('clientError', answerBrokenRequest);
-  refuseUnroutable(server.server);
+  let closing = false;
+  server.addHook('preClose', (done) => {
+    closing = true;
+    done();
+  });
+  refuseUnroutable(server.server, () => closing);
 }
 
 /** Longer than any id or token; well below the router's own limit. */
 const pathSegmentMax = 250;
 
-/** Paths that the router would refuse in a format of its own, before any hook. */
-function refuseUnroutable(server: Server): void {
+/** What Fastify would answer in a format of its own, before any hook: odd paths, and while it closes. */
+function refuseUnroutable(server: Server, isClosing: () => boolean): void {
   const listeners = server.listeners('request') as RequestListener[];
+  const refusal = (url: string) => {
+    if (isClosing()) return new ApiError('SERVICE_UNAVAILABLE', 'the service is shutting down');
+    return isRoutable(url) ? null : new ApiError('NOT_FOUND', 'there is no such path');
+  };
   server.removeAllListeners('request');
   server.on('request', (request, response) => {
-    if (isRoutable(request.url ?? '')) {
+    const refused = refusal(request.url ?? '');
+    if (refused === null) {
       for (const serve of listeners) serve(request, response);
       return;
     }
-    const { status, body } = answerTo(new ApiError('NOT_FOUND', 'there is no such path'));
-    response.writeHead(status, rawHeaders());
+    const { status, headers, body } = answerTo(refused);
+    const connection = isClosing() ? { Connection: 'close' } : {};
+    response.writeHead(status, { ...rawHeaders(), ...headers, ...connection });
     response.end(JSON.stringify(body));
   });
 }

@@ -120,7 +120,7 @@ export async function startGateway(options: {
       module: class Root {},
       imports: [platform, ApiGatewayModule.register({ ...config, PIS_ENVIRONMENT })],
     },
-    new FastifyAdapter({ ignoreTrailingSlash: true, maxParamLength: 300 }),
+    new FastifyAdapter({ routerOptions: { ignoreTrailingSlash: true, maxParamLength: 300 } }),
     { bodyParser: false, logger: false, abortOnError: false },
   );
   configureHttp(app);
