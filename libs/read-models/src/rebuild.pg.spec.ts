@@ -187,6 +187,27 @@ describe('rebuilding a projection', () => {
     await caughtUp();
   });
 
+  it('ends though payments never stop arriving', async () => {
+    await appendPayments(3);
+    const busy = hooked(() => appendPayments(2));
+    const { eventsRead } = await rebuild(busy, { store, pool });
+    expect(eventsRead).toBeGreaterThanOrEqual(7);
+    runner.start();
+    await caughtUp();
+    expect(await tableContents()).not.toBe('');
+  });
+
+  it('follows a log that was restored from an older copy', async () => {
+    await appendPayments(6);
+    await rebuildProjection('payments', { store, pool });
+    store = memoryEventStore();
+    await appendPayments(1);
+    await rebuildProjection('payments', { store, pool });
+    const { rows } = await pool.query<object>('SELECT count(*)::int AS count FROM payments');
+    expect(rows).toEqual([{ count: 1 }]);
+    expect((await projectionStatus(pool, store))[0]).toMatchObject({ lag: 0 });
+  });
+
   it('tells how far each projection is behind', async () => {
     await appendPayments(4);
     const [behind, directory] = await projectionStatus(pool, store);

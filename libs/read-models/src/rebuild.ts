@@ -104,18 +104,22 @@ class Rebuild {
     }
   }
 
-  /** Applies what comes after `position` until the log has no more; the next page is read meanwhile. */
+  /**
+   * Applies what comes after `position` up to the end that the log has now; the next page is read
+   * meanwhile. Not until nothing more comes: with steady traffic that would be never.
+   */
   private async catchUp(position: Position): Promise<Position> {
+    const end = await this.options.store.lastPosition();
     let reached = position;
     let page = await this.read(position);
     while (page.position > reached) {
-      const next = this.read(page.position);
       const [following] = await Promise.all([
-        next,
+        this.read(page.position),
         inTransaction(this.client, () => this.apply(page)),
       ]);
       reached = page.position;
       this.options.onProgress?.(this.report());
+      if (reached >= end) break;
       page = following;
     }
     return reached;
@@ -132,6 +136,8 @@ class Rebuild {
     let reached = position;
     while (reached < live) {
       const page = await this.read(reached);
+      // The log ends before the checkpoint: it was restored from an older copy. The tables follow it.
+      if (page.position <= reached) break;
       await this.apply(page);
       reached = page.position;
     }
