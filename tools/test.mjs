@@ -4,7 +4,7 @@
  * servers, scenarios) selects a Jest project, anything else goes to Jest.
  */
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { allProjects, commandEnv, continueOnPinnedNode, ended, node } from './workspace.mjs';
@@ -20,6 +20,9 @@ const jest = [
 const jestEnv = { NODE_OPTIONS: '--experimental-vm-modules --no-warnings' };
 /** What the tools use as built code; the tests themselves run from sources. */
 const builtForServers = ['libs/local-servers', 'libs/read-models'];
+const scratchPrefix = 'pis-test-';
+/** Longer than any run: a younger folder may be one that is in use. */
+const abandonedAfterMs = 6 * 3_600_000;
 const undo = [];
 let interrupted = false;
 
@@ -29,7 +32,8 @@ whenToldToEnd(() => void interrupt());
 process.exitCode = await main();
 
 async function main() {
-  const scratch = mkdtempSync(join(tmpdir(), 'pis-test-'));
+  removeAbandoned();
+  const scratch = mkdtempSync(join(tmpdir(), scratchPrefix));
   undo.push(() => rmSync(scratch, { recursive: true, force: true }));
   try {
     const args = jestArguments(process.argv.slice(2));
@@ -47,6 +51,17 @@ async function main() {
     say(error.stack ?? String(error));
     console.log('0 passed, 1 failed');
     return 1;
+  }
+}
+
+/** A run that was killed could not remove its folder. */
+function removeAbandoned() {
+  for (const name of readdirSync(tmpdir())) {
+    const path = join(tmpdir(), name);
+    if (!name.startsWith(scratchPrefix)) continue;
+    const { mtimeMs, uid } = statSync(path, { throwIfNoEntry: false }) ?? { mtimeMs: Infinity };
+    if (uid === process.getuid() && Date.now() - mtimeMs > abandonedAfterMs)
+      rmSync(path, { recursive: true, force: true });
   }
 }
 

@@ -1,0 +1,99 @@
+/** Whoever starts us may be killed; what we start must then end. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { pathToFileURL } from 'node:url';
+import { processIdentity } from '../libs/local-servers/plain/process-identity.mjs';
+import { until } from '../libs/local-servers/src/testing/until.ts';
+import { root } from './workspace.mjs';
+
+const launchModule = pathToFileURL(join(root, 'tools/launch.mjs')).href;
+const limit = { timeoutMs: 10_000 };
+
+describe('what npm start and npm test launch', () => {
+  let folder;
+  let programs;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'pis-launch-'));
+    programs = [];
+  });
+  afterEach(() => {
+    for (const program of programs) program.kill('SIGKILL');
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  function script(name, text) {
+    const file = join(folder, name);
+    writeFileSync(file, text);
+    return file;
+  }
+
+  /** A launcher as start.mjs is one; prints the ids of itself and of the app that it launched. */
+  function launcher(app) {
+    return script(
+      'launcher.mjs',
+      `import { launch, whenToldToEnd } from '${launchModule}';
+       const child = launch(['${app}'], { stdio: ['ignore', 'inherit', 'inherit'], env: {} });
+       whenToldToEnd((signal) => child.kill(signal));
+       child.once('exit', (code, signal) => process.exit(code ?? 99));
+       child.once('spawn', () => console.log(process.pid, child.pid));`,
+    );
+  }
+
+  async function pidsFrom(command, args, env = {}) {
+    const program = spawn(command, args, {
+      stdio: ['ignore', 'pipe', 'inherit'],
+      env: { ...process.env, ...env },
+    });
+    programs.push(program);
+    const [line] = await once(createInterface({ input: program.stdout }), 'line');
+    return { program, pids: line.split(' ').map(Number) };
+  }
+
+  const allGone = (pids) => until(() => pids.every((pid) => processIdentity(pid) === null), limit);
+
+  it('ends when its launcher is killed, whatever it is busy with', async () => {
+    const app = script('app.mjs', 'setInterval(() => {}, 1000);');
+    const { program, pids } = await pidsFrom(process.execPath, [launcher(app)]);
+    program.kill('SIGKILL');
+    await allGone(pids);
+  });
+
+  it('ends in good order when its launcher is told to end, with its own exit code', async () => {
+    const ready = join(folder, 'ready');
+    const app = script(
+      'app.mjs',
+      `import { writeFileSync } from 'node:fs';
+       process.on('SIGTERM', () => process.exit(0));
+       setInterval(() => {}, 1000);
+       writeFileSync('${ready}', '');`,
+    );
+    const { program, pids } = await pidsFrom(process.execPath, [launcher(app)]);
+    await until(() => existsSync(ready), limit);
+    program.kill('SIGTERM');
+    expect(await once(program, 'exit')).toEqual([0, null]);
+    await allGone(pids);
+  });
+
+  it('ends when the npm that runs the launcher is killed, be there a shell between or not', async () => {
+    const app = script('app.mjs', 'setInterval(() => {}, 1000);');
+    const npm = { npm_lifecycle_event: 'start' };
+    for (const between of ['exec ', '', ': && ']) {
+      const runs = `${between}${process.execPath} ${launcher(app)}`;
+      const asNpm = `const { spawn } = require('node:child_process');
+        spawn('sh', ['-c', ${JSON.stringify(runs)}], { stdio: 'inherit' });`;
+      const { program, pids } = await pidsFrom(process.execPath, ['-e', asNpm], npm);
+      program.kill('SIGKILL');
+      await allGone(pids);
+    }
+  }, 30_000);
+
+  it('may end by itself: the leash does not hold it', async () => {
+    const app = script('app.mjs', 'process.exitCode = 7;');
+    const { program } = await pidsFrom(process.execPath, [launcher(app)]);
+    expect(await once(program, 'exit')).toEqual([7, null]);
+  });
+});
