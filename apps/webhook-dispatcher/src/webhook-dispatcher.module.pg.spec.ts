@@ -1,0 +1,56 @@
+import { Global, Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { EVENT_STORE, KEYRING, LOGGER, METRICS, PG_POOL } from '@pis/service-kit';
+import { until } from '@pis/local-servers/testing';
+import { pino } from 'pino';
+import { PaymentEventsController } from './payment-events.controller.js';
+import { dispatcherFixture, testConfig } from './testing/dispatcher-fixture.js';
+import { WebhookDispatcherModule } from './webhook-dispatcher.module.js';
+
+const timeoutMs = 10_000;
+
+describe('The webhook-dispatcher as an app', () => {
+  it('delivers a message of the broker, parks what is none, counts, and ends in order', async () => {
+    const fixture = await dispatcherFixture();
+    const tokens = [
+      { provide: EVENT_STORE, useValue: fixture.store },
+      { provide: KEYRING, useValue: fixture.keyring },
+      { provide: PG_POOL, useValue: fixture.pool },
+      { provide: LOGGER, useValue: pino({ level: 'silent' }) },
+      { provide: METRICS, useValue: fixture.metrics },
+    ];
+    class Platform {}
+    Global()(Platform);
+    Module({ providers: tokens, exports: tokens.map(({ provide }) => provide) })(Platform);
+    const config = { ...testConfig, PIS_WEBHOOK_CA_FILE: fixture.receiver.caFile };
+    class App {}
+    Module({ imports: [Platform, WebhookDispatcherModule.register(config)] })(App);
+    const app = await NestFactory.createApplicationContext(App, { logger: false });
+    await app.init();
+
+    const controller = app.get(PaymentEventsController);
+    await expect(controller.handle({ eventType: 'payment.queued' })).rejects.toMatchObject({
+      name: 'NonRetryable',
+    });
+    await fixture.createEndpoint();
+    // As it comes from the broker.
+    await controller.handle(JSON.parse(JSON.stringify(await fixture.paymentEvent())));
+    await until(
+      async () =>
+        (await fixture.query(`SELECT 1 FROM webhook_deliveries WHERE state = 'delivered'`)).length,
+      { timeoutMs },
+    );
+    const metrics = await fixture.metrics.metrics();
+    expect(metrics).toMatch(/^pis_webhook_attempts_total{outcome="success"} 1$/m);
+    expect(metrics).toMatch(/^pis_webhook_backlog 0$/m);
+    expect(metrics).toMatch(/^pis_webhook_in_flight 0$/m);
+    await app.close();
+    await fixture.close();
+  });
+
+  it('does not start with a CA file that cannot be read, and says which variable is wrong', () => {
+    expect(() =>
+      WebhookDispatcherModule.register({ ...testConfig, PIS_WEBHOOK_CA_FILE: '/nowhere/ca.pem' }),
+    ).toThrow(/PIS_WEBHOOK_CA_FILE/);
+  });
+});
