@@ -99,18 +99,15 @@ it(
       paymentIds.set(key, (response.body.data as { paymentId: string }).paymentId);
     }
     expect(new Set(paymentIds.values()).size).toBe(sent.length);
-    for (const paymentId of paymentIds.values())
-      await until(
-        async () => {
-          const read = await after.data<{ status: string }>(
-            200,
-            'GET',
-            `/v1/payments/${paymentId}`,
-          );
-          return read.status === 'COMPLETED';
-        },
-        { timeoutMs: recoveryLimitMs },
+    const unfinished = () =>
+      query<{ payment_id: string; status: string }>(
+        "SELECT payment_id, status FROM payments WHERE status <> 'COMPLETED' ORDER BY payment_id",
       );
+    await until(async () => (await unfinished()).length === 0, {
+      timeoutMs: recoveryLimitMs,
+    }).catch(async (error: unknown) => {
+      throw new Error(`not COMPLETED: ${JSON.stringify(await unfinished())}`, { cause: error });
+    });
 
     const transfers = await query<{ transfers: number; payments: number }>(
       'SELECT count(*)::int AS transfers, count(DISTINCT payment_id)::int AS payments FROM bank_transfers',

@@ -135,7 +135,13 @@ export async function startApp<Shape extends z.ZodRawShape>(
   });
   await definition.configureHttp?.(app, config);
   const strategies = connectConsumers(app, definition.consumers, config, logger);
-  await app.listen(config.PORT, config.HOST ?? definition.defaultHost ?? '0.0.0.0');
+  try {
+    await app.listen(config.PORT, config.HOST ?? definition.defaultHost ?? '0.0.0.0');
+  } catch (error) {
+    // The loops run already: end them before whoever started us takes the database away.
+    await app.close();
+    throw error;
+  }
   const metrics = metricsApart
     ? await metricsServer(app.get<Registry>(METRICS), config)
     : undefined;
