@@ -99,7 +99,9 @@ async function dieAtEveryStep(world: World, row: Row): Promise<void> {
 
     const told = `died ${moment} step ${diesAt}`;
     expect({ told, history: await world.history(message.paymentId) }).toEqual({ told, history });
-    expect(await world.transfers(message.paymentId)).toHaveLength(transfers);
+    const atTheBank = await world.transfers(message.paymentId);
+    expect(atTheBank).toHaveLength(transfers);
+    if (history.includes('FailedInFlight')) expect(atTheBank).toMatchObject([{ inquired: true }]);
   }
 }
 

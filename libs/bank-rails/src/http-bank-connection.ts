@@ -23,7 +23,7 @@ const refusals: readonly number[] = [400, 413, 415, 422];
 
 /** The connection to a bank that is a process of its own. */
 export function httpBankConnection(options: HttpBankConnectionOptions): BankConnection {
-  const { baseUrl, timeoutMs = 10_000, connectionsMax = 32, responseMaxBytes = 1 << 20 } = options;
+  const { baseUrl, timeoutMs = 5_000, connectionsMax = 32, responseMaxBytes = 1 << 20 } = options;
   const base = baseUrl.replace(/\/+$/, '');
   const agent = new Agent({
     connections: connectionsMax,
