@@ -25,7 +25,9 @@ export class EmbeddedConsumerStrategy extends ConsumerStrategy {
   readonly #lanes: Lanes;
   readonly #commits: CommitSchedule;
   readonly #reading = new AbortController();
-  #run: Run;
+  readonly #run: Run;
+  /** Replayed messages have no place in the log; named alike, so that they share the lanes of their keys. */
+  readonly #replays: Run;
   #loops: Promise<unknown> = Promise.resolve();
   #connected = false;
   #error: string | null = null;
@@ -39,6 +41,7 @@ export class EmbeddedConsumerStrategy extends ConsumerStrategy {
       this.#state.park(this.group, withoutReplayOf(delivery), errorText(error)),
     );
     this.#run = this.#lanes.open(logName, (count) => this.#commits.advanced(count));
+    this.#replays = this.#lanes.open(logName, () => undefined);
     this.#commits = new CommitSchedule(
       this.commitLimits,
       () => this.#commit(),
@@ -66,6 +69,7 @@ export class EmbeddedConsumerStrategy extends ConsumerStrategy {
   override async abandon(): Promise<void> {
     this.#reading.abort();
     this.#run.abandon();
+    this.#replays.abandon();
     await atMost(lastCommitMs, this.#commits.close());
     // Both loops end by the signal; a source that does not must not hold up the shutdown.
     await atMost(this.drainMs, this.#loops);
@@ -94,11 +98,9 @@ export class EmbeddedConsumerStrategy extends ConsumerStrategy {
   }
 
   #replay(parked: readonly { id: string; delivery: Delivery }[]): number {
-    // A run of its own, for it has no place in the log; named alike, so that the key's lane is shared.
-    const run = this.#lanes.open(logName, () => undefined);
-    this.#reading.signal.addEventListener('abort', () => run.abandon(), { once: true });
     for (const { id, delivery } of parked) {
-      run.submit({ ...delivery, headers: { ...delivery.headers, [replayOfHeader]: id } }, null);
+      const headers = { ...delivery.headers, [replayOfHeader]: id };
+      this.#replays.submit({ ...delivery, headers }, null);
     }
     return parked.length;
   }
