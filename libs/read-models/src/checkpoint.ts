@@ -24,6 +24,14 @@ export function tryRebuildLock(client: pg.ClientBase, projection: string): Promi
   return tryLock(client, rebuildLocks, projection);
 }
 
+/** Ends the connection, and with it its session settings and locks. */
+export async function releaseLocks(client: pg.PoolClient): Promise<void> {
+  // First in words: the server may notice the end of the connection only later. A connection that
+  // is lost takes its locks with it.
+  await client.query('SELECT pg_advisory_unlock_all()').catch(() => undefined);
+  client.release(true);
+}
+
 export async function createCheckpoint(client: pg.ClientBase, projection: string): Promise<void> {
   await client.query(
     `INSERT INTO projection_checkpoints (name, position) VALUES ($1, $2)

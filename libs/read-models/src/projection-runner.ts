@@ -17,6 +17,7 @@ import {
   inTransaction,
   lockCheckpoint,
   readCheckpoint,
+  releaseLocks,
   saveCheckpoint,
   tryRunnerLock,
 } from './checkpoint.js';
@@ -169,8 +170,7 @@ export class ProjectionRunner implements LocalProgress {
       lost.signal.throwIfAborted();
     } finally {
       if (this.role === 'active') this.role = 'standby';
-      // Ends the connection: session settings and the lock must not go back to the pool.
-      client.release(true);
+      await releaseLocks(client);
     }
   }
 

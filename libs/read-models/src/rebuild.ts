@@ -12,6 +12,7 @@ import {
   createCheckpoint,
   inTransaction,
   lockCheckpoint,
+  releaseLocks,
   saveCheckpoint,
   tryRebuildLock,
 } from './checkpoint.js';
@@ -66,8 +67,7 @@ export async function rebuild(
       throw new RebuildUnderWay(`projection ${projection.name} is being rebuilt already`);
     return await new Rebuild(projection, client, options).run();
   } finally {
-    // Ends the connection: the lock must not go back to the pool.
-    client.release(true);
+    await releaseLocks(client);
   }
 }
 
