@@ -5,13 +5,14 @@
 import { startHttpsReceiver } from '@pis/local-servers/testing';
 
 const flushEveryMs = 50;
-const receiver = await startHttpsReceiver({ keep: false, onRequest });
+const receiver = await startHttpsReceiver();
 let batch = [];
 
-function onRequest({ body }) {
+receiver.respondWith(({ body }) => {
   const { eventType, data } = JSON.parse(body);
   batch.push([data.paymentId, eventType, performance.timeOrigin + performance.now()]);
-}
+  return { status: 200 };
+});
 
 setInterval(() => {
   if (batch.length === 0) return;

@@ -5,7 +5,12 @@ import type { PaymentRail } from '@pis/domain';
 import type { EventStore } from '@pis/event-store';
 import type { Keyring } from '@pis/keyring';
 import { type Delivery, NonRetryable } from '@pis/messaging';
-import type { Logger, ProcessConfig, RailsConfig } from '@pis/service-kit';
+import {
+  currentTraceparent,
+  type Logger,
+  type ProcessConfig,
+  type RailsConfig,
+} from '@pis/service-kit';
 import type pg from 'pg';
 import { BankFeed } from './bank-feed.js';
 import { Deadlines } from './deadlines.js';
@@ -102,7 +107,7 @@ export class RailExecutor {
     if (!parsed.success) throw new NonRetryable('not a payment event', { cause: parsed.error });
     const { eventType, eventId, data } = parsed.data;
     if (eventType !== queued) return;
-    const traceparent = headers[messageHeaders.traceparent];
+    const traceparent = currentTraceparent() ?? headers[messageHeaders.traceparent];
     await this.execution.advance(data.paymentId, {
       eventId,
       ...(traceparent !== undefined && { traceparent }),

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { WebhookEndpoint } from '@pis/domain';
 import type { Keyring } from '@pis/keyring';
+import { traced } from '@pis/service-kit';
 import {
   classify,
   deliveryHeaders,
@@ -51,7 +52,11 @@ export async function attemptDelivery(
     secret,
     at.toISOString(),
   );
-  const result = await deps.client.post(endpoint.url, headers, delivery.body, signal);
+  const result = await traced(
+    'webhook attempt',
+    { kind: 'client', attributes: { deliveryId: delivery.id, attempt: delivery.attempts + 1 } },
+    () => deps.client.post(endpoint.url, headers, delivery.body, signal),
+  );
   if (result.error?.code === 'aborted') return { kind: 'released', notBefore: null };
   deps.observeAttempt(classify(result.status), result, delivery);
   return outcomeOf(deps, delivery, attemptOf(result, at));

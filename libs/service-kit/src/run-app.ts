@@ -27,7 +27,7 @@ import { metricsServer } from './metrics-server.js';
 import { PlatformModule } from './platform.module.js';
 import { onShutdownSignal } from './shutdown.js';
 import { EVENT_STORE, HEALTH, METRICS, PG_POOL } from './tokens.js';
-import { startTracing } from './tracing.js';
+import { startTracing, traceConsumer, traceHttp } from './tracing.js';
 
 /** What every app reads. */
 export const platformEnv = { ...processEnv, ...storageEnv, ...brokerEnv, ...keyringEnv } as const;
@@ -133,8 +133,11 @@ export async function startApp<Shape extends z.ZodRawShape>(
     abortOnError: false,
     bodyParser: false,
   });
+  const isTraced = config.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined;
+  if (isTraced) traceHttp(app.getHttpAdapter().getInstance());
   await definition.configureHttp?.(app, config);
   const strategies = connectConsumers(app, definition.consumers, config, logger);
+  if (isTraced) strategies.forEach(traceConsumer);
   try {
     await app.listen(config.PORT, config.HOST ?? definition.defaultHost ?? '0.0.0.0');
   } catch (error) {

@@ -13,6 +13,9 @@ import {
   trace,
 } from '@opentelemetry/api';
 
+import type { ConsumerStrategy, MessageContext } from '@pis/messaging';
+import type { FastifyInstance } from 'fastify';
+
 const tracer = trace.getTracer('pis');
 
 /** Starts exporting; the result flushes and stops it. Standard OTEL_* variables apply. */
@@ -78,6 +81,40 @@ export function traced<Result>(
       }
     },
   );
+}
+
+/**
+ * A span for each request, current in everything the request does. A caller's traceparent is
+ * continued. The name is the route's pattern, never the path: a path may hold a token.
+ */
+export function traceHttp(server: FastifyInstance): void {
+  server.addHook('onRequest', (request, reply, done) => {
+    const { traceparent } = request.headers;
+    const parent =
+      typeof traceparent === 'string'
+        ? propagation.extract(context.active(), { traceparent })
+        : context.active();
+    const name = `${request.method} ${request.routeOptions.url ?? 'unknown route'}`;
+    const span = tracer.startSpan(name, { kind: SpanKind.SERVER }, parent);
+    reply.raw.once('close', () => {
+      span.setAttribute('http.response.status_code', reply.statusCode);
+      if (reply.statusCode >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
+      span.end();
+    });
+    context.with(trace.setSpan(parent, span), done);
+  });
+}
+
+/** A span for each message a consumer handles, continuing the trace of the event. */
+export function traceConsumer(strategy: ConsumerStrategy): void {
+  strategy.setOnProcessingStartHook((_transport, handled, done) => {
+    const { topic, headers } = (handled as MessageContext).getDelivery();
+    const traceparent = headers['traceparent'];
+    // The outcome is the strategy's to handle: it waits for `done` itself.
+    void traced(`${strategy.group} ${topic}`, { kind: 'consumer', traceparent }, () =>
+      Promise.resolve(done()),
+    ).catch(() => undefined);
+  });
 }
 
 function errorName(error: unknown): string {
