@@ -50,11 +50,10 @@ export class Listener {
         .on('end', end)
         .on('notification', () => bell.ring());
       signal.addEventListener('abort', end);
+      const listening = client.connect().then(() => client.query('LISTEN pis_events'));
+      const cut = lost.promise.then(() => Promise.reject(new Error('ended before it listened')));
       try {
-        await Promise.race([
-          client.connect().then(() => client.query('LISTEN pis_events')),
-          lost.promise,
-        ]);
+        await Promise.race([listening, cut]);
         this.#listening = !signal.aborted;
         failures = 0;
         bell.ring();
