@@ -16,6 +16,8 @@ export interface RunningProcess {
   stdout(): string;
   /** SIGTERM; resolves with the exit code. */
   stop(): Promise<number | null>;
+  /** SIGINT to the process and everything below it, as Ctrl-C in a terminal; resolves when it has ended. */
+  interrupt(): Promise<void>;
   /** SIGKILL to the process and everything below it. */
   kill(): Promise<void>;
 }
@@ -27,7 +29,14 @@ export function startProcess(
   app: string | null,
   env: Readonly<Record<string, string>>,
 ): Promise<RunningProcess> {
-  return spawnUntilReady(['tools/start.mjs', ...(app === null ? [] : [app])], env);
+  const args = ['tools/start.mjs', ...(app === null ? [] : [app])];
+  return startCommand(process.execPath, args, { env, cwd: root, readyLine });
+}
+
+/** The line of interface.md, "Starting it". */
+export function readyLine(line: string): Record<string, unknown> | null {
+  if (!line.startsWith('{"ready":true')) return null;
+  return JSON.parse(line) as Record<string, unknown>;
 }
 
 /** Only what a process needs to run: no setting of the machine leaks into a test. */
@@ -36,13 +45,22 @@ export function cleanEnv(env: Readonly<Record<string, string>>): NodeJS.ProcessE
   return { PATH, HOME, ...(TMPDIR ? { TMPDIR } : {}), ...(CI ? { CI } : {}), ...env };
 }
 
-async function spawnUntilReady(
+export interface CommandOptions {
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd: string;
+  /** What the first line says by which the command is known to be ready; null for any other line. */
+  readonly readyLine: (line: string) => Record<string, unknown> | null;
+}
+
+/** Starts a command in a process group of its own and waits until it says that it is ready. */
+export async function startCommand(
+  command: string,
   args: readonly string[],
-  env: Readonly<Record<string, string>>,
+  options: CommandOptions,
 ): Promise<RunningProcess> {
-  const child = spawn(process.execPath, args, {
-    cwd: root,
-    env: cleanEnv({ PORT: '0', HOST: '127.0.0.1', ...env }),
+  const child = spawn(command, args, {
+    cwd: options.cwd,
+    env: cleanEnv({ PORT: '0', HOST: '127.0.0.1', ...options.env }),
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   });
@@ -60,9 +78,10 @@ async function spawnUntilReady(
     if (child.stdout === null) throw new Error('no stdout');
     createInterface({ input: child.stdout }).on('line', (line) => {
       out.push(line);
-      if (!line.startsWith('{"ready":true')) return;
+      const said = options.readyLine(line);
+      if (said === null) return;
       clearTimeout(timer);
-      resolve(JSON.parse(line) as Record<string, unknown>);
+      resolve(said);
     });
     exited.then(
       ([code]) => {
@@ -84,6 +103,10 @@ async function spawnUntilReady(
       if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM');
       const [code] = await exited;
       return code;
+    },
+    interrupt: async () => {
+      if (child.exitCode === null && child.signalCode === null) process.kill(-pid, 'SIGINT');
+      await exited;
     },
     kill: async () => {
       // The group: the launcher and the app, as when a machine dies.
@@ -108,13 +131,22 @@ export function pis(
 }
 
 /** Runs a script of the project to its end. */
-export async function run(
+export function run(
   args: readonly string[],
   env: Readonly<Record<string, string>>,
 ): Promise<CommandResult> {
-  const child = spawn(process.execPath, args, {
-    cwd: root,
-    env: cleanEnv(env),
+  return runCommand(process.execPath, args, { env, cwd: root });
+}
+
+/** Runs a command to its end. */
+export async function runCommand(
+  command: string,
+  args: readonly string[],
+  options: Omit<CommandOptions, 'readyLine'>,
+): Promise<CommandResult> {
+  const child = spawn(command, args, {
+    cwd: options.cwd,
+    env: cleanEnv(options.env),
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const out: Buffer[] = [];
