@@ -68,7 +68,7 @@ export default tseslint.config(
   },
   {
     // "No app imports an app, all-in-one and tests aside": through its module, as all-in-one does.
-    files: ['apps/**/*.spec.ts'],
+    files: ['apps/**/*.spec.ts', 'apps/**/testing/**'],
     plugins: { '@nx': nx },
     rules: {
       '@nx/enforce-module-boundaries': [

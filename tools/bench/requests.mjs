@@ -1,4 +1,5 @@
 /** The requests that the bench sends: what a client sends, with distinct keys. */
+import { randomUUID } from 'node:crypto';
 import { measure } from './processes.mjs';
 
 /** A contact that can be paid; the result says where and what to POST. */
@@ -10,7 +11,7 @@ export async function createPayable({ url, apiKey }) {
     originatorId,
     entityType: 'BUSINESS',
     companyName: 'Bench Supplies',
-    email: 'bench@example.com',
+    email: `bench.${randomUUID()}@example.com`,
     bankAccount: {
       subType: 'CHECKING',
       achRoutingNumber: '021000021',

@@ -1,9 +1,15 @@
-import { railsEnv, runApp } from '@pis/service-kit';
+import { ConfigurationError, railsEnv, runApp } from '@pis/service-kit';
 import { BankSimulatorModule } from './bank-simulator.module.js';
+
+const { PIS_SANDBOX_RAIL_DELAY_MS } = railsEnv;
 
 await runApp({
   name: 'bank-simulator',
-  env: railsEnv,
+  env: { PIS_SANDBOX_RAIL_DELAY_MS },
   consumers: [],
-  modules: (config) => [BankSimulatorModule.register(config, { http: true })],
+  modules: (config) => {
+    if (config.PIS_ENVIRONMENT === 'production')
+      throw new ConfigurationError(['PIS_ENVIRONMENT: the simulated bank is for the sandbox']);
+    return [BankSimulatorModule.register(config, { http: true })];
+  },
 });

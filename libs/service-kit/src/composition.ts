@@ -4,7 +4,7 @@
  * first use connects.
  */
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { type EventStore, eventStoreDbEventStore, postgresEventStore } from '@pis/event-store';
 import { createKeyring, type Keyring } from '@pis/keyring';
@@ -62,20 +62,26 @@ export function createKeyringFrom(
   if (config.PIS_ENVIRONMENT === 'production')
     throw new ConfigurationError(['PIS_MASTER_KEY: required when PIS_ENVIRONMENT is production']);
   const file = path.join(config.PIS_DATA_DIR, 'master-key');
-  mkdirSync(config.PIS_DATA_DIR, { recursive: true });
-  try {
-    // Exclusive: of several processes that start at once, one creates it and all read the same.
-    writeFileSync(file, randomBytes(masterKeyBytes).toString('base64'), {
-      flag: 'wx',
-      mode: 0o600,
-    });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-  }
+  createOnce(file, randomBytes(masterKeyBytes).toString('base64'));
   const masterKey = Buffer.from(readFileSync(file, 'utf8'), 'base64');
   if (masterKey.length !== masterKeyBytes)
     throw new ConfigurationError([`PIS_DATA_DIR: ${file} does not hold a master key`]);
   return createKeyring({ masterKey });
+}
+
+/** Of several processes that start at once, one creates the file, whole; all then read the same. */
+function createOnce(file: string, text: string): void {
+  if (existsSync(file)) return;
+  mkdirSync(path.dirname(file), { recursive: true });
+  const draft = `${file}.${process.pid}`;
+  writeFileSync(draft, text, { mode: 0o600 });
+  try {
+    linkSync(draft, file);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  } finally {
+    rmSync(draft, { force: true });
+  }
 }
 
 /** @throws ConfigurationError without brokers, or when a CA file cannot be read */

@@ -1,5 +1,12 @@
 import { ConfigurationError, loadConfig } from './config.js';
-import { brokerEnv, keyringEnv, processEnv, storageEnv, webhooksEnv } from './environment.js';
+import {
+  brokerEnv,
+  keyringEnv,
+  processEnv,
+  railsEnv,
+  storageEnv,
+  webhooksEnv,
+} from './environment.js';
 
 const all = { ...processEnv, ...storageEnv, ...brokerEnv, ...keyringEnv, ...webhooksEnv };
 
@@ -71,4 +78,15 @@ it('brokers are a list', () => {
   expect(
     loadConfig(all, { PIS_BROKER: 'kafka', KAFKA_BROKERS: 'a:9092, b:9092,' }).KAFKA_BROKERS,
   ).toEqual(['a:9092', 'b:9092']);
+});
+
+it('production has no simulated bank', () => {
+  const env = {
+    PIS_ENVIRONMENT: 'production',
+    PIS_MASTER_KEY: Buffer.alloc(32).toString('base64'),
+  };
+  const load = (more: Record<string, string>) => () =>
+    loadConfig({ ...processEnv, ...keyringEnv, ...railsEnv }, { ...env, ...more });
+  expect(load({})).toThrow(/PIS_BANK_URL/);
+  expect(load({ PIS_BANK_URL: 'https://bank.example' })).not.toThrow();
 });

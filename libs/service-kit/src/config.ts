@@ -34,6 +34,11 @@ const crossRules: readonly {
     when: (c) => c['PIS_ENVIRONMENT'] === 'production',
   },
   {
+    variable: 'PIS_BANK_URL',
+    requires: 'required when PIS_ENVIRONMENT is production: the simulated bank moves no money',
+    when: (c) => c['PIS_ENVIRONMENT'] === 'production',
+  },
+  {
     variable: 'KAFKA_SASL_USERNAME',
     requires: 'required when KAFKA_SASL_MECHANISM is set',
     when: (c) => c['KAFKA_SASL_MECHANISM'] !== undefined,

@@ -113,7 +113,11 @@ export async function startApp<Shape extends z.ZodRawShape>(
   databaseUrl: string,
   logger: Logger,
 ): Promise<RunningApp & { readonly ready: Promise<void> }> {
-  const stopTracing = await startTracing(definition.name, config.OTEL_EXPORTER_OTLP_ENDPOINT);
+  const stopTracing = await startTracing(
+    definition.name,
+    config.OTEL_EXPORTER_OTLP_ENDPOINT,
+    logger,
+  );
   const metricsApart = definition.publicPort === true && config.PIS_ENVIRONMENT === 'production';
   const root: DynamicModule = {
     module: RootModule,

@@ -3,25 +3,36 @@
  * loaded then and not before: an idle process need not carry it. Context crosses processes as W3C
  * traceparent in event metadata and message headers.
  */
+import { setTimeout as delay } from 'node:timers/promises';
 import {
   type Attributes,
   context,
+  diag,
+  DiagLogLevel,
   propagation,
   type Span,
   SpanKind,
   SpanStatusCode,
   trace,
 } from '@opentelemetry/api';
-
 import type { ConsumerStrategy, MessageContext } from '@pis/messaging';
 import type { FastifyInstance } from 'fastify';
+import type { Logger } from './logging.js';
 
 const tracer = trace.getTracer('pis');
 
-/** Starts exporting; the result flushes and stops it. Standard OTEL_* variables apply. */
+/** What the last spans may cost a shutdown, which has 10 s for everything. */
+const flushLimitMs = 2_000;
+
+/**
+ * Starts exporting when there is an endpoint; where to and how often is read by the SDK itself from the
+ * standard OTEL_* variables.
+ * @returns sends what is left and stops. It never fails: no app ends badly for the sake of its traces
+ */
 export async function startTracing(
   app: string,
   endpoint: string | undefined,
+  logger: Logger,
 ): Promise<() => Promise<void>> {
   if (endpoint === undefined) return () => Promise.resolve();
   const [{ NodeTracerProvider, BatchSpanProcessor }, { OTLPTraceExporter }, resources] =
@@ -35,7 +46,30 @@ export async function startTracing(
     spanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter())],
   });
   provider.register();
-  return () => provider.shutdown();
+  reportProblems(logger);
+  return async () => {
+    const late = new AbortController();
+    const limit = delay(flushLimitMs, undefined, { signal: late.signal }).then(() => {
+      throw new Error(`no answer within ${flushLimitMs} ms`);
+    });
+    try {
+      await Promise.race([provider.shutdown(), limit]);
+    } catch (err) {
+      logger.warn({ err }, 'the last traces could not be sent');
+    } finally {
+      late.abort();
+    }
+  };
+}
+
+/** A collector that is away or refuses is otherwise seen nowhere. */
+function reportProblems(logger: Logger): void {
+  const ignore = () => undefined;
+  const warn = (detail: string) => logger.warn({ detail }, 'a problem with sending traces');
+  diag.setLogger(
+    { error: warn, warn, info: ignore, debug: ignore, verbose: ignore },
+    { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true },
+  );
 }
 
 /** The current span as a traceparent header, or null when nothing is traced. */

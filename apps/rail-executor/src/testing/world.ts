@@ -1,8 +1,6 @@
 /** A bank, an event store and a database for the specs of the executor, and payments to put through. */
 import { randomUUID } from 'node:crypto';
 import { directBankConnection } from '@pis/bank-rails';
-// Tests may put the bank on the other side of the wire; production code may not.
-// eslint-disable-next-line @nx/enforce-module-boundaries
 import { BankSimulator } from '@pis/bank-simulator/module';
 import { paymentView, topics } from '@pis/contracts';
 import { type Direction, type Payment, payment, type PaymentDetails } from '@pis/domain';

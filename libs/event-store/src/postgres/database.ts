@@ -42,8 +42,10 @@ export function database(pool: pg.Pool, queryTimeoutMs: number): Query {
 async function within<Result>(answer: Promise<Result>, timeoutMs: number): Promise<Result> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
-    const error = new StoreUnavailable(`PostgreSQL did not answer in ${timeoutMs} ms`);
-    timer = setTimeout(() => reject(error), timeoutMs);
+    // Made when it is needed: the stack of an error per query costs as much as the query's own work.
+    timer = setTimeout(() => {
+      reject(new StoreUnavailable(`PostgreSQL did not answer in ${timeoutMs} ms`));
+    }, timeoutMs);
   });
   try {
     return await Promise.race([answer, late]);
