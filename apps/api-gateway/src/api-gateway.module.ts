@@ -101,9 +101,9 @@ function providersFor(config: ApiGatewayConfig): Provider[] {
     },
     {
       provide: PaymentCreation,
-      inject: [EVENT_STORE, KEYRING, OwnWrites],
-      useFactory: (...[store, keyring, own]: ConstructorParameters<typeof PaymentCreation>) =>
-        new PaymentCreation(store, keyring, own),
+      inject: [EVENT_STORE, OwnWrites],
+      useFactory: (...[store, own]: ConstructorParameters<typeof PaymentCreation>) =>
+        new PaymentCreation(store, own),
     },
   ];
 }

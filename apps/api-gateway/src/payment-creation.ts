@@ -13,7 +13,6 @@ import {
   recognizedPaymentFields,
 } from '@pis/contracts';
 import {
-  type BankAccount,
   type Contact,
   contact as contacts,
   feesOf,
@@ -35,7 +34,6 @@ import {
   repository,
   WrongExpectedRevision,
 } from '@pis/event-store';
-import { type Keyring, openBankAccount } from '@pis/keyring';
 import { v5 as uuidV5 } from 'uuid';
 import { ApiError, invalid, notFound } from './errors.js';
 import type { OwnWrites } from './own-writes.js';
@@ -51,8 +49,6 @@ interface Referenced {
   readonly organization: OrganizationRecord;
   readonly originator: Originator;
   readonly contact: Contact;
-  /** The contact's: it has one. */
-  readonly bankAccount: BankAccount;
 }
 
 export class PaymentCreation {
@@ -63,7 +59,6 @@ export class PaymentCreation {
 
   constructor(
     private readonly store: EventStore,
-    private readonly keyring: Keyring,
     private readonly ownWrites: OwnWrites,
   ) {
     this.payments = repository(store, payments);
@@ -123,18 +118,17 @@ export class PaymentCreation {
       problems.push(problem('contactId', 'validation_contact_originator_mismatch'));
     if (contact.bankAccount === null)
       problems.push(problem('contactId', 'validation_contact_bank_account_required'));
-    if (problems.length > 0 || contact.bankAccount === null) throw invalid(problems);
-    return { organization, originator, contact, bankAccount: contact.bankAccount };
+    if (problems.length > 0) throw invalid(problems);
+    return { organization, originator, contact };
   }
 
   private detailsOf(
     paymentId: string,
     idempotencyKey: string,
     request: PaymentCreateRequest,
-    { organization, originator, contact, bankAccount }: Referenced,
+    { organization, originator, contact }: Referenced,
   ): PaymentDetails {
     const { direction, paymentAmount: amountMinor } = request;
-    const numbers = openBankAccount(this.keyring, bankAccount, `contact:${contact.contactId}`);
     return {
       paymentId,
       organizationId: organization.organizationId,
@@ -147,7 +141,6 @@ export class PaymentCreation {
         direction,
         amountMinor,
         at: now(),
-        contactRoutingNumber: numbers.achRoutingNumber,
       }),
       direction,
       paymentNote: request.paymentNote,

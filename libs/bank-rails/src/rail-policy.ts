@@ -7,7 +7,6 @@ export interface RailRequest {
   readonly amountMinor: number;
   /** When the payment is created, ISO 8601: cut-off times depend on it. */
   readonly at: string;
-  readonly contactRoutingNumber: string;
   /** The rails the contact's bank takes part in, when known. */
   readonly participation?: readonly PaymentRail[];
 }

@@ -14,7 +14,8 @@ export function createLogger(app: string, level: string): Logger {
       // Errors carry the request and the row they failed on in fields of their own; keep the message and stack.
       serializers: { err: (error: unknown) => describeError(error) },
     },
-    destination({ fd: 2, sync: true }),
+    // Not synchronous: a request does not wait for its log line. Flushed when the process exits.
+    destination({ fd: 2, sync: false }),
   );
 }
 
