@@ -8,6 +8,7 @@ export * from './composition.js';
 export * from './consumers.js';
 export * from './integration-feed.js';
 export * from './platform.module.js';
+export * from './projector.js';
 export * from './run-app.js';
 export * from './shutdown.js';
 export * from './provisioning.js';

@@ -1,1 +1,1 @@
-export {};
+export { startOnTestPlatform, type TestPlatform } from './testing/test-platform.js';

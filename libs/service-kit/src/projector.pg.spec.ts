@@ -1,0 +1,73 @@
+import 'reflect-metadata';
+import { Module } from '@nestjs/common';
+import { ids, paymentEvents } from '@pis/domain/testing';
+import { until } from '@pis/local-servers/testing';
+import { directoryProjection, paymentsProjection } from '@pis/read-models';
+import { appendEvents } from '@pis/read-models/testing';
+import { projectorOf } from './projector.js';
+import { startOnTestPlatform, type TestPlatform } from './testing/test-platform.js';
+
+const timeoutMs = 10_000;
+
+@Module({ providers: [projectorOf(paymentsProjection)] })
+class Payments {}
+
+@Module({ providers: [projectorOf(directoryProjection)] })
+class Directory {}
+
+describe('two projectors in one process', () => {
+  let platform: TestPlatform;
+
+  beforeEach(async () => {
+    platform = await startOnTestPlatform({ module: Payments }, { module: Directory });
+  });
+  afterEach(() => platform.close());
+
+  it('keep the lists up with the log until the app ends, and hold no connection afterwards', async () => {
+    const { app, pool, health } = platform;
+    await appendPayment('queued', 'processing');
+    await until(async () => (await statuses())[0] === 'PROCESSING', { timeoutMs });
+    expect((await health.readiness()).dependencies).toEqual({
+      'projection:payments': { status: 'up' },
+      'projection:directory': { status: 'up' },
+    });
+
+    await app.close();
+    await appendPayment('completed');
+    expect(await statuses()).toEqual(['PROCESSING']);
+    expect(pool.totalCount - pool.idleCount).toBe(0);
+  });
+
+  it('count their events apart', async () => {
+    await appendPayment('queued', 'processing');
+    await until(async () => (await metric('events_total', 'payments')) === '2', { timeoutMs });
+    expect(await metric('events_total', 'directory')).toBe('0');
+    expect(await metric('stopped', 'payments')).toBe('0');
+  });
+
+  it('show which one stopped at an event that it cannot apply, and why; the other goes on', async () => {
+    await appendPayment('completed');
+    await until(async () => (await metric('stopped', 'payments')) === '1', { timeoutMs });
+    const { status, dependencies } = await platform.health.readiness();
+    expect(status).toBe('unavailable');
+    expect(dependencies['projection:payments']?.reason).toMatch(/PaymentCompleted/);
+    expect(dependencies['projection:directory']).toEqual({ status: 'up' });
+    expect(await metric('stopped', 'directory')).toBe('0');
+  });
+
+  async function appendPayment(...names: readonly (keyof typeof paymentEvents)[]): Promise<void> {
+    const events = names.map((name) => paymentEvents[name]);
+    await appendEvents(platform.store, `payment-${ids.payment}`, events);
+  }
+
+  async function statuses(): Promise<readonly string[]> {
+    const { rows } = await platform.pool.query<{ status: string }>('SELECT status FROM payments');
+    return rows.map(({ status }) => status);
+  }
+
+  /** The value of `pis_projection_…` for one of them. */
+  async function metric(name: string, projection: string): Promise<string | undefined> {
+    const line = new RegExp(`^pis_projection_${name}\\{projection="${projection}"\\} (.*)$`, 'm');
+    return line.exec(await platform.metrics.metrics())?.[1];
+  }
+});

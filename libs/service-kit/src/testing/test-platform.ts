@@ -1,0 +1,65 @@
+/** What PlatformModule gives to an app's module, for its specs: an event store in memory, a database of its own. */
+import { type DynamicModule, type INestApplicationContext, Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { type EventStore, memoryEventStore } from '@pis/event-store';
+import { createTestDatabase } from '@pis/local-servers/testing';
+import pg from 'pg';
+import { Registry } from 'prom-client';
+import { Health } from '../health.js';
+import { createLogger } from '../logging.js';
+import { EVENT_STORE, HEALTH, LOGGER, METRICS, PG_POOL } from '../tokens.js';
+
+export interface TestPlatform {
+  readonly app: INestApplicationContext;
+  readonly store: EventStore;
+  readonly pool: pg.Pool;
+  readonly health: Health;
+  readonly metrics: Registry;
+  /** Ends the app and drops its database. */
+  close(): Promise<void>;
+}
+
+const poolMax = 4;
+
+@Module({})
+class Platform {}
+
+@Module({})
+class Root {}
+
+/** Starts `modules` as an app that neither listens nor consumes. */
+export async function startOnTestPlatform(
+  ...modules: readonly DynamicModule[]
+): Promise<TestPlatform> {
+  const database = await createTestDatabase();
+  const pool = new pg.Pool({ connectionString: database.url, max: poolMax });
+  pool.on('error', () => undefined);
+  const store = memoryEventStore();
+  const health = new Health();
+  const metrics = new Registry();
+  const providers = [
+    { provide: EVENT_STORE, useValue: store },
+    { provide: PG_POOL, useValue: pool },
+    { provide: HEALTH, useValue: health },
+    { provide: METRICS, useValue: metrics },
+    { provide: LOGGER, useValue: createLogger('test', 'silent') },
+  ];
+  const exports = providers.map(({ provide }) => provide);
+  const app = await NestFactory.createApplicationContext(
+    { module: Root, imports: [{ module: Platform, global: true, providers, exports }, ...modules] },
+    { logger: false, abortOnError: false },
+  );
+  return {
+    app,
+    store,
+    pool,
+    health,
+    metrics,
+    close: async () => {
+      await app.close();
+      await store.close();
+      await pool.end();
+      await database.drop();
+    },
+  };
+}
