@@ -7,6 +7,7 @@ import { startHttpsReceiver, until } from '@pis/local-servers/testing';
 import { verify } from '@pis/webhooks';
 import pg from 'pg';
 import { Api } from './support/api.js';
+import { type Collector, startCollector } from './support/collector.js';
 import { readTopics } from './support/topics.js';
 import {
   allInOne,
@@ -30,12 +31,15 @@ type Receiver = Awaited<ReturnType<typeof startHttpsReceiver>>;
 
 describe.each(setUps)('%s', (_name, start) => {
   let receiver: Receiver;
+  let collector: Collector;
   let system: System;
   let api: Api;
 
   beforeAll(async () => {
     receiver = await startHttpsReceiver();
+    collector = await startCollector();
     system = await start({
+      ...collector.environment,
       PIS_WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
       PIS_WEBHOOK_CA_FILE: receiver.caFile,
       LOG_LEVEL: 'debug',
@@ -46,6 +50,7 @@ describe.each(setUps)('%s', (_name, start) => {
   afterAll(async () => {
     await system?.stop();
     await receiver?.close();
+    await collector?.close();
   }, startLimitMs);
 
   it(
@@ -139,14 +144,17 @@ describe.each(setUps)('%s', (_name, start) => {
   );
 
   it(
-    'no account number is found in any table, topic or log line of the run',
+    'no account number is found in any table, topic, log line or trace of the run',
     async () => {
       const numbers = ['000123456789', '000222333444', '000987650101', '778899001122'];
-      const texts = {
-        logs: system.logs(),
-        tables: await everyRow(system.databaseUrl),
-        topics: await readTopics(system.environment),
-      };
+      const tables = await everyRow(system.databaseUrl);
+      const topics = await readTopics(system.environment);
+      // Its last log lines and spans come while it ends.
+      await system.stop();
+      const texts = { tables, topics, logs: system.logs(), traces: collector.text() };
+      for (const span of ['POST /v1/payments', 'rail-executor pis.', 'webhook attempt'])
+        expect(texts.traces).toContain(`"${span}`);
+      expect(texts.logs).toContain('shutting down');
       expect(texts.tables).toContain('********6789');
       for (const [place, text] of Object.entries(texts))
         for (const number of numbers)

@@ -1,0 +1,41 @@
+/** A small OpenTelemetry collector (OTLP over HTTP) that keeps what it is sent. */
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export interface Collector {
+  /** What the processes need in their environment to send their traces here, soon. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** Everything received so far, byte by byte as text: protobuf and JSON both hold strings in the clear. */
+  text(): string;
+  close(): Promise<void>;
+}
+
+export async function startCollector(): Promise<Collector> {
+  const bodies: Buffer[] = [];
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      bodies.push(Buffer.concat(chunks));
+      response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return {
+    environment: {
+      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}`,
+      // What is compressed cannot be searched, and five seconds between batches would be waited for.
+      OTEL_EXPORTER_OTLP_COMPRESSION: 'none',
+      OTEL_BSP_SCHEDULE_DELAY: '100',
+    },
+    text: () => Buffer.concat(bodies).toString('latin1'),
+    close: async () => {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
