@@ -21,6 +21,11 @@ describe('docker-compose.yml', () => {
     }
   });
 
+  it('checks the health of each service with a command whose words are all text', () => {
+    for (const { healthcheck } of Object.values(services))
+      for (const word of healthcheck?.test ?? []) expect(typeof word).toBe('string');
+  });
+
   it('runs every app of apps/ as a service of its name', () => {
     const folders = readdirSync(join(root, 'apps')).filter((name) => !shared.includes(name));
     for (const name of folders)
