@@ -16,6 +16,9 @@ export const mayImport = {
   'bank-rails': ['domain'],
   webhooks: ['domain'],
 
+  // What client developers install: the public API and nothing of ours inside.
+  client: [],
+
   // Starts servers on this machine; knows nothing of ours.
   'local-servers': [],
   // Where the adapters are composed into what every app shares.
