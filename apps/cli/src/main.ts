@@ -10,6 +10,9 @@ import { originatorCommands } from './commands/originator.js';
 import { projectionCommands } from './commands/projections.js';
 import { CommandFailed } from './output.js';
 
+/** PostgreSQL's codes for a table, column or function that is not there. */
+const schemaMissing = ['42P01', '42703', '42883'];
+
 const program = new Command('pis')
   .description("The operator's command of the Payment Initiation Service")
   .showHelpAfterError()
@@ -42,15 +45,28 @@ try {
       error instanceof CommandFailed ||
       error instanceof ConfigurationError ||
       error instanceof ProvisioningRefused;
-    process.stderr.write(`pis: ${expected ? error.message : describe(error)}\n`);
+    process.stderr.write(`pis: ${expected ? error.message : describe(error) + hint(error)}\n`);
     process.exitCode = 1;
   }
 }
 
-/** The reason in one line; errors made of several (a refused connection, Kafka's) name each. */
+/**
+ * The reason in one line, down to its cause; errors made of several (a refused connection, Kafka's)
+ * name each.
+ */
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  const parts: unknown = 'errors' in error ? error.errors : undefined;
-  if (!Array.isArray(parts) || parts.length === 0) return error.message;
-  return [error.message, ...parts.map(describe)].filter((text) => text !== '').join('; ');
+  const { errors } = error as { errors?: unknown };
+  const parts: unknown[] = Array.isArray(errors) ? errors : [];
+  const said = [error.message, ...parts.map(describe)].filter((text) => text !== '').join('; ');
+  const cause = error.cause === undefined ? '' : describe(error.cause);
+  return said.includes(cause) ? said : [said, cause].filter((text) => text !== '').join(': ');
+}
+
+/** What the operator may have forgotten. */
+function hint(error: unknown): string {
+  for (let cause = error; cause instanceof Error; cause = cause.cause)
+    if ('code' in cause && schemaMissing.includes(String(cause.code)))
+      return ' (has it been prepared with pis migrate?)';
+  return '';
 }

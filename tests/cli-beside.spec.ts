@@ -1,0 +1,181 @@
+/** `pis` beside what it works on: a system that runs, and a Kafka. */
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { jest } from '@jest/globals';
+import { connectionOf } from '@pis/local-servers';
+import { createTestDatabase, until } from '@pis/local-servers/testing';
+import { Kafka, logLevel } from 'kafkajs';
+import pg from 'pg';
+import { Api } from './support/api.js';
+import { pis, pisJson, startProcess } from './support/process.js';
+import { expectRefusal } from './support/refusal.js';
+import { readTopics } from './support/topics.js';
+
+// Each command is a process of its own.
+jest.setTimeout(120_000);
+const arrivalLimitMs = 30_000;
+const isoTime = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/) as unknown;
+
+let scratch: string;
+beforeAll(() => {
+  scratch = mkdtempSync(path.join(os.tmpdir(), 'pis-cli-'));
+});
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+describe('beside a running npm start, found through PIS_DATA_DIR', () => {
+  let running: Awaited<ReturnType<typeof startProcess>>;
+  let environment: Record<string, string>;
+
+  beforeAll(async () => {
+    environment = { PIS_DATA_DIR: path.join(scratch, 'data') };
+    running = await startProcess(null, environment);
+  });
+  afterAll(() => running?.stop());
+
+  it('projections are shown, and rebuilt while the system works', async () => {
+    const api = new Api(String(running.ready['apiUrl']), String(running.ready['apiKey']));
+    const list = () => api.data<unknown[]>(200, 'GET', '/v1/originators/');
+    const before = await list();
+    expect(before).toHaveLength(2);
+    expect(await pisJson(['projections', 'status'], environment)).toEqual([
+      { name: 'payments', position: expect.any(String), lag: 0, updatedAt: isoTime },
+      { name: 'directory', position: expect.any(String), lag: 0, updatedAt: isoTime },
+    ]);
+
+    const report = (projection: string) => ({
+      projection,
+      eventsRead: expect.any(Number),
+      durationMs: expect.any(Number),
+      eventsPerSecond: expect.any(Number),
+    });
+    const rebuilt = await pisJson(['projections', 'rebuild'], environment);
+    expect(rebuilt).toEqual([report('payments'), report('directory')]);
+    expect(await pisJson(['projections', 'rebuild', 'directory'], environment)).toEqual([
+      report('directory'),
+    ]);
+    expect(await list()).toEqual(before);
+    expectRefusal(
+      await pis(['projections', 'rebuild', 'nope'], environment),
+      /payments, directory/,
+    );
+  });
+
+  it('a key works at once, and no longer than five seconds after it was revoked', async () => {
+    const { apiKeyId, apiKey } = await pisJson<{ apiKeyId: string; apiKey: string }>(
+      [
+        ...['api-key', 'create', '--type', 'read_only'],
+        ...['--organization', String(running.ready['organizationId'])],
+      ],
+      environment,
+    );
+    const api = new Api(String(running.ready['apiUrl']), apiKey);
+    const statusNow = async () => (await api.call('GET', '/v1/originators/')).status;
+    expect(await statusNow()).toBe(200);
+    await pisJson(['api-key', 'revoke', '--id', apiKeyId], environment);
+    await until(async () => (await statusNow()) === 401, { timeoutMs: 5_000 });
+  });
+
+  it('dead letters are handed to their group again', async () => {
+    const replay = ['dead-letters', 'replay', '--group', 'webhook-dispatcher'];
+    expect(await pisJson(replay, environment)).toEqual({ replayed: 0 });
+    const connectionString =
+      connectionOf(path.join(scratch, 'data', 'postgres'), 'pis') ?? 'not running';
+    const client = new pg.Client({ connectionString });
+    await client.connect();
+    try {
+      // Parked before an endpoint was there to be told: now it has nobody to tell and is done.
+      await client.query(
+        `INSERT INTO dead_letters
+             (consumer_group, topic, key, value, headers, "offset", attempts, error, parked_at)
+           VALUES ('webhook-dispatcher', 'pis.payment-events.v1', 'payment-1', '{}',
+                   '{"event-type":"other.event"}', '000000000001', 5, 'Error: parked', now())`,
+      );
+      expect(await pisJson(replay, environment)).toEqual({ replayed: 1 });
+      const letters = 'SELECT error, parked_at FROM dead_letters';
+      await until(
+        async () => {
+          const { rows } = await client.query<{ error: string }>(letters);
+          return rows.length === 0 || rows[0]?.error !== 'Error: parked';
+        },
+        { timeoutMs: arrivalLimitMs },
+      );
+    } finally {
+      await client.end();
+    }
+    expectRefusal(
+      await pis(['dead-letters', 'replay', '--group', 'nobody'], environment),
+      /rail-executor, webhook-dispatcher/,
+    );
+  });
+});
+
+describe('on Kafka', () => {
+  const brokers = process.env['PIS_TEST_KAFKA_BROKERS'] ?? '';
+  const prefix = `cli${randomUUID().slice(0, 8)}.`;
+  const environment = { PIS_BROKER: 'kafka', KAFKA_BROKERS: brokers, KAFKA_PREFIX: prefix };
+
+  interface Report {
+    readonly topics: { topic: string; outcome: string; differences: string[] }[];
+  }
+
+  it('topics are created once, and a second time is told that nothing is left to do', async () => {
+    const { topics } = await pisJson<Report>(['kafka', 'apply'], environment);
+    expect(topics.map(({ topic }) => topic)).toContain(`${prefix}pis.payment-events.v1.dlq`);
+    expect(new Set(topics.map(({ outcome }) => outcome))).toEqual(new Set(['created']));
+    const again = await pisJson<Report>(['kafka', 'apply'], environment);
+    expect(again.topics).toEqual(
+      topics.map(({ topic }) => ({ topic, outcome: 'unchanged', differences: [] })),
+    );
+  });
+
+  it('without brokers, or with brokers that are away, it says which', async () => {
+    expectRefusal(await pis(['kafka', 'apply'], { PIS_BROKER: 'kafka' }), 'KAFKA_BROKERS');
+    const away = { ...environment, KAFKA_BROKERS: '127.0.0.1:1' };
+    expectRefusal(await pis(['kafka', 'apply'], away), '127.0.0.1:1');
+  });
+
+  it("a group's dead letters are published again, for that group alone, once", async () => {
+    const database = await createTestDatabase();
+    const env = { ...environment, DATABASE_URL: database.url };
+    try {
+      await park('rail-executor', { parked: 'for the executor' });
+      await park('webhook-dispatcher', { parked: 'for the dispatcher' });
+      const replay = ['dead-letters', 'replay', '--group', 'rail-executor'];
+      expect(await pisJson(replay, env)).toEqual({ replayed: 1 });
+      expect(await pisJson(replay, env)).toEqual({ replayed: 0 });
+      const texts = (await readTopics(environment)).split('\n');
+      const published = texts.filter((text) => text.includes('replay-for-group=rail-executor'));
+      expect(published).toHaveLength(1);
+      expect(published[0]).toContain('for the executor');
+    } finally {
+      await database.drop();
+    }
+  });
+
+  /** As the transport parks a message, see operations.md. */
+  async function park(group: string, value: unknown): Promise<void> {
+    const kafka = new Kafka({ brokers: brokers.split(','), logLevel: logLevel.NOTHING });
+    const producer = kafka.producer();
+    await producer.connect();
+    await producer.send({
+      topic: `${prefix}pis.payment-events.v1.dlq`,
+      messages: [
+        {
+          key: 'payment-1',
+          value: JSON.stringify(value),
+          headers: {
+            'dead-letter-group': group,
+            'dead-letter-topic': 'pis.payment-events.v1',
+            'dead-letter-partition': '0',
+            'dead-letter-offset': '0',
+            'dead-letter-attempts': '5',
+            'dead-letter-error': 'Error: parked',
+          },
+        },
+      ],
+    });
+    await producer.disconnect();
+  }
+});
