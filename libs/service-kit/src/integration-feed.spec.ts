@@ -1,6 +1,12 @@
 import { topics } from '@pis/contracts';
-import { payment as paymentAggregate, type PaymentDetails } from '@pis/domain';
-import { beginning, memoryEventStore, repository } from '@pis/event-store';
+import { payment as paymentAggregate, type PaymentCommand, type PaymentDetails } from '@pis/domain';
+import {
+  beginning,
+  type EventStore,
+  memoryEventStore,
+  repository,
+  StoreUnavailable,
+} from '@pis/event-store';
 import type { Message } from '@pis/messaging';
 import { integrationFeed } from './integration-feed.js';
 
@@ -112,4 +118,75 @@ it('a feed that begins in the middle of a payment gives the same messages as one
 it('a second reader of the same feed gets the same messages from memory', async () => {
   const feed = integrationFeed(await lifeOf('p3'));
   expect(await read(feed, beginning, 3)).toEqual(await read(feed, beginning, 3));
+});
+
+/** Several payments, their events mixed in the log. */
+async function mixedLives(count: number) {
+  const store = memoryEventStore();
+  const payments = repository(store, paymentAggregate);
+  const ids = Array.from({ length: count }, (_, index) => `m${index}`);
+  const each = async (command: (id: string) => PaymentCommand) => {
+    for (const id of ids) await payments.execute(id, command(id), context);
+  };
+  await each((id) => ({ type: 'QueuePayment', at, data: details(id) }));
+  await each(() => ({ type: 'ProcessPayment', at, data: { railReference: 'r' } }));
+  await each(() => ({ type: 'CompletePayment', at, data: {} }));
+  await each(() => ({ type: 'ReturnPayment', at, data: { returnReasonCode: 'R01' } }));
+  return store;
+}
+
+it('readers at different places get the right messages although their reads end together', async () => {
+  const store = await lifeOf('p4');
+  const all = await read(integrationFeed(store), beginning, 3);
+  const waiting: (() => void)[] = [];
+  const together: EventStore = {
+    ...store,
+    readStreams: async (ids) => {
+      const streams = await store.readStreams(ids);
+      await new Promise<void>((resolve) => {
+        waiting.push(resolve);
+        if (waiting.length === 2) for (const go of waiting) go();
+      });
+      return streams;
+    },
+  };
+  const feed = integrationFeed(together);
+  const [behind, ahead] = await Promise.all([
+    read(feed, all[0]?.offset ?? '', 2),
+    read(feed, all[1]?.offset ?? '', 1),
+  ]);
+  expect(behind).toEqual(all.slice(1));
+  expect(ahead).toEqual(all.slice(2));
+});
+
+it.each([1, 3, 10, 25])(
+  'readers far apart get the right messages although only %d are remembered',
+  async (messagesMax) => {
+    const store = await mixedLives(10);
+    const all = await read(integrationFeed(store), beginning, 40);
+    for (const pageMax of [4, 7, 40]) {
+      const feed = integrationFeed(store, { messagesMax, statesMax: 6, pageMax });
+      const starts = [0, 35, 12, 1, 20, 5, 0];
+      const got = await Promise.all(
+        starts.map((start) => read(feed, all[start - 1]?.offset ?? beginning, 40 - start)),
+      );
+      expect(got).toEqual(starts.map((start) => all.slice(start)));
+    }
+  },
+);
+
+it('waits for a stream that does not show yet what the log has shown', async () => {
+  const store = await lifeOf('p5');
+  const all = await read(integrationFeed(store), beginning, 3);
+  let lags = true;
+  const lagging: EventStore = {
+    ...store,
+    readStreams: async (ids) =>
+      (await store.readStreams(ids)).map((events) => (lags ? events.slice(0, 1) : events)),
+  };
+  const feed = integrationFeed(lagging);
+  const after = all[1]?.offset ?? '';
+  await expect(read(feed, after, 1)).rejects.toBeInstanceOf(StoreUnavailable);
+  lags = false;
+  expect(await read(feed, after, 1)).toEqual(all.slice(2));
 });

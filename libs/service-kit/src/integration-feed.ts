@@ -23,7 +23,13 @@ import {
   paymentEventTypeOf,
   type PaymentState,
 } from '@pis/domain';
-import { type EventStore, type Loaded, type RecordedEvent, repository } from '@pis/event-store';
+import {
+  type EventStore,
+  type Loaded,
+  type RecordedEvent,
+  repository,
+  StoreUnavailable,
+} from '@pis/event-store';
 import type { Message, MessagePage, MessageSource } from '@pis/messaging';
 import { LRUCache } from 'lru-cache';
 
@@ -34,14 +40,20 @@ const streamPrefixesOf: Readonly<Record<string, readonly string[]>> = {
   [topics.directory]: ['originator-', 'contact-'],
 };
 
-/** Payments whose state is kept between two of their events. */
-const statesMax = 20_000;
-/** Messages kept for the other consumer groups of the same process. */
-const messagesMax = 5_000;
-const pageMax = 500;
+export interface FeedLimits {
+  /** Payments whose state is kept between two of their events. */
+  readonly statesMax: number;
+  /** Messages kept for the other consumer groups of the same process. */
+  readonly messagesMax: number;
+  readonly pageMax: number;
+}
 
-export function integrationFeed(store: EventStore): MessageSource {
-  const translator = new Translator(store);
+const feedLimits: FeedLimits = { statesMax: 20_000, messagesMax: 5_000, pageMax: 500 };
+
+export function integrationFeed(store: EventStore, given: Partial<FeedLimits> = {}): MessageSource {
+  const limits = { ...feedLimits, ...given };
+  const { pageMax } = limits;
+  const translator = new Translator(store, limits);
   return {
     async *subscribe({ after, topics: wanted, signal }): AsyncIterable<MessagePage> {
       const streamPrefixes = wanted.flatMap((topic) => streamPrefixesOf[topic] ?? []);
@@ -53,11 +65,16 @@ export function integrationFeed(store: EventStore): MessageSource {
 }
 
 class Translator {
-  private readonly states = new LRUCache<string, Loaded<unknown>>({ max: statesMax });
-  private readonly messages = new LRUCache<string, OutgoingMessage | 'none'>({ max: messagesMax });
+  private readonly states: LRUCache<string, Loaded<unknown>>;
+  private readonly messages: LRUCache<string, OutgoingMessage | 'none'>;
   private readonly folds: Readonly<Record<string, Fold>>;
 
-  constructor(private readonly store: EventStore) {
+  constructor(
+    private readonly store: EventStore,
+    { statesMax, messagesMax }: FeedLimits,
+  ) {
+    this.states = new LRUCache({ max: statesMax });
+    this.messages = new LRUCache({ max: messagesMax });
     this.folds = {
       payment: foldOf(repository(store, payment)),
       contact: foldOf(repository(store, contact)),
@@ -65,33 +82,73 @@ class Translator {
     };
   }
 
+  /**
+   * Other readers use the caches between our awaits, and they forget: what a page needs is looked up
+   * before the first await and kept with the page.
+   */
   async translate(events: readonly RecordedEvent[]): Promise<OutgoingMessage[]> {
-    await this.loadMissing(events);
+    const known = new Map<string, OutgoingMessage | 'none'>();
+    for (const { id } of events) {
+      const message = this.messages.get(id);
+      if (message !== undefined) known.set(id, message);
+    }
+    const states = await this.statesBefore(events.filter(({ id }) => !known.has(id)));
+
     const messages: OutgoingMessage[] = [];
     for (const event of events) {
-      const message = this.messages.get(event.id) ?? this.messageOf(event) ?? 'none';
+      // Also for a known one: those behind it in its stream are folded onto it.
+      const step = this.advance(states, event);
+      const message =
+        known.get(event.id) ?? this.messages.get(event.id) ?? (step && messageOf(event, step));
+      if (!message) throw new Error(`event ${event.id} is out of the order of its stream`);
       this.messages.set(event.id, message);
       if (message !== 'none') messages.push(message);
     }
+    this.keep(states);
     return messages;
   }
 
-  /** Reads, in one trip, the streams whose state just before their first event here is not at hand. */
-  private async loadMissing(events: readonly RecordedEvent[]): Promise<void> {
-    const first = new Map<string, RecordedEvent>();
-    for (const event of events)
-      if (!this.messages.has(event.id) && !first.has(event.streamId))
-        first.set(event.streamId, event);
-    const missing = [...first.values()].filter(
-      ({ streamId, revision }) =>
-        revision > 0 && this.states.get(streamId)?.revision !== revision - 1,
-    );
-    if (missing.length === 0) return;
+  /** The state of each stream just before its first event here; what is not at hand is read in one trip. */
+  private async statesBefore(
+    events: readonly RecordedEvent[],
+  ): Promise<Map<string, Loaded<unknown>>> {
+    const states = new Map<string, Loaded<unknown>>();
+    const missing: RecordedEvent[] = [];
+    for (const event of new Map(events.toReversed().map((e) => [e.streamId, e])).values()) {
+      const { streamId, revision } = event;
+      const state = revision === 0 ? this.foldOf(streamId)([]) : this.states.get(streamId);
+      if (state !== undefined && follows(event, state)) states.set(streamId, state);
+      else missing.push(event);
+    }
+    if (missing.length === 0) return states;
     const streams = await this.store.readStreams(missing.map(({ streamId }) => streamId));
-    missing.forEach(({ streamId, revision }, index) => {
-      const before = (streams[index] ?? []).filter((event) => event.revision < revision);
-      this.states.set(streamId, this.foldOf(streamId)(before, undefined));
+    missing.forEach((event, index) => {
+      const { streamId, revision } = event;
+      const before = (streams[index] ?? []).filter((earlier) => earlier.revision < revision);
+      const state = this.foldOf(streamId)(before);
+      // A replica of the store may lag behind the one that the log was read from.
+      if (!follows(event, state)) throw new StoreUnavailable(`${streamId} lags behind the log`);
+      states.set(streamId, state);
     });
+    return states;
+  }
+
+  /** Null for an event before the state that is at hand: its message is known. */
+  private advance(states: Map<string, Loaded<unknown>>, event: RecordedEvent): Step | null {
+    const before = states.get(event.streamId);
+    if (before === undefined || !follows(event, before)) return null;
+    const after = this.foldOf(event.streamId)([event], before);
+    states.set(event.streamId, after);
+    return { before, after };
+  }
+
+  /** A reader that is behind does not take away what the one ahead goes on from. */
+  private keep(states: ReadonlyMap<string, Loaded<unknown>>): void {
+    for (const [streamId, state] of states) {
+      const kept = this.states.peek(streamId);
+      if (kept === undefined || nextRevision(kept) < nextRevision(state))
+        this.states.set(streamId, state);
+    }
   }
 
   private foldOf(streamId: string): Fold {
@@ -99,23 +156,30 @@ class Translator {
     if (fold === undefined) throw new Error(`no integration events come from stream ${streamId}`);
     return fold;
   }
-
-  /** Null for facts that are nobody else's business. */
-  private messageOf(event: RecordedEvent): OutgoingMessage | null {
-    const before = event.revision === 0 ? undefined : this.states.get(event.streamId);
-    const after = this.foldOf(event.streamId)([event], before);
-    this.states.set(event.streamId, after);
-    const content = event.streamId.startsWith('payment-')
-      ? paymentContent((before?.state ?? null) as PaymentState, after.state as PaymentState)
-      : directoryContent(event, after.state as Contact | Originator | null);
-    return content === null ? null : outgoing(event, content);
-  }
 }
 
-type Fold = (
-  events: readonly RecordedEvent[],
-  onto: Loaded<unknown> | undefined,
-) => Loaded<unknown>;
+function nextRevision({ revision }: Loaded<unknown>): number {
+  return revision === 'noStream' ? 0 : revision + 1;
+}
+
+function follows(event: RecordedEvent, state: Loaded<unknown>): boolean {
+  return event.revision === nextRevision(state);
+}
+
+interface Step {
+  readonly before: Loaded<unknown>;
+  readonly after: Loaded<unknown>;
+}
+
+/** 'none' for facts that are nobody else's business. */
+function messageOf(event: RecordedEvent, { before, after }: Step): OutgoingMessage | 'none' {
+  const content = event.streamId.startsWith('payment-')
+    ? paymentContent(before.state as PaymentState, after.state as PaymentState)
+    : directoryContent(event, after.state as Contact | Originator | null);
+  return content === null ? 'none' : outgoing(event, content);
+}
+
+type Fold = (events: readonly RecordedEvent[], onto?: Loaded<unknown>) => Loaded<unknown>;
 
 /** The states of different aggregates share one cache, keyed by stream: each comes back to its own fold. */
 function foldOf<State>(aggregate: {
