@@ -11,14 +11,16 @@ import { type Collector, startCollector } from './support/collector.js';
 import { readTopics } from './support/topics.js';
 import {
   allInOne,
+  allInOneOnServers,
   distributedOnEventStoreDb,
   distributedOnPostgres,
   type StartSystem,
   type System,
 } from './support/systems.js';
 
-const setUps: readonly (readonly [string, StartSystem])[] = [
-  ['all in one, embedded', allInOne],
+/** Those that need Kafka are skipped, and counted as skipped, where there is none. */
+const onKafka: readonly (readonly [string, StartSystem])[] = [
+  ['all in one, on Kafka and EventStoreDB', allInOneOnServers],
   ['separate processes on Kafka and the PostgreSQL event store', distributedOnPostgres],
   ['separate processes on Kafka and EventStoreDB', distributedOnEventStoreDb],
 ];
@@ -29,7 +31,13 @@ const testLimitMs = 90_000;
 
 type Receiver = Awaited<ReturnType<typeof startHttpsReceiver>>;
 
-describe.each(setUps)('%s', (_name, start) => {
+describe('all in one, embedded', () => mainJob(allInOne));
+(process.env['PIS_TEST_KAFKA_BROKERS'] ? describe : describe.skip).each(onKafka)(
+  '%s',
+  (_name, start) => mainJob(start),
+);
+
+function mainJob(start: StartSystem): void {
   let receiver: Receiver;
   let collector: Collector;
   let system: System;
@@ -166,7 +174,7 @@ describe.each(setUps)('%s', (_name, start) => {
     },
     testLimitMs,
   );
-});
+}
 
 interface Payment {
   readonly paymentId: string;

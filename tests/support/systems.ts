@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { startEventStoreDbStandIn } from '@pis/event-store/testing';
+import { connectionOf } from '@pis/local-servers';
 import { createTestDatabase } from '@pis/local-servers/testing';
 import { pisJson, type RunningProcess, startProcess } from './process.js';
 
@@ -25,7 +26,6 @@ export const allInOne: StartSystem = async (settings) => {
   const dataDir = mkdtempSync(path.join(os.tmpdir(), 'pis-scenario-'));
   const environment = { ...settings, PIS_DATA_DIR: dataDir };
   const running = await startProcess(null, environment);
-  const { connectionOf } = await import('@pis/local-servers');
   return {
     apiUrl: String(running.ready['apiUrl']),
     apiKey: String(running.ready['apiKey']),
@@ -39,6 +39,10 @@ export const allInOne: StartSystem = async (settings) => {
   };
 };
 
+/** `npm start` on a real broker and an event store of its own: still one process. */
+export const allInOneOnServers: StartSystem = (settings) =>
+  onEventStoreDb(settings, (more) => allInOne({ ...settings, ...kafka(), ...more }));
+
 const distributedApps = [
   'event-relay',
   'payments-projector',
@@ -51,36 +55,52 @@ const distributedApps = [
 /** Every app a process of its own, on Kafka and the PostgreSQL event store. */
 export const distributedOnPostgres: StartSystem = (settings) => distributed(settings, {});
 
-/** The same on Kafka and EventStoreDB: the stand-in, or the server that EVENTSTOREDB_URL names. */
-export const distributedOnEventStoreDb: StartSystem = async (settings) => {
-  const standIn = await startEventStoreDbStandIn();
-  const system = await distributed(settings, {
+/** The same on Kafka and EventStoreDB. */
+export const distributedOnEventStoreDb: StartSystem = (settings) =>
+  onEventStoreDb(settings, (more) => distributed(settings, more));
+
+/** The server that EVENTSTOREDB_URL names, or the stand-in. */
+async function onEventStoreDb(
+  settings: Readonly<Record<string, string>>,
+  start: StartSystem,
+): Promise<System> {
+  const given = process.env['EVENTSTOREDB_URL'];
+  const standIn = given ? null : await startEventStoreDbStandIn();
+  const system = await start({
+    ...settings,
     PIS_EVENT_STORE: 'eventstoredb',
-    EVENTSTOREDB_URL: standIn.url,
+    EVENTSTOREDB_URL: given ?? standIn?.url ?? '',
   });
   return {
     ...system,
     stop: async () => {
       await system.stop();
-      await standIn.stop();
+      await standIn?.stop();
     },
   };
-};
+}
+
+/** The broker of the test run, topics and groups of our own. */
+function kafka(): Record<string, string> {
+  const brokers = process.env['PIS_TEST_KAFKA_BROKERS'];
+  if (!brokers) throw new Error('PIS_TEST_KAFKA_BROKERS is not set: run through npm test');
+  return {
+    PIS_BROKER: 'kafka',
+    KAFKA_BROKERS: brokers,
+    KAFKA_PREFIX: `t${randomUUID().slice(0, 8)}.`,
+  };
+}
 
 async function distributed(
   settings: Readonly<Record<string, string>>,
   eventStore: Readonly<Record<string, string>>,
 ): Promise<System> {
-  const brokers = process.env['PIS_TEST_KAFKA_BROKERS'];
-  if (!brokers) throw new Error('PIS_TEST_KAFKA_BROKERS is not set: run through npm test');
   const database = await createTestDatabase();
   const environment: Record<string, string> = {
     ...settings,
     ...eventStore,
     DATABASE_URL: database.url,
-    PIS_BROKER: 'kafka',
-    KAFKA_BROKERS: brokers,
-    KAFKA_PREFIX: `t${randomUUID().slice(0, 8)}.`,
+    ...kafka(),
     PIS_MASTER_KEY: randomBytes(32).toString('base64'),
   };
   await pisJson(['migrate'], environment);
