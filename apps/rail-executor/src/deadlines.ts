@@ -43,7 +43,7 @@ export class Deadlines {
     } catch (error) {
       // One payment's trouble must not keep the others waiting.
       logger.warn({ err: error, paymentId, stage }, 'a due payment will be looked at again');
-      await pending.postpone(paymentId, retryAfterMs);
+      await pending.postpone(paymentId, stage, retryAfterMs);
     }
   }
 

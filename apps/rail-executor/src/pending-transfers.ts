@@ -20,6 +20,10 @@ export interface DueTransfer {
   readonly stage: Stage;
 }
 
+/** Whatever the bank says: it is asked neither all the time nor never again. */
+const screeningPauseMinMs = 20;
+const screeningPauseMaxMs = 24 * 3_600_000;
+
 export class PendingTransfers {
   private readonly listeners = new Set<() => void>();
 
@@ -27,7 +31,8 @@ export class PendingTransfers {
 
   /** The bank still looks at it: ask again after this time. */
   async inReview(transfer: Transfer, checkAgainInMs: number): Promise<void> {
-    await this.put('screening', transfer, checkAgainInMs);
+    const pauseMs = Math.min(Math.max(checkAgainInMs, screeningPauseMinMs), screeningPauseMaxMs);
+    await this.put('screening', transfer, pauseMs);
   }
 
   /** Submitted, and to be confirmed within this time. A second submission does not move the deadline. */
@@ -65,11 +70,13 @@ export class PendingTransfers {
     return ms === null ? null : Math.ceil(ms);
   }
 
-  async postpone(paymentId: string, byMs: number): Promise<void> {
+  /** Not before this time. Never earlier than it is set to, nor when it has become one of another stage. */
+  async postpone(paymentId: string, stage: Stage, byMs: number): Promise<void> {
     await this.pool.query(
-      `UPDATE rail_pending SET deadline_at = now() + $2 * interval '1 millisecond'
-        WHERE payment_id = $1`,
-      [paymentId, byMs],
+      `UPDATE rail_pending
+          SET deadline_at = greatest(deadline_at, now() + $3 * interval '1 millisecond')
+        WHERE payment_id = $1 AND stage = $2`,
+      [paymentId, stage, byMs],
     );
   }
 
