@@ -1,1 +1,20 @@
-export {};
+export { PisClient } from './client.js';
+export type { Contacts, Originators } from './directory.js';
+export {
+  type ErrorCode,
+  PisAbortError,
+  PisApiError,
+  PisError,
+  PisNetworkError,
+  PisRequestError,
+  PisTimeoutError,
+  PisWebhookError,
+  type Problem,
+} from './errors.js';
+export type { ListOptions } from './pages.js';
+export type { PaymentCreateOptions, Payments, Sandbox } from './payments.js';
+export type { PisClientOptions, RequestOptions } from './transport.js';
+export type * from './types.js';
+export { verifyWebhook, type VerifyWebhookOptions, type WebhookHeaders } from './verify-webhook.js';
+export type * from './webhook-types.js';
+export type { Webhooks } from './webhooks.js';

@@ -1,0 +1,31 @@
+import { Contacts, Originators } from './directory.js';
+import { Payments, Sandbox } from './payments.js';
+import { type PisClientOptions, Transport } from './transport.js';
+import { Webhooks } from './webhooks.js';
+
+/**
+ * A client of one service with one API key.
+ *
+ *     const client = new PisClient({ baseUrl, apiKey });
+ *     const { paymentId } = await client.payments.create(request, { idempotencyKey });
+ *
+ * Every operation rejects with a PisRequestError: PisApiError, PisNetworkError, PisTimeoutError or
+ * PisAbortError.
+ */
+export class PisClient {
+  readonly originators: Originators;
+  readonly contacts: Contacts;
+  readonly payments: Payments;
+  readonly webhooks: Webhooks;
+  readonly sandbox: Sandbox;
+
+  /** @throws TypeError, RangeError when an option cannot work */
+  constructor(options: PisClientOptions) {
+    const transport = new Transport(options);
+    this.originators = new Originators(transport);
+    this.contacts = new Contacts(transport);
+    this.payments = new Payments(transport);
+    this.webhooks = new Webhooks(transport);
+    this.sandbox = new Sandbox(transport);
+  }
+}

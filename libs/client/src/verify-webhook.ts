@@ -1,0 +1,104 @@
+/** Whether a delivery comes from the service, and what it says (specification, "Signature"). */
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { PisWebhookError } from './errors.js';
+import type { WebhookEvent } from './webhook-types.js';
+
+/** Headers as `fetch` has them, or as Node's HTTP server and its frameworks do. */
+export type WebhookHeaders =
+  | Pick<Headers, 'get'>
+  | Readonly<Record<string, string | readonly string[] | undefined>>;
+
+export interface VerifyWebhookOptions {
+  /** The receiver's clock; default now. */
+  readonly now?: Date | undefined;
+  /** How far the time of signing may be from it, either way; default 5 minutes. */
+  readonly toleranceMs?: number | undefined;
+}
+
+const toleranceDefaultMs = 5 * 60_000;
+/** As the service writes it: ISO 8601 in UTC. */
+const timestampFormat = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,9})?Z$/;
+
+/**
+ * The event of a delivery that was signed with the endpoint's secret a moment ago. The same event may
+ * arrive several times, and in any order: deduplicate on its `id`.
+ *
+ * @param rawBody the bytes as they came, before any parsing: other spacing is another signature
+ * @param secret the `secret` of the create response
+ * @throws PisWebhookError when it must not be believed; answer 400 and do nothing
+ * @throws TypeError when called with something that can verify nothing
+ */
+export function verifyWebhook(
+  rawBody: string | Uint8Array,
+  headers: WebhookHeaders,
+  secret: string,
+  { now = new Date(), toleranceMs = toleranceDefaultMs }: VerifyWebhookOptions = {},
+): WebhookEvent {
+  if (typeof rawBody !== 'string' && !(rawBody instanceof Uint8Array))
+    throw new TypeError(
+      'rawBody must be the bytes or the text received, not what was parsed from it',
+    );
+  // Anybody can sign with an empty secret; one that was left out must not verify everything.
+  if (typeof secret !== 'string' || secret === '') throw new TypeError('secret is empty');
+
+  const signature = headerIn(headers, 'X-Webhook-Signature-256');
+  const timestamp = headerIn(headers, 'X-Webhook-Timestamp');
+  if (signature === null || timestamp === null)
+    throw new PisWebhookError('signature', 'the delivery is not signed');
+  const digest = createHmac('sha256', secret).update(`${timestamp}.`).update(rawBody).digest('hex');
+  if (!equalInConstantTime(signature, `sha256=${digest}`))
+    throw new PisWebhookError('signature', 'the signature does not match');
+
+  const signedAt = timestampFormat.test(timestamp) ? Date.parse(timestamp) : NaN;
+  // NaN, of a timestamp or a clock that is none, is not within any tolerance.
+  if (!(Math.abs(now.getTime() - signedAt) <= toleranceMs))
+    throw new PisWebhookError('timestamp', 'signed too long ago, or by a clock too far ahead');
+  return eventIn(rawBody);
+}
+
+function equalInConstantTime(given: string, expected: string): boolean {
+  const givenBytes = Buffer.from(given);
+  const expectedBytes = Buffer.from(expected);
+  // The length is no secret.
+  return givenBytes.length === expectedBytes.length && timingSafeEqual(givenBytes, expectedBytes);
+}
+
+/** Null when it is missing or given twice. */
+function headerIn(headers: WebhookHeaders, name: string): string | null {
+  if (isHeaders(headers)) return headers.get(name);
+  const lowerCase = name.toLowerCase();
+  const found = Object.entries(headers).filter(([key]) => key.toLowerCase() === lowerCase);
+  const values = found.flatMap(([, value]) => value ?? []);
+  return values.length === 1 ? (values[0] ?? null) : null;
+}
+
+function isHeaders(headers: WebhookHeaders): headers is Pick<Headers, 'get'> {
+  return typeof headers['get' as keyof WebhookHeaders] === 'function';
+}
+
+function eventIn(rawBody: string | Uint8Array): WebhookEvent {
+  try {
+    const text =
+      typeof rawBody === 'string'
+        ? rawBody
+        : new TextDecoder('utf-8', { fatal: true }).decode(rawBody);
+    const event: unknown = JSON.parse(text);
+    if (isEvent(event)) return event;
+  } catch (error) {
+    // Not JSON, or not UTF-8.
+    if (!(error instanceof SyntaxError) && !(error instanceof TypeError)) throw error;
+  }
+  throw new PisWebhookError('payload', 'the body is not an event');
+}
+
+/** What tells events apart and apart from anything else; unknown types and fields pass. */
+function isEvent(value: unknown): value is WebhookEvent {
+  if (typeof value !== 'object' || value === null) return false;
+  const { id, eventType, data } = value as Readonly<Record<string, unknown>>;
+  return (
+    typeof id === 'string' &&
+    typeof eventType === 'string' &&
+    typeof data === 'object' &&
+    data !== null
+  );
+}
