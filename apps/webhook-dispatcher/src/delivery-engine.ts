@@ -152,6 +152,7 @@ export class DeliveryEngine {
     for (let tries = 0; ; tries += 1)
       try {
         await this.records.add({ delivery, outcome });
+        if (this.isDueBeforePoll(outcome)) this.bell.ring();
         return;
       } catch (error) {
         // At a shutdown, or when the row itself is at fault, the lease ends and it is tried again.
@@ -159,6 +160,12 @@ export class DeliveryEngine {
         this.deps.logError(error, 'an attempt could not be recorded yet');
         await pause(this.errorPauseMs(tries), this.cutting.signal);
       }
+  }
+
+  /** The loop may be asleep for longer than the pause before the next attempt. */
+  private isDueBeforePoll(outcome: Outcome): boolean {
+    if (outcome.kind !== 'retry') return false;
+    return outcome.nextAttemptAt.getTime() - this.deps.now().getTime() < this.deps.limits.pollMaxMs;
   }
 
   private async decide(delivery: Delivery): Promise<Outcome> {

@@ -6,6 +6,7 @@ import {
   type DispatcherFixture,
   dispatcherFixture,
   testConfig,
+  testLimits,
 } from './testing/dispatcher-fixture.js';
 
 const timeoutMs = 10_000;
@@ -101,6 +102,19 @@ describe('A client with a webhook endpoint', () => {
     await dispatcher.stop();
     expect(await deliveries()).toHaveLength(1);
     expect(fixture.receiver.requests).toHaveLength(1);
+  });
+
+  it('is tried again on time when the pause is shorter than the dispatcher sleeps', async () => {
+    await fixture.createEndpoint();
+    fixture.receiver.respondWith((_, index) => ({ status: index < 2 ? 500 : 200 }));
+    const dispatcher = started({
+      config: { ...testConfig, PIS_WEBHOOK_RETRY_INITIAL_MS: 100 },
+      limits: { ...testLimits, pollMaxMs: 60_000 },
+      now: () => new Date(),
+    });
+    await dispatcher.handle(await fixture.paymentEvent());
+    await untilState('delivered');
+    expect(fixture.receiver.requests).toHaveLength(3);
   });
 
   it('whose receiver answers 500 gets the same delivery again after 30 seconds, signed anew', async () => {
