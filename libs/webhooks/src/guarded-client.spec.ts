@@ -68,12 +68,12 @@ describe('A delivery over HTTPS', () => {
     await wire.close();
   });
 
-  it('does not fail because the receiver closed a kept connection meanwhile', async () => {
-    receiver.respondWith((_, index) => (index === 1 ? { cut: true } : { status: 200 }));
+  it('goes over a new connection when the receiver has closed the kept one', async () => {
+    receiver.respondWith(() => ({ headers: { connection: 'close' } }));
     const one = client({ connectionsPerOriginMax: 1 });
     expect(await post(one)).toMatchObject({ status: 200 });
     expect(await post(one)).toMatchObject({ status: 200 });
-    expect(receiver.requests).toHaveLength(3);
+    expect(receiver.requests).toHaveLength(2);
   });
 
   it('keeps the first KiB of an answer, and does not read on for ever', async () => {
@@ -102,10 +102,15 @@ describe('A delivery over HTTPS', () => {
     expect(await post(client())).toMatchObject({ status: null, error: { code: 'connection' } });
   });
 
-  it('fails when a new connection is cut, and is then sent once only', async () => {
-    receiver.respondWith(() => ({ cut: true }));
-    expect(await post(client())).toMatchObject({ status: null, error: { code: 'connection' } });
-    expect(receiver.requests).toHaveLength(1);
+  it.each([
+    ['new', 0],
+    ['kept', 1],
+  ])('fails when a %s connection is cut, and is then sent once only', async (_which, cutAt) => {
+    receiver.respondWith((_, index) => ({ cut: index === cutAt }));
+    const one = client({ connectionsPerOriginMax: 1 });
+    for (let i = 0; i < cutAt; i += 1) await post(one);
+    expect(await post(one)).toMatchObject({ status: null, error: { code: 'connection' } });
+    expect(receiver.requests).toHaveLength(cutAt + 1);
   });
 
   it('does not follow a redirect', async () => {

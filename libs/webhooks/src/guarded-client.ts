@@ -79,9 +79,8 @@ class AddressBlocked extends Error {
 }
 
 export function guardedClient(options: GuardedClientOptions): GuardedClient {
-  const connections = new Connections();
   const agent = new Agent({
-    connect: guardedConnector(options, connections),
+    connect: guardedConnector(options),
     connections: options.connectionsPerOriginMax,
     allowH2: false,
     pipelining: 1,
@@ -94,15 +93,12 @@ export function guardedClient(options: GuardedClientOptions): GuardedClient {
   });
   return {
     post: (url, headers, body, signal) =>
-      post({ agent, connections, timeoutMs: options.timeoutMs }, url, headers, body, signal),
+      post({ agent, timeoutMs: options.timeoutMs }, url, headers, body, signal),
     close: () => agent.destroy(),
   };
 }
 
-function guardedConnector(
-  options: GuardedClientOptions,
-  connections: Connections,
-): buildConnector.connector {
+function guardedConnector(options: GuardedClientOptions): buildConnector.connector {
   const guard = addressGuard(options.allowedNetworks);
   const connect = buildConnector({
     // Shared by all connections: parsing the roots takes longer than a handshake.
@@ -120,10 +116,8 @@ function guardedConnector(
     }
     connect({ ...target, hostname: host }, (error, socket) => {
       if (error) callback(error, null);
-      else if (isPeerPermitted(guard, socket)) {
-        connections.opened(socket);
-        callback(null, socket);
-      } else {
+      else if (isPeerPermitted(guard, socket)) callback(null, socket);
+      else {
         socket.destroy();
         callback(new AddressBlocked(), null);
       }
@@ -157,37 +151,13 @@ function guardedLookup(guard: AddressGuard, lookup: LookupAll): LookupFunction {
 const lookupAll: LookupAll = (hostname, callback) =>
   systemLookup(hostname, { all: true }, (error, addresses) => callback(error, addresses ?? []));
 
-/**
- * When connections were opened: a request that failed on one that was open before it had been sent
- * over a kept connection, which the receiver may have closed meanwhile.
- */
-class Connections {
-  /** By local port, hence no more entries than there are ports. */
-  private readonly openedAtMs = new Map<number, number>();
-  private readonly brokenOpenedAtMs = new WeakMap<object, number>();
-
-  opened(socket: Socket): void {
-    const atMs = performance.now();
-    if (socket.localPort !== undefined) this.openedAtMs.set(socket.localPort, atMs);
-    socket.prependListener('error', (error) => this.brokenOpenedAtMs.set(error, atMs));
-  }
-
-  wasOpen(error: object, beforeMs: number): boolean {
-    const { socket } = error as { socket?: { localPort?: number } };
-    const openedAtMs =
-      this.brokenOpenedAtMs.get(error) ?? this.openedAtMs.get(socket?.localPort ?? 0) ?? beforeMs;
-    return openedAtMs < beforeMs;
-  }
-}
-
 interface PostContext {
   readonly agent: Agent;
-  readonly connections: Connections;
   readonly timeoutMs: number;
 }
 
 async function post(
-  { agent, connections, timeoutMs }: PostContext,
+  { agent, timeoutMs }: PostContext,
   target: string,
   headers: Readonly<Record<string, string>>,
   body: string,
@@ -210,20 +180,16 @@ async function post(
   const timer = setTimeout(abort, timeoutMs);
   signal?.addEventListener('abort', abort, { once: true });
   if (signal?.aborted) abort();
-  const request = () =>
-    agent.request({
+  try {
+    // One attempt is one request: what fails is recorded and tried again by the schedule, even when
+    // a receiver closes a kept connection in the very moment in which it is used.
+    const response = await agent.request({
       origin: url.origin,
       path: url.pathname + url.search,
       method: 'POST',
       headers,
       body,
       signal: limit.signal,
-    });
-  try {
-    const response = await request().catch((error: unknown) => {
-      // A kept connection that the receiver closed just now is no failure of the receiver.
-      if (isConnectionLost(error) && connections.wasOpen(error, startedAt)) return request();
-      throw error;
     });
     const took = durationMs();
     const responseBody = await excerptOf(response, timeoutMs);
@@ -267,12 +233,6 @@ async function excerptOf({ body }: Dispatcher.ResponseData, timeoutMs: number): 
     clearTimeout(timer);
   }
   return Buffer.concat(kept).toString('utf8');
-}
-
-const connectionLostCodes: ReadonlySet<string> = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);
-
-function isConnectionLost(error: unknown): error is Error {
-  return error instanceof Error && connectionLostCodes.has(errnoOf(error));
 }
 
 function errnoOf(error: unknown): string {
