@@ -8,11 +8,15 @@
  * after it may happen twice (a crash, a redelivery, the loser of the race) and is safe, because the
  * submission carries the claimed reference and the bank executes a reference once. A payment whose
  * submission has an unknown outcome is never failed: BankUnavailable goes to the caller, who comes again.
+ * One that the bank refuses is failed, as nobody would come again for it; after the claim only when
+ * the bank does not know the reference from an earlier submission.
  */
 import {
   type BankConnection,
+  BankRefused,
   railReferenceOf,
   type ScreeningResult,
+  type SubmissionResult,
   type TransferInstruction,
 } from '@pis/bank-rails';
 import {
@@ -24,6 +28,8 @@ import {
   unreachable,
 } from '@pis/domain';
 import type { Keyring } from '@pis/keyring';
+import { NonRetryable } from '@pis/messaging';
+import type { Logger } from '@pis/service-kit';
 import {
   againOnConflict,
   type Cause,
@@ -41,6 +47,7 @@ export interface PaymentExecutionOptions {
   readonly bank: BankConnection;
   readonly keyring: Keyring;
   readonly pending: PendingTransfers;
+  readonly logger: Logger;
   /** The normal time of a rail: without a confirmation within it the payment is overdue. */
   readonly confirmationTimeoutMs: (rail: PaymentRail) => number;
 }
@@ -73,7 +80,7 @@ export class PaymentExecution {
   private async start(current: LoadedPayment, cause: Cause): Promise<Progress> {
     const { payments, bank, pending } = this.options;
     const instruction = this.instructionFor(current.state);
-    const screening = await bank.screen(instruction);
+    const screening = await this.unlessRefused(instruction, () => bank.screen(instruction));
     switch (screening.outcome) {
       case 'clear': {
         const railReference = instruction.reference;
@@ -84,6 +91,9 @@ export class PaymentExecution {
         };
         return this.submit(await payments.record(current, [claim], cause), instruction, cause);
       }
+      case 'refused':
+        await payments.record(current, [internalError()], cause);
+        return 'done';
       case 'blocked':
         await payments.record(current, [{ type: 'BlockPayment', at: now(), data: {} }], cause);
         return 'done';
@@ -105,14 +115,17 @@ export class PaymentExecution {
     instruction: TransferInstruction,
     cause: Cause,
   ): Promise<Progress> {
-    const { payments, bank, pending, confirmationTimeoutMs } = this.options;
+    const { payments, pending, confirmationTimeoutMs } = this.options;
     const { paymentId, paymentRail } = claimed.state;
-    const submission = await bank.submit(instruction);
+    const submission = await this.submission(instruction);
     switch (submission.outcome) {
-      case 'accepted':
+      case 'accepted': {
         // Recorded from FAILED_IN_FLIGHT too: what the bank has accepted is true, however late we hear it.
-        await payments.apply(paymentId, cause, whereAllowed(completion), claimed);
+        const { state } = await payments.apply(paymentId, cause, whereAllowed(completion), claimed);
+        if (state.status === 'FAILED')
+          throw new NonRetryable(`the bank accepted ${paymentId}, which is FAILED`);
         return 'done';
+      }
       case 'error':
         await payments.apply(paymentId, cause, whereAllowed(internalError), claimed);
         return 'done';
@@ -123,6 +136,30 @@ export class PaymentExecution {
         return 'pending';
       default:
         return unreachable(submission);
+    }
+  }
+
+  /** A refusal speaks of this request alone: an earlier one with the same reference may have been taken. */
+  private async submission(instruction: TransferInstruction): Promise<SubmissionResult> {
+    const { bank } = this.options;
+    const submission = await this.unlessRefused(instruction, () => bank.submit(instruction));
+    if (submission.outcome !== 'refused') return submission;
+    const { outcome } = await bank.inquire(instruction.reference);
+    return outcome === 'unknown'
+      ? { outcome: 'error', message: 'refused' }
+      : { outcome: 'pending', confirmationExpected: true };
+  }
+
+  private async unlessRefused<Result>(
+    { paymentId }: TransferInstruction,
+    ask: () => Promise<Result>,
+  ): Promise<Result | { readonly outcome: 'refused' }> {
+    try {
+      return await ask();
+    } catch (error) {
+      if (!(error instanceof BankRefused)) throw error;
+      this.options.logger.error({ err: error, paymentId }, 'the bank refused a payment');
+      return { outcome: 'refused' };
     }
   }
 

@@ -1,5 +1,5 @@
 /** The executor without Nest: the handler of messages and the two loops, wired together. */
-import { type BankConnection, BankUnavailable, normalTimeMs } from '@pis/bank-rails';
+import { type BankConnection, BankRefused, BankUnavailable, normalTimeMs } from '@pis/bank-rails';
 import { messageHeaders, paymentIntegrationEventSchema } from '@pis/contracts';
 import type { PaymentRail } from '@pis/domain';
 import type { EventStore } from '@pis/event-store';
@@ -58,7 +58,7 @@ export class RailExecutor {
   private readonly feedLoop: WakeLoop;
   private readonly deadlineLoop: WakeLoop;
   private readonly endListening: readonly (() => void)[];
-  private bankAway: BankUnavailable | null = null;
+  private bankAway: BankUnavailable | BankRefused | null = null;
 
   constructor(options: RailExecutorOptions) {
     const { config, store, keyring, pool, bank, logger } = options;
@@ -70,6 +70,7 @@ export class RailExecutor {
       bank,
       keyring,
       pending,
+      logger,
       confirmationTimeoutMs: timeoutMs,
     });
     this.feed = new BankFeed({ payments, bank, pool, logger });
@@ -125,7 +126,7 @@ export class RailExecutor {
     await Promise.all([this.feedLoop.stop(), this.deadlineLoop.stop()]);
   }
 
-  /** @throws BankUnavailable while the feed cannot be read */
+  /** @throws BankUnavailable or BankRefused while the feed cannot be read */
   checkBank(): void {
     if (this.bankAway !== null) throw this.bankAway;
   }
@@ -137,7 +138,8 @@ export class RailExecutor {
       this.bankAway = null;
       return next;
     } catch (error) {
-      this.bankAway = error instanceof BankUnavailable ? error : null;
+      this.bankAway =
+        error instanceof BankUnavailable || error instanceof BankRefused ? error : null;
       throw error;
     }
   }

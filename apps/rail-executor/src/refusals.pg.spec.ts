@@ -1,0 +1,81 @@
+import { type BankConnection, BankRefused, BankUnavailable } from '@pis/bank-rails';
+import { NonRetryable } from '@pis/messaging';
+import { openWorld, type QueuedMessage, type World } from './testing/world.js';
+import type { RailExecutor } from './rail-executor.js';
+
+let world: World;
+beforeEach(async () => {
+  world = await openWorld();
+});
+afterEach(() => world.close());
+
+const handle = (executor: RailExecutor, { value, delivery }: QueuedMessage) =>
+  executor.handle(value, delivery);
+
+describe('when the bank refuses', () => {
+  const refused = () => Promise.reject(new BankRefused('not like this'));
+
+  it.each([
+    ['to look at a payment', { screen: refused }, ['Queued', 'Failed']],
+    ['a submission', { submit: refused }, ['Queued', 'Processing', 'Failed']],
+  ])('%s, the payment fails and no money is moved', async (_what, changes, history) => {
+    const message = await world.queue('4321');
+    await handle(world.executor({ bank: { ...world.bank, ...changes } }), message);
+    await handle(world.executor(), message);
+    expect(await world.history(message.paymentId)).toEqual(history);
+    expect(await world.payment(message.paymentId)).toMatchObject({
+      failureCode: 'INTERNAL_ERROR',
+      failureMessage: expect.any(String),
+    });
+    expect(await world.transfers(message.paymentId)).toEqual([]);
+    expect(world.logger.lines.join()).toContain('not like this');
+  });
+
+  it('a submission that it had taken before, the payment is not failed but looked into', async () => {
+    const message = await world.queue('4321');
+    let tries = 0;
+    const bank: BankConnection = {
+      ...world.bank,
+      submit: async (instruction) => {
+        tries += 1;
+        if (tries > 1) return refused();
+        await world.bank.submit(instruction);
+        throw new BankUnavailable('no answer');
+      },
+    };
+    const executor = world.executor({ bank });
+    await expect(handle(executor, message)).rejects.toBeInstanceOf(BankUnavailable);
+    await handle(executor, message);
+    expect(await world.history(message.paymentId)).toEqual(['Queued', 'Processing']);
+    await executor.deadlineRound();
+    expect(await world.history(message.paymentId)).toEqual([
+      'Queued',
+      'Processing',
+      'FailedInFlight',
+    ]);
+    expect(await world.transfers(message.paymentId)).toMatchObject([{ inquired: true }]);
+  });
+
+  it('and is later found to have accepted after all, staff hear of it', async () => {
+    const message = await world.queue('4321');
+    const first = world.executor({ bank: { ...world.bank, submit: refused } });
+    const second = world.executor({
+      bank: {
+        ...world.bank,
+        submit: async (instruction) => {
+          // Another executor is refused while this one waits for its answer.
+          await handle(first, message);
+          return world.bank.submit(instruction);
+        },
+      },
+    });
+    await expect(handle(second, message)).rejects.toBeInstanceOf(NonRetryable);
+    expect(await world.history(message.paymentId)).toEqual(['Queued', 'Processing', 'Failed']);
+  });
+
+  it('its feed, health says so', async () => {
+    const executor = world.executor({ bank: { ...world.bank, notifications: refused } });
+    await expect(executor.feedRound()).rejects.toBeInstanceOf(BankRefused);
+    expect(() => executor.checkBank()).toThrow('not like this');
+  });
+});
