@@ -2,12 +2,14 @@
  * The API gateway: authenticate, validate, decide, append, answer. One Nest module; what happens
  * before a body is parsed is in http.ts, the decisions are in the domain.
  */
+import { readFileSync } from 'node:fs';
 import { type DynamicModule, Module, type Provider } from '@nestjs/common';
 import { bankNameOf } from '@pis/bank-rails';
 import type { EventStore } from '@pis/event-store';
 import type { Keyring } from '@pis/keyring';
 import { directoryQuery, paymentsQuery, projectionProgress } from '@pis/read-models';
 import {
+  ConfigurationError,
   EVENT_STORE,
   type GatewayConfig,
   KEYRING,
@@ -27,6 +29,7 @@ import { PaymentCreation } from './payment-creation.js';
 import { PaymentsController } from './payments.controller.js';
 import { SandboxController } from './sandbox.controller.js';
 import { DIRECTORY_QUERY, PAYMENTS_QUERY, WEBHOOK_URL_OPTIONS } from './tokens.js';
+import { WebhookTests } from './webhook-test.js';
 import { WebhooksController } from './webhooks.controller.js';
 
 export { configureHttp } from './http.js';
@@ -39,6 +42,7 @@ type PgPool = Parameters<typeof paymentsQuery>[0];
 
 @Module({})
 export class ApiGatewayModule {
+  /** @throws ConfigurationError when the CA file cannot be read */
   static register(config: ApiGatewayConfig): DynamicModule {
     const inSandbox = config.PIS_ENVIRONMENT === 'sandbox';
     return {
@@ -56,7 +60,18 @@ export class ApiGatewayModule {
 }
 
 function providersFor(config: ApiGatewayConfig): Provider[] {
+  const ca = extraCa(config.PIS_WEBHOOK_CA_FILE);
   return [
+    {
+      provide: WebhookTests,
+      inject: [KEYRING],
+      useFactory: (keyring: Keyring) =>
+        new WebhookTests(keyring, {
+          allowedNetworks: config.PIS_WEBHOOK_ALLOWED_NETWORKS,
+          timeoutMs: config.PIS_WEBHOOK_TIMEOUT_MS,
+          ...ca,
+        }),
+    },
     {
       provide: Authentication,
       inject: [EVENT_STORE],
@@ -106,4 +121,13 @@ function providersFor(config: ApiGatewayConfig): Provider[] {
         new PaymentCreation(store, own),
     },
   ];
+}
+
+function extraCa(file: string | undefined): { extraCaPem?: string } {
+  if (file === undefined) return {};
+  try {
+    return { extraCaPem: readFileSync(file, 'utf8') };
+  } catch (error) {
+    throw new ConfigurationError([`PIS_WEBHOOK_CA_FILE: ${(error as Error).message}`]);
+  }
 }

@@ -10,6 +10,8 @@ import {
   type WebhookEndpointView,
   type WebhookPatchRequest,
   webhookPatchSchema,
+  type WebhookTestRequest,
+  webhookTestSchema,
 } from '@pis/contracts';
 import {
   type WebhookEndpoint,
@@ -25,8 +27,9 @@ import type { FastifyRequest } from 'fastify';
 import { invalid, notFound } from './errors.js';
 import { callerOf } from './http.js';
 import { OwnWrites } from './own-writes.js';
-import { type Answer, answer, bodyOf, contextOf, idIn, now } from './requests.js';
+import { accepted, type Answer, answer, bodyOf, contextOf, idIn, now } from './requests.js';
 import { WEBHOOK_URL_OPTIONS } from './tokens.js';
+import { secretOwnerOf, type WebhookTestResult, WebhookTests } from './webhook-test.js';
 
 /** One stream holds all endpoints of an organization, so reads fold it and are always current. */
 @Controller('v1/webhooks')
@@ -38,6 +41,7 @@ export class WebhooksController {
     @Inject(KEYRING) private readonly keyring: Keyring,
     @Inject(OwnWrites) private readonly ownWrites: OwnWrites,
     @Inject(WEBHOOK_URL_OPTIONS) private readonly urlOptions: WebhookUrlOptions,
+    @Inject(WebhookTests) private readonly tests: WebhookTests,
   ) {
     this.endpoints = repository(store, webhookEndpoints);
   }
@@ -55,8 +59,8 @@ export class WebhooksController {
     );
     const endpointId = randomUUID();
     const secret = createSecret();
-    const owner = `webhookEndpoint:${endpointId}`;
-    const sealedSecret = this.keyring.seal(this.keyring.createDataKey(), secret, owner);
+    const dataKey = this.keyring.createDataKey();
+    const sealedSecret = this.keyring.seal(dataKey, secret, secretOwnerOf(endpointId));
     const data = { organizationId, endpointId, url, subscribedEvents, label, sealedSecret };
     const command = { type: 'CreateWebhookEndpoint', at: now(), data } as const;
     const endpoints = await this.execute(organizationId, command, contextOf(request));
@@ -96,6 +100,15 @@ export class WebhooksController {
     const data = { organizationId, endpointId };
     const command = { type: 'DeleteWebhookEndpoint', at: now(), data } as const;
     await this.execute(organizationId, command, contextOf(request));
+  }
+
+  @Post(':id/test')
+  @HttpCode(200)
+  async test(@Req() request: FastifyRequest): Promise<Answer<WebhookTestResult>> {
+    const endpointId = idIn(request, 'id');
+    const test = accepted<WebhookTestRequest>(validate(webhookTestSchema, bodyOf(request)));
+    const { state } = await this.endpoints.load(callerOf(request).organizationId);
+    return answer(await this.tests.deliver(endpointIn(state.endpoints, endpointId), test));
   }
 
   /** @throws ApiError NOT_FOUND, VALIDATION_ERROR (subscription limit) */

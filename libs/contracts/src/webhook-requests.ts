@@ -1,5 +1,10 @@
 /** Requests on webhook endpoints (spec, "Webhook endpoints"). Whether a URL may be called is not decided here. */
-import { eventTypes, type Subscription } from '@pis/domain';
+import {
+  eventTypes,
+  type PaymentEventType,
+  paymentEventTypes,
+  type Subscription,
+} from '@pis/domain';
 import { z } from 'zod';
 import { optional, text } from './fields.js';
 
@@ -32,3 +37,17 @@ export const webhookPatchSchema = z.object({
   enabled: z.boolean().optional(),
 });
 export type WebhookPatchRequest = z.output<typeof webhookPatchSchema>;
+
+const paymentEventNames: readonly string[] = paymentEventTypes;
+
+/** `{}` asks for a TEST event; `payment.*` and `statement.generated` cannot be asked for (spec). */
+export const webhookTestSchema = z.object({
+  eventType: optional(
+    z
+      .string()
+      .refine((name) => paymentEventNames.includes(name), 'validation_event_type')
+      .meta({ enum: paymentEventNames })
+      .transform((name) => name as PaymentEventType),
+  ),
+});
+export type WebhookTestRequest = z.output<typeof webhookTestSchema>;

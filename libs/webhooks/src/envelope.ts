@@ -36,3 +36,8 @@ export function paymentEnvelope(event: EnvelopeSource): WebhookEnvelope {
     data: event.data,
   };
 }
+
+/** The envelope of a test delivery; `event` refers to sample entities that do not exist. */
+export function syntheticEnvelope(event: EnvelopeSource): WebhookEnvelope {
+  return { ...paymentEnvelope(event), synthetic: true };
+}

@@ -99,6 +99,7 @@ export async function startGateway(options: {
   readonly environment?: ApiGatewayConfig['PIS_ENVIRONMENT'];
   readonly logger?: Logger;
   readonly projects?: boolean;
+  readonly changes?: Partial<ApiGatewayConfig>;
 }): Promise<Gateway> {
   const store = options.store ?? memoryEventStore();
   const logger = options.logger ?? createLogger('test', 'silent');
@@ -118,7 +119,10 @@ export async function startGateway(options: {
   const app = await NestFactory.create<NestFastifyApplication>(
     {
       module: class Root {},
-      imports: [platform, ApiGatewayModule.register({ ...config, PIS_ENVIRONMENT })],
+      imports: [
+        platform,
+        ApiGatewayModule.register({ ...config, PIS_ENVIRONMENT, ...options.changes }),
+      ],
     },
     new FastifyAdapter({ routerOptions: { ignoreTrailingSlash: true, maxParamLength: 300 } }),
     { bodyParser: false, logger: false, abortOnError: false },

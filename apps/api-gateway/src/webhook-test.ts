@@ -1,0 +1,74 @@
+/**
+ * Test deliveries of `POST /v1/webhooks/:id/test`: one request to the endpoint, signed and guarded like
+ * a real one, whatever its subscriptions. Nothing is stored and nothing is retried.
+ */
+import { randomUUID } from 'node:crypto';
+import type { OnModuleDestroy } from '@nestjs/common';
+import type { WebhookTestRequest } from '@pis/contracts';
+import type { WebhookEndpoint } from '@pis/domain';
+import type { Keyring } from '@pis/keyring';
+import {
+  classify,
+  deliveryHeaders,
+  guardedClient,
+  type GuardedClient,
+  type GuardedClientOptions,
+  syntheticEnvelope,
+} from '@pis/webhooks';
+import { ApiError } from './errors.js';
+import { now } from './requests.js';
+import { samplePaymentEvent, testEvent } from './sample-events.js';
+
+export interface WebhookTestResult {
+  readonly success: boolean;
+  /** Null when no response arrived. */
+  readonly statusCode: number | null;
+  readonly error: string | null;
+  readonly durationMs: number;
+}
+
+/** Tests of one receiver at a time; further ones wait, inside their time limit. */
+const connectionsPerOriginMax = 4;
+
+export class WebhookTests implements OnModuleDestroy {
+  private readonly client: GuardedClient;
+  private readonly stopping = new AbortController();
+
+  constructor(
+    private readonly keyring: Keyring,
+    options: Omit<GuardedClientOptions, 'connectionsPerOriginMax'>,
+  ) {
+    this.client = guardedClient({ ...options, connectionsPerOriginMax });
+  }
+
+  /** @throws ApiError SERVICE_UNAVAILABLE when a shutdown interrupts it */
+  async deliver(
+    { endpointId, url, sealedSecret }: WebhookEndpoint,
+    { eventType }: WebhookTestRequest,
+  ): Promise<WebhookTestResult> {
+    const at = now();
+    const event =
+      eventType === null ? testEvent(endpointId, at) : samplePaymentEvent(eventType, at);
+    const body = JSON.stringify(syntheticEnvelope(event));
+    const delivery = { deliveryId: randomUUID(), eventType: event.eventType, body };
+    const secret = this.keyring.open(sealedSecret, secretOwnerOf(endpointId));
+    const headers = deliveryHeaders(delivery, secret, at);
+    const result = await this.client.post(url, headers, body, this.stopping.signal);
+    const { status, error, durationMs } = result;
+    if (error?.code === 'aborted')
+      throw new ApiError('SERVICE_UNAVAILABLE', 'the service is shutting down');
+    const success = classify(status) === 'success';
+    const refusal = success ? null : `the endpoint answered ${status}`;
+    return { success, statusCode: status, error: error?.message ?? refusal, durationMs };
+  }
+
+  async onModuleDestroy(): Promise<void> {
+    this.stopping.abort();
+    await this.client.close();
+  }
+}
+
+/** The owner that the keyring binds an endpoint's secret to. */
+export function secretOwnerOf(endpointId: string): string {
+  return `webhookEndpoint:${endpointId}`;
+}
