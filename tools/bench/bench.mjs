@@ -9,10 +9,25 @@ import { firstWebhookLatency, fullLifecycles } from './lifecycle.mjs';
 import { measure, startApp, startHelper } from './processes.mjs';
 import { report } from './report.mjs';
 import { createPayable, listLatency, paymentLoad } from './requests.mjs';
+import { median } from './statistics.mjs';
 
 const connections = 64;
-const full = { seconds: 10, warmupSeconds: 3, listed: 100_000, paceSeconds: 20, lifecycles: 5_000 };
-const short = { seconds: 2, warmupSeconds: 1, listed: 2_000, paceSeconds: 3, lifecycles: 200 };
+const full = {
+  rounds: 5,
+  seconds: 4,
+  warmupSeconds: 1,
+  listed: 100_000,
+  paceSeconds: 20,
+  lifecycles: 5_000,
+};
+const short = {
+  rounds: 1,
+  seconds: 2,
+  warmupSeconds: 1,
+  listed: 2_000,
+  paceSeconds: 3,
+  lifecycles: 200,
+};
 
 export async function bench(args) {
   const scale = args.includes('--short') ? short : full;
@@ -52,15 +67,7 @@ async function runAll(scale, scratch, undo) {
     databaseUrl: postgres.url,
   };
 
-  say('the machine alone: single-row inserts, empty POST');
-  results.limits = await limits(scale, postgres.url, target);
-  say('payments accepted, everything in one process');
-  results.acceptedAllInOne = await measure(
-    'http-load.mjs',
-    paymentLoad(target, { ...scale, connections }),
-  );
-  await settled(target);
-  say('create to first webhook at 50 payments/s');
+  say('create to first webhook at 50 payments/s, everything in one process');
   results.firstWebhook = await firstWebhookLatency(target, receiver, {
     perSecond: 50,
     seconds: scale.paceSeconds,
@@ -70,16 +77,18 @@ async function runAll(scale, scratch, undo) {
     payments: scale.lifecycles,
     connections,
   });
+  say('payments accepted, everything in one process and executing');
+  results.acceptedAllInOne = await measure(
+    'http-load.mjs',
+    paymentLoad(target, { ...scale, connections }),
+  );
   await inAll.stop();
 
-  say('payments accepted, api-gateway as a process of its own');
   const gateway = await startApp('api-gateway', env);
   undo.push(() => gateway.stop());
   const own = { ...target, url: gateway.url };
-  results.acceptedGateway = await measure(
-    'http-load.mjs',
-    paymentLoad(own, { ...scale, connections }),
-  );
+  say('payments accepted, api-gateway as a process of its own, beside the machine alone');
+  Object.assign(results, await besideTheMachine(scale, own));
 
   say(`list latency at ${scale.listed} payments`);
   results.list = await listAt(scale, own, env, undo);
@@ -87,22 +96,29 @@ async function runAll(scale, scratch, undo) {
   return results;
 }
 
-async function limits(scale, databaseUrl, target) {
-  const { body } = paymentLoad(target, { ...scale, connections });
-  const inserts = await measure('insert-load.mjs', {
-    databaseUrl,
+/**
+ * Rounds of single-row inserts, empty POST and payments, one right after the other: the machine
+ * changes its speed from one minute to the next, and a ratio within a round does not.
+ */
+async function besideTheMachine(scale, target) {
+  const load = paymentLoad(target, { ...scale, connections });
+  const inserts = {
+    databaseUrl: target.databaseUrl,
     clients: connections,
     seconds: scale.seconds,
     warmupSeconds: scale.warmupSeconds,
-    payload: body,
-  });
+    payload: load.body,
+  };
   const empty = await startHelper('empty-server.mjs');
-  const emptyPost = await measure('http-load.mjs', {
-    ...paymentLoad({ ...target, url: empty.hello.url }, { ...scale, connections }),
-    path: '/',
-  });
+  const rounds = [];
+  for (let round = 0; round < scale.rounds; round += 1)
+    rounds.push({
+      inserts: await measure('insert-load.mjs', inserts),
+      emptyPost: await measure('http-load.mjs', { ...load, origin: empty.hello.url, path: '/' }),
+      accepted: await measure('http-load.mjs', load),
+    });
   await empty.stop();
-  return { inserts, emptyPost };
+  return { rounds };
 }
 
 async function listAt(scale, target, env, undo) {
@@ -113,12 +129,16 @@ async function listAt(scale, target, env, undo) {
   return result;
 }
 
-function ratios({ limits: { inserts, emptyPost }, acceptedGateway, acceptedAllInOne }) {
+/** Medians over the rounds; all-in-one was measured once, against the median of the machine. */
+function ratios({ rounds, acceptedAllInOne }) {
+  const per = (pick) => median(rounds.map(pick));
+  const inserts = per((round) => round.inserts.perSecond);
+  const emptyPost = per((round) => round.emptyPost.perSecond);
   return {
-    gatewayToInserts: acceptedGateway.perSecond / inserts.perSecond,
-    gatewayToEmptyPost: acceptedGateway.perSecond / emptyPost.perSecond,
-    allInOneToInserts: acceptedAllInOne.perSecond / inserts.perSecond,
-    allInOneToEmptyPost: acceptedAllInOne.perSecond / emptyPost.perSecond,
+    gatewayToInserts: per(({ accepted, inserts: own }) => accepted.perSecond / own.perSecond),
+    gatewayToEmptyPost: per(({ accepted, emptyPost: own }) => accepted.perSecond / own.perSecond),
+    allInOneToInserts: acceptedAllInOne.perSecond / inserts,
+    allInOneToEmptyPost: acceptedAllInOne.perSecond / emptyPost,
   };
 }
 
@@ -129,20 +149,6 @@ async function idleRss(app) {
   const text = await (await fetch(`${app.url}/metrics`)).text();
   const bytes = /^process_resident_memory_bytes(?:\{[^}]*\})? (\S+)$/m.exec(text)?.[1];
   return Number(bytes) / 1024 / 1024;
-}
-
-/** Until everything accepted so far has reached a final status, so that runs do not overlap. */
-async function settled({ url, headers }) {
-  for (;;) {
-    const busy = await Promise.all(
-      ['QUEUED', 'PROCESSING'].map(async (status) => {
-        const response = await fetch(`${url}/v1/payments/?limit=1&status=${status}`, { headers });
-        return (await response.json()).data.length;
-      }),
-    );
-    if (busy.every((count) => count === 0)) return;
-    await new Promise((resolve) => setTimeout(resolve, 250));
-  }
 }
 
 function machine() {

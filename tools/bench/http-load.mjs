@@ -4,6 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { Pool } from 'undici';
+import { quantile } from './statistics.mjs';
 
 process.once('message', (task) => {
   load(task).then(
@@ -57,8 +58,4 @@ async function load({
     p99Ms: quantile(latencies, 0.99),
     statuses,
   };
-}
-
-function quantile(sorted, q) {
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))] ?? null;
 }

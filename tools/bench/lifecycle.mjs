@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { call } from './requests.mjs';
+import { quantile } from './statistics.mjs';
 
 const webhooksPerPayment = 3;
 const arrivalLimitMs = 60_000;
@@ -60,7 +61,7 @@ export function firstWebhookLatency(target, receiver, { perSecond, seconds }) {
       .slice(perSecond)
       .map(([paymentId, atMs]) => Math.min(...arrivals.get(paymentId)) - atMs)
       .sort((a, b) => a - b);
-    return { perSecond, p50Ms: at(latencies, 0.5), p99Ms: at(latencies, 0.99) };
+    return { perSecond, p50Ms: quantile(latencies, 0.5), p99Ms: quantile(latencies, 0.99) };
   });
 }
 
@@ -90,8 +91,4 @@ async function allArrived(arrivals, paymentIds) {
       throw new Error(`${waiting.size} payments without their ${webhooksPerPayment} webhooks`);
     await delay(20);
   }
-}
-
-function at(sorted, q) {
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))] ?? null;
 }

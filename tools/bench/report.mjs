@@ -1,5 +1,7 @@
 /** The table: ratios first, with the goals beside them. */
 
+import { median } from './statistics.mjs';
+
 const goals = {
   gatewayToInserts: 0.5,
   gatewayToEmptyPost: 0.25,
@@ -10,8 +12,8 @@ export function report(results, asJson) {
     console.log(JSON.stringify(results));
     return;
   }
-  const { ratios, limits, acceptedGateway, acceptedAllInOne, firstWebhook, lifecycles, list } =
-    results;
+  const { ratios, rounds, acceptedAllInOne, firstWebhook, lifecycles, list } = results;
+  const per = (pick) => median(rounds.map(pick));
   const rows = [
     ['RATIOS', '', 'goal'],
     [
@@ -36,11 +38,11 @@ export function report(results, asJson) {
     ],
     ['', '', ''],
     ['ABSOLUTE', '', ''],
-    ['durable single-row inserts/s, 64 clients', n(limits.inserts.perSecond), ''],
-    ['empty Fastify POST/s, 64 connections', n(limits.emptyPost.perSecond), ''],
+    ['durable single-row inserts/s, 64 clients', n(per((round) => round.inserts.perSecond)), ''],
+    ['empty Fastify POST/s, 64 connections', n(per((round) => round.emptyPost.perSecond)), ''],
     [
       'accepted payments/s, api-gateway alone',
-      `${n(acceptedGateway.perSecond)}  p50 ${ms(acceptedGateway.p50Ms)}  p99 ${ms(acceptedGateway.p99Ms)}`,
+      `${n(per((round) => round.accepted.perSecond))}  p50 ${ms(per((round) => round.accepted.p50Ms))}  p99 ${ms(per((round) => round.accepted.p99Ms))}`,
       '',
     ],
     [
