@@ -27,6 +27,7 @@ import { OwnWrites } from './own-writes.js';
 import { PartyAccounts } from './party-changes.js';
 import { PaymentCreation } from './payment-creation.js';
 import { PaymentsController } from './payments.controller.js';
+import { RateLimit } from './rate-limit.js';
 import { SandboxController } from './sandbox.controller.js';
 import { DIRECTORY_QUERY, PAYMENTS_QUERY, WEBHOOK_URL_OPTIONS } from './tokens.js';
 import { WebhookTests } from './webhook-test.js';
@@ -61,6 +62,7 @@ export class ApiGatewayModule {
 
 function providersFor(config: ApiGatewayConfig): Provider[] {
   const ca = extraCa(config.PIS_WEBHOOK_CA_FILE);
+  const perSecond = config.PIS_RATE_LIMIT_PER_KEY;
   return [
     {
       provide: WebhookTests,
@@ -75,8 +77,10 @@ function providersFor(config: ApiGatewayConfig): Provider[] {
     {
       provide: Authentication,
       inject: [EVENT_STORE],
-      useFactory: (store: EventStore) => new Authentication(store, config.PIS_ENVIRONMENT),
+      useFactory: (store: EventStore) =>
+        new Authentication(store, config.PIS_ENVIRONMENT, new RateLimit({ perSecond })),
     },
+    { provide: RateLimit, useFactory: () => new RateLimit({ perSecond }) },
     { provide: PAYMENTS_QUERY, inject: [PG_POOL], useFactory: paymentsQuery },
     { provide: DIRECTORY_QUERY, inject: [PG_POOL], useFactory: directoryQuery },
     {

@@ -1,9 +1,10 @@
 import { type EventStore, memoryEventStore, StoreUnavailable } from '@pis/event-store';
 import { createApiKey, createOrganization, digestOfApiKey, revokeApiKey } from '@pis/service-kit';
 import { Authentication, authorize } from './authentication.js';
+import { RateLimit } from './rate-limit.js';
 import { by } from './testing/gateway.js';
 
-async function setUp(expiresAt: string | null = null) {
+async function setUp(expiresAt: string | null = null, failuresPerSecond = 0) {
   const store = memoryEventStore();
   let reads = 0;
   let away = false;
@@ -24,13 +25,14 @@ async function setUp(expiresAt: string | null = null) {
     environment: 'sandbox',
     expiresAt,
   });
-  const authentication = new Authentication(counting, 'sandbox', () => nowMs);
+  const failures = new RateLimit({ perSecond: failuresPerSecond, clock: () => nowMs });
+  const authentication = new Authentication(counting, 'sandbox', failures, () => nowMs);
   return {
     context,
     organizationId,
     apiKey,
-    enter: async (header: string | undefined = `Bearer ${apiKey}`) =>
-      authentication.authenticate(header),
+    enter: async (header: string | undefined = `Bearer ${apiKey}`, address = '203.0.113.1') =>
+      authentication.authenticate(header, address),
     wait: (ms: number) => {
       nowMs += ms;
     },
@@ -94,6 +96,23 @@ describe('authentication', () => {
       expect(reads()).toBe(expected);
       await backgroundReads();
     }
+  });
+
+  it('refuses an address that fails too often, without a read, but not the keys it is known to have', async () => {
+    const { enter, wait, reads, apiKey } = await setUp(null, 2);
+    const unknown = (at: number) => `Bearer pis_test_${String(at).padStart(43, 'x')}`;
+    await enter();
+    for (let i = 0; i < 3; i += 1) await expect(enter(unknown(i))).rejects.toEqual(unauthorized);
+    await expect(enter('nonsense')).rejects.toEqual(unauthorized);
+    const before = reads();
+    for (const header of [unknown(9), 'nonsense'])
+      await expect(enter(header)).rejects.toMatchObject({ code: 'RATE_LIMITED' });
+    expect(reads()).toBe(before);
+    await enter();
+    await enter(`Bearer ${apiKey}`);
+    await expect(enter(unknown(9), '203.0.113.2')).rejects.toEqual(unauthorized);
+    wait(500);
+    await expect(enter(unknown(9))).rejects.toEqual(unauthorized);
   });
 
   it('refuses an expired key at the very moment, cached or not', async () => {

@@ -3,7 +3,8 @@
  *
  * A key's stream is named by the key's digest, so a lookup is one read; what was read is trusted for
  * freshMs, renewed in the background up to staleMs, and never used longer: a revocation takes effect
- * within 5 s everywhere. Expiry is judged on each request. Unknown keys are not remembered.
+ * within 5 s everywhere. Expiry is judged on each request. Unknown keys are not remembered; an address
+ * that keeps sending them is refused without a read, while keys that are cached still pass from it.
  */
 import { hash } from 'node:crypto';
 import {
@@ -16,6 +17,7 @@ import {
 import { type EventStore, repository } from '@pis/event-store';
 import { LRUCache } from 'lru-cache';
 import { ApiError } from './errors.js';
+import type { RateLimit } from './rate-limit.js';
 
 export interface Caller {
   readonly organizationId: string;
@@ -47,6 +49,8 @@ export class Authentication {
   constructor(
     store: EventStore,
     private readonly environment: Environment,
+    /** Of the requests of an address that fail here. */
+    private readonly failures: RateLimit,
     /** Milliseconds; injected by tests. */
     private readonly clock: () => number = Date.now,
   ) {
@@ -55,25 +59,33 @@ export class Authentication {
 
   /**
    * At once when the key is cached, which is the rule; a promise otherwise.
-   * @throws ApiError UNAUTHORIZED; StoreUnavailable
+   * @throws ApiError UNAUTHORIZED, RATE_LIMITED; StoreUnavailable
    */
-  authenticate(authorization: string | undefined): Caller | Promise<Caller> {
+  authenticate(authorization: string | undefined, address: string): Caller | Promise<Caller> {
     const token = keyFormat[this.environment].exec(authorization ?? '')?.[1];
-    if (token === undefined) throw unauthorized();
+    if (token === undefined) throw this.refusal(address);
     const digest = hash('sha256', token, 'hex');
     const cached = this.cache.get(digest);
     const ageMs = cached === undefined ? Infinity : this.clock() - cached.readAtMs;
-    if (cached === undefined || ageMs > staleMs)
-      return this.read(digest).then((key) => this.callerOf(key));
+    if (cached === undefined || ageMs > staleMs) {
+      this.failures.check(address);
+      return this.read(digest).then((key) => this.callerOf(key, address));
+    }
     // A failure leaves the entry to grow stale; the request that then has to wait reports it.
     if (ageMs > freshMs) this.read(digest).catch(() => undefined);
-    return this.callerOf(cached.key);
+    return this.callerOf(cached.key, address);
   }
 
-  private callerOf(key: KnownKey | null): Caller {
+  private callerOf(key: KnownKey | null, address: string): Caller {
     const at = new Date(this.clock()).toISOString();
-    if (key === null || !isUsable(key, this.environment, at)) throw unauthorized();
+    if (key === null || !isUsable(key, this.environment, at)) throw this.refusal(address);
     return { organizationId: key.organizationId, apiKeyId: key.apiKeyId, keyType: key.keyType };
+  }
+
+  /** @throws ApiError RATE_LIMITED instead when the address has failed too often */
+  private refusal(address: string): ApiError {
+    this.failures.take(address);
+    return new ApiError('UNAUTHORIZED', 'the API key is missing, invalid, expired or revoked');
   }
 
   /** One read per key at a time, however many requests wait for it. */
@@ -96,10 +108,6 @@ export class Authentication {
 
 function repositoryOf(store: EventStore) {
   return repository(store, apiKeys);
-}
-
-function unauthorized(): ApiError {
-  return new ApiError('UNAUTHORIZED', 'the API key is missing, invalid, expired or revoked');
 }
 
 const reads = new Set(['GET', 'HEAD']);

@@ -23,6 +23,7 @@ const statusOf = {
 
 const headersOf: Partial<Record<ErrorCode, Readonly<Record<string, string>>>> = {
   UNAUTHORIZED: { 'WWW-Authenticate': 'Bearer' },
+  RATE_LIMITED: { 'Retry-After': '1' },
   SERVICE_UNAVAILABLE: { 'Retry-After': '1' },
 };
 

@@ -126,6 +126,40 @@ describe('keys', () => {
   });
 });
 
+describe('keys that ask too often', () => {
+  it('get 429 with Retry-After, before anything else is said, and others are served on', async () => {
+    const own = await startGateway({
+      databaseUrl: database.url,
+      projects: false,
+      changes: { PIS_RATE_LIMIT_PER_KEY: 1 },
+    });
+    try {
+      const theirs = await own.createTenant();
+      const ask = (key: string | null, options: Call = {}) =>
+        own.call('/v1/webhooks', { tenant: theirs, key, ...options });
+      const { full_access, read_only } = theirs.keys;
+      const replies = [];
+      for (let i = 0; i < 6; i += 1) replies.push(await ask(full_access));
+      expect(replies.slice(0, 2).map(codeOf)).toEqual(['200', '200']);
+      const refused = replies.filter(({ status }) => status === 429);
+      expect(refused.length).toBeGreaterThan(0);
+      for (const reply of refused) {
+        expect(codeOf(reply)).toBe('429 RATE_LIMITED');
+        expect(reply.headers['retry-after']).toBe('1');
+        expect(reply.headers['x-request-id']).toEqual(expect.any(String));
+      }
+      expect(codeOf(await ask(read_only))).toBe('200');
+      const failing = [];
+      for (let i = 0; i < 6; i += 1) failing.push(codeOf(await ask('nonsense')));
+      expect(failing).toContain('401 UNAUTHORIZED');
+      expect(failing).toContain('429 RATE_LIMITED');
+      expect(codeOf(await own.call('/nowhere', { tenant: theirs }))).toBe('404 NOT_FOUND');
+    } finally {
+      await own.close();
+    }
+  });
+});
+
 describe('bodies', () => {
   const post = (body: string, headers: Record<string, string> = json) =>
     call('/v1/contacts/', { method: 'POST', body, headers });

@@ -1,7 +1,7 @@
 /**
  * The HTTP side of the gateway, on Fastify itself: what must happen before a body is parsed cannot be
- * a Nest guard. The order of the checks is interface.md's: unknown route, key, key type, media type,
- * body; the handlers do the rest.
+ * a Nest guard. The order of the checks is interface.md's: unknown route, key, rate limit, key type,
+ * media type, body; the handlers do the rest.
  */
 import { randomUUID } from 'node:crypto';
 import type { RequestListener, Server } from 'node:http';
@@ -13,6 +13,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { authorize, Authentication, type Caller } from './authentication.js';
 import { answerTo, ApiError } from './errors.js';
 import { parseJson } from './json-body.js';
+import { RateLimit } from './rate-limit.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -25,7 +26,7 @@ const bodyBytesMax = 64 * 1024;
 
 /** Call it after NestFactory.create and before the application listens. */
 export function configureHttp(app: NestFastifyApplication): void {
-  const authentication = app.get(Authentication);
+  const gates = { authentication: app.get(Authentication), rateLimit: app.get(RateLimit) };
   const logger = app.get<Logger>(LOGGER);
   const server = app.getHttpAdapter().getInstance();
 
@@ -33,7 +34,7 @@ export function configureHttp(app: NestFastifyApplication): void {
   server.addHook('onRequest', (request, reply, done) => {
     identify(request, reply);
     try {
-      const admitted = admit(request, authentication);
+      const admitted = admit(request, gates);
       // Without a promise when the key is cached: this is every request's way.
       if (admitted === undefined) done();
       else admitted.then(() => done(), done);
@@ -116,17 +117,27 @@ function identify(request: FastifyRequest, reply: FastifyReply): void {
   reply.header('X-Content-Type-Options', 'nosniff');
 }
 
+interface Gates {
+  readonly authentication: Authentication;
+  /** Of the requests of a key. */
+  readonly rateLimit: RateLimit;
+}
+
 /** @throws ApiError; the promise rejects likewise */
-function admit(request: FastifyRequest, authentication: Authentication): Promise<void> | undefined {
+function admit(
+  request: FastifyRequest,
+  { authentication, rateLimit }: Gates,
+): Promise<void> | undefined {
   if (request.is404) throw new ApiError('NOT_FOUND', 'there is no such path');
   const path = request.routeOptions.url ?? '';
   if (!path.startsWith('/v1/')) return undefined;
   const enter = (caller: Caller) => {
-    authorize(caller, request.method, path);
     request.caller = caller;
+    rateLimit.take(caller.apiKeyId);
+    authorize(caller, request.method, path);
     requireJson(request);
   };
-  const caller = authentication.authenticate(request.headers.authorization);
+  const caller = authentication.authenticate(request.headers.authorization, request.ip);
   if (caller instanceof Promise) return caller.then(enter);
   enter(caller);
   return undefined;
