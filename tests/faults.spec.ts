@@ -8,11 +8,11 @@ import { createServer } from 'node:net';
 import { once } from 'node:events';
 import os from 'node:os';
 import path from 'node:path';
-import { connectionOf } from '@pis/local-servers';
+import { connectionOf, freePort, startPostgres } from '@pis/local-servers';
 import { until } from '@pis/local-servers/testing';
 import pg from 'pg';
 import { Api } from './support/api.js';
-import { run, type RunningProcess, startProcess } from './support/process.js';
+import { pisJson, run, type RunningProcess, startProcess } from './support/process.js';
 import { processesOf } from './support/processes.js';
 
 const startLimitMs = 240_000;
@@ -234,24 +234,68 @@ it(
 it(
   'an app whose database is not there yet serves its health, says what is missing, and gets ready when it comes',
   async () => {
-    const child = startProcess('payments-projector', {
-      DATABASE_URL: 'postgresql://postgres:postgres@127.0.0.1:1/none',
+    const postgresAt = { dataDir: path.join(base, 'postgres'), database: 'pis' };
+    // Once before, for the address that it will have again.
+    let postgres = await startPostgres(postgresAt);
+    const { url: DATABASE_URL, port: postgresPort } = postgres;
+    await postgres.stop();
+
+    const port = await freePort();
+    const starting = startProcess('payments-projector', {
+      DATABASE_URL,
+      PORT: String(port),
       PIS_DATA_DIR: dataDir,
-      PORT: '0',
     });
-    // Never ready: it must be ended from outside, which startProcess reports.
-    const outcome = await Promise.race([
-      child.then(
-        () => 'ready',
-        () => 'ended',
-      ),
-      until(() => processesOf(dataDir).some((line) => line.includes('payments-projector')), {
+    let isReady = false;
+    const ready = starting.then((running) => {
+      started.push(running);
+      isReady = true;
+      return running;
+    });
+    const health = async () => {
+      const response = await fetch(`http://127.0.0.1:${port}/health/ready`);
+      return { code: response.status, text: await response.text() };
+    };
+    const waiting = await until(health, { timeoutMs: recoveryLimitMs });
+    expect(waiting.code).toBe(503);
+    expect(waiting.text).toMatch(/"postgres":\{"status":"down","reason":"[^"]*ECONNREFUSED/);
+
+    postgres = await startPostgres({ ...postgresAt, port: postgresPort });
+    try {
+      await until(async () => (await health()).text.includes('"postgres":{"status":"up"}'), {
         timeoutMs: recoveryLimitMs,
-      }).then(() => 'waiting'),
-    ]);
-    expect(outcome).toBe('waiting');
-    for (const line of processesOf(dataDir)) process.kill(Number(line.split(' ')[0]), 'SIGTERM');
-    await expect(child).rejects.toThrow(/exited/);
+      });
+      // A server with nothing in it is not yet what the app needs.
+      expect(isReady).toBe(false);
+      await pisJson(['migrate'], { DATABASE_URL });
+      const running = await ready;
+      expect(running.ready).toMatchObject({ app: 'payments-projector' });
+      await until(async () => (await health()).code === 200, { timeoutMs: recoveryLimitMs });
+      expect(await running.stop()).toBe(0);
+    } finally {
+      await postgres.stop();
+    }
+  },
+  startLimitMs,
+);
+
+it(
+  'an app that is told to end while it waits for its database ends with code 0',
+  async () => {
+    const port = String(await freePort());
+    const starting = startProcess('payments-projector', {
+      DATABASE_URL: 'postgresql://postgres@127.0.0.1:1/none',
+      PORT: port,
+      PIS_DATA_DIR: dataDir,
+    });
+    const ended = expect(starting).rejects.toThrow(/exited with 0 before it was ready/);
+    await until(() => fetch(`http://127.0.0.1:${port}/health/live`), {
+      timeoutMs: recoveryLimitMs,
+    });
+    const [launcher] = processesOf(dataDir).filter((line) => line.includes('tools/start.mjs'));
+    process.kill(Number(launcher?.split(' ')[0]), 'SIGTERM');
+    await ended;
+    expect(processesOf(base)).toEqual([]);
   },
   startLimitMs,
 );

@@ -79,19 +79,28 @@ export async function runApp<Shape extends z.ZodRawShape>(
   definition: AppDefinition<Shape>,
 ): Promise<void> {
   let logger: Logger | undefined;
+  let ending = false;
   try {
     const config = loadConfig({ ...platformEnv, ...definition.env }, process.env, {
       required: ['DATABASE_URL', ...(definition.required ?? [])],
     }) as unknown as PlatformConfig & z.output<z.ZodObject<Shape>>;
     logger = createLogger(definition.name, config.LOG_LEVEL);
     const running = await startApp(definition, config, config.DATABASE_URL ?? '', logger);
-    onShutdownSignal({ logger, limitMs: shutdownLimitMs, close: () => running.close() });
+    onShutdownSignal({
+      logger,
+      limitMs: shutdownLimitMs,
+      close: () => {
+        ending = true;
+        return running.close();
+      },
+    });
     await running.ready;
     process.stdout.write(
       `${JSON.stringify({ ready: true, app: definition.name, url: running.url })}\n`,
     );
   } catch (error) {
-    fail(error, logger);
+    // Told to end while it still waited is no failure: the shutdown exits when it is done.
+    if (!ending) fail(error, logger);
   }
 }
 
@@ -142,16 +151,15 @@ export async function startApp<Shape extends z.ZodRawShape>(
   await definition.configureHttp?.(app, config);
   const strategies = connectConsumers(app, definition.consumers, config, logger);
   if (isTraced) strategies.forEach(traceConsumer);
+  let metrics: Awaited<ReturnType<typeof metricsServer>> | undefined;
   try {
     await app.listen(config.PORT, config.HOST ?? definition.defaultHost ?? '0.0.0.0');
+    if (metricsApart) metrics = await metricsServer(app.get<Registry>(METRICS), config);
   } catch (error) {
     // The loops run already: end them before whoever started us takes the database away.
     await app.close();
     throw error;
   }
-  const metrics = metricsApart
-    ? await metricsServer(app.get<Registry>(METRICS), config)
-    : undefined;
 
   const closing = new AbortController();
   const prepare =

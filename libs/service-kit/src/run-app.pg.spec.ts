@@ -1,0 +1,155 @@
+import 'reflect-metadata';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { freePort } from '@pis/local-servers';
+import { requireServer, until } from '@pis/local-servers/testing';
+import { migrate } from '@pis/read-models';
+import pg from 'pg';
+import { loadConfig } from './config.js';
+import { gatewayEnv } from './environment.js';
+import { createLogger } from './logging.js';
+import { type AppDefinition, platformEnv, startApp } from './run-app.js';
+import type { Readiness } from './health.js';
+
+const timeoutMs = 15_000;
+const logger = createLogger('test', 'silent');
+
+const env = { ...gatewayEnv };
+type Minimal = AppDefinition<typeof env>;
+
+/** An app with nothing of its own. */
+const minimal: Minimal = {
+  name: 'minimal',
+  env,
+  consumers: [],
+  modules: () => [],
+};
+
+describe('an app', () => {
+  const server = requireServer('PIS_TEST_POSTGRES_URL');
+  const database = `later_${randomUUID().replaceAll('-', '')}`;
+  const databaseUrl = Object.assign(new URL(server), { pathname: `/${database}` }).href;
+  const running: { close(): Promise<void> }[] = [];
+
+  afterEach(async () => {
+    await Promise.all(running.splice(0).map((app) => app.close()));
+    await onServer(`DROP DATABASE IF EXISTS ${database} WITH (FORCE)`);
+  });
+
+  async function start(
+    variables: Readonly<Record<string, string>> = {},
+    definition: Minimal = minimal,
+  ) {
+    const given = {
+      PORT: '0',
+      HOST: '127.0.0.1',
+      DATABASE_URL: databaseUrl,
+      PIS_MASTER_KEY: randomBytes(32).toString('base64'),
+      ...variables,
+    };
+    const app = await startApp(
+      definition,
+      loadConfig({ ...platformEnv, ...env }, given),
+      databaseUrl,
+      logger,
+    );
+    running.push(app);
+    let isReady = false;
+    const ready = app.ready.then(
+      () => (isReady = true),
+      () => undefined,
+    );
+    return { ...app, ready, isReady: () => isReady };
+  }
+
+  it('serves its health before its database exists, names what is missing, and gets ready when it comes', async () => {
+    const app = await start();
+    const live = await fetch(`${app.url}/health/live`);
+    expect([live.status, await live.json()]).toEqual([200, { status: 'live' }]);
+    const waiting = await fetch(`${app.url}/health/ready`);
+    expect(waiting.status).toBe(503);
+    const { status, dependencies } = (await waiting.json()) as Readiness;
+    expect(status).toBe('unavailable');
+    expect(dependencies['postgres']).toEqual({
+      status: 'down',
+      reason: expect.stringContaining('does not exist') as string,
+    });
+
+    await onServer(`CREATE DATABASE ${database}`);
+    await until(
+      async () => ((await readiness(app.url)).dependencies['postgres']?.status ?? '') === 'up',
+      { timeoutMs },
+    );
+    expect(app.isReady()).toBe(false);
+    await migrate({ connectionString: databaseUrl });
+    await app.ready;
+    expect(await readiness(app.url)).toEqual({
+      status: 'ready',
+      dependencies: { postgres: { status: 'up' }, 'event-store': { status: 'up' } },
+    });
+  });
+
+  it('can be ended while it still waits for its database', async () => {
+    const app = await start();
+    await app.close();
+    running.splice(0);
+    expect(app.isReady()).toBe(false);
+    await expect(fetch(app.url)).rejects.toThrow();
+  });
+
+  it('serves its metrics beside its health, where only the cluster can reach it', async () => {
+    const app = await start({ PIS_ENVIRONMENT: 'production' });
+    expect(await (await fetch(`${app.url}/metrics`)).text()).toContain('{app="minimal"}');
+  });
+
+  it('of a public port serves its metrics there in the sandbox, on a port of their own in production', async () => {
+    const publicApp = { ...minimal, publicPort: true };
+    const sandbox = await start({}, publicApp);
+    expect((await fetch(`${sandbox.url}/metrics`)).status).toBe(200);
+
+    const PIS_METRICS_PORT = String(await freePort());
+    const app = await start({ PIS_ENVIRONMENT: 'production', PIS_METRICS_PORT }, publicApp);
+    expect((await fetch(`${app.url}/metrics`)).status).toBe(404);
+    const metrics = `http://127.0.0.1:${PIS_METRICS_PORT}`;
+    expect(await (await fetch(`${metrics}/metrics`)).text()).toContain('{app="minimal"}');
+    expect((await fetch(`${metrics}/health/ready`)).status).toBe(404);
+    expect((await fetch(`${metrics}/metrics`, { method: 'POST' })).status).toBe(404);
+    await app.close();
+    running.pop();
+    await expect(fetch(`${metrics}/metrics`)).rejects.toThrow();
+  });
+
+  it('whose metrics port is taken does not start, and leaves nothing open', async () => {
+    const taken = createServer().listen(0, '127.0.0.1');
+    await once(taken, 'listening');
+    const { port } = taken.address() as AddressInfo;
+    const publicApp = { ...minimal, publicPort: true };
+    const PORT = String(await freePort());
+    const variables = { PIS_ENVIRONMENT: 'production', PORT, PIS_METRICS_PORT: String(port) };
+    await expect(start(variables, publicApp)).rejects.toThrow(/EADDRINUSE/);
+    await expect(fetch(`http://127.0.0.1:${PORT}/health/live`)).rejects.toThrow();
+    taken.close();
+  });
+
+  it('lets its own hooks see every answer, of paths that nobody serves too', async () => {
+    const configureHttp: Minimal['configureHttp'] = (http) => {
+      const server = http.getHttpAdapter().getInstance();
+      server.addHook('onSend', async (_request, reply) => void reply.header('x-seen', 'yes'));
+    };
+    const app = await start({}, { ...minimal, configureHttp });
+    for (const path of ['/nowhere', '/health/live', '/health/', '/metrics/'])
+      expect((await fetch(`${app.url}${path}`)).headers.get('x-seen')).toBe('yes');
+  });
+
+  async function readiness(url: string): Promise<Readiness> {
+    return (await (await fetch(`${url}/health/ready`)).json()) as Readiness;
+  }
+
+  async function onServer(sql: string): Promise<void> {
+    const client = new pg.Client({ connectionString: server });
+    await client.connect();
+    await client.query(sql).finally(() => client.end());
+  }
+});
