@@ -59,9 +59,8 @@ function nextCursorIn(meta: unknown): string | null {
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
+  } catch {
+    return undefined;
   }
 }
 

@@ -181,7 +181,7 @@ function pauseBeforeRetry(error: PisRequestError, repeatable: boolean): number |
   return Math.max(delayMs, retryAfterMs ?? 0);
 }
 
-/** What Node's fetch says, somewhere down its causes, when not a byte was sent. */
+/** What Node's fetch gives as the cause of its TypeError when not a byte was sent. */
 const connectFailures: readonly unknown[] = [
   'ECONNREFUSED',
   'ENOTFOUND',
@@ -190,10 +190,9 @@ const connectFailures: readonly unknown[] = [
 ];
 
 function neverConnected(cause: unknown): boolean {
-  const inner = cause instanceof Error ? cause.cause : undefined;
-  return [cause, inner].some(
-    (error) => error instanceof Error && 'code' in error && connectFailures.includes(error.code),
-  );
+  const { cause: inner } = (cause ?? {}) as { readonly cause?: unknown };
+  const { code } = (inner ?? {}) as { readonly code?: unknown };
+  return connectFailures.includes(code);
 }
 
 function aborted(context: RequestErrorContext, { reason }: AbortSignal): PisAbortError {

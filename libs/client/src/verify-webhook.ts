@@ -1,5 +1,6 @@
 /** Whether a delivery comes from the service, and what it says (specification, "Signature"). */
 import { createHmac, timingSafeEqual } from 'node:crypto';
+import { isUint8Array } from 'node:util/types';
 import { PisWebhookError } from './errors.js';
 import type { WebhookEvent } from './webhook-types.js';
 
@@ -34,7 +35,7 @@ export function verifyWebhook(
   secret: string,
   { now = new Date(), toleranceMs = toleranceDefaultMs }: VerifyWebhookOptions = {},
 ): WebhookEvent {
-  if (typeof rawBody !== 'string' && !(rawBody instanceof Uint8Array))
+  if (typeof rawBody !== 'string' && !isUint8Array(rawBody))
     throw new TypeError(
       'rawBody must be the bytes or the text received, not what was parsed from it',
     );
@@ -77,19 +78,22 @@ function isHeaders(headers: WebhookHeaders): headers is Pick<Headers, 'get'> {
 }
 
 function eventIn(rawBody: string | Uint8Array): WebhookEvent {
-  try {
-    const text =
-      typeof rawBody === 'string'
-        ? rawBody
-        : new TextDecoder('utf-8', { fatal: true }).decode(rawBody);
-    const event: unknown = JSON.parse(text);
-    if (isEvent(event)) return event;
-  } catch (error) {
-    // Not JSON, or not UTF-8.
-    if (!(error instanceof SyntaxError) && !(error instanceof TypeError)) throw error;
-  }
-  throw new PisWebhookError('payload', 'the body is not an event');
+  const event = parsed(rawBody);
+  if (!isEvent(event)) throw new PisWebhookError('payload', 'the body is not an event');
+  return event;
 }
+
+/** Undefined when it is not JSON in UTF-8. */
+function parsed(rawBody: string | Uint8Array): unknown {
+  try {
+    const text = typeof rawBody === 'string' ? rawBody : utf8.decode(rawBody);
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /** What tells events apart and apart from anything else; unknown types and fields pass. */
 function isEvent(value: unknown): value is WebhookEvent {
