@@ -279,11 +279,14 @@ it(
   startLimitMs,
 );
 
-it(
-  'an app that is told to end while it waits for its database ends with code 0',
-  async () => {
+it.each([
+  ['an app', 'payments-projector'],
+  ['all in one', null],
+])(
+  '%s that is told to end while it waits for its database ends with code 0',
+  async (_what, app) => {
     const port = String(await freePort());
-    const starting = startProcess('payments-projector', {
+    const starting = startProcess(app, {
       DATABASE_URL: 'postgresql://postgres@127.0.0.1:1/none',
       PORT: port,
       PIS_DATA_DIR: dataDir,

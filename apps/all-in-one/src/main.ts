@@ -26,6 +26,7 @@ const shutdownLimitMs = 9_000;
 
 let logger: Logger | undefined;
 let postgres: Postgres | undefined;
+let ending = false;
 try {
   const config = loadConfig(
     { ...platformEnv, ...gatewayEnv, ...webhooksEnv, ...railsEnv },
@@ -39,8 +40,11 @@ try {
   }
   await run(config, config.DATABASE_URL ?? postgres?.url ?? '', logger);
 } catch (error) {
-  await postgres?.stop();
-  fail(error, error instanceof DataDirectoryInUse ? undefined : logger);
+  // Told to end while it still waited is no failure: the shutdown exits when it is done.
+  if (!ending) {
+    await postgres?.stop();
+    fail(error, error instanceof DataDirectoryInUse ? undefined : logger);
+  }
 }
 
 async function run(config: AllInOneConfig, databaseUrl: string, log: Logger): Promise<void> {
@@ -55,12 +59,13 @@ async function run(config: AllInOneConfig, databaseUrl: string, log: Logger): Pr
     logger: log,
     limitMs: shutdownLimitMs,
     close: async () => {
+      ending = true;
       await running.close();
       await postgres?.stop();
     },
   });
   await running.ready.catch(async (error: unknown) => {
-    await running.close();
+    if (!ending) await running.close();
     throw error;
   });
   if (demo.result === undefined) throw new Error('ready without a demo organization');

@@ -1,6 +1,6 @@
 /**
- * Ends the process in order: on SIGTERM and SIGINT, and when the launcher that started it dies
- * (tools/start.mjs holds an IPC channel), so that nothing is left behind.
+ * Ends the process in order on SIGTERM and SIGINT. When the launcher dies, tools/leash.mjs sends
+ * SIGTERM too, so that nothing is left behind.
  */
 import type { Logger } from './logging.js';
 
@@ -31,5 +31,4 @@ export function onShutdownSignal({ logger, limitMs, close }: ShutdownOptions): v
   };
   process.on('SIGTERM', shutDown);
   process.on('SIGINT', shutDown);
-  if (process.channel) process.on('disconnect', () => shutDown('the launcher is gone'));
 }
