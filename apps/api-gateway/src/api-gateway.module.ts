@@ -29,6 +29,7 @@ import { PaymentCreation } from './payment-creation.js';
 import { PaymentsController } from './payments.controller.js';
 import { RateLimit } from './rate-limit.js';
 import { SandboxController } from './sandbox.controller.js';
+import { StatementsController } from './statements.controller.js';
 import { DIRECTORY_QUERY, PAYMENTS_QUERY, WEBHOOK_URL_OPTIONS } from './tokens.js';
 import { WebhookTests } from './webhook-test.js';
 import { WebhooksController } from './webhooks.controller.js';
@@ -53,6 +54,7 @@ export class ApiGatewayModule {
         ContactsController,
         OriginatorsController,
         WebhooksController,
+        StatementsController,
         ...(inSandbox ? [SandboxController] : []),
       ],
       providers: providersFor(config),

@@ -248,3 +248,25 @@ describe('webhook endpoints', () => {
     expect((await create()).status).toBe(201);
   });
 });
+
+describe('statements', () => {
+  it('are none as long as none are generated', async () => {
+    for (const query of ['', `?year=2026&originatorId=${tenant.originatorId}`, '?unknown=1']) {
+      const reply = await call(`/v1/statements${query}`);
+      expect([reply.status, reply.body?.data]).toEqual([200, []]);
+      expect(reply.body?.meta?.timestamp).toEqual(expect.any(String));
+    }
+    for (const path of [randomUUID(), `${randomUUID()}/pdf`])
+      expect(codeOf(await call(`/v1/statements/${path}`))).toBe('404 NOT_FOUND');
+    expect(issuesOf(await call('/v1/statements/nonsense'))).toEqual([
+      'statementId validation_uuid',
+    ]);
+    expect(issuesOf(await call('/v1/statements?year=x&originatorId=x'))).toEqual([
+      'originatorId validation_uuid',
+      'year validation_integer',
+    ]);
+    const { webhook_admin, read_only } = tenant.keys;
+    expect((await call('/v1/statements', { key: webhook_admin })).status).toBe(403);
+    expect((await call('/v1/statements/', { key: read_only })).status).toBe(200);
+  });
+});

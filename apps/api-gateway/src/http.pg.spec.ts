@@ -59,7 +59,7 @@ describe('routes', () => {
     },
   );
 
-  it.each(['/v1/payments', '/v1/originators', '/v1/contacts', '/v1/webhooks'])(
+  it.each(['/v1/payments', '/v1/originators', '/v1/contacts', '/v1/webhooks', '/v1/statements'])(
     '%s is the same with and without a trailing slash',
     async (path) => {
       expect((await call(path)).status).toBe(200);

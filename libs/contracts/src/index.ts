@@ -14,3 +14,4 @@ export { type BankAccountRequest, uuid as idSchema } from './fields.js';
 export * from './party-requests.js';
 export * from './payment-requests.js';
 export * from './webhook-requests.js';
+export * from './statement-requests.js';
