@@ -15,6 +15,8 @@ const lockKey = '8100132339967615353';
 const retryInitialMs = 200;
 const retryMaxMs = 10_000;
 const lockPollMs = 1_000;
+/** How long a page that is being published may still take when the relay is stopped. */
+const drainMs = 2_000;
 
 export interface RelayOptions {
   readonly feed: MessageSource;
@@ -28,6 +30,7 @@ export interface RelayOptions {
 
 export class Relay {
   private readonly stopping = new AbortController();
+  private readonly givingUp = new AbortController();
   private running: Promise<void> | undefined;
   private lastError: unknown;
   private active = false;
@@ -40,7 +43,11 @@ export class Relay {
 
   async stop(): Promise<void> {
     this.stopping.abort();
+    // A broker that does not answer must not hold up the shutdown, nor the lock: what it may have
+    // taken is published again.
+    const limit = setTimeout(() => this.givingUp.abort(), drainMs);
     await this.running;
+    clearTimeout(limit);
     await this.options.publisher.close();
   }
 
@@ -101,12 +108,25 @@ export class Relay {
     this.lastError = undefined;
     for await (const page of feed.subscribe({ after, topics, signal })) {
       if (signal.aborted) return;
-      if (page.messages.length > 0) await publisher.publish(page.messages);
+      if (page.messages.length > 0)
+        await unlessAborted(this.givingUp.signal, publisher.publish(page.messages));
       await state.saveCheckpoint(group, page.position);
       for (const { topic } of page.messages) published(topic);
       this.lastError = undefined;
       onProgress();
     }
+  }
+}
+
+/** The work's outcome; rejects when the signal aborts first. */
+async function unlessAborted(signal: AbortSignal, work: Promise<void>): Promise<void> {
+  const cut = Promise.withResolvers<void>();
+  const abort = () => cut.reject(new Error('given up'));
+  signal.addEventListener('abort', abort);
+  try {
+    await Promise.race([work, cut.promise]);
+  } finally {
+    signal.removeEventListener('abort', abort);
   }
 }
 

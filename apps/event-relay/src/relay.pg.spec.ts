@@ -1,0 +1,152 @@
+import { createTestDatabase, type TestDatabase, until } from '@pis/local-servers/testing';
+import { BrokerUnavailable, type Message, pgConsumerState } from '@pis/messaging';
+import { MemoryLog } from '@pis/messaging/testing';
+import { createLogger } from '@pis/service-kit';
+import pg from 'pg';
+import { Relay, type RelayOptions } from './relay.js';
+
+const topic = 'facts';
+const logger = createLogger('event-relay-spec', 'silent');
+const timeoutMs = 10_000;
+
+describe('the event relay', () => {
+  let database: TestDatabase;
+  let pool: pg.Pool;
+  let log: MemoryLog;
+  /** What the broker has, in its order. */
+  let published: string[];
+  let relays: Relay[];
+
+  beforeEach(async () => {
+    database = await createTestDatabase();
+    pool = new pg.Pool({ connectionString: database.url, max: 10 });
+    pool.on('error', () => undefined);
+    log = new MemoryLog();
+    published = [];
+    relays = [];
+  });
+  afterEach(async () => {
+    await Promise.all(relays.map((relay) => relay.stop()));
+    await pool.end();
+    await database.drop();
+  });
+
+  const write = (...values: string[]) =>
+    log.publish(values.map((value): Message => ({ topic, key: 'k', value, headers: {} })));
+  const take = (messages: readonly Message[]) =>
+    void published.push(...messages.map(({ value }) => value));
+  const seen = (...values: string[]) =>
+    until(() => published.join() === values.join(), {
+      timeoutMs,
+      what: `${values.join()} published`,
+    });
+
+  function start(
+    publish: (messages: readonly Message[]) => Promise<void> = async (messages) => take(messages),
+    changes: Partial<RelayOptions> = {},
+  ): Relay {
+    const relay = new Relay({
+      feed: log,
+      topics: [topic],
+      publisher: { publish, close: () => Promise.resolve() },
+      state: pgConsumerState(pool),
+      pool,
+      logger,
+      published: () => undefined,
+      ...changes,
+    });
+    relays.push(relay);
+    relay.start();
+    return relay;
+  }
+
+  it('publishes everything in the order of the log, and goes on where it was after a restart', async () => {
+    await write('1', '2');
+    const first = start();
+    await write('3');
+    await seen('1', '2', '3');
+    await first.stop();
+    await write('4');
+    start();
+    await seen('1', '2', '3', '4');
+  });
+
+  it('publishes again what it had published when it died before it noted how far it is', async () => {
+    await write('1', '2');
+    const state = pgConsumerState(pool);
+    const dying = start(undefined, {
+      state: { ...state, saveCheckpoint: () => Promise.reject(new Error('died')) },
+    });
+    await seen('1', '2');
+    await dying.stop();
+    start();
+    await seen('1', '2', '1', '2');
+  });
+
+  it('never notes more than the broker has: what could not be published comes when it can', async () => {
+    let away = true;
+    await write('1');
+    const relay = start(async (messages) => {
+      if (away) throw new BrokerUnavailable('away');
+      take(messages);
+    });
+    await until(() => healthOf(relay) !== null, { timeoutMs });
+    expect(healthOf(relay)).toContain('away');
+    expect(await pgConsumerState(pool).loadCheckpoint('event-relay')).toBe('');
+    await write('2');
+    away = false;
+    await seen('1', '2');
+    await until(() => healthOf(relay) === null, { timeoutMs });
+  });
+
+  it('is one of several, and another one goes on when the connection that made it so is cut', async () => {
+    const [a, b] = [start(), start()];
+    await until(() => a.isActive || b.isActive, { timeoutMs });
+    await write('1');
+    await seen('1');
+    expect([a.isActive, b.isActive].filter(Boolean)).toHaveLength(1);
+    expect([healthOf(a), healthOf(b)]).toEqual([null, null]);
+
+    await pool.query(
+      'SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = $1 AND granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())',
+      ['advisory'],
+    );
+    await write('2', '3');
+    await seen('1', '2', '3');
+    await until(() => a.isActive || b.isActive, { timeoutMs });
+    expect([a.isActive, b.isActive].filter(Boolean)).toHaveLength(1);
+  });
+
+  it('hands over at once when it is stopped', async () => {
+    const first = start();
+    await until(() => first.isActive, { timeoutMs });
+    const second = start();
+    await first.stop();
+    await write('1');
+    await seen('1');
+    expect([first.isActive, second.isActive]).toEqual([false, true]);
+  });
+
+  it('ends although the broker never answers, and its successor publishes what it could not', async () => {
+    await write('1');
+    let asked = false;
+    const stuck = start(() => {
+      asked = true;
+      return new Promise<void>(() => undefined);
+    });
+    await until(() => asked, { timeoutMs });
+    await stuck.stop();
+    start();
+    await seen('1');
+  });
+});
+
+/** Why it is not healthy, null when it is. */
+function healthOf(relay: Relay): string | null {
+  try {
+    relay.check();
+    return null;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
