@@ -61,6 +61,7 @@ export function allInOneApp(onDemo: (demo: DemoOrganization) => void): AppDefini
             allTopicSpecs(),
           ),
         );
+      if (config.PIS_ENVIRONMENT === 'production') return;
       const demo = await retryWhileAway(signal, () =>
         bootstrapDemoOrganization({
           store: app.get(EVENT_STORE),

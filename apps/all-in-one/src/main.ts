@@ -8,6 +8,7 @@ import { DataDirectoryInUse, type Postgres, startPostgres } from '@pis/local-ser
 import { migrate } from '@pis/read-models';
 import {
   createLogger,
+  type DemoOrganization,
   fail,
   gatewayEnv,
   loadConfig,
@@ -48,7 +49,7 @@ try {
 }
 
 async function run(config: AllInOneConfig, databaseUrl: string, log: Logger): Promise<void> {
-  const demo: { result?: Parameters<typeof readyLine>[1] } = {};
+  const demo: { result?: DemoOrganization } = {};
   const running = await startApp(
     allInOneApp((created) => (demo.result = created)),
     config,
@@ -68,9 +69,8 @@ async function run(config: AllInOneConfig, databaseUrl: string, log: Logger): Pr
     if (!ending) await running.close();
     throw error;
   });
-  if (demo.result === undefined) throw new Error('ready without a demo organization');
-  process.stdout.write(`${readyLine(running.url, demo.result, config)}\n`);
-  process.stderr.write(banner(running.url, demo.result));
+  process.stdout.write(`${readyLine(running.url, demo.result ?? null, config)}\n`);
+  process.stderr.write(banner(running.url, demo.result ?? null));
 }
 
 function embedded(config: AllInOneConfig, log: Logger): Promise<Postgres> {

@@ -1,9 +1,10 @@
 /** What `npm start` says once it is ready: one line of JSON on stdout, a banner for people on stderr. */
 import type { DemoOrganization, PlatformConfig } from '@pis/service-kit';
 
+/** `demo` is null in production. */
 export function readyLine(
   url: string,
-  demo: DemoOrganization,
+  demo: DemoOrganization | null,
   config: PlatformConfig & { readonly PIS_PUBLIC_URL?: string | undefined },
 ): string {
   const publicUrl = (config.PIS_PUBLIC_URL ?? url).replace(/\/$/, '');
@@ -12,22 +13,27 @@ export function readyLine(
     apiUrl: url,
     dashboardUrl: `${publicUrl}/dashboard/`,
     docsUrl: `${publicUrl}/docs`,
-    organizationId: demo.organizationId,
-    apiKey: demo.apiKey,
-    originatorIds: demo.originatorIds,
+    organizationId: demo?.organizationId ?? null,
+    apiKey: demo?.apiKey ?? null,
+    originatorIds: demo?.originatorIds ?? [],
   });
 }
 
-export function banner(url: string, demo: DemoOrganization): string {
-  const key =
-    demo.apiKey === null ? 'the one shown when this data directory was created' : demo.apiKey;
+export function banner(url: string, demo: DemoOrganization | null): string {
+  const lines =
+    demo === null
+      ? ['production', keyLine('create one with: pis api-key create')]
+      : ['sandbox', keyLine(demo.apiKey ?? 'the one shown when this data directory was created')];
   return `
-  Payment Initiation Service, sandbox
+  Payment Initiation Service, ${lines.join('\n')}
     API      ${url}/v1/
-    API key  ${key}
     health   ${url}/health/ready
 
-  curl -H 'Authorization: Bearer ${demo.apiKey ?? 'YOUR_KEY'}' ${url}/v1/originators/
+  curl -H 'Authorization: Bearer ${demo?.apiKey ?? 'YOUR_KEY'}' ${url}/v1/originators/
 
 `;
+}
+
+function keyLine(text: string): string {
+  return `    API key  ${text}`;
 }
