@@ -22,14 +22,27 @@ export function isTransient(error: unknown): boolean {
       /Unavailable(Error)?$/.test(name) ||
       transientNames.has(name) ||
       transientCodes.has(code) ||
-      // PostgreSQL: class 08 connection exception, 57P operator intervention (shutdown, starting up).
-      /^(08...|57P0[1-3])$/.test(code) ||
+      postgresAway.test(code) ||
+      untrusted.test(code) ||
       // pg reports a lost or unobtainable connection without any code.
       /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Query read timeout)/.test(
         message,
       ),
   );
 }
+
+/**
+ * SQLSTATEs that speak of the server, not of the statement. Classes: 08 connection exception, 28 invalid
+ * authorization (a password being changed), 3D no such database, 40 rolled back (deadlock), 53 insufficient
+ * resources, 57 operator intervention (shutdown, cancelled, timed out), 58 system error. Codes: 25006
+ * a standby, 25P03 idle for too long, 42501 a right taken away, 42P01 the migrations are still to come,
+ * 55P03 a lock not to be had.
+ */
+const postgresAway = /^((08|28|3D|40|53|57|58)[0-9A-Z]{3}|25006|25P03|42501|42P01|55P03)$/;
+
+/** TLS: the other side's certificate has expired or is not one that we trust (Node's and OpenSSL's codes). */
+const untrusted =
+  /^(ERR_TLS_|ERR_SSL_|CERT_|DEPTH_ZERO_SELF_SIGNED|SELF_SIGNED_CERT|UNABLE_TO_(GET|VERIFY))/;
 
 const transientNames = new Set(['PrismaClientInitializationError', 'ConnectTimeoutError']);
 
@@ -43,17 +56,14 @@ const transientCodes = new Set([
   'ENETUNREACH',
   'ENOTFOUND',
   'EAI_AGAIN',
-  // PostgreSQL: serialization failure, deadlock, too many connections, read-only standby.
-  '40001',
-  '40P01',
-  '53300',
-  '25006',
-  // PostgreSQL: the table is not there yet; the apps wait for the migrations.
-  '42P01',
-  // Prisma: database unreachable, timed out, connection closed, pool exhausted.
+  // Prisma: refused by the database, unreachable, timed out, no such database, no right, TLS, closed, pool exhausted.
+  'P1000',
   'P1001',
   'P1002',
+  'P1003',
   'P1008',
+  'P1010',
+  'P1011',
   'P1017',
   'P2024',
 ]);
