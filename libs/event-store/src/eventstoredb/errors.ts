@@ -1,7 +1,6 @@
 /** What the EventStoreDB client throws, in the port's words; and a time limit for what has none. */
 import { types } from 'node:util';
 import {
-  AccessDeniedError,
   InvalidArgumentError,
   MaxAppendSizeExceededError,
   StreamDeletedError,
@@ -15,8 +14,11 @@ import {
   WrongExpectedRevision,
 } from '../port.js';
 
-/** Refused by a server that answers: waiting does not cure them. */
-const refusals = [AccessDeniedError, InvalidArgumentError, StreamDeletedError, StreamNotFoundError];
+/**
+ * Refused by a server that answers: waiting does not cure them. AccessDeniedError is not among them: it
+ * speaks of our credentials, fails every event alike, and is cured by whoever changes them.
+ */
+const refusals = [InvalidArgumentError, StreamDeletedError, StreamNotFoundError];
 
 /**
  * Everything that is not known to be a refusal means that the outcome is unknown. The client throws

@@ -27,7 +27,7 @@ describe('the event store when EventStoreDB fails', () => {
     await server.stop();
   });
 
-  it.each<Fault>(['hang', 'unavailable', 'answerHangs', 'answerLost'])(
+  it.each<Fault>(['hang', 'unavailable', 'unauthenticated', 'answerHangs', 'answerLost'])(
     'answers in time when the server does not (%s), and takes the same ids again',
     async (fault) => {
       const streamId = `payment-${unique()}`;
@@ -43,7 +43,7 @@ describe('the event store when EventStoreDB fails', () => {
     },
   );
 
-  it.each(['hang', 'unavailable'] as const)(
+  it.each(['hang', 'unavailable', 'unauthenticated'] as const)(
     'reports a read that is not answered (%s) as StoreUnavailable, and reads again',
     async (fault) => {
       server.faults.read = () => fault;

@@ -10,7 +10,7 @@ import type {
 } from '@eventstore/db-client/generated/streams_pb.js';
 import type { ServerDuplexStream, ServerReadableStream, sendUnaryData } from '@grpc/grpc-js';
 import anyMessage from 'google-protobuf/google/protobuf/any_pb.js';
-import { type StandInFaults, unavailable } from './stand-in-faults.js';
+import { type StandInFaults, unauthenticated, unavailable } from './stand-in-faults.js';
 import type { Expectation, StandInAppend, StandInEvent, StandInLog } from './stand-in-log.js';
 import { nameOf, proposedEvent, uuidText } from './stand-in-messages.js';
 
@@ -29,6 +29,7 @@ function appendWithFaults(
   const fault = faults.append?.(streamId) ?? null;
   if (fault === 'hang') return;
   if (fault === 'unavailable') return fail(unavailable());
+  if (fault === 'unauthenticated') return fail(unauthenticated());
   const outcome = log.append(streamId, expected, events);
   if (fault === 'answerHangs') return;
   if (fault === 'answerLost') return fail(unavailable());

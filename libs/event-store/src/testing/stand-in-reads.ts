@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import streams from '@eventstore/db-client/generated/streams_pb.js';
 import type { ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
 import type { ServerWritableStream } from '@grpc/grpc-js';
-import { type StandInFaults, unavailable } from './stand-in-faults.js';
+import { type StandInFaults, unauthenticated, unavailable } from './stand-in-faults.js';
 import { type LoggedEvent, type StandInLog, comparePlaces } from './stand-in-log.js';
 import { nameOf, readEvent } from './stand-in-messages.js';
 
@@ -30,6 +30,10 @@ export function read({ log, faults }: { log: StandInLog; faults: StandInFaults }
       : null;
     const fault = faults.read?.(streamId ?? '$all') ?? null;
     if (fault === 'hang') return;
+    if (fault === 'unauthenticated') {
+      call.emit('error', unauthenticated());
+      return;
+    }
     if (fault === 'unavailable' || options === undefined) {
       call.emit('error', unavailable());
       return;
