@@ -11,23 +11,41 @@ import { createKeyring, type Keyring } from '@pis/keyring';
 import type { KafkaSettings } from '@pis/messaging';
 import pg from 'pg';
 import { ConfigurationError } from './config.js';
-import type { BrokerConfig, KeyringConfig, ProcessConfig, StorageConfig } from './environment.js';
+import type {
+  BrokerConfig,
+  KeyringConfig,
+  ProcessConfig,
+  StorageConfig,
+  WebhooksConfig,
+} from './environment.js';
 import type { Logger } from './logging.js';
 
 const connectTimeoutMs = 5_000;
 const statementTimeoutMs = 30_000;
+/** Longer than the server's own limit: for a server that can no longer keep it. */
+const queryTimeoutDefaultMs = 35_000;
+/** For connections that only wait: those that hold a lock. */
+const keepAliveInitialDelayMs = 10_000;
 
 /** Connections of one process for its queries and for its event store, each. */
 const poolMax = 10;
 
-export function createPool(databaseUrl: string, app: string, logger: Logger): pg.Pool {
+export function createPool(
+  databaseUrl: string,
+  app: string,
+  logger: Logger,
+  { queryTimeoutMs = queryTimeoutDefaultMs }: { readonly queryTimeoutMs?: number } = {},
+): pg.Pool {
   const pool = new pg.Pool({
     connectionString: databaseUrl,
     max: poolMax,
     application_name: `pis-${app}`,
     connectionTimeoutMillis: connectTimeoutMs,
     statement_timeout: statementTimeoutMs,
+    // Without it, a server that vanished without a word holds its callers for hours.
+    query_timeout: queryTimeoutMs,
     keepAlive: true,
+    keepAliveInitialDelayMillis: keepAliveInitialDelayMs,
   });
   // An idle connection that breaks is replaced by the pool; without a listener it would end the process.
   pool.on('error', (error) => logger.warn({ err: error }, 'lost an idle PostgreSQL connection'));
@@ -105,10 +123,20 @@ export function kafkaSettings(config: BrokerConfig, clientId: string): KafkaSett
 }
 
 function tlsOf(caFile: string | undefined): true | { ca: string[] } {
-  if (caFile === undefined) return true;
+  return caFile === undefined ? true : { ca: [readCertificate('KAFKA_SSL_CA_FILE', caFile)] };
+}
+
+/** The certificates trusted for webhook receivers beside the system's. @throws ConfigurationError */
+export function webhookReceiverCa({
+  PIS_WEBHOOK_CA_FILE: file,
+}: Pick<WebhooksConfig, 'PIS_WEBHOOK_CA_FILE'>): { extraCaPem?: string } {
+  return file === undefined ? {} : { extraCaPem: readCertificate('PIS_WEBHOOK_CA_FILE', file) };
+}
+
+function readCertificate(variable: string, file: string): string {
   try {
-    return { ca: [readFileSync(caFile, 'utf8')] };
+    return readFileSync(file, 'utf8');
   } catch (error) {
-    throw new ConfigurationError([`KAFKA_SSL_CA_FILE: ${(error as Error).message}`]);
+    throw new ConfigurationError([`${variable}: ${(error as Error).message}`]);
   }
 }

@@ -1,0 +1,80 @@
+import { once } from 'node:events';
+import net, { type AddressInfo } from 'node:net';
+import { createTestDatabase, type TestDatabase, until } from '@pis/local-servers/testing';
+import type pg from 'pg';
+import { createPool } from './composition.js';
+import { isTransient } from './consumers.js';
+import { createLogger } from './logging.js';
+
+const logger = createLogger('composition-spec', 'silent');
+
+describe('a database that vanishes without a word', () => {
+  let database: TestDatabase;
+  let proxy: Awaited<ReturnType<typeof silenceable>>;
+  let pool: pg.Pool;
+
+  beforeEach(async () => {
+    database = await createTestDatabase();
+    proxy = await silenceable(database.url);
+    pool = createPool(proxy.url, 'spec', logger, { queryTimeoutMs: 300 });
+  });
+  afterEach(async () => {
+    proxy.close();
+    await pool.end();
+    await database.drop();
+  });
+
+  it('fails a query in time, as one to be repeated, and is asked again over a new connection', async () => {
+    await pool.query('SELECT 1');
+    proxy.silent = true;
+    const failure: unknown = await pool.query('SELECT 1').catch((error: unknown) => error);
+    expect(isTransient(failure)).toBe(true);
+    proxy.silent = false;
+    await until(() => pool.query('SELECT 1').then(() => true), { timeoutMs: 5_000 });
+  });
+
+  it('fails a transaction in time, too', async () => {
+    const client = await pool.connect();
+    await client.query('BEGIN');
+    proxy.silent = true;
+    const failure: unknown = await client.query('SELECT 1').catch((error: unknown) => error);
+    client.release(true);
+    expect(isTransient(failure)).toBe(true);
+  });
+
+  it('is not given up on before PostgreSQL itself would end the statement', () => {
+    const { query_timeout, statement_timeout } = createPool(proxy.url, 'spec', logger).options;
+    expect(Number(query_timeout)).toBeGreaterThan(Number(statement_timeout));
+  });
+});
+
+/** A proxy that can swallow what passes, as a network does that lost the other side. */
+async function silenceable(target: string) {
+  const { hostname, port } = new URL(target);
+  const state = { silent: false };
+  const sockets = new Set<net.Socket>();
+  const server = net.createServer((client) => {
+    const upstream = net.connect({ host: hostname, port: Number(port) });
+    for (const [from, to] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      sockets.add(from);
+      from.on('data', (data) => void (state.silent || to.write(data)));
+      from.on('close', () => to.destroy());
+      from.on('error', () => to.destroy());
+    }
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const through = new URL(target);
+  through.hostname = '127.0.0.1';
+  through.port = String((server.address() as AddressInfo).port);
+  return Object.assign(state, {
+    url: through.href,
+    close() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    },
+  });
+}
