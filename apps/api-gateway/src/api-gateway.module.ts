@@ -2,20 +2,19 @@
  * The API gateway: authenticate, validate, decide, append, answer. One Nest module; what happens
  * before a body is parsed is in http.ts, the decisions are in the domain.
  */
-import { readFileSync } from 'node:fs';
 import { type DynamicModule, Module, type Provider } from '@nestjs/common';
 import { bankNameOf } from '@pis/bank-rails';
 import type { EventStore } from '@pis/event-store';
 import type { Keyring } from '@pis/keyring';
 import { directoryQuery, paymentsQuery, projectionProgress } from '@pis/read-models';
 import {
-  ConfigurationError,
   EVENT_STORE,
   type GatewayConfig,
   KEYRING,
   PG_POOL,
   type ProcessConfig,
   type WebhooksConfig,
+  webhookReceiverCa,
 } from '@pis/service-kit';
 import { Authentication } from './authentication.js';
 import { ContactDirectory } from './contact-directory.js';
@@ -63,7 +62,7 @@ export class ApiGatewayModule {
 }
 
 function providersFor(config: ApiGatewayConfig): Provider[] {
-  const ca = extraCa(config.PIS_WEBHOOK_CA_FILE);
+  const ca = webhookReceiverCa(config);
   const perSecond = config.PIS_RATE_LIMIT_PER_KEY;
   return [
     {
@@ -127,13 +126,4 @@ function providersFor(config: ApiGatewayConfig): Provider[] {
         new PaymentCreation(store, own),
     },
   ];
-}
-
-function extraCa(file: string | undefined): { extraCaPem?: string } {
-  if (file === undefined) return {};
-  try {
-    return { extraCaPem: readFileSync(file, 'utf8') };
-  } catch (error) {
-    throw new ConfigurationError([`PIS_WEBHOOK_CA_FILE: ${(error as Error).message}`]);
-  }
 }

@@ -16,10 +16,9 @@ import {
 import type { Payment, PaymentCommand } from '@pis/domain';
 import { StoreUnavailable } from '@pis/event-store';
 import { isTransient } from '@pis/messaging';
-import type { Logger } from '@pis/service-kit';
+import { inTransaction, type Logger } from '@pis/service-kit';
 import type pg from 'pg';
 import { PaymentMissing, type PaymentStream } from './payment-stream.js';
-import { inTransaction } from './transaction.js';
 
 export interface BankFeedOptions {
   readonly payments: PaymentStream;
@@ -149,7 +148,15 @@ export class BankFeed {
         `INSERT INTO rail_unmatched_notifications
            (feed, sequence, reference, type, return_reason_code, at, reason, recorded_at)
          VALUES ($1, $2, $3, $4, $5, $6, $7, now()) ON CONFLICT (feed, sequence) DO NOTHING`,
-        [feedName, sequence, reference, type, returnReasonCode, at, result.reason],
+        [
+          feedName,
+          sequence,
+          keepable(reference),
+          type,
+          returnReasonCode,
+          at,
+          keepable(result.reason),
+        ],
       );
     }
     await client.query('DELETE FROM rail_pending WHERE payment_id = ANY ($1::uuid[])', [settled]);
@@ -159,6 +166,11 @@ export class BankFeed {
       [feedName, cursor],
     );
   }
+}
+
+/** As text that PostgreSQL takes: the bank may have written anything. */
+function keepable(text: string): string {
+  return text.replaceAll('\0', '\ufffd').toWellFormed();
 }
 
 /** Nothing is wrong with the notification: wait. */

@@ -283,6 +283,24 @@ describe('what the bank reports', () => {
     expect(world.logger.lines.join()).toContain('fits no payment');
   });
 
+  it('under a reference that no database can keep holds up nobody either', async () => {
+    const good = await world.queue('0102');
+    await handle(world.executor(), good);
+    const bank: BankConnection = {
+      ...world.bank,
+      notifications: (page) => {
+        if (page.after !== feedBeginning) return world.bank.notifications(page);
+        const unreadable = { sequence: '0', reference: 'a\0b\ud800', type: 'returned' } as const;
+        const rest = { returnReasonCode: null, at: new Date().toISOString() };
+        return Promise.resolve({ notifications: [{ ...unreadable, ...rest }], cursor: '0' });
+      },
+    };
+    await settle(world.executor({ bank }));
+    expect(await world.history(good.paymentId)).toEqual(returned);
+    const { rows } = await world.pool.query('SELECT reference FROM rail_unmatched_notifications');
+    expect(rows).toEqual([{ reference: 'a\ufffdb\ufffd' }]);
+  });
+
   it('and cannot be recorded for a reason of its own is set aside after some tries', async () => {
     const [broken, good] = await Promise.all(['0101', '0102'].map((ending) => world.queue(ending)));
     for (const message of [broken, good]) if (message) await handle(world.executor(), message);

@@ -1,5 +1,4 @@
 /** webhook-dispatcher: integration events → signed deliveries, retries, attempt log. */
-import { readFileSync } from 'node:fs';
 import {
   type BeforeApplicationShutdown,
   type DynamicModule,
@@ -10,7 +9,6 @@ import {
 import type { EventStore } from '@pis/event-store';
 import type { Keyring } from '@pis/keyring';
 import {
-  ConfigurationError,
   EVENT_STORE,
   KEYRING,
   LOGGER,
@@ -18,6 +16,7 @@ import {
   METRICS,
   PG_POOL,
   type WebhooksConfig,
+  webhookReceiverCa,
 } from '@pis/service-kit';
 import type pg from 'pg';
 import type { Registry } from 'prom-client';
@@ -30,7 +29,7 @@ export class WebhookDispatcherModule implements OnApplicationBootstrap, BeforeAp
 
   /** @throws ConfigurationError when the CA file cannot be read */
   static register(config: WebhooksConfig): DynamicModule {
-    const ca = extraCa(config.PIS_WEBHOOK_CA_FILE);
+    const ca = webhookReceiverCa(config);
     return {
       module: WebhookDispatcherModule,
       controllers: [PaymentEventsController],
@@ -56,14 +55,5 @@ export class WebhookDispatcherModule implements OnApplicationBootstrap, BeforeAp
 
   async beforeApplicationShutdown(): Promise<void> {
     await this.dispatcher.stop();
-  }
-}
-
-function extraCa(file: string | undefined): { extraCaPem?: string } {
-  if (file === undefined) return {};
-  try {
-    return { extraCaPem: readFileSync(file, 'utf8') };
-  } catch (error) {
-    throw new ConfigurationError([`PIS_WEBHOOK_CA_FILE: ${(error as Error).message}`]);
   }
 }

@@ -12,3 +12,4 @@ export * from './projector.js';
 export * from './run-app.js';
 export * from './shutdown.js';
 export * from './provisioning.js';
+export * from './transaction.js';
