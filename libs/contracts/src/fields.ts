@@ -40,13 +40,11 @@ const emailLengthMax = 254;
 export const email = z
   .string()
   .trim()
-  .check(lengthWithin(0, emailLengthMax), format(z.regexes.email, 'validation_email'));
+  .check(lengthWithin(0, emailLengthMax), format(z.regexes.email, 'validation_email'))
+  .meta({ format: 'email', maxLength: emailLengthMax });
 
 /** E.164: a plus sign, a country code that does not begin with zero, 7 to 15 digits in all. */
-export const phoneNumber = z
-  .string()
-  .trim()
-  .check(format(/^\+[1-9]\d{6,14}$/, 'validation_phone_number'));
+export const phoneNumber = formatted(/^\+[1-9]\d{6,14}$/, 'validation_phone_number');
 
 export const bankAccount = z.object({
   subType: z.enum(bankAccountSubTypes),
@@ -55,17 +53,14 @@ export const bankAccount = z.object({
     .trim()
     .refine(isRoutingNumber, 'validation_routing_number')
     .meta({ pattern: '^[0-9]{9}$' }),
-  achAccountNumber: z
-    .string()
-    .trim()
-    .check(format(/^\d{4,17}$/, 'validation_account_number')),
+  achAccountNumber: formatted(/^\d{4,17}$/, 'validation_account_number'),
   // ISO 9362:2022: business party prefix, country, business party suffix, optional branch.
   swiftCode: optional(
-    z
-      .string()
-      .trim()
-      .toUpperCase()
-      .check(format(/^[A-Z0-9]{4}[A-Z]{2}[A-Z0-9]{2}([A-Z0-9]{3})?$/, 'validation_swift_code')),
+    formatted(
+      /^[A-Z0-9]{4}[A-Z]{2}[A-Z0-9]{2}([A-Z0-9]{3})?$/,
+      'validation_swift_code',
+      z.string().trim().toUpperCase(),
+    ),
   ),
 });
 export type BankAccountRequest = z.output<typeof bankAccount>;
@@ -81,11 +76,11 @@ export const legalAddress = z
     city: name(placeMax),
     state: name(placeMax),
     postalCode: name(postalCodeMax),
-    countryCode: z
-      .string()
-      .trim()
-      .toUpperCase()
-      .check(format(/^[A-Z]{2}$/, 'validation_country_code')),
+    countryCode: formatted(
+      /^[A-Z]{2}$/,
+      'validation_country_code',
+      z.string().trim().toUpperCase(),
+    ),
   })
   .superRefine(
     (address, context) => {
@@ -101,7 +96,13 @@ export const legalAddress = z
   )
   .transform((address) =>
     address.countryCode === 'US' ? { ...address, state: address.state.toUpperCase() } : address,
-  );
+  )
+  .meta({
+    if: { properties: { countryCode: { const: 'US' } } },
+    then: {
+      properties: { state: { pattern: '^[A-Za-z]{2}$' }, postalCode: { pattern: '^[0-9]{5}$' } },
+    },
+  });
 
 /** Runs a rule that spans fields although some field is wrong: all problems at once. */
 export function isObject(payload: { readonly value: unknown }): boolean {
@@ -119,6 +120,11 @@ function isRoutingNumber(digits: string): boolean {
   const weights = [3, 7, 1];
   const sum = [...digits].reduce((total, d, at) => total + Number(d) * (weights[at % 3] ?? 0), 0);
   return sum > 0 && sum % 10 === 0;
+}
+
+/** Text of one format; a schema shows the pattern too. */
+function formatted(pattern: RegExp, code: ValidationCode, text = z.string().trim()) {
+  return text.check(format(pattern, code)).meta({ pattern: pattern.source });
 }
 
 function format(pattern: RegExp, code: ValidationCode) {

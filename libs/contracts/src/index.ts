@@ -15,3 +15,4 @@ export * from './party-requests.js';
 export * from './payment-requests.js';
 export * from './webhook-requests.js';
 export * from './statement-requests.js';
+export { openApiDocument, type OpenApiOptions } from './openapi/document.js';

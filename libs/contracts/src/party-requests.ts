@@ -59,7 +59,17 @@ function named<Schema extends z.ZodType<Named>>(schema: Schema) {
     )
     .transform((party) =>
       party.entityType === 'INDIVIDUAL' ? { ...party, companyName: null } : party,
-    );
+    )
+    .meta({ allOf: Object.entries(requiredNames).map(namesCondition) });
+}
+
+/** The same rule in JSON Schema. */
+function namesCondition([type, names]: [string, readonly string[]]) {
+  const properties = Object.fromEntries(names.map((field) => [field, { type: 'string' }]));
+  return {
+    if: { properties: { entityType: { const: type } } },
+    then: { required: names, properties },
+  };
 }
 
 /** None when the entity type itself is wrong, which is reported already. */
@@ -127,7 +137,8 @@ export function wholeNumber(min: number, max: number) {
     .string()
     .regex(/^[+-]?\d{1,15}$/, 'validation_integer')
     .transform(Number)
-    .pipe(z.number().min(min).max(max));
+    .pipe(z.number().min(min).max(max))
+    .meta({ type: 'integer', minimum: min, maximum: max, pattern: undefined });
 }
 
 /** Without `limit` and `cursor` the list is not paged: everything, newest first. */

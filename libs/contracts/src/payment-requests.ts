@@ -72,12 +72,15 @@ const dateTime =
  * inclusive of whole milliseconds only.
  */
 function instant(bound: 'start' | 'end') {
-  return z.string().transform((input, context) => {
-    const at = parseInstant(input, bound);
-    if (at !== null) return at;
-    context.addIssue({ code: 'custom', message: 'validation_datetime', input });
-    return z.NEVER;
-  });
+  return z
+    .string()
+    .transform((input, context) => {
+      const at = parseInstant(input, bound);
+      if (at !== null) return at;
+      context.addIssue({ code: 'custom', message: 'validation_datetime', input });
+      return z.NEVER;
+    })
+    .meta({ anyOf: [{ format: 'date-time' }, { format: 'date' }] });
 }
 
 function parseInstant(input: string, bound: 'start' | 'end'): string | null {

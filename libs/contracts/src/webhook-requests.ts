@@ -11,7 +11,12 @@ import { optional, text } from './fields.js';
 const urlLengthMax = 2_000;
 const labelLengthMax = 255;
 
-const url = text(1, urlLengthMax);
+const url = text(1, urlLengthMax).meta({
+  format: 'uri',
+  pattern: '^https://',
+  minLength: undefined,
+  maxLength: urlLengthMax,
+});
 const label = text(1, labelLengthMax);
 const subscriptions: readonly string[] = [...eventTypes, 'payment.*'];
 const subscription = z

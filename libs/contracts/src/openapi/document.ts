@@ -1,0 +1,207 @@
+/**
+ * The OpenAPI 3.1 document of the API, made from the schemas that the gateway validates with and the
+ * table of operations. It is served at /openapi.json and kept in docs/openapi.json.
+ */
+import { idempotencyKeyLengthMax } from '../payment-requests.js';
+import { uuid } from '../fields.js';
+import { errorComponents, errorExamples, errorResponses, header } from './errors.js';
+import * as examples from './examples.js';
+import { description, tags } from './introduction.js';
+import type { Operation, Success } from './operation.js';
+import { operations } from './operations.js';
+import { type Json, ref, schemaComponents, schemaOfValue } from './schemas.js';
+import { webhookNotifications } from './notifications.js';
+
+export interface OpenApiOptions {
+  /** Base of the API's addresses; the server that the document comes from, when absent. */
+  readonly publicUrl?: string | undefined;
+  /** Whether the operations of the sandbox are there. */
+  readonly sandbox: boolean;
+}
+
+/** Of the API, not of this software. */
+const apiVersion = '1.0.0';
+
+export function openApiDocument({ publicUrl, sandbox }: OpenApiOptions): Json {
+  const served = operations.filter(({ sandboxOnly }) => sandbox || sandboxOnly !== true);
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Payment Initiation Service',
+      version: apiVersion,
+      summary: 'Moves money over bank rails between an originator and a contact.',
+      description,
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: publicUrl?.replace(/\/+$/, '') ?? '/' }],
+    security: [{ apiKey: [] }],
+    tags: tags.filter(({ name }) => sandbox || name !== 'Sandbox'),
+    paths: pathsOf(served),
+    webhooks: webhookNotifications(),
+    components: {
+      schemas: schemaComponents((name) => sandbox || !ofSandbox.has(name)),
+      responses: errorComponents(served.map(({ errors }) => errors)),
+      parameters: { IdempotencyKey: idempotencyKey },
+      headers,
+      examples: errorExamples(),
+      securitySchemes: {
+        apiKey: {
+          type: 'http',
+          scheme: 'bearer',
+          description:
+            'An API key: `pis_test_…` in the sandbox, `pis_live_…` in production. A `full_access` key may do everything, a `read_only` key GET, a `webhook_admin` key what is below /v1/webhooks.',
+        },
+      },
+    },
+  };
+}
+
+/** Schemas that no other operation needs. */
+const ofSandbox = new Set<string | undefined>(
+  operations.filter(({ sandboxOnly }) => sandboxOnly).map(({ body }) => body?.schema),
+);
+
+function pathsOf(served: readonly Operation[]): Json {
+  const paths: Record<string, Record<string, Json>> = {};
+  for (const operation of served)
+    (paths[operation.path] ??= {})[operation.method] = operationObject(operation);
+  return paths;
+}
+
+function operationObject(operation: Operation): Json {
+  const { operationId, tag, summary, description, body, success, errors } = operation;
+  const parameters = parametersOf(operation);
+  return {
+    operationId,
+    tags: [tag],
+    summary,
+    ...(description === undefined ? {} : { description }),
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...(body === undefined
+      ? {}
+      : {
+          requestBody: { required: body.required, content: json(ref(body.schema), body.examples) },
+        }),
+    responses: {
+      [success.status]: {
+        description: success.description,
+        headers: {
+          ...header('X-Request-Id'),
+          ...(operation.idempotent ? header('Idempotent-Replayed') : {}),
+        },
+        ...contentOf(success),
+      },
+      ...errorResponses(errors),
+    },
+  };
+}
+
+function parametersOf({ id, query, idempotent }: Operation): readonly Json[] {
+  return [
+    ...(idempotent ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
+    ...(id === undefined
+      ? []
+      : [
+          {
+            name: id.name,
+            in: 'path',
+            required: true,
+            schema: schemaOfValue(uuid),
+            example: id.example,
+          },
+        ]),
+    ...Object.entries(query ?? {}).map(([name, schema]) => ({
+      name,
+      in: 'query',
+      required: false,
+      ...describedParameters[name],
+      schema: schemaOfValue(schema),
+    })),
+  ];
+}
+
+const describedParameters: Readonly<Record<string, Json>> = {
+  cursor: {
+    description: 'nextCursor of the page before; none for the first page.',
+    example: examples.cursor,
+  },
+  limit: { description: 'Items a page.', example: 20 },
+  status: { description: 'Payments in this status.', example: 'COMPLETED' },
+  originatorId: { description: 'Those of this originator.', example: examples.originatorId },
+  contactId: { description: 'Those with this contact.', example: examples.contactId },
+  direction: { description: 'Those in this direction.', example: 'OUTBOUND' },
+  paymentRail: { description: 'Those on this rail.', example: 'ACH' },
+  externalPaymentId: { description: 'Those with this label.', example: 'invoice-1042' },
+  idempotencyKey: {
+    description: 'The payment that this Idempotency-Key created.',
+    example: examples.idempotencyKey,
+  },
+  createdFrom: {
+    description: 'Created at or after. A date alone is the start of that UTC day.',
+    example: '2026-03-01',
+  },
+  createdTo: {
+    description: 'Created at or before. A date alone is the end of that UTC day.',
+    example: '2026-03-31T23:59:59.999Z',
+  },
+  year: { description: 'Those of this year.', example: 2026 },
+};
+
+const idempotencyKey: Json = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  required: true,
+  description:
+    'A string of your choice, the same for every attempt at the same payment. It belongs to your organization and never expires.',
+  schema: { type: 'string', minLength: 1, maxLength: idempotencyKeyLengthMax },
+  example: examples.idempotencyKey,
+};
+
+const headers: Json = {
+  'X-Request-Id': {
+    description: 'Yours if you sent a sane one; name it when you ask for help.',
+    required: true,
+    schema: { type: 'string' },
+  },
+  'Idempotent-Replayed': {
+    description: 'There when an earlier request with the same key created the payment.',
+    schema: { type: 'string', const: 'true' },
+  },
+  'Retry-After': {
+    description: 'Seconds to wait before repeating the request.',
+    schema: { type: 'integer', minimum: 0 },
+  },
+  'WWW-Authenticate': {
+    description: 'How to authenticate.',
+    schema: { type: 'string', const: 'Bearer' },
+  },
+};
+
+/** The media type of an answer; its examples in their envelope. */
+function contentOf(success: Success): Json {
+  if (success.status === 204) return {};
+  if ('mediaType' in success) return { content: { [success.mediaType]: {} } };
+  const { schema, list, examples: data } = success;
+  const meta = {
+    timestamp: examples.timestamp,
+    ...(list === 'PageMeta' ? { pagination: { limit: 20, nextCursor: examples.cursor } } : {}),
+  };
+  const envelope = {
+    type: 'object',
+    properties: {
+      data: list === undefined ? ref(schema) : { type: 'array', items: ref(schema) },
+      meta: ref(list ?? 'Meta'),
+    },
+    required: ['data', 'meta'],
+  };
+  const values = Object.entries(data).map(([name, value]) => [name, { data: value, meta }]);
+  return { content: json(envelope, Object.fromEntries(values) as Json) };
+}
+
+function json(schema: Json, values: Readonly<Record<string, unknown>>): Json {
+  return { 'application/json': { schema, examples: examplesOf(values) } };
+}
+
+function examplesOf(values: Readonly<Record<string, unknown>>): Json {
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, { value }]));
+}

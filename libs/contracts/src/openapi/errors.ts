@@ -1,0 +1,177 @@
+/** The error answers of the OpenAPI document: one shared response for each status and set of codes. */
+import type { ErrorCode, ErrorEnvelope } from '../error-codes.js';
+import { paymentId } from './examples.js';
+import { type Json, ref } from './schemas.js';
+
+interface ErrorDescription {
+  readonly status: number;
+  readonly when: string;
+  readonly example: Omit<ErrorEnvelope['error'], 'code'>;
+}
+
+/** The gateway chooses the status; a test there compares. */
+export const errorDescriptions: Readonly<Record<ErrorCode, ErrorDescription>> = {
+  VALIDATION_ERROR: {
+    status: 400,
+    when: 'The body, a parameter or an id is not valid. All problems are named at once.',
+    example: {
+      message: 'the request is not valid',
+      details: [
+        {
+          field: 'paymentAmount',
+          issue: 'validation_min',
+          message: 'paymentAmount must be at least 1',
+        },
+        {
+          field: 'direction',
+          issue: 'validation_enum',
+          message: 'direction must be one of INBOUND, OUTBOUND',
+        },
+      ],
+    },
+  },
+  INVALID_JSON: {
+    status: 400,
+    when: 'The body is not JSON in UTF-8, or repeats a key.',
+    example: { message: 'the body repeats a key' },
+  },
+  IDEMPOTENCY_KEY_REQUIRED: {
+    status: 400,
+    when: 'Idempotency-Key is missing, empty or longer than 255 characters.',
+    example: { message: 'send an Idempotency-Key header of 1 to 255 characters' },
+  },
+  UNAUTHORIZED: {
+    status: 401,
+    when: 'The key is missing, invalid, expired, revoked or of another environment.',
+    example: { message: 'the API key is missing, invalid, expired or revoked' },
+  },
+  FORBIDDEN: {
+    status: 403,
+    when: 'The type of the key does not permit this.',
+    example: { message: 'a read_only key cannot do this' },
+  },
+  NOT_FOUND: {
+    status: 404,
+    when: 'There is no such record in your organization.',
+    example: { message: 'payment not found' },
+  },
+  CONFLICT: {
+    status: 409,
+    when: 'The record exists already, or its state does not allow this.',
+    example: { message: 'a contact with these details exists already' },
+  },
+  IDEMPOTENCY_KEY_REUSED_WITH_DIFFERENT_BODY: {
+    status: 409,
+    when: 'The key has created a payment from another body. details names each field that differs.',
+    example: {
+      message: `this Idempotency-Key created payment ${paymentId} from a different body`,
+      details: [
+        {
+          field: 'paymentAmount',
+          issue: 'differs from the original request',
+          message: 'paymentAmount differs from the request that created the payment',
+        },
+      ],
+    },
+  },
+  PAYLOAD_TOO_LARGE: {
+    status: 413,
+    when: 'The body exceeds 64 KiB.',
+    example: { message: 'the body exceeds 64 KiB' },
+  },
+  UNSUPPORTED_MEDIA_TYPE: {
+    status: 415,
+    when: 'The body is not uncompressed application/json in UTF-8.',
+    example: { message: 'send application/json in UTF-8, not compressed' },
+  },
+  RATE_LIMITED: {
+    status: 429,
+    when: 'The key asks more often than it may. Repeat after Retry-After.',
+    example: { message: 'too many requests; retry shortly' },
+  },
+  INTERNAL_ERROR: {
+    status: 500,
+    when: 'An unexpected failure. Repeat with the same Idempotency-Key.',
+    example: { message: 'an unexpected error occurred' },
+  },
+  SERVICE_UNAVAILABLE: {
+    status: 503,
+    when: 'A store cannot be reached. Nothing is lost or half made: repeat with the same Idempotency-Key.',
+    example: { message: 'the service cannot answer now; retry shortly' },
+  },
+};
+
+/** `responses` of an operation: references to the shared ones, by status. */
+export function errorResponses(codes: readonly ErrorCode[]): Json {
+  return Object.fromEntries(
+    byStatus(codes).map(([status, those]) => [
+      status,
+      { $ref: `#/components/responses/${nameOf(those)}` },
+    ]),
+  );
+}
+
+/** The shared responses that operations with these sets of codes refer to. */
+export function errorComponents(sets: readonly (readonly ErrorCode[])[]): Json {
+  return Object.fromEntries(
+    sets.flatMap(byStatus).map(([status, codes]) => [nameOf(codes), errorResponse(status, codes)]),
+  );
+}
+
+export function errorExamples(): Json {
+  return Object.fromEntries(
+    Object.entries(errorDescriptions).map(([code, { when, example }]) => [
+      code,
+      { summary: when, value: { error: { code, ...example } } },
+    ]),
+  );
+}
+
+function errorResponse(status: string, codes: readonly ErrorCode[]): Json {
+  const one = codes.length === 1;
+  return {
+    description: codes
+      .map((code) => `${one ? '' : '- '}\`${code}\`: ${errorDescriptions[code].when}`)
+      .join('\n'),
+    headers: { ...header('X-Request-Id'), ...(headersByStatus[status] ?? {}) },
+    content: {
+      'application/json': {
+        schema: ref('Error'),
+        examples: Object.fromEntries(
+          codes.map((code) => [code, { $ref: `#/components/examples/${code}` }]),
+        ),
+      },
+    },
+  };
+}
+
+export function header(name: string): Json {
+  return { [name]: { $ref: `#/components/headers/${name}` } };
+}
+
+const headersByStatus: Readonly<Record<string, Json>> = {
+  401: header('WWW-Authenticate'),
+  429: header('Retry-After'),
+  503: header('Retry-After'),
+};
+
+function byStatus(codes: readonly ErrorCode[]): (readonly [string, readonly ErrorCode[]])[] {
+  const statuses = [...new Set(codes.map((code) => errorDescriptions[code].status))].sort();
+  return statuses.map((status) => [
+    String(status),
+    codes.filter((code) => errorDescriptions[code].status === status),
+  ]);
+}
+
+/** For example `ValidationErrorOrInvalidJson`. */
+function nameOf(codes: readonly ErrorCode[]): string {
+  return codes
+    .map((code) =>
+      code
+        .toLowerCase()
+        .split('_')
+        .map((word) => `${word.charAt(0).toUpperCase()}${word.slice(1)}`)
+        .join(''),
+    )
+    .join('Or');
+}

@@ -1,0 +1,230 @@
+/** One small world that all examples of the OpenAPI document tell of. A test holds them to their schemas. */
+import { type PaymentEventType, paymentEventTypeOf, type PaymentStatus } from '@pis/domain';
+import type { ContactView, OriginatorView, WebhookEndpointView } from '../directory-view.js';
+import type { PaymentEventData } from '../integration-events.js';
+import type { PaymentListItem, PaymentView } from '../payment-view.js';
+
+export const originatorId = '5b0c2f7e-3a7d-4a49-9d0e-6c1f2f8f7a01';
+export const contactId = '0f9f3c52-8b1e-4b5c-8a76-1d2f4f1f9c02';
+export const paymentId = 'c7b1e0a4-52d1-5c3e-9f0a-3b6f0f7d4e03';
+export const webhookId = '9e6a1d83-6c0b-4f1e-b7d5-2a8e5c9b1f04';
+export const statementId = 'e2d4c6b8-1a3f-4e5d-8c7b-6f5e4d3c2b05';
+const eventId = '4d8f0b1a-7c2e-4a6f-9b3d-5e1c7a9f0d06';
+export const cursor = 'MjAyNi0wMy0wMlQxNTowNDowNS4xMjNaL2M3YjFlMGE0';
+export const idempotencyKey = 'invoice-1042';
+
+const createdAt = '2026-03-02T15:04:05.123Z';
+const processedAt = '2026-03-02T15:04:07.480Z';
+const settledAt = '2026-03-02T15:06:11.902Z';
+export const timestamp = '2026-03-02T15:10:00.000Z';
+
+export const legalAddress = {
+  addressLine1: '1 Main Street',
+  city: 'New York',
+  state: 'NY',
+  postalCode: '10001',
+  countryCode: 'US',
+};
+export const bankAccountRequest = {
+  subType: 'CHECKING',
+  achRoutingNumber: '021000021',
+  achAccountNumber: '000123456789',
+};
+const bankAccount = {
+  bankName: 'JPMorgan Chase Bank',
+  swiftCode: null,
+  subType: 'CHECKING',
+  achRoutingNumber: '*****0021',
+  achAccountNumber: '********6789',
+};
+
+export const originator: OriginatorView = {
+  originatorId,
+  entityType: 'BUSINESS',
+  firstName: null,
+  lastName: null,
+  companyName: 'Example Trading LLC',
+  email: 'accounts@example.com',
+  phoneNumber: '+12125550100',
+  legalAddress,
+  createdAt: '2026-01-05T09:00:00.000Z',
+  updatedAt: '2026-01-05T09:00:00.000Z',
+  bankAccount: { ...bankAccount, achAccountNumber: '********4321' },
+};
+export const contact: ContactView = {
+  contactId,
+  originatorId,
+  entityType: 'INDIVIDUAL',
+  firstName: 'Ada',
+  lastName: 'Moreno',
+  companyName: null,
+  email: 'ada.moreno@example.com',
+  phoneNumber: '+12125550123',
+  legalAddress,
+  createdAt: '2026-02-11T10:30:00.000Z',
+  updatedAt: '2026-02-11T10:30:00.000Z',
+  bankAccount,
+};
+export const contactRequest = {
+  originatorId,
+  entityType: 'INDIVIDUAL',
+  firstName: 'Ada',
+  lastName: 'Moreno',
+  email: 'ada.moreno@example.com',
+  phoneNumber: '+12125550123',
+  legalAddress,
+  bankAccount: bankAccountRequest,
+};
+export const businessRequest = {
+  originatorId,
+  entityType: 'BUSINESS',
+  companyName: 'Moreno Consulting Inc',
+  email: 'office@moreno.example.com',
+  bankAccount: { ...bankAccountRequest, subType: 'SAVINGS' },
+};
+
+const asItWas = {
+  originator: {
+    id: originatorId,
+    firstName: null,
+    lastName: null,
+    companyName: originator.companyName,
+    entityType: originator.entityType,
+  },
+  contact: {
+    id: contactId,
+    firstName: contact.firstName,
+    lastName: contact.lastName,
+    companyName: null,
+    entityType: contact.entityType,
+  },
+} as const;
+
+/** What every status has in common with the others; see `paymentIn`. */
+const listItem: PaymentListItem = {
+  paymentId,
+  status: 'QUEUED',
+  createdAt,
+  completedAt: null,
+  failedAt: null,
+  returnedAt: null,
+  canceledAt: null,
+  paymentAmount: 125_000,
+  discountFee: 625,
+  flatFee: 25,
+  returnFee: 400,
+  currencyCode: 'USD',
+  paymentRail: 'ACH',
+  direction: 'OUTBOUND',
+  paymentNote: 'Invoice 1042',
+  externalPaymentId: 'invoice-1042',
+  failureCode: null,
+  failureMessage: null,
+  ...asItWas,
+};
+const queued: PaymentView = {
+  ...listItem,
+  failureReason: null,
+  returnReasonCode: null,
+  originator: { ...asItWas.originator, bankAccount: originator.bankAccount },
+  contact: { ...asItWas.contact, bankAccount },
+};
+
+const rejected = 'The contact’s bankAccount.achAccountNumber was rejected by the receiving bank.';
+/** What is peculiar to each status, and the status before it. */
+const peculiar: Readonly<Record<PaymentStatus, Partial<PaymentEventData>>> = {
+  AWAITING_CONFIRMATION: {
+    previousStatus: null,
+    direction: 'INBOUND',
+    contact: { ...asItWas.contact, bankAccount: null },
+  },
+  QUEUED: { previousStatus: null },
+  PROCESSING: { previousStatus: 'QUEUED' },
+  COMPLETED: { previousStatus: 'PROCESSING', completedAt: settledAt },
+  FAILED: {
+    previousStatus: 'QUEUED',
+    failedAt: processedAt,
+    failureCode: 'INVALID_CONTACT_DATA',
+    failureMessage: rejected,
+    failureReason: rejected,
+  },
+  FAILED_IN_FLIGHT: {
+    previousStatus: 'PROCESSING',
+    failedAt: settledAt,
+    failureReason: 'No confirmation within the normal time.',
+  },
+  BLOCKED: { previousStatus: 'QUEUED' },
+  RETURNED: {
+    previousStatus: 'COMPLETED',
+    completedAt: settledAt,
+    returnedAt: '2026-03-04T11:20:30.250Z',
+    returnReasonCode: 'R01',
+  },
+  CANCELED: {
+    previousStatus: 'AWAITING_CONFIRMATION',
+    direction: 'INBOUND',
+    canceledAt: settledAt,
+    contact: null,
+  },
+};
+
+export const completedItem: PaymentListItem = {
+  ...listItem,
+  status: 'COMPLETED',
+  completedAt: settledAt,
+};
+
+export function paymentIn(status: PaymentStatus): PaymentView {
+  const { previousStatus: _, ...payment } = eventDataOf(status);
+  return payment;
+}
+
+function eventDataOf(status: PaymentStatus): PaymentEventData {
+  return { ...queued, previousStatus: null, ...peculiar[status], status };
+}
+
+/** The delivery that tells of a payment's arrival in a status. */
+export function paymentEvent(status: PaymentStatus): {
+  readonly eventType: PaymentEventType;
+  readonly data: PaymentEventData;
+} {
+  return { ...envelope, eventType: paymentEventTypeOf(status), data: eventDataOf(status) };
+}
+
+const envelope = { id: eventId, version: '1', createdAt: settledAt, synthetic: false } as const;
+
+export const statement = {
+  statementId,
+  originatorId,
+  periodYear: 2026,
+  periodMonth: 2,
+  generatedAt: '2026-03-01T00:10:00.000Z',
+  sizeBytes: 48_213,
+  sha256: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+};
+export const statementEvent = {
+  ...envelope,
+  eventType: 'statement.generated',
+  data: { statementId, originatorId, periodYear: 2026, periodMonth: 2 },
+};
+export const testEvent = {
+  ...envelope,
+  eventType: 'TEST',
+  synthetic: true,
+  data: { webhookEndpointId: webhookId, message: 'This is a test delivery.' },
+};
+
+export const webhookRequest = {
+  url: 'https://hooks.example.com/payments',
+  subscribedEvents: ['payment.*'],
+  label: 'Ledger',
+};
+export const webhookEndpoint: WebhookEndpointView = {
+  id: webhookId,
+  ...webhookRequest,
+  enabled: true,
+  createdAt,
+  updatedAt: createdAt,
+};
+/** The hexadecimal digits in turn: nobody shall take it for a real one. */
+export const webhookSecret = '0123456789abcdef'.repeat(4);

@@ -1,0 +1,28 @@
+/**
+ * Writes docs/openapi.json, the document that a sandbox serves at /openapi.json. A part of
+ * `npm run generate`, so that `npm run check` fails when the committed file is out of date.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { format, resolveConfig } from 'prettier';
+import { continueOnPinnedNode, prepare, root } from './workspace.mjs';
+
+const file = join(root, 'docs', 'openapi.json');
+
+await prepare(['libs/contracts']);
+await continueOnPinnedNode();
+const { openApiDocument } = await import('@pis/contracts');
+const text = JSON.stringify(openApiDocument({ sandbox: true }));
+const options = await resolveConfig(file);
+const formatted = await format(text, { ...options, parser: 'json' });
+// Left alone when it is the same: whoever watches the file is not disturbed.
+if (!isCurrent(formatted)) writeFileSync(file, formatted);
+
+function isCurrent(content) {
+  try {
+    return readFileSync(file, 'utf8') === content;
+  } catch (error) {
+    if (error.code === 'ENOENT') return false;
+    throw error;
+  }
+}
