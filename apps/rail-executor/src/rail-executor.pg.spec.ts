@@ -192,6 +192,25 @@ describe('while something is away', () => {
     expect(await world.history(message.paymentId)).toEqual(returned);
   });
 
+  it('a bank that does not answer does not hold up the shutdown', async () => {
+    const answer = Promise.withResolvers<{ notifications: []; cursor: string }>();
+    const asked = Promise.withResolvers<void>();
+    const bank: BankConnection = {
+      ...world.bank,
+      notifications: () => {
+        asked.resolve();
+        return answer.promise;
+      },
+    };
+    const executor = world.executor({ bank });
+    executor.start();
+    await asked.promise;
+    const since = performance.now();
+    await executor.stop();
+    expect(performance.now() - since).toBeLessThan(4_000);
+    answer.resolve({ notifications: [], cursor: feedBeginning });
+  });
+
   it('health says that the bank is away, and that it is back', async () => {
     let away = true;
     const bank: BankConnection = {

@@ -38,6 +38,8 @@ const feedPollMs = { sandbox: 250, production: 1_000 } as const;
 const deadlinePollMs = 1_000;
 const retryInitialMs = 100;
 const retryMaxMs = 5_000;
+/** The messages in flight need most of the ten seconds of a shutdown. */
+const stopLimitMs = 2_000;
 
 /** "The normal time" of the sandbox, beyond the bank's own delay (interface.md, "Sandbox outcomes"). */
 const sandboxNormalTimeMs = 2_000;
@@ -58,10 +60,12 @@ export class RailExecutor {
   private readonly feedLoop: WakeLoop;
   private readonly deadlineLoop: WakeLoop;
   private readonly endListening: readonly (() => void)[];
+  private readonly logger: Logger;
   private bankAway: BankUnavailable | BankRefused | null = null;
 
   constructor(options: RailExecutorOptions) {
     const { config, store, keyring, pool, bank, logger } = options;
+    this.logger = logger;
     const payments = new PaymentStream(store);
     const pending = new PendingTransfers(pool);
     const timeoutMs = (rail: PaymentRail) => confirmationTimeoutMs(config, rail);
@@ -120,10 +124,13 @@ export class RailExecutor {
     this.deadlineLoop.start();
   }
 
-  /** Resolves when nothing of the loops is in flight. */
+  /** Resolves when nothing of the loops is in flight, or when that takes too long for a shutdown. */
   async stop(): Promise<void> {
     for (const end of this.endListening) end();
-    await Promise.all([this.feedLoop.stop(), this.deadlineLoop.stop()]);
+    const loops = [this.feedLoop, this.deadlineLoop];
+    const ended = await Promise.all(loops.map((loop) => loop.stop(stopLimitMs)));
+    if (ended.includes(false))
+      this.logger.warn({ stopLimitMs }, 'a round of the rails still runs; it is done again later');
   }
 
   /** @throws BankUnavailable or BankRefused while the feed cannot be read */

@@ -25,7 +25,7 @@ describe('a loop that waits to be woken', () => {
     await until(() => rounds === 1, limit);
     loop.wake();
     await until(() => rounds === 2, limit);
-    await loop.stop();
+    await loop.stop(5_000);
     expect(rounds).toBe(2);
   });
 
@@ -44,7 +44,7 @@ describe('a loop that waits to be woken', () => {
     loop.wake();
     release();
     await until(() => rounds === 2, limit);
-    await loop.stop();
+    await loop.stop(5_000);
   });
 
   it('polls when nobody wakes it, and earlier when a round asks for it', async () => {
@@ -52,12 +52,12 @@ describe('a loop that waits to be woken', () => {
     const polling = loopOf({ pollMs: 1, round: () => Promise.resolve(((rounds += 1), null)) });
     polling.loop.start();
     await until(() => rounds > 3, limit);
-    await polling.loop.stop();
+    await polling.loop.stop(5_000);
     let asked = 0;
     const asking = loopOf({ round: () => Promise.resolve((asked += 1) < 3 ? 1 : null) });
     asking.loop.start();
     await until(() => asked === 3, limit);
-    await asking.loop.stop();
+    await asking.loop.stop(5_000);
   });
 
   it('goes on after failures and tells of their beginning and their end', async () => {
@@ -70,7 +70,7 @@ describe('a loop that waits to be woken', () => {
     });
     loop.start();
     await until(() => told.includes('recovery'), limit);
-    await loop.stop();
+    await loop.stop(5_000);
     expect(told).toEqual(['failure', 'recovery']);
   });
 
@@ -87,14 +87,20 @@ describe('a loop that waits to be woken', () => {
         },
       });
       loop.start();
-      stop = () => loop.stop();
+      stop = () => loop.stop(5_000);
     });
     await started;
     const stopped = stop();
     release();
-    await stopped;
+    expect(await stopped).toBe(true);
     expect(ended).toBe(true);
+  });
+
+  it('leaves a round alone that does not end in time', async () => {
+    const { loop } = loopOf({ round: () => new Promise(() => undefined) });
+    loop.start();
+    expect(await loop.stop(10)).toBe(false);
   });
 });
 
-let stop: () => Promise<void> = () => Promise.resolve();
+let stop: () => Promise<boolean> = () => Promise.resolve(true);

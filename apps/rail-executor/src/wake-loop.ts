@@ -1,5 +1,7 @@
 /** A loop that works, then waits: until woken, until its own next date, and never longer than its poll interval. */
 
+import { setTimeout as delay } from 'node:timers/promises';
+
 export interface WakeLoopOptions {
   /** One round. Says after how many milliseconds it wants the next one; null leaves it to the poll. */
   readonly round: () => Promise<number | null>;
@@ -33,11 +35,19 @@ export class WakeLoop {
     if (!this.backingOff) this.endWait?.();
   }
 
-  /** Resolves when the round that runs has ended. */
-  async stop(): Promise<void> {
+  /**
+   * Resolves when the round that runs has ended, or after limitMs: it is then left alone as if the
+   * process had died in it.
+   * @returns whether it has ended
+   */
+  async stop(limitMs: number): Promise<boolean> {
     this.stopping = true;
     this.endWait?.();
-    await this.running;
+    const late = new AbortController();
+    const limit = delay(limitMs, false, { signal: late.signal }).catch(() => false);
+    const ended = await Promise.race([this.running?.then(() => true) ?? true, limit]);
+    late.abort();
+    return ended;
   }
 
   private async run(): Promise<void> {

@@ -68,6 +68,23 @@ describe('a bank over HTTP', () => {
     await expect(connection.inquire('x')).rejects.toBeInstanceOf(BankUnavailable);
     await connection.close();
   });
+
+  it('does not hold up whoever ends the connection, and leaves the outcome unknown', async () => {
+    const asked = Promise.withResolvers<void>();
+    const server = createServer(() => asked.resolve()).listen(0, '127.0.0.1');
+    await new Promise((resolve) => server.once('listening', resolve));
+    const { port } = server.address() as AddressInfo;
+    const connection = httpBankConnection({
+      baseUrl: `http://127.0.0.1:${port}`,
+      timeoutMs: 60_000,
+    });
+    const outcome = connection.submit(instructionEnding('4321')).catch((error: unknown) => error);
+    await asked.promise;
+    await connection.close();
+    expect(await outcome).toBeInstanceOf(BankUnavailable);
+    server.closeAllConnections();
+    server.close();
+  });
 });
 
 describe('a bank in this process', () => {

@@ -72,7 +72,8 @@ export function httpBankConnection(options: HttpBankConnectionOptions): BankConn
     },
     // Nothing wakes us over HTTP: the reader polls.
     onNotification: () => () => undefined,
-    close: () => agent.close(),
+    // Not close(): it would wait for answers, and what is asked again after a restart need not.
+    close: () => agent.destroy(),
   };
 }
 
