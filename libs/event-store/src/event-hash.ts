@@ -2,7 +2,7 @@
  * The hash that chains a stream: each event's metadata holds the hash of its predecessor, so that a
  * changed, removed or inserted event breaks the chain from there on (the audit verifies it).
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { RecordedEvent } from './port.js';
 
 /**
@@ -12,7 +12,7 @@ import type { RecordedEvent } from './port.js';
 export function hashOfEvent(recorded: Omit<RecordedEvent, 'position'>): string {
   const { streamId, revision, id, type, data, metadata } = recorded;
   const text = canonicalJson({ streamId, revision, id, type, data, metadata });
-  return createHash('sha256').update(text).digest('hex');
+  return hash('sha256', text, 'hex');
 }
 
 /**
