@@ -156,6 +156,29 @@ withBroker('over Kafka (skipped without a broker)', () => {
     expect(new Set(late.values)).toEqual(new Set(['a:1', 'b:1', 'c:1', 'a:2']));
   }, 90_000);
 
+  it('the broker hangs while something is to be committed and published: the shutdown does not', async () => {
+    const { publish, consume } = bound(await create(2));
+    const seen = consume(() => undefined, { commitIntervalMs: 60_000, commitCountMax: 1_000 });
+    const publisher = kafkaPublisher(settings(), { prefix: 'spec.' });
+    await publisher.publish([{ topic: stage?.topic ?? '', key: 'a', value: '"a:0"', headers: {} }]);
+    await publish('a:1', 'b:1');
+    await sees(seen, 3);
+    process.kill(kafka.pid, 'SIGSTOP');
+    const sinceMs = performance.now();
+    const lost = publisher
+      .publish([{ topic: stage?.topic ?? '', key: 'a', value: '"a:2"', headers: {} }])
+      .catch((error: unknown) => error);
+    // As in an app: the relay first, then the consumers.
+    await publisher.close();
+    await seen.strategy.close();
+    expect(performance.now() - sinceMs).toBeLessThan(6_000);
+    process.kill(kafka.pid, 'SIGCONT');
+    await lost;
+    // Handled again, or committed by what the broker had received before it hung.
+    consume(() => undefined);
+    await until(async () => ((await stage?.committed()) ?? 0) >= 3, { timeoutMs });
+  }, 90_000);
+
   it('a consumer whose topic does not exist yet waits for it', async () => {
     const group = 'early';
     const topic = `later-${process.hrtime.bigint()}`;

@@ -94,7 +94,7 @@ async function connect(settings: KafkaSettings): Promise<Producer> {
   return producer;
 }
 
-const disconnectMs = 3_000;
+const disconnectMs = 1_000;
 
 /** kafkajs makes one record batch of all that goes to a partition; brokers take 1 MiB by default. */
 const chunkBytesMax = 900_000;

@@ -78,9 +78,12 @@ export class KafkaConsumerStrategy extends ConsumerStrategy {
     this.#dropAll();
     const committed = this.#commits.close();
     this.#ending.abort();
-    await this.#loop;
-    await atMost(lastCommitMs, committed);
-    await atMost(disconnectMs, this.#deadLetters.close());
+    // Side by side: a broker that hangs costs each of them its whole limit.
+    await Promise.all([
+      this.#loop,
+      atMost(lastCommitMs, committed),
+      atMost(disconnectMs, this.#deadLetters.close()),
+    ]);
   }
 
   /** The kafkajs Consumer, null while it is not connected. */
@@ -311,7 +314,8 @@ const staleCommit = new Set(['REBALANCE_IN_PROGRESS', 'ILLEGAL_GENERATION', 'UNK
 const partitionBytesMax = 524_288;
 const fetchWaitMs = 200;
 const rebalanceTimeoutMs = 30_000;
-const lastCommitMs = 3_000;
-const disconnectMs = 3_000;
+// With the drain and the relay's own, within the ten seconds of a shutdown.
+const lastCommitMs = 2_000;
+const disconnectMs = 1_500;
 const restartInitialMs = 200;
 const restartMaxMs = 5_000;
