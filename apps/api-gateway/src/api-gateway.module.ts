@@ -27,9 +27,11 @@ import { PartyAccounts } from './party-changes.js';
 import { PaymentCreation } from './payment-creation.js';
 import { PaymentsController } from './payments.controller.js';
 import { RateLimit } from './rate-limit.js';
+import { ReferenceController } from './reference.controller.js';
 import { SandboxController } from './sandbox.controller.js';
+import { ScalarScript } from './scalar-script.js';
 import { StatementsController } from './statements.controller.js';
-import { DIRECTORY_QUERY, PAYMENTS_QUERY, WEBHOOK_URL_OPTIONS } from './tokens.js';
+import { DIRECTORY_QUERY, OPENAPI_OPTIONS, PAYMENTS_QUERY, WEBHOOK_URL_OPTIONS } from './tokens.js';
 import { WebhookTests } from './webhook-test.js';
 import { WebhooksController } from './webhooks.controller.js';
 
@@ -54,6 +56,7 @@ export class ApiGatewayModule {
         OriginatorsController,
         WebhooksController,
         StatementsController,
+        ReferenceController,
         ...(inSandbox ? [SandboxController] : []),
       ],
       providers: providersFor(config),
@@ -88,6 +91,14 @@ function providersFor(config: ApiGatewayConfig): Provider[] {
       provide: WEBHOOK_URL_OPTIONS,
       useValue: { allowedNetworks: config.PIS_WEBHOOK_ALLOWED_NETWORKS },
     },
+    {
+      provide: OPENAPI_OPTIONS,
+      useValue: {
+        publicUrl: config.PIS_PUBLIC_URL,
+        sandbox: config.PIS_ENVIRONMENT === 'sandbox',
+      },
+    },
+    { provide: ScalarScript, useFactory: () => new ScalarScript() },
     {
       provide: OwnWrites,
       inject: [PG_POOL],

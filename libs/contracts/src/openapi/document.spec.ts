@@ -84,6 +84,14 @@ describe('the OpenAPI document', () => {
     ]);
   });
 
+  it('says of each parameter what it is for', () => {
+    const parameters = operations.flatMap(([, operation]) => operation.parameters ?? []);
+    const silent = parameters.filter(
+      (one) => one['in'] !== 'path' && one['$ref'] === undefined && !one['description'],
+    );
+    expect(silent).toEqual([]);
+  });
+
   it('asks for an Idempotency-Key to create a payment, and nowhere else', () => {
     const asking = operations.filter(([, { parameters = [] }]) =>
       parameters.some(({ $ref }) => $ref === '#/components/parameters/IdempotencyKey'),
@@ -108,7 +116,7 @@ describe('the examples', () => {
   });
 
   it('are valid, and show no field that the schema does not name', () => {
-    expect(withExamples.length).toBeGreaterThan(60);
+    expect(withExamples.length).toBeGreaterThan(50);
     for (const [path, { schema, example, examples = {} }] of withExamples) {
       const values = Object.values(examples as Record<string, Json>).map((one) =>
         typeof one['$ref'] === 'string' ? judge.resolve(one['$ref'])['value'] : one['value'],

@@ -114,37 +114,28 @@ function parametersOf({ id, query, idempotent }: Operation): readonly Json[] {
       name,
       in: 'query',
       required: false,
-      ...describedParameters[name],
+      description: describedParameters[name],
       schema: schemaOfValue(schema),
     })),
   ];
 }
 
-const describedParameters: Readonly<Record<string, Json>> = {
-  cursor: {
-    description: 'nextCursor of the page before; none for the first page.',
-    example: examples.cursor,
-  },
-  limit: { description: 'Items a page.', example: 20 },
-  status: { description: 'Payments in this status.', example: 'COMPLETED' },
-  originatorId: { description: 'Those of this originator.', example: examples.originatorId },
-  contactId: { description: 'Those with this contact.', example: examples.contactId },
-  direction: { description: 'Those in this direction.', example: 'OUTBOUND' },
-  paymentRail: { description: 'Those on this rail.', example: 'ACH' },
-  externalPaymentId: { description: 'Those with this label.', example: 'invoice-1042' },
-  idempotencyKey: {
-    description: 'The payment that this Idempotency-Key created.',
-    example: examples.idempotencyKey,
-  },
-  createdFrom: {
-    description: 'Created at or after. A date alone is the start of that UTC day.',
-    example: '2026-03-01',
-  },
-  createdTo: {
-    description: 'Created at or before. A date alone is the end of that UTC day.',
-    example: '2026-03-31T23:59:59.999Z',
-  },
-  year: { description: 'Those of this year.', example: 2026 },
+/** Without examples: the reference's request form would send every one of them. */
+const describedParameters: Readonly<Record<string, string>> = {
+  cursor: 'nextCursor of the page before; none for the first page.',
+  limit: 'Items a page.',
+  status: 'Payments in this status.',
+  originatorId: 'Those of this originator.',
+  contactId: 'Those with this contact.',
+  direction: 'Those in this direction.',
+  paymentRail: 'Those on this rail.',
+  externalPaymentId: 'Those with this label.',
+  idempotencyKey: 'The payment that this Idempotency-Key created.',
+  createdFrom:
+    'Created at or after, for example 2026-03-01: a date alone is the start of that UTC day.',
+  createdTo:
+    'Created at or before, for example 2026-03-31: a date alone is the end of that UTC day.',
+  year: 'Those of this year.',
 };
 
 const idempotencyKey: Json = {
