@@ -10,7 +10,7 @@ import { EventRelayModule } from '@pis/event-relay/module';
 import { applyTopics } from '@pis/messaging';
 import { PaymentsProjectorModule } from '@pis/payments-projector/module';
 import { BANK_CONNECTION, RailExecutorModule } from '@pis/rail-executor/module';
-import { migrate } from '@pis/read-models';
+import { migrate, projectionProgress } from '@pis/read-models';
 import {
   type AppDefinition,
   bootstrapDemoOrganization,
@@ -20,6 +20,7 @@ import {
   isTransient,
   kafkaSettings,
   KEYRING,
+  PG_POOL,
   type PlatformConfig,
   railsEnv,
   webhooksEnv,
@@ -31,6 +32,7 @@ const env = { ...gatewayEnv, ...webhooksEnv, ...railsEnv } as const;
 export type AllInOneConfig = PlatformConfig & z.output<z.ZodObject<typeof env>>;
 
 const retryMs = 500;
+const shownLimitMs = 5_000;
 
 /** `onDemo` gets the demo organization once it is there, before the app is ready. */
 export function allInOneApp(onDemo: (demo: DemoOrganization) => void): AppDefinition<typeof env> {
@@ -71,6 +73,12 @@ export function allInOneApp(onDemo: (demo: DemoOrganization) => void): AppDefini
           bankNameOf,
         }),
       );
+      // The first list after the ready line is to hold both originators.
+      if (demo.apiKey !== null)
+        await projectionProgress(app.get(PG_POOL), 'directory').waitFor(
+          await app.get(EVENT_STORE).lastPosition(),
+          shownLimitMs,
+        );
       onDemo(demo);
     },
   };
