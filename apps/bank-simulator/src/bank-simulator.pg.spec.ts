@@ -9,15 +9,19 @@ import {
   httpBankConnection,
 } from '@pis/bank-rails';
 import { bankConnectionConformance, instructionEnding } from '@pis/bank-rails/testing';
-import { createTestDatabase, type TestDatabase, until } from '@pis/local-servers/testing';
+import {
+  createTestDatabase,
+  openTestPool,
+  type TestDatabase,
+  until,
+} from '@pis/local-servers/testing';
 import { PG_POOL } from '@pis/service-kit';
 import pg from 'pg';
 import { BankSimulator, BankSimulatorModule } from './bank-simulator.module.js';
 
 async function openDatabase() {
   const database = await createTestDatabase();
-  const pool = new pg.Pool({ connectionString: database.url, max: 8 });
-  pool.on('error', () => undefined);
+  const pool = openTestPool(database.url, 8);
   const close = async () => {
     await pool.end();
     await database.drop();

@@ -1,8 +1,13 @@
-import { createTestDatabase, type TestDatabase, until } from '@pis/local-servers/testing';
+import {
+  createTestDatabase,
+  openTestPool,
+  type TestDatabase,
+  until,
+} from '@pis/local-servers/testing';
 import { BrokerUnavailable, type Message, pgConsumerState } from '@pis/messaging';
 import { MemoryLog } from '@pis/messaging/testing';
 import { createLogger } from '@pis/service-kit';
-import pg from 'pg';
+import type pg from 'pg';
 import { Relay, type RelayOptions } from './relay.js';
 
 const topic = 'facts';
@@ -19,8 +24,7 @@ describe('the event relay', () => {
 
   beforeEach(async () => {
     database = await createTestDatabase();
-    pool = new pg.Pool({ connectionString: database.url, max: 10 });
-    pool.on('error', () => undefined);
+    pool = openTestPool(database.url, 10);
     log = new MemoryLog();
     published = [];
     relays = [];

@@ -2,8 +2,8 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { jest } from '@jest/globals';
 import { StoreUnavailable } from '@pis/event-store';
 import { testKeyring } from '@pis/keyring/testing';
-import { until } from '@pis/local-servers/testing';
-import pg from 'pg';
+import { openTestPool, until } from '@pis/local-servers/testing';
+import type pg from 'pg';
 import { dispatcherLimits, leaseMs } from './limits.js';
 import {
   type DispatcherFixture,
@@ -301,8 +301,7 @@ async function cuttable(databaseUrl: string) {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const url = new URL(databaseUrl);
   url.port = String((server.address() as AddressInfo).port);
-  const pool = new pg.Pool({ connectionString: url.href, max: 5 });
-  pool.on('error', () => undefined);
+  const pool = openTestPool(url.href, 5);
   return {
     pool,
     refused: () => refused,

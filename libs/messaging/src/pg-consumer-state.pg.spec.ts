@@ -1,4 +1,9 @@
-import { createTestDatabase, until, type TestDatabase } from '@pis/local-servers/testing';
+import {
+  createTestDatabase,
+  openTestPool,
+  type TestDatabase,
+  until,
+} from '@pis/local-servers/testing';
 import pg from 'pg';
 import { EmbeddedConsumerStrategy } from './embedded.server.js';
 import type { Delivery } from './message.js';
@@ -12,8 +17,7 @@ let database: TestDatabase;
 let pool: pg.Pool;
 beforeAll(async () => {
   database = await createTestDatabase();
-  pool = new pg.Pool({ connectionString: database.url, max: 4 });
-  pool.on('error', () => undefined);
+  pool = openTestPool(database.url, 4);
 });
 afterAll(async () => {
   await pool.end();

@@ -8,7 +8,12 @@ import {
   originatorExample,
 } from '@pis/domain/testing';
 import { type EventStore, memoryEventStore, StoreUnavailable } from '@pis/event-store';
-import { createTestDatabase, type TestDatabase, until } from '@pis/local-servers/testing';
+import {
+  createTestDatabase,
+  openTestPool,
+  type TestDatabase,
+  until,
+} from '@pis/local-servers/testing';
 import { PrismaPg } from '@prisma/adapter-pg';
 import pg from 'pg';
 import { directoryProjection } from './directory.projection.js';
@@ -30,8 +35,7 @@ let query: DirectoryQuery;
 
 beforeEach(async () => {
   database = await createTestDatabase();
-  pool = new pg.Pool({ connectionString: database.url, max: 5 });
-  pool.on('error', () => undefined);
+  pool = openTestPool(database.url, 5);
   store = memoryEventStore();
   query = directoryQuery(pool);
   runner = new ProjectionRunner({ projection: directoryProjection, store, pool });

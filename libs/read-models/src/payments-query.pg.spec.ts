@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { PaymentDetails } from '@pis/domain';
 import { type EventStore, memoryEventStore, StoreUnavailable } from '@pis/event-store';
-import { createTestDatabase, type TestDatabase } from '@pis/local-servers/testing';
+import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
 import pg from 'pg';
 import type { ListCursor } from './list-page.js';
 import { type PaymentFilter, paymentsQuery, type PaymentsQuery } from './payments-query.js';
@@ -70,8 +70,7 @@ async function allPages(
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  pool = new pg.Pool({ connectionString: database.url, max: 4 });
-  pool.on('error', () => undefined);
+  pool = openTestPool(database.url, 4);
   query = paymentsQuery(pool);
   store = memoryEventStore();
   payments = [];

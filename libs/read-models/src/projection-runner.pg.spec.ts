@@ -1,7 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { type EventStore, memoryEventStore } from '@pis/event-store';
-import { createTestDatabase, type TestDatabase, until } from '@pis/local-servers/testing';
-import pg from 'pg';
+import {
+  createTestDatabase,
+  openTestPool,
+  type TestDatabase,
+  until,
+} from '@pis/local-servers/testing';
+import type pg from 'pg';
 import { migrate } from './migrate.js';
 import { paymentsProjection } from './payments.projection.js';
 import { projectionProgress } from './projection-progress.js';
@@ -18,8 +23,7 @@ let pools: pg.Pool[];
 let runners: ProjectionRunner[];
 
 function openPool(url = database.url): pg.Pool {
-  const pool = new pg.Pool({ connectionString: url, max: 5 });
-  pool.on('error', () => undefined);
+  const pool = openTestPool(url, 5);
   pools.push(pool);
   return pool;
 }

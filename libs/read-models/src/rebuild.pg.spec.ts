@@ -1,6 +1,11 @@
 import { type EventStore, memoryEventStore } from '@pis/event-store';
-import { createTestDatabase, type TestDatabase, until } from '@pis/local-servers/testing';
-import pg from 'pg';
+import {
+  createTestDatabase,
+  openTestPool,
+  type TestDatabase,
+  until,
+} from '@pis/local-servers/testing';
+import type pg from 'pg';
 import { directoryProjection } from './directory.projection.js';
 import { paymentsProjection } from './payments.projection.js';
 import { paymentsQuery } from './payments-query.js';
@@ -21,8 +26,7 @@ let runner: ProjectionRunner;
 beforeEach(async () => {
   database = await createTestDatabase();
   store = memoryEventStore();
-  pool = new pg.Pool({ connectionString: database.url, max: 8 });
-  pool.on('error', () => undefined);
+  pool = openTestPool(database.url, 8);
   runner = new ProjectionRunner({ projection: paymentsProjection, store, pool });
 });
 

@@ -48,6 +48,46 @@ describe('a database that vanishes without a word', () => {
   });
 });
 
+it('a connection that the server ends in the moment it opens fails its query, not the process', async () => {
+  const server = await endingAtOnce();
+  const pool = createPool(server.url, 'spec', logger);
+  for (let attempt = 0; attempt < 3; attempt += 1) {
+    const failure: unknown = await pool
+      .connect()
+      .then(
+        (client) => client.query('SELECT 1').finally(() => client.release(true)),
+        (error: unknown) => error,
+      )
+      .catch((error: unknown) => error);
+    expect(isTransient(failure)).toBe(true);
+  }
+  await pool.end();
+  server.close();
+});
+
+/** A server that says "ready" and "terminated by an administrator" in one packet. */
+async function endingAtOnce() {
+  const message = (type: string, body: Buffer) => {
+    const header = Buffer.alloc(5);
+    header.write(type);
+    header.writeInt32BE(body.length + 4, 1);
+    return Buffer.concat([header, body]);
+  };
+  const answer = Buffer.concat([
+    message('R', Buffer.alloc(4)),
+    message('Z', Buffer.from('I')),
+    message('E', Buffer.from('SFATAL\0C57P01\0Mterminating connection\0\0')),
+  ]);
+  const server = net.createServer((client) => {
+    client.on('error', () => client.destroy());
+    client.once('data', () => client.end(answer));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return { url: `postgresql://pis:pis@127.0.0.1:${port}/pis`, close: () => server.close() };
+}
+
 /** A proxy that can swallow what passes, as a network does that lost the other side. */
 async function silenceable(target: string) {
   const { hostname, port } = new URL(target);

@@ -49,6 +49,10 @@ export function createPool(
   });
   // An idle connection that breaks is replaced by the pool; without a listener it would end the process.
   pool.on('error', (error) => logger.warn({ err: error }, 'lost an idle PostgreSQL connection'));
+  // The pool itself listens to idle ones only; one in use that breaks fails its next statement.
+  pool.on('connect', (client) =>
+    client.on('error', (error) => logger.debug({ err: error }, 'lost a PostgreSQL connection')),
+  );
   return pool;
 }
 

@@ -9,10 +9,6 @@ export async function inTransaction<Result>(
   work: (client: pg.PoolClient) => Promise<Result>,
 ): Promise<Result> {
   const client = await pool.connect();
-  // The pool listens to idle connections only: one that breaks between two of our statements would
-  // otherwise end the process. The next statement fails with the reason.
-  const ignore = () => undefined;
-  client.on('error', ignore);
   let committed = false;
   try {
     await client.query('BEGIN');
@@ -21,7 +17,6 @@ export async function inTransaction<Result>(
     committed = true;
     return result;
   } finally {
-    client.off('error', ignore);
     client.release(!committed);
   }
 }

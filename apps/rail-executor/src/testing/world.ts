@@ -7,10 +7,9 @@ import { type Direction, type Payment, payment, type PaymentDetails } from '@pis
 import { memoryEventStore, repository } from '@pis/event-store';
 import { sealBankAccount } from '@pis/keyring';
 import { testKeyring } from '@pis/keyring/testing';
-import { createTestDatabase } from '@pis/local-servers/testing';
+import { createTestDatabase, openTestPool } from '@pis/local-servers/testing';
 import type { Delivery } from '@pis/messaging';
 import type { Logger } from '@pis/service-kit';
-import pg from 'pg';
 import {
   RailExecutor,
   type RailExecutorConfig,
@@ -63,8 +62,7 @@ export const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331
 
 export async function openWorld({ delayMs = 0, confirmationTimeoutMs = 0 }: WorldOptions = {}) {
   const database = await createTestDatabase();
-  const pool = new pg.Pool({ connectionString: database.url, max: 10 });
-  pool.on('error', () => undefined);
+  const pool = openTestPool(database.url, 10);
   const store = memoryEventStore();
   const payments = repository(store, payment);
   const simulator = new BankSimulator(pool, { delayMs });

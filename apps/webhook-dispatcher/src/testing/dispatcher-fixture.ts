@@ -11,10 +11,11 @@ import { testKeyring } from '@pis/keyring/testing';
 import {
   createTestDatabase,
   type HttpsReceiver,
+  openTestPool,
   startHttpsReceiver,
 } from '@pis/local-servers/testing';
 import { createSecret } from '@pis/webhooks';
-import pg from 'pg';
+import type pg from 'pg';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { webhookOwnerOf } from '../attempt.js';
@@ -78,8 +79,7 @@ export const testLimits = {
 
 export async function dispatcherFixture(): Promise<DispatcherFixture> {
   const [database, receiver] = await Promise.all([createTestDatabase(), startHttpsReceiver()]);
-  const pool = new pg.Pool({ connectionString: database.url, max: 5 });
-  pool.on('error', () => undefined);
+  const pool = openTestPool(database.url, 5);
   const store = memoryEventStore();
   const keyring = testKeyring();
   const metrics = new Registry();

@@ -1,4 +1,4 @@
-import { createTestDatabase } from '@pis/local-servers/testing';
+import { createTestDatabase, openTestPool } from '@pis/local-servers/testing';
 import pg from 'pg';
 import { eventStoreConformance } from '../testing/event-store-conformance.js';
 import { postgresEventStore } from './postgres-event-store.js';
@@ -9,8 +9,7 @@ eventStoreConformance('PostgreSQL', async () => {
   const stores: ReturnType<typeof postgresEventStore>[] = [];
   // A pool each: connections, batches and locks as between processes.
   const open = () => {
-    const pool = new pg.Pool({ connectionString: database.url, max: 5 });
-    pool.on('error', () => undefined);
+    const pool = openTestPool(database.url, 5);
     pools.push(pool);
     const store = postgresEventStore({ pool });
     stores.push(store);

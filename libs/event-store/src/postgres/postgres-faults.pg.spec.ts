@@ -1,5 +1,5 @@
 /** What the PostgreSQL event store does when PostgreSQL does not do its part. */
-import { createTestDatabase, until } from '@pis/local-servers/testing';
+import { createTestDatabase, openTestPool, until } from '@pis/local-servers/testing';
 import pg from 'pg';
 import { type EventStore, StoreUnavailable } from '../port.js';
 import { eventToAppend, follow, testTimeoutMs, unique } from '../testing/conformance-kit.js';
@@ -16,8 +16,7 @@ describe('the event store when PostgreSQL fails', () => {
   const stores: EventStore[] = [];
 
   function open(options: Partial<PostgresEventStoreOptions> = {}, url = database.url): EventStore {
-    const pool = new pg.Pool({ connectionString: url, max: 5, application_name: 'under-test' });
-    pool.on('error', () => undefined);
+    const pool = openTestPool(url, 5, 'under-test');
     pools.push(pool);
     const store = postgresEventStore({ pool, ...options });
     stores.push(store);

@@ -32,6 +32,15 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   };
 }
 
+/** A pool that outlives its connections, as the apps' own does; the caller ends it. */
+export function openTestPool(url: string, max: number, applicationName?: string): pg.Pool {
+  const pool = new pg.Pool({ connectionString: url, max, application_name: applicationName });
+  const ignore = () => undefined;
+  pool.on('error', ignore);
+  pool.on('connect', (client) => client.on('error', ignore));
+  return pool;
+}
+
 async function onServer(connectionString: string, sql: string): Promise<void> {
   const client = new pg.Client({ connectionString });
   await client.connect();

@@ -2,8 +2,8 @@
 import { type DynamicModule, type INestApplicationContext, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { type EventStore, memoryEventStore } from '@pis/event-store';
-import { createTestDatabase } from '@pis/local-servers/testing';
-import pg from 'pg';
+import { createTestDatabase, openTestPool } from '@pis/local-servers/testing';
+import type pg from 'pg';
 import { Registry } from 'prom-client';
 import { Health } from '../health.js';
 import { createLogger } from '../logging.js';
@@ -32,8 +32,7 @@ export async function startOnTestPlatform(
   ...modules: readonly DynamicModule[]
 ): Promise<TestPlatform> {
   const database = await createTestDatabase();
-  const pool = new pg.Pool({ connectionString: database.url, max: poolMax });
-  pool.on('error', () => undefined);
+  const pool = openTestPool(database.url, poolMax);
   const store = memoryEventStore();
   const health = new Health();
   const metrics = new Registry();
