@@ -56,6 +56,7 @@ export const mayImport = {
     'event-store',
     'keyring',
     'messaging',
+    'read-models',
     'service-kit',
     'webhooks',
   ],
@@ -71,6 +72,7 @@ export const mayImport = {
     'messaging',
     'read-models',
     'service-kit',
+    'webhooks',
   ],
   // The only app that imports apps.
   'all-in-one': [
