@@ -261,4 +261,84 @@ describe('a process that dies between two appends', () => {
       await expectHolders(store);
     }
   });
+
+  it.each([0, 1, 2, 3])(
+    'while creating, never retried: a change into it succeeds, even if it dies %i appends on and is repeated',
+    async (lives) => {
+      const { create, update, directoryOn, store } = await setUp();
+      const { contactId } = await create(grace);
+      await expect(directoryOn(dyingStore(store, 1, 'before')).create()).rejects.toThrow('died');
+      const dying = directoryOn(dyingStore(store, lives, 'before'));
+      if (lives < 3) await expect(dying.update(contactId, { ...ada })).rejects.toThrow('died');
+      expect(await update(contactId, { ...ada })).toMatchObject({ email: ada.email });
+      await expect(create()).rejects.toThrow(conflict);
+      await expect(create(grace)).resolves.toBeDefined();
+      expect(await contactsIn(store)).toHaveLength(2);
+      await expectHolders(store);
+    },
+  );
+
+  it.each([0, 1, 2, 3])(
+    'while changing into what a dead creation reserved (%i appends on): it can be created still',
+    async (lives) => {
+      const { create, directoryOn, store } = await setUp();
+      const { contactId } = await create(grace);
+      await expect(directoryOn(dyingStore(store, 1, 'before')).create()).rejects.toThrow('died');
+      const dying = directoryOn(dyingStore(store, lives, 'before'));
+      await dying.update(contactId, { ...ada }).catch(() => undefined);
+      const results = await Promise.allSettled([create(), create()]);
+      const free = lives < 3;
+      expect(codesOf(results).filter((code) => code === 'ok')).toHaveLength(free ? 1 : 0);
+      expect(await contactsIn(store)).toHaveLength(free ? 2 : 1);
+      await expectHolders(store);
+    },
+  );
+});
+
+describe('a change into what a creation under way has reserved', () => {
+  /** Holds the first append to a stream of contacts back until it is told to go on. */
+  function pausing(store: EventStore) {
+    const reached = Promise.withResolvers<void>();
+    const goOn = Promise.withResolvers<void>();
+    let held = false;
+    const append: EventStore['append'] = async (streamId, ...rest) => {
+      if (streamId.startsWith('contact-') && !held) {
+        held = true;
+        reached.resolve();
+        await goOn.promise;
+      }
+      return store.append(streamId, ...rest);
+    };
+    return { store: { ...store, append }, reached: reached.promise, goOn: goOn.resolve };
+  }
+
+  it('wins when it comes first: the creation is then a conflict', async () => {
+    const { create, update, directoryOn, store } = await setUp();
+    const { contactId } = await create(grace);
+    const slow = pausing(store);
+    const creation = Promise.allSettled([directoryOn(slow.store).create()]);
+    await slow.reached;
+    expect(await update(contactId, { ...ada })).toMatchObject({ email: ada.email });
+    slow.goOn();
+    expect(codesOf(await creation)).toEqual(['CONFLICT']);
+    expect(await contactsIn(store)).toHaveLength(1);
+    await expectHolders(store);
+  });
+
+  it('is a conflict when the creation ends first', async () => {
+    const { create, directoryOn, store } = await setUp();
+    const { contactId } = await create(grace);
+    const creating = pausing(store);
+    const creation = directoryOn(creating.store).create();
+    await creating.reached;
+    const changing = pausing(store);
+    const change = Promise.allSettled([directoryOn(changing.store).update(contactId, { ...ada })]);
+    await changing.reached;
+    creating.goOn();
+    await creation;
+    changing.goOn();
+    expect(codesOf(await change)).toEqual(['CONFLICT']);
+    expect(await contactsIn(store)).toHaveLength(2);
+    await expectHolders(store);
+  });
 });

@@ -4,8 +4,10 @@
  *
  * What always holds: a contact is written only after its identity was reserved for it, and a
  * reservation is taken from another contact only after an event on that contact's stream has made an
- * update under way for it fail. A reservation whose contact was never created belongs to whoever
- * creates that contact: a creator does so under the reserved id, a change into it is a conflict.
+ * update under way for it fail. A reservation whose contact was never created (its creator died, or is
+ * still at it) goes to who wants it next: a creator creates that contact under the reserved id, a
+ * change into it first makes a creation under that id impossible. Whoever writes to the stream of
+ * that id first has won; the creator that lost begins anew and finds the identity in use.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -79,7 +81,8 @@ export class ContactDirectory {
 
       const reserved = this.identities.fold(identityEvents);
       const { holder } = reserved.state;
-      const abandoned = holder !== null && (await this.contacts.load(holder)).state === null;
+      const abandoned =
+        holder !== null && (await this.contacts.load(holder)).revision === 'noStream';
       if (!abandoned) await this.reserve(identity, reserved, newId, context);
       const contactId = abandoned ? holder : newId;
       return this.append(contactId, { organizationId, identity, request }, context);
@@ -161,10 +164,14 @@ export class ContactDirectory {
     await this.identities.append(identity, reserved, decision, context);
   }
 
-  /** Makes the holder give up an identity that it does not use. @throws ApiError CONFLICT if it does */
+  /**
+   * Makes the holder give up an identity that it does not use, or its creation if that never ended.
+   * @throws ApiError CONFLICT if it uses it; WrongExpectedRevision when it was created meanwhile
+   */
   private async forfeit(holder: string, identity: string, context: CommandContext): Promise<void> {
     const loaded = await this.contacts.load(holder);
-    const command = { type: 'ForfeitContactIdentity', at: now(), data: { identity } } as const;
+    const type = loaded.state === null ? 'ForfeitContactCreation' : 'ForfeitContactIdentity';
+    const command = { type, at: now(), data: { identity } } as const;
     const decision = contacts.decide(command, loaded.state);
     if (isRefusal(decision)) throw conflict();
     await this.contacts.append(holder, loaded, decision, context);

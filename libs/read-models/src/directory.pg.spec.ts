@@ -98,6 +98,13 @@ describe('the lists of the directory', () => {
     });
   });
 
+  it('show nothing of a contact that was never created', async () => {
+    await append(`contact-${randomUUID()}`, 'ContactCreationForfeited', { identity: 'identity-1' });
+    await createContact(ids.contact);
+    const { items } = await query.contacts(organizationId, {});
+    expect(items.map(({ contactId }) => contactId)).toEqual([ids.contact]);
+  });
+
   it('page through contacts of one millisecond without losing any', async () => {
     const contactIds = Array.from({ length: 7 }, () => randomUUID());
     for (const contactId of contactIds) await createContact(contactId);

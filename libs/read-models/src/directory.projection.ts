@@ -188,6 +188,8 @@ export type ContactRow = {
   readonly item: ContactItem;
 };
 
+const isContact = idIn(contact.category);
+
 export const contactsTable: ReadTableDefinition<ContactRow> = {
   name: 'contacts',
   key: 'contactId',
@@ -200,7 +202,8 @@ export const contactsTable: ReadTableDefinition<ContactRow> = {
     revision: 'integer',
     item: 'json',
   },
-  keyOf: idIn(contact.category),
+  // A creation that was forfeited concerns no contact.
+  keyOf: (recorded) => (recorded.type === 'ContactCreationForfeited' ? null : isContact(recorded)),
   begins: isFirst,
   evolve(row, recorded) {
     const event = domainEventOf(contact, recorded);

@@ -5,7 +5,8 @@
  * appends ContactCreated; updating into another identity reserves that one, appends ContactUpdated,
  * and releases the old one. A crash between two appends leaves a reservation behind, which the next
  * one who wants the identity heals: a reserved contact that was never created is created under the
- * reserved id; a contact that has another identity now forfeits this one first (contact.ts).
+ * reserved id, or forfeits its creation to a contact that changes into the identity; a contact that
+ * has another identity now forfeits this one first (contact.ts).
  */
 import { type Aggregate, type Decision, type DomainCommand, type DomainEvent } from '../decider.js';
 

@@ -116,8 +116,33 @@ describe('giving up an identity that was reserved and never used', () => {
     given(contact, created, moved).when(forfeit('identity-2')).thenRefused('IDENTITY_IN_USE');
   });
 
-  it('needs the contact: one that was never created is healed by creating it', () => {
+  it('needs the contact', () => {
     given(contact).when(forfeit('identity-2')).thenRefused('CONTACT_NOT_FOUND');
+  });
+});
+
+describe('giving up a creation that never ended', () => {
+  const forfeitCreation: ContactCommand = {
+    type: 'ForfeitContactCreation',
+    at: later,
+    data: { identity: 'identity-2' },
+  };
+  const forfeited: ContactEvent = {
+    type: 'ContactCreationForfeited',
+    at: later,
+    data: { identity: 'identity-2' },
+  };
+
+  it('leaves no contact, however often it happens', () => {
+    const then = given(contact).when(forfeitCreation);
+    then.then(forfeited);
+    expect(then.state()).toBeNull();
+    given(contact, forfeited).when(forfeitCreation).then(forfeited);
+  });
+
+  it('is refused once the contact is there', () => {
+    given(contact, created).when(forfeitCreation).thenRefused('CONTACT_ALREADY_EXISTS');
+    expect(() => fold(contact, [created, forfeited])).toThrow('cannot forfeit its creation');
   });
 });
 

@@ -37,7 +37,13 @@ export type ContactEvent =
    * Another contact takes over an identity that this one had reserved and not used. It changes no
    * field: it moves the revision, so that an update still under way for that identity fails.
    */
-  | DomainEvent<'ContactIdentityForfeited', { readonly identity: string }>;
+  | DomainEvent<'ContactIdentityForfeited', { readonly identity: string }>
+  /**
+   * Another contact takes over the identity that was reserved for this one, which was never created:
+   * the first event of its stream, so that a creation still under way under this id fails. There is
+   * no contact after it, nor will there ever be.
+   */
+  | DomainEvent<'ContactCreationForfeited', { readonly identity: string }>;
 
 export interface Contact extends ContactRecord {
   readonly createdAt: string;
@@ -49,6 +55,7 @@ export type ContactState = Contact | null;
 function evolve(state: ContactState, event: ContactEvent): ContactState {
   if (event.type === 'ContactCreated')
     return { ...event.data, createdAt: event.at, updatedAt: event.at };
+  if (state === null && event.type === 'ContactCreationForfeited') return null;
   if (state === null) throw new Error(`the first event of a contact cannot be ${event.type}`);
   switch (event.type) {
     case 'ContactUpdated':
@@ -60,6 +67,8 @@ function evolve(state: ContactState, event: ContactEvent): ContactState {
       };
     case 'ContactIdentityForfeited':
       return state;
+    case 'ContactCreationForfeited':
+      throw new Error('a contact that was created cannot forfeit its creation');
     default:
       return unreachable(event);
   }
@@ -68,7 +77,8 @@ function evolve(state: ContactState, event: ContactEvent): ContactState {
 export type ContactCommand =
   | DomainCommand<'CreateContact', ContactRecord>
   | DomainCommand<'UpdateContact', { readonly changes: PartyChanges; readonly identity: string }>
-  | DomainCommand<'ForfeitContactIdentity', { readonly identity: string }>;
+  | DomainCommand<'ForfeitContactIdentity', { readonly identity: string }>
+  | DomainCommand<'ForfeitContactCreation', { readonly identity: string }>;
 
 export type ContactRefusal =
   | 'CONTACT_ALREADY_EXISTS'
@@ -84,6 +94,10 @@ function decide(
   if (command.type === 'CreateContact')
     return state === null
       ? [{ type: 'ContactCreated', at, data: command.data }]
+      : { refused: 'CONTACT_ALREADY_EXISTS' };
+  if (command.type === 'ForfeitContactCreation')
+    return state === null
+      ? [{ type: 'ContactCreationForfeited', at, data: command.data }]
       : { refused: 'CONTACT_ALREADY_EXISTS' };
   if (state === null) return { refused: 'CONTACT_NOT_FOUND' };
   switch (command.type) {
@@ -108,5 +122,10 @@ export const contact: Aggregate<ContactState, ContactCommand, ContactEvent, Cont
   initial: null,
   decide,
   evolve,
-  schemaVersions: { ContactCreated: 1, ContactUpdated: 1, ContactIdentityForfeited: 1 },
+  schemaVersions: {
+    ContactCreated: 1,
+    ContactUpdated: 1,
+    ContactIdentityForfeited: 1,
+    ContactCreationForfeited: 1,
+  },
 };
