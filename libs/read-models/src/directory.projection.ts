@@ -266,6 +266,9 @@ export const webhookEndpointsTable: ReadTableDefinition<WebhookEndpointRow> = {
     const before = existing(row);
     if (event.type === 'WebhookEndpointDeleted') return { ...before, deletedAt: at };
     const { item } = before;
+    // Secrets are not for lists.
+    if (event.type === 'WebhookEndpointSecretRotated')
+      return { ...before, item: { ...item, updatedAt: at } };
     const { url, subscribedEvents, label, enabled } = event.data.changes;
     return {
       ...before,

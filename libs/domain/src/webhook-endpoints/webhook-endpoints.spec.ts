@@ -74,6 +74,7 @@ describe('creating an endpoint', () => {
     expect(then.state().endpoints.map((endpoint) => endpoint.endpointId)).toEqual(['e1', 'e2']);
     expect(then.state().endpoints[1]).toStrictEqual({
       ...shown,
+      previousSecret: null,
       enabled: true,
       createdAt: later,
       updatedAt: later,
@@ -208,6 +209,73 @@ describe('updating an endpoint', () => {
     given(webhookEndpoints, created('e1'))
       .when(update('e1', { enabled: true, label: 'Ledger' }))
       .then(updated('e1', { label: 'Ledger' }));
+  });
+});
+
+describe('rotating the secret of an endpoint', () => {
+  const rotate = (sealedSecret: string, overlapHours: number): WebhookEndpointsCommand => ({
+    type: 'RotateWebhookEndpointSecret',
+    at: later,
+    data: { organizationId, endpointId: 'e1', sealedSecret, overlapHours },
+  });
+  const rotated = (
+    sealedSecret: string,
+    previousSecretEndsAt: string | null,
+  ): WebhookEndpointsEvent => ({
+    type: 'WebhookEndpointSecretRotated',
+    at: later,
+    data: { organizationId, endpointId: 'e1', sealedSecret, previousSecretEndsAt },
+  });
+  const dayAfter = new Date(Date.parse(later) + 24 * 3_600_000).toISOString();
+  const original = record('e1').sealedSecret;
+
+  it('keeps the old one for the overlap, and leaves other endpoints alone', () => {
+    const then = given(webhookEndpoints, created('e1'), created('e2')).when(rotate('new', 24));
+    then.then(rotated('new', dayAfter));
+    const before = fold(webhookEndpoints, [created('e1'), created('e2')]).endpoints;
+    expect(then.state().endpoints).toStrictEqual([
+      {
+        ...before[0],
+        sealedSecret: 'new',
+        previousSecret: { sealedSecret: original, endsAt: dayAfter },
+        updatedAt: later,
+      },
+      before[1],
+    ]);
+  });
+
+  it('with an overlap of 0 ends the old one at once, also one of an overlap under way', () => {
+    const then = given(webhookEndpoints, created('e1'), rotated('second', dayAfter)).when(
+      rotate('third', 0),
+    );
+    then.then(rotated('third', null));
+    expect(then.state().endpoints[0]).toMatchObject({
+      sealedSecret: 'third',
+      previousSecret: null,
+    });
+  });
+
+  it('a second time inside the overlap drops the one before the last', () => {
+    const then = given(webhookEndpoints, created('e1'), rotated('second', dayAfter)).when(
+      rotate('third', 24),
+    );
+    then.then(rotated('third', dayAfter));
+    expect(then.state().endpoints[0]).toMatchObject({
+      sealedSecret: 'third',
+      previousSecret: { sealedSecret: 'second', endsAt: dayAfter },
+    });
+  });
+
+  it('decided again after an unknown outcome rotates once', () => {
+    given(webhookEndpoints, created('e1'), rotated('new', dayAfter))
+      .when(rotate('new', 24))
+      .thenNothing();
+  });
+
+  it('of an endpoint that is not there is refused', () => {
+    given(webhookEndpoints, created('e2'))
+      .when(rotate('new', 24))
+      .thenRefused('WEBHOOK_ENDPOINT_NOT_FOUND');
   });
 });
 

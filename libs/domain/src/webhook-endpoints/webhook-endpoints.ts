@@ -66,11 +66,29 @@ export type WebhookEndpointsEvent =
       }
     >
   | DomainEvent<
+      'WebhookEndpointSecretRotated',
+      {
+        readonly organizationId: string;
+        readonly endpointId: string;
+        readonly sealedSecret: string;
+        /** ISO 8601; null when the secret before it ended at once. */
+        readonly previousSecretEndsAt: string | null;
+      }
+    >
+  | DomainEvent<
       'WebhookEndpointDeleted',
       { readonly organizationId: string; readonly endpointId: string }
     >;
 
+/** The secret before the last rotation: deliveries are signed with it too, until it ends. */
+export interface PreviousSecret {
+  readonly sealedSecret: string;
+  /** ISO 8601. */
+  readonly endsAt: string;
+}
+
 export interface WebhookEndpoint extends WebhookEndpointRecord {
+  readonly previousSecret: PreviousSecret | null;
   readonly enabled: boolean;
   readonly createdAt: string;
   readonly updatedAt: string;
@@ -85,7 +103,8 @@ function evolve(state: WebhookEndpointsState, event: WebhookEndpointsEvent): Web
   switch (event.type) {
     case 'WebhookEndpointCreated': {
       const { organizationId: _, ...record } = event.data;
-      const endpoint = { ...record, enabled: true, createdAt: event.at, updatedAt: event.at };
+      const times = { createdAt: event.at, updatedAt: event.at };
+      const endpoint = { ...record, previousSecret: null, enabled: true, ...times };
       return { endpoints: [...state.endpoints, endpoint] };
     }
     case 'WebhookEndpointUpdated':
@@ -96,6 +115,12 @@ function evolve(state: WebhookEndpointsState, event: WebhookEndpointsEvent): Web
             : endpoint,
         ),
       };
+    case 'WebhookEndpointSecretRotated':
+      return {
+        endpoints: state.endpoints.map((endpoint) =>
+          endpoint.endpointId === event.data.endpointId ? rotated(endpoint, event) : endpoint,
+        ),
+      };
     case 'WebhookEndpointDeleted':
       return {
         endpoints: state.endpoints.filter((e) => e.endpointId !== event.data.endpointId),
@@ -103,6 +128,16 @@ function evolve(state: WebhookEndpointsState, event: WebhookEndpointsEvent): Web
     default:
       return unreachable(event);
   }
+}
+
+/** A rotation during an overlap drops the secret before the last one. */
+function rotated(
+  endpoint: WebhookEndpoint,
+  { at, data }: Extract<WebhookEndpointsEvent, { type: 'WebhookEndpointSecretRotated' }>,
+): WebhookEndpoint {
+  const { sealedSecret, previousSecretEndsAt: endsAt } = data;
+  const previousSecret = endsAt === null ? null : { sealedSecret: endpoint.sealedSecret, endsAt };
+  return { ...endpoint, sealedSecret, previousSecret, updatedAt: at };
 }
 
 export type WebhookEndpointsCommand =
@@ -116,6 +151,16 @@ export type WebhookEndpointsCommand =
         readonly organizationId: string;
         readonly endpointId: string;
         readonly changes: WebhookEndpointChanges;
+      }
+    >
+  | DomainCommand<
+      'RotateWebhookEndpointSecret',
+      {
+        readonly organizationId: string;
+        readonly endpointId: string;
+        readonly sealedSecret: string;
+        /** How long deliveries are signed with the secret before it, too; 0 ends that at once. */
+        readonly overlapHours: number;
       }
     >
   | DomainCommand<
@@ -162,11 +207,25 @@ function decide(
         { type: 'WebhookEndpointUpdated', at, data: { organizationId, endpointId, changes } },
       ];
     }
+    case 'RotateWebhookEndpointSecret': {
+      const { sealedSecret, overlapHours } = command.data;
+      // Decided again after an append whose outcome was unknown: it is the secret already.
+      if (endpoint.sealedSecret === sealedSecret) return [];
+      const previousSecretEndsAt = overlapHours === 0 ? null : hoursAfter(at, overlapHours);
+      const data = { organizationId, endpointId, sealedSecret, previousSecretEndsAt };
+      return [{ type: 'WebhookEndpointSecretRotated', at, data }];
+    }
     case 'DeleteWebhookEndpoint':
       return [{ type: 'WebhookEndpointDeleted', at, data: { organizationId, endpointId } }];
     default:
       return unreachable(command);
   }
+}
+
+const hourMs = 3_600_000;
+
+function hoursAfter(at: string, hours: number): string {
+  return new Date(Date.parse(at) + hours * hourMs).toISOString();
 }
 
 export const webhookEndpoints: Aggregate<
@@ -182,6 +241,7 @@ export const webhookEndpoints: Aggregate<
   schemaVersions: {
     WebhookEndpointCreated: 1,
     WebhookEndpointUpdated: 1,
+    WebhookEndpointSecretRotated: 1,
     WebhookEndpointDeleted: 1,
   },
 };
