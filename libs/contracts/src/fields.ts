@@ -97,11 +97,19 @@ export const legalAddress = z
   .transform((address) =>
     address.countryCode === 'US' ? { ...address, state: address.state.toUpperCase() } : address,
   )
+  // Not if/then: generators of code and of data understand alternatives better.
   .meta({
-    if: { properties: { countryCode: { const: 'US' } } },
-    then: {
-      properties: { state: { pattern: '^[A-Za-z]{2}$' }, postalCode: { pattern: '^[0-9]{5}$' } },
-    },
+    anyOf: [
+      {
+        title: 'In the US',
+        properties: {
+          countryCode: { const: 'US' },
+          state: { pattern: '^[A-Za-z]{2}$' },
+          postalCode: { pattern: '^[0-9]{5}$' },
+        },
+      },
+      { title: 'Elsewhere', properties: { countryCode: { not: { const: 'US' } } } },
+    ],
   });
 
 /** Runs a rule that spans fields although some field is wrong: all problems at once. */

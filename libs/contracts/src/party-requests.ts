@@ -60,16 +60,13 @@ function named<Schema extends z.ZodType<Named>>(schema: Schema) {
     .transform((party) =>
       party.entityType === 'INDIVIDUAL' ? { ...party, companyName: null } : party,
     )
-    .meta({ allOf: Object.entries(requiredNames).map(namesCondition) });
+    .meta({ oneOf: Object.entries(requiredNames).map(alternative) });
 }
 
-/** The same rule in JSON Schema. */
-function namesCondition([type, names]: [string, readonly string[]]) {
-  const properties = Object.fromEntries(names.map((field) => [field, { type: 'string' }]));
-  return {
-    if: { properties: { entityType: { const: type } } },
-    then: { required: names, properties },
-  };
+/** The same rule in JSON Schema: one alternative an entity type. */
+function alternative([type, names]: [string, readonly string[]]) {
+  const texts = Object.fromEntries(names.map((field) => [field, { type: 'string' }]));
+  return { title: type, properties: { entityType: { const: type }, ...texts }, required: names };
 }
 
 /** None when the entity type itself is wrong, which is reported already. */

@@ -114,14 +114,20 @@ const rules: Readonly<Record<string, Rule>> = {
     const found = (operand as readonly Json[]).map((schema) => visit(schema, value, path));
     return found.some(({ length }) => length === 0) ? none : found.flat();
   },
-  if: ({ operand, schema, value, path, visit }) =>
+  oneOf: ({ operand, value, path, visit }) => {
+    const found = (operand as readonly Json[]).map((schema) => visit(schema, value, path));
+    const fitting = found.filter(({ length }) => length === 0).length;
+    if (fitting === 1) return none;
+    return fitting === 0 ? found.flat() : [`${path}: fits ${fitting} alternatives`];
+  },
+  not: ({ operand, value, path, visit }) =>
     visit(operand as Json, value, path).length === 0
-      ? visit((schema['then'] ?? {}) as Json, value, path)
+      ? [`${path}: ${JSON.stringify(value)} is what ${JSON.stringify(operand)} excludes`]
       : none,
-  then: () => none,
   additionalProperties: () => none,
   default: () => none,
   description: () => none,
+  title: () => none,
 };
 
 /** Fields that an object has and its schema does not name; a schema without a type adds to another. */

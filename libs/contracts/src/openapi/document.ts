@@ -24,6 +24,7 @@ const apiVersion = '1.0.0';
 
 export function openApiDocument({ publicUrl, sandbox }: OpenApiOptions): Json {
   const served = operations.filter(({ sandboxOnly }) => sandbox || sandboxOnly !== true);
+  const isServed = new Set(served.map(({ operationId }) => operationId));
   return {
     openapi: '3.1.0',
     info: {
@@ -36,7 +37,7 @@ export function openApiDocument({ publicUrl, sandbox }: OpenApiOptions): Json {
     servers: [{ url: publicUrl?.replace(/\/+$/, '') ?? '/' }],
     security: [{ apiKey: [] }],
     tags: tags.filter(({ name }) => sandbox || name !== 'Sandbox'),
-    paths: pathsOf(served),
+    paths: pathsOf(served, (id) => isServed.has(id)),
     webhooks: webhookNotifications(),
     components: {
       schemas: schemaComponents((name) => sandbox || !ofSandbox.has(name)),
@@ -61,14 +62,16 @@ const ofSandbox = new Set<string | undefined>(
   operations.filter(({ sandboxOnly }) => sandboxOnly).map(({ body }) => body?.schema),
 );
 
-function pathsOf(served: readonly Operation[]): Json {
+type IsServed = (operationId: string) => boolean;
+
+function pathsOf(served: readonly Operation[], isServed: IsServed): Json {
   const paths: Record<string, Record<string, Json>> = {};
   for (const operation of served)
-    (paths[operation.path] ??= {})[operation.method] = operationObject(operation);
+    (paths[operation.path] ??= {})[operation.method] = operationObject(operation, isServed);
   return paths;
 }
 
-function operationObject(operation: Operation): Json {
+function operationObject(operation: Operation, isServed: IsServed): Json {
   const { operationId, tag, summary, description, body, success, errors } = operation;
   const parameters = parametersOf(operation);
   return {
@@ -90,9 +93,27 @@ function operationObject(operation: Operation): Json {
           ...(operation.idempotent ? header('Idempotent-Replayed') : {}),
         },
         ...contentOf(success),
+        ...linksOf(operation, isServed),
       },
       ...errorResponses(errors),
     },
+  };
+}
+
+function linksOf({ links = [] }: Operation, isServed: IsServed): Json {
+  const offered = links.filter(({ to }) => isServed(to));
+  if (offered.length === 0) return {};
+  return {
+    links: Object.fromEntries(
+      offered.map(({ to, parameters, body }) => [
+        to,
+        {
+          operationId: to,
+          ...(parameters === undefined ? {} : { parameters }),
+          ...(body === undefined ? {} : { requestBody: body }),
+        },
+      ]),
+    ),
   };
 }
 
@@ -106,6 +127,7 @@ function parametersOf({ id, query, idempotent }: Operation): readonly Json[] {
             name: id.name,
             in: 'path',
             required: true,
+            description: `The id of the ${id.of}.`,
             schema: schemaOfValue(uuid),
             example: id.example,
           },

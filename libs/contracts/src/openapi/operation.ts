@@ -18,7 +18,7 @@ export interface Operation {
   readonly summary: string;
   readonly description?: string;
   /** The id in the path. */
-  readonly id?: { readonly name: string; readonly example: string };
+  readonly id?: { readonly name: string; readonly of: string; readonly example: string };
   readonly query?: Readonly<Record<string, z.ZodType>>;
   readonly idempotent?: true;
   readonly body?: {
@@ -27,9 +27,31 @@ export interface Operation {
     readonly examples: Examples;
   };
   readonly success: Success;
+  /** What its answer is good for next. */
+  readonly links?: readonly Link[];
   readonly errors: readonly ErrorCode[];
   /** Served in the sandbox alone. */
   readonly sandboxOnly?: true;
+}
+
+/** How the answer of an operation feeds another one (OpenAPI, "Link Object"). */
+export interface Link {
+  /** An operationId. */
+  readonly to: string;
+  /** Runtime expressions by the name of the parameter. */
+  readonly parameters?: Readonly<Record<string, string>>;
+  /** Fields of its body, as runtime expressions; the others are the caller's to choose. */
+  readonly body?: Readonly<Record<string, string>>;
+}
+
+/** A field of the record in the answer. */
+export function answered(field: string): string {
+  return `$response.body#/data/${field}`;
+}
+
+/** A field of the first record of the list in the answer. */
+export function first(field: string): string {
+  return answered(`0/${field}`);
 }
 
 export type Success =

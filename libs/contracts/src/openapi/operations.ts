@@ -5,11 +5,11 @@
 import { contactListSchema, originatorListSchema } from '../party-requests.js';
 import { paymentListSchema } from '../payment-requests.js';
 import * as examples from './examples.js';
-import { onBody, onQuery, onRecord, type Operation } from './operation.js';
+import { answered, first, onBody, onQuery, onRecord, type Operation } from './operation.js';
 import { statementOperations, webhookOperations } from './webhook-operations.js';
 
-const onContact = { name: 'contactId', example: examples.contactId };
-const onPayment = { name: 'paymentId', example: examples.paymentId };
+const onContact = { name: 'contactId', of: 'contact', example: examples.contactId };
+const onPayment = { name: 'paymentId', of: 'payment', example: examples.paymentId };
 const wholeOrPaged =
   'Newest first. Everything when called without `limit` and `cursor`; with one of them in pages.';
 
@@ -29,6 +29,10 @@ const parties: readonly Operation[] = [
       list: 'ListMeta',
       examples: { originators: [examples.originator] },
     },
+    links: [
+      { to: 'updateOriginator', parameters: { originatorId: first('originatorId') } },
+      { to: 'listContacts', parameters: { originatorId: first('originatorId') } },
+    ],
     errors: onQuery,
   },
   {
@@ -38,7 +42,7 @@ const parties: readonly Operation[] = [
     tag: 'Originators',
     summary: 'Update an originator',
     description: 'Payments that exist keep the originator as it was.',
-    id: { name: 'originatorId', example: examples.originatorId },
+    id: { name: 'originatorId', of: 'originator', example: examples.originatorId },
     body: {
       schema: 'OriginatorPatchRequest',
       required: false,
@@ -73,6 +77,16 @@ const parties: readonly Operation[] = [
         created: { contactId: examples.contactId, createdAt: examples.contact.createdAt },
       },
     },
+    links: [
+      { to: 'updateContact', parameters: { contactId: answered('contactId') } },
+      {
+        to: 'createPayment',
+        body: {
+          originatorId: '$request.body#/originatorId',
+          contactId: answered('contactId'),
+        },
+      },
+    ],
     errors: [...onBody, 'NOT_FOUND', 'CONFLICT'],
   },
   {
@@ -90,6 +104,14 @@ const parties: readonly Operation[] = [
       list: 'ListMeta',
       examples: { contacts: [examples.contact] },
     },
+    links: [
+      { to: 'updateContact', parameters: { contactId: first('contactId') } },
+      {
+        to: 'createPayment',
+        body: { originatorId: first('originatorId'), contactId: first('contactId') },
+      },
+      { to: 'listPayments', parameters: { contactId: first('contactId') } },
+    ],
     errors: onQuery,
   },
   {
@@ -155,6 +177,14 @@ const payments: readonly Operation[] = [
       schema: 'PaymentCreated',
       examples: { created: { paymentId: examples.paymentId } },
     },
+    links: [
+      { to: 'getPayment', parameters: { paymentId: answered('paymentId') } },
+      {
+        to: 'listPayments',
+        parameters: { idempotencyKey: '$request.header.Idempotency-Key' },
+      },
+      { to: 'simulatePayment', parameters: { paymentId: answered('paymentId') } },
+    ],
     errors: [
       'IDEMPOTENCY_KEY_REQUIRED',
       ...onBody,
@@ -182,6 +212,7 @@ const payments: readonly Operation[] = [
         awaitingConfirmation: examples.paymentIn('AWAITING_CONFIRMATION'),
       },
     },
+    links: [{ to: 'simulatePayment', parameters: { paymentId: answered('paymentId') } }],
     errors: onRecord,
   },
   {
@@ -199,6 +230,10 @@ const payments: readonly Operation[] = [
       list: 'PageMeta',
       examples: { page: [examples.completedItem] },
     },
+    links: [
+      { to: 'getPayment', parameters: { paymentId: first('paymentId') } },
+      { to: 'simulatePayment', parameters: { paymentId: first('paymentId') } },
+    ],
     errors: onQuery,
   },
   {
@@ -223,6 +258,7 @@ const payments: readonly Operation[] = [
       schema: 'Payment',
       examples: { returned: examples.paymentIn('RETURNED') },
     },
+    links: [{ to: 'getPayment', parameters: { paymentId: answered('paymentId') } }],
     errors: [...onBody, 'NOT_FOUND', 'CONFLICT'],
   },
 ];

@@ -1,10 +1,26 @@
 /** The operations on webhook endpoints and statements; a part of operations.ts. */
 import { statementListSchema } from '../statement-requests.js';
 import * as examples from './examples.js';
-import { onAny, onBody, onQuery, onRecord, type Operation } from './operation.js';
+import {
+  answered,
+  first,
+  type Link,
+  onAny,
+  onBody,
+  onQuery,
+  onRecord,
+  type Operation,
+} from './operation.js';
 
-const onWebhook = { name: 'id', example: examples.webhookId };
-const onStatement = { name: 'statementId', example: examples.statementId };
+const onWebhook = { name: 'id', of: 'webhook endpoint', example: examples.webhookId };
+const onStatement = { name: 'statementId', of: 'statement', example: examples.statementId };
+
+/** What can be done with an endpoint whose id an answer has. */
+const toWebhook = (id: string): readonly Link[] =>
+  ['getWebhook', 'updateWebhook', 'testWebhook', 'deleteWebhook'].map((to) => ({
+    to,
+    parameters: { id },
+  }));
 
 export const webhookOperations: readonly Operation[] = [
   {
@@ -25,6 +41,7 @@ export const webhookOperations: readonly Operation[] = [
       schema: 'CreatedWebhookEndpoint',
       examples: { created: { ...examples.webhookEndpoint, secret: examples.webhookSecret } },
     },
+    links: toWebhook(answered('id')),
     errors: onBody,
   },
   {
@@ -40,6 +57,7 @@ export const webhookOperations: readonly Operation[] = [
       list: 'Meta',
       examples: { endpoints: [examples.webhookEndpoint] },
     },
+    links: toWebhook(first('id')),
     errors: onAny,
   },
   {
@@ -139,6 +157,10 @@ export const statementOperations: readonly Operation[] = [
       list: 'Meta',
       examples: { statements: [examples.statement] },
     },
+    links: ['getStatement', 'getStatementPdf'].map((to) => ({
+      to,
+      parameters: { statementId: first('statementId') },
+    })),
     errors: onQuery,
   },
   {
