@@ -7,9 +7,11 @@ import { startPostgres } from '@pis/local-servers';
 import { say } from '../workspace.mjs';
 import { firstWebhookLatency, fullLifecycles } from './lifecycle.mjs';
 import { measure, startApp, startHelper } from './processes.mjs';
-import { report } from './report.mjs';
+import { report, reportMachine } from './report.mjs';
 import { createPayable, listLatency, paymentLoad } from './requests.mjs';
 import { median } from './statistics.mjs';
+import { reportWebhooks } from './webhooks/report.mjs';
+import { webhooks } from './webhooks/webhooks.mjs';
 
 const connections = 64;
 const full = {
@@ -30,13 +32,24 @@ const short = {
 };
 
 export async function bench(args) {
-  const scale = args.includes('--short') ? short : full;
+  const isShort = args.includes('--short');
+  const payments = args.includes('webhooks') ? null : await benchPayments(isShort ? short : full);
+  const results = { machine: machine(), ...payments, webhooks: await webhooks({ isShort }) };
+  if (args.includes('--json')) {
+    console.log(JSON.stringify(results));
+    return 0;
+  }
+  reportMachine(results.machine);
+  if (payments !== null) report(payments);
+  reportWebhooks(results.webhooks);
+  return 0;
+}
+
+async function benchPayments(scale) {
   const scratch = mkdtempSync(join(tmpdir(), 'pis-bench-'));
   const undo = [() => rmSync(scratch, { recursive: true, force: true })];
   try {
-    const results = await runAll(scale, scratch, undo);
-    report({ machine: machine(), ...results }, args.includes('--json'));
-    return 0;
+    return await runAll(scale, scratch, undo);
   } finally {
     for (const step of undo.reverse()) await step();
   }

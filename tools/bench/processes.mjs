@@ -20,6 +20,8 @@ export async function startApp(app, env) {
   ]);
   return {
     url: ready.apiUrl ?? ready.url,
+    /** Of the launcher; the app is its child. */
+    pid: child.pid,
     stop: async () => {
       if (child.exitCode === null) child.kill('SIGTERM');
       await exited;

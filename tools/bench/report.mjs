@@ -7,11 +7,11 @@ const goals = {
   gatewayToEmptyPost: 0.25,
 };
 
-export function report(results, asJson) {
-  if (asJson) {
-    console.log(JSON.stringify(results));
-    return;
-  }
+export function reportMachine({ cores, cpu, memoryGb, node }) {
+  console.log(`${cores} cores, ${cpu}, ${memoryGb} GB, Node ${node}\n`);
+}
+
+export function report(results) {
   const { ratios, rounds, acceptedAllInOne, firstWebhook, lifecycles, list } = results;
   const per = (pick) => median(rounds.map(pick));
   const rows = [
@@ -68,10 +68,6 @@ export function report(results, asJson) {
     ],
     ['idle all-in-one, RSS without PostgreSQL', `${n(results.idleRssMb)} MB`, '≤ 300 MB'],
   ];
-  const { machine } = results;
-  console.log(
-    `${machine.cores} cores, ${machine.cpu}, ${machine.memoryGb} GB, Node ${machine.node}\n`,
-  );
   const width = Math.max(...rows.map(([name]) => name.length));
   for (const [name, value, goal] of rows)
     console.log(`${name.padEnd(width)}  ${String(value).padEnd(34)}  ${goal}`.trimEnd());
