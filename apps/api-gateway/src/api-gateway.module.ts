@@ -11,6 +11,8 @@ import {
   EVENT_STORE,
   type GatewayConfig,
   KEYRING,
+  LOGGER,
+  type Logger,
   PG_POOL,
   type ProcessConfig,
   type WebhooksConfig,
@@ -24,9 +26,11 @@ import { DirectoryLists } from './directory-lists.js';
 import { OriginatorsController } from './originators.controller.js';
 import { OwnWrites } from './own-writes.js';
 import { PartyAccounts } from './party-changes.js';
+import { PaymentByKey } from './payment-by-key.js';
 import { PaymentCreation } from './payment-creation.js';
 import { PaymentsController } from './payments.controller.js';
 import { RateLimit } from './rate-limit.js';
+import { postgresTally } from './rate-limit-tally.js';
 import { ReferenceController } from './reference.controller.js';
 import { SandboxController } from './sandbox.controller.js';
 import { ScalarScript } from './scalar-script.js';
@@ -66,7 +70,11 @@ export class ApiGatewayModule {
 
 function providersFor(config: ApiGatewayConfig): Provider[] {
   const ca = webhookReceiverCa(config);
-  const perSecond = config.PIS_RATE_LIMIT_PER_KEY;
+  const rateLimit = (kind: string, pool: PgPool, logger: Logger) => {
+    const perSecond = config.PIS_RATE_LIMIT_PER_KEY;
+    if (config.PIS_RATE_LIMIT_STORE === 'memory') return new RateLimit({ perSecond });
+    return new RateLimit({ perSecond, tally: postgresTally({ pool, kind, logger }) });
+  };
   return [
     {
       provide: WebhookTests,
@@ -80,11 +88,15 @@ function providersFor(config: ApiGatewayConfig): Provider[] {
     },
     {
       provide: Authentication,
-      inject: [EVENT_STORE],
-      useFactory: (store: EventStore) =>
-        new Authentication(store, config.PIS_ENVIRONMENT, new RateLimit({ perSecond })),
+      inject: [EVENT_STORE, PG_POOL, LOGGER],
+      useFactory: (store: EventStore, pool: PgPool, logger: Logger) =>
+        new Authentication(store, config.PIS_ENVIRONMENT, rateLimit('address', pool, logger)),
     },
-    { provide: RateLimit, useFactory: () => new RateLimit({ perSecond }) },
+    {
+      provide: RateLimit,
+      inject: [PG_POOL, LOGGER],
+      useFactory: (pool: PgPool, logger: Logger) => rateLimit('key', pool, logger),
+    },
     { provide: PAYMENTS_QUERY, inject: [PG_POOL], useFactory: paymentsQuery },
     { provide: DIRECTORY_QUERY, inject: [PG_POOL], useFactory: directoryQuery },
     {
@@ -106,6 +118,7 @@ function providersFor(config: ApiGatewayConfig): Provider[] {
         new OwnWrites({
           payments: projectionProgress(pool, 'payments'),
           directory: projectionProgress(pool, 'directory'),
+          events: projectionProgress(pool, 'events'),
         }),
     },
     {
@@ -129,6 +142,11 @@ function providersFor(config: ApiGatewayConfig): Provider[] {
       useFactory: (
         ...[store, keyring, accounts, own]: ConstructorParameters<typeof ContactDirectory>
       ) => new ContactDirectory(store, keyring, accounts, own),
+    },
+    {
+      provide: PaymentByKey,
+      inject: [EVENT_STORE],
+      useFactory: (store: EventStore) => new PaymentByKey(store),
     },
     {
       provide: PaymentCreation,

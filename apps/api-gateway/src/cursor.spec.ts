@@ -26,6 +26,11 @@ describe('cursors', () => {
       const forged = Buffer.from(altered).toString('base64url');
       expect(cursors.decode('payments', mine, forged)).toBeNull();
     }
+    for (let at = 0; at < cursor.length; at += 1) {
+      const respelled =
+        cursor.slice(0, at) + (cursor[at] === 'B' ? 'C' : 'B') + cursor.slice(at + 1);
+      expect(cursors.decode('payments', mine, respelled)).toBeNull();
+    }
     for (const made of ['', 'x', '%%%', 'a'.repeat(10_000), Buffer.from('/').toString('base64url')])
       expect(cursors.decode('payments', mine, made)).toBeNull();
   });

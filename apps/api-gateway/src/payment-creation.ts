@@ -6,7 +6,6 @@
  */
 import { selectRail } from '@pis/bank-rails';
 import {
-  idempotencyKeyLengthMax,
   type PaymentCreateRequest,
   type Problem,
   problem,
@@ -34,8 +33,8 @@ import {
   repository,
   WrongExpectedRevision,
 } from '@pis/event-store';
-import { v5 as uuidV5 } from 'uuid';
 import { ApiError, invalid, notFound } from './errors.js';
+import { paymentIdOf } from './idempotency-key.js';
 import type { OwnWrites } from './own-writes.js';
 import { now } from './requests.js';
 
@@ -74,7 +73,7 @@ export class PaymentCreation {
     request: PaymentCreateRequest,
     context: CommandContext,
   ): Promise<CreatedPayment> {
-    const paymentId = uuidV5(key, organizationId);
+    const paymentId = paymentIdOf(organizationId, key);
     const [existing = [], ...referenced] = await this.store.readStreams([
       this.payments.streamIdOf(paymentId),
       this.organizations.streamIdOf(organizationId),
@@ -185,28 +184,4 @@ function requestOf(payment: Payment): Readonly<Record<keyof PaymentCreateRequest
     paymentNote: payment.paymentNote,
     externalPaymentId: payment.externalPaymentId,
   };
-}
-
-/**
- * The Idempotency-Key header. Node hands header bytes over as Latin-1; a key in UTF-8 is read as such,
- * so that 255 characters are 255 for any alphabet. Two keys of different bytes never become one.
- * @throws ApiError IDEMPOTENCY_KEY_REQUIRED
- */
-export function idempotencyKeyIn(header: string | readonly string[] | undefined): string {
-  const raw = typeof header === 'string' ? header : '';
-  const key = /^[\x20-\x7e]*$/.test(raw) ? raw : decoded(raw);
-  const length = key.length <= idempotencyKeyLengthMax ? key.length : [...key].length;
-  if (length < 1 || length > idempotencyKeyLengthMax)
-    throw new ApiError(
-      'IDEMPOTENCY_KEY_REQUIRED',
-      `send an Idempotency-Key header of 1 to ${idempotencyKeyLengthMax} characters`,
-    );
-  return key;
-}
-
-/** Bytes that are not UTF-8 stay as escapes, where no UTF-8 text can meet them. */
-function decoded(latin1: string): string {
-  const bytes = Buffer.from(latin1, 'latin1');
-  const text = bytes.toString('utf8');
-  return Buffer.from(text, 'utf8').equals(bytes) ? text : `\ufffd${latin1}`;
 }

@@ -15,8 +15,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Cursors } from './cursor.js';
 import { invalid, notFound } from './errors.js';
 import { callerOf } from './http.js';
+import { idempotencyKeyIn } from './idempotency-key.js';
 import { OwnWrites } from './own-writes.js';
-import { type CreatedPayment, idempotencyKeyIn, PaymentCreation } from './payment-creation.js';
+import { type CreatedPayment, PaymentCreation } from './payment-creation.js';
+import { PaymentByKey } from './payment-by-key.js';
 import { accepted, type Answer, answer, bodyOf, contextOf, idIn } from './requests.js';
 import { PAYMENTS_QUERY } from './tokens.js';
 
@@ -30,6 +32,7 @@ export class PaymentsController {
     @Inject(PaymentCreation) private readonly creation: PaymentCreation,
     @Inject(OwnWrites) private readonly ownWrites: OwnWrites,
     @Inject(Cursors) private readonly cursors: Cursors,
+    @Inject(PaymentByKey) private readonly byKey: PaymentByKey,
   ) {
     this.payments = repository(store, payments);
   }
@@ -40,7 +43,7 @@ export class PaymentsController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Answer<Pick<CreatedPayment, 'paymentId'>>> {
     const { organizationId } = callerOf(request);
-    const key = idempotencyKeyIn(request.headers['idempotency-key']);
+    const key = idempotencyKeyIn(request.headers['idempotency-key'], request.raw.rawHeaders);
     const body = accepted(validate(paymentCreateSchema, bodyOf(request)));
     const context = contextOf(request);
     const { paymentId, replayed } = await this.creation.create(organizationId, key, body, context);
@@ -64,7 +67,12 @@ export class PaymentsController {
     const { after, problems } = this.cursors.read('payments', organizationId, request.query);
     if (problems.length > 0)
       throw invalid([...(validated.ok ? [] : validated.problems), ...problems]);
-    const { limit, cursor: _cursor, ...filter } = accepted(validated);
+    const { limit, cursor: _cursor, idempotencyKey, ...filter } = accepted(validated);
+    if (idempotencyKey !== undefined) {
+      const found = await this.byKey.find(organizationId, idempotencyKey, filter, after);
+      const { data, meta } = answer(found);
+      return { data, meta: { ...meta, pagination: { limit, nextCursor: null } } };
+    }
 
     await this.ownWrites.visible('payments', organizationId);
     const { items, next } = await this.query.list(organizationId, filter, { limit, after });

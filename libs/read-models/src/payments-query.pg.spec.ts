@@ -109,7 +109,6 @@ describe('listing payments', () => {
       { externalPaymentId: 'label-4' },
       (p) => p.details.externalPaymentId === 'label-4',
     ],
-    ['idempotency key', { idempotencyKey: 'key-7' }, (p) => p.details.idempotencyKey === 'key-7'],
     ['text no payment can have', { externalPaymentId: '\0' }, () => false],
     ['from, inclusive', { createdFrom: timeOf(30) }, (p) => p.createdAt >= timeOf(30)],
     ['to, inclusive', { createdTo: timeOf(30) }, (p) => p.createdAt <= timeOf(30)],

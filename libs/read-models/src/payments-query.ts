@@ -16,7 +16,6 @@ export interface PaymentFilter {
   readonly direction?: string | undefined;
   readonly paymentRail?: string | undefined;
   readonly externalPaymentId?: string | undefined;
-  readonly idempotencyKey?: string | undefined;
   readonly createdFrom?: string | undefined;
   readonly createdTo?: string | undefined;
 }
@@ -37,7 +36,6 @@ const conditions: Readonly<Record<keyof PaymentFilter, (parameter: string) => st
   direction: (parameter) => `direction = ${parameter}`,
   paymentRail: (parameter) => `payment_rail = ${parameter}`,
   externalPaymentId: (parameter) => `external_payment_id = ${parameter}`,
-  idempotencyKey: (parameter) => `idempotency_key = ${parameter}`,
   createdFrom: (parameter) => `created_at >= ${parameter}::timestamptz(3)`,
   createdTo: (parameter) => `created_at <= ${parameter}::timestamptz(3)`,
 };

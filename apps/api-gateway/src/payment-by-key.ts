@@ -1,0 +1,57 @@
+/**
+ * The payment that an Idempotency-Key created, as a list of one or none. Its id follows from the key,
+ * so its stream is folded: it is found as soon as it was accepted, whatever state the lists are in.
+ * The other filters of the list and its cursor hold as ever.
+ */
+import { paymentListItem, type PaymentListItem, type PaymentListQuery } from '@pis/contracts';
+import { type Payment, payment as payments } from '@pis/domain';
+import { type EventStore, repository } from '@pis/event-store';
+import type { ListCursor } from '@pis/read-models';
+import { idempotencyKeyInQuery, paymentIdOf } from './idempotency-key.js';
+
+type Filter = Omit<PaymentListQuery, 'limit' | 'cursor' | 'idempotencyKey'>;
+
+export class PaymentByKey {
+  private readonly payments;
+
+  constructor(store: EventStore) {
+    this.payments = repository(store, payments);
+  }
+
+  /** @throws StoreUnavailable */
+  async find(
+    organizationId: string,
+    key: string,
+    filter: Filter,
+    after: ListCursor | undefined,
+  ): Promise<readonly PaymentListItem[]> {
+    const { state } = await this.payments.load(
+      paymentIdOf(organizationId, idempotencyKeyInQuery(key)),
+    );
+    const found = state !== null && passes(state, filter) && (!after || isAfter(state, after));
+    return found ? [paymentListItem(state)] : [];
+  }
+}
+
+const tests = {
+  status: ({ status }, wanted) => status === wanted,
+  originatorId: ({ originatorId }, wanted) => originatorId === wanted,
+  contactId: ({ contactId }, wanted) => contactId === wanted,
+  direction: ({ direction }, wanted) => direction === wanted,
+  paymentRail: ({ paymentRail }, wanted) => paymentRail === wanted,
+  externalPaymentId: ({ externalPaymentId }, wanted) => externalPaymentId === wanted,
+  createdFrom: ({ createdAt }, wanted) => createdAt >= wanted,
+  createdTo: ({ createdAt }, wanted) => createdAt <= wanted,
+} as const satisfies Record<keyof Filter, (payment: Payment, wanted: string) => boolean>;
+
+function passes(payment: Payment, filter: Filter): boolean {
+  return (Object.keys(tests) as (keyof Filter)[]).every((name) => {
+    const wanted = filter[name];
+    return wanted === undefined || tests[name](payment, wanted);
+  });
+}
+
+/** Newest first: what comes after is older, or of the same moment with a smaller id. */
+function isAfter({ createdAt, paymentId }: Payment, after: ListCursor): boolean {
+  return createdAt < after.createdAt || (createdAt === after.createdAt && paymentId < after.id);
+}

@@ -1,0 +1,87 @@
+import { randomUUID } from 'node:crypto';
+import { payment as payments } from '@pis/domain';
+import { repository } from '@pis/event-store';
+import { createTestDatabase, type TestDatabase } from '@pis/local-servers/testing';
+import { by, type Gateway, startGateway } from './testing/gateway.js';
+import { codeOf, createPayer, idOf, issuesOf, type Payer } from './testing/payments.js';
+
+let database: TestDatabase;
+let gateway: Gateway;
+let payer: Payer;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  gateway = await startGateway({ databaseUrl: database.url });
+  payer = await createPayer(gateway);
+});
+afterAll(async () => {
+  await gateway?.close();
+  await database?.drop();
+});
+
+describe('moving a sandbox payment by hand', () => {
+  const simulate = (paymentId: string, body: object) =>
+    gateway.call(`/v1/sandbox/payments/${paymentId}/simulate`, {
+      tenant: payer.tenant,
+      method: 'POST',
+      body,
+    });
+  const submit = (paymentId: string) => {
+    const command = { type: 'ProcessPayment', data: { railReference: 'r' } } as const;
+    const at = new Date().toISOString();
+    return repository(gateway.store, payments).execute(paymentId, { ...command, at }, by);
+  };
+
+  it('follows the transitions and refuses every other', async () => {
+    const paymentId = idOf(await payer.pay());
+    expect(codeOf(await simulate(paymentId, { outcome: 'complete' }))).toBe('409 CONFLICT');
+    await submit(paymentId);
+    expect(codeOf(await simulate(paymentId, { outcome: 'late_confirm' }))).toBe('409 CONFLICT');
+    expect((await simulate(paymentId, { outcome: 'time_out' })).body?.data).toMatchObject({
+      status: 'FAILED_IN_FLIGHT',
+    });
+    expect(codeOf(await simulate(paymentId, { outcome: 'complete' }))).toBe('409 CONFLICT');
+    expect((await simulate(paymentId, { outcome: 'late_confirm' })).body?.data).toMatchObject({
+      status: 'COMPLETED',
+      failureReason: null,
+    });
+    const returned = await simulate(paymentId, { outcome: 'return', returnReasonCode: 'R01' });
+    expect(returned.body?.data).toMatchObject({ status: 'RETURNED', returnReasonCode: 'R01' });
+    expect(codeOf(await simulate(paymentId, { outcome: 'fail' }))).toBe('409 CONFLICT');
+  });
+
+  it('shows the new status in the list at once', async () => {
+    const paymentId = idOf(await payer.pay());
+    expect(codeOf(await simulate(paymentId, { outcome: 'fail' }))).toBe('200');
+    const listed = await payer.list('?status=FAILED&limit=1');
+    expect(listed.body?.data).toMatchObject([{ paymentId, failureCode: 'INTERNAL_ERROR' }]);
+  });
+
+  it('says everything that is wrong with the request', async () => {
+    const body = { outcome: 'win', returnReasonCode: 'R86' };
+    expect(issuesOf(await simulate(randomUUID(), body))).toEqual([
+      'outcome validation_enum',
+      'returnReasonCode validation_enum',
+    ]);
+    expect(issuesOf(await simulate('7', { outcome: 'fail' }))).toEqual([
+      'paymentId validation_uuid',
+    ]);
+    expect(codeOf(await simulate(randomUUID(), { outcome: 'fail' }))).toBe('404 NOT_FOUND');
+  });
+
+  it('is not there in production', async () => {
+    const production = await startGateway({
+      databaseUrl: database.url,
+      environment: 'production',
+      projects: false,
+    });
+    try {
+      const own = await production.createTenant();
+      const path = `/v1/sandbox/payments/${randomUUID()}/simulate`;
+      const call = { tenant: own, method: 'POST', body: { outcome: 'fail' } } as const;
+      expect(codeOf(await production.call(path, call))).toBe('404 NOT_FOUND');
+    } finally {
+      await production.close();
+    }
+  });
+});
