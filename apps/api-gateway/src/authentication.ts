@@ -16,6 +16,7 @@ import {
 } from '@pis/domain';
 import { type EventStore, repository } from '@pis/event-store';
 import { LRUCache } from 'lru-cache';
+import { networkOf } from './client-address.js';
 import { ApiError } from './errors.js';
 import type { RateLimit } from './rate-limit.js';
 
@@ -68,7 +69,7 @@ export class Authentication {
     const cached = this.cache.get(digest);
     const ageMs = cached === undefined ? Infinity : this.clock() - cached.readAtMs;
     if (cached === undefined || ageMs > staleMs) {
-      this.failures.check(address);
+      this.failures.check(networkOf(address));
       return this.read(digest).then((key) => this.callerOf(key, address));
     }
     // A failure leaves the entry to grow stale; the request that then has to wait reports it.
@@ -84,7 +85,7 @@ export class Authentication {
 
   /** @throws ApiError RATE_LIMITED instead when the address has failed too often */
   private refusal(address: string): ApiError {
-    this.failures.take(address);
+    this.failures.take(networkOf(address));
     return new ApiError('UNAUTHORIZED', 'the API key is missing, invalid, expired or revoked');
   }
 

@@ -4,16 +4,18 @@
  * media type, body; the handlers do the rest.
  */
 import { randomUUID } from 'node:crypto';
-import type { RequestListener, Server } from 'node:http';
-import type { Socket } from 'node:net';
 import type { ArgumentsHost, ExceptionFilter } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { OpenApiOptions } from '@pis/contracts';
 import { LOGGER, type Logger } from '@pis/service-kit';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { authorize, Authentication, type Caller } from './authentication.js';
 import { answerTo, ApiError } from './errors.js';
+import { guardEdge } from './http-edge.js';
+import { rateLimitHeaders, securityHeaders } from './http-headers.js';
 import { parseJson } from './json-body.js';
-import { RateLimit } from './rate-limit.js';
+import { RateLimit, RateLimited } from './rate-limit.js';
+import { OPENAPI_OPTIONS } from './tokens.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -29,12 +31,14 @@ export function configureHttp(app: NestFastifyApplication): void {
   const gates = { authentication: app.get(Authentication), rateLimit: app.get(RateLimit) };
   const logger = app.get<Logger>(LOGGER);
   const server = app.getHttpAdapter().getInstance();
+  const headers = securityHeaders(app.get<OpenApiOptions>(OPENAPI_OPTIONS).publicUrl);
 
   server.decorateRequest('caller', null);
   server.addHook('onRequest', (request, reply, done) => {
-    identify(request, reply);
+    identify(request);
+    reply.headers(headers).header('X-Request-Id', request.id);
     try {
-      const admitted = admit(request, gates);
+      const admitted = admit(request, reply, gates);
       // Without a promise when the key is cached: this is every request's way.
       if (admitted === undefined) done();
       else admitted.then(() => done(), done);
@@ -50,71 +54,19 @@ export function configureHttp(app: NestFastifyApplication): void {
     done(null, parseJson(body));
   });
   app.useGlobalFilters(new ErrorAnswers(logger));
-  server.server.removeAllListeners('clientError');
-  server.server.on('clientError', answerBrokenRequest);
   let closing = false;
   server.addHook('preClose', (done) => {
     closing = true;
     done();
   });
-  refuseUnroutable(server.server, () => closing);
-}
-
-/** Longer than any id or token; well below the router's own limit. */
-const pathSegmentMax = 250;
-
-/** What Fastify would answer in a format of its own, before any hook: odd paths, and while it closes. */
-function refuseUnroutable(server: Server, isClosing: () => boolean): void {
-  const listeners = server.listeners('request') as RequestListener[];
-  const refusal = (url: string) => {
-    if (isClosing()) return new ApiError('SERVICE_UNAVAILABLE', 'the service is shutting down');
-    return isRoutable(url) ? null : new ApiError('NOT_FOUND', 'there is no such path');
-  };
-  server.removeAllListeners('request');
-  server.on('request', (request, response) => {
-    const refused = refusal(request.url ?? '');
-    if (refused === null) {
-      for (const serve of listeners) serve(request, response);
-      return;
-    }
-    const { status, headers, body } = answerTo(refused);
-    const connection = isClosing() ? { Connection: 'close' } : {};
-    response.writeHead(status, { ...rawHeaders(), ...headers, ...connection });
-    response.end(JSON.stringify(body));
-  });
-}
-
-function isRoutable(url: string): boolean {
-  const [path = ''] = url.split('?', 1);
-  if (path.length > pathSegmentMax && path.split('/').some((part) => part.length > pathSegmentMax))
-    return false;
-  if (!path.includes('%')) return true;
-  try {
-    decodeURIComponent(path);
-    return true;
-  } catch (error) {
-    if (error instanceof URIError) return false;
-    throw error;
-  }
-}
-
-/** For answers that are written past Fastify. */
-function rawHeaders(): Record<string, string> {
-  return {
-    'Content-Type': 'application/json; charset=utf-8',
-    'X-Request-Id': randomUUID(),
-    'Cache-Control': 'no-store',
-  };
+  guardEdge(server.server, { logger, headers, isClosing: () => closing });
 }
 
 const saneRequestId = /^[A-Za-z0-9._:/+=-]{1,128}$/;
 
-function identify(request: FastifyRequest, reply: FastifyReply): void {
+function identify(request: FastifyRequest): void {
   const given = request.headers['x-request-id'];
   request.id = typeof given === 'string' && saneRequestId.test(given) ? given : randomUUID();
-  reply.header('X-Request-Id', request.id);
-  reply.header('Cache-Control', 'no-store');
-  reply.header('X-Content-Type-Options', 'nosniff');
 }
 
 interface Gates {
@@ -126,6 +78,7 @@ interface Gates {
 /** @throws ApiError; the promise rejects likewise */
 function admit(
   request: FastifyRequest,
+  reply: FastifyReply,
   { authentication, rateLimit }: Gates,
 ): Promise<void> | undefined {
   if (request.is404) throw new ApiError('NOT_FOUND', 'there is no such path');
@@ -133,7 +86,7 @@ function admit(
   if (!path.startsWith('/v1/')) return undefined;
   const enter = (caller: Caller) => {
     request.caller = caller;
-    rateLimit.take(caller.apiKeyId);
+    count(rateLimit, caller, reply);
     authorize(caller, request.method, path);
     requireJson(request);
   };
@@ -141,6 +94,19 @@ function admit(
   if (caller instanceof Promise) return caller.then(enter);
   enter(caller);
   return undefined;
+}
+
+/** @throws RateLimited */
+function count(rateLimit: RateLimit, { apiKeyId }: Caller, reply: FastifyReply): void {
+  const { policy } = rateLimit;
+  if (policy === null) return;
+  try {
+    const quota = rateLimit.take(apiKeyId);
+    if (quota !== null) reply.headers(rateLimitHeaders(policy, quota));
+  } catch (error) {
+    if (error instanceof RateLimited) reply.headers(rateLimitHeaders(policy, error.quota));
+    throw error;
+  }
 }
 
 const jsonInUtf8 = /^application\/json *(; *charset *= *"?utf-8"? *)?;? *$/i;
@@ -171,7 +137,9 @@ class ErrorAnswers implements ExceptionFilter {
     if (status >= 500)
       this.logger.error({ requestId: reply.request.id, err: error }, 'a request failed');
     if (reply.sent) return;
-    void reply.code(status).headers(headers).send(body);
+    reply.code(status).headers(headers);
+    if (error instanceof RateLimited) reply.header('Retry-After', String(error.quota.waitSeconds));
+    void reply.send(body);
   }
 }
 
@@ -188,26 +156,5 @@ function logAccess(logger: Logger, request: FastifyRequest, reply: FastifyReply)
       ...(caller ? { organizationId: caller.organizationId, apiKeyId: caller.apiKeyId } : {}),
     },
     'request',
-  );
-}
-
-/** A request that is not HTTP never reaches Fastify: the envelope is written by hand. */
-function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const message =
-    error.code === 'HPE_HEADER_OVERFLOW' ? 'the headers are too long' : 'this is not valid HTTP';
-  const body = JSON.stringify(answerTo(new ApiError('VALIDATION_ERROR', message)).body);
-  socket.end(
-    [
-      'HTTP/1.1 400 Bad Request',
-      ...Object.entries(rawHeaders()).map(([name, value]) => `${name}: ${value}`),
-      `Content-Length: ${Buffer.byteLength(body)}`,
-      'Connection: close',
-      '',
-      body,
-    ].join('\r\n'),
   );
 }

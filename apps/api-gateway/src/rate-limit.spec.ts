@@ -1,4 +1,5 @@
 import { RateLimit } from './rate-limit.js';
+import type { RateLimitTally } from './rate-limit-tally.js';
 
 function setUp(perSecond: number) {
   let nowMs = 1_000;
@@ -53,5 +54,132 @@ describe('a rate limit', () => {
     const { passing, check } = setUp(0);
     expect(passing(10_000)).toBe(10_000);
     check();
+  });
+
+  it('says what is left, and when there is more', () => {
+    let nowMs = 0;
+    const limit = new RateLimit({ perSecond: 10, clock: () => nowMs });
+    expect(limit.policy).toEqual({ requests: 20, seconds: 2 });
+    expect(limit.take('key')).toEqual({ remaining: 19, waitSeconds: 1 });
+    nowMs += 50;
+    expect(limit.take('key')).toEqual({ remaining: 18, waitSeconds: 1 });
+    for (let left = 17; left >= 0; left -= 1) expect(limit.take('key')?.remaining).toBe(left);
+    expect(() => limit.take('key')).toThrow(
+      expect.objectContaining({ quota: { remaining: 0, waitSeconds: 1 } }) as Error,
+    );
+    const none = new RateLimit({ perSecond: 0 });
+    expect([none.policy, none.take('key')]).toEqual([null, null]);
+  });
+});
+
+/** Gateways that tell one counter in memory, on one clock. */
+function setUpShared(perSecond: number, gateways: number) {
+  let nowMs = 0;
+  const world = { total: 0, windowStartMs: 0, away: false, asked: 0 };
+  const tally: RateLimitTally = {
+    isFree: () => true,
+    add: async (_id, count) => {
+      world.asked += 1;
+      if (world.away) return null;
+      world.total += count;
+      return { total: world.total, windowAgeMs: nowMs - world.windowStartMs };
+    },
+  };
+  const limits = Array.from(
+    { length: gateways },
+    () => new RateLimit({ perSecond, tally, clock: () => nowMs }),
+  );
+  return {
+    world,
+    wait: (ms: number) => void (nowMs += ms),
+    newWindow: () => Object.assign(world, { total: 0, windowStartMs: nowMs }),
+    /** How many of so many, sent to the named gateways in turn, pass. */
+    passing: async (count: number, to = limits.map((_, at) => at)) => {
+      let passed = 0;
+      for (let i = 0; i < count; i += 1) {
+        try {
+          limits[to[i % to.length] ?? 0]?.take('key');
+          passed += 1;
+        } catch (error) {
+          expect(error).toMatchObject({ code: 'RATE_LIMITED' });
+        }
+        // What was told is heard before the next request.
+        await Promise.resolve();
+        await Promise.resolve();
+      }
+      return passed;
+    },
+  };
+}
+
+describe('a rate limit that gateways share', () => {
+  const rate = 80;
+  const burst = 160;
+  const batch = 10;
+
+  it('is one burst and one rate for all of them, but for a batch each', async () => {
+    const { passing, wait } = setUpShared(rate, 3);
+    const first = await passing(1_000);
+    expect(first).toBeGreaterThanOrEqual(burst);
+    expect(first).toBeLessThanOrEqual(burst + 3 * batch);
+    let passed = first;
+    for (let tenths = 0; tenths < 100; tenths += 1) {
+      wait(100);
+      passed += await passing(50);
+    }
+    expect(passed).toBeGreaterThanOrEqual(burst + 10 * rate - 3 * batch);
+    expect(passed).toBeLessThanOrEqual(burst + 10 * rate + 3 * batch);
+  });
+
+  it('is the same as before for a client that only one of them serves', async () => {
+    const { passing, wait } = setUpShared(rate, 3);
+    expect(await passing(1_000, [1])).toBe(burst);
+    wait(1_000);
+    expect(await passing(1_000, [1])).toBe(rate);
+    wait(60_000);
+    expect(await passing(1_000, [1])).toBe(burst);
+  });
+
+  it('refuses nobody who stays below it, however long, and on whichever gateway', async () => {
+    const { passing, wait, newWindow } = setUpShared(rate, 2);
+    for (let second = 1; second <= 200; second += 1) {
+      wait(1_000);
+      if (second % 60 === 0) newWindow();
+      expect(await passing(rate, second % 7 === 0 ? [1] : [0])).toBe(rate);
+    }
+    expect(await passing(rate, [1])).toBe(rate);
+  });
+
+  it('is known to a gateway that hears of the key late', async () => {
+    const { passing, wait } = setUpShared(rate, 2);
+    let passed = 0;
+    for (let second = 0; second < 10; second += 1) {
+      passed += await passing(burst, [0]);
+      wait(1_000);
+    }
+    expect(passed).toBe(burst + 9 * rate);
+    // Its own bucket was full; the total that it hears with its first batch says better.
+    expect(await passing(burst, [1])).toBeLessThanOrEqual(rate + batch);
+  });
+
+  it('is each one’s own while the counter is away, and does not punish anybody for it afterwards', async () => {
+    const { passing, wait, world } = setUpShared(rate, 2);
+    world.away = true;
+    expect(await passing(1_000)).toBe(2 * burst);
+    for (let second = 0; second < 60; second += 1) {
+      wait(1_000);
+      expect(await passing(1_000)).toBe(2 * rate);
+    }
+    world.away = false;
+    wait(1_000);
+    await passing(4 * batch);
+    wait(4_000);
+    expect(await passing(rate)).toBe(rate);
+  });
+
+  it('asks the counter once a batch', async () => {
+    const { passing, world } = setUpShared(rate, 1);
+    await passing(burst);
+    expect(world.asked).toBe(burst / batch);
   });
 });

@@ -31,6 +31,8 @@ export const processEnv = {
   PIS_DATA_DIR: z.string().min(1).default('./.data'),
   /** Where /metrics is served in production when PORT is public. */
   PIS_METRICS_PORT: integer(0, 65_535).default(9464),
+  /** Whose X-Forwarded-For names the client. */
+  PIS_TRUSTED_PROXIES: commaSeparated.pipe(z.array(z.union([z.cidrv4(), z.cidrv6()]))).default([]),
 } as const;
 
 export const storageEnv = {
@@ -68,6 +70,7 @@ export const gatewayEnv = {
     .regex(/^pis_test_[A-Za-z0-9_-]{16,128}$/, 'must be pis_test_ and 16 to 128 characters')
     .optional(),
   PIS_RATE_LIMIT_PER_KEY: integer(0, 1_000_000).default(200),
+  PIS_RATE_LIMIT_STORE: z.enum(['memory', 'postgres']).default('memory'),
 } as const;
 
 export const webhooksEnv = {

@@ -6,7 +6,7 @@
 import type { DynamicModule, INestApplication } from '@nestjs/common';
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { waitForCurrentSchema } from '@pis/read-models';
 import type pg from 'pg';
 import type { Registry } from 'prom-client';
@@ -21,6 +21,7 @@ import {
   storageEnv,
 } from './environment.js';
 import type { Health } from './health.js';
+import { drainOf, httpAdapter } from './http-server.js';
 import { integrationFeed } from './integration-feed.js';
 import { createLogger, type Logger, nestLogger } from './logging.js';
 import { metricsServer } from './metrics-server.js';
@@ -141,11 +142,13 @@ export async function startApp<Shape extends z.ZodRawShape>(
       ...definition.modules(config),
     ],
   };
-  const app = await NestFactory.create<NestFastifyApplication>(root, httpAdapter(), {
+  const adapter = httpAdapter({ trustedProxies: config.PIS_TRUSTED_PROXIES });
+  const app = await NestFactory.create<NestFastifyApplication>(root, adapter, {
     logger: nestLogger(logger),
     abortOnError: false,
     bodyParser: false,
   });
+  const drain = drainOf(app);
   const isTraced = config.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined;
   if (isTraced) traceHttp(app.getHttpAdapter().getInstance());
   await definition.configureHttp?.(app, config);
@@ -179,25 +182,13 @@ export async function startApp<Shape extends z.ZodRawShape>(
       closing.abort();
       // Whoever waits for `ready` hears of its failure; here it only must have ended.
       await Promise.allSettled([ready]);
-      await app.close();
+      app.get<Health>(HEALTH).register('process', () => Promise.reject(new Error('shutting down')));
+      await drain.begin();
+      await app.close().finally(() => drain.end());
       await metrics?.close();
       await stopTracing();
     },
   };
-}
-
-/** Header and body limits against slow or oversized clients are the server's, before any route. */
-function httpAdapter(): FastifyAdapter {
-  return new FastifyAdapter({
-    routerOptions: { ignoreTrailingSlash: true, maxParamLength: 300 },
-    trustProxy: false,
-    bodyLimit: 64 * 1024,
-    requestTimeout: 30_000,
-    connectionTimeout: 60_000,
-    keepAliveTimeout: 72_000,
-    return503OnClosing: true,
-    forceCloseConnections: 'idle',
-  });
 }
 
 function connectConsumers(

@@ -1,7 +1,7 @@
 /** The gateway over a memory event store and real read models, called without a socket. */
 import { type DynamicModule, Global, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { type ApiKeyType, contact as contacts } from '@pis/domain';
 import { type EventStore, memoryEventStore, repository } from '@pis/event-store';
 import { testKeyring } from '@pis/keyring/testing';
@@ -13,6 +13,8 @@ import {
   createOriginator,
   createPool,
   EVENT_STORE,
+  httpAdapter,
+  type HttpServerOptions,
   KEYRING,
   LOGGER,
   type Logger,
@@ -23,6 +25,7 @@ import { type ApiGatewayConfig, ApiGatewayModule, configureHttp } from '../api-g
 export const config: ApiGatewayConfig = {
   PIS_ENVIRONMENT: 'sandbox',
   PIS_RATE_LIMIT_PER_KEY: 0,
+  PIS_RATE_LIMIT_STORE: 'memory',
   PIS_WEBHOOK_ALLOWED_NETWORKS: ['203.0.113.0/24'],
   PIS_WEBHOOK_RETRY_INITIAL_MS: 30_000,
   PIS_WEBHOOK_RETRY_MAX_MS: 3_600_000,
@@ -100,6 +103,7 @@ export async function startGateway(options: {
   readonly logger?: Logger;
   readonly projects?: boolean;
   readonly changes?: Partial<ApiGatewayConfig>;
+  readonly http?: HttpServerOptions;
 }): Promise<Gateway> {
   const store = options.store ?? memoryEventStore();
   const logger = options.logger ?? createLogger('test', 'silent');
@@ -124,7 +128,7 @@ export async function startGateway(options: {
         ApiGatewayModule.register({ ...config, PIS_ENVIRONMENT, ...options.changes }),
       ],
     },
-    new FastifyAdapter({ routerOptions: { ignoreTrailingSlash: true, maxParamLength: 300 } }),
+    httpAdapter(options.http),
     { bodyParser: false, logger: false, abortOnError: false },
   );
   configureHttp(app);

@@ -1,0 +1,30 @@
+import { isIPv6 } from 'node:net';
+
+const mappedIpv4 = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i;
+const groupsOfIpv6 = 8;
+const groupsOfNetwork = 4;
+
+/**
+ * Whom an address stands for: an IPv4 address itself, of IPv6 the /64, which is what one customer
+ * gets: whoever counted single addresses there would count nothing.
+ */
+export function networkOf(address: string): string {
+  const ipv4 = mappedIpv4.exec(address)?.[1];
+  if (ipv4 !== undefined) return ipv4;
+  if (!isIPv6(address)) return address;
+  const [before = '', after] = address.replace(/%.*$/, '').split('::');
+  const left = groupsIn(before);
+  const right = groupsIn(after ?? '');
+  const zeros = Math.max(0, groupsOfIpv6 - left.length - right.length);
+  return [...left, ...Array.from({ length: zeros }, () => '0'), ...right]
+    .slice(0, groupsOfNetwork)
+    .map((group) => parseInt(group, 16).toString(16))
+    .join(':')
+    .concat('::/64');
+}
+
+/** An IPv4 address at the end stands for two groups. */
+function groupsIn(text: string): string[] {
+  if (text === '') return [];
+  return text.split(':').flatMap((group) => (group.includes('.') ? ['0', '0'] : [group]));
+}

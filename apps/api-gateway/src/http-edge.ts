@@ -1,0 +1,186 @@
+/**
+ * What happens on a connection before Fastify, or instead of it: requests that no route can be looked
+ * up for, that are not HTTP, that do not arrive in time. They get the error envelope too.
+ */
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { Logger } from '@pis/service-kit';
+import { answerTo, ApiError } from './errors.js';
+
+export interface EdgeOptions {
+  readonly logger: Logger;
+  /** Of every answer. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly isClosing: () => boolean;
+}
+
+/** Call it once the server has its request listeners. */
+export function guardEdge(server: Server, options: EdgeOptions): void {
+  const exchanges = new WeakMap<Duplex, Exchange>();
+  const listeners = server.listeners('request') as RequestListener[];
+  server.removeAllListeners('request');
+  server.on('request', (request, response) => {
+    exchanges.set(request.socket, { request, response });
+    request.url = inOriginForm(request.url ?? '');
+    const refused = refusalOf(request, options.isClosing());
+    if (refused !== null) {
+      refuse(request, response, refused, options);
+      return;
+    }
+    for (const serve of listeners) serve(request, response);
+  });
+  // Node would answer 417 without a body; a server may ignore an expectation that it does not know.
+  server.on('checkExpectation', (request, response) => server.emit('request', request, response));
+  server.on('connect', (_request, socket) =>
+    answerAndEnd(socket, refusalAnswer(noSuchPath()), options),
+  );
+  const broken = new WeakSet<Duplex>();
+  server.removeAllListeners('clientError');
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
+    // What follows the first error on a connection is its echo.
+    if (broken.has(socket)) return;
+    broken.add(socket);
+    if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
+    else answerBroken(error, socket, exchanges.get(socket), options);
+  });
+}
+
+interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+}
+
+/** What Fastify would answer in a format of its own, before any hook: odd paths, and while it closes. */
+function refusalOf(request: IncomingMessage, isClosing: boolean): ApiError | null {
+  if (isClosing) return new ApiError('SERVICE_UNAVAILABLE', 'the service is shutting down');
+  // RFC 9112, section 3.2
+  if (request.httpVersion === '1.1' && request.headers.host === undefined)
+    return new ApiError('VALIDATION_ERROR', 'the header Host is missing');
+  return isRoutable(request.url ?? '') ? null : noSuchPath();
+}
+
+function noSuchPath(): ApiError {
+  return new ApiError('NOT_FOUND', 'there is no such path');
+}
+
+/** RFC 9112, section 3.2.2: a server takes `GET http://host/path`, which proxies send. */
+function inOriginForm(url: string): string {
+  return url.startsWith('http') ? url.replace(/^https?:\/\/[^/?#]*\/?/i, '/') : url;
+}
+
+/** Longer than any id or token; well below the router's own limit. */
+const pathSegmentMax = 250;
+
+function isRoutable(url: string): boolean {
+  const [path = ''] = url.split('?', 1);
+  if (path.length > pathSegmentMax && path.split('/').some((part) => part.length > pathSegmentMax))
+    return false;
+  if (!path.includes('%')) return true;
+  try {
+    decodeURIComponent(path);
+    return true;
+  } catch (error) {
+    if (error instanceof URIError) return false;
+    throw error;
+  }
+}
+
+function refuse(
+  request: IncomingMessage,
+  response: ServerResponse,
+  refused: ApiError,
+  options: EdgeOptions,
+): void {
+  const { status, headers, body } = answerTo(refused);
+  const requestId = randomUUID();
+  response.writeHead(status, {
+    ...options.headers,
+    'Content-Type': 'application/json; charset=utf-8',
+    'X-Request-Id': requestId,
+    ...headers,
+    ...(options.isClosing() ? { Connection: 'close' } : {}),
+  });
+  response.end(JSON.stringify(body));
+  const { method, url = '' } = request;
+  options.logger.info({ requestId, method, path: url.split('?', 1)[0], status }, 'request');
+}
+
+/**
+ * An error of the HTTP parser, or of its clock, on a connection. It concerns the request whose rest it
+ * was to read; a request before that one, which is complete, gets its own answer first: it may have
+ * made a payment.
+ */
+function answerBroken(
+  error: NodeJS.ErrnoException,
+  socket: Duplex,
+  last: Exchange | undefined,
+  options: EdgeOptions,
+): void {
+  const answer = () => answerAndEnd(socket, brokenAnswer(error), options, error.code);
+  if (last === undefined || last.response.writableFinished) answer();
+  else if (last.request.complete) last.response.once('close', answer);
+  // Its answer has begun already, without the rest of its body: nothing can follow on this connection.
+  else if (last.response.headersSent) socket.destroy();
+  else answer();
+}
+
+interface RawAnswer {
+  readonly status: string;
+  readonly body: string;
+}
+
+/** `PROPFIND2 /path HTTP/1.1` is a request, of a method that nothing here has. */
+const wellFormed = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+ \S+ HTTP\/1\.[01]\r\n/;
+
+function brokenAnswer(error: NodeJS.ErrnoException & { rawPacket?: Buffer }): RawAnswer {
+  const { code } = error;
+  const refused = (message: string) => refusalAnswer(new ApiError('VALIDATION_ERROR', message));
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
+    return { ...refused('the request did not arrive in time'), status: '408 Request Timeout' };
+  if (code === 'HPE_HEADER_OVERFLOW') return refused('the headers are too long');
+  const text = code === 'HPE_INVALID_METHOD' ? error.rawPacket?.toString('latin1') : undefined;
+  if (text !== undefined && wellFormed.test(text)) return refusalAnswer(noSuchPath());
+  return refused('this is not valid HTTP');
+}
+
+const reasons: Readonly<Record<number, string>> = { 400: 'Bad Request', 404: 'Not Found' };
+
+function refusalAnswer(refused: ApiError): RawAnswer {
+  const { status, body } = answerTo(refused);
+  return { status: `${status} ${reasons[status] ?? ''}`, body: JSON.stringify(body) };
+}
+
+function answerAndEnd(
+  socket: Duplex,
+  { status, body }: RawAnswer,
+  { headers, logger }: EdgeOptions,
+  code?: string,
+): void {
+  if (!socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const requestId = randomUUID();
+  const fields = {
+    ...headers,
+    'Content-Type': 'application/json; charset=utf-8',
+    'Content-Length': Buffer.byteLength(body),
+    'X-Request-Id': requestId,
+    Connection: 'close',
+  };
+  const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}`);
+  socket.end([`HTTP/1.1 ${status}`, ...lines, '', body].join('\r\n'));
+  closeSoon(socket);
+  logger.info({ requestId, status: Number.parseInt(status, 10), code }, 'broken request');
+}
+
+const lastBytesMs = 1_000;
+
+/** Whoever does not read the answer, or goes on sending, is cut off. */
+function closeSoon(socket: Duplex): void {
+  const timer = setTimeout(() => socket.destroy(), lastBytesMs);
+  socket.once('close', () => clearTimeout(timer));
+  (socket as Socket).resume();
+}

@@ -1,0 +1,117 @@
+/**
+ * The HTTP server that every app has: limits against slow and oversized clients before any route, and
+ * an end in which whoever has asked gets an answer.
+ */
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+
+export interface HttpLimits {
+  readonly bodyBytesMax: number;
+  /** Request line and headers together. */
+  readonly headerBytesMax: number;
+  /** From the connection, or the end of the request before, to the end of the headers. */
+  readonly headersTimeoutMs: number;
+  /** The same to the end of the body. */
+  readonly requestTimeoutMs: number;
+  /** How often the two above are looked at. */
+  readonly timeoutCheckIntervalMs: number;
+  /** Without a byte in either direction, for example from one who does not read the answer. */
+  readonly silenceTimeoutMs: number;
+  /** Between two requests; longer than the 60 s of the usual load balancers, which would lose a request otherwise. */
+  readonly keepAliveTimeoutMs: number;
+  /** Beyond them new connections are closed at once. Requests of one connection are not limited. */
+  readonly connectionsMax: number;
+}
+
+const defaultLimits: HttpLimits = {
+  bodyBytesMax: 64 * 1024,
+  headerBytesMax: 16 * 1024,
+  headersTimeoutMs: 10_000,
+  requestTimeoutMs: 30_000,
+  timeoutCheckIntervalMs: 1_000,
+  silenceTimeoutMs: 60_000,
+  keepAliveTimeoutMs: 72_000,
+  connectionsMax: 10_000,
+};
+
+export interface HttpServerOptions {
+  /** CIDRs of the proxies whose X-Forwarded-For is believed; none unless given. */
+  readonly trustedProxies?: readonly string[];
+  readonly limits?: Partial<HttpLimits>;
+}
+
+export function httpAdapter({
+  trustedProxies = [],
+  limits,
+}: HttpServerOptions = {}): FastifyAdapter {
+  const max = { ...defaultLimits, ...limits };
+  const adapter = new FastifyAdapter({
+    routerOptions: { ignoreTrailingSlash: true, maxParamLength: 300 },
+    trustProxy: trustedProxies.length > 0 ? [...trustedProxies] : false,
+    bodyLimit: max.bodyBytesMax,
+    requestTimeout: max.requestTimeoutMs,
+    connectionTimeout: max.silenceTimeoutMs,
+    keepAliveTimeout: max.keepAliveTimeoutMs,
+    return503OnClosing: true,
+    forceCloseConnections: 'idle',
+    http: {
+      headersTimeout: max.headersTimeoutMs,
+      requestTimeout: max.requestTimeoutMs,
+      connectionsCheckingInterval: max.timeoutCheckIntervalMs,
+      maxHeaderSize: max.headerBytesMax,
+      // Node's own refusal has no body: an app that wants the header says so itself.
+      requireHostHeader: false,
+    },
+  });
+  const { server } = adapter.getInstance();
+  server.maxConnections = max.connectionsMax;
+  return adapter;
+}
+
+/** How long connections that are open at the end may still ask; load balancers learn of it meanwhile. */
+const lastRequestsMs = 500;
+/** After this a request whose rest does not come holds nobody up any more. */
+const stragglersMs = 6_000;
+
+export interface Drain {
+  /**
+   * From now on every answer closes its connection. Resolves when none is open, or after lastRequestsMs:
+   * closing the server at once would cut a request that is on its way on an idle connection.
+   */
+  begin(): Promise<void>;
+  /** When the server has closed. */
+  end(): void;
+}
+
+/** Call it before the app listens. */
+export function drainOf(app: NestFastifyApplication): Drain {
+  const fastify = app.getHttpAdapter().getInstance();
+  const open = new Set<object>();
+  let isDraining = false;
+  let onEmpty: () => void = () => undefined;
+  let stragglers: NodeJS.Timeout | undefined;
+  fastify.server.on('connection', (socket) => {
+    open.add(socket);
+    socket.once('close', () => {
+      open.delete(socket);
+      if (open.size === 0) onEmpty();
+    });
+  });
+  fastify.addHook('onSend', (_request, reply, payload, done) => {
+    if (isDraining) reply.header('Connection', 'close');
+    done(null, payload);
+  });
+  return {
+    begin: async () => {
+      isDraining = true;
+      stragglers = setTimeout(() => fastify.server.closeAllConnections(), stragglersMs);
+      if (open.size === 0) return;
+      let timer: NodeJS.Timeout | undefined;
+      await new Promise<void>((resolve) => {
+        onEmpty = resolve;
+        timer = setTimeout(resolve, lastRequestsMs);
+      });
+      clearTimeout(timer);
+    },
+    end: () => clearTimeout(stragglers),
+  };
+}
