@@ -36,12 +36,23 @@ const metadataAddresses: ReadonlySet<string> = new Set(['168.63.129.16']);
 
 function isPublic(address: Address): boolean {
   if (address.range() !== 'unicast') return false;
-  if (address.kind() === 'ipv6') return isIn(address, globalUnicast);
+  if (address.kind() === 'ipv6') return isIn(address, globalUnicast) && !isIsatap(address);
   return !metadataAddresses.has(address.toString());
+}
+
+/** RFC 5214: a tunnel to the IPv4 address in the last four bytes, under any prefix. In no use any more. */
+function isIsatap(address: Address): boolean {
+  const [a = 0, b, c, d] = address.toByteArray().slice(8, 12);
+  return (a & ~0x03) === 0 && b === 0 && c === 0x5e && d === 0xfe;
 }
 
 function isIn(address: Address, [network, bits]: Network): boolean {
   return address.kind() === network.kind() && address.match(network, bits);
+}
+
+/** One spelling for each address, the IPv4 one where an IPv6 address only wraps it; other text as it is. */
+export function canonicalAddress(text: string): string {
+  return ipaddr.isValid(text) ? unwrapped(ipaddr.parse(text)).toString() : text;
 }
 
 /** Where the embedded IPv4 address begins, in bytes, by the IPv6 prefix that carries it. */

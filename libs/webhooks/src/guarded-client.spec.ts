@@ -4,9 +4,9 @@ import {
   guardedClient,
   type GuardedClient,
   type GuardedClientOptions,
-  type LookupAll,
   responseKeptBytes,
 } from './guarded-client.js';
+import type { Lookup } from './lookup.js';
 
 let receiver: HttpsReceiver;
 const clients: GuardedClient[] = [];
@@ -35,14 +35,8 @@ const post = (one: GuardedClient, url = `${receiver.url}/hook?x=1`, signal?: Abo
   one.post(url, { 'Content-Type': 'application/json', 'X-Test': 'a' }, '{"ä":1}', signal);
 
 /** Resolves every name to these addresses, a list after the other. */
-function resolving(...answers: string[][]): LookupAll {
-  return (_hostname, callback) => {
-    const addresses = answers.length > 1 ? answers.shift() : answers[0];
-    callback(
-      null,
-      (addresses ?? []).map((address) => ({ address, family: address.includes(':') ? 6 : 4 })),
-    );
-  };
+function resolving(...answers: string[][]): Lookup {
+  return () => Promise.resolve((answers.length > 1 ? answers.shift() : answers[0]) ?? []);
 }
 
 describe('A delivery over HTTPS', () => {
@@ -53,6 +47,7 @@ describe('A delivery over HTTPS', () => {
       status: 202,
       error: null,
       responseBody: 'thanks',
+      retryAfter: null,
       durationMs: expect.any(Number),
     });
     expect(receiver.requests).toMatchObject([
@@ -102,15 +97,15 @@ describe('A delivery over HTTPS', () => {
     expect(await post(client())).toMatchObject({ status: null, error: { code: 'connection' } });
   });
 
-  it.each([
-    ['new', 0],
-    ['kept', 1],
-  ])('fails when a %s connection is cut, and is then sent once only', async (_which, cutAt) => {
-    receiver.respondWith((_, index) => ({ cut: index === cutAt }));
-    const one = client({ connectionsPerOriginMax: 1 });
-    for (let i = 0; i < cutAt; i += 1) await post(one);
-    expect(await post(one)).toMatchObject({ status: null, error: { code: 'connection' } });
-    expect(receiver.requests).toHaveLength(cutAt + 1);
+  it('fails when a new connection is cut, and is then sent once only', async () => {
+    receiver.respondWith(() => ({ cut: true }));
+    expect(await post(client())).toMatchObject({ status: null, error: { code: 'connection' } });
+    expect(receiver.requests).toHaveLength(1);
+  });
+
+  it('tells what Retry-After the receiver asks for', async () => {
+    receiver.respondWith(() => ({ status: 503, headers: { 'retry-after': '120' } }));
+    expect(await post(client())).toMatchObject({ status: 503, retryAfter: '120' });
   });
 
   it('does not follow a redirect', async () => {
@@ -169,6 +164,24 @@ function closing(server: Server) {
     await new Promise((resolve) => server.close(resolve));
   };
 }
+
+describe('A kept connection that breaks as it is used again', () => {
+  it('costs no attempt: the request is sent once more, over a new one', async () => {
+    receiver.respondWith((_, index) => ({ cut: index === 1 }));
+    const one = client({ connectionsPerOriginMax: 1 });
+    expect(await post(one)).toMatchObject({ status: 200 });
+    expect(await post(one)).toMatchObject({ status: 200 });
+    expect(receiver.requests.map(({ body }) => body)).toEqual(['{"ä":1}', '{"ä":1}', '{"ä":1}']);
+  });
+
+  it('costs one when the new one breaks too: it is not sent a third time', async () => {
+    receiver.respondWith((_, index) => ({ cut: index > 0 }));
+    const one = client({ connectionsPerOriginMax: 1 });
+    await post(one);
+    expect(await post(one)).toMatchObject({ status: null, error: { code: 'connection' } });
+    expect(receiver.requests).toHaveLength(3);
+  });
+});
 
 describe('A receiver is not trusted', () => {
   it('when its certificate is of nobody we know', async () => {
@@ -284,8 +297,7 @@ describe('An attempt ends', () => {
       error: { code: 'connection', message: 'the connection failed: ECONNREFUSED' },
     });
     expect(url).toContain(String(port));
-    const lookup: LookupAll = (_, callback) =>
-      callback(Object.assign(new Error('no such host'), { code: 'ENOTFOUND' }), []);
+    const lookup: Lookup = () => Promise.reject(new Error('no such host'));
     expect(await post(client({ lookup }))).toMatchObject({ error: { code: 'host_not_found' } });
     receiver = await startHttpsReceiver();
   });

@@ -3,5 +3,7 @@ export * from './signing.js';
 export * from './envelope.js';
 export * from './retry-schedule.js';
 export * from './address-guard.js';
+export * from './egress-policy.js';
+export * from './lookup.js';
 export * from './webhook-url.js';
 export * from './guarded-client.js';

@@ -1,11 +1,11 @@
 /**
  * Whether a URL may become a webhook endpoint (spec, "Webhook endpoints": HTTPS only, publicly
  * routable, no embedded credentials). A first check for the client's sake: the host may resolve
- * differently later, so the guarded client judges every connection again.
+ * differently later, so the guarded client judges every connection again, by the same policy.
  */
-import { lookup as systemLookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
-import { addressGuard } from './address-guard.js';
+import { egressPolicy, type EgressRules } from './egress-policy.js';
+import { isLoopbackName, type Lookup, systemLookup } from './lookup.js';
 
 /** Stable codes of the API (interface.md, "Validation codes"). */
 export type WebhookUrlProblem =
@@ -14,36 +14,40 @@ export type WebhookUrlProblem =
   | 'validation_url_credentials'
   | 'validation_url_private_address';
 
-export interface WebhookUrlOptions {
-  /** CIDRs exempt from the private-address block. */
-  readonly allowedNetworks: readonly string[];
-  /** All addresses of a host name; rejects when it has none. The system's resolver when absent. */
-  readonly lookup?: (hostname: string) => Promise<readonly string[]>;
+export interface WebhookUrlOptions extends EgressRules {
+  /** Of all addresses of a host name; that of this process when absent. */
+  readonly lookup?: Lookup;
 }
 
 /** A name server that does not answer must not hold up the request. */
 const lookupTimeoutMs = 3_000;
+const httpsPort = 443;
 
 /**
  * The first problem of the URL, or null. Decimal, octal and hexadecimal forms of IPv4 are addresses
- * too: the URL parser makes them dotted. A host that does not resolve is accepted.
+ * too: the URL parser makes them dotted. A host that does not resolve is accepted, unless its name
+ * cannot be one of the public internet.
  */
 export async function checkWebhookUrl(
   text: string,
-  { allowedNetworks, lookup = lookupAll }: WebhookUrlOptions,
+  { lookup = systemLookup, ...rules }: WebhookUrlOptions,
 ): Promise<WebhookUrlProblem | null> {
   // The parser drops line breaks and tabs and trims; what is stored must be what was checked.
   if (/[\u0000-\u0020\u007f]/.test(text) || !URL.canParse(text)) return 'validation_url';
   const url = new URL(text);
   if (url.protocol !== 'https:') return 'validation_url_https';
-  if (url.username !== '' || url.password !== '') return 'validation_url_credentials';
+  if (hasCredentials(text, url)) return 'validation_url_credentials';
+  if (url.port === '0') return 'validation_url';
 
-  const guard = addressGuard(allowedNetworks);
-  const addresses = await addressesOf(hostOf(url), lookup);
+  const host = hostOf(url);
+  const port = portOf(url);
+  const policy = egressPolicy(rules, lookup);
+  if (policy.isOwnName(host, port)) return 'validation_url_private_address';
+  const addresses = await addressesOf(host, lookup);
+  if (addresses.length === 0) return isLocalName(host) ? 'validation_url_private_address' : null;
+  const { permitted, exempted } = await policy.judge(host, port, addresses);
   // With a mixed answer the exempted address is the one that will be connected to, or none.
-  const acceptable =
-    addresses.every((address) => guard.permits(address)) ||
-    addresses.some((address) => guard.exempts(address));
+  const acceptable = permitted.length === addresses.length || exempted.length > 0;
   return acceptable ? null : 'validation_url_private_address';
 }
 
@@ -52,15 +56,26 @@ export function hostOf(url: URL): string {
   return url.hostname.startsWith('[') ? url.hostname.slice(1, -1) : url.hostname;
 }
 
-/** RFC 6761: names of this machine, whatever the resolver says. */
-const loopbackAddresses = ['127.0.0.1', '::1'];
+export function portOf(url: URL): number {
+  return url.port === '' ? httpsPort : Number(url.port);
+}
 
-async function addressesOf(
-  host: string,
-  lookup: (hostname: string) => Promise<readonly string[]>,
-): Promise<readonly string[]> {
+/** Also empty ones (`https://@host/`), which the parser drops: somebody means to hide the host. */
+function hasCredentials(text: string, url: URL): boolean {
+  const [authority = ''] = text.replace(/^[^:]*:[\\/]*/, '').split(/[\\/?#]/, 1);
+  return url.username !== '' || url.password !== '' || authority.includes('@');
+}
+
+/** Names that only private networks resolve: single labels (`postgres`) and domains set aside for them. */
+function isLocalName(host: string): boolean {
+  const name = host.replace(/\.$/, '');
+  return !name.includes('.') || /\.(local|localdomain|internal|home\.arpa)$/.test(name);
+}
+
+async function addressesOf(host: string, lookup: Lookup): Promise<readonly string[]> {
   if (isIP(host) !== 0) return [host];
-  if (/(^|\.)localhost\.?$/.test(host)) return loopbackAddresses;
+  // Whatever a lookup that was handed in says.
+  if (isLoopbackName(host)) return systemLookup(host);
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<readonly string[]>((resolve) => {
     timer = setTimeout(resolve, lookupTimeoutMs, []);
@@ -71,9 +86,4 @@ async function addressesOf(
   } finally {
     clearTimeout(timer);
   }
-}
-
-async function lookupAll(hostname: string): Promise<readonly string[]> {
-  const found = await systemLookup(hostname, { all: true });
-  return found.map(({ address }) => address);
 }

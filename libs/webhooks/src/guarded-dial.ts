@@ -1,0 +1,264 @@
+/**
+ * Connections to addresses that strangers chose. What always holds: the name is resolved here, what
+ * it resolves to is judged here, and exactly the permitted addresses are connected to; the socket's
+ * real peer is compared once more before the first byte of TLS. So a name that resolves differently
+ * the second time (DNS rebinding) gains nothing.
+ */
+import { request } from 'node:http';
+import { connect, isIP, type Socket } from 'node:net';
+import {
+  connect as connectTls,
+  createSecureContext,
+  getCACertificates,
+  type SecureContext,
+} from 'node:tls';
+import { buildConnector } from 'undici';
+import { canonicalAddress } from './address-guard.js';
+import type { EgressPolicy } from './egress-policy.js';
+import type { Lookup } from './lookup.js';
+
+/** No address of the host is one a webhook may be sent to. */
+export class AddressBlocked extends Error {
+  override readonly name = 'AddressBlocked';
+  constructor() {
+    super('the host has no publicly routable address');
+  }
+}
+
+export class HostNotFound extends Error {
+  override readonly name = 'HostNotFound';
+}
+
+export class ConnectTimeout extends Error {
+  override readonly name = 'ConnectTimeout';
+}
+
+/** Of the operator's own proxy; its message names neither address nor credentials. */
+export class EgressProxyFailed extends Error {
+  override readonly name = 'EgressProxyFailed';
+}
+
+export interface DialOptions {
+  readonly policy: EgressPolicy;
+  readonly lookup: Lookup;
+  /** PEM certificates trusted for receivers in addition to the system's roots. */
+  readonly extraCaPem?: string;
+  /**
+   * `http://` or `https://`, with credentials or without: a proxy that is asked with CONNECT for the
+   * address that was judged, never for the name, so that it cannot resolve it to another one.
+   */
+  readonly proxyUrl?: string;
+  /** Resolving, connecting, asking the proxy and TLS together. */
+  readonly timeoutMs: number;
+}
+
+export type DialTarget = buildConnector.Options;
+
+/** @param signal gives the connection up */
+export type Dial = (target: DialTarget, signal: AbortSignal) => Promise<Socket>;
+
+/** One address of a host that hangs must leave time for the next. */
+const addressTimeoutMs = 1_500;
+/** Ways through the proxy, each to another address of the host. */
+const proxiedAddressesMax = 3;
+const proxyAnswerMaxBytes = 16 * 1024;
+
+export function guardedDial(options: DialOptions): Dial {
+  const { policy, lookup, timeoutMs, proxyUrl } = options;
+  // Shared by all connections: parsing the roots takes longer than a handshake.
+  const tls = buildConnector({
+    secureContext: secureContext(options.extraCaPem),
+    allowH2: false,
+    timeout: 0,
+  });
+  const reach = proxyUrl === undefined ? connectTo : through(new URL(proxyUrl));
+  return async (target, signal) => {
+    const late = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+    const host = target.hostname.replace(/^\[|\]$/g, '');
+    const port = target.port === '' ? 443 : Number(target.port);
+    try {
+      const addresses = await unless(late, resolved(host, lookup));
+      const { permitted } = await unless(late, policy.judge(host, port, addresses));
+      if (permitted.length === 0) throw new AddressBlocked();
+      const socket = await reach(permitted, port, late);
+      return await secured(tls, { ...target, hostname: host, httpSocket: socket }, late);
+    } catch (error) {
+      if (late.aborted && !signal.aborted) throw new ConnectTimeout(`not within ${timeoutMs} ms`);
+      throw error;
+    }
+  };
+}
+
+function secureContext(extraCaPem: string | undefined): SecureContext {
+  const ca = extraCaPem === undefined ? {} : { ca: [...getCACertificates(), extraCaPem] };
+  return createSecureContext({ minVersion: 'TLSv1.2', ...ca });
+}
+
+async function resolved(host: string, lookup: Lookup): Promise<readonly string[]> {
+  if (isIP(host) !== 0) return [host];
+  try {
+    return await lookup(host);
+  } catch (error) {
+    throw new HostNotFound(`${host} could not be resolved`, { cause: error });
+  }
+}
+
+/** IPv4 and IPv6 in turns, one after the other until one answers. */
+async function connectTo(
+  addresses: readonly string[],
+  port: number,
+  signal: AbortSignal,
+): Promise<Socket> {
+  const found = addresses.map((address) => ({ address, family: isIP(address) }));
+  const only = found.length === 1 ? found[0] : undefined;
+  const socket = connect({
+    // Never resolved: the answer to the question is here already.
+    host: only?.address ?? 'resolved.invalid',
+    lookup: (_name, _options, callback) => callback(null, found),
+    autoSelectFamily: true,
+    autoSelectFamilyAttemptTimeout: addressTimeoutMs,
+    port,
+    keepAlive: true,
+    noDelay: true,
+  });
+  await opened(socket, 'connect', signal);
+  const peer = canonicalAddress(socket.remoteAddress ?? '');
+  if (addresses.some((address) => canonicalAddress(address) === peer)) return socket;
+  socket.destroy();
+  throw new AddressBlocked();
+}
+
+/** TLS with the receiver itself, whatever lies between: its name goes into SNI and is what its certificate must be for. */
+function secured(
+  tls: buildConnector.connector,
+  target: DialTarget,
+  signal: AbortSignal,
+): Promise<Socket> {
+  const raw = target.httpSocket;
+  return new Promise((resolve, reject) => {
+    const abort = () => {
+      raw?.destroy();
+      reject(reasonOf(signal));
+    };
+    signal.addEventListener('abort', abort, { once: true });
+    tls(target, (error, socket) => {
+      signal.removeEventListener('abort', abort);
+      if (error === null) resolve(socket);
+      else {
+        raw?.destroy();
+        reject(error);
+      }
+    });
+    if (signal.aborted) abort();
+  });
+}
+
+function through(proxy: URL): typeof connectTo {
+  return async (addresses, port, signal) => {
+    let failure: unknown;
+    for (const address of addresses.slice(0, proxiedAddressesMax))
+      try {
+        return await tunnel(proxy, address, port, signal);
+      } catch (error) {
+        if (signal.aborted) throw error;
+        failure = error;
+      }
+    throw failure;
+  };
+}
+
+async function tunnel(
+  proxy: URL,
+  address: string,
+  port: number,
+  signal: AbortSignal,
+): Promise<Socket> {
+  const socket = toProxy(proxy);
+  try {
+    await opened(socket, proxy.protocol === 'https:' ? 'secureConnect' : 'connect', signal);
+  } catch (error) {
+    throw new EgressProxyFailed('the egress proxy cannot be reached', { cause: error });
+  }
+  const authority = `${isIP(address) === 6 ? `[${address}]` : address}:${port}`;
+  const credentials = `${decodeURIComponent(proxy.username)}:${decodeURIComponent(proxy.password)}`;
+  return new Promise((resolve, reject) => {
+    const asked = request({
+      method: 'CONNECT',
+      path: authority,
+      createConnection: () => socket,
+      headers: {
+        Host: authority,
+        ...(credentials === ':'
+          ? {}
+          : { 'Proxy-Authorization': `Basic ${Buffer.from(credentials).toString('base64')}` }),
+      },
+      maxHeaderSize: proxyAnswerMaxBytes,
+      signal,
+    });
+    const refuse = (what: string) => {
+      socket.destroy();
+      reject(signal.aborted ? reasonOf(signal) : new EgressProxyFailed(`the egress proxy ${what}`));
+    };
+    asked.on('error', () => refuse('hung up'));
+    asked.on('response', ({ statusCode }) => refuse(`answered ${statusCode}`));
+    asked.on('connect', ({ statusCode = 0 }, _socket, early: Buffer) => {
+      if (statusCode < 200 || statusCode > 299) refuse(`answered ${statusCode}`);
+      // TLS begins with us: whoever speaks first is not the receiver.
+      else if (early.length > 0) refuse('sent what nobody asked for');
+      else resolve(socket);
+    });
+    asked.end();
+  });
+}
+
+function toProxy(proxy: URL): Socket {
+  const host = proxy.hostname.replace(/^\[|\]$/g, '');
+  const isTls = proxy.protocol === 'https:';
+  const port = proxy.port === '' ? (isTls ? 443 : 80) : Number(proxy.port);
+  if (!isTls) return connect({ host, port, keepAlive: true, noDelay: true });
+  const name = isIP(host) === 0 ? { servername: host } : {};
+  return connectTls({ host, port, minVersion: 'TLSv1.2', ...name });
+}
+
+/** The socket is closed when it fails, and an error that comes later harms nobody. */
+function opened(
+  socket: Socket,
+  event: 'connect' | 'secureConnect',
+  signal: AbortSignal,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const abort = () => {
+      socket.destroy();
+      reject(reasonOf(signal));
+    };
+    signal.addEventListener('abort', abort, { once: true });
+    socket.once(event, () => {
+      signal.removeEventListener('abort', abort);
+      resolve();
+    });
+    socket.on('error', (error) => {
+      signal.removeEventListener('abort', abort);
+      reject(error);
+    });
+    if (signal.aborted) abort();
+  });
+}
+
+/** What cannot be interrupted is left behind. */
+async function unless<Result>(signal: AbortSignal, work: Promise<Result>): Promise<Result> {
+  let abort: (() => void) | undefined;
+  const aborted = new Promise<never>((_resolve, reject) => {
+    abort = () => reject(reasonOf(signal));
+    signal.addEventListener('abort', abort, { once: true });
+    if (signal.aborted) abort();
+  });
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    if (abort !== undefined) signal.removeEventListener('abort', abort);
+  }
+}
+
+function reasonOf(signal: AbortSignal): Error {
+  return signal.reason instanceof Error ? signal.reason : new Error('given up');
+}

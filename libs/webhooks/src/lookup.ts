@@ -1,0 +1,76 @@
+/**
+ * Names to addresses, for hosts that strangers chose. Asked of the name servers without the system's
+ * resolver: that one works in four threads which the whole process shares (files, compression), so
+ * four names whose servers never answer would hold up everything.
+ */
+import { lookup as askSystem, Resolver } from 'node:dns/promises';
+
+/** All addresses of a host name. Rejects when it has none, or none in time. */
+export type Lookup = (hostname: string) => Promise<readonly string[]>;
+
+/** Of one name server and one try; the second try waits longer. */
+const serverTimeoutMs = 1_500;
+const triesMax = 2;
+/** A hostile zone may list thousands. */
+const addressesMax = 16;
+
+/** RFC 6761: names of this machine, whatever a resolver says. */
+const loopbackAddresses = ['127.0.0.1', '::1'] as const;
+
+export function isLoopbackName(hostname: string): boolean {
+  return /(^|\.)localhost\.?$/i.test(hostname);
+}
+
+/** Several questions for one name at once are one question. */
+export function nameLookup(): Lookup {
+  const resolver = new Resolver({ timeout: serverTimeoutMs, tries: triesMax });
+  const bySystem = inTwoLanes(async (hostname) => {
+    const found = await askSystem(hostname, { all: true });
+    return found.map(({ address }) => address);
+  });
+  return onceAtATime(async (hostname) => {
+    if (isLoopbackName(hostname)) return loopbackAddresses;
+    const answers = await Promise.allSettled([
+      resolver.resolve4(hostname),
+      resolver.resolve6(hostname),
+    ]);
+    const found = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
+    if (found.length > 0) return found.slice(0, addressesMax);
+    if (answers.some((answer) => answer.status === 'rejected' && isTimeout(answer.reason)))
+      throw new Error(`no name server answered for ${hostname} in time`);
+    // Not known to DNS: names of the hosts file, of search domains, of other name services.
+    return (await bySystem(hostname)).slice(0, addressesMax);
+  });
+}
+
+/** The one of this process. */
+export const systemLookup: Lookup = nameLookup();
+
+function isTimeout(reason: unknown): boolean {
+  return (reason as { code?: unknown } | null)?.code === 'ETIMEOUT';
+}
+
+function onceAtATime(lookup: Lookup): Lookup {
+  const underWay = new Map<string, Promise<readonly string[]>>();
+  return (hostname) => {
+    const asked = underWay.get(hostname);
+    if (asked !== undefined) return asked;
+    const answer = lookup(hostname).finally(() => underWay.delete(hostname));
+    underWay.set(hostname, answer);
+    return answer;
+  };
+}
+
+/** Two at a time, so that half of the shared threads stay free whatever is asked. */
+function inTwoLanes(lookup: Lookup): Lookup {
+  const lanes: Promise<unknown>[] = [Promise.resolve(), Promise.resolve()];
+  let turn = 0;
+  return (hostname) => {
+    const lane = turn;
+    turn = (turn + 1) % lanes.length;
+    const ask = () => lookup(hostname);
+    const answer = (lanes[lane] ?? Promise.resolve()).then(ask, ask);
+    lanes[lane] = answer;
+    return answer;
+  };
+}
