@@ -42,6 +42,7 @@ describe('beside a running npm start, found through PIS_DATA_DIR', () => {
     expect(await pisJson(['projections', 'status'], environment)).toEqual([
       { name: 'payments', position: expect.any(String), lag: 0, updatedAt: isoTime },
       { name: 'directory', position: expect.any(String), lag: 0, updatedAt: isoTime },
+      { name: 'events', position: expect.any(String), lag: 0, updatedAt: isoTime },
     ]);
 
     const report = (projection: string) => ({
@@ -51,7 +52,7 @@ describe('beside a running npm start, found through PIS_DATA_DIR', () => {
       eventsPerSecond: expect.any(Number),
     });
     const rebuilt = await pisJson(['projections', 'rebuild'], environment);
-    expect(rebuilt).toEqual([report('payments'), report('directory')]);
+    expect(rebuilt).toEqual([report('payments'), report('directory'), report('events')]);
     expect(await pisJson(['projections', 'rebuild', 'directory'], environment)).toEqual([
       report('directory'),
     ]);

@@ -119,6 +119,7 @@ function providersFor(config: ApiGatewayConfig): Provider[] {
           payments: projectionProgress(pool, 'payments'),
           directory: projectionProgress(pool, 'directory'),
           events: projectionProgress(pool, 'events'),
+          events: projectionProgress(pool, 'events'),
         }),
     },
     {

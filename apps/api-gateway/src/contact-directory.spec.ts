@@ -20,7 +20,11 @@ async function setUp() {
 
   /** Another process, on the same store or on one that fails. */
   const directoryOn = (on: EventStore) => {
-    const ownWrites = new OwnWrites({ payments: never, directory: never });
+    const ownWrites = new OwnWrites({
+      payments: never,
+      events: { waitFor: () => Promise.resolve(true) },
+      directory: never,
+    });
     const accounts = new PartyAccounts(keyring, bankNameOf);
     const directory = new ContactDirectory(on, keyring, accounts, ownWrites);
     return {

@@ -10,6 +10,13 @@ const waitMaxMs = 1_000;
 /** Organizations whose last append is remembered; forgetting one only makes its next list stale. */
 const organizationsMax = 10_000;
 
+/** Of whose appends a projection is made: where they are noted. */
+const notedAs = {
+  payments: 'payments',
+  events: 'payments',
+  directory: 'directory',
+} as const satisfies Record<ProjectionName, ProjectionName>;
+
 export class OwnWrites {
   private readonly last = new LRUCache<string, Position>({ max: organizationsMax });
 
@@ -17,13 +24,13 @@ export class OwnWrites {
 
   /** `position` is null when nothing was appended. */
   note(projection: ProjectionName, organizationId: string, position: Position | null): void {
-    const key = `${projection}/${organizationId}`;
+    const key = `${notedAs[projection]}/${organizationId}`;
     if (position !== null && position > (this.last.get(key) ?? '')) this.last.set(key, position);
   }
 
   /** Resolves when they are visible, or after waitMaxMs: an old list is better than none. */
   async visible(projection: ProjectionName, organizationId: string): Promise<void> {
-    const position = this.last.get(`${projection}/${organizationId}`);
+    const position = this.last.get(`${notedAs[projection]}/${organizationId}`);
     if (position !== undefined) await this.progress[projection].waitFor(position, waitMaxMs);
   }
 }

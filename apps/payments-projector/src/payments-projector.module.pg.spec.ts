@@ -15,7 +15,7 @@ describe('the payments projector', () => {
   });
   afterEach(() => platform.close());
 
-  it('keeps the list of payments up with the log', async () => {
+  it('keeps the list of payments and the index of their events up with the log', async () => {
     const { store, pool, health } = platform;
     await appendEvents(store, `payment-${ids.payment}`, [
       paymentEvents.queued,
@@ -24,8 +24,11 @@ describe('the payments projector', () => {
     const statuses = async () =>
       (await pool.query<{ status: string }>('SELECT status FROM payments')).rows;
     await until(async () => (await statuses())[0]?.status === 'PROCESSING', { timeoutMs });
+    const events = async () => (await pool.query('SELECT 1 FROM integration_events')).rowCount;
+    await until(async () => (await events()) === 2, { timeoutMs });
     expect((await health.readiness()).dependencies).toEqual({
       'projection:payments': { status: 'up' },
+      'projection:events': { status: 'up' },
     });
   });
 });

@@ -10,6 +10,7 @@ export {
   type OriginatorItem,
   type WebhookEndpointItem,
 } from './directory.projection.js';
+export { eventsProjection } from './events.projection.js';
 export * from './projection-runner.js';
 export { projectionProgress, type ProjectionProgress } from './projection-progress.js';
 export {
@@ -22,3 +23,4 @@ export * from './projections.js';
 export type { ListCursor, ListPage, PageRequest } from './list-page.js';
 export * from './payments-query.js';
 export * from './directory-query.js';
+export * from './events-query.js';

@@ -3,12 +3,14 @@ import { type EventStore, type Position } from '@pis/event-store';
 import type pg from 'pg';
 import { orUnavailable } from './connection-loss.js';
 import { directoryProjection } from './directory.projection.js';
+import { eventsProjection } from './events.projection.js';
 import { paymentsProjection } from './payments.projection.js';
 import type { Projection } from './projection.js';
 
 export const projections = {
   payments: paymentsProjection,
   directory: directoryProjection,
+  events: eventsProjection,
 } as const satisfies Record<string, Projection>;
 
 export type ProjectionName = keyof typeof projections;
