@@ -199,9 +199,10 @@ describe('bodies', () => {
     expect(codeOf(await post(body))).toBe('400 VALIDATION_ERROR');
   });
 
-  it('that are null name what is missing', async () => {
-    const reply = await post('null');
-    expect(reply.body?.error?.details?.map(({ field }) => field)).toContain('originatorId');
+  it('that are null are not valid as a whole, whereas without one each missing field is named', async () => {
+    const fieldsOf = (reply: Reply) => reply.body?.error?.details?.map(({ field }) => field);
+    expect(fieldsOf(await post('null'))).toEqual(['']);
+    expect(fieldsOf(await post(''))).toContain('originatorId');
   });
 });
 

@@ -31,7 +31,7 @@ export function accepted<Value>(result: Validated<Value>): Value {
 
 /** The body, or an empty object when there is none, so that each missing field is named. */
 export function bodyOf(request: FastifyRequest): unknown {
-  return request.body ?? {};
+  return request.body === undefined ? {} : request.body;
 }
 
 /** The id in the path. @throws ApiError VALIDATION_ERROR */

@@ -132,7 +132,7 @@ export class WebhooksController {
     body: unknown,
   ): Promise<Request> {
     const problems: Problem[] = validated.ok ? [] : [...validated.problems];
-    const { url } = body as { readonly url?: unknown };
+    const { url } = (body ?? {}) as { readonly url?: unknown };
     const judged = problems.some(({ field }) => field === 'url');
     if (typeof url === 'string' && !judged) {
       const found = await checkWebhookUrl(url, this.urlOptions);

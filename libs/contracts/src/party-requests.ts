@@ -1,5 +1,5 @@
 /** Requests on contacts and originators (spec, "Contact (create request)"; interface.md, "Contact"). */
-import type { EntityType } from '@pis/domain';
+import { type EntityType, entityTypes } from '@pis/domain';
 import { z } from 'zod';
 import type { Problem } from './error-codes.js';
 import {
@@ -69,9 +69,9 @@ function alternative([type, names]: [string, readonly string[]]) {
   return { title: type, properties: { entityType: { const: type }, ...texts }, required: names };
 }
 
-/** None when the entity type itself is wrong, which is reported already. */
+/** None when the entity type itself is wrong, whatever it is then: that is reported already. */
 function namesRequired(type: EntityType): readonly (keyof Named)[] {
-  return Object.hasOwn(requiredNames, type) ? requiredNames[type] : [];
+  return entityTypes.includes(type) ? requiredNames[type] : [];
 }
 
 export const contactCreateSchema = named(
@@ -138,10 +138,13 @@ export function wholeNumber(min: number, max: number) {
     .meta({ type: 'integer', minimum: min, maximum: max, pattern: undefined });
 }
 
+/** Opaque: whether it is one of ours the list finds out. */
+export const cursor = z.string().meta({ minLength: 1 }).optional();
+
 /** Without `limit` and `cursor` the list is not paged: everything, newest first. */
 export const originatorListSchema = z.object({
   limit: wholeNumber(1, directoryPageMax).optional(),
-  cursor: z.string().optional(),
+  cursor,
 });
 export const contactListSchema = originatorListSchema.extend({ originatorId: uuid.optional() });
 export type OriginatorListQuery = z.output<typeof originatorListSchema>;

@@ -2,7 +2,7 @@
 import { directions, maxAmountMinor, paymentRails, paymentStatuses } from '@pis/domain';
 import { z } from 'zod';
 import { isObject, optional, text, uuid } from './fields.js';
-import { wholeNumber } from './party-requests.js';
+import { cursor, wholeNumber } from './party-requests.js';
 
 const paymentNoteMax = 500;
 const externalPaymentIdMax = 255;
@@ -35,7 +35,7 @@ const limitMax = 100;
 
 export const paymentListSchema = z
   .object({
-    cursor: z.string().optional(),
+    cursor,
     limit: wholeNumber(1, limitMax).default(limitDefault),
     status: z.enum(paymentStatuses).optional(),
     originatorId: uuid.optional(),

@@ -98,6 +98,9 @@ function codeOf(issue: z.core.$ZodRawIssue): ValidationCode {
   switch (issue.code) {
     case 'invalid_type':
       if (issue.input === undefined || issue.input === null) return 'validation_required';
+      // A number of JSON that no double can hold, 1e400 for instance.
+      if (issue.input === Infinity) return 'validation_max';
+      if (issue.input === -Infinity) return 'validation_min';
       return 'validation_type';
     case 'too_small':
       return issue.origin === 'number' || issue.origin === 'int'
