@@ -15,9 +15,11 @@ import {
   type Logger,
   PG_POOL,
   type ProcessConfig,
+  webhookEgress,
+  type WebhookEgressConfig,
   type WebhooksConfig,
-  webhookReceiverCa,
 } from '@pis/service-kit';
+import type { WebhookUrlOptions } from '@pis/webhooks';
 import { Authentication } from './authentication.js';
 import { ContactDirectory } from './contact-directory.js';
 import { ContactsController } from './contacts.controller.js';
@@ -43,6 +45,7 @@ export { configureHttp } from './http.js';
 
 export type ApiGatewayConfig = GatewayConfig &
   WebhooksConfig &
+  WebhookEgressConfig &
   Pick<ProcessConfig, 'PIS_ENVIRONMENT'>;
 
 type PgPool = Parameters<typeof paymentsQuery>[0];
@@ -69,7 +72,7 @@ export class ApiGatewayModule {
 }
 
 function providersFor(config: ApiGatewayConfig): Provider[] {
-  const ca = webhookReceiverCa(config);
+  const egress = webhookEgress(config);
   const rateLimit = (kind: string, pool: PgPool, logger: Logger) => {
     const perSecond = config.PIS_RATE_LIMIT_PER_KEY;
     if (config.PIS_RATE_LIMIT_STORE === 'memory') return new RateLimit({ perSecond });
@@ -81,9 +84,8 @@ function providersFor(config: ApiGatewayConfig): Provider[] {
       inject: [KEYRING],
       useFactory: (keyring: Keyring) =>
         new WebhookTests(keyring, {
-          allowedNetworks: config.PIS_WEBHOOK_ALLOWED_NETWORKS,
+          ...egress,
           timeoutMs: config.PIS_WEBHOOK_TIMEOUT_MS,
-          ...ca,
         }),
     },
     {
@@ -99,10 +101,7 @@ function providersFor(config: ApiGatewayConfig): Provider[] {
     },
     { provide: PAYMENTS_QUERY, inject: [PG_POOL], useFactory: paymentsQuery },
     { provide: DIRECTORY_QUERY, inject: [PG_POOL], useFactory: directoryQuery },
-    {
-      provide: WEBHOOK_URL_OPTIONS,
-      useValue: { allowedNetworks: config.PIS_WEBHOOK_ALLOWED_NETWORKS },
-    },
+    { provide: WEBHOOK_URL_OPTIONS, useValue: egress satisfies WebhookUrlOptions },
     {
       provide: OPENAPI_OPTIONS,
       useValue: {
@@ -118,7 +117,6 @@ function providersFor(config: ApiGatewayConfig): Provider[] {
         new OwnWrites({
           payments: projectionProgress(pool, 'payments'),
           directory: projectionProgress(pool, 'directory'),
-          events: projectionProgress(pool, 'events'),
           events: projectionProgress(pool, 'events'),
         }),
     },

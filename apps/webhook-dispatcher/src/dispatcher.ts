@@ -4,7 +4,7 @@ import type { PaymentIntegrationEvent } from '@pis/contracts';
 import type { EventStore } from '@pis/event-store';
 import type { Keyring } from '@pis/keyring';
 import type { Logger, WebhooksConfig } from '@pis/service-kit';
-import { guardedClient } from '@pis/webhooks';
+import { type EgressRules, guardedClient } from '@pis/webhooks';
 import type pg from 'pg';
 import type { Registry } from 'prom-client';
 import { type AttemptDeps, attemptDelivery } from './attempt.js';
@@ -19,6 +19,8 @@ export interface DispatcherOptions {
   readonly config: WebhooksConfig;
   /** PEM certificates trusted in addition to the system's roots. */
   readonly extraCaPem?: string;
+  /** Never sent to, whatever networks are exempt. */
+  readonly ownHosts?: EgressRules['ownHosts'];
   readonly store: EventStore;
   readonly keyring: Keyring;
   readonly pool: pg.Pool;
@@ -46,6 +48,10 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     timeoutMs: config.PIS_WEBHOOK_TIMEOUT_MS,
     connectionsPerOriginMax: dispatcherLimits.connectionsPerOriginMax,
     ...(options.extraCaPem === undefined ? {} : { extraCaPem: options.extraCaPem }),
+    ...(options.ownHosts === undefined ? {} : { ownHosts: options.ownHosts }),
+    ...(config.PIS_WEBHOOK_EGRESS_PROXY === undefined
+      ? {}
+      : { egressProxy: config.PIS_WEBHOOK_EGRESS_PROXY }),
   });
   const endpoints = new EndpointDirectory(store, {
     ...dispatcherLimits.endpoints,

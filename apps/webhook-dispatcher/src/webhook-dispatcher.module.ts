@@ -15,8 +15,9 @@ import {
   type Logger,
   METRICS,
   PG_POOL,
+  webhookEgress,
+  type WebhookEgressConfig,
   type WebhooksConfig,
-  webhookReceiverCa,
 } from '@pis/service-kit';
 import type pg from 'pg';
 import type { Registry } from 'prom-client';
@@ -28,8 +29,9 @@ export class WebhookDispatcherModule implements OnApplicationBootstrap, BeforeAp
   constructor(@Inject(DISPATCHER) private readonly dispatcher: Dispatcher) {}
 
   /** @throws ConfigurationError when the CA file cannot be read */
-  static register(config: WebhooksConfig): DynamicModule {
-    const ca = webhookReceiverCa(config);
+  static register(config: WebhooksConfig & WebhookEgressConfig): DynamicModule {
+    const { extraCaPem, ownHosts } = webhookEgress(config);
+    const receivers = { ownHosts, ...(extraCaPem === undefined ? {} : { extraCaPem }) };
     return {
       module: WebhookDispatcherModule,
       controllers: [PaymentEventsController],
@@ -43,7 +45,7 @@ export class WebhookDispatcherModule implements OnApplicationBootstrap, BeforeAp
             pool: pg.Pool,
             logger: Logger,
             metrics: Registry,
-          ) => createDispatcher({ config, ...ca, store, keyring, pool, logger, metrics }),
+          ) => createDispatcher({ config, ...receivers, store, keyring, pool, logger, metrics }),
         },
       ],
     };

@@ -78,6 +78,11 @@ export const webhooksEnv = {
     .pipe(z.array(z.union([z.cidrv4(), z.cidrv6()])))
     .default([]),
   PIS_WEBHOOK_CA_FILE: z.string().min(1).optional(),
+  /** A CONNECT proxy; may hold credentials. The proxies of the environment are not used. */
+  PIS_WEBHOOK_EGRESS_PROXY: z
+    .url({ protocol: /^https?$/ })
+    .refine((text) => URL.canParse(text) && new URL(text).pathname === '/', 'must have no path')
+    .optional(),
   PIS_WEBHOOK_RETRY_INITIAL_MS: integer(1, yearMs).default(30_000),
   PIS_WEBHOOK_RETRY_MAX_MS: integer(1, yearMs).default(hoursMs),
   PIS_WEBHOOK_TIMEOUT_MS: integer(1, hoursMs).default(30_000),

@@ -6,6 +6,7 @@ export * from './health.js';
 export * from './http-server.js';
 export * from './tracing.js';
 export * from './composition.js';
+export * from './webhook-egress.js';
 export * from './consumers.js';
 export * from './integration-feed.js';
 export * from './platform.module.js';

@@ -139,7 +139,8 @@ export async function startApp<Shape extends z.ZodRawShape>(
         logger,
         servesMetrics: !metricsApart,
       }),
-      ...definition.modules(config),
+      // With the database that was started for it, if it was: webhooks must not reach that one either.
+      ...definition.modules({ ...config, DATABASE_URL: databaseUrl }),
     ],
   };
   const adapter = httpAdapter({ trustedProxies: config.PIS_TRUSTED_PROXIES });

@@ -1,0 +1,48 @@
+import { webhookEgress } from './webhook-egress.js';
+
+const config = {
+  PIS_WEBHOOK_ALLOWED_NETWORKS: ['127.0.0.0/8'],
+  PIS_WEBHOOK_CA_FILE: undefined,
+  PIS_WEBHOOK_EGRESS_PROXY: undefined,
+};
+
+it('webhooks never reach the hosts that this system itself talks to', () => {
+  const { ownHosts } = webhookEgress({
+    ...config,
+    DATABASE_URL: 'postgres://pis:secret@db.example/pis',
+    EVENTSTOREDB_URL: 'esdb://admin:secret@[fd00::7]?tls=true',
+    KAFKA_BROKERS: ['kafka-1.example:9093', 'kafka-2.example'],
+    PIS_BANK_URL: 'https://bank.example/rails',
+    OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318',
+    PIS_WEBHOOK_EGRESS_PROXY: 'http://user:secret@proxy.example:3128',
+    HOST: '127.0.0.1',
+    PORT: 3000,
+    PIS_METRICS_PORT: 9464,
+  });
+  expect(ownHosts).toEqual([
+    { host: 'db.example', port: 5432 },
+    { host: 'fd00::7', port: 2113 },
+    { host: 'bank.example', port: 443 },
+    { host: '127.0.0.1', port: 4318 },
+    { host: 'proxy.example', port: 3128 },
+    { host: 'kafka-1.example', port: 9093 },
+    { host: 'kafka-2.example', port: 9092 },
+    { host: '127.0.0.1', port: 3000 },
+    { host: '127.0.0.1', port: 9464 },
+  ]);
+  expect(JSON.stringify(ownHosts)).not.toContain('secret');
+});
+
+it('what is not configured has no host: a socket file, a port that the system chooses', () => {
+  const more = { DATABASE_URL: 'postgres:///pis?host=/run/postgresql', PORT: 0 };
+  expect(webhookEgress({ ...config, ...more }).ownHosts).toEqual([]);
+  expect(webhookEgress({ ...config, PORT: 3004 }).ownHosts).toEqual([
+    { host: '0.0.0.0', port: 3004 },
+  ]);
+});
+
+it('the proxy is handed on as it is, and there is none unless it is named', () => {
+  expect(webhookEgress(config)).not.toHaveProperty('egressProxy');
+  const proxy = 'https://user:secret@proxy.example';
+  expect(webhookEgress({ ...config, PIS_WEBHOOK_EGRESS_PROXY: proxy }).egressProxy).toBe(proxy);
+});

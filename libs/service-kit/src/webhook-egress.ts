@@ -1,0 +1,76 @@
+/** What webhooks may reach, out of the configuration: for the check of a URL and for the client alike. */
+import { webhookReceiverCa } from './composition.js';
+import type {
+  BrokerConfig,
+  ProcessConfig,
+  RailsConfig,
+  StorageConfig,
+  WebhooksConfig,
+} from './environment.js';
+
+/** The rest of an app's configuration tells which hosts are our own; an app knows those it uses. */
+export type WebhookEgressConfig = Pick<
+  WebhooksConfig,
+  'PIS_WEBHOOK_ALLOWED_NETWORKS' | 'PIS_WEBHOOK_CA_FILE' | 'PIS_WEBHOOK_EGRESS_PROXY'
+> &
+  Partial<
+    Pick<ProcessConfig, 'HOST' | 'PORT' | 'PIS_METRICS_PORT' | 'OTEL_EXPORTER_OTLP_ENDPOINT'> &
+      Pick<StorageConfig, 'DATABASE_URL' | 'EVENTSTOREDB_URL'> &
+      Pick<BrokerConfig, 'KAFKA_BROKERS'> &
+      Pick<RailsConfig, 'PIS_BANK_URL'>
+  >;
+
+export interface WebhookEgress {
+  readonly allowedNetworks: readonly string[];
+  readonly ownHosts: readonly { readonly host: string; readonly port: number }[];
+  readonly egressProxy?: string;
+  readonly extraCaPem?: string;
+}
+
+/** @throws ConfigurationError when the CA file cannot be read */
+export function webhookEgress(config: WebhookEgressConfig): WebhookEgress {
+  const proxy = config.PIS_WEBHOOK_EGRESS_PROXY;
+  return {
+    allowedNetworks: config.PIS_WEBHOOK_ALLOWED_NETWORKS,
+    ownHosts: ownHostsOf(config),
+    ...(proxy === undefined ? {} : { egressProxy: proxy }),
+    ...webhookReceiverCa(config),
+  };
+}
+
+/** Of an address that names none. */
+const portOf: Readonly<Record<string, number>> = {
+  'postgres:': 5432,
+  'postgresql:': 5432,
+  'esdb:': 2113,
+  'esdb+discover:': 2113,
+  'kafka:': 9092,
+  'http:': 80,
+  'https:': 443,
+};
+/** All addresses of this machine, as far as the policy is concerned. */
+const everywhere = '0.0.0.0';
+
+function ownHostsOf(config: WebhookEgressConfig): WebhookEgress['ownHosts'] {
+  const urls = [
+    config.DATABASE_URL,
+    config.EVENTSTOREDB_URL,
+    config.PIS_BANK_URL,
+    config.OTEL_EXPORTER_OTLP_ENDPOINT,
+    config.PIS_WEBHOOK_EGRESS_PROXY,
+    ...(config.KAFKA_BROKERS ?? []).map((broker) => `kafka://${broker}`),
+  ];
+  const here = [config.PORT, config.PIS_METRICS_PORT].map((port) => ({
+    host: config.HOST ?? everywhere,
+    port: port ?? 0,
+  }));
+  // Port 0 is one that the system chooses, and a URL without a host is a socket file.
+  return [...urls.flatMap(hostOf), ...here].filter(({ host, port }) => host !== '' && port !== 0);
+}
+
+function hostOf(text: string | undefined): { host: string; port: number }[] {
+  if (text === undefined || !URL.canParse(text)) return [];
+  const { hostname, port, protocol } = new URL(text);
+  const host = hostname.replace(/^\[|\]$/g, '');
+  return [{ host, port: port === '' ? (portOf[protocol] ?? 0) : Number(port) }];
+}
