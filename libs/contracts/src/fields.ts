@@ -23,7 +23,7 @@ export function name(max: number) {
     .string()
     .trim()
     .check(storable, lengthWithin(1, max))
-    .meta({ minLength: 1, maxLength: max });
+    .meta({ minLength: 1, maxLength: max, pattern: '\\S' });
 }
 
 /** Any UUID, in lower case: one record has one spelling, and so one stream. */
@@ -37,10 +37,13 @@ export function optional<Schema extends z.ZodType>(schema: Schema) {
 export const entityType = z.enum(entityTypes);
 
 const emailLengthMax = 254;
+/** Dot-atoms before the @ (RFC 5322, 3.2.3), at least two labels of a host name behind it. */
+const emailFormat =
+  /^[\w!#$%&'*+/=?^`{|}~-]+(?:\.[\w!#$%&'*+/=?^`{|}~-]+)*@(?:[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?\.)+[a-z](?:[a-z\d-]{0,61}[a-z\d])$/i;
 export const email = z
   .string()
   .trim()
-  .check(lengthWithin(0, emailLengthMax), format(z.regexes.email, 'validation_email'))
+  .check(lengthWithin(0, emailLengthMax), format(emailFormat, 'validation_email'))
   .meta({ format: 'email', maxLength: emailLengthMax });
 
 /** E.164: a plus sign, a country code that does not begin with zero, 7 to 15 digits in all. */
@@ -52,7 +55,7 @@ export const bankAccount = z.object({
     .string()
     .trim()
     .refine(isRoutingNumber, 'validation_routing_number')
-    .meta({ pattern: '^[0-9]{9}$' }),
+    .meta({ pattern: '^[0-9]{9}$', format: 'aba-routing-number' }),
   achAccountNumber: formatted(/^\d{4,17}$/, 'validation_account_number'),
   // ISO 9362:2022: business party prefix, country, business party suffix, optional branch.
   swiftCode: optional(

@@ -160,6 +160,25 @@ describe('creating a contact', () => {
   });
 
   it.each([
+    'o’b',
+    'a@b',
+    '.a@example.com',
+    'a..b@example.com',
+    'a b@example.com',
+    'a@-b.com',
+    'a@1',
+  ])('refuses the e-mail address %s', (email) => {
+    expect(problemsOf({ ...person, email })).toEqual(['email: validation_email']);
+  });
+
+  it.each(["o'brien+tag&co=1@mail.example.co", 'A_b/c@EXAMPLE.com', 'x@xn--bcher-kva.example'])(
+    'takes the e-mail address %s',
+    (email) => {
+      expect(problemsOf({ ...person, email })).toEqual([]);
+    },
+  );
+
+  it.each([
     ['achAccountNumber', '12345678901234567x', 'validation_account_number'],
     ['achAccountNumber', '123456789012345678', 'validation_account_number'],
     ['achAccountNumber', '********6789', 'validation_account_number'],

@@ -76,6 +76,7 @@ const types: Readonly<Record<string, (value: unknown) => boolean>> = {
 const formats: Readonly<Record<string, RegExp>> = {
   uuid: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i,
   'date-time': /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/,
+  'aba-routing-number': /^\d{9}$/,
   date: /^\d{4}-\d\d-\d\d$/,
   email: /^[^@\s]+@[^@\s]+$/,
   uri: /^[a-z]+:\/\/\S+$/,
