@@ -10,7 +10,9 @@ import {
   type GuardedClient,
   nextAttemptAt,
   type OutcomeClass,
+  retryAfterMs,
   type RetryPolicy,
+  stampedBody,
 } from '@pis/webhooks';
 import type { Attempt, Delivery, Outcome } from './delivery.js';
 
@@ -21,6 +23,8 @@ export interface AttemptDeps {
   readonly client: GuardedClient;
   readonly retryPolicy: RetryPolicy;
   readonly now: () => Date;
+  /** From 0 to 1, for the jitter. */
+  readonly random: () => number;
   readonly observeAttempt: (
     outcome: OutcomeClass,
     result: DeliveryResult,
@@ -42,24 +46,37 @@ export async function attemptDelivery(
   const endpoint = await deps.endpointOf(delivery);
   const at = deps.now();
   if (endpoint === null) return { kind: 'endpointDeleted', finishedAt: at };
-  if (at > delivery.windowEndsAt) return { kind: 'windowEnded', attempt: null, finishedAt: at };
+  // One that was never tried is no retry: the window does not end it before its first attempt.
+  const isExpired = at > delivery.windowEndsAt && (delivery.attempts > 0 || !endpoint.enabled);
+  if (isExpired) return { kind: 'windowEnded', attempt: null, finishedAt: at };
   if (!endpoint.enabled) return 'disabled';
 
+  const body = bodyOf(delivery, at);
   const secret = openSecret(deps.keyring, endpoint);
-  if (typeof secret !== 'string') return outcomeOf(deps, delivery, unsigned(at, secret));
+  if (typeof body !== 'string') return outcomeOf(deps, delivery, notMade(at, body), null);
+  if (typeof secret !== 'string') return outcomeOf(deps, delivery, notMade(at, secret), null);
   const headers = deliveryHeaders(
-    { deliveryId: delivery.id, eventType: delivery.eventType, body: delivery.body },
+    { deliveryId: delivery.id, eventType: delivery.eventType, body },
     secret,
     at.toISOString(),
   );
   const result = await traced(
     'webhook attempt',
-    { kind: 'client', attributes: { deliveryId: delivery.id, attempt: delivery.attempts + 1 } },
-    () => deps.client.post(endpoint.url, headers, delivery.body, signal),
+    {
+      kind: 'client',
+      traceparent: delivery.traceparent,
+      attributes: { deliveryId: delivery.id, attempt: delivery.attempts + 1 },
+    },
+    () => deps.client.post(endpoint.url, headers, body, signal),
   );
   if (result.error?.code === 'aborted') return { kind: 'released', notBefore: null };
   deps.observeAttempt(classify(result.status), result, delivery);
-  return outcomeOf(deps, delivery, attemptOf(result, at));
+  return outcomeOf(deps, delivery, attemptOf(result, at), result.retryAfter);
+}
+
+function bodyOf({ body, eventType }: Delivery, at: Date): string | Error {
+  if (body === null) return new Error('the body of the delivery is gone');
+  return stampedBody(body, eventType, at.toISOString());
 }
 
 /** Not kept once opened: a cache would hold secrets in memory to save some microseconds. */
@@ -67,13 +84,13 @@ function openSecret(keyring: Keyring, endpoint: WebhookEndpoint): string | Error
   try {
     return keyring.open(endpoint.sealedSecret, webhookOwnerOf(endpoint.endpointId));
   } catch (error) {
-    return error instanceof Error ? error : new Error(String(error));
+    const message = error instanceof Error ? error.message : String(error);
+    return new Error(`signing: ${message}`, { cause: error });
   }
 }
 
 /** Ours to repair (a wrong master key), hence tried again like an endpoint that is down. */
-function unsigned(at: Date, { message }: Error): Attempt {
-  const error = `signing: ${message}`;
+function notMade(at: Date, { message: error }: Error): Attempt {
   return { id: randomUUID(), at, status: null, durationMs: 0, error, responseExcerpt: null };
 }
 
@@ -94,7 +111,12 @@ function attemptOf(result: DeliveryResult, at: Date): Attempt {
   };
 }
 
-function outcomeOf(deps: AttemptDeps, delivery: Delivery, attempt: Attempt): Outcome {
+function outcomeOf(
+  deps: AttemptDeps,
+  delivery: Delivery,
+  attempt: Attempt,
+  retryAfter: string | null,
+): Outcome {
   const finishedAt = deps.now();
   switch (classify(attempt.status)) {
     case 'success':
@@ -103,9 +125,13 @@ function outcomeOf(deps: AttemptDeps, delivery: Delivery, attempt: Attempt): Out
       return { kind: 'refused', attempt, finishedAt };
     case 'retry': {
       const next = nextAttemptAt(
-        delivery.attempts + 1,
-        finishedAt,
-        delivery.windowEndsAt,
+        {
+          attempt: delivery.attempts + 1,
+          now: finishedAt,
+          windowEndsAt: delivery.windowEndsAt,
+          retryAfterMs: retryAfterMs(attempt.status, retryAfter, finishedAt),
+          random: deps.random(),
+        },
         deps.retryPolicy,
       );
       return next === null

@@ -2,28 +2,32 @@
  * The delivery engine: first attempts at once, later ones when they are due, from the table that all
  * dispatchers share.
  *
- *   fan-out ──deliver()──► inserted, leased to us ──► attempt ──► recorded: done, or due again
- *                     └──► inserted, free (no slot)        ▲
- *                                   └─────claim────────────┘   also: due again, or leased by one that died
+ *   fan-out ──deliver()──► stored, leased to us ──► (waiting room) ──► attempt ──► recorded: moved to
+ *                     └──► stored, free (no room)        ▲              the finished ones, or due again
+ *                                   └─────claim──────────┘   also: due again, or leased by one that died
  *
- * What always holds: an attempt is made only under a lease and inside a slot, and the slot is free
- * again only when what came of the attempt is recorded; so a database that is away stops the engine
- * instead of making it forget. Nothing here survives the process but the table.
+ * What always holds: an attempt is made only under a lease that covers it and inside a slot, and the
+ * slot is free again only when what came of the attempt is recorded; so a database that is away stops
+ * the engine instead of making it forget. Nothing here survives the process but the table.
  */
-import type { Delivery, NewDelivery, Outcome } from './delivery.js';
-import type { DecidedDelivery, DeliveryTable, InsertedDelivery } from './delivery-table.js';
+import { Claims, type ClaimedWork } from './claims.js';
+import { type Delivery, deliveryOf, type FanOut, type Outcome, type Receiver } from './delivery.js';
+import type { DecidedDelivery, DeliveryTable } from './delivery-table.js';
+import { FanOutWriter } from './fan-out-writer.js';
 import { GroupCommit, isDataError } from './group-commit.js';
-import { Slots } from './slots.js';
+import { type AttemptResult, Traffic, type TrafficLimits, type Ticket } from './traffic.js';
+import { WaitingRoom, type WaitingRoomLimits } from './waiting-room.js';
 import { pause, WakeUp } from './wake-up.js';
 
-export interface EngineLimits {
-  /** Attempts in flight, in all. */
-  readonly inFlightMax: number;
-  readonly inFlightPerEndpointMax: number;
+export interface EngineLimits extends TrafficLimits, WaitingRoomLimits {
   /** Rows in one statement, at most. */
   readonly batchMax: number;
+  /** Endpoints looked at in one pass over what is due, at most. */
+  readonly dueEndpointsMax: number;
   /** Longer than any attempt takes: time limit, response, a record made late, clocks that differ. */
   readonly leaseMs: number;
+  /** How long after the lease was taken its attempt may begin. */
+  readonly beginWithinMs: number;
   /** How soon rows of other dispatchers are noticed, at the latest. */
   readonly pollMaxMs: number;
   /** How soon a delivery is tried again when no attempt could be made. */
@@ -48,14 +52,13 @@ export interface EngineDeps {
 }
 
 export class DeliveryEngine {
-  private readonly slots: Slots;
-  /** By delivery id: what this process works on, from before its insert until it is recorded. */
-  private readonly atWork = new Map<string, Promise<void>>();
-  /** Endpoints that have, or may have, more due than their slots take. */
-  private readonly crowded = new Set<string>();
-  /** Disabled endpoints, and when (monotonic) they are looked at again. */
-  private readonly disabledUntilMs = new Map<string, number>();
-  private readonly inserts: GroupCommit<InsertedDelivery, boolean>;
+  readonly traffic: Traffic;
+  private readonly waiting: WaitingRoom<ClaimedWork>;
+  /** Ids of what this process has leased, from before it is stored until it is recorded. */
+  private readonly atWork = new Set<string>();
+  private readonly working = new Set<Promise<void>>();
+  private readonly fanOuts: FanOutWriter;
+  private readonly claims: Claims;
   private readonly records: GroupCommit<DecidedDelivery, undefined>;
   private readonly bell = new WakeUp();
   private readonly stopping = new AbortController();
@@ -64,23 +67,22 @@ export class DeliveryEngine {
 
   constructor(private readonly deps: EngineDeps) {
     const { limits, table } = deps;
-    const options = { batchMax: limits.batchMax, isItemsFault: isDataError };
-    this.slots = new Slots({
-      inAllMax: limits.inFlightMax,
-      perEndpointMax: limits.inFlightPerEndpointMax,
-    });
-    this.inserts = new GroupCommit(async (rows) => {
-      const present = await table.insert(rows);
-      return rows.map(({ delivery }) => present.has(delivery.id));
-    }, options);
-    this.records = new GroupCommit(async (decided) => {
-      await table.record(decided);
-      return decided.map(() => undefined);
-    }, options);
+    this.traffic = new Traffic(limits);
+    this.traffic.onQuickFreed = () => this.admit();
+    this.waiting = new WaitingRoom(limits);
+    this.fanOuts = new FanOutWriter(deps);
+    this.claims = new Claims({ ...deps, traffic: this.traffic, waiting: this.waiting });
+    this.records = new GroupCommit(
+      async (decided) => {
+        await table.record(decided);
+        return decided.map(() => undefined);
+      },
+      { batchMax: limits.batchMax, isItemsFault: isDataError },
+    );
   }
 
   get inFlight(): number {
-    return this.slots.inFlight;
+    return this.traffic.inFlight;
   }
 
   start(): void {
@@ -91,6 +93,7 @@ export class DeliveryEngine {
   async stop(): Promise<void> {
     this.stopping.abort();
     this.bell.ring();
+    for (const endpointId of this.waiting.endpoints()) this.giveBack(endpointId);
     const { shutdownGraceMs, shutdownRecordMs } = this.deps.limits;
     if (await this.isIdleWithin(shutdownGraceMs)) return;
     this.cutting.abort();
@@ -101,58 +104,129 @@ export class DeliveryEngine {
   private async isIdleWithin(limitMs: number): Promise<boolean> {
     const ended = new AbortController();
     const late = pause(limitMs, ended.signal).then(() => false);
-    const idle = this.loop.then(() => Promise.all(this.atWork.values())).then(() => true);
+    const idle = this.loop.then(() => Promise.all(this.working)).then(() => true);
     const isIdle = await Promise.race([idle, late]);
     ended.abort();
     return isIdle;
   }
 
   /**
-   * Stores new deliveries and begins their first attempts where there is room.
-   * @throws when the table cannot be written; some may be stored, all may be given again
+   * Stores the deliveries of an event, unless it was fanned out before, and begins their first attempts
+   * where there is room.
+   * @throws when the tables cannot be written; it may be stored, and may be given again
    */
-  async deliver(deliveries: readonly NewDelivery[]): Promise<void> {
-    await Promise.all(deliveries.map((delivery) => this.deliverOne(delivery)));
-  }
-
-  private async deliverOne(delivery: NewDelivery): Promise<void> {
-    const { endpointId, id } = delivery;
-    const hasSlot =
-      !this.stopping.signal.aborted && !this.atWork.has(id) && this.slots.tryTake(endpointId);
-    if (!hasSlot) {
-      await this.inserts.add({ delivery, leasedUntil: null });
-      this.crowded.add(endpointId);
-      this.bell.ring();
-      return;
-    }
-    const leasedUntil = new Date(this.deps.now().getTime() + this.deps.limits.leaseMs);
-    const isOurs = this.inserts.add({ delivery, leasedUntil });
-    this.work(
-      delivery,
-      isOurs.catch(() => false),
+  async deliver(fanOut: FanOut): Promise<void> {
+    const places = fanOut.receivers.map((receiver) => this.placeFor(receiver));
+    const stored = this.fanOuts.add(
+      fanOut,
+      places.map((place) => place !== null),
     );
-    await isOurs;
+    const leasedAtMs = performance.now();
+    const begun = stored.then(
+      (ours) => ours,
+      () => new Set<string>(),
+    );
+    fanOut.receivers.forEach((receiver, index) => {
+      const place = places[index];
+      if (!place) return;
+      const work = { delivery: deliveryOf(fanOut, receiver), leasedAtMs };
+      this.track(begun.then((ours) => this.take(place, work, ours.has(work.delivery.id))));
+    });
+    await stored;
+    for (const [index, { endpointId }] of fanOut.receivers.entries())
+      if (places[index] === null) this.expectMore(endpointId);
   }
 
-  /** Attempts and records, in a slot already taken, if the delivery is ours. Never rejects. */
-  private work(delivery: Delivery, isOurs: Promise<boolean>): void {
-    const done = isOurs
-      .then((ours) => (ours ? this.attemptAndRecord(delivery) : undefined))
+  /** A slot, or a place in the waiting room where its turn will come soon; null: it stays in the table. */
+  private placeFor({ deliveryId, endpointId }: Receiver): Ticket | 'waiting' | null {
+    if (this.stopping.signal.aborted || this.atWork.has(deliveryId)) return null;
+    const ticket = this.traffic.tryBegin(endpointId);
+    const waits =
+      ticket === null && this.traffic.isQuick(endpointId) && this.waiting.tryReserve(endpointId);
+    if (ticket === null && !waits) return null;
+    this.atWork.add(deliveryId);
+    return ticket ?? 'waiting';
+  }
+
+  /** Begins what was given a place, if it was stored and is ours. */
+  private async take(place: Ticket | 'waiting', work: ClaimedWork, isOurs: boolean): Promise<void> {
+    const { id, endpointId } = work.delivery;
+    if (place === 'waiting') this.waiting.giveUp(endpointId);
+    if (!isOurs) {
+      this.atWork.delete(id);
+      if (place !== 'waiting') this.leave(place);
+    } else if (place === 'waiting') {
+      this.waiting.enter(endpointId, work);
+      this.admit();
+      if (this.stopping.signal.aborted) this.giveBack(endpointId);
+    } else await this.work(place, work);
+  }
+
+  /** Begins what waits, as far as there are slots. */
+  private admit(): void {
+    for (const endpointId of this.waiting.endpoints()) {
+      if (this.traffic.quickIsFull) return;
+      // Its turn would not come soon: others may have it.
+      if (!this.traffic.isQuick(endpointId)) this.giveBack(endpointId);
+      else this.admitOf(endpointId);
+    }
+  }
+
+  private admitOf(endpointId: string): void {
+    while (this.waiting.has(endpointId)) {
+      const ticket = this.traffic.tryBegin(endpointId);
+      if (ticket === null) return;
+      const work = this.waiting.next(endpointId);
+      if (work !== undefined) this.track(this.work(ticket, work));
+    }
+  }
+
+  private giveBack(endpointId: string): void {
+    for (let work = this.waiting.next(endpointId); work; work = this.waiting.next(endpointId)) {
+      const { delivery } = work;
+      this.track(
+        this.record({ delivery, outcome: { kind: 'released', notBefore: null } }).finally(() =>
+          this.atWork.delete(delivery.id),
+        ),
+      );
+    }
+    this.expectMore(endpointId);
+  }
+
+  /** Attempts and records, in a slot. */
+  private async work(ticket: Ticket, work: ClaimedWork): Promise<void> {
+    try {
+      await this.record({ delivery: work.delivery, outcome: await this.decide(ticket, work) });
+    } finally {
+      this.atWork.delete(work.delivery.id);
+      this.leave(ticket);
+    }
+  }
+
+  private leave(ticket: Ticket): void {
+    this.traffic.end(ticket);
+    this.admit();
+    if (this.claims.wants(ticket.endpointId)) this.bell.ring();
+  }
+
+  private expectMore(endpointId: string): void {
+    this.claims.expect(endpointId);
+    if (this.claims.wants(endpointId)) this.bell.ring();
+  }
+
+  /** Keeps count of what has begun. Never rejects. */
+  private track(begun: Promise<void>): void {
+    const tracked = begun
       .catch((error: unknown) => this.deps.logError(error, 'a delivery waits for its lease to end'))
-      .finally(() => {
-        this.atWork.delete(delivery.id);
-        this.slots.give(delivery.endpointId);
-        if (this.crowded.has(delivery.endpointId)) this.bell.ring();
-      });
-    this.atWork.set(delivery.id, done);
+      .finally(() => this.working.delete(tracked));
+    this.working.add(tracked);
   }
 
-  private async attemptAndRecord(delivery: Delivery): Promise<void> {
-    const outcome = await this.decide(delivery);
+  private async record(decided: DecidedDelivery): Promise<void> {
     for (let tries = 0; ; tries += 1)
       try {
-        await this.records.add({ delivery, outcome });
-        if (this.isDueBeforePoll(outcome)) this.bell.ring();
+        await this.records.add(decided);
+        if (this.isDueBeforePoll(decided.outcome)) this.bell.ring();
         return;
       } catch (error) {
         // At a shutdown, or when the row itself is at fault, the lease ends and it is tried again.
@@ -168,25 +242,31 @@ export class DeliveryEngine {
     return outcome.nextAttemptAt.getTime() - this.deps.now().getTime() < this.deps.limits.pollMaxMs;
   }
 
-  private async decide(delivery: Delivery): Promise<Outcome> {
-    const { deps } = this;
-    try {
-      const outcome = await deps.attempt(delivery, this.cutting.signal);
-      if (outcome !== 'disabled') return outcome;
-      await this.rest(delivery.endpointId);
+  private async decide(ticket: Ticket, { delivery, leasedAtMs }: ClaimedWork): Promise<Outcome> {
+    const { attempt, limits, logError, now } = this.deps;
+    // The process was held up: the lease may end before the attempt does, and another one send it too.
+    if (performance.now() - leasedAtMs > limits.beginWithinMs)
       return { kind: 'released', notBefore: null };
+    try {
+      const outcome = await attempt(delivery, this.cutting.signal);
+      if (outcome !== 'disabled') {
+        const { result, gotStatus } = resultOf(outcome);
+        this.traffic.attempted(ticket, result, gotStatus);
+        return outcome;
+      }
+      await this.rest(delivery.endpointId);
     } catch (error) {
-      deps.logError(error, 'a delivery could not be attempted');
-      const notBefore = new Date(deps.now().getTime() + deps.limits.postponeMs);
+      logError(error, 'a delivery could not be attempted');
+      const notBefore = new Date(now().getTime() + limits.postponeMs);
       return { kind: 'released', notBefore };
     }
+    return { kind: 'released', notBefore: null };
   }
 
   /** Leaves the deliveries of a disabled endpoint where they are, without reading them, for a while. */
   private async rest(endpointId: string): Promise<void> {
     const { limits, table, now } = this.deps;
-    const isNew = !this.disabledUntilMs.has(endpointId);
-    this.disabledUntilMs.set(endpointId, performance.now() + limits.disabledRecheckMs);
+    const isNew = this.traffic.close(endpointId, limits.disabledRecheckMs);
     if (isNew) await table.failExpired(endpointId, now());
   }
 
@@ -195,8 +275,10 @@ export class DeliveryEngine {
     let failures = 0;
     while (!this.stopping.signal.aborted)
       try {
-        const waitMs = await this.pass();
+        this.bell.reset();
+        const { works, waitMs } = await this.claims.pass();
         failures = 0;
+        for (const work of works) this.begin(work);
         if (waitMs > 0) await this.bell.wait(Math.min(waitMs, limits.pollMaxMs));
       } catch (error) {
         logError(error, 'due deliveries could not be claimed');
@@ -205,50 +287,27 @@ export class DeliveryEngine {
       }
   }
 
-  /** Claims what is due and begins it. @returns how long there is nothing to do, in ms */
-  private async pass(): Promise<number> {
-    const { limits, table, now } = this.deps;
-    const room = this.slots.room();
-    for (const endpointId of this.disabledEndpoints()) room.set(endpointId, 0);
-    const full = [...room].filter(([, free]) => free === 0).map(([endpointId]) => endpointId);
-    this.bell.reset();
-    if (this.slots.free <= 0) {
-      for (const endpointId of room.keys()) this.crowded.add(endpointId);
-      return limits.pollMaxMs;
-    }
-    const dueAt = await table.nextDueAt(full);
-    const time = now();
-    if (dueAt === null) return limits.pollMaxMs;
-    if (dueAt > time) return dueAt.getTime() - time.getTime();
-
-    const claimed = await table.claim({
-      now: time,
-      leasedUntil: new Date(time.getTime() + limits.leaseMs),
-      max: Math.min(limits.batchMax, this.slots.free),
-      perEndpointMax: limits.inFlightPerEndpointMax,
-      room,
-    });
-    this.crowded.clear();
-    for (const endpointId of full) this.crowded.add(endpointId);
-    for (const delivery of claimed) {
-      this.crowded.add(delivery.endpointId);
-      // A lease of ours that ended before its attempt could be recorded: that one is still at it.
-      if (this.atWork.has(delivery.id)) continue;
-      this.slots.take(delivery.endpointId);
-      this.work(delivery, Promise.resolve(true));
-    }
-    return claimed.length === 0 ? limits.postponeMs : 0;
-  }
-
-  private disabledEndpoints(): string[] {
-    const nowMs = performance.now();
-    for (const [endpointId, untilMs] of this.disabledUntilMs)
-      if (untilMs <= nowMs) this.disabledUntilMs.delete(endpointId);
-    return [...this.disabledUntilMs.keys()];
+  /** What was claimed is begun, whatever has been begun since its room was measured. */
+  private begin(work: ClaimedWork): void {
+    const { id, endpointId } = work.delivery;
+    // A lease of ours that ended before its attempt could be recorded: that one is still at it.
+    if (this.atWork.has(id)) return;
+    this.atWork.add(id);
+    const ticket = this.traffic.tryBegin(endpointId);
+    if (ticket !== null) this.track(this.work(ticket, work));
+    else if (this.traffic.isQuick(endpointId)) this.waiting.enter(endpointId, work);
+    else this.track(this.work(this.traffic.begin(endpointId), work));
   }
 
   private errorPauseMs(failures: number): number {
     const { errorPauseMinMs, errorPauseMaxMs } = this.deps.limits;
     return Math.min(errorPauseMaxMs, errorPauseMinMs * 2 ** failures);
   }
+}
+
+function resultOf(outcome: Outcome): { result: AttemptResult; gotStatus: boolean } {
+  const attempt = 'attempt' in outcome ? outcome.attempt : null;
+  if (attempt === null) return { result: 'none', gotStatus: false };
+  const isAnswered = outcome.kind === 'delivered' || outcome.kind === 'refused';
+  return { result: isAnswered ? 'answered' : 'failed', gotStatus: attempt.status !== null };
 }

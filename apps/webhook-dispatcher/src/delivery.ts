@@ -1,6 +1,4 @@
-/** The words of the dispatcher: a delivery, an attempt at it, and what came of it. */
-
-export type DeliveryState = 'pending' | 'delivered' | 'failed' | 'canceled';
+/** The words of the dispatcher: an event fanned out, a delivery of it, an attempt, and what came of that. */
 
 /** Why a delivery ended without being delivered. */
 export type FinishedReason = 'refused' | 'window_ended' | 'endpoint_deleted';
@@ -13,18 +11,51 @@ export interface Delivery {
   readonly endpointId: string;
   readonly eventType: string;
   readonly occurredAt: Date;
-  /** The envelope, as it is signed and sent at every attempt. */
-  readonly body: string;
+  /** The envelope, as it is signed and sent at every attempt; null when it is nowhere to be found. */
+  readonly body: string | null;
+  /** Sent again because the client asked for it. */
+  readonly isReplay: boolean;
   /** Made so far. */
   readonly attempts: number;
   readonly windowEndsAt: Date;
+  /** Of the event, for the trace; null when nobody traced it. */
+  readonly traceparent: string | null;
 }
 
-/** A delivery as the fan-out makes it. */
-export interface NewDelivery extends Delivery {
+/** An event on its way to its endpoints, as the fan-out makes it. */
+export interface FanOut {
   readonly eventId: string;
+  readonly organizationId: string;
+  readonly eventType: string;
   readonly paymentId: string | null;
+  readonly occurredAt: Date;
+  readonly body: string;
+  readonly traceparent: string | null;
   readonly createdAt: Date;
+  readonly windowEndsAt: Date;
+  readonly receivers: readonly Receiver[];
+}
+
+export interface Receiver {
+  readonly deliveryId: string;
+  readonly endpointId: string;
+}
+
+/** The delivery to one of the receivers, before any attempt. */
+export function deliveryOf(fanOut: FanOut, { deliveryId, endpointId }: Receiver): Delivery {
+  const { organizationId, eventType, occurredAt, body, windowEndsAt, traceparent } = fanOut;
+  return {
+    id: deliveryId,
+    organizationId,
+    endpointId,
+    eventType,
+    occurredAt,
+    body,
+    isReplay: false,
+    attempts: 0,
+    windowEndsAt,
+    traceparent,
+  };
 }
 
 export interface Attempt {

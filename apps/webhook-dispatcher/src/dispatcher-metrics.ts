@@ -1,24 +1,33 @@
-/** What is measured of deliveries. No label holds an id: their number would grow with the clients. */
+/**
+ * What is measured of deliveries. Labels hold no ids, for their number would grow with the clients; but
+ * for the few endpoints that fail worst, which somebody will want to look up.
+ */
 import type { DeliveryResult, OutcomeClass } from '@pis/webhooks';
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import type { Backlog } from './backlog.js';
 import type { Delivery } from './delivery.js';
+import type { Traffic } from './traffic.js';
 
 export interface MetricsSources {
-  readonly backlog: () => Promise<number>;
-  readonly inFlight: () => number;
+  readonly backlog: () => Promise<Backlog>;
+  readonly traffic: () => Pick<Traffic, 'inFlight' | 'failing'>;
   readonly now: () => Date;
 }
 
-/** How old the backlog's number may be: counting it reads the index of all that is pending. */
+/** How old the backlog's numbers may be: counting reads the index of all that is pending. */
 const backlogFreshForMs = 10_000;
+const failingEndpointsMax = 20;
 
 export function dispatcherMetrics(registry: Registry, sources: MetricsSources) {
+  backlogMetrics(registry, sources);
+  endpointMetrics(registry, sources);
   const attempts = new Counter({
     name: 'pis_webhook_attempts_total',
     help: 'Delivery attempts, by outcome: success, permanent or retry',
     labelNames: ['outcome'],
     registers: [registry],
   });
+  for (const outcome of ['success', 'permanent', 'retry']) attempts.inc({ outcome }, 0);
   const attemptSeconds = new Histogram({
     name: 'pis_webhook_attempt_seconds',
     help: 'Time to the response, or to the failure, of an attempt',
@@ -29,44 +38,108 @@ export function dispatcherMetrics(registry: Registry, sources: MetricsSources) {
   const deliverySeconds = new Histogram({
     name: 'pis_webhook_delivery_seconds',
     help: 'Time from the event to its successful delivery',
-    buckets: [0.01, 0.05, 0.25, 1, 5, 60, 600, 3_600, 36_000],
+    buckets: [0.005, 0.01, 0.025, 0.05, 0.25, 1, 5, 60, 600, 3_600, 36_000],
     registers: [registry],
-  });
-  new Gauge({
-    name: 'pis_webhook_in_flight',
-    help: 'Attempts in flight',
-    registers: [registry],
-    collect() {
-      this.set(sources.inFlight());
-    },
-  });
-  const backlog = cachedBacklog(sources.backlog);
-  new Gauge({
-    name: 'pis_webhook_backlog',
-    help: 'Deliveries pending, all dispatchers together; NaN while the database is away',
-    registers: [registry],
-    async collect() {
-      this.set(await backlog());
-    },
   });
   return {
     observeAttempt(outcome: OutcomeClass, result: DeliveryResult, delivery: Delivery): void {
       attempts.inc({ outcome });
       attemptSeconds.observe({ outcome }, result.durationMs / 1000);
-      if (outcome === 'success')
+      // A replay is of an event long past.
+      if (outcome === 'success' && !delivery.isReplay)
         deliverySeconds.observe((sources.now().getTime() - delivery.occurredAt.getTime()) / 1000);
     },
   };
 }
 
+function backlogMetrics(registry: Registry, sources: MetricsSources): void {
+  const backlog = cached(sources.backlog, backlogFreshForMs);
+  new Gauge({
+    name: 'pis_webhook_backlog',
+    help: 'Deliveries pending, all dispatchers together, by state: due, waiting or leased; NaN while the database is away',
+    labelNames: ['state'],
+    registers: [registry],
+    async collect() {
+      const known = await backlog();
+      this.set({ state: 'due' }, known?.due ?? Number.NaN);
+      this.set({ state: 'waiting' }, known?.waiting ?? Number.NaN);
+      this.set({ state: 'leased' }, known?.leased ?? Number.NaN);
+    },
+  });
+  new Gauge({
+    name: 'pis_webhook_oldest_due_seconds',
+    help: 'How long the oldest delivery that is due has been so, by attempt: first or retry; 0 when none is',
+    labelNames: ['attempt'],
+    registers: [registry],
+    async collect() {
+      const known = await backlog();
+      this.set({ attempt: 'first' }, known?.oldestFirstDueSeconds ?? Number.NaN);
+      this.set({ attempt: 'retry' }, known?.oldestRetryDueSeconds ?? Number.NaN);
+    },
+  });
+  new Gauge({
+    name: 'pis_webhook_oldest_day_seconds',
+    help: 'Age of the oldest day of finished deliveries that is kept',
+    registers: [registry],
+    async collect() {
+      this.set((await backlog())?.oldestDaySeconds ?? Number.NaN);
+    },
+  });
+  new Gauge({
+    name: 'pis_webhook_days_ahead',
+    help: 'Days to come that have their partitions, of the table that has the fewest',
+    registers: [registry],
+    async collect() {
+      this.set((await backlog())?.daysAhead ?? Number.NaN);
+    },
+  });
+}
+
+function endpointMetrics(registry: Registry, { traffic }: MetricsSources): void {
+  new Gauge({
+    name: 'pis_webhook_in_flight',
+    help: 'Attempts in flight',
+    registers: [registry],
+    collect() {
+      this.set(traffic().inFlight);
+    },
+  });
+  new Gauge({
+    name: 'pis_webhook_ailing_endpoints',
+    help: 'Endpoints that failed many times in a row and are tried at a low rate',
+    registers: [registry],
+    collect() {
+      this.set(
+        traffic()
+          .failing()
+          .filter(({ isAiling }) => isAiling).length,
+      );
+    },
+  });
+  new Gauge({
+    name: 'pis_webhook_endpoint_failures',
+    help: `Failed attempts in a row, of the ${failingEndpointsMax} endpoints that have most of them`,
+    labelNames: ['endpoint'],
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const { endpointId, failures } of traffic().failing().slice(0, failingEndpointsMax))
+        this.set({ endpoint: endpointId }, failures);
+    },
+  });
+}
+
 /** A scrape must not fail with the database, nor burden it: the last count serves for a while. */
-function cachedBacklog(count: () => Promise<number>): () => Promise<number> {
-  let known: Promise<number> | null = null;
-  let countedAtMs = 0;
+function cached<Value>(
+  read: () => Promise<Value>,
+  freshForMs: number,
+): () => Promise<Value | null> {
+  let known: Promise<Value | null> | null = null;
+  let readAtMs = 0;
   return () => {
-    if (known === null || performance.now() - countedAtMs > backlogFreshForMs) {
-      countedAtMs = performance.now();
-      known = count().catch(() => Number.NaN);
+    if (known === null || performance.now() - readAtMs > freshForMs) {
+      readAtMs = performance.now();
+      known = read().catch(() => null);
     }
     return known;
   };

@@ -8,12 +8,14 @@ import { type EgressRules, guardedClient } from '@pis/webhooks';
 import type pg from 'pg';
 import type { Registry } from 'prom-client';
 import { type AttemptDeps, attemptDelivery } from './attempt.js';
+import { countBacklog } from './backlog.js';
 import { DeliveryEngine, type EngineLimits } from './delivery-engine.js';
 import { DeliveryTable } from './delivery-table.js';
 import { dispatcherMetrics } from './dispatcher-metrics.js';
 import { EndpointDirectory } from './endpoint-directory.js';
 import { fanOut } from './fan-out.js';
 import { dispatcherLimits, leaseMs } from './limits.js';
+import { Partitions, partitionedTables } from './partitions.js';
 
 export interface DispatcherOptions {
   readonly config: WebhooksConfig;
@@ -28,6 +30,8 @@ export interface DispatcherOptions {
   readonly metrics: Registry;
   /** The clock of schedule, leases and signatures; the system's when absent. */
   readonly now?: () => Date;
+  /** From 0 to 1: the jitter; Math.random when absent. */
+  readonly random?: () => number;
   /** Instead of those of limits.ts. */
   readonly limits?: Partial<EngineLimits> & { readonly endpointFreshForMs?: number };
 }
@@ -59,8 +63,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   });
   const table = new DeliveryTable(pool, randomUUID());
   const metrics = dispatcherMetrics(options.metrics, {
-    backlog: () => table.backlog(),
-    inFlight: () => engine.inFlight,
+    backlog: () => countBacklog(pool, now(), partitionedTables),
+    traffic: () => engine.traffic,
     now,
   });
   const attemptDeps: AttemptDeps = {
@@ -72,6 +76,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       maxMs: config.PIS_WEBHOOK_RETRY_MAX_MS,
     },
     now,
+    random: options.random ?? Math.random,
     observeAttempt(outcome, result, delivery) {
       metrics.observeAttempt(outcome, result, delivery);
       const { id, endpointId, eventType, attempts } = delivery;
@@ -91,6 +96,17 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       ...engineLimits,
     },
   });
+  const partitions = new Partitions({
+    pool,
+    now,
+    retentionDays: config.PIS_WEBHOOK_RETENTION_DAYS,
+    windowMs: Math.max(
+      config.PIS_WEBHOOK_RETRY_WINDOW_PAYMENTS_MS,
+      config.PIS_WEBHOOK_RETRY_WINDOW_STATEMENTS_MS,
+    ),
+    limits: dispatcherLimits.partitions,
+    log: logger,
+  });
   const fanOutDeps = {
     endpoints,
     deliver: engine.deliver.bind(engine),
@@ -99,9 +115,12 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   };
   return {
     handle: (event) => fanOut(fanOutDeps, event),
-    start: () => engine.start(),
+    start() {
+      partitions.start();
+      engine.start();
+    },
     async stop() {
-      await engine.stop();
+      await Promise.all([engine.stop(), partitions.stop()]);
       await client.close();
     },
   };

@@ -3,15 +3,16 @@
  * after that is the engine's, also when this process dies in between.
  */
 import type { PaymentIntegrationEvent } from '@pis/contracts';
+import { currentTraceparent } from '@pis/service-kit';
 import { paymentEnvelope } from '@pis/webhooks';
 import { v5 as uuidV5 } from 'uuid';
-import type { NewDelivery } from './delivery.js';
+import type { FanOut } from './delivery.js';
 import type { EndpointDirectory } from './endpoint-directory.js';
 
 export interface FanOutDeps {
   readonly endpoints: EndpointDirectory;
-  /** Resolves once they are stored; one stored before is left as it is. */
-  readonly deliver: (deliveries: readonly NewDelivery[]) => Promise<void>;
+  /** Resolves once it is stored; one stored before is left as it is. */
+  readonly deliver: (fanOut: FanOut) => Promise<void>;
   readonly now: () => Date;
   /** How long attempts go on. */
   readonly windowMs: number;
@@ -23,22 +24,21 @@ export async function fanOut(deps: FanOutDeps, event: PaymentIntegrationEvent): 
   const receivers = await deps.endpoints.receiversOf(organizationId, eventType, position);
   if (receivers.length === 0) return;
   const createdAt = deps.now();
-  const body = JSON.stringify(paymentEnvelope(event));
-  await deps.deliver(
-    receivers.map(({ endpointId }) => ({
-      id: deliveryIdOf(eventId, endpointId),
-      organizationId,
+  await deps.deliver({
+    eventId,
+    organizationId,
+    eventType,
+    paymentId: event.data.paymentId,
+    occurredAt: new Date(event.occurredAt),
+    body: JSON.stringify(paymentEnvelope(event)),
+    traceparent: currentTraceparent(),
+    createdAt,
+    windowEndsAt: new Date(createdAt.getTime() + deps.windowMs),
+    receivers: receivers.map(({ endpointId }) => ({
+      deliveryId: deliveryIdOf(eventId, endpointId),
       endpointId,
-      eventId,
-      eventType,
-      paymentId: event.data.paymentId,
-      occurredAt: new Date(event.occurredAt),
-      body,
-      attempts: 0,
-      createdAt,
-      windowEndsAt: new Date(createdAt.getTime() + deps.windowMs),
     })),
-  );
+  });
 }
 
 /** The same for a message handled twice, and for nobody else (spec, "Delivery headers"). */

@@ -1,6 +1,6 @@
 /** The named limits of the dispatcher, in one place; the contract's own numbers are configuration. */
 
-/** Beyond the attempt's time limit: reading the response, recording late, clocks that differ. */
+/** Beyond the attempt's time limit: waiting for a slot, reading the response, recording late, clocks that differ. */
 const leaseMarginMs = 15_000;
 
 export function leaseMs(attemptTimeoutMs: number): number {
@@ -14,10 +14,32 @@ export const dispatcherLimits = {
     freshForMs: 2_000,
     organizationsMax: 10_000,
   },
+  partitions: {
+    aheadDays: 7,
+    everyMs: 3_600_000,
+    againMs: 60_000,
+    lockTimeoutMs: 200,
+    lockTriesMax: 20,
+    lockPauseMs: 1_000,
+    deleteMax: 5_000,
+  },
   engine: {
-    inFlightMax: 512,
-    inFlightPerEndpointMax: 16,
-    batchMax: 200,
+    quickMax: 256,
+    unknownMax: 128,
+    slowMax: 384,
+    slowAfterMs: 500,
+    perEndpointInitial: 4,
+    perEndpointMax: 32,
+    slowPerEndpointMax: 8,
+    ailingAfterFailures: 10,
+    ailingPauseMs: 1_000,
+    endpointsMax: 10_000,
+    waitingMax: 1_024,
+    waitingPerEndpointMax: 64,
+    batchMax: 256,
+    dueEndpointsMax: 256,
+    /** Of the lease's margin, so that what is left of it covers the response and its record. */
+    beginWithinMs: 9_000,
     pollMaxMs: 1_000,
     postponeMs: 1_000,
     disabledRecheckMs: 10_000,

@@ -37,12 +37,13 @@ describe('The webhook-dispatcher as an app', () => {
     await controller.handle(JSON.parse(JSON.stringify(await fixture.paymentEvent())));
     await until(
       async () =>
-        (await fixture.query(`SELECT 1 FROM webhook_deliveries WHERE state = 'delivered'`)).length,
+        (await fixture.query(`SELECT 1 FROM webhook_delivery_records WHERE state = 'delivered'`))
+          .length,
       { timeoutMs },
     );
     const metrics = await fixture.metrics.metrics();
     expect(metrics).toMatch(/^pis_webhook_attempts_total{outcome="success"} 1$/m);
-    expect(metrics).toMatch(/^pis_webhook_backlog 0$/m);
+    expect(metrics).toMatch(/^pis_webhook_backlog{state="due"} 0$/m);
     expect(metrics).toMatch(/^pis_webhook_in_flight 0$/m);
     await app.close();
     await fixture.close();

@@ -30,7 +30,7 @@ describe('A client with a webhook endpoint', () => {
   afterEach(() => fixture.close());
 
   const deliveries = () =>
-    fixture.query<DeliveryRow>('SELECT * FROM webhook_deliveries ORDER BY created_at, id');
+    fixture.query<DeliveryRow>('SELECT * FROM webhook_delivery_records ORDER BY created_at, id');
   const onlyDelivery = async () => {
     const rows = await deliveries();
     if (rows.length !== 1 || !rows[0]) throw new Error(`${rows.length} deliveries`);

@@ -88,6 +88,7 @@ export const webhooksEnv = {
   PIS_WEBHOOK_TIMEOUT_MS: integer(1, hoursMs).default(30_000),
   PIS_WEBHOOK_RETRY_WINDOW_PAYMENTS_MS: milliseconds(yearMs).default(72 * hoursMs),
   PIS_WEBHOOK_RETRY_WINDOW_STATEMENTS_MS: milliseconds(yearMs).default(14 * 24 * hoursMs),
+  PIS_WEBHOOK_RETENTION_DAYS: integer(1, 3_650).default(30),
 } as const;
 
 export const railsEnv = {

@@ -23,8 +23,8 @@ export interface EnvelopeSource {
 }
 
 /**
- * The envelope of a real payment event. Its createdAt is the time of the transition, so that it is
- * fixed across retries; a statement event's would be stamped at each signing.
+ * The envelope of a real event. Its createdAt is the time of the transition; a statement event's is
+ * stamped again at each signing (stampedBody).
  */
 export function paymentEnvelope(event: EnvelopeSource): WebhookEnvelope {
   return {
@@ -35,6 +35,15 @@ export function paymentEnvelope(event: EnvelopeSource): WebhookEnvelope {
     synthetic: false,
     data: event.data,
   };
+}
+
+/**
+ * The body as it is sent at `at` (ISO 8601). A payment event's never changes; a statement event's
+ * createdAt is stamped at each signing, so a retry has a fresh one (spec, "Envelope").
+ */
+export function stampedBody(body: string, eventType: string, at: string): string {
+  if (eventType.startsWith('payment.')) return body;
+  return JSON.stringify({ ...(JSON.parse(body) as WebhookEnvelope), createdAt: at });
 }
 
 /** The envelope of a test delivery; `event` refers to sample entities that do not exist. */

@@ -1,7 +1,20 @@
-import { backoffMs, classify, nextAttemptAt } from './retry-schedule.js';
+import { backoffMs, classify, nextAttemptAt, retryAfterMs } from './retry-schedule.js';
 
 const policy = { initialMs: 30_000, maxMs: 3_600_000 };
 const hourMs = 3_600_000;
+
+/** The pause in ms after a failed attempt, or null when there is none. */
+function pauseMs(changes: Partial<Parameters<typeof nextAttemptAt>[0]> = {}): number | null {
+  const failed = {
+    attempt: 1,
+    now: new Date(0),
+    windowEndsAt: new Date(72 * hourMs),
+    retryAfterMs: null,
+    random: 0,
+    ...changes,
+  };
+  return nextAttemptAt(failed, policy)?.getTime() ?? null;
+}
 
 describe('A delivery that failed is tried again', () => {
   it('after 30 seconds, then after twice as long each time, at most an hour', () => {
@@ -19,7 +32,10 @@ describe('A delivery that failed is tried again', () => {
     const attemptsAt = [start];
     for (;;) {
       const last = new Date(attemptsAt.at(-1) ?? NaN);
-      const next = nextAttemptAt(attemptsAt.length, last, windowEndsAt, policy);
+      const next = nextAttemptAt(
+        { attempt: attemptsAt.length, now: last, windowEndsAt, retryAfterMs: null, random: 0 },
+        policy,
+      );
       if (next === null) break;
       attemptsAt.push(next.getTime());
     }
@@ -29,9 +45,68 @@ describe('A delivery that failed is tried again', () => {
   });
 
   it('at the very end of the window, and not a millisecond later', () => {
-    const now = new Date(0);
-    expect(nextAttemptAt(1, now, new Date(30_000), policy)).toEqual(new Date(30_000));
-    expect(nextAttemptAt(1, now, new Date(29_999), policy)).toBeNull();
+    expect(pauseMs({ windowEndsAt: new Date(30_000) })).toBe(30_000);
+    expect(pauseMs({ windowEndsAt: new Date(29_999) })).toBeNull();
+  });
+
+  it('later by a tenth at most and never earlier, so that many do not come back at once', () => {
+    for (const random of [0, 0.001, 0.5, 0.999_999])
+      for (let attempt = 1; attempt <= 100; attempt++) {
+        const contract = backoffMs(attempt, policy);
+        const pause = pauseMs({ attempt, random });
+        expect(pause).toBeGreaterThanOrEqual(contract);
+        expect(pause).toBeLessThanOrEqual(Math.min(hourMs, Math.ceil(contract * 1.1)));
+      }
+    expect(pauseMs({ random: 0.5 })).toBe(31_500);
+  });
+
+  it('inside the window, whatever the jitter adds', () => {
+    expect(pauseMs({ random: 0.9, windowEndsAt: new Date(30_001) })).toBe(30_001);
+  });
+});
+
+describe('A receiver that asks for time', () => {
+  it('gets it when it is more than the pause would be, and the pause otherwise', () => {
+    expect(pauseMs({ retryAfterMs: 120_000 })).toBe(120_000);
+    expect(pauseMs({ retryAfterMs: 5_000 })).toBe(30_000);
+    expect(pauseMs({ retryAfterMs: 0 })).toBe(30_000);
+  });
+
+  it('gets more than an hour, too, and then without jitter', () => {
+    expect(pauseMs({ retryAfterMs: 10 * hourMs, random: 0.9 })).toBe(10 * hourMs);
+    expect(pauseMs({ retryAfterMs: 60_000, random: 0.5 })).toBe(63_000);
+  });
+
+  it('for longer than the window gets one last attempt at its end', () => {
+    expect(pauseMs({ retryAfterMs: 1_000 * hourMs })).toBe(72 * hourMs);
+    expect(pauseMs({ retryAfterMs: 1_000 * hourMs, windowEndsAt: new Date(29_999) })).toBeNull();
+  });
+
+  const now = new Date('2026-11-21T08:49:37.500Z');
+  it.each([
+    ['120', 120_000],
+    [' 120 ', 120_000],
+    ['0', 0],
+    ['Sat, 21 Nov 2026 08:50:37 GMT', 59_500],
+    ['Sat, 21 Nov 2026 08:00:00 GMT', 0],
+    ['Saturday, 21-Nov-26 08:50:37 GMT', 59_500],
+    ['Sat Nov 21 08:50:37 2026 GMT', 59_500],
+    ['99999999999999999999', 366 * 24 * hourMs],
+    ['Fri, 31 Dec 9999 23:59:59 GMT', 366 * 24 * hourMs],
+  ])('says so by %p', (text, expected) => {
+    expect(retryAfterMs(503, text, now)).toBe(expected);
+    expect(retryAfterMs(429, text, now)).toBe(expected);
+  });
+
+  it.each(['', '-1', '1.5', '1e3', '0x10', 'soon', '2026-11-21', 'NaN', 'Sat, never'])(
+    'says nothing by %p',
+    (text) => expect(retryAfterMs(503, text, now)).toBeNull(),
+  );
+
+  it('is not heard when it answers anything but 429 and 503', () => {
+    for (const status of [200, 301, 408, 425, 500, 502, 504, null])
+      expect(retryAfterMs(status, '120', now)).toBeNull();
+    expect(retryAfterMs(503, null, now)).toBeNull();
   });
 });
 

@@ -12,20 +12,63 @@ export function backoffMs(attempt: number, { initialMs, maxMs }: RetryPolicy): n
   return Math.min(maxMs, initialMs * 2 ** (attempt - 1));
 }
 
+/** A pause may be longer than the contract's by this part, so that what failed together comes back apart. */
+const jitterMax = 0.1;
+
+export interface FailedAttempt {
+  /** 1 for the first. */
+  readonly attempt: number;
+  /** When it ended. */
+  readonly now: Date;
+  readonly windowEndsAt: Date;
+  /** What the receiver asked for, see retryAfterMs; null when it did not. */
+  readonly retryAfterMs: number | null;
+  /** From 0 to 1, 1 excluded: chooses the jitter. */
+  readonly random: number;
+}
+
 /**
- * When to try again after a failed attempt, or null when that would be after the window: the
+ * When to try again after a failed attempt, or null when the contract's pause ends after the window: the
  * delivery has then failed.
  *
- * @param attempt the one that just failed, 1 for the first
+ * The pause is the contract's or what the receiver asked for, whichever is longer, and up to a tenth more:
+ * never shorter than the contract's, and never beyond its cap unless the receiver asked for it. At the cap
+ * there is no jitter, then: the pauses before have spread the attempts already. A pause that would reach
+ * beyond the window ends with it: one last attempt at its very end.
  */
-export function nextAttemptAt(
-  attempt: number,
+export function nextAttemptAt(failed: FailedAttempt, policy: RetryPolicy): Date | null {
+  const { attempt, now, windowEndsAt, random } = failed;
+  const contractMs = backoffMs(attempt, policy);
+  const leftMs = windowEndsAt.getTime() - now.getTime();
+  if (contractMs > leftMs) return null;
+  const askedMs = failed.retryAfterMs ?? 0;
+  const leastMs = Math.max(contractMs, askedMs);
+  const mostMs = Math.min(leftMs, Math.max(policy.maxMs, askedMs));
+  const pauseMs = Math.min(mostMs, Math.ceil(leastMs * (1 + jitterMax * random)));
+  return new Date(now.getTime() + pauseMs);
+}
+
+const retryAfterStatuses: ReadonlySet<number> = new Set([429, 503]);
+/** Longer than any window; what is beyond is as good as for ever. */
+const retryAfterMaxMs = 366 * 24 * 3_600_000;
+
+/**
+ * How long the receiver asks to be left alone: Retry-After in seconds or as an HTTP date (RFC 9110,
+ * 10.2.3), of a 429 or 503. Null without one, or when it is nonsense.
+ */
+export function retryAfterMs(
+  status: number | null,
+  retryAfter: string | null,
   now: Date,
-  windowEndsAt: Date,
-  policy: RetryPolicy,
-): Date | null {
-  const at = new Date(now.getTime() + backoffMs(attempt, policy));
-  return at <= windowEndsAt ? at : null;
+): number | null {
+  if (status === null || !retryAfterStatuses.has(status) || retryAfter === null) return null;
+  const text = retryAfter.trim();
+  const ms = /^\d+$/.test(text)
+    ? Number(text) * 1000
+    : /^[A-Z][a-z]{2,8},? /.test(text)
+      ? Date.parse(text) - now.getTime()
+      : Number.NaN;
+  return Number.isNaN(ms) ? null : Math.min(retryAfterMaxMs, Math.max(0, ms));
 }
 
 /** `permanent`: the receiver refused; trying again would change nothing. */

@@ -66,6 +66,7 @@ export const testConfig = {
   PIS_WEBHOOK_TIMEOUT_MS: 5_000,
   PIS_WEBHOOK_RETRY_WINDOW_PAYMENTS_MS: 72 * 3_600_000,
   PIS_WEBHOOK_RETRY_WINDOW_STATEMENTS_MS: 14 * 24 * 3_600_000,
+  PIS_WEBHOOK_RETENTION_DAYS: 30,
 };
 
 /** Quick looks at the table and at endpoints: the test's clock does not wake anybody. */
@@ -114,6 +115,7 @@ export async function dispatcherFixture(): Promise<DispatcherFixture> {
         logger: pino({ level: 'silent' }),
         metrics: new Registry(),
         now,
+        random: () => 0,
         limits: testLimits,
         ...changes,
       });

@@ -1,0 +1,79 @@
+/** What waits in the tables, counted for the metrics. */
+import type pg from 'pg';
+
+export interface Backlog {
+  /** Its time has come and nobody is at work on it. */
+  readonly due: number;
+  /** Between two attempts. */
+  readonly waiting: number;
+  /** A dispatcher is at work on it, or died at it. */
+  readonly leased: number;
+  readonly oldestFirstDueSeconds: number;
+  readonly oldestRetryDueSeconds: number;
+  /** Of the oldest partition of finished deliveries; 0 without one. */
+  readonly oldestDaySeconds: number;
+  readonly daysAhead: number;
+}
+
+const counted = `
+  SELECT count(*) FILTER (WHERE due_at <= $1)::float8 AS due,
+      count(*) FILTER (WHERE due_at > $1 AND leased_until IS NULL)::float8 AS waiting,
+      count(*) FILTER (WHERE due_at > $1 AND leased_until IS NOT NULL)::float8 AS leased,
+      min(due_at) FILTER (WHERE due_at <= $1 AND attempts = 0) AS first_due_at,
+      min(due_at) FILTER (WHERE due_at <= $1 AND attempts > 0) AS retry_due_at
+    FROM webhook_deliveries`;
+
+/** The first day of the finished deliveries, and the last day that all tables have. */
+const days = `
+  SELECT min(day) FILTER (WHERE parent = 'webhook_finished_deliveries') AS first_day,
+      (SELECT min(last_day) FROM (SELECT max(substring(c.relname FROM '_(\\d{8})$')) AS last_day
+        FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+        WHERE i.inhparent = ANY ($1::regclass[]) GROUP BY i.inhparent) AS last) AS last_day
+    FROM (SELECT i.inhparent::regclass::text AS parent,
+        substring(c.relname FROM '_(\\d{8})$') AS day
+      FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+      WHERE i.inhparent = ANY ($1::regclass[])) AS partitions`;
+
+const dayMs = 24 * 3_600_000;
+
+export async function countBacklog(
+  pool: pg.Pool,
+  now: Date,
+  partitionedTables: readonly string[],
+): Promise<Backlog> {
+  const [{ rows }, { rows: dayRows }] = await Promise.all([
+    pool.query<CountedRow>(counted, [now.toISOString()]),
+    pool.query<{ first_day: string | null; last_day: string | null }>(days, [partitionedTables]),
+  ]);
+  const [row] = rows;
+  const [day] = dayRows;
+  const age = (at: Date | null | undefined) => (at ? (now.getTime() - at.getTime()) / 1000 : 0);
+  return {
+    due: row?.due ?? 0,
+    waiting: row?.waiting ?? 0,
+    leased: row?.leased ?? 0,
+    oldestFirstDueSeconds: age(row?.first_due_at),
+    oldestRetryDueSeconds: age(row?.retry_due_at),
+    oldestDaySeconds: age(dayOf(day?.first_day)),
+    daysAhead: daysAhead(dayOf(day?.last_day), now),
+  };
+}
+
+function daysAhead(lastDay: Date | null, now: Date): number {
+  if (lastDay === null) return 0;
+  return Math.max(0, Math.ceil((lastDay.getTime() - now.getTime()) / dayMs));
+}
+
+interface CountedRow {
+  readonly due: number;
+  readonly waiting: number;
+  readonly leased: number;
+  readonly first_due_at: Date | null;
+  readonly retry_due_at: Date | null;
+}
+
+/** `20261121` → its beginning, in UTC. */
+function dayOf(digits: string | null | undefined): Date | null {
+  if (!digits) return null;
+  return new Date(`${digits.slice(0, 4)}-${digits.slice(4, 6)}-${digits.slice(6)}T00:00:00.000Z`);
+}

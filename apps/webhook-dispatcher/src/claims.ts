@@ -1,0 +1,130 @@
+/**
+ * What this process takes from the table: of each endpoint with something due as much as it can begin
+ * soon, shared fairly, the one that has waited longest first. Endpoints that can begin nothing are
+ * passed over without reading their backlog.
+ */
+import type { Delivery } from './delivery.js';
+import type { DeliveryTable } from './delivery-table.js';
+import type { Traffic } from './traffic.js';
+import type { WaitingRoom } from './waiting-room.js';
+
+/** A delivery leased to us. */
+export interface ClaimedWork {
+  readonly delivery: Delivery;
+  /** Monotonic, before the lease was taken. */
+  readonly leasedAtMs: number;
+}
+
+export interface ClaimsDeps {
+  readonly table: DeliveryTable;
+  readonly traffic: Traffic;
+  readonly waiting: WaitingRoom<ClaimedWork>;
+  readonly now: () => Date;
+  readonly limits: {
+    readonly batchMax: number;
+    readonly dueEndpointsMax: number;
+    readonly leaseMs: number;
+    readonly pollMaxMs: number;
+    readonly postponeMs: number;
+  };
+}
+
+export interface Pass {
+  readonly works: readonly ClaimedWork[];
+  /** How long there is nothing to do. */
+  readonly waitMs: number;
+}
+
+export class Claims {
+  /** Endpoints that have, or may have, more due than they could begin. */
+  private crowded = new Set<string>();
+  /** Whether something due was left because a lane had no room for it. */
+  private isStarved = false;
+
+  constructor(private readonly deps: ClaimsDeps) {}
+
+  /** Something of this endpoint was left in the table. */
+  expect(endpointId: string): void {
+    this.crowded.add(endpointId);
+  }
+
+  /** Whether a pass would find something to begin, now that a slot of this endpoint is free. */
+  wants(endpointId: string): boolean {
+    return this.isStarved || (this.crowded.has(endpointId) && this.roomOf(endpointId) > 0);
+  }
+
+  async pass(): Promise<Pass> {
+    const { table, traffic, limits, now } = this.deps;
+    const full = traffic.limited().filter((endpointId) => this.roomOf(endpointId) === 0);
+    // What is left in the table while this pass looks is expected of the next one.
+    this.crowded = new Set(full.filter((endpointId) => this.crowded.has(endpointId)));
+    const time = now();
+    const leasedAtMs = performance.now();
+    const { endpointIds, nextDueAt } = await table.due(time, full, limits.dueEndpointsMax);
+    const room = this.allot(endpointIds);
+    const claimed =
+      room.size === 0
+        ? []
+        : await table.claim({
+            now: time,
+            leasedUntil: new Date(time.getTime() + limits.leaseMs),
+            room,
+          });
+    this.remember(endpointIds, room, claimed);
+    return {
+      works: claimed.map((delivery) => ({ delivery, leasedAtMs })),
+      waitMs: claimed.length > 0 ? 0 : this.waitMs(room.size > 0, time, nextDueAt),
+    };
+  }
+
+  /** Slots and places in the waiting room, in proportion to how many endpoints want them. */
+  private allot(endpointIds: readonly string[]): Map<string, number> {
+    const { traffic, waiting, limits } = this.deps;
+    const bySpeed = Map.groupBy(endpointIds, (endpointId) => traffic.speedOf(endpointId));
+    const room = new Map<string, number>();
+    let left = limits.batchMax;
+    for (const [speed, ids] of bySpeed) {
+      let free = traffic.freeFor(speed) + (speed === 'quick' ? waiting.free : 0);
+      const share = Math.max(1, Math.floor(Math.min(free, left) / ids.length));
+      for (const endpointId of ids) {
+        const given = Math.min(share, free, left, this.roomOf(endpointId));
+        if (given <= 0) continue;
+        room.set(endpointId, given);
+        free -= given;
+        left -= given;
+      }
+    }
+    return room;
+  }
+
+  private roomOf(endpointId: string): number {
+    const { traffic, waiting } = this.deps;
+    const slots = traffic.room(endpointId);
+    if (!traffic.isQuick(endpointId)) return slots;
+    const places = waiting.refill(endpointId);
+    // Little by little would cost a statement for each: slots are refilled through the waiting room.
+    return places === 0 ? 0 : slots + places;
+  }
+
+  /** Whoever got less than it could have, or exactly what it was given, may have more. */
+  private remember(
+    endpointIds: readonly string[],
+    room: ReadonlyMap<string, number>,
+    claimed: readonly Delivery[],
+  ): void {
+    const counts = new Map<string, number>();
+    for (const { endpointId } of claimed) counts.set(endpointId, (counts.get(endpointId) ?? 0) + 1);
+    for (const endpointId of endpointIds)
+      if ((counts.get(endpointId) ?? 0) >= (room.get(endpointId) ?? 0))
+        this.crowded.add(endpointId);
+    this.isStarved = endpointIds.some((endpointId) => !room.has(endpointId));
+  }
+
+  private waitMs(wasRefused: boolean, time: Date, nextDueAt: Date | null): number {
+    const { limits, traffic } = this.deps;
+    // What is due is leased by others at this moment.
+    if (wasRefused) return limits.postponeMs;
+    const untilDueMs = nextDueAt === null ? Infinity : nextDueAt.getTime() - time.getTime();
+    return Math.max(1, Math.min(limits.pollMaxMs, untilDueMs, traffic.opensInMs()));
+  }
+}

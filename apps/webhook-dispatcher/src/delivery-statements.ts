@@ -1,0 +1,135 @@
+/**
+ * The SQL of the delivery tables, as named prepared statements: one for a batch, whatever its size.
+ * Joins over what is claimed or recorded go row by row (LATERAL, ANY): a plan made while the tables were
+ * small must not read them whole when they are large.
+ */
+
+const described = `id, organization_id, endpoint_id, event_id, event_type, payment_id, occurred_at, body,
+        is_replay, attempts, created_at, window_ends_at, last_status, last_error`;
+
+/** What was attempted, and of which deliveries; the columns of `attemptColumns`. */
+const attempted = `
+      INSERT INTO webhook_attempts (delivery_id, attempt, id, at, status, duration_ms, error,
+          response_excerpt)
+        SELECT delivery_id, attempt, attempt_id, at, status, duration_ms, error, response_excerpt
+          FROM outcome WHERE attempt_id IS NOT NULL
+        ON CONFLICT DO NOTHING`;
+
+export const statements = {
+  // The fan-out decides: its deliveries are made with it or not at all. A delivery that is there
+  // already was made by a replay, which has overtaken the event.
+  insert: `
+    WITH event AS MATERIALIZED (
+      SELECT * FROM unnest($1::uuid[], $2::timestamptz[], $3::uuid[], $4::text[], $5::text[],
+          $6::text[], $7::uuid[], $8::timestamptz[], $9::timestamptz[], $10::boolean[])
+        WITH ORDINALITY AS t (event_id, occurred_at, organization_id, body, traceparent,
+          event_type, payment_id, created_at, window_ends_at, is_late, n)
+    ), fanned_out AS (
+      INSERT INTO webhook_fan_outs (event_id, occurred_at, organization_id, body, traceparent,
+          created_at)
+        SELECT event_id, occurred_at, organization_id, CASE WHEN is_late THEN NULL ELSE body END,
+            traceparent, created_at
+          FROM event ORDER BY event_id
+        ON CONFLICT DO NOTHING RETURNING event_id
+    )
+    INSERT INTO webhook_deliveries (id, organization_id, endpoint_id, event_id, event_type,
+        payment_id, occurred_at, body, created_at, next_attempt_at, window_ends_at, leased_until,
+        lease_owner)
+      SELECT d.id, e.organization_id, d.endpoint_id, e.event_id, e.event_type, e.payment_id,
+          e.occurred_at, CASE WHEN e.is_late THEN e.body END, e.created_at, e.created_at,
+          e.window_ends_at, d.leased_until,
+          CASE WHEN d.leased_until IS NULL THEN NULL ELSE $15::uuid END
+        FROM unnest($11::int[], $12::uuid[], $13::uuid[], $14::timestamptz[])
+            AS d (n, id, endpoint_id, leased_until)
+          JOIN event e USING (n)
+        WHERE e.event_id IN (SELECT event_id FROM fanned_out)
+      ON CONFLICT (id) DO NOTHING RETURNING id`,
+
+  retake: `
+    UPDATE webhook_deliveries SET leased_until = $2 WHERE id = ANY ($1::uuid[]) AND lease_owner = $3
+      RETURNING id`,
+
+  // The earliest pending delivery of each endpoint, by one index probe per endpoint.
+  due: `
+    WITH RECURSIVE heads AS (
+      (SELECT endpoint_id, due_at FROM webhook_deliveries ORDER BY endpoint_id, due_at LIMIT 1)
+      UNION ALL
+      SELECT following.endpoint_id, following.due_at
+        FROM heads CROSS JOIN LATERAL (
+          SELECT d.endpoint_id, d.due_at FROM webhook_deliveries d
+            WHERE d.endpoint_id > heads.endpoint_id
+            ORDER BY d.endpoint_id, d.due_at LIMIT 1) following
+    ), considered AS (
+      SELECT endpoint_id, due_at FROM heads WHERE endpoint_id <> ALL ($2::uuid[])
+    )
+    (SELECT endpoint_id, due_at FROM considered WHERE due_at <= $1 ORDER BY due_at LIMIT $3)
+    UNION ALL
+    SELECT NULL, min(due_at) FROM considered WHERE due_at > $1`,
+
+  claim: `
+    WITH chosen AS MATERIALIZED (
+      SELECT found.id
+        FROM unnest($4::uuid[], $5::int[]) AS due (endpoint_id, room) CROSS JOIN LATERAL (
+          SELECT d.id FROM webhook_deliveries d
+            WHERE d.endpoint_id = due.endpoint_id AND d.due_at <= $1
+            ORDER BY d.due_at LIMIT due.room FOR UPDATE SKIP LOCKED) found
+    ), claimed AS (
+      UPDATE webhook_deliveries SET leased_until = $2, lease_owner = $3
+        WHERE id = ANY (ARRAY(SELECT id FROM chosen))
+        RETURNING *
+    )
+    SELECT c.id, c.organization_id, c.endpoint_id, c.event_type, c.occurred_at, c.is_replay,
+        c.attempts, c.window_ends_at, COALESCE(c.body, f.body) AS body, f.traceparent
+      FROM claimed c LEFT JOIN LATERAL (
+        SELECT body, traceparent FROM webhook_fan_outs
+          WHERE event_id = c.event_id AND occurred_at = c.occurred_at LIMIT 1) f ON true`,
+
+  // What another dispatcher has leased since is its to decide, but a success stands whoever had it.
+  finish: `
+    WITH outcome AS MATERIALIZED (
+      SELECT * FROM unnest($1::uuid[], $2::int[], $3::uuid[], $4::timestamptz[], $5::int[],
+          $6::int[], $7::text[], $8::text[], $9::text[], $10::timestamptz[], $11::text[])
+        AS t (delivery_id, attempt, attempt_id, at, status, duration_ms, error, response_excerpt,
+          state, finished_at, finished_reason)
+    ), attempted AS (${attempted}
+    ), ended AS (
+      DELETE FROM webhook_deliveries d USING outcome o
+        WHERE d.id = ANY ($1::uuid[]) AND d.id = o.delivery_id
+          AND (d.lease_owner = $12 OR o.state = 'delivered')
+        RETURNING d.id, d.organization_id, d.endpoint_id, d.event_id, d.event_type, d.payment_id,
+          d.occurred_at, d.body, d.is_replay, greatest(d.attempts, o.attempt) AS attempts,
+          d.created_at, d.window_ends_at,
+          CASE WHEN o.attempt_id IS NULL THEN d.last_status ELSE o.status END AS last_status,
+          CASE WHEN o.attempt_id IS NULL THEN d.last_error ELSE o.error END AS last_error,
+          o.state, o.finished_at, o.finished_reason
+    )
+    INSERT INTO webhook_finished_deliveries (${described}, state, finished_at, finished_reason)
+      SELECT ${described}, state, finished_at, finished_reason FROM ended`,
+
+  postpone: `
+    WITH outcome AS MATERIALIZED (
+      SELECT * FROM unnest($1::uuid[], $2::int[], $3::uuid[], $4::timestamptz[], $5::int[],
+          $6::int[], $7::text[], $8::text[], $9::timestamptz[], $10::timestamptz[])
+        AS t (delivery_id, attempt, attempt_id, at, status, duration_ms, error, response_excerpt,
+          next_attempt_at, leased_until)
+    ), attempted AS (${attempted}
+    )
+    UPDATE webhook_deliveries d SET attempts = greatest(d.attempts, o.attempt),
+        next_attempt_at = coalesce(o.next_attempt_at, d.next_attempt_at),
+        leased_until = o.leased_until, lease_owner = NULL,
+        last_status = CASE WHEN o.attempt_id IS NULL THEN d.last_status ELSE o.status END,
+        last_error = CASE WHEN o.attempt_id IS NULL THEN d.last_error ELSE o.error END
+      FROM outcome o
+      WHERE d.id = ANY ($1::uuid[]) AND d.id = o.delivery_id AND d.lease_owner = $11`,
+
+  failExpired: `
+    WITH expired AS (
+      DELETE FROM webhook_deliveries
+        WHERE endpoint_id = $1 AND due_at <= $2 AND window_ends_at < $2
+        RETURNING ${described}
+    )
+    INSERT INTO webhook_finished_deliveries (${described}, state, finished_at, finished_reason)
+      SELECT ${described}, 'failed', $2, 'window_ended' FROM expired`,
+} as const;
+
+export type StatementName = keyof typeof statements;

@@ -1,0 +1,59 @@
+/** Stores events with their deliveries, many in one statement, and says which of these are ours to attempt. */
+import type { FanOut } from './delivery.js';
+import type { DeliveryTable } from './delivery-table.js';
+import { GroupCommit, isDataError } from './group-commit.js';
+
+export interface FanOutWriterDeps {
+  readonly table: DeliveryTable;
+  readonly now: () => Date;
+  readonly limits: { readonly batchMax: number; readonly leaseMs: number };
+}
+
+interface Item {
+  readonly fanOut: FanOut;
+  /** For each receiver, whether we begin its first attempt. */
+  readonly leases: readonly boolean[];
+  readonly leasedUntil: Date;
+}
+
+const noneOfOurs: ReadonlySet<string> = new Set();
+
+export class FanOutWriter {
+  private readonly inserts: GroupCommit<Item, ReadonlySet<string>>;
+
+  constructor(private readonly deps: FanOutWriterDeps) {
+    this.inserts = new GroupCommit((items) => this.write(items), {
+      batchMax: deps.limits.batchMax,
+      isItemsFault: isDataError,
+    });
+  }
+
+  /**
+   * Resolves once the event is stored, by this call or before.
+   * @returns the ids of the deliveries that are leased to us
+   */
+  async add(fanOut: FanOut, leases: readonly boolean[]): Promise<ReadonlySet<string>> {
+    const leasedUntil = new Date(this.deps.now().getTime() + this.deps.limits.leaseMs);
+    const stored = await this.inserts.add({ fanOut, leases, leasedUntil });
+    const wanted = fanOut.receivers
+      .filter((_, index) => leases[index])
+      .map(({ deliveryId }) => deliveryId);
+    if (wanted.every((id) => stored.has(id))) return stored;
+    // Its message was handled before. When the answer to that insert was lost, the leases are still ours.
+    return this.deps.table.retake(wanted, leasedUntil);
+  }
+
+  private async write(items: readonly Item[]): Promise<readonly ReadonlySet<string>[]> {
+    // Of the same event twice, only the first is stored.
+    const firsts = new Map<string, Item>();
+    for (const item of items)
+      if (!firsts.has(item.fanOut.eventId)) firsts.set(item.fanOut.eventId, item);
+    const stored = await this.deps.table.insert(
+      [...firsts.values()].map(({ fanOut, leases, leasedUntil }) => ({
+        fanOut,
+        leasedUntil: leases.map((isLeased) => (isLeased ? leasedUntil : null)),
+      })),
+    );
+    return items.map((item) => (firsts.get(item.fanOut.eventId) === item ? stored : noneOfOurs));
+  }
+}

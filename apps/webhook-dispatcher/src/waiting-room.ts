@@ -1,0 +1,77 @@
+/**
+ * Deliveries that are leased and wait for their turn, a short queue per endpoint: what waits here need
+ * not be read from the table when a slot is free. Bounded in all and per endpoint.
+ */
+export interface WaitingRoomLimits {
+  readonly waitingMax: number;
+  readonly waitingPerEndpointMax: number;
+}
+
+export class WaitingRoom<Item> {
+  private readonly queues = new Map<string, Item[]>();
+  /** Places given to deliveries that are still being stored. */
+  private readonly reserved = new Map<string, number>();
+  private takenInAll = 0;
+
+  constructor(private readonly limits: WaitingRoomLimits) {}
+
+  /** Places that nobody has. */
+  get free(): number {
+    return Math.max(0, this.limits.waitingMax - this.takenInAll);
+  }
+
+  /** Places free for the endpoint. None while it is more than half full, so that they are refilled many at once. */
+  refill(endpointId: string): number {
+    const { waitingMax, waitingPerEndpointMax } = this.limits;
+    const taken = this.takenOf(endpointId);
+    if (taken > waitingPerEndpointMax / 2) return 0;
+    return Math.max(0, Math.min(waitingPerEndpointMax - taken, waitingMax - this.takenInAll));
+  }
+
+  tryReserve(endpointId: string): boolean {
+    const { waitingMax, waitingPerEndpointMax } = this.limits;
+    if (this.takenInAll >= waitingMax || this.takenOf(endpointId) >= waitingPerEndpointMax)
+      return false;
+    this.reserved.set(endpointId, (this.reserved.get(endpointId) ?? 0) + 1);
+    this.takenInAll += 1;
+    return true;
+  }
+
+  giveUp(endpointId: string): void {
+    const left = (this.reserved.get(endpointId) ?? 0) - 1;
+    if (left > 0) this.reserved.set(endpointId, left);
+    else this.reserved.delete(endpointId);
+    this.takenInAll -= 1;
+  }
+
+  /** Also beyond the limits: for what is leased already. */
+  enter(endpointId: string, item: Item): void {
+    const queue = this.queues.get(endpointId);
+    if (queue === undefined) this.queues.set(endpointId, [item]);
+    else queue.push(item);
+    this.takenInAll += 1;
+  }
+
+  /** The endpoints for which something waits, the one served last at the end. */
+  endpoints(): string[] {
+    return [...this.queues.keys()];
+  }
+
+  has(endpointId: string): boolean {
+    return this.queues.has(endpointId);
+  }
+
+  next(endpointId: string): Item | undefined {
+    const queue = this.queues.get(endpointId);
+    const item = queue?.shift();
+    if (queue === undefined || item === undefined) return undefined;
+    this.queues.delete(endpointId);
+    if (queue.length > 0) this.queues.set(endpointId, queue);
+    this.takenInAll -= 1;
+    return item;
+  }
+
+  private takenOf(endpointId: string): number {
+    return (this.queues.get(endpointId)?.length ?? 0) + (this.reserved.get(endpointId) ?? 0);
+  }
+}
