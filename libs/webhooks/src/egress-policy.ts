@@ -7,7 +7,7 @@
 import { isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { addressGuard, canonicalAddress } from './address-guard.js';
-import type { Lookup } from './lookup.js';
+import { exceptLoopback, type Lookup } from './lookup.js';
 
 export interface OwnHost {
   /** A name or an address, without brackets. */
@@ -67,7 +67,9 @@ async function ownAddresses(
   lookup: Lookup,
 ): Promise<(address: string) => boolean> {
   const resolved = await Promise.all(
-    hosts.map(async ({ host }) => (isIP(host) === 0 ? lookup(host).catch(() => null) : [host])),
+    hosts.map(async ({ host }) =>
+      isIP(host) === 0 ? exceptLoopback(lookup)(host).catch(() => null) : [host],
+    ),
   );
   const known = new Set(resolved.flatMap((found) => found ?? []).map(canonicalAddress));
   const isUnknown = resolved.includes(null);

@@ -15,7 +15,7 @@ import {
 import { buildConnector } from 'undici';
 import { canonicalAddress } from './address-guard.js';
 import type { EgressPolicy } from './egress-policy.js';
-import type { Lookup } from './lookup.js';
+import { exceptLoopback, type Lookup } from './lookup.js';
 
 /** No address of the host is one a webhook may be sent to. */
 export class AddressBlocked extends Error {
@@ -97,7 +97,7 @@ function secureContext(extraCaPem: string | undefined): SecureContext {
 async function resolved(host: string, lookup: Lookup): Promise<readonly string[]> {
   if (isIP(host) !== 0) return [host];
   try {
-    return await lookup(host);
+    return await exceptLoopback(lookup)(host);
   } catch (error) {
     throw new HostNotFound(`${host} could not be resolved`, { cause: error });
   }

@@ -17,8 +17,10 @@ const addressesMax = 16;
 /** RFC 6761: names of this machine, whatever a resolver says. */
 const loopbackAddresses = ['127.0.0.1', '::1'] as const;
 
-export function isLoopbackName(hostname: string): boolean {
-  return /(^|\.)localhost\.?$/i.test(hostname);
+/** Asks nobody for the names of this machine. */
+export function exceptLoopback(lookup: Lookup): Lookup {
+  return (hostname) =>
+    /(^|\.)localhost\.?$/i.test(hostname) ? Promise.resolve(loopbackAddresses) : lookup(hostname);
 }
 
 /** Several questions for one name at once are one question. */
@@ -29,7 +31,6 @@ export function nameLookup(): Lookup {
     return found.map(({ address }) => address);
   });
   return onceAtATime(async (hostname) => {
-    if (isLoopbackName(hostname)) return loopbackAddresses;
     const answers = await Promise.allSettled([
       resolver.resolve4(hostname),
       resolver.resolve6(hostname),

@@ -5,7 +5,7 @@
  */
 import { isIP } from 'node:net';
 import { egressPolicy, type EgressRules } from './egress-policy.js';
-import { isLoopbackName, type Lookup, systemLookup } from './lookup.js';
+import { exceptLoopback, type Lookup, systemLookup } from './lookup.js';
 
 /** Stable codes of the API (interface.md, "Validation codes"). */
 export type WebhookUrlProblem =
@@ -74,15 +74,13 @@ function isLocalName(host: string): boolean {
 
 async function addressesOf(host: string, lookup: Lookup): Promise<readonly string[]> {
   if (isIP(host) !== 0) return [host];
-  // Whatever a lookup that was handed in says.
-  if (isLoopbackName(host)) return systemLookup(host);
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<readonly string[]>((resolve) => {
     timer = setTimeout(resolve, lookupTimeoutMs, []);
   });
   const unresolved = () => [];
   try {
-    return await Promise.race([lookup(host).catch(unresolved), late]);
+    return await Promise.race([exceptLoopback(lookup)(host).catch(unresolved), late]);
   } finally {
     clearTimeout(timer);
   }

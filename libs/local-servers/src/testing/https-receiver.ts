@@ -138,7 +138,8 @@ function answer(response: ServerResponse, scripted: ReceiverAnswer): void {
   else setTimeout(send, scripted.delayMs).unref();
 }
 
-async function makeCertificate(
+/** A key, a certificate for these names and addresses, and the authority that signed it. */
+export async function makeCertificate(
   hosts: readonly string[],
 ): Promise<{ key: string; cert: string; caPem: string }> {
   const [caKeys, keys] = await Promise.all([generateKeys(), generateKeys()]);
