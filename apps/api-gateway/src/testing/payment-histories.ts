@@ -1,0 +1,111 @@
+/** Brings payments into states that no request of the API leads to, by the commands of the apps that do. */
+import { randomUUID } from 'node:crypto';
+import { topics } from '@pis/contracts';
+import {
+  type FailureCode,
+  payment as payments,
+  type PaymentCommand,
+  type PaymentDetails,
+  type PaymentParty,
+} from '@pis/domain';
+import { repository } from '@pis/event-store';
+import { integrationFeed } from '@pis/service-kit';
+import { by } from './gateway.js';
+import { idOf, type Payer } from './payments.js';
+
+/** As the API and its events show a payment. */
+export type Shown = Readonly<Record<string, unknown>> & {
+  readonly status: string;
+  readonly contact: Readonly<Record<string, unknown>> | null;
+  readonly originator: Readonly<Record<string, unknown>>;
+};
+
+export type Step = PaymentCommand extends infer Command
+  ? Command extends PaymentCommand
+    ? Omit<Command, 'at'>
+    : never
+  : never;
+
+export async function move(
+  { gateway }: Payer,
+  paymentId: string,
+  ...steps: readonly Step[]
+): Promise<void> {
+  for (const step of steps) {
+    const command = { ...step, at: new Date().toISOString() } as PaymentCommand;
+    const moved = await repository(gateway.store, payments).execute(paymentId, command, by);
+    if ('refused' in moved) throw new Error(`${command.type}: ${moved.refused}`);
+  }
+}
+
+/** A payment as the dashboard makes it, with a link for the counterparty. */
+export async function linked(
+  payer: Payer,
+  counterparty: 'saved' | 'unsaved',
+  named = true,
+): Promise<string> {
+  const like = await repository(payer.gateway.store, payments).load(idOf(await payer.pay()));
+  if (like.state === null) throw new Error('no payment to take after');
+  const paymentId = randomUUID();
+  const stranger: PaymentParty = { ...counterpartyOf(like.state), id: randomUUID() };
+  const data: PaymentDetails = {
+    ...like.state,
+    paymentId,
+    idempotencyKey: null,
+    ...(counterparty === 'saved' ? {} : { contactId: null, contact: named ? stranger : null }),
+  };
+  const expiresAt = '2999-01-01T00:00:00.000Z';
+  await move(payer, paymentId, { type: 'AwaitConfirmation', data: { ...data, expiresAt } });
+  return paymentId;
+}
+
+function counterpartyOf({ contact }: PaymentDetails): PaymentParty {
+  if (contact === null) throw new Error('it has no contact');
+  return contact;
+}
+
+/** The counterparty of a link gives its bank details. */
+export async function answer(payer: Payer, paymentId: string): Promise<void> {
+  const like = await repository(payer.gateway.store, payments).load(idOf(await payer.pay()));
+  if (like.state === null) throw new Error('no payment to take after');
+  const contact = counterpartyOf(like.state);
+  await move(payer, paymentId, { type: 'SubmitCounterparty', data: { contact } });
+}
+
+export const process: Step = { type: 'ProcessPayment', data: { railReference: 'r' } };
+export const complete: Step = { type: 'CompletePayment', data: {} };
+export const late: Step = {
+  type: 'FailPaymentInFlight',
+  data: { failureReason: 'no confirmation' },
+};
+export const cancel: Step = { type: 'CancelPayment', data: {} };
+export const returned = (returnReasonCode: string | null): Step => ({
+  type: 'ReturnPayment',
+  data: { returnReasonCode },
+});
+export const rejection = 'bankAccount.achAccountNumber was rejected';
+export const failed = (failureCode: FailureCode): Step => ({
+  type: 'FailPayment',
+  data: { failureCode, failureMessage: rejection, failureReason: rejection },
+});
+
+/** The `data` of every event of a payment, in order. */
+export async function eventsOf(
+  { gateway }: Payer,
+  paymentId: string,
+): Promise<(Shown & { readonly previousStatus: string | null })[]> {
+  const controller = new AbortController();
+  const { signal } = controller;
+  const wanted = [topics.payments];
+  const recorded = await gateway.store.readStream(`payment-${paymentId}`);
+  const found: (Shown & { readonly previousStatus: string | null })[] = [];
+  const feed = integrationFeed(gateway.store).subscribe({ after: '', topics: wanted, signal });
+  for await (const { messages } of feed) {
+    for (const { key, value } of messages)
+      if (key === `payment-${paymentId}`)
+        found.push((JSON.parse(String(value)) as { data: (typeof found)[number] }).data);
+    if (found.length === recorded.length) break;
+  }
+  controller.abort();
+  return found;
+}
