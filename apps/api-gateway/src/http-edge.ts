@@ -3,7 +3,13 @@
  * up for, that are not HTTP, that do not arrive in time. They get the error envelope too.
  */
 import { randomUUID } from 'node:crypto';
-import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
+import {
+  type IncomingMessage,
+  METHODS,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Logger } from '@pis/service-kit';
@@ -95,14 +101,16 @@ function refuse(
 ): void {
   const { status, headers, body } = answerTo(refused);
   const requestId = randomUUID();
+  const text = JSON.stringify(body);
   response.writeHead(status, {
     ...options.headers,
     'Content-Type': 'application/json; charset=utf-8',
+    'Content-Length': Buffer.byteLength(text),
     'X-Request-Id': requestId,
     ...headers,
     ...(options.isClosing() ? { Connection: 'close' } : {}),
   });
-  response.end(JSON.stringify(body));
+  response.end(text);
   const { method, url = '' } = request;
   options.logger.info({ requestId, method, path: url.split('?', 1)[0], status }, 'request');
 }
@@ -119,11 +127,14 @@ function answerBroken(
   options: EdgeOptions,
 ): void {
   const answer = () => answerAndEnd(socket, brokenAnswer(error), options, error.code);
-  if (last === undefined || last.response.writableFinished) answer();
-  else if (last.request.complete) last.response.once('close', answer);
-  // Its answer has begun already, without the rest of its body: nothing can follow on this connection.
-  else if (last.response.headersSent) socket.destroy();
-  else answer();
+  if (last === undefined) answer();
+  else if (!last.request.complete)
+    if (last.response.headersSent)
+      // Once it has its answer, which was a refusal, nothing can follow on this connection.
+      socket.destroy();
+    else answer();
+  else if (last.response.writableFinished) answer();
+  else last.response.once('close', answer);
 }
 
 interface RawAnswer {
@@ -132,7 +143,7 @@ interface RawAnswer {
 }
 
 /** `PROPFIND2 /path HTTP/1.1` is a request, of a method that nothing here has. */
-const wellFormed = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+ \S+ HTTP\/1\.[01]\r\n/;
+const wellFormed = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+) \S+ HTTP\/1\.[01]\r\n/;
 
 function brokenAnswer(error: NodeJS.ErrnoException & { rawPacket?: Buffer }): RawAnswer {
   const { code } = error;
@@ -140,8 +151,10 @@ function brokenAnswer(error: NodeJS.ErrnoException & { rawPacket?: Buffer }): Ra
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
     return { ...refused('the request did not arrive in time'), status: '408 Request Timeout' };
   if (code === 'HPE_HEADER_OVERFLOW') return refused('the headers are too long');
-  const text = code === 'HPE_INVALID_METHOD' ? error.rawPacket?.toString('latin1') : undefined;
-  if (text !== undefined && wellFormed.test(text)) return refusalAnswer(noSuchPath());
+  // The packet may begin with a request before the broken one, whose method is known.
+  const method = wellFormed.exec(error.rawPacket?.toString('latin1') ?? '')?.[1];
+  if (code === 'HPE_INVALID_METHOD' && method !== undefined && !METHODS.includes(method))
+    return refusalAnswer(noSuchPath());
   return refused('this is not valid HTTP');
 }
 

@@ -1,0 +1,185 @@
+import type { Call, Gateway, Reply, Tenant } from './testing/gateway.js';
+import { startGateway } from './testing/gateway.js';
+
+const databaseUrl = 'postgres://nobody@127.0.0.1:1/none';
+const running: Gateway[] = [];
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((gateway) => gateway.close()));
+});
+
+async function start(changes: NonNullable<Parameters<typeof startGateway>[0]['changes']> = {}) {
+  const gateway = await startGateway({ databaseUrl, projects: false, changes });
+  running.push(gateway);
+  const tenant = await gateway.createTenant();
+  return {
+    tenant,
+    app: gateway.app,
+    call: (path: string, options: Call = {}) => gateway.call(path, { tenant, ...options }),
+  };
+}
+
+const safe = {
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  'x-permitted-cross-domain-policies': 'none',
+};
+const jsonPolicy = "default-src 'none'; frame-ancestors 'none'";
+
+describe('every answer', () => {
+  const requests: readonly (readonly [string, string, (tenant: Tenant) => Call])[] = [
+    ['200', '/v1/webhooks', () => ({})],
+    ['204 to HEAD', '/v1/webhooks', () => ({ method: 'HEAD' })],
+    ['400', '/v1/webhooks/none', () => ({})],
+    ['401', '/v1/webhooks', () => ({ key: null })],
+    ['403', '/v1/contacts', ({ keys }) => ({ method: 'POST', key: keys.read_only })],
+    ['404', '/nowhere', () => ({})],
+    ['413', '/v1/contacts', () => ({ method: 'POST', body: 'x'.repeat(70_000) })],
+    ['503', '/v1/payments', () => ({})],
+    ['200 without a key', '/openapi.json', () => ({ key: null })],
+  ];
+
+  it.each(requests)('(%s) tells browsers to take no liberties', async (_what, path, options) => {
+    const { call, tenant } = await start();
+    const { headers } = await call(path, options(tenant));
+    expect(headers).toMatchObject({
+      ...safe,
+      'cache-control': 'no-store',
+      'content-security-policy': jsonPolicy,
+      'x-request-id': expect.any(String) as string,
+    });
+    for (const name of ['x-powered-by', 'server', 'strict-transport-security'])
+      expect(headers).not.toHaveProperty(name);
+  });
+
+  it('asks for HTTPS from now on where that is how the API is reached', async () => {
+    const { call } = await start({ PIS_PUBLIC_URL: 'https://pay.example' });
+    for (const path of ['/v1/webhooks', '/nowhere', '/docs/scalar.js'])
+      expect((await call(path, { method: 'HEAD' })).headers['strict-transport-security']).toBe(
+        'max-age=63072000; includeSubDomains',
+      );
+  });
+
+  it('the page of the reference included, which has a policy of its own', async () => {
+    const { app } = await start();
+    const { headers } = await app.inject({ url: '/docs' });
+    expect(headers).toMatchObject(safe);
+    expect(headers['content-security-policy']).toMatch(/^default-src 'none'; script-src 'self' /);
+  });
+});
+
+describe('what is left of the rate limit', () => {
+  const names = [
+    'ratelimit-policy',
+    'ratelimit',
+    'ratelimit-limit',
+    'ratelimit-remaining',
+    'ratelimit-reset',
+  ];
+  const shown = ({ headers }: Reply) => names.map((name) => headers[name]);
+
+  it('is on every answer to a key, refusals included', async () => {
+    const { call, tenant } = await start({ PIS_RATE_LIMIT_PER_KEY: 50 });
+    const requests: readonly (readonly [string, Call])[] = [
+      ['/v1/webhooks', {}],
+      ['/v1/webhooks/none', {}],
+      ['/v1/payments', {}],
+      ['/v1/contacts', { method: 'POST', body: '{' }],
+      ['/v1/webhooks', { method: 'HEAD' }],
+    ];
+    let before = 100;
+    for (const [path, options] of requests) {
+      const reply = await call(path, options);
+      const [policy, limit, ...older] = shown(reply);
+      const remaining = Number(reply.headers['ratelimit-remaining']);
+      expect(policy).toBe('"default";q=100;w=2');
+      expect(limit).toBe(`"default";r=${remaining};t=1`);
+      expect(older).toEqual(['100', String(remaining), '1']);
+      // The clock goes on: a token may come back between two requests, not more often than they go.
+      expect(remaining).toBeLessThan(100);
+      expect(remaining).toBeLessThanOrEqual(before);
+      before = remaining + 1;
+    }
+    const forbidden = { method: 'POST', key: tenant.keys.read_only } as const;
+    expect(shown(await call('/v1/contacts', forbidden))[4]).toBe('1');
+  });
+
+  it('is nothing in a 429, which says when there is more', async () => {
+    const { call } = await start({ PIS_RATE_LIMIT_PER_KEY: 1 });
+    let reply = await call('/v1/webhooks');
+    for (let sent = 1; sent < 100 && reply.status !== 429; sent += 1)
+      reply = await call('/v1/webhooks');
+    expect([reply.status, reply.body?.error?.code]).toEqual([429, 'RATE_LIMITED']);
+    expect(reply.headers['retry-after']).toBe('1');
+    expect(shown(reply)).toEqual(['"default";q=2;w=2', '"default";r=0;t=1', '2', '0', '1']);
+  });
+
+  it('is not said where there is no key or no limit', async () => {
+    const limited = await start({ PIS_RATE_LIMIT_PER_KEY: 50 });
+    const unlimited = await start({ PIS_RATE_LIMIT_PER_KEY: 0 });
+    const none = names.map(() => undefined);
+    expect(shown(await limited.call('/v1/webhooks', { key: null }))).toEqual(none);
+    expect(shown(await limited.call('/nowhere'))).toEqual(none);
+    expect(shown(await limited.call('/openapi.json'))).toEqual(none);
+    expect(shown(await unlimited.call('/v1/webhooks'))).toEqual(none);
+  });
+});
+
+describe('failed authentications', () => {
+  const codes = async (app: Gateway['app'], addresses: readonly string[]) => {
+    const statuses = new Set<number>();
+    for (const address of addresses) {
+      const headers = { 'x-forwarded-for': address, authorization: 'Bearer nonsense' };
+      statuses.add((await app.inject({ url: '/v1/webhooks', headers })).statusCode);
+    }
+    return [...statuses].sort();
+  };
+  const many = (name: (at: number) => string) => Array.from({ length: 20 }, (_, at) => name(at));
+
+  it('count for the client that a trusted proxy names, and for its whole IPv6 network', async () => {
+    const gateway = await startGateway({
+      databaseUrl,
+      projects: false,
+      changes: { PIS_RATE_LIMIT_PER_KEY: 1 },
+      http: { trustedProxies: ['127.0.0.0/8'] },
+    });
+    running.push(gateway);
+    const { app } = gateway;
+    expect(
+      await codes(
+        app,
+        many((at) => `203.0.113.${at}`),
+      ),
+    ).toEqual([401]);
+    expect(
+      await codes(
+        app,
+        many((at) => `2001:db8:${at}::1`),
+      ),
+    ).toEqual([401]);
+    expect(
+      await codes(
+        app,
+        many((at) => `2001:db8::${at}`),
+      ),
+    ).toEqual([401, 429]);
+    expect(
+      await codes(
+        app,
+        many((at) => `${at}.2.3.4, 198.51.100.7`),
+      ),
+    ).toEqual([401, 429]);
+  });
+
+  it('count for the peer when no proxy is trusted, whatever it says', async () => {
+    const { app } = await start({ PIS_RATE_LIMIT_PER_KEY: 1 });
+    expect(
+      await codes(
+        app,
+        many((at) => `203.0.113.${at}`),
+      ),
+    ).toEqual([401, 429]);
+  });
+});

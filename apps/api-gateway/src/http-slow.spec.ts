@@ -1,0 +1,112 @@
+/** Clients that are slow on purpose: many connections, a byte now and then, so that none is left for others. */
+import type { AddressInfo } from 'node:net';
+import { until } from '@pis/local-servers/testing';
+import { type Gateway, startGateway, type Tenant } from './testing/gateway.js';
+import { openSocket } from './testing/raw-http.js';
+
+const limits = { headersTimeoutMs: 400, requestTimeoutMs: 800, timeoutCheckIntervalMs: 50 };
+const slowClients = 100;
+const dripIntervalMs = 20;
+const timeoutMs = 30_000;
+
+let gateway: Gateway;
+let tenant: Tenant;
+let port: number;
+
+async function start(http: Parameters<typeof startGateway>[0]['http']): Promise<void> {
+  const databaseUrl = 'postgres://nobody@127.0.0.1:1/none';
+  gateway = await startGateway({ databaseUrl, projects: false, ...(http ? { http } : {}) });
+  tenant = await gateway.createTenant();
+  await gateway.app.listen(0, '127.0.0.1');
+  ({ port } = gateway.app.getHttpServer().address() as AddressInfo);
+}
+afterEach(() => gateway?.close());
+
+const head = (...lines: string[]) => `${lines.join('\r\n')}\r\n`;
+const authorization = () => `Authorization: Bearer ${tenant.keys.full_access}`;
+const healthy = () =>
+  fetch(`http://127.0.0.1:${port}/v1/webhooks`, {
+    headers: { authorization: `Bearer ${tenant.keys.full_access}` },
+  });
+
+/** Sends the beginning, and then a byte at a time for as long as it is let. */
+function drip(beginning: string) {
+  const open = openSocket(port);
+  open.socket.write(beginning);
+  const timer = setInterval(() => open.socket.write('x'), dripIntervalMs);
+  open.socket.once('close', () => clearInterval(timer));
+  return open;
+}
+
+it.each([
+  ['headers', () => head('GET /v1/webhooks HTTP/1.1', 'Host: x', 'X-A: ').slice(0, -2)],
+  ['their first line', () => 'GET /'],
+  [
+    'a body',
+    () =>
+      head(
+        'POST /v1/webhooks HTTP/1.1',
+        'Host: x',
+        authorization(),
+        'Content-Type: application/json',
+        'Content-Length: 60000',
+        '',
+      ),
+  ],
+])(
+  'who sends %s byte by byte is told so and cut off, and others are served meanwhile',
+  async (_what, beginning) => {
+    await start({ limits });
+    const slow = Array.from({ length: slowClients }, () => drip(beginning()));
+    let closed = 0;
+    for (const { socket } of slow) socket.once('close', () => (closed += 1));
+    await until(
+      async () => {
+        expect((await healthy()).status).toBe(200);
+        return closed === slowClients;
+      },
+      { timeoutMs },
+    );
+    for (const { answers } of slow)
+      expect(await answers()).toMatchObject([
+        {
+          status: 408,
+          headers: { connection: 'close' },
+          body: expect.stringContaining('"VALIDATION_ERROR"') as string,
+        },
+      ]);
+    expect((await healthy()).status).toBe(200);
+  },
+);
+
+it('who connects and says nothing is cut off', async () => {
+  await start({ limits });
+  const { answers } = openSocket(port);
+  expect(await answers()).toMatchObject([{ status: 408 }]);
+});
+
+it('who goes on sending a body that was refused at its first line is cut off', async () => {
+  await start({ limits });
+  const { answers } = drip(
+    head('POST /v1/webhooks HTTP/1.1', 'Host: x', 'Content-Length: 60000', ''),
+  );
+  expect(await answers()).toMatchObject([{ status: 401 }]);
+});
+
+it('beyond the most connections nobody is let in until one of them goes', async () => {
+  await start({ limits: { connectionsMax: 2 } });
+  const kept = [openSocket(port), openSocket(port)];
+  const server = gateway.app.getHttpServer();
+  const connections = () =>
+    new Promise<number>((resolve, reject) => {
+      server.getConnections((error: Error | null, count: number) =>
+        error ? reject(error) : resolve(count),
+      );
+    });
+  await until(async () => (await connections()) === 2, { timeoutMs });
+  expect(await openSocket(port).answers()).toEqual([]);
+  kept[0]?.socket.destroy();
+  await until(async () => (await connections()) === 1, { timeoutMs });
+  expect((await healthy()).status).toBe(200);
+  for (const { socket } of kept) socket.destroy();
+});

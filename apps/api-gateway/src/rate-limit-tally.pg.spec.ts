@@ -1,0 +1,145 @@
+/** Several gateways over one PostgreSQL, and over one that is away. */
+import {
+  createTestDatabase,
+  openTestPool,
+  type TestDatabase,
+  until,
+} from '@pis/local-servers/testing';
+import type { Logger } from '@pis/service-kit';
+import { memoryEventStore } from '@pis/event-store';
+import { postgresTally } from './rate-limit-tally.js';
+import { type Gateway, startGateway, type Tenant } from './testing/gateway.js';
+
+const perSecond = 20;
+const burst = 40;
+const timeoutMs = 15_000;
+const nowhere = 'postgres://nobody@127.0.0.1:1/none';
+
+let database: TestDatabase;
+const running: Gateway[] = [];
+const logged: string[] = [];
+const record = (_fields: unknown, message: string) => void logged.push(message);
+const logger = { info: record, warn: record, error: record, debug: record } as unknown as Logger;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((gateway) => gateway.close()));
+});
+afterAll(() => database?.drop());
+
+/** Gateways that know the same keys. */
+async function start(databaseUrls: readonly string[], PIS_RATE_LIMIT_STORE: 'memory' | 'postgres') {
+  const store = memoryEventStore();
+  const changes = { PIS_RATE_LIMIT_PER_KEY: perSecond, PIS_RATE_LIMIT_STORE };
+  const gateways = await Promise.all(
+    databaseUrls.map((databaseUrl) =>
+      startGateway({ databaseUrl, store, changes, projects: false, logger }),
+    ),
+  );
+  running.push(...gateways);
+  const [first] = gateways;
+  if (first === undefined) throw new Error('no gateway');
+  return { gateways, tenant: await first.createTenant() };
+}
+
+/** A list opens the first connection to PostgreSQL, which takes longer than a burst. */
+async function connect(gateways: readonly Gateway[], tenant: Tenant): Promise<void> {
+  for (const gateway of gateways)
+    await gateway.call('/v1/payments', { tenant, key: tenant.keys.read_only });
+}
+
+/** How many of so many requests, sent to the gateways in turn, pass, and what the rate alone allowed meanwhile. */
+async function passing(gateways: readonly Gateway[], tenant: Tenant, count: number, key?: string) {
+  const startedAt = performance.now();
+  let passed = 0;
+  for (let i = 0; i < count; i += 1) {
+    const options = { tenant, ...(key === undefined ? {} : { key }) };
+    const reply = await gateways[i % gateways.length]?.call('/v1/webhooks', options);
+    if (reply?.status !== 429) passed += 1;
+    // Between two requests of a real client the process hears from PostgreSQL.
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  return { passed, gained: ((performance.now() - startedAt) / 1_000) * perSecond };
+}
+
+describe('gateways that share their limits through PostgreSQL', () => {
+  it('together let a key send one burst, and a refused one know when to come back', async () => {
+    const { gateways, tenant } = await start([database.url, database.url], 'postgres');
+    await connect(gateways, tenant);
+    const { passed, gained } = await passing(gateways, tenant, 150);
+    const batches = 2 * 2 * Math.floor(burst / 16);
+    expect(passed).toBeGreaterThanOrEqual(burst);
+    expect(passed).toBeLessThanOrEqual(burst + gained + batches);
+    const other = await passing(gateways, tenant, burst, tenant.keys.read_only);
+    expect(other.passed).toBe(burst);
+  });
+
+  it('together let an address fail one burst', async () => {
+    const { gateways, tenant } = await start([database.url, database.url], 'postgres');
+    await connect(gateways, tenant);
+    const { passed, gained } = await passing(gateways, tenant, 150, 'nonsense');
+    expect(passed).toBeGreaterThanOrEqual(burst);
+    expect(passed).toBeLessThanOrEqual(burst + gained + 2 * 2 * Math.floor(burst / 16));
+  });
+
+  it('by default do not: each lets a burst through', async () => {
+    const { gateways, tenant } = await start([database.url, database.url], 'memory');
+    const { passed } = await passing(gateways, tenant, 150);
+    expect(passed).toBeGreaterThanOrEqual(2 * burst);
+  });
+
+  it('limit by themselves while PostgreSQL is away, without a pause or a refusal, and say so once', async () => {
+    logged.length = 0;
+    const { gateways, tenant } = await start([nowhere, nowhere], 'postgres');
+    const { passed, gained } = await passing(gateways, tenant, 200);
+    expect(passed).toBeGreaterThanOrEqual(2 * burst);
+    expect(passed).toBeLessThanOrEqual(2 * burst + 2 * gained + 2);
+    await until(() => logged.filter((line) => line.includes('alone for now')).length === 2, {
+      timeoutMs,
+    });
+  });
+});
+
+describe('the tally', () => {
+  it('is refused while PostgreSQL is away, goes on when it is back, and says both once', async () => {
+    const pool = openTestPool(database.url, 2);
+    let away = true;
+    const flaky = {
+      query: (...args: [string]) =>
+        away ? Promise.reject(new Error('connection lost')) : pool.query(...args),
+    };
+    try {
+      logged.length = 0;
+      const tally = postgresTally({ pool: flaky, kind: 'test', logger });
+      expect(tally.isFree()).toBe(true);
+      expect(await tally.add('id', 5)).toBeNull();
+      expect(tally.isFree()).toBe(false);
+      expect(await tally.add('id', 5)).toBeNull();
+      away = false;
+      expect(await tally.add('id', 5)).toMatchObject({ total: 5 });
+      expect(await tally.add('id', 3)).toMatchObject({ total: 8 });
+      expect(await tally.add('other', 3)).toMatchObject({ total: 3 });
+      expect(logged).toEqual([
+        'rate limits are of this process alone for now',
+        'rate limits are shared again',
+      ]);
+      await until(() => tally.isFree(), { timeoutMs });
+    } finally {
+      await pool.end();
+    }
+  });
+
+  it('does not take all connections when answers are slow', async () => {
+    let answer: (value: unknown) => void = () => undefined;
+    const answers = new Promise((resolve) => (answer = resolve));
+    const tally = postgresTally({ pool: { query: () => answers }, kind: 'test', logger });
+    const adding = [];
+    for (; tally.isFree() && adding.length < 100; ) adding.push(tally.add('id', 1));
+    expect(adding).toHaveLength(4);
+    answer({ rows: [{ points: 1, expire: Date.now() }] });
+    await Promise.all(adding);
+    expect(tally.isFree()).toBe(true);
+  });
+});
