@@ -57,6 +57,7 @@ export type InStep = [
   True<Same<keyof PaymentPage, keyof z.input<typeof contracts.paymentListSchema>>>,
   True<Same<keyof ContactPage, keyof z.input<typeof contracts.contactListSchema>>>,
   True<Same<keyof client.PageQuery, keyof z.input<typeof contracts.originatorListSchema>>>,
+  True<Same<keyof client.StatementFilter, keyof z.input<typeof contracts.statementListSchema>>>,
   True<
     Same<keyof client.WebhookCreateRequest, keyof z.input<typeof contracts.webhookCreateSchema>>
   >,

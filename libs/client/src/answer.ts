@@ -11,10 +11,12 @@ export interface Reply<Data> {
 /** Errors are returned, not thrown. */
 export function answerOf<Data>(
   response: Response,
-  text: string,
+  bytes: Uint8Array,
   context: RequestErrorContext,
+  accept: string | undefined,
 ): Reply<Data> | PisApiError | PisNetworkError {
-  const body = text === '' ? undefined : parsed(text);
+  if (response.ok && accept !== undefined) return fileOf<Data>(response, bytes, context, accept);
+  const body = bytes.length === 0 ? undefined : parsed(bytes);
   if (!response.ok) return apiError(response, body, context);
   const replayed = response.headers.get('idempotent-replayed') === 'true';
   if (response.status === 204) return { data: undefined as Data, nextCursor: null, replayed };
@@ -22,6 +24,19 @@ export function answerOf<Data>(
   if (!isObject(body) || body['data'] === undefined)
     return new PisNetworkError(`the answer (${response.status}) could not be read`, context);
   return { data: body['data'] as Data, nextCursor: nextCursorIn(body['meta']), replayed };
+}
+
+/** What came is taken as it is, if it is what was asked for. */
+function fileOf<Data>(
+  response: Response,
+  bytes: Uint8Array,
+  context: RequestErrorContext,
+  accept: string,
+): Reply<Data> | PisNetworkError {
+  const mediaType = response.headers.get('content-type') ?? '';
+  if (!mediaType.startsWith(accept))
+    return new PisNetworkError(`the answer (${response.status}) is no ${accept}`, context);
+  return { data: bytes as Data, nextCursor: null, replayed: false };
 }
 
 function apiError(response: Response, body: unknown, context: RequestErrorContext): PisApiError {
@@ -55,10 +70,12 @@ function nextCursorIn(meta: unknown): string | null {
   return typeof nextCursor === 'string' ? nextCursor : null;
 }
 
+const utf8 = new TextDecoder();
+
 /** Undefined when it is not JSON. */
-function parsed(text: string): unknown {
+function parsed(bytes: Uint8Array): unknown {
   try {
-    return JSON.parse(text) as unknown;
+    return JSON.parse(utf8.decode(bytes)) as unknown;
   } catch {
     return undefined;
   }

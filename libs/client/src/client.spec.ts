@@ -49,6 +49,8 @@ describe('Every operation is the request of the specification', () => {
     ['GET', '/v1/webhooks/e1', () => client.webhooks.get('e1')],
     ['PATCH', '/v1/webhooks/e1', () => client.webhooks.update('e1', { label: null })],
     ['POST', '/v1/webhooks/e1/test', () => client.webhooks.test('e1')],
+    ['GET', '/v1/statements', () => client.statements.list()],
+    ['GET', '/v1/statements/s1', () => client.statements.get('s1')],
     [
       'POST',
       '/v1/sandbox/payments/p1/simulate',
@@ -69,6 +71,31 @@ describe('Every operation is the request of the specification', () => {
     server.answers({ status: 204 });
     expect(await client.webhooks.delete('e1')).toBeUndefined();
     expect(server.requests).toMatchObject([{ method: 'DELETE', path: '/v1/webhooks/e1' }]);
+  });
+
+  it('GET /v1/statements/s1/pdf, whose answer is no JSON', async () => {
+    const pdf = { 'content-type': 'application/pdf' };
+    server.answers({ headers: pdf, body: '%PDF-1.7 …' });
+    const bytes = await client.statements.pdf('s1');
+    expect(Buffer.from(bytes).toString()).toBe('%PDF-1.7 …');
+    expect(server.requests).toMatchObject([{ method: 'GET', path: '/v1/statements/s1/pdf' }]);
+    expect(server.requests[0]?.headers.accept).toBe('application/pdf, application/json');
+  });
+
+  it('an answer that is not the PDF asked for is tried again, an error is told', async () => {
+    const found = { headers: { 'content-type': 'application/pdf' }, body: 'whole' };
+    server.answers({ headers: { 'content-type': 'text/html' }, body: 'a proxy' }, found);
+    expect(Buffer.from(await client.statements.pdf('s1')).toString()).toBe('whole');
+    server.answers({ ...found, cut: 'in the answer' }, found);
+    expect(Buffer.from(await client.statements.pdf('s1')).toString()).toBe('whole');
+    server.answers({ status: 404, body: { error: { code: 'NOT_FOUND', message: 'none' } } });
+    await expect(client.statements.pdf('s1')).rejects.toMatchObject({ code: 'NOT_FOUND' });
+  });
+
+  it('statements are filtered by originator and year', async () => {
+    server.answers({ body: { data: [] } });
+    await client.statements.list({ originatorId: 'o1', year: 2026 });
+    expect(server.requests[0]?.query.toString()).toBe('originatorId=o1&year=2026');
   });
 
   it('null is sent, to clear; what is undefined is not', async () => {

@@ -1,5 +1,6 @@
 import { Contacts, Originators } from './directory.js';
 import { Payments, Sandbox } from './payments.js';
+import { Statements } from './statements.js';
 import { type PisClientOptions, Transport } from './transport.js';
 import { Webhooks } from './webhooks.js';
 
@@ -17,6 +18,7 @@ export class PisClient {
   readonly contacts: Contacts;
   readonly payments: Payments;
   readonly webhooks: Webhooks;
+  readonly statements: Statements;
   readonly sandbox: Sandbox;
 
   /** @throws TypeError, RangeError when an option cannot work */
@@ -26,6 +28,7 @@ export class PisClient {
     this.contacts = new Contacts(transport);
     this.payments = new Payments(transport);
     this.webhooks = new Webhooks(transport);
+    this.statements = new Statements(transport);
     this.sandbox = new Sandbox(transport);
   }
 }

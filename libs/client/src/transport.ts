@@ -46,6 +46,8 @@ export interface Call {
   readonly repeatable: boolean;
   /** For what takes longer than others by nature. */
   readonly timeoutMs?: number;
+  /** The media type of an answer that is no JSON: its bytes are the data. Errors are JSON in any case. */
+  readonly accept?: 'application/pdf';
 }
 
 const timeoutDefaultMs = 30_000;
@@ -62,6 +64,7 @@ interface Prepared {
   readonly url: string;
   readonly init: RequestInit;
   readonly timeoutMs: number;
+  readonly accept: Call['accept'];
 }
 
 export class Transport {
@@ -106,8 +109,9 @@ export class Transport {
         url.searchParams.set(name, value instanceof Date ? value.toISOString() : String(value));
 
     // Refuses what no header can hold, before anything is sent.
+    const { accept } = call;
     const headers = new Headers({
-      accept: 'application/json',
+      accept: accept === undefined ? 'application/json' : `${accept}, application/json`,
       authorization: `Bearer ${this.#apiKey}`,
     });
     if (call.body !== undefined) headers.set('content-type', 'application/json');
@@ -119,12 +123,12 @@ export class Transport {
 
     const timeoutMs = options.timeoutMs ?? call.timeoutMs ?? this.#timeoutMs ?? timeoutDefaultMs;
     checkTimeout(timeoutMs);
-    return { url: url.href, init, timeoutMs };
+    return { url: url.href, init, timeoutMs, accept };
   }
 
   /** Errors are returned: whether they are thrown is decided above. */
   async #attempt<Data>(
-    { url, init, timeoutMs }: Prepared,
+    { url, init, timeoutMs, accept }: Prepared,
     context: RequestErrorContext,
     caller: AbortSignal | undefined,
   ): Promise<Reply<Data> | PisRequestError> {
@@ -140,7 +144,8 @@ export class Transport {
     caller?.addEventListener('abort', end, { once: true });
     try {
       const response = await this.#fetch(url, { ...init, signal: ending.signal });
-      return answerOf<Data>(response, await response.text(), context);
+      const bytes = new Uint8Array(await response.arrayBuffer());
+      return answerOf<Data>(response, bytes, context, accept);
     } catch (cause) {
       if (caller?.aborted) return aborted(context, caller);
       if (timedOut)

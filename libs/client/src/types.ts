@@ -210,6 +210,25 @@ export interface Page<Item> {
   readonly nextCursor: string | null;
 }
 
+/** A monthly statement of an originator. */
+export interface Statement {
+  readonly statementId: string;
+  readonly originatorId: string;
+  readonly periodYear: number;
+  /** 1 to 12. */
+  readonly periodMonth: number;
+  readonly generatedAt: string;
+  /** Of the PDF. */
+  readonly sizeBytes: number;
+  /** Of the PDF, 64 hexadecimal characters. */
+  readonly sha256: string;
+}
+
+export interface StatementFilter {
+  readonly originatorId?: string | undefined;
+  readonly year?: number | undefined;
+}
+
 export type SimulatedOutcome = 'complete' | 'return' | 'fail' | 'time_out' | 'late_confirm';
 
 export interface SimulateRequest {

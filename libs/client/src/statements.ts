@@ -1,0 +1,41 @@
+/** Operations on statements: a PDF per originator and month. */
+import { inPath } from './paths.js';
+import type { RequestOptions, Transport } from './transport.js';
+import type { Statement, StatementFilter } from './types.js';
+
+export class Statements {
+  readonly #transport: Transport;
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /** All that pass the filter, at once: an originator has twelve a year. */
+  async list(
+    filter: StatementFilter = {},
+    options?: RequestOptions,
+  ): Promise<readonly Statement[]> {
+    const query = { ...filter };
+    const call = { method: 'GET', path: '/v1/statements', query, repeatable: true } as const;
+    return (await this.#transport.send<readonly Statement[]>(call, options)).data;
+  }
+
+  async get(statementId: string, options?: RequestOptions): Promise<Statement> {
+    const call = { method: 'GET', path: pathOf(statementId), repeatable: true } as const;
+    return (await this.#transport.send<Statement>(call, options)).data;
+  }
+
+  /** The document itself; `sizeBytes` and `sha256` of the statement tell whether it is whole. */
+  async pdf(statementId: string, options?: RequestOptions): Promise<Uint8Array> {
+    const call = {
+      method: 'GET',
+      path: `${pathOf(statementId)}/pdf`,
+      accept: 'application/pdf',
+      repeatable: true,
+    } as const;
+    return (await this.#transport.send<Uint8Array>(call, options)).data;
+  }
+}
+
+function pathOf(statementId: string): string {
+  return `/v1/statements/${inPath('statementId', statementId)}`;
+}

@@ -1,0 +1,62 @@
+/** The client has every operation of the reference: one that is missing here fails. */
+import { PisClient } from '@pis/client';
+import { openApiDocument } from '@pis/contracts';
+
+const id = '6f0c3a1e-0000-4000-8000-000000000001';
+
+const calls: Readonly<Record<string, (client: PisClient) => Promise<unknown>>> = {
+  listOriginators: ({ originators }) => originators.page(),
+  updateOriginator: ({ originators }) => originators.update(id, {}),
+  createContact: ({ contacts }) =>
+    contacts.create({ originatorId: id, entityType: 'BUSINESS', email: 'a@b.example' }),
+  listContacts: ({ contacts }) => contacts.page(),
+  updateContact: ({ contacts }) => contacts.update(id, {}),
+  createPayment: ({ payments }) =>
+    payments.create({ originatorId: id, contactId: id, paymentAmount: 1, direction: 'INBOUND' }),
+  getPayment: ({ payments }) => payments.get(id),
+  listPayments: ({ payments }) => payments.page(),
+  simulatePayment: ({ sandbox }) => sandbox.simulate(id, { outcome: 'fail' }),
+  createWebhook: ({ webhooks }) =>
+    webhooks.create({ url: 'https://h.example/', subscribedEvents: ['payment.*'] }),
+  listWebhooks: ({ webhooks }) => webhooks.list(),
+  getWebhook: ({ webhooks }) => webhooks.get(id),
+  updateWebhook: ({ webhooks }) => webhooks.update(id, {}),
+  deleteWebhook: ({ webhooks }) => webhooks.delete(id),
+  testWebhook: ({ webhooks }) => webhooks.test(id),
+  listStatements: ({ statements }) => statements.list(),
+  getStatement: ({ statements }) => statements.get(id),
+  getStatementPdf: ({ statements }) => statements.pdf(id),
+};
+
+const { paths } = openApiDocument({ sandbox: true }) as unknown as {
+  paths: Record<string, Record<string, { operationId: string }>>;
+};
+const operations = Object.entries(paths).flatMap(([path, methods]) =>
+  Object.entries(methods).map(([method, { operationId }]) => ({
+    operationId,
+    request: `${method.toUpperCase()} ${path.replace(/\{\w+\}/g, id)}`,
+  })),
+);
+
+it('has every operation, and none that there is not', () => {
+  expect(Object.keys(calls).toSorted()).toEqual(
+    operations.map(({ operationId }) => operationId).toSorted(),
+  );
+});
+
+it.each(operations)('$operationId is $request', async ({ operationId, request }) => {
+  const sent: string[] = [];
+  const client = new PisClient({
+    baseUrl: 'http://service.example',
+    apiKey: 'pis_test_key',
+    fetch: async (input, init) => {
+      sent.push(`${init?.method ?? ''} ${new URL(String(input)).pathname}`);
+      const isFile = request.endsWith('/pdf');
+      if (init?.method === 'DELETE') return new Response(null, { status: 204 });
+      const type = isFile ? 'application/pdf' : 'application/json';
+      return new Response('{"data":[]}', { headers: { 'content-type': type } });
+    },
+  });
+  await calls[operationId]?.(client);
+  expect(sent).toEqual([request]);
+});
