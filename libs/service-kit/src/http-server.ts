@@ -2,6 +2,7 @@
  * The HTTP server that every app has: limits against slow and oversized clients before any route, and
  * an end in which whoever has asked gets an answer.
  */
+import type { Socket } from 'node:net';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 
 export interface HttpLimits {
@@ -85,11 +86,11 @@ export interface Drain {
 /** Call it before the app listens. */
 export function drainOf(app: NestFastifyApplication): Drain {
   const fastify = app.getHttpAdapter().getInstance();
-  const open = new Set<object>();
+  const open = new Set<Socket>();
   let isDraining = false;
   let onEmpty: () => void = () => undefined;
   let stragglers: NodeJS.Timeout | undefined;
-  fastify.server.on('connection', (socket) => {
+  fastify.server.on('connection', (socket: Socket) => {
     open.add(socket);
     socket.once('close', () => {
       open.delete(socket);
@@ -111,6 +112,8 @@ export function drainOf(app: NestFastifyApplication): Drain {
         timer = setTimeout(resolve, lastRequestsMs);
       });
       clearTimeout(timer);
+      // To the server they are busy: a request could still begin. Browsers keep such ones.
+      for (const socket of open) if (socket.bytesRead === 0) socket.destroy();
     },
     end: () => clearTimeout(stragglers),
   };
