@@ -41,7 +41,7 @@ export class EgressProxyFailed extends Error {
 export interface DialOptions {
   readonly policy: EgressPolicy;
   readonly lookup: Lookup;
-  /** PEM certificates trusted for receivers in addition to the system's roots. */
+  /** PEM certificates trusted for receivers and the proxy in addition to the system's roots. */
   readonly extraCaPem?: string;
   /**
    * `http://` or `https://`, with credentials or without: a proxy that is asked with CONNECT for the
@@ -66,12 +66,13 @@ const proxyAnswerMaxBytes = 16 * 1024;
 export function guardedDial(options: DialOptions): Dial {
   const { policy, lookup, timeoutMs, proxyUrl } = options;
   // Shared by all connections: parsing the roots takes longer than a handshake.
+  const trusted = secureContext(options.extraCaPem);
   const tls = buildConnector({
-    secureContext: secureContext(options.extraCaPem),
+    secureContext: trusted,
     allowH2: false,
     timeout: 0,
   });
-  const reach = proxyUrl === undefined ? connectTo : through(new URL(proxyUrl));
+  const reach = proxyUrl === undefined ? connectTo : through(new URL(proxyUrl), trusted);
   return async (target, signal) => {
     const late = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
     const host = target.hostname.replace(/^\[|\]$/g, '');
@@ -153,12 +154,12 @@ function secured(
   });
 }
 
-function through(proxy: URL): typeof connectTo {
+function through(proxy: URL, trusted: SecureContext): typeof connectTo {
   return async (addresses, port, signal) => {
     let failure: unknown;
     for (const address of addresses.slice(0, proxiedAddressesMax))
       try {
-        return await tunnel(proxy, address, port, signal);
+        return await tunnel(await toProxy(proxy, trusted, signal), proxy, address, port, signal);
       } catch (error) {
         if (signal.aborted) throw error;
         failure = error;
@@ -168,17 +169,12 @@ function through(proxy: URL): typeof connectTo {
 }
 
 async function tunnel(
+  socket: Socket,
   proxy: URL,
   address: string,
   port: number,
   signal: AbortSignal,
 ): Promise<Socket> {
-  const socket = toProxy(proxy);
-  try {
-    await opened(socket, proxy.protocol === 'https:' ? 'secureConnect' : 'connect', signal);
-  } catch (error) {
-    throw new EgressProxyFailed('the egress proxy cannot be reached', { cause: error });
-  }
   const authority = `${isIP(address) === 6 ? `[${address}]` : address}:${port}`;
   const credentials = `${decodeURIComponent(proxy.username)}:${decodeURIComponent(proxy.password)}`;
   return new Promise((resolve, reject) => {
@@ -211,13 +207,20 @@ async function tunnel(
   });
 }
 
-function toProxy(proxy: URL): Socket {
+async function toProxy(proxy: URL, trusted: SecureContext, signal: AbortSignal): Promise<Socket> {
   const host = proxy.hostname.replace(/^\[|\]$/g, '');
   const isTls = proxy.protocol === 'https:';
   const port = proxy.port === '' ? (isTls ? 443 : 80) : Number(proxy.port);
-  if (!isTls) return connect({ host, port, keepAlive: true, noDelay: true });
   const name = isIP(host) === 0 ? { servername: host } : {};
-  return connectTls({ host, port, minVersion: 'TLSv1.2', ...name });
+  const socket = isTls
+    ? connectTls({ host, port, secureContext: trusted, ...name })
+    : connect({ host, port, keepAlive: true, noDelay: true });
+  try {
+    await opened(socket, isTls ? 'secureConnect' : 'connect', signal);
+    return socket;
+  } catch (error) {
+    throw new EgressProxyFailed('the egress proxy cannot be reached', { cause: error });
+  }
 }
 
 /** The socket is closed when it fails, and an error that comes later harms nobody. */

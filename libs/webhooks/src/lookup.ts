@@ -23,13 +23,18 @@ export function exceptLoopback(lookup: Lookup): Lookup {
     /(^|\.)localhost\.?$/i.test(hostname) ? Promise.resolve(loopbackAddresses) : lookup(hostname);
 }
 
+export interface NameLookupOptions {
+  /** `address:port` of name servers; the system's when absent. */
+  readonly servers?: readonly string[];
+  /** For what the name servers do not know; the system's resolver when absent. */
+  readonly bySystem?: Lookup;
+}
+
 /** Several questions for one name at once are one question. */
-export function nameLookup(): Lookup {
+export function nameLookup(options: NameLookupOptions = {}): Lookup {
   const resolver = new Resolver({ timeout: serverTimeoutMs, tries: triesMax });
-  const bySystem = inTwoLanes(async (hostname) => {
-    const found = await askSystem(hostname, { all: true });
-    return found.map(({ address }) => address);
-  });
+  if (options.servers !== undefined) resolver.setServers(options.servers);
+  const bySystem = inTwoLanes(options.bySystem ?? systemAddresses);
   return onceAtATime(async (hostname) => {
     const answers = await Promise.allSettled([
       resolver.resolve4(hostname),
@@ -46,6 +51,11 @@ export function nameLookup(): Lookup {
 
 /** The one of this process. */
 export const systemLookup: Lookup = nameLookup();
+
+async function systemAddresses(hostname: string): Promise<readonly string[]> {
+  const found = await askSystem(hostname, { all: true });
+  return found.map(({ address }) => address);
+}
 
 function isTimeout(reason: unknown): boolean {
   return (reason as { code?: unknown } | null)?.code === 'ETIMEOUT';

@@ -1,0 +1,241 @@
+/**
+ * Receivers that answer what no receiver should, byte by byte: each attempt has its outcome in time,
+ * little of the answer is read, and the next attempt is not harmed.
+ */
+import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
+import { createServer as createTlsServer, type Server } from 'node:tls';
+import { gzipSync } from 'node:zlib';
+import { makeCertificate, until } from '@pis/local-servers/testing';
+import { guardedClient, type GuardedClient, responseKeptBytes } from './guarded-client.js';
+
+const timeoutMs = 400;
+/** What the two ends of a connection on this machine hold in their buffers comes on top of what is read. */
+const takenMaxBytes = 12 * 1024 * 1024;
+
+let certificate: Awaited<ReturnType<typeof makeCertificate>>;
+const ends: (() => Promise<void>)[] = [];
+
+beforeAll(async () => {
+  certificate = await makeCertificate(['127.0.0.1']);
+});
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end();
+});
+
+type Answering = (socket: Socket) => void;
+
+interface Hostile {
+  readonly url: string;
+  /** Bytes of answers that were taken off the server's hands. */
+  taken(): number;
+  connections(): number;
+}
+
+/** Speaks as it is told as soon as a request has come, over TLS. */
+async function hostile(answering: Answering): Promise<Hostile> {
+  const sockets: Socket[] = [];
+  const server = createTlsServer(certificate, (socket) => {
+    sockets.push(socket);
+    socket.on('error', () => socket.destroy());
+    socket.on('data', (request: Buffer) => {
+      if (request.includes('{}')) answering(socket);
+    });
+  });
+  return {
+    url: `https://127.0.0.1:${await listening(server, sockets)}/`,
+    taken: () =>
+      sockets.reduce((sum, socket) => sum + socket.bytesWritten - socket.writableLength, 0),
+    connections: () => sockets.length,
+  };
+}
+
+async function listening(server: Server | ReturnType<typeof createTcpServer>, sockets: Socket[]) {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  ends.push(async () => {
+    sockets.forEach((socket) => socket.destroy());
+    await new Promise((resolve) => server.close(resolve));
+  });
+  return (server.address() as AddressInfo).port;
+}
+
+function client(connectionsPerOriginMax = 1): GuardedClient {
+  const one = guardedClient({
+    allowedNetworks: ['127.0.0.0/8'],
+    extraCaPem: certificate.caPem,
+    timeoutMs,
+    connectionsPerOriginMax,
+  });
+  ends.push(() => one.close());
+  return one;
+}
+
+const post = (one: GuardedClient, { url }: { url: string }) => one.post(url, {}, '{}');
+
+/** Writes the chunk again and again, as fast as it is taken, until the connection is cut. */
+function endless(chunk: string): Answering {
+  return (socket) => {
+    const write = (): void => {
+      while (!socket.destroyed && socket.write(chunk));
+    };
+    socket.on('drain', write);
+    write();
+  };
+}
+
+/** Writes the chunk every few milliseconds, slowly enough to be polite, for ever. */
+function drip(chunk: string): Answering {
+  return (socket) => {
+    const timer = setInterval(() => socket.write(chunk), 10);
+    socket.on('close', () => clearInterval(timer));
+  };
+}
+
+const after =
+  (head: string, then: Answering): Answering =>
+  (socket) => {
+    socket.write(head);
+    then(socket);
+  };
+
+const ok = 'HTTP/1.1 200 OK\r\n';
+const chunked = `${ok}Transfer-Encoding: chunked\r\n\r\n`;
+const large = 'x'.repeat(16 * 1024);
+
+describe('An answer without an end is cut soon', () => {
+  it.each<[string, Answering, number | null]>([
+    ['a body', after(`${ok}Content-Length: 999999999999\r\n\r\n`, endless(large)), 200],
+    ['a body without a length', after(`${ok}\r\n`, endless(large)), 200],
+    ['a chunked body', after(chunked, endless(`4000\r\n${large}\r\n`)), 200],
+    ['chunks of a byte', after(chunked, endless('1\r\nx\r\n'.repeat(1_000))), 200],
+    ['a chunk extension', after(`${chunked}1;`, endless(large)), 200],
+    ['trailers', after(`${chunked}0\r\n`, endless('X-A: b\r\n'.repeat(1_000))), 200],
+    ['one trailer', after(`${chunked}0\r\nX-A: `, endless(large)), 200],
+    ['one header', after(`${ok}X-A: `, endless(large)), null],
+    ['headers', after(ok, endless('X-A: b\r\n'.repeat(1_000))), null],
+    ['a header name', after(ok, endless(large)), null],
+    ['a status line', after('HTTP/1.1 200 ', endless(large)), null],
+    ['interim answers', endless('HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(100)), null],
+  ])('%s', async (_what, answering, status) => {
+    const server = await hostile(answering);
+    const startedAt = performance.now();
+    const result = await post(client(), server);
+    expect(result).toMatchObject({
+      status,
+      error: status === null ? { code: 'connection' } : null,
+    });
+    // By the bytes, not by the clock.
+    expect(performance.now() - startedAt).toBeLessThan(timeoutMs);
+    expect(Buffer.byteLength(result.responseBody ?? '')).toBeLessThanOrEqual(responseKeptBytes);
+    expect(server.taken()).toBeLessThan(takenMaxBytes);
+  });
+
+  it('and a hundred of them do not fill the memory', async () => {
+    const server = await hostile(after(`${ok}\r\n`, endless(large)));
+    const one = client(10);
+    const before = process.memoryUsage();
+    for (let round = 0; round < 10; round += 1)
+      await Promise.all(Array.from({ length: 10 }, () => post(one, server)));
+    const { external, arrayBuffers } = process.memoryUsage();
+    const grownBytes = external + arrayBuffers - before.external - before.arrayBuffers;
+    expect(server.connections()).toBe(100);
+    expect(grownBytes).toBeLessThan(64 * 1024 * 1024);
+  });
+});
+
+describe('An answer that comes too slowly has the outcome that is known in time', () => {
+  it.each<[string, Answering, number | null]>([
+    ['a body, byte by byte', after(`${ok}\r\n`, drip('x')), 200],
+    ['headers, one by one', after(ok, drip('X-A: b\r\n')), null],
+    ['a status line, byte by byte', after('HTTP/1.1 200 ', drip('x')), null],
+    ['interim answers, one by one', drip('HTTP/1.1 102 Processing\r\n\r\n'), null],
+    ['nothing at all', () => undefined, null],
+  ])('%s', async (_what, answering, status) => {
+    const server = await hostile(answering);
+    const startedAt = performance.now();
+    expect(await post(client(), server)).toMatchObject({
+      status,
+      error: status === null ? { code: 'timeout' } : null,
+    });
+    expect(performance.now() - startedAt).toBeLessThan(3 * timeoutMs);
+  });
+
+  it('a receiver that takes the connection and never says a word of TLS', async () => {
+    const sockets: Socket[] = [];
+    const server = createTcpServer((socket) =>
+      sockets.push(socket.on('error', () => undefined).resume()),
+    );
+    const url = `https://127.0.0.1:${await listening(server, sockets)}/`;
+    const result = await post(client(), { url });
+    expect(result).toMatchObject({ status: null, error: { code: 'timeout' } });
+    await until(() => sockets.every((socket) => socket.destroyed), {
+      timeoutMs: 2_000,
+    });
+  });
+
+  it('a delivery that waits for a connection waits inside its own time limit', async () => {
+    const server = await hostile(() => undefined);
+    const one = client(1);
+    const startedAt = performance.now();
+    const results = await Promise.all([post(one, server), post(one, server), post(one, server)]);
+    for (const result of results) expect(result).toMatchObject({ error: { code: 'timeout' } });
+    expect(performance.now() - startedAt).toBeLessThan(2 * timeoutMs);
+  });
+});
+
+describe('An answer that is none, or more than one', () => {
+  it.each<[string, string]>([
+    ['of another protocol', 'SSH-2.0-OpenSSH_9.9\r\n'],
+    ['of no protocol', '\u0000\u0001\u0002\u0003'],
+    [
+      'that switches the protocol',
+      'HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n',
+    ],
+    ['with two lengths', `${ok}Content-Length: 2\r\nContent-Length: 3\r\n\r\nabc`],
+    ['with a length that is none', `${ok}Content-Length: -1\r\n\r\n`],
+    ['that ends inside its headers', `${ok}X-A: b\r\n`],
+  ])('%s is a failed attempt', async (_what, text) => {
+    const server = await hostile((socket) => socket.end(text, 'latin1'));
+    const result = await post(client(), server);
+    expect(result).toMatchObject({ status: null, error: { code: 'connection' } });
+  });
+
+  it('a body that ends too early leaves the status as it is', async () => {
+    const server = await hostile((socket) => socket.end(`${ok}Content-Length: 9\r\n\r\nabc`));
+    expect(await post(client(), server)).toMatchObject({ status: 200, responseBody: 'abc' });
+  });
+
+  it('an interim answer is passed over', async () => {
+    const early = 'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n';
+    const server = await hostile((socket) =>
+      socket.write(`${early}${ok}Content-Length: 0\r\n\r\n`),
+    );
+    expect(await post(client(), server)).toMatchObject({ status: 200, responseBody: '' });
+  });
+
+  it('a second answer in advance is never taken for that of the next request', async () => {
+    let requests = 0;
+    const server = await hostile((socket) => {
+      requests += 1;
+      const second = 'HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged';
+      if (requests === 1) socket.write(`HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n${second}`);
+      else socket.write('HTTP/1.1 410 Gone\r\nContent-Length: 0\r\n\r\n');
+    });
+    const one = client();
+    expect(await post(one, server)).toMatchObject({ status: 503 });
+    expect(await post(one, server)).toMatchObject({ status: 410 });
+    expect(server.connections()).toBe(2);
+  });
+
+  it('what is compressed stays so: a small answer cannot become a large one', async () => {
+    const bomb = gzipSync(Buffer.alloc(10 * 1024 * 1024));
+    const head = `${ok}Content-Encoding: gzip\r\nContent-Length: ${bomb.length}\r\n\r\n`;
+    const server = await hostile((socket) => {
+      socket.write(head);
+      socket.write(bomb);
+    });
+    const result = await post(client(), server);
+    expect(result.status).toBe(200);
+    expect(result.responseBody?.slice(0, 1)).toBe('\u001f');
+    expect(result.responseBody?.length).toBeLessThanOrEqual(responseKeptBytes);
+  });
+});
