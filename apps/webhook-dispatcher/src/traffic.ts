@@ -252,10 +252,10 @@ export class Traffic {
   private use(endpointId: string): Endpoint {
     const known = this.endpoints.get(endpointId);
     const endpoint = known ?? this.fresh();
+    if (known === undefined) this.forget();
     this.endpoints.delete(endpointId);
     this.endpoints.set(endpointId, endpoint);
     this.busy.add(endpointId);
-    if (known === undefined) this.forget();
     return endpoint;
   }
 
@@ -271,7 +271,7 @@ export class Traffic {
 
   /** One with attempts in flight is never forgotten: its number would be lost. */
   private forget(): void {
-    if (this.endpoints.size <= this.limits.endpointsMax) return;
+    if (this.endpoints.size < this.limits.endpointsMax) return;
     for (const [endpointId, { inFlight }] of this.endpoints)
       if (inFlight === 0) {
         this.endpoints.delete(endpointId);
