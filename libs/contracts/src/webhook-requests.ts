@@ -13,7 +13,7 @@ const labelLengthMax = 255;
 
 const url = text(1, urlLengthMax).meta({
   format: 'uri',
-  pattern: '^https://',
+  pattern: '^https://[A-Za-z0-9]',
   minLength: undefined,
   maxLength: urlLengthMax,
 });
