@@ -33,6 +33,8 @@ const common = {
 const needsServer = '\\.(pg|kafka|esdb)\\.spec\\.ts$';
 
 export default {
+  // A limit, not a measure: a busy machine is slow.
+  testTimeout: 30_000,
   projects: [
     {
       ...common,
