@@ -1,7 +1,7 @@
 /**
- * `npm run bench [-- webhooks] [-- --json] [-- --short]`: what this machine does with the system,
- * beside what it does without it, all in one run; or of its webhooks alone. Ratios first: absolute
- * numbers belong to the machine.
+ * `npm run bench [-- payments|webhooks|rate-limits …] [-- --json] [-- --short]`: what this machine
+ * does with the system, beside what it does without it, all in one run; or a part of it alone. Ratios
+ * first: absolute numbers belong to the machine.
  */
 import { continueOnPinnedNode, prepare } from './workspace.mjs';
 

@@ -32,12 +32,15 @@ if (!existsSync(at('certificate.pem'))) makeCertificate();
 /** Whether the delivery was signed with `secret`, by a clock within five minutes of ours. */
 function isSigned(headers, rawBody, secret, now = Date.now()) {
   const timestamp = String(headers['x-webhook-timestamp'] ?? '');
-  const given = Buffer.from(String(headers['x-webhook-signature-256'] ?? ''));
   // NaN, of a timestamp that is none, is not within any tolerance.
   if (!(Math.abs(now - Date.parse(timestamp)) <= toleranceMs)) return false;
   const digest = createHmac('sha256', secret).update(`${timestamp}.`).update(rawBody).digest('hex');
   const expected = Buffer.from(`sha256=${digest}`);
-  return given.length === expected.length && timingSafeEqual(given, expected);
+  // While a secret is rotated a delivery carries two signatures: one of them is made with ours.
+  return ['x-webhook-signature-256', 'x-webhook-signature-256-previous'].some((name) => {
+    const given = Buffer.from(String(headers[name] ?? ''));
+    return given.length === expected.length && timingSafeEqual(given, expected);
+  });
 }
 
 /** Envelope ids handled so far. A real receiver keeps them where its own effects are kept. */

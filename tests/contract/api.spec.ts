@@ -5,5 +5,16 @@
 import { startTarget } from './support/target.js';
 import './headings/service.js';
 import './headings/envelope-and-originator.js';
+import './headings/contact-create-request.js';
+import './headings/payment-create-request.js';
+import './headings/payment-single-read.js';
+import './headings/parties-and-masking.js';
+import './headings/webhook-endpoint-fields.js';
 
-startTarget();
+import './headings/endpoints.js';
+import './headings/originators-and-contacts.js';
+import './headings/payment-creation.js';
+import './headings/payment-read-and-list.js';
+
+// A payment without a confirmation is waited for in several tests.
+startTarget({ PIS_RAIL_CONFIRMATION_TIMEOUT_MS: '300' });

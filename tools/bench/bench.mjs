@@ -7,6 +7,7 @@ import { startPostgres } from '@pis/local-servers';
 import { say } from '../workspace.mjs';
 import { firstWebhookLatency, fullLifecycles } from './lifecycle.mjs';
 import { measure, startApp, startHelper } from './processes.mjs';
+import { rateLimits, reportRateLimits } from './rate-limits.mjs';
 import { report, reportMachine } from './report.mjs';
 import { createPayable, listLatency, paymentLoad } from './requests.mjs';
 import { median } from './statistics.mjs';
@@ -31,17 +32,29 @@ const short = {
   lifecycles: 200,
 };
 
+/** The parts that can be run alone, by their name as an argument; without one all run. */
+const parts = {
+  payments: {
+    run: ({ isShort }) => benchPayments(isShort ? short : full),
+    report,
+  },
+  webhooks: { run: webhooks, report: reportWebhooks },
+  'rate-limits': { run: rateLimits, report: reportRateLimits },
+};
+
 export async function bench(args) {
   const isShort = args.includes('--short');
-  const payments = args.includes('webhooks') ? null : await benchPayments(isShort ? short : full);
-  const results = { machine: machine(), ...payments, webhooks: await webhooks({ isShort }) };
+  const named = Object.keys(parts).filter((name) => args.includes(name));
+  const results = {};
+  for (const name of named.length > 0 ? named : Object.keys(parts))
+    results[name] = await parts[name].run({ isShort });
   if (args.includes('--json')) {
-    console.log(JSON.stringify(results));
+    const { payments, ...others } = results;
+    console.log(JSON.stringify({ machine: machine(), ...payments, ...others }));
     return 0;
   }
-  reportMachine(results.machine);
-  if (payments !== null) report(payments);
-  reportWebhooks(results.webhooks);
+  reportMachine(machine());
+  for (const [name, result] of Object.entries(results)) parts[name].report(result);
   return 0;
 }
 

@@ -23,6 +23,7 @@ async function load({
   headers,
   body,
   keyed,
+  keys,
   connections,
   seconds,
   warmupSeconds,
@@ -32,12 +33,19 @@ async function load({
   const statuses = {};
   const startedAt = performance.now() + warmupSeconds * 1000;
   const endsAt = startedAt + seconds * 1000;
+  let asked = 0;
+  const headersOf = () => ({
+    ...headers,
+    ...(keyed ? { 'idempotency-key': randomUUID() } : {}),
+    // API keys that take turns.
+    ...(keys ? { authorization: `Bearer ${keys[asked++ % keys.length]}` } : {}),
+  });
   const one = async () => {
     for (let now = performance.now(); now < endsAt; ) {
       const response = await pool.request({
         method,
         path,
-        headers: keyed ? { ...headers, 'idempotency-key': randomUUID() } : headers,
+        headers: headersOf(),
         body: body ?? null,
       });
       await response.body.dump();

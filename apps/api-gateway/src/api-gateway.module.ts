@@ -6,7 +6,7 @@ import { type DynamicModule, Module, type Provider } from '@nestjs/common';
 import { bankNameOf } from '@pis/bank-rails';
 import type { EventStore } from '@pis/event-store';
 import type { Keyring } from '@pis/keyring';
-import { directoryQuery, paymentsQuery, projectionProgress } from '@pis/read-models';
+import { directoryQuery, eventsQuery, paymentsQuery, projectionProgress } from '@pis/read-models';
 import {
   EVENT_STORE,
   type GatewayConfig,
@@ -19,12 +19,13 @@ import {
   type WebhookEgressConfig,
   type WebhooksConfig,
 } from '@pis/service-kit';
-import type { WebhookUrlOptions } from '@pis/webhooks';
+import { deliveryLog, replayRequests, type WebhookUrlOptions } from '@pis/webhooks';
 import { Authentication } from './authentication.js';
 import { ContactDirectory } from './contact-directory.js';
 import { ContactsController } from './contacts.controller.js';
 import { Cursors } from './cursor.js';
 import { DirectoryLists } from './directory-lists.js';
+import { EventsController } from './events.controller.js';
 import { OriginatorsController } from './originators.controller.js';
 import { OwnWrites } from './own-writes.js';
 import { PartyAccounts } from './party-changes.js';
@@ -37,7 +38,18 @@ import { ReferenceController } from './reference.controller.js';
 import { SandboxController } from './sandbox.controller.js';
 import { ScalarScript } from './scalar-script.js';
 import { StatementsController } from './statements.controller.js';
-import { DIRECTORY_QUERY, OPENAPI_OPTIONS, PAYMENTS_QUERY, WEBHOOK_URL_OPTIONS } from './tokens.js';
+import {
+  DELIVERY_LOG,
+  DIRECTORY_QUERY,
+  EVENTS_QUERY,
+  OPENAPI_OPTIONS,
+  PAYMENTS_QUERY,
+  REPLAY_REQUESTS,
+  RETRY_WINDOWS,
+  WEBHOOK_URL_OPTIONS,
+} from './tokens.js';
+import { type RetryWindows, WebhookDeliveriesController } from './webhook-deliveries.controller.js';
+import { WebhookReplaysController } from './webhook-replays.controller.js';
 import { WebhookTests } from './webhook-test.js';
 import { WebhooksController } from './webhooks.controller.js';
 
@@ -62,6 +74,9 @@ export class ApiGatewayModule {
         ContactsController,
         OriginatorsController,
         WebhooksController,
+        WebhookDeliveriesController,
+        WebhookReplaysController,
+        EventsController,
         StatementsController,
         ReferenceController,
         ...(inSandbox ? [SandboxController] : []),
@@ -100,6 +115,16 @@ function providersFor(config: ApiGatewayConfig): Provider[] {
       useFactory: (pool: PgPool, logger: Logger) => rateLimit('key', pool, logger),
     },
     { provide: PAYMENTS_QUERY, inject: [PG_POOL], useFactory: paymentsQuery },
+    { provide: EVENTS_QUERY, inject: [PG_POOL], useFactory: eventsQuery },
+    { provide: DELIVERY_LOG, inject: [PG_POOL], useFactory: deliveryLog },
+    { provide: REPLAY_REQUESTS, inject: [PG_POOL], useFactory: replayRequests },
+    {
+      provide: RETRY_WINDOWS,
+      useValue: {
+        paymentsMs: config.PIS_WEBHOOK_RETRY_WINDOW_PAYMENTS_MS,
+        statementsMs: config.PIS_WEBHOOK_RETRY_WINDOW_STATEMENTS_MS,
+      } satisfies RetryWindows,
+    },
     { provide: DIRECTORY_QUERY, inject: [PG_POOL], useFactory: directoryQuery },
     { provide: WEBHOOK_URL_OPTIONS, useValue: egress satisfies WebhookUrlOptions },
     {

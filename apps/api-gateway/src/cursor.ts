@@ -15,23 +15,36 @@ export class Cursors {
   constructor(private readonly keyring: Keyring) {}
 
   encode(list: string, organizationId: string, { createdAt, id }: ListCursor): string {
-    const place = `${createdAt}/${id}`;
+    return this.encodePlace(list, organizationId, `${createdAt}/${id}`);
+  }
+
+  /** Of a list whose places are not those of a ListCursor. */
+  encodePlace(list: string, organizationId: string, place: string): string {
     const signed = `${place}/${this.sign(list, organizationId, place)}`;
     return Buffer.from(signed).toString('base64url');
   }
 
   /** Null for a cursor that this list did not return to this organization. */
   decode(list: string, organizationId: string, cursor: string): ListCursor | null {
+    const place = this.decodePlace(list, organizationId, cursor);
+    const [createdAt, id, ...rest] = place?.split('/') ?? [];
+    return createdAt === undefined || id === undefined || rest.length > 0
+      ? null
+      : { createdAt, id };
+  }
+
+  /** Likewise. */
+  decodePlace(list: string, organizationId: string, cursor: string): string | null {
     if (cursor.length > lengthMax || !/^[A-Za-z0-9_-]+$/.test(cursor)) return null;
     const bytes = Buffer.from(cursor, 'base64url');
     // The last character has bits that decoding drops: one place has one spelling.
     if (bytes.toString('base64url') !== cursor) return null;
-    const [createdAt, id, signature, ...rest] = bytes.toString('utf8').split('/');
-    if (createdAt === undefined || id === undefined || rest.length > 0) return null;
-    const expected = Buffer.from(this.sign(list, organizationId, `${createdAt}/${id}`));
-    const given = Buffer.from(signature ?? '');
+    const [, place, signature = ''] = /^(.*)\/([^/]*)$/s.exec(bytes.toString('utf8')) ?? [];
+    if (place === undefined) return null;
+    const expected = Buffer.from(this.sign(list, organizationId, place));
+    const given = Buffer.from(signature);
     const genuine = given.length === expected.length && timingSafeEqual(given, expected);
-    return genuine ? { createdAt, id } : null;
+    return genuine ? place : null;
   }
 
   /** The cursor of a query and what is wrong with it, to be reported beside the other problems. */

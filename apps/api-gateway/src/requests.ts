@@ -34,10 +34,10 @@ export function bodyOf(request: FastifyRequest): unknown {
   return request.body === undefined ? {} : request.body;
 }
 
-/** The id in the path. @throws ApiError VALIDATION_ERROR */
-export function idIn(request: FastifyRequest, field: string): string {
-  const { id } = request.params as { readonly id: string };
-  const result = validate(idSchema, id);
+/** An id in the path, `:id` or another parameter. @throws ApiError VALIDATION_ERROR */
+export function idIn(request: FastifyRequest, field: string, parameter = 'id'): string {
+  const parameters = request.params as Readonly<Record<string, string>>;
+  const result = validate(idSchema, parameters[parameter]);
   if (result.ok) return result.value;
   throw invalid(result.problems.map((found) => ({ ...found, field, message: `${field} ${uuid}` })));
 }

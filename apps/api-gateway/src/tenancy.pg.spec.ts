@@ -18,6 +18,7 @@ import {
   type Reply,
   startGateway,
 } from './testing/gateway.js';
+import { insertDelivery } from './testing/deliveries.js';
 import { codeOf, createPayer, idOf, type Payer } from './testing/payments.js';
 
 interface Row {
@@ -43,6 +44,18 @@ const newEndpoint = async ({ gateway, tenant }: Payer) => {
   // Frees its place: an event type has five.
   await gateway.call(path, { tenant, method: 'PATCH', body: { subscribedEvents: [] } });
   return path;
+};
+const newDelivery = async (owner: Payer) => {
+  const endpointId = (await newEndpoint(owner)).replace('/v1/webhooks/', '');
+  const { organizationId } = owner.tenant;
+  const place = { organizationId, endpointId, state: 'delivered' } as const;
+  return `/v1/webhooks/deliveries/${(await insertDelivery(owner.gateway, place)).id}`;
+};
+const newReplay = async ({ gateway, tenant, ...owner }: Payer) => {
+  const endpoint = await newEndpoint({ gateway, tenant, ...owner });
+  const call = { tenant, method: 'POST', body: { from: '2026-01-01' } } as const;
+  const { body } = await gateway.call(`${endpoint}/replay`, call);
+  return `${endpoint}/replays/${(body?.data as { replayId: string }).replayId}`;
 };
 /** No organization has a statement yet. */
 const noStatement = { success: 404 } as const;
@@ -90,6 +103,27 @@ const rows: Readonly<Record<string, Row>> = {
     body: () => ({}),
     success: 200,
   },
+  'POST /v1/webhooks/{id}/rotate-secret': {
+    path: async (owner) => `${await newEndpoint(owner)}/rotate-secret`,
+    body: () => ({}),
+    success: 200,
+  },
+  'GET /v1/webhooks/{id}/deliveries': {
+    path: async (owner) => `${await newEndpoint(owner)}/deliveries`,
+    success: 200,
+  },
+  'GET /v1/webhooks/deliveries/{deliveryId}': { path: newDelivery, success: 200 },
+  'POST /v1/webhooks/deliveries/{deliveryId}/redeliver': {
+    path: async (owner) => `${await newDelivery(owner)}/redeliver`,
+    success: 200,
+  },
+  'POST /v1/webhooks/{id}/replay': {
+    path: async (owner) => `${await newEndpoint(owner)}/replay`,
+    body: () => ({ from: '2026-01-01' }),
+    success: 202,
+  },
+  'GET /v1/webhooks/{id}/replays/{replayId}': { path: newReplay, success: 200 },
+  'GET /v1/events': { success: 200, foreign: 200 },
   'GET /v1/statements': { success: 200, foreign: 200 },
   'GET /v1/statements/{statementId}': {
     path: async () => `/v1/statements/${randomUUID()}`,

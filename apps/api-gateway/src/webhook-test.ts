@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { OnModuleDestroy } from '@nestjs/common';
-import type { WebhookTestRequest } from '@pis/contracts';
+import { samplePaymentEvent, testEvent, type WebhookTestRequest } from '@pis/contracts';
 import type { WebhookEndpoint } from '@pis/domain';
 import type { Keyring } from '@pis/keyring';
 import {
@@ -13,11 +13,12 @@ import {
   guardedClient,
   type GuardedClient,
   type GuardedClientOptions,
+  overlappingSecret,
+  previousSignature,
   syntheticEnvelope,
 } from '@pis/webhooks';
 import { ApiError } from './errors.js';
 import { now } from './requests.js';
-import { samplePaymentEvent, testEvent } from './sample-events.js';
 
 export interface WebhookTestResult {
   readonly success: boolean;
@@ -43,16 +44,18 @@ export class WebhookTests implements OnModuleDestroy {
 
   /** @throws ApiError SERVICE_UNAVAILABLE when a shutdown interrupts it */
   async deliver(
-    { endpointId, url, sealedSecret }: WebhookEndpoint,
+    endpoint: WebhookEndpoint,
     { eventType }: WebhookTestRequest,
   ): Promise<WebhookTestResult> {
+    const { endpointId, url } = endpoint;
     const at = now();
     const event =
-      eventType === null ? testEvent(endpointId, at) : samplePaymentEvent(eventType, at);
+      eventType === null
+        ? testEvent(endpointId, at, randomUUID)
+        : samplePaymentEvent(eventType, at, randomUUID);
     const body = JSON.stringify(syntheticEnvelope(event));
     const delivery = { deliveryId: randomUUID(), eventType: event.eventType, body };
-    const secret = this.keyring.open(sealedSecret, secretOwnerOf(endpointId));
-    const headers = deliveryHeaders(delivery, secret, at);
+    const headers = this.headersOf(endpoint, delivery, at);
     const result = await this.client.post(url, headers, body, this.stopping.signal);
     const { status, error, durationMs } = result;
     if (error?.code === 'aborted')
@@ -60,6 +63,21 @@ export class WebhookTests implements OnModuleDestroy {
     const success = classify(status) === 'success';
     const refusal = success ? null : `the endpoint answered ${status}`;
     return { success, statusCode: status, error: error?.message ?? refusal, durationMs };
+  }
+
+  /** As the dispatcher's, in a rotation too. */
+  private headersOf(
+    endpoint: WebhookEndpoint,
+    delivery: Parameters<typeof deliveryHeaders>[0],
+    at: string,
+  ): Record<string, string> {
+    const opened = (sealed: string) =>
+      this.keyring.open(sealed, secretOwnerOf(endpoint.endpointId));
+    const previous = overlappingSecret(endpoint, new Date(at));
+    return {
+      ...deliveryHeaders(delivery, opened(endpoint.sealedSecret), at),
+      ...(previous === null ? {} : previousSignature(opened(previous), at, delivery.body)),
+    };
   }
 
   async onModuleDestroy(): Promise<void> {

@@ -10,6 +10,9 @@ import {
   type WebhookEndpointView,
   type WebhookPatchRequest,
   webhookPatchSchema,
+  type RotatedWebhookEndpointView,
+  type WebhookRotateRequest,
+  webhookRotateSchema,
   type WebhookTestRequest,
   webhookTestSchema,
 } from '@pis/contracts';
@@ -102,6 +105,26 @@ export class WebhooksController {
     await this.execute(organizationId, command, contextOf(request));
   }
 
+  /** The only answer that ever shows the new secret. */
+  @Post(':id/rotate-secret')
+  @HttpCode(200)
+  async rotateSecret(@Req() request: FastifyRequest): Promise<Answer<RotatedWebhookEndpointView>> {
+    const { organizationId } = callerOf(request);
+    const endpointId = idIn(request, 'id');
+    const { overlapHours } = accepted<WebhookRotateRequest>(
+      validate(webhookRotateSchema, bodyOf(request)),
+    );
+    const secret = createSecret();
+    const dataKey = this.keyring.createDataKey();
+    const sealedSecret = this.keyring.seal(dataKey, secret, secretOwnerOf(endpointId));
+    const data = { organizationId, endpointId, sealedSecret, overlapHours };
+    const command = { type: 'RotateWebhookEndpointSecret', at: now(), data } as const;
+    const endpoints = await this.execute(organizationId, command, contextOf(request));
+    const endpoint = endpointIn(endpoints, endpointId);
+    const previousSecretEndsAt = endpoint.previousSecret?.endsAt ?? null;
+    return answer({ ...webhookEndpointView(endpoint), secret, previousSecretEndsAt });
+  }
+
   @Post(':id/test')
   @HttpCode(200)
   async test(@Req() request: FastifyRequest): Promise<Answer<WebhookTestResult>> {
@@ -143,7 +166,11 @@ export class WebhooksController {
   }
 }
 
-function endpointIn(endpoints: readonly WebhookEndpoint[], endpointId: string): WebhookEndpoint {
+/** @throws ApiError NOT_FOUND */
+export function endpointIn(
+  endpoints: readonly WebhookEndpoint[],
+  endpointId: string,
+): WebhookEndpoint {
   const found = endpoints.find((endpoint) => endpoint.endpointId === endpointId);
   if (found === undefined) throw notFound('webhook endpoint');
   return found;

@@ -2,7 +2,7 @@ import { Contacts, Originators } from './directory.js';
 import { Payments, Sandbox } from './payments.js';
 import { Statements } from './statements.js';
 import { type PisClientOptions, Transport } from './transport.js';
-import { Webhooks } from './webhooks.js';
+import { Events, Webhooks } from './webhooks.js';
 
 /**
  * A client of one service with one API key.
@@ -18,6 +18,7 @@ export class PisClient {
   readonly contacts: Contacts;
   readonly payments: Payments;
   readonly webhooks: Webhooks;
+  readonly events: Events;
   readonly statements: Statements;
   readonly sandbox: Sandbox;
 
@@ -28,6 +29,7 @@ export class PisClient {
     this.contacts = new Contacts(transport);
     this.payments = new Payments(transport);
     this.webhooks = new Webhooks(transport);
+    this.events = new Events(transport);
     this.statements = new Statements(transport);
     this.sandbox = new Sandbox(transport);
   }

@@ -18,4 +18,4 @@ export type { PisClientOptions, RequestOptions } from './transport.js';
 export type * from './types.js';
 export { verifyWebhook, type VerifyWebhookOptions, type WebhookHeaders } from './verify-webhook.js';
 export type * from './webhook-types.js';
-export type { Webhooks } from './webhooks.js';
+export type { Events, Webhooks } from './webhooks.js';

@@ -1,5 +1,5 @@
 /** Webhook endpoints, and the events they receive. */
-import type { Payment, PaymentStatus } from './types.js';
+import type { Instant, Payment, PaymentStatus } from './types.js';
 
 export type PaymentEventType = `payment.${Lowercase<PaymentStatus>}`;
 export type EventType = PaymentEventType | 'statement.generated';
@@ -79,3 +79,87 @@ export type TestEvent = Envelope<'TEST', Readonly<Record<string, unknown>>>;
 
 /** Told apart by `eventType`. Types may be added: have a branch for those you do not know. */
 export type WebhookEvent = PaymentEvent | StatementEvent | TestEvent;
+
+/** What the rotation answers: the only place that shows the new secret. */
+export interface RotatedWebhookEndpoint extends CreatedWebhookEndpoint {
+  /** Until when deliveries carry the old secret's signature too; null when it ended at once. */
+  readonly previousSecretEndsAt: string | null;
+}
+
+export type WebhookDeliveryState = 'pending' | 'delivered' | 'failed' | 'canceled';
+
+/** One event for one endpoint. Times are ISO 8601. */
+export interface WebhookDelivery {
+  readonly deliveryId: string;
+  readonly webhookId: string;
+  /** The envelope's id. */
+  readonly eventId: string;
+  readonly eventType: string;
+  readonly paymentId: string | null;
+  readonly occurredAt: string;
+  readonly state: WebhookDeliveryState;
+  readonly replayed: boolean;
+  readonly attemptCount: number;
+  readonly createdAt: string;
+  readonly nextAttemptAt: string | null;
+  readonly finishedAt: string | null;
+  readonly finishedReason: 'refused' | 'window_ended' | 'endpoint_deleted' | null;
+  readonly lastStatusCode: number | null;
+  readonly lastError: string | null;
+}
+
+export interface WebhookAttempt {
+  /** 1 for the first. */
+  readonly attempt: number;
+  readonly at: string;
+  /** Null when no response arrived. */
+  readonly statusCode: number | null;
+  readonly durationMs: number;
+  readonly error: string | null;
+  readonly responseExcerpt: string | null;
+}
+
+export interface WebhookDeliveryDetail extends WebhookDelivery {
+  readonly attempts: readonly WebhookAttempt[];
+  /** The envelope as it is sent. */
+  readonly payload: unknown;
+}
+
+/** `from` and `to` are of the event's time, both inclusive. */
+export interface WebhookDeliveryFilter {
+  readonly eventType?: string | undefined;
+  readonly state?: WebhookDeliveryState | undefined;
+  readonly paymentId?: string | undefined;
+  readonly from?: Instant | undefined;
+  readonly to?: Instant | undefined;
+}
+
+export interface WebhookReplayRequest {
+  readonly from: string;
+  readonly to?: string | undefined;
+  /** By default what the endpoint subscribes to. */
+  readonly eventTypes?: readonly string[] | undefined;
+}
+
+export interface WebhookReplay {
+  readonly replayId: string;
+  readonly webhookId: string;
+  readonly from: string;
+  readonly to: string;
+  readonly eventTypes: readonly string[];
+  readonly state: 'running' | 'completed' | 'canceled';
+  readonly eventsSent: number;
+  /** When the last event that was sent again had occurred; null before the first. */
+  readonly reachedAt: string | null;
+  readonly requestedAt: string;
+  readonly finishedAt: string | null;
+}
+
+export interface EventQuery {
+  /** `nextCursor` of the page before; absent: from the beginning, or from `from`. */
+  readonly after?: string | undefined;
+  /** 1 to 100, default 20. */
+  readonly limit?: number | undefined;
+  readonly eventType?: string | undefined;
+  readonly from?: Instant | undefined;
+}

@@ -13,6 +13,16 @@ export {
 export { type BankAccountRequest, uuid as idSchema } from './fields.js';
 export * from './party-requests.js';
 export * from './payment-requests.js';
-export * from './webhook-requests.js';
+export {
+  webhookCreateSchema,
+  type WebhookCreateRequest,
+  webhookPatchSchema,
+  type WebhookPatchRequest,
+  webhookTestSchema,
+  type WebhookTestRequest,
+} from './webhook-requests.js';
+export * from './delivery-requests.js';
+export * from './delivery-view.js';
+export * from './sample-events.js';
 export * from './statement-requests.js';
 export { openApiDocument, type OpenApiOptions } from './openapi/document.js';

@@ -14,6 +14,16 @@ import {
   paymentStatuses,
 } from '@pis/domain';
 import { z } from 'zod';
+import {
+  deliveryStates,
+  finishedReasons,
+  replayStates,
+  type RotatedWebhookEndpointView,
+  type WebhookAttemptView,
+  type WebhookDeliveryDetailView,
+  type WebhookDeliveryView,
+  type WebhookReplayView,
+} from './delivery-view.js';
 import type { ContactView, OriginatorView, WebhookEndpointView } from './directory-view.js';
 import { type ErrorEnvelope, errorCodes, type Problem } from './error-codes.js';
 import { legalAddress, uuid } from './fields.js';
@@ -142,6 +152,12 @@ export const createdWebhookEndpointSchema = schemaOf<
   secret: z.string().meta({ pattern: '^[0-9a-f]{64}$' }),
 });
 
+export const rotatedWebhookEndpointSchema = schemaOf<RotatedWebhookEndpointView>()({
+  ...webhookEndpoint,
+  secret: z.string().meta({ pattern: '^[0-9a-f]{64}$' }),
+  previousSecretEndsAt: timestamp.nullable(),
+});
+
 /** What `POST /v1/webhooks/:id/test` found out. */
 export const webhookTestResultSchema = z.object({
   success: z.boolean(),
@@ -214,4 +230,50 @@ export const testEventSchema = z.object({
   ...envelope,
   eventType: z.literal('TEST'),
   data: z.looseObject({}),
+});
+/** An event as the feed gives it: the envelope that endpoints are sent. */
+export const eventSchema = z.union([paymentEventSchema, statementEventSchema]);
+
+const delivery = {
+  deliveryId: uuid,
+  webhookId: uuid,
+  eventId: uuid,
+  eventType: z.enum(eventTypes),
+  paymentId: uuid.nullable(),
+  occurredAt: timestamp,
+  state: z.enum(deliveryStates),
+  replayed: z.boolean(),
+  attemptCount: z.number().meta({ type: 'integer', minimum: 0 }),
+  createdAt: timestamp,
+  nextAttemptAt: timestamp.nullable(),
+  finishedAt: timestamp.nullable(),
+  finishedReason: z.enum(finishedReasons).nullable(),
+  lastStatusCode: z.number().meta({ type: 'integer' }).nullable(),
+  lastError: z.string().nullable(),
+};
+export const webhookDeliverySchema = schemaOf<WebhookDeliveryView>()(delivery);
+export const webhookAttemptSchema = schemaOf<WebhookAttemptView>()({
+  attempt: z.number().meta({ type: 'integer', minimum: 1 }),
+  at: timestamp,
+  statusCode: z.number().meta({ type: 'integer' }).nullable(),
+  durationMs: z.number().meta({ type: 'integer', minimum: 0 }),
+  error: z.string().nullable(),
+  responseExcerpt: z.string().nullable(),
+});
+export const webhookDeliveryDetailSchema = schemaOf<WebhookDeliveryDetailView>()({
+  ...delivery,
+  attempts: z.array(webhookAttemptSchema),
+  payload: eventSchema,
+});
+export const webhookReplaySchema = schemaOf<WebhookReplayView>()({
+  replayId: uuid,
+  webhookId: uuid,
+  from: timestamp,
+  to: timestamp,
+  eventTypes: z.array(z.enum(eventTypes)),
+  state: z.enum(replayStates),
+  eventsSent: z.number().meta({ type: 'integer', minimum: 0 }),
+  reachedAt: timestamp.nullable(),
+  requestedAt: timestamp,
+  finishedAt: timestamp.nullable(),
 });

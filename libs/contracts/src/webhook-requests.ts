@@ -13,7 +13,7 @@ const labelLengthMax = 255;
 
 const url = text(1, urlLengthMax).meta({
   format: 'uri',
-  pattern: '^https://',
+  pattern: '^https://[A-Za-z0-9]',
   minLength: undefined,
   maxLength: urlLengthMax,
 });
@@ -27,9 +27,12 @@ const subscription = z
 /** Naming an event type twice says nothing more than once. */
 const unique = (names: readonly Subscription[]) => [...new Set(names)];
 
+/** Event types and `payment.*`. */
+export const subscriptionsSchema = z.array(subscription);
+
 export const webhookCreateSchema = z.object({
   url,
-  subscribedEvents: z.array(subscription).min(1).transform(unique),
+  subscribedEvents: subscriptionsSchema.min(1).transform(unique),
   label: optional(label),
 });
 export type WebhookCreateRequest = z.output<typeof webhookCreateSchema>;
@@ -37,7 +40,7 @@ export type WebhookCreateRequest = z.output<typeof webhookCreateSchema>;
 /** Only the supplied fields change; an empty subscription unsubscribes from everything. */
 export const webhookPatchSchema = z.object({
   url: url.optional(),
-  subscribedEvents: z.array(subscription).transform(unique).optional(),
+  subscribedEvents: subscriptionsSchema.transform(unique).optional(),
   label: label.nullable().optional(),
   enabled: z.boolean().optional(),
 });

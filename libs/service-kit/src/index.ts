@@ -9,6 +9,7 @@ export * from './composition.js';
 export * from './webhook-egress.js';
 export * from './consumers.js';
 export * from './integration-feed.js';
+export * from './past-events.js';
 export * from './platform.module.js';
 export * from './projector.js';
 export * from './run-app.js';

@@ -6,23 +6,8 @@
  * A payment's event carries the payment as it was at that moment, so the stream is folded up to it;
  * states are kept for payments that are on their way, so that a live feed reads no stream twice.
  */
-import {
-  contactView,
-  type DirectoryEventType,
-  messageHeaders,
-  originatorView,
-  paymentEventData,
-  topics,
-} from '@pis/contracts';
-import {
-  contact,
-  type Contact,
-  originator,
-  type Originator,
-  payment,
-  paymentEventTypeOf,
-  type PaymentState,
-} from '@pis/domain';
+import { topics } from '@pis/contracts';
+import { contact, originator, payment } from '@pis/domain';
 import {
   type EventStore,
   type Loaded,
@@ -30,10 +15,9 @@ import {
   repository,
   StoreUnavailable,
 } from '@pis/event-store';
-import type { Message, MessagePage, MessageSource } from '@pis/messaging';
+import type { MessagePage, MessageSource } from '@pis/messaging';
 import { LRUCache } from 'lru-cache';
-
-type OutgoingMessage = Message & { readonly offset: string };
+import { messageOf, type OutgoingMessage, type Step } from './integration-message.js';
 
 const streamPrefixesOf: Readonly<Record<string, readonly string[]>> = {
   [topics.payments]: ['payment-'],
@@ -166,19 +150,6 @@ function follows(event: RecordedEvent, state: Loaded<unknown>): boolean {
   return event.revision === nextRevision(state);
 }
 
-interface Step {
-  readonly before: Loaded<unknown>;
-  readonly after: Loaded<unknown>;
-}
-
-/** 'none' for facts that are nobody else's business. */
-function messageOf(event: RecordedEvent, { before, after }: Step): OutgoingMessage | 'none' {
-  const content = event.streamId.startsWith('payment-')
-    ? paymentContent(before.state as PaymentState, after.state as PaymentState)
-    : directoryContent(event, after.state as Contact | Originator | null);
-  return content === null ? 'none' : outgoing(event, content);
-}
-
 type Fold = (events: readonly RecordedEvent[], onto?: Loaded<unknown>) => Loaded<unknown>;
 
 /** The states of different aggregates share one cache, keyed by stream: each comes back to its own fold. */
@@ -186,65 +157,4 @@ function foldOf<State>(aggregate: {
   fold(events: readonly RecordedEvent[], onto?: Loaded<State>): Loaded<State>;
 }): Fold {
   return (events, onto) => aggregate.fold(events, onto as Loaded<State> | undefined);
-}
-
-function outgoing(event: RecordedEvent, content: Content): OutgoingMessage {
-  const { topic, eventType, organizationId, data } = content;
-  const { traceparent } = event.metadata;
-  return {
-    topic,
-    key: event.streamId,
-    offset: event.position,
-    value: JSON.stringify({
-      eventId: event.id,
-      eventType,
-      organizationId,
-      position: event.position,
-      occurredAt: event.metadata.at,
-      data,
-    }),
-    headers: {
-      [messageHeaders.eventType]: eventType,
-      [messageHeaders.eventId]: event.id,
-      ...(traceparent === null ? {} : { [messageHeaders.traceparent]: traceparent }),
-    },
-  };
-}
-
-interface Content {
-  readonly topic: string;
-  readonly eventType: string;
-  readonly organizationId: string;
-  readonly data: unknown;
-}
-
-function paymentContent(before: PaymentState, after: PaymentState): Content | null {
-  if (after === null) return null;
-  return {
-    topic: topics.payments,
-    eventType: paymentEventTypeOf(after.status),
-    organizationId: after.organizationId,
-    data: paymentEventData(after, before?.status ?? null),
-  };
-}
-
-const directoryEventTypeOf: Readonly<Record<string, DirectoryEventType>> = {
-  OriginatorCreated: 'originator.created',
-  OriginatorUpdated: 'originator.updated',
-  ContactCreated: 'contact.created',
-  ContactUpdated: 'contact.updated',
-};
-
-function directoryContent(
-  event: RecordedEvent,
-  after: Contact | Originator | null,
-): Content | null {
-  const eventType = directoryEventTypeOf[event.type];
-  if (eventType === undefined || after === null) return null;
-  return {
-    topic: topics.directory,
-    eventType,
-    organizationId: after.organizationId,
-    data: 'contactId' in after ? contactView(after) : originatorView(after),
-  };
 }

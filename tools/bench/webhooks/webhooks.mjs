@@ -11,6 +11,7 @@ import { machineMs } from '../machine-clock.mjs';
 import { startApp } from '../processes.mjs';
 import { quantile } from '../statistics.mjs';
 import { openClients, subscribe } from './clients.mjs';
+import { fillHistory } from './history.mjs';
 import { startDispatcher, startSystem } from './system.mjs';
 
 /** Five endpoints per event type are the most that the specification lets an organization have. */
@@ -23,6 +24,7 @@ const full = {
   paceSeconds: 10,
   stuck: 1_500,
   isolationSeconds: 10,
+  finished: 5_000_000,
 };
 const short = {
   backlog: 100,
@@ -31,6 +33,7 @@ const short = {
   paceSeconds: 2,
   stuck: 100,
   isolationSeconds: 2,
+  finished: 50_000,
 };
 const perSecond = 50;
 /** Rates are taken over what comes after the first fifth: a fresh process compiles its code first. */
@@ -51,24 +54,8 @@ export async function webhooks({ isShort }) {
 
 async function measureAll(scale, scratch, undo) {
   const system = await startSystem(scratch, undo);
-  const clients = openClients(system.env);
-  undo.push(() => clients.close());
-  const gateway = await startApp('api-gateway', system.env);
-  const [slowUrl] = system.receiver.urls.slice(organizations * endpointsEach);
-  const subscribed = [];
-  for (let n = 0; n < organizations; n += 1) {
-    const urls = system.receiver.urls.slice(n * endpointsEach, (n + 1) * endpointsEach);
-    subscribed.push(
-      await clients.create(
-        gateway.url,
-        urls.map((url) => `${url}/fast`),
-      ),
-    );
-  }
-  const [firstUrl, secondUrl] = system.receiver.urls;
-  const alone = await clients.create(gateway.url, [`${firstUrl}/timed`]);
-  const besideSlow = await clients.create(gateway.url, [`${slowUrl}/slow`]);
-  const bench = { ...system, clients, subscribed, scale };
+  const bench = { ...system, scale, ...(await setUpClients(system, undo)) };
+  const { counts } = system.receiver;
 
   say(`webhooks: draining ${scale.backlog} events to ${organizations * endpointsEach} endpoints`);
   await publishBacklog(bench);
@@ -78,26 +65,46 @@ async function measureAll(scale, scratch, undo) {
   say('webhooks: sustained');
   const sustained = await sustain({ ...bench, dispatcher });
   say(`webhooks: latency at ${perSecond}/s`);
-  const latency = await latencyOf({ ...bench, client: alone, seconds: scale.paceSeconds });
-  say(
-    `webhooks: ${scale.stuck} events stuck on an endpoint that hangs, another one at ${perSecond}/s`,
-  );
-  await jam({ ...bench, client: besideSlow });
-  await subscribe(besideSlow, `${secondUrl}/timed`);
-  const isolation = await latencyOf({
-    ...bench,
-    client: besideSlow,
-    seconds: scale.isolationSeconds,
-  });
-  await gateway.stop();
+  const latency = await latencyOf(bench, bench.alone, scale.paceSeconds);
+  say(`webhooks: sustained, beside ${scale.finished} finished deliveries`);
+  await fillHistory(system.env.DATABASE_URL, scale.finished);
+  const aged = await sustain({ ...bench, dispatcher });
+  say(`webhooks: latency at ${perSecond}/s beside an endpoint that hangs, ${scale.stuck} behind`);
+  await jam(bench);
+  await bench.subscribeBesideSlow();
+  const isolation = await latencyOf(bench, bench.besideSlow, scale.isolationSeconds);
   return {
     broker: system.kafka === null ? 'embedded' : 'kafka',
-    envelopeBytes: system.receiver.counts.bytes / system.receiver.counts.received,
-    duplicates: system.receiver.counts.again,
+    envelopeBytes: counts.bytes / counts.received,
+    duplicates: counts.again,
     drained,
     sustained,
+    aged: { finished: scale.finished, ...aged, ratio: aged.perSecond / sustained.perSecond },
     latency,
-    isolation: { ...isolation, slowAttempts: system.receiver.counts.slow },
+    isolation: { ...isolation, slowAttempts: counts.slow },
+  };
+}
+
+async function setUpClients({ env, receiver }, undo) {
+  const clients = openClients(env);
+  undo.push(() => clients.close());
+  const gateway = await startApp('api-gateway', env);
+  undo.push(() => gateway.stop());
+  const urls = receiver.urls.map((url) => `${url}/fast`);
+  const subscribed = [];
+  for (let n = 0; n < organizations; n += 1)
+    subscribed.push(
+      await clients.create(gateway.url, urls.slice(n * endpointsEach, (n + 1) * endpointsEach)),
+    );
+  const [first, second] = receiver.urls;
+  const slow = receiver.urls[organizations * endpointsEach];
+  const besideSlow = await clients.create(gateway.url, [`${slow}/slow`]);
+  return {
+    clients,
+    subscribed,
+    alone: await clients.create(gateway.url, [`${first}/timed`]),
+    besideSlow,
+    subscribeBesideSlow: () => subscribe(besideSlow, `${second}/timed`),
   };
 }
 
@@ -108,17 +115,16 @@ async function publishBacklog({ kafka, clients, subscribed, scale }) {
 }
 
 async function drain({ scale, receiver, dispatcher }) {
+  const { counts } = receiver;
   const expected = scale.backlog * endpointsEach;
-  return rateOf({ receiver, dispatcher, expected, alreadyReceived: 0 });
+  const limit = { limitMs: drainLimitMs, what: `${expected} deliveries` };
+  await receiver.until(() => counts.received >= expected * warmupShare, limit);
+  const from = { count: counts.received, atMs: counts.lastAtMs, cpu: dispatcher.cpu() };
+  await receiver.until(() => counts.received >= expected, limit);
+  return rateSince(from, { receiver, dispatcher });
 }
 
-async function rateOf({ receiver, dispatcher, expected, alreadyReceived }) {
-  const { counts } = receiver;
-  const warm = alreadyReceived + Math.ceil(expected * warmupShare);
-  const limit = { limitMs: drainLimitMs, what: `${expected} deliveries` };
-  await receiver.until(() => counts.received >= warm, limit);
-  const from = { count: counts.received, atMs: counts.lastAtMs, cpu: dispatcher.cpu() };
-  await receiver.until(() => counts.received >= alreadyReceived + expected, limit);
+async function rateSince(from, { receiver: { counts }, dispatcher }) {
   await recorded(dispatcher);
   const cpu = dispatcher.cpu();
   const deliveries = counts.received - from.count;
@@ -142,34 +148,26 @@ async function recorded(dispatcher) {
 /** Closed loop: so many events are on their way at any time. */
 async function sustain({ scale, receiver, dispatcher, clients, subscribed }) {
   const { counts } = receiver;
-  const before = counts.received;
-  const endsAt = machineMs() + scale.sustainedSeconds * 1000;
+  const from = { count: counts.received, atMs: machineMs(), cpu: dispatcher.cpu() };
+  const arrived = () => (counts.received - from.count) / endpointsEach;
+  const endsAt = from.atMs + scale.sustainedSeconds * 1000;
   let appended = 0;
-  const from = { atMs: machineMs(), cpu: dispatcher.cpu() };
+  const room = () => Math.floor(scale.outstanding - appended + arrived());
   while (machineMs() < endsAt) {
-    const room = () => scale.outstanding - (appended - (counts.received - before) / endpointsEach);
-    await receiver.until(() => room() >= 1, { limitMs: arrivalLimitMs, what: 'room for events' });
-    const count = Math.floor(room());
+    await receiver.until(() => room() > 0, { limitMs: arrivalLimitMs, what: 'room for events' });
+    const count = room();
     appended += count;
     await clients.payMany(subscribed, count);
   }
-  const expected = appended * endpointsEach;
-  await receiver.until(() => counts.received >= before + expected, {
+  await receiver.until(() => arrived() >= appended, {
     limitMs: arrivalLimitMs,
     what: 'the last of what was appended',
   });
-  await recorded(dispatcher);
-  const cpu = dispatcher.cpu();
-  return {
-    deliveries: expected,
-    perSecond: (expected / (counts.lastAtMs - from.atMs)) * 1000,
-    dispatcherCpuMs: (cpu.dispatcherMs - from.cpu.dispatcherMs) / expected,
-    postgresCpuMs: (cpu.postgresMs - from.cpu.postgresMs) / expected,
-  };
+  return rateSince(from, { receiver, dispatcher });
 }
 
 /** From the begin of the append to the receipt. */
-async function latencyOf({ receiver, clients, client, seconds }) {
+async function latencyOf({ receiver, clients }, client, seconds) {
   const begun = await clients.payAtPace(client, { perSecond, seconds });
   const ids = [...begun.keys()];
   await receiver.until(() => ids.every((id) => receiver.timed.has(id)), {
@@ -185,8 +183,8 @@ async function latencyOf({ receiver, clients, client, seconds }) {
 }
 
 /** Until the endpoint has taken all the attempts that it is given, and the rest waits. */
-async function jam({ receiver, clients, client, scale }) {
-  await clients.payMany([client], scale.stuck);
+async function jam({ receiver, clients, besideSlow, scale }) {
+  await clients.payMany([besideSlow], scale.stuck);
   await receiver.until(() => receiver.counts.slow > 0, {
     limitMs: arrivalLimitMs,
     what: 'attempts at the endpoint that hangs',

@@ -120,18 +120,14 @@ function linksOf({ links = [] }: Operation, isServed: IsServed): Json {
 function parametersOf({ id, query, idempotent }: Operation): readonly Json[] {
   return [
     ...(idempotent ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
-    ...(id === undefined
-      ? []
-      : [
-          {
-            name: id.name,
-            in: 'path',
-            required: true,
-            description: `The id of the ${id.of}.`,
-            schema: schemaOfValue(uuid),
-            example: id.example,
-          },
-        ]),
+    ...[id ?? []].flat().map(({ name, of, example }) => ({
+      name,
+      in: 'path',
+      required: true,
+      description: `The id of the ${of}.`,
+      schema: schemaOfValue(uuid),
+      example,
+    })),
     ...Object.entries(query ?? {}).map(([name, schema]) => ({
       name,
       in: 'query',
@@ -158,6 +154,13 @@ const describedParameters: Readonly<Record<string, string>> = {
   createdTo:
     'Created at or before, for example 2026-03-31: a date alone is the end of that UTC day.',
   year: 'Those of this year.',
+  eventType: 'Those of this event type.',
+  state: 'Deliveries in this state.',
+  paymentId: 'Those of this payment.',
+  from: 'Occurred at or after, for example 2026-03-01: a date alone is the start of that UTC day.',
+  to: 'Occurred at or before, for example 2026-03-31: a date alone is the end of that UTC day.',
+  after:
+    'nextCursor of the page before; without it the feed begins with the first event, or with `from`.',
 };
 
 const idempotencyKey: Json = {

@@ -1,5 +1,10 @@
 /** One small world that all examples of the OpenAPI document tell of. A test holds them to their schemas. */
 import { type PaymentEventType, paymentEventTypeOf, type PaymentStatus } from '@pis/domain';
+import type {
+  WebhookDeliveryDetailView,
+  WebhookDeliveryView,
+  WebhookReplayView,
+} from '../delivery-view.js';
 import type { ContactView, OriginatorView, WebhookEndpointView } from '../directory-view.js';
 import type { PaymentEventData } from '../integration-events.js';
 import type { PaymentListItem, PaymentView } from '../payment-view.js';
@@ -9,6 +14,8 @@ export const contactId = '0f9f3c52-8b1e-4b5c-8a76-1d2f4f1f9c02';
 export const paymentId = 'c7b1e0a4-52d1-5c3e-9f0a-3b6f0f7d4e03';
 export const webhookId = '9e6a1d83-6c0b-4f1e-b7d5-2a8e5c9b1f04';
 export const statementId = 'e2d4c6b8-1a3f-4e5d-8c7b-6f5e4d3c2b05';
+export const deliveryId = 'a3c5e7f9-1b2d-5e4f-8a6b-7c9d0e1f2a07';
+export const replayId = '6b8d0f1a-3c5e-4a7f-9b2d-4e6f8a0c1b08';
 const eventId = '4d8f0b1a-7c2e-4a6f-9b3d-5e1c7a9f0d06';
 export const cursor = 'MjAyNi0wMy0wMlQxNTowNDowNS4xMjNaL2M3YjFlMGE0';
 export const idempotencyKey = 'invoice-1042';
@@ -228,3 +235,61 @@ export const webhookEndpoint: WebhookEndpointView = {
 };
 /** The hexadecimal digits in turn: nobody shall take it for a real one. */
 export const webhookSecret = '0123456789abcdef'.repeat(4);
+
+export const delivery: WebhookDeliveryView = {
+  deliveryId,
+  webhookId,
+  eventId,
+  eventType: 'payment.completed',
+  paymentId,
+  occurredAt: settledAt,
+  state: 'delivered',
+  replayed: false,
+  attemptCount: 1,
+  createdAt: settledAt,
+  nextAttemptAt: null,
+  finishedAt: '2026-03-02T15:06:12.004Z',
+  finishedReason: null,
+  lastStatusCode: 204,
+  lastError: null,
+};
+export const pendingDelivery: WebhookDeliveryView = {
+  ...delivery,
+  state: 'pending',
+  nextAttemptAt: '2026-03-02T15:10:00.000Z',
+  finishedAt: null,
+};
+export const deliveryDetail: WebhookDeliveryDetailView = {
+  ...pendingDelivery,
+  nextAttemptAt: '2026-03-02T15:06:42.310Z',
+  lastStatusCode: 500,
+  attempts: [
+    {
+      attempt: 1,
+      at: '2026-03-02T15:06:11.960Z',
+      statusCode: 500,
+      durationMs: 87,
+      error: null,
+      responseExcerpt: 'out of order',
+    },
+  ],
+  payload: paymentEvent('COMPLETED'),
+};
+export const replay: WebhookReplayView = {
+  replayId,
+  webhookId,
+  from: '2026-03-01T00:00:00.000Z',
+  to: '2026-03-01T23:59:59.999Z',
+  eventTypes: ['payment.completed', 'payment.failed'],
+  state: 'completed',
+  eventsSent: 1_042,
+  reachedAt: '2026-03-01T23:58:10.101Z',
+  requestedAt: timestamp,
+  finishedAt: '2026-03-02T15:10:21.400Z',
+};
+export const replayBegun: Partial<WebhookReplayView> = {
+  state: 'running',
+  eventsSent: 0,
+  reachedAt: null,
+  finishedAt: null,
+};

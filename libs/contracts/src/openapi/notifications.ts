@@ -102,4 +102,17 @@ const deliveryHeaders = [
     description: 'Unique per event and endpoint, the same across retries.',
     schema: { type: 'string' },
   },
+  {
+    name: 'X-Webhook-Signature-256-Previous',
+    description:
+      'While the secret is being rotated: the same, keyed with the secret before. It is enough when one of the two matches.',
+    required: false,
+    schema: { type: 'string', pattern: '^sha256=[0-9a-f]{64}$' },
+  },
+  {
+    name: 'X-Webhook-Replay',
+    description: 'There when a replay sends the event again.',
+    required: false,
+    schema: { type: 'string', const: 'true' },
+  },
 ].map((parameter) => ({ in: 'header', required: true, ...parameter }));

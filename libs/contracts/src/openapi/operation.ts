@@ -3,11 +3,25 @@ import type { z } from 'zod';
 import type { ErrorCode } from '../error-codes.js';
 import type { SchemaName } from './schemas.js';
 
-export type Tag = 'Originators' | 'Contacts' | 'Payments' | 'Webhooks' | 'Statements' | 'Sandbox';
+export type Tag =
+  | 'Originators'
+  | 'Contacts'
+  | 'Payments'
+  | 'Webhooks'
+  | 'Events'
+  | 'Statements'
+  | 'Sandbox';
 type Method = 'get' | 'post' | 'patch' | 'delete';
 
 /** By name. */
 type Examples = Readonly<Record<string, unknown>>;
+
+export interface PathId {
+  readonly name: string;
+  /** What it is the id of. */
+  readonly of: string;
+  readonly example: string;
+}
 
 export interface Operation {
   readonly method: Method;
@@ -17,8 +31,8 @@ export interface Operation {
   readonly tag: Tag;
   readonly summary: string;
   readonly description?: string;
-  /** The id in the path. */
-  readonly id?: { readonly name: string; readonly of: string; readonly example: string };
+  /** The id in the path, or the ids in their order. */
+  readonly id?: PathId | readonly PathId[];
   readonly query?: Readonly<Record<string, z.ZodType>>;
   readonly idempotent?: true;
   readonly body?: {
@@ -58,7 +72,7 @@ export type Success =
   | { readonly status: 204; readonly description: string }
   | { readonly status: 200; readonly description: string; readonly mediaType: 'application/pdf' }
   | {
-      readonly status: 200 | 201;
+      readonly status: 200 | 201 | 202;
       readonly description: string;
       /** Of `data`. */
       readonly schema: SchemaName;

@@ -6,6 +6,7 @@ import { contactListSchema, originatorListSchema } from '../party-requests.js';
 import { paymentListSchema } from '../payment-requests.js';
 import * as examples from './examples.js';
 import { answered, first, onBody, onQuery, onRecord, type Operation } from './operation.js';
+import { deliveryOperations } from './delivery-operations.js';
 import { statementOperations, webhookOperations } from './webhook-operations.js';
 
 const onContact = { name: 'contactId', of: 'contact', example: examples.contactId };
@@ -267,5 +268,6 @@ export const operations: readonly Operation[] = [
   ...parties,
   ...payments,
   ...webhookOperations,
+  ...deliveryOperations,
   ...statementOperations,
 ];

@@ -12,6 +12,7 @@ import {
 import { paymentCreateSchema, simulateSchema } from '../payment-requests.js';
 import * as responses from '../responses.js';
 import { webhookCreateSchema, webhookPatchSchema, webhookTestSchema } from '../webhook-requests.js';
+import { webhookReplaySchema, webhookRotateSchema } from '../delivery-requests.js';
 import { describedFields, describedSchemas } from './descriptions.js';
 
 export type Json = { readonly [key: string]: unknown };
@@ -25,6 +26,8 @@ const schemas = {
   WebhookCreateRequest: webhookCreateSchema,
   WebhookPatchRequest: webhookPatchSchema,
   WebhookTestRequest: webhookTestSchema,
+  WebhookRotateRequest: webhookRotateSchema,
+  WebhookReplayRequest: webhookReplaySchema,
   BankAccountRequest: bankAccount,
   LegalAddress: legalAddress,
   Originator: responses.originatorSchema,
@@ -38,6 +41,12 @@ const schemas = {
   BankAccount: responses.bankAccountSchema,
   WebhookEndpoint: responses.webhookEndpointSchema,
   CreatedWebhookEndpoint: responses.createdWebhookEndpointSchema,
+  RotatedWebhookEndpoint: responses.rotatedWebhookEndpointSchema,
+  WebhookDelivery: responses.webhookDeliverySchema,
+  WebhookDeliveryDetail: responses.webhookDeliveryDetailSchema,
+  WebhookAttempt: responses.webhookAttemptSchema,
+  WebhookReplay: responses.webhookReplaySchema,
+  Event: responses.eventSchema,
   WebhookTestResult: responses.webhookTestResultSchema,
   Statement: responses.statementSchema,
   Meta: responses.metaSchema,

@@ -140,6 +140,34 @@ export const webhookOperations: readonly Operation[] = [
     },
     errors: [...onBody, 'NOT_FOUND'],
   },
+  {
+    method: 'post',
+    path: '/v1/webhooks/{id}/rotate-secret',
+    operationId: 'rotateWebhookSecret',
+    tag: 'Webhooks',
+    summary: 'Rotate the secret of a webhook endpoint',
+    description:
+      'During the overlap deliveries carry the signature of the new secret in `X-Webhook-Signature-256` and that of the old one in `X-Webhook-Signature-256-Previous`. A second rotation inside it drops the one before the last. Keep the secret of the answer: no other answer shows it.',
+    id: onWebhook,
+    body: {
+      schema: 'WebhookRotateRequest',
+      required: false,
+      examples: { aDay: { overlapHours: 24 }, atOnce: { overlapHours: 0 } },
+    },
+    success: {
+      status: 200,
+      description: 'The endpoint with its new secret.',
+      schema: 'RotatedWebhookEndpoint',
+      examples: {
+        rotated: {
+          ...examples.webhookEndpoint,
+          secret: examples.webhookSecret,
+          previousSecretEndsAt: '2026-03-03T15:10:00.000Z',
+        },
+      },
+    },
+    errors: [...onBody, 'NOT_FOUND'],
+  },
 ];
 
 export const statementOperations: readonly Operation[] = [

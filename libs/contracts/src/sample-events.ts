@@ -2,8 +2,6 @@
  * The samples that test deliveries carry (spec, "Test"). A sample payment lives through its statuses
  * by the commands of the domain, so that its event is one that a real payment could have.
  */
-import { randomUUID } from 'node:crypto';
-import { paymentEventData } from '@pis/contracts';
 import {
   isRefusal,
   payment as payments,
@@ -13,6 +11,10 @@ import {
   type PaymentState,
   type PaymentStatus,
 } from '@pis/domain';
+import { paymentEventData } from './integration-events.js';
+
+/** Makes a random UUID: this library has no randomness of its own. */
+export type NewId = () => string;
 
 export interface SampleEvent {
   readonly eventId: string;
@@ -23,21 +25,25 @@ export interface SampleEvent {
 }
 
 /** The sample of a test without an event type. */
-export function testEvent(endpointId: string, at: string): SampleEvent {
+export function testEvent(endpointId: string, at: string, newId: NewId): SampleEvent {
   const data = { webhookEndpointId: endpointId, message: 'This is a test delivery.' };
-  return { eventId: randomUUID(), eventType: 'TEST', occurredAt: at, data };
+  return { eventId: newId(), eventType: 'TEST', occurredAt: at, data };
 }
 
-export function samplePaymentEvent(eventType: PaymentEventType, at: string): SampleEvent {
+export function samplePaymentEvent(
+  eventType: PaymentEventType,
+  at: string,
+  newId: NewId,
+): SampleEvent {
   let state: PaymentState = payments.initial;
   let previousStatus: PaymentStatus | null = null;
-  for (const command of livesOf(detailsOf(), at)[eventType]) {
+  for (const command of livesOf(detailsOf(newId), at)[eventType]) {
     previousStatus = state?.status ?? null;
     state = after(state, command);
   }
   if (state === null) throw new Error(`the sample of ${eventType} has no commands`);
   const data = paymentEventData(state, previousStatus);
-  return { eventId: randomUUID(), eventType, occurredAt: at, data };
+  return { eventId: newId(), eventType, occurredAt: at, data };
 }
 
 function after(state: PaymentState, command: PaymentCommand): PaymentState {
@@ -89,13 +95,8 @@ function livesOf(
   };
 }
 
-function detailsOf(): PaymentDetails {
-  const [paymentId, organizationId, originatorId, contactId] = [
-    randomUUID(),
-    randomUUID(),
-    randomUUID(),
-    randomUUID(),
-  ];
+function detailsOf(newId: NewId): PaymentDetails {
+  const [paymentId, organizationId, originatorId, contactId] = [newId(), newId(), newId(), newId()];
   const bankAccount = {
     bankName: 'Sample Bank',
     swiftCode: null,

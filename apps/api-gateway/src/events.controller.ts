@@ -1,0 +1,84 @@
+/**
+ * The pull feed: the envelopes that endpoints are sent, oldest first and without gaps, for those who
+ * prefer to ask. Each is computed from its stream, so that it has the very bytes that were sent.
+ */
+import { Controller, Get, Inject, Req } from '@nestjs/common';
+import { type EventListQuery, eventListSchema, problem, validate } from '@pis/contracts';
+import type { EventStore } from '@pis/event-store';
+import type { EventsQuery, IndexedEventRef } from '@pis/read-models';
+import { EVENT_STORE, pastPaymentEvents } from '@pis/service-kit';
+import { paymentEnvelope, type WebhookEnvelope } from '@pis/webhooks';
+import type { FastifyRequest } from 'fastify';
+import { Cursors } from './cursor.js';
+import { invalid } from './errors.js';
+import { callerOf } from './http.js';
+import { OwnWrites } from './own-writes.js';
+import { accepted, type Answer, answer } from './requests.js';
+import { EVENTS_QUERY } from './tokens.js';
+
+const list = 'events';
+/** Of the index, looked through at a time when a filter passes over most events, */
+const scanPageMax = 1_000;
+/** and for one request: it then answers what it has, and where to go on. */
+const scanPagesMax = 20;
+
+@Controller('v1/events')
+export class EventsController {
+  constructor(
+    @Inject(EVENT_STORE) private readonly store: EventStore,
+    @Inject(EVENTS_QUERY) private readonly events: EventsQuery,
+    @Inject(OwnWrites) private readonly ownWrites: OwnWrites,
+    @Inject(Cursors) private readonly cursors: Cursors,
+  ) {}
+
+  @Get()
+  async page(@Req() request: FastifyRequest): Promise<Answer<readonly WebhookEnvelope[]>> {
+    const { organizationId } = callerOf(request);
+    const validated = validate<EventListQuery>(eventListSchema, request.query);
+    const { after } = request.query as { readonly after?: unknown };
+    const place =
+      typeof after === 'string' ? this.cursors.decodePlace(list, organizationId, after) : undefined;
+    if (place === null)
+      throw invalid([
+        ...(validated.ok ? [] : validated.problems),
+        problem('after', 'validation_cursor'),
+      ]);
+    const query = accepted(validated);
+
+    await this.ownWrites.visible('events', organizationId);
+    const begin = place ?? (await this.beginning(organizationId, query));
+    const { found, reached } = await this.scan(organizationId, begin, query);
+    const events = await pastPaymentEvents(this.store, found);
+    const { data, meta } = answer(events.map(paymentEnvelope));
+    const nextCursor = this.cursors.encodePlace(list, organizationId, reached);
+    return { data, meta: { ...meta, pagination: { limit: query.limit, nextCursor } } };
+  }
+
+  private async beginning(organizationId: string, { from }: EventListQuery): Promise<string> {
+    return from === undefined ? '' : this.events.positionBefore(organizationId, from);
+  }
+
+  /** What passes the filter, and how far was read. */
+  private async scan(
+    organizationId: string,
+    begin: string,
+    { limit, eventType, from }: EventListQuery,
+  ): Promise<{ readonly found: readonly IndexedEventRef[]; readonly reached: string }> {
+    const passes = (event: IndexedEventRef) =>
+      (eventType === undefined || event.eventType === eventType) &&
+      (from === undefined || event.occurredAt >= from);
+    const max = eventType === undefined && from === undefined ? limit : scanPageMax;
+    const found: IndexedEventRef[] = [];
+    let reached = begin;
+    for (let pages = 0; pages < scanPagesMax; pages += 1) {
+      const page = await this.events.after(organizationId, reached, max);
+      for (const event of page) {
+        if (passes(event)) found.push(event);
+        reached = event.position;
+        if (found.length === limit) return { found, reached };
+      }
+      if (page.length < max) break;
+    }
+    return { found, reached };
+  }
+}

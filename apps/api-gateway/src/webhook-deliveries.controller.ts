@@ -1,0 +1,159 @@
+/** What became of an endpoint's deliveries, and sending one again. */
+import { Controller, Get, HttpCode, Inject, Post, Req } from '@nestjs/common';
+import {
+  type DeliveryListQuery,
+  deliveryListSchema,
+  validate,
+  type WebhookDeliveryDetailView,
+  type WebhookDeliveryView,
+} from '@pis/contracts';
+import { type WebhookEndpoint, webhookEndpoints } from '@pis/domain';
+import { type EventStore, repository } from '@pis/event-store';
+import { EVENT_STORE, pastPaymentEvents, PG_POOL } from '@pis/service-kit';
+import {
+  type AttemptRecord,
+  type DeliveryLog,
+  type DeliveryRecord,
+  paymentEnvelope,
+  redeliver,
+  type StoredDelivery,
+} from '@pis/webhooks';
+import type { FastifyRequest } from 'fastify';
+import { Cursors } from './cursor.js';
+import { ApiError, invalid, notFound } from './errors.js';
+import { callerOf } from './http.js';
+import { accepted, type Answer, answer, idIn } from './requests.js';
+import { DELIVERY_LOG, RETRY_WINDOWS } from './tokens.js';
+import { endpointIn } from './webhooks.controller.js';
+
+export interface RetryWindows {
+  readonly paymentsMs: number;
+  readonly statementsMs: number;
+}
+
+type PgPool = Parameters<typeof redeliver>[0];
+
+@Controller('v1/webhooks')
+export class WebhookDeliveriesController {
+  private readonly endpoints;
+
+  constructor(
+    @Inject(EVENT_STORE) private readonly store: EventStore,
+    @Inject(PG_POOL) private readonly pool: PgPool,
+    @Inject(DELIVERY_LOG) private readonly log: DeliveryLog,
+    @Inject(RETRY_WINDOWS) private readonly windows: RetryWindows,
+    @Inject(Cursors) private readonly cursors: Cursors,
+  ) {
+    this.endpoints = repository(store, webhookEndpoints);
+  }
+
+  @Get(':id/deliveries')
+  async list(@Req() request: FastifyRequest): Promise<Answer<readonly WebhookDeliveryView[]>> {
+    const { organizationId } = callerOf(request);
+    const endpointId = idIn(request, 'id');
+    const list = `deliveries/${endpointId}`;
+    const validated = validate<DeliveryListQuery>(deliveryListSchema, request.query);
+    const { after, problems } = this.cursors.read(list, organizationId, request.query);
+    if (problems.length > 0)
+      throw invalid([...(validated.ok ? [] : validated.problems), ...problems]);
+    const { limit, cursor: _cursor, ...filter } = accepted(validated);
+    endpointIn(await this.endpointsOf(organizationId), endpointId);
+
+    const page = { limit, after };
+    const { items, next } = await this.log.list({ organizationId, endpointId }, filter, page);
+    const nextCursor = next && this.cursors.encode(list, organizationId, next);
+    const { data, meta } = answer(items.map(deliveryView));
+    return { data, meta: { ...meta, pagination: { limit, nextCursor } } };
+  }
+
+  @Get('deliveries/:id')
+  async get(@Req() request: FastifyRequest): Promise<Answer<WebhookDeliveryDetailView>> {
+    const delivery = await this.deliveryIn(request);
+    const [attempts, body] = await Promise.all([
+      this.log.attempts(delivery.id),
+      this.bodyOf(delivery),
+    ]);
+    const payload = JSON.parse(body) as unknown;
+    return answer({ ...deliveryView(delivery), attempts: attempts.map(attemptView), payload });
+  }
+
+  @Post('deliveries/:id/redeliver')
+  @HttpCode(200)
+  async redeliver(@Req() request: FastifyRequest): Promise<Answer<WebhookDeliveryView>> {
+    const delivery = await this.deliveryIn(request);
+    const { organizationId, endpointId } = delivery;
+    checkReceives(
+      (await this.endpointsOf(organizationId)).find((one) => one.endpointId === endpointId),
+    );
+    const body = await this.bodyOf(delivery);
+    const now = new Date();
+    const windowEndsAt = new Date(now.getTime() + this.windowMsOf(delivery.eventType));
+    if (!(await redeliver(this.pool, { ...delivery, body, windowEndsAt }, now)))
+      throw notFound('delivery');
+    return answer(deliveryView(await this.deliveryIn(request)));
+  }
+
+  /** @throws ApiError VALIDATION_ERROR, NOT_FOUND */
+  private async deliveryIn(request: FastifyRequest): Promise<StoredDelivery> {
+    const { organizationId } = callerOf(request);
+    const delivery = await this.log.get(organizationId, idIn(request, 'deliveryId'));
+    if (delivery === null) throw notFound('delivery');
+    return delivery;
+  }
+
+  private async endpointsOf(organizationId: string): Promise<readonly WebhookEndpoint[]> {
+    return (await this.endpoints.load(organizationId)).state.endpoints;
+  }
+
+  /** Bodies are kept with their day; after that the payment's stream still says what was sent. */
+  private async bodyOf({ body, eventId, paymentId }: StoredDelivery): Promise<string> {
+    if (body !== null) return body;
+    if (paymentId === null) throw notFound('payload of the delivery');
+    const streamId = `payment-${paymentId}`;
+    const [event] = await pastPaymentEvents(this.store, [{ streamId, eventId }]);
+    if (event === undefined) throw notFound('payload of the delivery');
+    return JSON.stringify(paymentEnvelope(event));
+  }
+
+  private windowMsOf(eventType: string): number {
+    const { paymentsMs, statementsMs } = this.windows;
+    return eventType.startsWith('payment.') ? paymentsMs : statementsMs;
+  }
+}
+
+/** Whether anything can be sent to it. @throws ApiError CONFLICT */
+export function checkReceives(endpoint: WebhookEndpoint | undefined): void {
+  if (endpoint === undefined) throw new ApiError('CONFLICT', 'the webhook endpoint was deleted');
+  if (!endpoint.enabled) throw new ApiError('CONFLICT', 'the webhook endpoint is disabled');
+}
+
+function deliveryView(delivery: DeliveryRecord): WebhookDeliveryView {
+  return {
+    deliveryId: delivery.id,
+    webhookId: delivery.endpointId,
+    eventId: delivery.eventId,
+    eventType: delivery.eventType,
+    paymentId: delivery.paymentId,
+    occurredAt: delivery.occurredAt.toISOString(),
+    state: delivery.state,
+    replayed: delivery.isReplay,
+    attemptCount: delivery.attempts,
+    createdAt: delivery.createdAt.toISOString(),
+    nextAttemptAt: delivery.nextAttemptAt?.toISOString() ?? null,
+    finishedAt: delivery.finishedAt?.toISOString() ?? null,
+    finishedReason: delivery.finishedReason,
+    lastStatusCode: delivery.lastStatus,
+    lastError: delivery.lastError,
+  };
+}
+
+function attemptView(attempt: AttemptRecord): WebhookDeliveryDetailView['attempts'][number] {
+  return {
+    attempt: attempt.attempt,
+    at: attempt.at.toISOString(),
+    statusCode: attempt.status,
+    durationMs: attempt.durationMs,
+    error: attempt.error,
+    responseExcerpt: attempt.responseExcerpt,
+  };
+}

@@ -1,0 +1,89 @@
+/** Replays: past events sent to an endpoint again. The dispatcher does the work; here it is asked for. */
+import { randomUUID } from 'node:crypto';
+import { Controller, Get, HttpCode, Inject, Post, Req } from '@nestjs/common';
+import {
+  validate,
+  type WebhookReplayRequest,
+  webhookReplaySchema,
+  type WebhookReplayView,
+} from '@pis/contracts';
+import { eventTypes, subscribes, type WebhookEndpoint, webhookEndpoints } from '@pis/domain';
+import { type EventStore, repository } from '@pis/event-store';
+import { EVENT_STORE } from '@pis/service-kit';
+import { type ReplayRecord, type ReplayRequests, runningReplaysMax } from '@pis/webhooks';
+import type { FastifyRequest } from 'fastify';
+import { ApiError, notFound } from './errors.js';
+import { callerOf } from './http.js';
+import { accepted, type Answer, answer, bodyOf, idIn } from './requests.js';
+import { REPLAY_REQUESTS } from './tokens.js';
+import { checkReceives } from './webhook-deliveries.controller.js';
+import { endpointIn } from './webhooks.controller.js';
+
+@Controller('v1/webhooks')
+export class WebhookReplaysController {
+  private readonly endpoints;
+
+  constructor(
+    @Inject(EVENT_STORE) private readonly store: EventStore,
+    @Inject(REPLAY_REQUESTS) private readonly replays: ReplayRequests,
+  ) {
+    this.endpoints = repository(store, webhookEndpoints);
+  }
+
+  @Post(':id/replay')
+  @HttpCode(202)
+  async begin(@Req() request: FastifyRequest): Promise<Answer<WebhookReplayView>> {
+    const { organizationId } = callerOf(request);
+    const endpointId = idIn(request, 'id');
+    const asked = accepted<WebhookReplayRequest>(validate(webhookReplaySchema, bodyOf(request)));
+    const endpoint = await this.endpointOf(organizationId, endpointId);
+    checkReceives(endpoint);
+
+    const requestedAt = new Date();
+    const wanted = asked.eventTypes ?? endpoint.subscribedEvents;
+    const replay = await this.replays.create({
+      id: randomUUID(),
+      organizationId,
+      endpointId,
+      fromAt: new Date(asked.from),
+      toAt: asked.to === null ? requestedAt : new Date(asked.to),
+      eventTypes: eventTypes.filter((eventType) => subscribes(wanted, eventType)),
+      throughPosition: await this.store.lastPosition(),
+      requestedAt,
+    });
+    if (replay === null)
+      throw new ApiError('CONFLICT', `${runningReplaysMax} replays of this endpoint are running`);
+    return answer(replayView(replay));
+  }
+
+  @Get(':id/replays/:replayId')
+  async get(@Req() request: FastifyRequest): Promise<Answer<WebhookReplayView>> {
+    const { organizationId } = callerOf(request);
+    const endpointId = idIn(request, 'id');
+    const replayId = idIn(request, 'replayId', 'replayId');
+    const replay = await this.replays.get({ organizationId, endpointId, replayId });
+    if (replay === null) throw notFound('replay');
+    return answer(replayView(replay));
+  }
+
+  private async endpointOf(organizationId: string, endpointId: string): Promise<WebhookEndpoint> {
+    const { state } = await this.endpoints.load(organizationId);
+    return endpointIn(state.endpoints, endpointId);
+  }
+}
+
+function replayView(replay: ReplayRecord): WebhookReplayView {
+  const [reachedAt = ''] = replay.nextPosition.split('/', 1);
+  return {
+    replayId: replay.id,
+    webhookId: replay.endpointId,
+    from: replay.fromAt.toISOString(),
+    to: replay.toAt.toISOString(),
+    eventTypes: replay.eventTypes ?? eventTypes,
+    state: replay.state,
+    eventsSent: replay.eventsSent,
+    reachedAt: reachedAt === '' ? null : reachedAt,
+    requestedAt: replay.requestedAt.toISOString(),
+    finishedAt: replay.finishedAt?.toISOString() ?? null,
+  };
+}

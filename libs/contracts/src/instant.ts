@@ -1,0 +1,46 @@
+/** A point in time in a request, in the forms of ISO 8601 (interface.md, "List filters"). */
+import { z } from 'zod';
+
+const dayOnly = /^\d{4}-\d{2}-\d{2}$/;
+// A plus sign that was not percent-encoded arrives as a space: no other meaning is possible there.
+const dateTime =
+  /^(\d{4}-\d{2}-\d{2})[Tt]((?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d)?)(?:[.,](\d{1,9}))?([Zz]|[+ -](?:[01]\d|2[0-3]):?[0-5]\d)?$/;
+
+/**
+ * A point in time as ISO 8601 in UTC with milliseconds. A date alone is the start or the end of that
+ * UTC day; a time without an offset is UTC; finer fractions are rounded so that the bound stays
+ * inclusive of whole milliseconds only.
+ */
+export function instant(bound: 'start' | 'end') {
+  return z
+    .string()
+    .transform((input, context) => {
+      const at = parseInstant(input, bound);
+      if (at !== null) return at;
+      context.addIssue({ code: 'custom', message: 'validation_datetime', input });
+      return z.NEVER;
+    })
+    .meta({ anyOf: [{ format: 'date-time' }, { format: 'date' }] });
+}
+
+function parseInstant(input: string, bound: 'start' | 'end'): string | null {
+  if (dayOnly.test(input)) {
+    const time = bound === 'start' ? '00:00:00.000' : '23:59:59.999';
+    return isRealDay(input) ? `${input}T${time}Z` : null;
+  }
+  const [, day, time, fraction = '', offset = 'Z'] = dateTime.exec(input) ?? [];
+  if (day === undefined || time === undefined || !isRealDay(day)) return null;
+  const zone = offset.toUpperCase().replace(' ', '+');
+  const seconds = time.length === 'hh:mm'.length ? `${time}:00` : time;
+  const milliseconds = Number(fraction.slice(0, 3).padEnd(3, '0'));
+  const finer = /[1-9]/.test(fraction.slice(3)) && bound === 'start' ? 1 : 0;
+  const whole = Date.parse(`${day}T${seconds}${zone.replace(/^([+-]\d{2}):?(\d{2})$/, '$1:$2')}`);
+  const at = new Date(whole + milliseconds + finer);
+  return at.getUTCFullYear() >= 0 && at.getUTCFullYear() <= 9999 ? at.toISOString() : null;
+}
+
+/** JavaScript takes 30 February for a day in March. */
+function isRealDay(day: string): boolean {
+  const at = new Date(`${day}T00:00:00Z`);
+  return !Number.isNaN(at.getTime()) && at.toISOString().startsWith(day);
+}

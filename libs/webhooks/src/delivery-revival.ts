@@ -1,0 +1,120 @@
+/**
+ * Sends deliveries again: by hand, or in a replay. What always holds: a delivery keeps its id and its
+ * body; one that is pending is made due at once; one that has finished is pending again, in a new
+ * window; and what was asked for is done when the transaction is.
+ */
+import type pg from 'pg';
+
+export interface RevivedDelivery {
+  /** UUIDv5 of event and endpoint. */
+  readonly id: string;
+  readonly organizationId: string;
+  readonly endpointId: string;
+  readonly eventId: string;
+  readonly eventType: string;
+  readonly paymentId: string | null;
+  readonly occurredAt: Date;
+  /** The envelope, for a delivery that does not hold it any more or never was. */
+  readonly body: string;
+  /** Of a new window. */
+  readonly windowEndsAt: Date;
+}
+
+export interface RevivalOptions {
+  readonly now: Date;
+  /** Marks what is revived, and makes what never was. */
+  readonly isReplay: boolean;
+}
+
+const described = `id, organization_id, endpoint_id, event_id, event_type, payment_id, occurred_at, body,
+  is_replay, attempts, created_at, next_attempt_at, window_ends_at, last_status, last_error`;
+
+const statements = {
+  // In one order, as the dispatchers do: nobody waits in a circle.
+  wake: `
+    WITH pending AS (
+      SELECT id FROM webhook_deliveries WHERE id = ANY ($1::uuid[]) ORDER BY id FOR UPDATE
+    )
+    UPDATE webhook_deliveries d SET next_attempt_at = LEAST(d.next_attempt_at, $2::timestamptz(3))
+      FROM pending WHERE d.id = pending.id RETURNING d.id`,
+  revive: `
+    WITH wanted AS MATERIALIZED (
+      SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::text[], $6::uuid[],
+          $7::timestamptz[], $8::text[], $9::timestamptz[])
+        AS t (id, organization_id, endpoint_id, event_id, event_type, payment_id, occurred_at, body,
+          window_ends_at)
+    ), gone AS (
+      DELETE FROM webhook_finished_deliveries WHERE id = ANY ($1::uuid[])
+        RETURNING id, body, is_replay, attempts, created_at, finished_at, last_status, last_error
+    ), former AS (
+      SELECT DISTINCT ON (id) * FROM gone ORDER BY id, finished_at DESC
+    )
+    INSERT INTO webhook_deliveries (${described})
+      SELECT w.id, w.organization_id, w.endpoint_id, w.event_id, w.event_type, w.payment_id,
+          w.occurred_at, COALESCE(f.body, o.body, w.body), $11 OR COALESCE(f.is_replay, false),
+          COALESCE(f.attempts, 0), COALESCE(f.created_at, $10), $10, w.window_ends_at,
+          f.last_status, f.last_error
+        FROM wanted w LEFT JOIN former f ON f.id = w.id
+          LEFT JOIN LATERAL (
+            SELECT body FROM webhook_fan_outs
+              WHERE event_id = w.event_id AND occurred_at = w.occurred_at LIMIT 1) o ON true
+        WHERE $11 OR f.id IS NOT NULL
+        ORDER BY w.id
+      ON CONFLICT (id) DO NOTHING RETURNING id`,
+} as const;
+
+/**
+ * Two statements, in a transaction of the caller's (READ COMMITTED) or without one: the second sees
+ * what finished during the first.
+ * @returns the ids that are pending now by this call; without `isReplay` one may be missing that was
+ *   moved meanwhile: ask again
+ */
+export async function reviveDeliveries(
+  client: pg.ClientBase | pg.Pool,
+  deliveries: readonly RevivedDelivery[],
+  { now, isReplay }: RevivalOptions,
+): Promise<ReadonlySet<string>> {
+  if (deliveries.length === 0) return new Set();
+  const ids = deliveries.map(({ id }) => id);
+  const woken = await run(client, 'wake', [ids, now]);
+  const asleep = deliveries.filter(({ id }) => !woken.has(id));
+  if (asleep.length === 0) return woken;
+  const revived = await run(client, 'revive', [
+    asleep.map(({ id }) => id),
+    asleep.map(({ organizationId }) => organizationId),
+    asleep.map(({ endpointId }) => endpointId),
+    asleep.map(({ eventId }) => eventId),
+    asleep.map(({ eventType }) => eventType),
+    asleep.map(({ paymentId }) => paymentId),
+    asleep.map(({ occurredAt }) => occurredAt),
+    asleep.map(({ body }) => body),
+    asleep.map(({ windowEndsAt }) => windowEndsAt),
+    now,
+    isReplay,
+  ]);
+  return new Set([...woken, ...revived]);
+}
+
+/** How often a delivery may be moved by others while it is looked for. */
+const triesMax = 3;
+
+/** Sends one delivery again, by hand. @returns false when it is not there any more */
+export async function redeliver(
+  pool: pg.Pool,
+  delivery: RevivedDelivery,
+  now: Date,
+): Promise<boolean> {
+  for (let tries = 1; tries <= triesMax; tries += 1)
+    if ((await reviveDeliveries(pool, [delivery], { now, isReplay: false })).size > 0) return true;
+  return false;
+}
+
+async function run(
+  client: pg.ClientBase | pg.Pool,
+  name: keyof typeof statements,
+  values: readonly unknown[],
+): Promise<ReadonlySet<string>> {
+  const query = { name: `webhook_deliveries.${name}`, text: statements[name], values: [...values] };
+  const { rows } = await client.query<{ id: string }>(query);
+  return new Set(rows.map(({ id }) => id));
+}

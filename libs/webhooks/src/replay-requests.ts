@@ -1,0 +1,80 @@
+/** The table webhook_replays, as clients see it: what they asked to be sent again, and how far that is. */
+import type pg from 'pg';
+
+export interface ReplayRecord {
+  readonly id: string;
+  readonly organizationId: string;
+  readonly endpointId: string;
+  readonly fromAt: Date;
+  readonly toAt: Date;
+  /** Null: all. */
+  readonly eventTypes: readonly string[] | null;
+  /** The index of events must have come as far before a replay begins. */
+  readonly throughPosition: string;
+  /** `time/position` of the last event that was sent; '' before the first. */
+  readonly nextPosition: string;
+  readonly state: 'running' | 'completed' | 'canceled';
+  readonly eventsSent: number;
+  readonly requestedAt: Date;
+  readonly finishedAt: Date | null;
+}
+
+export type ReplayRequest = Omit<
+  ReplayRecord,
+  'nextPosition' | 'state' | 'eventsSent' | 'finishedAt'
+>;
+
+/** Replays of an endpoint that may run at a time; under concurrent requests a few more. */
+export const runningReplaysMax = 5;
+
+export const replayColumns = `id, organization_id AS "organizationId", endpoint_id AS "endpointId",
+  from_at AS "fromAt", to_at AS "toAt", event_types AS "eventTypes",
+  through_position AS "throughPosition", next_position AS "nextPosition", state,
+  events_sent::float8 AS "eventsSent", requested_at AS "requestedAt", finished_at AS "finishedAt"`;
+
+export interface ReplayRequests {
+  /** Null when as many as may be are running. */
+  create(request: ReplayRequest): Promise<ReplayRecord | null>;
+  get(of: {
+    readonly organizationId: string;
+    readonly endpointId: string;
+    readonly replayId: string;
+  }): Promise<ReplayRecord | null>;
+}
+
+export function replayRequests(pool: pg.Pool): ReplayRequests {
+  return {
+    async create(request) {
+      const { rows } = await pool.query<ReplayRecord>({
+        name: 'webhook_replays.create',
+        text: `INSERT INTO webhook_replays (id, organization_id, endpoint_id, from_at, to_at,
+            event_types, through_position, requested_at)
+          SELECT $1, $2, $3, $4, $5, $6::text[], $7, $8
+            WHERE (SELECT count(*) FROM webhook_replays
+              WHERE endpoint_id = $3 AND state = 'running') < $9
+          RETURNING ${replayColumns}`,
+        values: [
+          request.id,
+          request.organizationId,
+          request.endpointId,
+          request.fromAt,
+          request.toAt,
+          request.eventTypes,
+          request.throughPosition,
+          request.requestedAt,
+          runningReplaysMax,
+        ],
+      });
+      return rows[0] ?? null;
+    },
+    async get({ organizationId, endpointId, replayId }) {
+      const { rows } = await pool.query<ReplayRecord>({
+        name: 'webhook_replays.get',
+        text: `SELECT ${replayColumns} FROM webhook_replays
+          WHERE id = $1 AND organization_id = $2 AND endpoint_id = $3`,
+        values: [replayId, organizationId, endpointId],
+      });
+      return rows[0] ?? null;
+    },
+  };
+}

@@ -1,0 +1,164 @@
+/**
+ * What a list of payments costs as the table grows: the same requests to two gateways, one over few
+ * payments and one over many, in turn. A page must not cost more because there are more payments.
+ */
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { postgresEventStore } from '@pis/event-store';
+import { startPostgres } from '@pis/local-servers';
+import { migrate } from '@pis/read-models';
+import { createApiKey, createOrganization } from '@pis/service-kit';
+import pg from 'pg';
+import { say } from '../workspace.mjs';
+import { contactIdOf, insertPayments, middle, originatorIdOf } from './payment-rows.mjs';
+import { measure, startApp } from './processes.mjs';
+import { call } from './requests.mjs';
+
+const full = { rows: { small: 10_000, large: 1_000_000 }, requests: 400, warmup: 20 };
+const short = { rows: { small: 1_000, large: 10_000 }, requests: 30, warmup: 10 };
+const ratioMax = 2;
+
+/** Each filter alone, and together: combinations that are common, rare and never occur. */
+const filters = {
+  'no filter': {},
+  'status, common': { status: 'COMPLETED' },
+  'status, rare': { status: 'BLOCKED' },
+  originator: { originatorId: originatorIdOf(7) },
+  contact: { contactId: contactIdOf(7) },
+  direction: { direction: 'INBOUND' },
+  rail: { paymentRail: 'FEDWIRE' },
+  'external id': { externalPaymentId: 'invoice-400' },
+  dates: { createdFrom: '2026-03-01', createdTo: '2026-03-31' },
+  'status + direction': { status: 'RETURNED', direction: 'OUTBOUND' },
+  'status + rail, never': { status: 'RETURNED', paymentRail: 'SWIFT' },
+  'direction + rail, never': { direction: 'INBOUND', paymentRail: 'RTP' },
+  'originator + dates': {
+    originatorId: originatorIdOf(19),
+    createdFrom: '2026-03-01',
+    createdTo: '2026-03-31',
+  },
+  'originator + status, rare': { originatorId: originatorIdOf(0), status: 'BLOCKED' },
+  'originator + direction + rail': {
+    originatorId: originatorIdOf(3),
+    direction: 'OUTBOUND',
+    paymentRail: 'SWIFT',
+  },
+  'all but contact': {
+    originatorId: originatorIdOf(3),
+    status: 'FAILED',
+    direction: 'OUTBOUND',
+    paymentRail: 'FEDNOW',
+    createdFrom: '2026-01-01',
+  },
+};
+
+export async function lists({ isShort }) {
+  const scale = isShort ? short : full;
+  const scratch = mkdtempSync(join(tmpdir(), 'pis-bench-'));
+  const undo = [() => rmSync(scratch, { recursive: true, force: true })];
+  try {
+    const postgres = await startPostgres({ dataDir: join(scratch, 'postgres'), database: 'small' });
+    undo.push(() => postgres.stop());
+    await createDatabase(postgres.url, 'large');
+    const sides = {};
+    for (const [side, rows] of Object.entries(scale.rows)) {
+      say(`${rows.toLocaleString('en')} payments into the read model`);
+      const databaseUrl = databaseOf(postgres.url, side);
+      const { gateway, headers } = await prepared({ databaseUrl, rows, scratch });
+      undo.push(() => gateway.stop());
+      sides[side] = { origin: gateway.url, headers };
+    }
+    say('lists of payments, with each filter, over few payments and over many');
+    const pairs = await pairsOf(sides);
+    const { requests, warmup } = scale;
+    const pages = await measure('paired-load.mjs', { sides, pairs, requests, warmup });
+    return { rows: scale.rows, pages };
+  } finally {
+    for (const step of undo.reverse()) await step();
+  }
+}
+
+function databaseOf(serverUrl, name) {
+  const url = new URL(serverUrl);
+  url.pathname = `/${name}`;
+  return url.href;
+}
+
+async function createDatabase(connectionString, name) {
+  const client = new pg.Client({ connectionString });
+  await client.connect();
+  await client.query(`CREATE DATABASE ${name}`);
+  await client.end();
+}
+
+/** A gateway over a database that holds so many payments of one organization. */
+async function prepared({ databaseUrl, rows, scratch }) {
+  await migrate({ connectionString: databaseUrl });
+  const { organizationId, apiKey } = await createKey(databaseUrl);
+  await insertPayments({ connectionString: databaseUrl, organizationId, rows });
+  const gateway = await startApp('api-gateway', {
+    DATABASE_URL: databaseUrl,
+    PIS_MASTER_KEY: randomBytes(32).toString('base64'),
+    PIS_DATA_DIR: join(scratch, 'data'),
+    PIS_RATE_LIMIT_PER_KEY: '0',
+    LOG_LEVEL: 'warn',
+  });
+  return { gateway, headers: { authorization: `Bearer ${apiKey}` } };
+}
+
+async function createKey(connectionString) {
+  const pool = new pg.Pool({ connectionString, max: 2 });
+  const store = postgresEventStore({ pool, listenConnectionString: connectionString });
+  const by = {
+    actor: 'user:bench',
+    requestId: null,
+    correlationId: 'bench',
+    causationId: null,
+    traceparent: null,
+  };
+  try {
+    const { organizationId } = await createOrganization({ store, by }, { name: 'Bench' });
+    const key = { organizationId, type: 'read_only', environment: 'sandbox' };
+    const { apiKey } = await createApiKey({ store, by }, key);
+    return { organizationId, apiKey };
+  } finally {
+    await store.close();
+    await pool.end();
+  }
+}
+
+/** The first page and one from the middle of the table, for each combination of filters. */
+async function pairsOf(sides) {
+  const cursors = {};
+  for (const [side, { origin, headers }] of Object.entries(sides)) {
+    const page = await call(origin, headers, 'GET', pathOf({ createdTo: middle, limit: 1 }));
+    cursors[side] = page.meta.pagination.nextCursor;
+  }
+  return Object.entries(filters).flatMap(([name, filter]) => {
+    const deep = (side) => [side, pathOf({ ...filter, cursor: cursors[side] })];
+    return [
+      { name, paths: { small: pathOf(filter), large: pathOf(filter) } },
+      { name: `${name}, deep`, paths: Object.fromEntries(Object.keys(sides).map(deep)) },
+    ];
+  });
+}
+
+function pathOf(parameters) {
+  return `/v1/payments/?${new URLSearchParams(parameters).toString()}`;
+}
+
+export function reportLists({ rows, pages }) {
+  const sizes = Object.values(rows).map((count) => count.toLocaleString('en'));
+  const slower = ({ small, large }) => large.p99Ms / small.p99Ms;
+  const worst = pages.toSorted((a, b) => slower(b) - slower(a))[0];
+  const both = (pick) => `${pick('small').toFixed(1)} : ${pick('large').toFixed(1)} ms`;
+  console.log(`
+LISTS at ${sizes.join(' and ')} payments
+p99, many : few, worst                        ${slower(worst).toFixed(2)}  (${worst.name})    ≤ ${ratioMax}`);
+  for (const { name, ...page } of pages)
+    console.log(
+      `${name.padEnd(44)}  p50 ${both((side) => page[side].p50Ms).padEnd(16)}  p99 ${both((side) => page[side].p99Ms)}`,
+    );
+}

@@ -1,0 +1,117 @@
+/**
+ * What the rate limit costs: reads per second of one gateway without it, with it, and with it shared
+ * through PostgreSQL, as ratios within a round. The limit is the default one and no request is refused:
+ * many keys take turns, so that each tells PostgreSQL what it uses as often as a busy key does.
+ */
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { postgresEventStore } from '@pis/event-store';
+import { startPostgres } from '@pis/local-servers';
+import { migrate } from '@pis/read-models';
+import { createApiKey, createOrganization } from '@pis/service-kit';
+import { say } from '../workspace.mjs';
+import { measure, startApp } from './processes.mjs';
+import { median } from './statistics.mjs';
+
+const connections = 64;
+const keysCount = 128;
+const full = { rounds: 5, seconds: 2, warmupSeconds: 0.5 };
+const short = { rounds: 1, seconds: 1, warmupSeconds: 0.5 };
+const settings = {
+  off: { PIS_RATE_LIMIT_PER_KEY: '0' },
+  memory: { PIS_RATE_LIMIT_STORE: 'memory' },
+  postgres: { PIS_RATE_LIMIT_STORE: 'postgres' },
+};
+
+export async function rateLimits({ isShort }) {
+  const scale = isShort ? short : full;
+  const scratch = mkdtempSync(join(tmpdir(), 'pis-bench-'));
+  const undo = [() => rmSync(scratch, { recursive: true, force: true })];
+  try {
+    const postgres = await startPostgres({ dataDir: join(scratch, 'postgres'), database: 'bench' });
+    undo.push(() => postgres.stop());
+    await migrate({ connectionString: postgres.url });
+    const keys = await createKeys(postgres.url);
+    const env = {
+      DATABASE_URL: postgres.url,
+      PIS_MASTER_KEY: randomBytes(32).toString('base64'),
+      PIS_DATA_DIR: join(scratch, 'data'),
+      LOG_LEVEL: 'warn',
+    };
+    const gateways = {};
+    for (const [name, setting] of Object.entries(settings)) {
+      gateways[name] = await startApp('api-gateway', { ...env, ...setting });
+      undo.push(() => gateways[name].stop());
+    }
+    say('reads per second without a rate limit, with one, and with one that is shared');
+    return summaryOf(await measureRounds(gateways, keys, scale));
+  } finally {
+    for (const step of undo.reverse()) await step();
+  }
+}
+
+async function createKeys(connectionString) {
+  const { default: pg } = await import('pg');
+  const pool = new pg.Pool({ connectionString, max: 2 });
+  const store = postgresEventStore({ pool, listenConnectionString: connectionString });
+  const by = {
+    actor: 'user:bench',
+    requestId: null,
+    correlationId: 'bench',
+    causationId: null,
+    traceparent: null,
+  };
+  try {
+    const { organizationId } = await createOrganization({ store, by }, { name: 'Bench' });
+    const type = 'read_only';
+    const keys = [];
+    while (keys.length < keysCount)
+      keys.push(
+        await createApiKey({ store, by }, { organizationId, type, environment: 'sandbox' }),
+      );
+    return keys.map(({ apiKey }) => apiKey);
+  } finally {
+    await store.close();
+    await pool.end();
+  }
+}
+
+async function measureRounds(gateways, keys, { rounds, seconds, warmupSeconds }) {
+  const done = [];
+  for (let round = 0; round < rounds; round += 1) {
+    const measured = {};
+    for (const [name, { url }] of Object.entries(gateways)) {
+      const load = { origin: url, method: 'GET', path: '/v1/webhooks', headers: {}, keys };
+      measured[name] = await measure('http-load.mjs', {
+        ...load,
+        connections,
+        seconds,
+        warmupSeconds,
+      });
+      const { 200: served = 0, ...others } = measured[name].statuses;
+      if (served === 0 || Object.keys(others).length > 0)
+        throw new Error(`rate limit ${name}: ${JSON.stringify(measured[name].statuses)}`);
+    }
+    done.push(measured);
+  }
+  return done;
+}
+
+function summaryOf(rounds) {
+  const per = (pick) => median(rounds.map(pick));
+  return {
+    readsPerSecond: per(({ off }) => off.perSecond),
+    memoryToOff: per(({ memory, off }) => memory.perSecond / off.perSecond),
+    postgresToOff: per(({ postgres, off }) => postgres.perSecond / off.perSecond),
+  };
+}
+
+export function reportRateLimits({ readsPerSecond, memoryToOff, postgresToOff }) {
+  console.log(`
+RATE LIMIT
+reads/s, api-gateway alone, without a limit   ${Math.round(readsPerSecond).toLocaleString('en')}
+with the limit : without                      ${memoryToOff.toFixed(2)}
+with the limit shared : without               ${postgresToOff.toFixed(2)}`);
+}
