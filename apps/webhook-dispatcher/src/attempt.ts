@@ -9,6 +9,9 @@ import {
   type DeliveryResult,
   type GuardedClient,
   nextAttemptAt,
+  overlappingSecret,
+  previousSignature,
+  replayHeaders,
   type OutcomeClass,
   retryAfterMs,
   type RetryPolicy,
@@ -52,14 +55,9 @@ export async function attemptDelivery(
   if (!endpoint.enabled) return 'disabled';
 
   const body = bodyOf(delivery, at);
-  const secret = openSecret(deps.keyring, endpoint);
   if (typeof body !== 'string') return outcomeOf(deps, delivery, notMade(at, body), null);
-  if (typeof secret !== 'string') return outcomeOf(deps, delivery, notMade(at, secret), null);
-  const headers = deliveryHeaders(
-    { deliveryId: delivery.id, eventType: delivery.eventType, body },
-    secret,
-    at.toISOString(),
-  );
+  const headers = headersOf(deps.keyring, { endpoint, delivery, body, at });
+  if (headers instanceof Error) return outcomeOf(deps, delivery, notMade(at, headers), null);
   const result = await traced(
     'webhook attempt',
     {
@@ -79,10 +77,29 @@ function bodyOf({ body, eventType }: Delivery, at: Date): string | Error {
   return stampedBody(body, eventType, at.toISOString());
 }
 
-/** Not kept once opened: a cache would hold secrets in memory to save some microseconds. */
-function openSecret(keyring: Keyring, endpoint: WebhookEndpoint): string | Error {
+interface Signed {
+  readonly endpoint: WebhookEndpoint;
+  readonly delivery: Delivery;
+  readonly body: string;
+  readonly at: Date;
+}
+
+/** Secrets are not kept once opened: a cache would hold them in memory to save some microseconds. */
+function headersOf(
+  keyring: Keyring,
+  { endpoint, delivery, body, at }: Signed,
+): Record<string, string> | Error {
+  const { id: deliveryId, eventType, isReplay } = delivery;
+  const timestamp = at.toISOString();
+  const previous = overlappingSecret(endpoint, at);
   try {
-    return keyring.open(endpoint.sealedSecret, webhookOwnerOf(endpoint.endpointId));
+    const opened = (sealed: string) => keyring.open(sealed, webhookOwnerOf(endpoint.endpointId));
+    const secret = opened(endpoint.sealedSecret);
+    return {
+      ...deliveryHeaders({ deliveryId, eventType, body }, secret, timestamp),
+      ...(previous === null ? {} : previousSignature(opened(previous), timestamp, body)),
+      ...(isReplay ? replayHeaders : {}),
+    };
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
     return new Error(`signing: ${message}`, { cause: error });

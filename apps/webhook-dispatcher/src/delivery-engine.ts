@@ -209,7 +209,8 @@ export class DeliveryEngine {
     if (this.claims.wants(ticket.endpointId)) this.bell.ring();
   }
 
-  private expectMore(endpointId: string): void {
+  /** The table has, or may have, more that is due for the endpoint. */
+  expectMore(endpointId: string): void {
     this.claims.expect(endpointId);
     if (this.claims.wants(endpointId)) this.bell.ring();
   }

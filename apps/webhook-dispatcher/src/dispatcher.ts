@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { PaymentIntegrationEvent } from '@pis/contracts';
 import type { EventStore } from '@pis/event-store';
 import type { Keyring } from '@pis/keyring';
+import { eventsQuery } from '@pis/read-models';
 import type { Logger, WebhooksConfig } from '@pis/service-kit';
 import { type EgressRules, guardedClient } from '@pis/webhooks';
 import type pg from 'pg';
@@ -16,6 +17,8 @@ import { EndpointDirectory } from './endpoint-directory.js';
 import { fanOut } from './fan-out.js';
 import { dispatcherLimits, leaseMs } from './limits.js';
 import { Partitions, partitionedTables } from './partitions.js';
+import { ReplayTable } from './replay-table.js';
+import { type ReplayDeps, type ReplayLimits, ReplayWorker } from './replay-worker.js';
 
 export interface DispatcherOptions {
   readonly config: WebhooksConfig;
@@ -28,12 +31,17 @@ export interface DispatcherOptions {
   readonly pool: pg.Pool;
   readonly logger: Logger;
   readonly metrics: Registry;
+  /** UUID of this process in its leases; a new one when absent. */
+  readonly owner?: string;
   /** The clock of schedule, leases and signatures; the system's when absent. */
   readonly now?: () => Date;
   /** From 0 to 1: the jitter; Math.random when absent. */
   readonly random?: () => number;
   /** Instead of those of limits.ts. */
-  readonly limits?: Partial<EngineLimits> & { readonly endpointFreshForMs?: number };
+  readonly limits?: Partial<EngineLimits> & {
+    readonly endpointFreshForMs?: number;
+    readonly replays?: Partial<ReplayLimits>;
+  };
 }
 
 export interface Dispatcher {
@@ -46,7 +54,11 @@ export interface Dispatcher {
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const { config, store, keyring, pool, logger, limits = {} } = options;
   const now = options.now ?? (() => new Date());
-  const { endpointFreshForMs = dispatcherLimits.endpoints.freshForMs, ...engineLimits } = limits;
+  const {
+    endpointFreshForMs = dispatcherLimits.endpoints.freshForMs,
+    replays: replayLimits,
+    ...engineLimits
+  } = limits;
   const client = guardedClient({
     allowedNetworks: config.PIS_WEBHOOK_ALLOWED_NETWORKS,
     timeoutMs: config.PIS_WEBHOOK_TIMEOUT_MS,
@@ -61,7 +73,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     ...dispatcherLimits.endpoints,
     freshForMs: endpointFreshForMs,
   });
-  const table = new DeliveryTable(pool, randomUUID());
+  const owner = options.owner ?? randomUUID();
+  const table = new DeliveryTable(pool, owner);
   const metrics = dispatcherMetrics(options.metrics, {
     backlog: () => countBacklog(pool, now(), partitionedTables),
     traffic: () => engine.traffic,
@@ -107,6 +120,13 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     limits: dispatcherLimits.partitions,
     log: logger,
   });
+  const replays = createReplayWorker(options, {
+    table: new ReplayTable(pool, owner),
+    endpointOf: (organizationId, endpointId) => endpoints.current(organizationId, endpointId),
+    notify: (endpointId) => engine.expectMore(endpointId),
+    now,
+    limits: { ...dispatcherLimits.replays, ...replayLimits },
+  });
   const fanOutDeps = {
     endpoints,
     deliver: engine.deliver.bind(engine),
@@ -118,10 +138,27 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     start() {
       partitions.start();
       engine.start();
+      replays.start();
     },
     async stop() {
-      await Promise.all([engine.stop(), partitions.stop()]);
+      await Promise.all([engine.stop(), partitions.stop(), replays.stop()]);
       await client.close();
     },
   };
+}
+
+const dayMs = 24 * 3_600_000;
+
+function createReplayWorker(
+  { config, store, pool, logger }: DispatcherOptions,
+  parts: Pick<ReplayDeps, 'table' | 'endpointOf' | 'notify' | 'now' | 'limits'>,
+): ReplayWorker {
+  return new ReplayWorker({
+    ...parts,
+    store,
+    events: eventsQuery(pool),
+    windowMs: config.PIS_WEBHOOK_RETRY_WINDOW_PAYMENTS_MS,
+    keptMs: config.PIS_WEBHOOK_RETENTION_DAYS * dayMs,
+    logError: (error, what) => logger.warn({ err: error }, what),
+  });
 }

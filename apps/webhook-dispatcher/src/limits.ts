@@ -8,8 +8,8 @@ export function leaseMs(attemptTimeoutMs: number): number {
 }
 
 export const dispatcherLimits = {
-  /** More than one endpoint of one receiver may share an origin. */
-  connectionsPerOriginMax: 64,
+  /** All attempts in flight: endpoints of many clients may share a host, and must not wait for each other. */
+  connectionsPerOriginMax: 640,
   endpoints: {
     freshForMs: 2_000,
     organizationsMax: 10_000,
@@ -22,6 +22,17 @@ export const dispatcherLimits = {
     lockTriesMax: 20,
     lockPauseMs: 1_000,
     deleteMax: 5_000,
+  },
+  replays: {
+    dueMax: 64,
+    waitingMax: 5_000,
+    scanMax: 500,
+    leaseMs: 30_000,
+    pageEveryMs: 25,
+    pollMs: 1_000,
+    waitMs: 1_000,
+    disabledRecheckMs: 10_000,
+    pruneEveryMs: 3_600_000,
   },
   engine: {
     quickMax: 256,

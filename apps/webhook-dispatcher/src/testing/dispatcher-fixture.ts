@@ -5,7 +5,12 @@
 import { randomUUID } from 'node:crypto';
 import type { PaymentIntegrationEvent } from '@pis/contracts';
 import { type Subscription, webhookEndpoints, type WebhookEndpointsCommand } from '@pis/domain';
-import { type EventStore, memoryEventStore, repository } from '@pis/event-store';
+import {
+  type EventStore,
+  memoryEventStore,
+  postgresEventStore,
+  repository,
+} from '@pis/event-store';
 import type { Keyring } from '@pis/keyring';
 import { testKeyring } from '@pis/keyring/testing';
 import {
@@ -39,6 +44,7 @@ export interface DispatcherFixture {
   now(): Date;
   advance(ms: number): void;
   createEndpoint(options?: {
+    organizationId?: string;
     url?: string;
     subscribedEvents?: readonly Subscription[];
   }): Promise<TestEndpoint>;
@@ -78,10 +84,13 @@ export const testLimits = {
   errorPauseMaxMs: 50,
 };
 
-export async function dispatcherFixture(): Promise<DispatcherFixture> {
+/** @param isShared with an event store that other processes see, too */
+export async function dispatcherFixture({ isShared = false } = {}): Promise<DispatcherFixture> {
   const [database, receiver] = await Promise.all([createTestDatabase(), startHttpsReceiver()]);
   const pool = openTestPool(database.url, 5);
-  const store = memoryEventStore();
+  const store = isShared
+    ? postgresEventStore({ pool, listenConnectionString: database.url })
+    : memoryEventStore();
   const keyring = testKeyring();
   const metrics = new Registry();
   const organizationId = randomUUID();
@@ -92,7 +101,8 @@ export async function dispatcherFixture(): Promise<DispatcherFixture> {
   const now = () => new Date(time);
 
   const change = async (command: WebhookEndpointsCommand) => {
-    const executed = await endpoints.execute(organizationId, command, context);
+    const owner = command.data.organizationId;
+    const executed = await endpoints.execute(owner, command, context);
     if ('refused' in executed) throw new Error(executed.refused);
   };
   return {
@@ -123,7 +133,8 @@ export async function dispatcherFixture(): Promise<DispatcherFixture> {
       return dispatcher;
     },
     advance: (ms) => void (time += ms),
-    async createEndpoint({ url = `${receiver.url}/hook`, subscribedEvents = all } = {}) {
+    async createEndpoint(options = {}) {
+      const { url = `${receiver.url}/hook`, subscribedEvents = all } = options;
       const endpointId = randomUUID();
       const secret = createSecret();
       const sealedSecret = keyring.seal(
@@ -131,8 +142,18 @@ export async function dispatcherFixture(): Promise<DispatcherFixture> {
         secret,
         webhookOwnerOf(endpointId),
       );
-      const data = { organizationId, endpointId, url, subscribedEvents, label: null, sealedSecret };
-      await change({ type: 'CreateWebhookEndpoint', at: now().toISOString(), data });
+      await change({
+        type: 'CreateWebhookEndpoint',
+        at: now().toISOString(),
+        data: {
+          organizationId: options.organizationId ?? organizationId,
+          endpointId,
+          url,
+          subscribedEvents,
+          label: null,
+          sealedSecret,
+        },
+      });
       return { endpointId, secret };
     },
     async paymentEvent(changes = {}) {

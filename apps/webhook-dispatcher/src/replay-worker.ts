@@ -1,0 +1,186 @@
+/**
+ * Works replays off: page by page from the index of events, each event folded from its stream into the
+ * envelope that was, or would have been, sent at the time.
+ *
+ * What always holds: only a page of an endpoint's replays is due at a time, so that a replay of a
+ * million events never stands before a fresh one; and a replay begins only when the index has come as
+ * far as the log was at the request, so that nothing is missing.
+ */
+import type { PaymentIntegrationEvent } from '@pis/contracts';
+import type { WebhookEndpoint } from '@pis/domain';
+import type { EventStore } from '@pis/event-store';
+import type { EventsQuery, IndexedEventRef, TimePlace } from '@pis/read-models';
+import { pastPaymentEvents } from '@pis/service-kit';
+import { paymentEnvelope, type ReplayRecord, type RevivedDelivery } from '@pis/webhooks';
+import { deliveryIdOf } from './fan-out.js';
+import type { ReplayPage, ReplayTable } from './replay-table.js';
+import { pause } from './wake-up.js';
+
+export interface ReplayLimits {
+  /** Events of an endpoint's replays that are due at a time. */
+  readonly dueMax: number;
+  /** Events of an endpoint's replays that wait for a retry, until no more are added. */
+  readonly waitingMax: number;
+  /** Events of the index that are looked through for a page. */
+  readonly scanMax: number;
+  /** Longer than a page takes. */
+  readonly leaseMs: number;
+  /** How soon the next page follows, and how often a worker that has a replay looks for it. */
+  readonly pageEveryMs: number;
+  /** How soon a worker without one notices a new replay. */
+  readonly pollMs: number;
+  /** How soon a replay goes on that has to wait: for the index, for retries, */
+  readonly waitMs: number;
+  /** or for its endpoint to be enabled. */
+  readonly disabledRecheckMs: number;
+  readonly pruneEveryMs: number;
+}
+
+export interface ReplayDeps {
+  readonly table: ReplayTable;
+  readonly store: EventStore;
+  readonly events: EventsQuery;
+  /** The endpoint as it stands now, or null when it was deleted. */
+  readonly endpointOf: (
+    organizationId: string,
+    endpointId: string,
+  ) => Promise<WebhookEndpoint | null>;
+  /** Deliveries of the endpoint were made due. */
+  readonly notify: (endpointId: string) => void;
+  readonly now: () => Date;
+  /** How long attempts go on. */
+  readonly windowMs: number;
+  /** How long a replay that has ended can be read. */
+  readonly keptMs: number;
+  readonly logError: (error: unknown, what: string) => void;
+  readonly limits: ReplayLimits;
+}
+
+export class ReplayWorker {
+  private readonly stopping = new AbortController();
+  private loop: Promise<void> = Promise.resolve();
+  /** Monotonic. */
+  private prunedAtMs = -Infinity;
+
+  constructor(private readonly deps: ReplayDeps) {}
+
+  start(): void {
+    this.loop = this.run();
+  }
+
+  /** Resolves when the page in hand is written. */
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    await this.loop;
+  }
+
+  private async run(): Promise<void> {
+    const { limits, logError } = this.deps;
+    const { signal } = this.stopping;
+    while (!signal.aborted)
+      try {
+        const hadWork = await this.step();
+        await pause(hadWork ? limits.pageEveryMs : limits.pollMs, signal);
+      } catch (error) {
+        logError(error, 'a replay waits');
+        await pause(limits.pollMs, signal);
+      }
+  }
+
+  /** One page of the replay whose turn it is. @returns whether any replay is running here */
+  private async step(): Promise<boolean> {
+    const { table, limits, now } = this.deps;
+    const replay = await table.lease(now(), this.fromNow(limits.leaseMs));
+    if (replay === null) {
+      await this.prune();
+      return false;
+    }
+    // Given up after a failure too; when that fails, the lease ends by itself.
+    const waitMs = await this.goOn(replay).catch((error: unknown) => {
+      this.deps.logError(error, 'a page of a replay could not be sent yet');
+      return limits.waitMs;
+    });
+    if (waitMs !== null) await table.postpone(replay, this.fromNow(waitMs));
+    return true;
+  }
+
+  /** @returns how long it has to wait; null when it went on, or has ended */
+  private async goOn(replay: ReplayRecord): Promise<number | null> {
+    const { table, events, endpointOf, limits, now } = this.deps;
+    const endpoint = await endpointOf(replay.organizationId, replay.endpointId);
+    if (endpoint === null) {
+      await table.cancel(replay, now());
+      return null;
+    }
+    if (!endpoint.enabled) return limits.disabledRecheckMs;
+    if ((await events.reached()) < replay.throughPosition) return limits.waitMs;
+    const max = { due: limits.dueMax, waiting: limits.waitingMax };
+    const { due, waiting } = await table.backlog(replay.endpointId, now(), max);
+    if (waiting >= limits.waitingMax) return limits.waitMs;
+    // Half a page is worth its transaction.
+    if (due * 2 > limits.dueMax) return limits.pageEveryMs;
+
+    const page = await this.pageOf(replay, limits.dueMax - due);
+    await table.advance(replay, page, now());
+    if (page.deliveries.length > 0) this.deps.notify(replay.endpointId);
+    return null;
+  }
+
+  private async pageOf(replay: ReplayRecord, room: number): Promise<ReplayPage> {
+    const { events, store, limits } = this.deps;
+    const { organizationId, fromAt, toAt, eventTypes, nextPosition } = replay;
+    const after = placeOf(nextPosition);
+    const range = { from: fromAt.toISOString(), to: toAt.toISOString(), after };
+    const refs = await events.between(organizationId, range, limits.scanMax);
+    const wanted = refs.filter(({ eventType }) => eventTypes?.includes(eventType) ?? true);
+    const taken = wanted.slice(0, room);
+    const isWhole = taken.length === wanted.length;
+    const last = isWhole ? refs.at(-1) : taken.at(-1);
+    const envelopes = await pastPaymentEvents(store, taken);
+    return {
+      deliveries: envelopes.map((event) => this.deliveryOf(replay, event)),
+      nextPosition: last === undefined ? nextPosition : textOf(last),
+      isLast: isWhole && refs.length < limits.scanMax,
+      notBefore: this.fromNow(limits.pageEveryMs),
+    };
+  }
+
+  private deliveryOf(
+    { organizationId, endpointId }: ReplayRecord,
+    event: PaymentIntegrationEvent,
+  ): RevivedDelivery {
+    const { eventId, eventType } = event;
+    return {
+      id: deliveryIdOf(eventId, endpointId),
+      organizationId,
+      endpointId,
+      eventId,
+      eventType,
+      paymentId: event.data.paymentId,
+      occurredAt: new Date(event.occurredAt),
+      body: JSON.stringify(paymentEnvelope(event)),
+      windowEndsAt: this.fromNow(this.deps.windowMs),
+    };
+  }
+
+  private async prune(): Promise<void> {
+    const { table, keptMs, limits } = this.deps;
+    const nowMs = performance.now();
+    if (nowMs - this.prunedAtMs < limits.pruneEveryMs) return;
+    this.prunedAtMs = nowMs;
+    await table.prune(this.fromNow(-keptMs));
+  }
+
+  private fromNow(ms: number): Date {
+    return new Date(this.deps.now().getTime() + ms);
+  }
+}
+
+function textOf({ occurredAt, position }: IndexedEventRef): string {
+  return `${occurredAt}/${position}`;
+}
+
+function placeOf(text: string): TimePlace | null {
+  const [occurredAt = '', position = ''] = text.split('/');
+  return occurredAt === '' ? null : { occurredAt, position };
+}

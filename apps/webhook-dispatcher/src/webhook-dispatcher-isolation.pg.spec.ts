@@ -1,0 +1,180 @@
+import { randomUUID } from 'node:crypto';
+import { jest } from '@jest/globals';
+import { until } from '@pis/local-servers/testing';
+import {
+  type DispatcherFixture,
+  dispatcherFixture,
+  testConfig,
+  testLimits,
+} from './testing/dispatcher-fixture.js';
+
+jest.setTimeout(60_000);
+
+const timeoutMs = 30_000;
+const initialMs = testConfig.PIS_WEBHOOK_RETRY_INITIAL_MS;
+const hourMs = 3_600_000;
+/** Nothing times out while a test looks. */
+const config = { ...testConfig, PIS_WEBHOOK_TIMEOUT_MS: 60_000 };
+const limits = { ...testLimits, shutdownGraceMs: 50, shutdownRecordMs: 2_000 };
+
+describe('A client with a healthy endpoint', () => {
+  let fixture: DispatcherFixture;
+  beforeEach(async () => {
+    fixture = await dispatcherFixture();
+  });
+  afterEach(() => fixture.close());
+
+  const started = (changes: Parameters<DispatcherFixture['dispatcher']>[0] = {}) => {
+    const dispatcher = fixture.dispatcher({ config, limits, ...changes });
+    dispatcher.start();
+    return dispatcher;
+  };
+  const count = async (state: string, endpointId: string) => {
+    const [row] = await fixture.query<{ n: number }>(
+      `SELECT count(*)::int AS n FROM webhook_delivery_records WHERE state = $1 AND endpoint_id = $2`,
+      [state, endpointId],
+    );
+    return row?.n ?? 0;
+  };
+  /** Events of an organization, stored as a backlog: by a dispatcher that attempts nothing. */
+  const backlog = async (events: number, organizationId = fixture.organizationId) => {
+    const idle = fixture.dispatcher({ config, limits: { ...limits, quickMax: 0 } });
+    await Promise.all(
+      Array.from({ length: events }, async () =>
+        idle.handle(await fixture.paymentEvent({ organizationId })),
+      ),
+    );
+  };
+  const paths = (path: string) => fixture.receiver.requests.filter((r) => r.path === path).length;
+
+  it('is not held up by a hundred others of the same host that hang, with backlogs', async () => {
+    const { receiver } = fixture;
+    receiver.respondWith(({ path }) => ({ hang: path === '/hanging' }));
+    for (let n = 0; n < 20; n++) {
+      const organizationId = randomUUID();
+      for (let m = 0; m < 5; m++)
+        await fixture.createEndpoint({ organizationId, url: `${receiver.url}/hanging` });
+      await backlog(6, organizationId);
+    }
+    const { endpointId } = await fixture.createEndpoint();
+    const dispatcher = started();
+    // As many hang as are let.
+    await until(() => paths('/hanging') >= 128, { timeoutMs });
+
+    for (let n = 0; n < 30; n++) {
+      const event = await fixture.paymentEvent();
+      await dispatcher.handle(event);
+      await receiver.waitFor((request) => request.body.includes(event.eventId), {
+        timeoutMs: 5_000,
+      });
+    }
+    await until(async () => (await count('delivered', endpointId)) === 30, { timeoutMs });
+    // None of them was tried again, and the attempts in flight are bounded.
+    expect(paths('/hanging')).toBeLessThanOrEqual(640);
+  });
+
+  it('gets a backlog of a thousand, each delivery once', async () => {
+    const { endpointId } = await fixture.createEndpoint();
+    await backlog(1_000);
+    started();
+    await until(async () => (await count('delivered', endpointId)) === 1_000, { timeoutMs });
+    expect(fixture.receiver.requests).toHaveLength(1_000);
+  });
+
+  it('gets what arrives while a backlog is drained by three dispatchers, each delivery once', async () => {
+    const { endpointId } = await fixture.createEndpoint();
+    await backlog(400);
+    const dispatchers = [started(), started(), started()];
+    await Promise.all(
+      Array.from({ length: 200 }, async (_, n) =>
+        dispatchers[n % 3]?.handle(await fixture.paymentEvent()),
+      ),
+    );
+    await until(async () => (await count('delivered', endpointId)) === 600, { timeoutMs });
+    expect(fixture.receiver.requests).toHaveLength(600);
+  });
+
+  it('that was down for long: it is tried at a low rate, nothing is given up, and all comes when it is back', async () => {
+    let isDown = true;
+    let atOnce = 0;
+    let atOnceMax = 0;
+    fixture.receiver.respondWith(() => {
+      if (isDown) return { status: 503 };
+      atOnceMax = Math.max(atOnceMax, (atOnce += 1));
+      setTimeout(() => (atOnce -= 1), 20);
+      return { delayMs: 20 };
+    });
+    const { endpointId } = await fixture.createEndpoint();
+    await backlog(200);
+    const ailingPauseMs = 100;
+    const dispatcher = started({
+      limits: { ...limits, ailingPauseMs },
+      metrics: fixture.metrics,
+    });
+    // Well past the failures that make it ailing, and still the most of the backlog was left alone.
+    await until(() => fixture.receiver.requests.length >= 16, { timeoutMs });
+    expect(fixture.receiver.requests.length).toBeLessThan(60);
+    const metrics = await ailing();
+    expect(metrics).toBe(1);
+    expect(await count('pending', endpointId)).toBe(200);
+
+    isDown = false;
+    await until(async () => (await count('delivered', endpointId)) > 100, { timeoutMs });
+    expect(atOnceMax).toBeGreaterThan(4);
+    fixture.advance(initialMs);
+    await until(async () => (await count('delivered', endpointId)) === 200, { timeoutMs });
+    expect(await count('failed', endpointId)).toBe(0);
+    expect(await ailing()).toBe(0);
+    await dispatcher.stop();
+
+    async function ailing() {
+      const text = await fixture.metrics.metrics();
+      return Number(/^pis_webhook_ailing_endpoints (\d+)$/m.exec(text)?.[1]);
+    }
+  });
+
+  it('that fails until its window is over: each delivery was tried, and none was given up before', async () => {
+    fixture.receiver.respondWith(() => ({ status: 500 }));
+    const { endpointId } = await fixture.createEndpoint();
+    await backlog(40);
+    started({ limits: { ...limits, ailingPauseMs: 5 } });
+    await until(
+      async () => {
+        // Time flies, but never so fast that a first attempt is not made.
+        fixture.advance(hourMs);
+        return (await count('failed', endpointId)) === 40;
+      },
+      { timeoutMs },
+    );
+    const rows = await fixture.query<{ attempts: number; early: boolean }>(
+      `SELECT attempts, finished_at < window_ends_at - interval '2 hours' AS early
+         FROM webhook_delivery_records`,
+    );
+    for (const row of rows) {
+      expect(row.attempts).toBeGreaterThan(0);
+      expect(row.early).toBe(false);
+    }
+  });
+
+  it('that asks for time by Retry-After gets it, and the delivery then', async () => {
+    fixture.receiver.respondWith((_, index) =>
+      index === 0 ? { status: 429, headers: { 'Retry-After': '7200' } } : {},
+    );
+    const { endpointId } = await fixture.createEndpoint();
+    await started().handle(await fixture.paymentEvent());
+    await until(async () => (await pending())?.attempts === 1, { timeoutMs });
+    expect((await pending())?.next_attempt_at).toEqual(
+      new Date(fixture.now().getTime() + 2 * hourMs),
+    );
+    fixture.advance(2 * hourMs);
+    await until(async () => (await count('delivered', endpointId)) === 1, { timeoutMs });
+    expect(fixture.receiver.requests).toHaveLength(2);
+
+    async function pending() {
+      const [row] = await fixture.query<{ attempts: number; next_attempt_at: Date }>(
+        'SELECT attempts, next_attempt_at FROM webhook_deliveries',
+      );
+      return row;
+    }
+  });
+});
