@@ -141,6 +141,25 @@ describe('listing payments', () => {
     expect(await allPages(filter, 100)).toEqual(expected);
   });
 
+  it('filters by any filters together, also by those that no payment fits', async () => {
+    const single: readonly [PaymentFilter, (payment: Expected) => boolean][] = [
+      [{ status: 'COMPLETED' }, ({ status }) => status === 'COMPLETED'],
+      [{ originatorId: originatorA }, ({ details }) => details.originatorId === originatorA],
+      [{ contactId: contactB }, ({ details }) => details.contactId === contactB],
+      [{ direction: 'OUTBOUND' }, ({ details }) => details.direction === 'OUTBOUND'],
+      [{ paymentRail: 'ACH' }, ({ details }) => details.paymentRail === 'ACH'],
+      [{ externalPaymentId: 'label-4' }, (p) => p.details.externalPaymentId === 'label-4'],
+      [{ createdFrom: timeOf(21) }, (p) => p.createdAt >= timeOf(21)],
+      [{ createdTo: timeOf(41) }, (p) => p.createdAt <= timeOf(41)],
+    ];
+    for (let bits = 0; bits < 1 << single.length; bits += 1) {
+      const chosen = single.filter((_, index) => bits & (1 << index));
+      const filter: PaymentFilter = Object.assign({}, ...chosen.map(([part]) => part));
+      const expected = payments.filter((payment) => chosen.every(([, fits]) => fits(payment)));
+      expect([filter, await allPages(filter, 7)]).toEqual([filter, newestFirst(expected)]);
+    }
+  });
+
   it('shows each payment once on its pages while newer ones arrive', async () => {
     const before = newestFirst(payments);
     const seen = await allPages({}, 7, async () => {
