@@ -16,5 +16,10 @@ import './headings/originators-and-contacts.js';
 import './headings/payment-creation.js';
 import './headings/payment-read-and-list.js';
 
+import './headings/webhook-endpoints.js';
+
+import './headings/authentication.js';
+import './headings/errors.js';
+
 // A payment without a confirmation is waited for in several tests.
 startTarget({ PIS_RAIL_CONFIRMATION_TIMEOUT_MS: '300' });

@@ -127,7 +127,7 @@ async function distributed(
 }
 
 /** An organization with one originator and one key, made as an operator makes them. */
-async function provision(environment: Readonly<Record<string, string>>): Promise<string> {
+export async function provision(environment: Readonly<Record<string, string>>): Promise<string> {
   const { organizationId } = await pisJson<{ organizationId: string }>(
     ['organization', 'create', '--name', 'Scenario Inc'],
     environment,

@@ -14,6 +14,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { jest } from '@jest/globals';
 import { startHttpsReceiver } from '@pis/local-servers/testing';
 import { pisJson, type RunningProcess, startProcess } from '../../support/process.js';
 import { plainReceiver, type Receiver } from './receiver.js';
@@ -33,11 +34,17 @@ const foreignReceiver = process.env['PIS_CONTRACT_RECEIVER_URL']?.replace(/\/$/,
 
 const startLimitMs = 240_000;
 const testLimitMs = 30_000;
+/** The slowest that the operator's command may be until it reads its arguments. */
+const startedWithinMs = 10_000;
 
 interface Target {
   readonly baseUrl: string;
   key(kind: KeyKind): Promise<string>;
   readonly receiver: Receiver | null;
+  /** `pis` beside a system of our own: what it prints with --json. */
+  operator<Result>(...args: readonly string[]): Promise<Result>;
+  /** Of a system of our own: the organization of all keys but the foreign one. */
+  readonly organizationId: string;
   stop(): Promise<void>;
 }
 
@@ -45,6 +52,7 @@ let started: Target | undefined;
 
 /** Called at the top of a spec file: one system for all of its tests. */
 export function startTarget(settings: Readonly<Record<string, string>> = {}): void {
+  jest.setTimeout(testLimitMs);
   beforeAll(async () => {
     started = foreignUrl === undefined ? await ownSystem(settings) : await foreign(foreignUrl);
   }, startLimitMs);
@@ -88,7 +96,7 @@ export function itWithKeys(title: string, kinds: readonly KeyKind[], test: Test)
 }
 
 function runOrSkip(title: string, test: Test, reason: string | null): void {
-  if (reason === null) it(title, test, testLimitMs);
+  if (reason === null) it(title, test);
   else it.skip(`${title} (${reason})`, test);
 }
 
@@ -106,6 +114,8 @@ async function ownSystem(settings: Readonly<Record<string, string>>): Promise<Ta
   return {
     baseUrl: String(running.ready['apiUrl']),
     receiver,
+    organizationId: String(running.ready['organizationId']),
+    operator: (...args) => pisJson(args, environment),
     key(kind) {
       const key = keys.get(kind) ?? makeKey(kind, running, environment, dataDir);
       keys.set(kind, key);
@@ -143,7 +153,7 @@ async function makeKey(
       return apiKey;
     }
     case 'expired': {
-      const soon = new Date(Date.now() + 1_000).toISOString();
+      const soon = new Date(Date.now() + startedWithinMs).toISOString();
       return (await create(ours, 'full_access', '--expires-at', soon)).apiKey;
     }
     case 'other_organization': {
@@ -180,6 +190,8 @@ async function foreign(baseUrl: string): Promise<Target> {
   return {
     baseUrl,
     receiver,
+    organizationId: '',
+    operator: () => Promise.reject(new Error('this is for itOnOwn')),
     async key(kind) {
       const key = process.env[keyVariables[kind]];
       if (!key) throw new Error(`${keyVariables[kind]} is not set`);
