@@ -1,15 +1,106 @@
-/** Deliveries of a process of its own, in an environment that names proxies for everybody. */
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
+/** What leaves a running system as a webhook, and by which way. */
+import { createServer, type IncomingMessage } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import { type HttpsReceiver, startHttpsReceiver } from '@pis/local-servers/testing';
+import { Api } from './support/api.js';
 import { root, runCommand } from './support/process.js';
+import { allInOne } from './support/systems.js';
+
+const startLimitMs = 240_000;
+const password = 'a-password-that-is-never-logged';
+
+interface Proxy {
+  readonly port: number;
+  /** What it was asked to connect to, with the credentials it was given. */
+  readonly asked: { readonly target: string; readonly authorization: string | undefined }[];
+  close(): Promise<void>;
+}
+
+/** A CONNECT proxy; plain requests through it are counted too, and cut. */
+async function startProxy(): Promise<Proxy> {
+  const asked: Proxy['asked'] = [];
+  const sockets = new Set<Socket>();
+  const note = ({ url = '', headers }: IncomingMessage) =>
+    asked.push({ target: url, authorization: headers['proxy-authorization'] });
+  const server = createServer((request) => {
+    note(request);
+    request.destroy();
+  });
+  server.on('connection', (socket: Socket) => sockets.add(socket));
+  server.on('connect', (request: IncomingMessage, near: Socket) => {
+    note(request);
+    const { hostname, port } = new URL(`http://${request.url}`);
+    const far = connect(Number(port), hostname, () => {
+      near.write('HTTP/1.1 200 Connection established\r\n\r\n');
+      near.pipe(far).pipe(near);
+    });
+    for (const end of [near, far]) end.on('error', () => (near.destroy(), far.destroy()));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    port: (server.address() as AddressInfo).port,
+    asked,
+    async close() {
+      sockets.forEach((socket) => socket.destroy());
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
 
 let receiver: HttpsReceiver;
+let proxy: Proxy;
 
 beforeEach(async () => {
   receiver = await startHttpsReceiver();
+  proxy = await startProxy();
 });
-afterEach(() => receiver.close());
+afterEach(async () => {
+  await proxy.close();
+  await receiver.close();
+});
+
+it(
+  'webhooks go through the proxy that is configured, and never to what the system itself uses',
+  async () => {
+    const system = await allInOne({
+      PIS_WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
+      PIS_WEBHOOK_CA_FILE: receiver.caFile,
+      PIS_WEBHOOK_EGRESS_PROXY: `http://pis:${password}@127.0.0.1:${proxy.port}`,
+      LOG_LEVEL: 'debug',
+    });
+    try {
+      const api = new Api(system.apiUrl, system.apiKey);
+      const create = (url: string) =>
+        api.call('POST', '/v1/webhooks', { url, subscribedEvents: ['payment.*'] });
+
+      // Embedded, on a port that no variable names: it is known all the same.
+      const { port: databasePort } = new URL(system.databaseUrl);
+      for (const own of [databasePort, proxy.port])
+        for (const host of ['127.0.0.1', 'localhost', '127.8.8.8']) {
+          const { status, body } = await create(`https://${host}:${own}/`);
+          expect({ status, details: body.error?.details }).toEqual({
+            status: 400,
+            details: [expect.objectContaining({ issue: 'validation_url_private_address' })],
+          });
+        }
+
+      const { body } = await create(`https://127.0.0.1:${receiver.port}/hook`);
+      const { id } = body.data as { id: string };
+      const result = await api.data(200, 'POST', `/v1/webhooks/${id}/test`, {});
+      expect(result).toMatchObject({ success: true, statusCode: 200 });
+      const credentials = Buffer.from(`pis:${password}`).toString('base64');
+      expect(proxy.asked).toEqual([
+        { target: `127.0.0.1:${receiver.port}`, authorization: `Basic ${credentials}` },
+      ]);
+      expect(receiver.requests).toHaveLength(1);
+      expect(system.logs()).not.toContain(password);
+      expect(system.logs()).not.toContain(credentials);
+    } finally {
+      await system.stop();
+    }
+  },
+  startLimitMs,
+);
 
 const program = `
   import { readFileSync } from 'node:fs';
@@ -26,13 +117,7 @@ const program = `
 `;
 
 it('the proxies of the environment are not obeyed, not even where Node itself would', async () => {
-  let asked = 0;
-  const proxy = createServer((socket) => {
-    asked += 1;
-    socket.destroy();
-  });
-  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
-  const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+  const url = `http://127.0.0.1:${proxy.port}`;
   const names = [
     'HTTP_PROXY',
     'HTTPS_PROXY',
@@ -41,26 +126,21 @@ it('the proxies of the environment are not obeyed, not even where Node itself wo
     'https_proxy',
     'all_proxy',
   ];
-
-  const { code, stdout } = await runCommand(
-    process.execPath,
-    ['--input-type=module', '--eval', program],
-    {
-      cwd: root,
-      env: {
-        ...Object.fromEntries(names.map((name) => [name, url])),
-        NODE_USE_ENV_PROXY: '1',
-        CA_FILE: receiver.caFile,
-        RECEIVER: `https://127.0.0.1:${receiver.port}/`,
-      },
-    },
-  );
-  await new Promise((resolve) => proxy.close(resolve));
-
+  const environment = {
+    ...Object.fromEntries(names.map((name) => [name, url])),
+    NODE_USE_ENV_PROXY: '1',
+    CA_FILE: receiver.caFile,
+    RECEIVER: `https://127.0.0.1:${receiver.port}/`,
+  };
+  const args = ['--input-type=module', '--eval', program];
+  const { code, stdout } = await runCommand(process.execPath, args, {
+    cwd: root,
+    env: environment,
+  });
   expect({ code, ...(JSON.parse(stdout) as object) }).toEqual({
     code: 0,
     status: 200,
     error: null,
   });
-  expect(asked).toBe(0);
+  expect(proxy.asked).toEqual([]);
 });

@@ -1,0 +1,299 @@
+/**
+ * The part of the system that delivers, as processes that a test may kill, on a PostgreSQL and, if
+ * asked for, a Kafka of its own, which it may kill too; and the books that a receiver keeps meanwhile.
+ */
+import { randomBytes, randomUUID } from 'node:crypto';
+import { mkdtempSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { type Kafka, type Postgres, startKafka, startPostgres } from '@pis/local-servers';
+import {
+  type HttpsReceiver,
+  openTestPool,
+  type ReceivedRequest,
+  type ReceiverAnswer,
+  startHttpsReceiver,
+  until,
+} from '@pis/local-servers/testing';
+import { verify } from '@pis/webhooks';
+import type pg from 'pg';
+import { Api } from './api.js';
+import { pisJson, type RunningProcess, startProcess } from './process.js';
+import { provision } from './systems.js';
+
+const databaseConnections = 5;
+const acceptLimitMs = 60_000;
+
+export interface ChaosSystem {
+  readonly api: Api;
+  readonly pool: pg.Pool;
+  readonly receiver: HttpsReceiver;
+  /** With the present one: restartPostgres() makes another. */
+  readonly server: { readonly postgres: Postgres };
+  readonly kafka: Kafka | null;
+  startDispatcher(settings?: Readonly<Record<string, string>>): Promise<RunningProcess>;
+  /** In good order, on the same port. */
+  restartPostgres(): Promise<void>;
+  /** The body of a payment; the same for every one. */
+  readonly payment: Readonly<Record<string, unknown>>;
+  stop(): Promise<void>;
+}
+
+/** Everything but a dispatcher. What was started ends also when the rest cannot start. */
+export async function startChaosSystem(options: ChaosOptions): Promise<ChaosSystem> {
+  const undo: (() => Promise<unknown>)[] = [];
+  const stop = async () => {
+    for (const step of undo.reverse()) await step();
+  };
+  try {
+    return { ...(await startParts(options, undo)), stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+interface ChaosOptions {
+  readonly onKafka: boolean;
+  readonly settings: Readonly<Record<string, string>>;
+}
+
+async function startParts(
+  { onKafka, settings }: ChaosOptions,
+  undo: (() => Promise<unknown>)[],
+): Promise<Omit<ChaosSystem, 'stop'>> {
+  const base = mkdtempSync(path.join(os.tmpdir(), 'pis-chaos-'));
+  undo.push(() => rm(base, { recursive: true, force: true }));
+  const receiver = await startHttpsReceiver();
+  undo.push(() => receiver.close());
+  const postgresAt = { dataDir: path.join(base, 'postgres'), database: 'pis', supervise: true };
+  const server = { postgres: await startPostgres(postgresAt) };
+  undo.push(() => server.postgres.stop());
+  const kafka = onKafka ? await startKafka({ dir: path.join(base, 'kafka') }) : null;
+  if (kafka !== null) undo.push(() => kafka.stop());
+  const environment: Record<string, string> = {
+    DATABASE_URL: server.postgres.url,
+    PIS_MASTER_KEY: randomBytes(32).toString('base64'),
+    PIS_DATA_DIR: path.join(base, 'data'),
+    PIS_RATE_LIMIT_PER_KEY: '0',
+    PIS_WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
+    PIS_WEBHOOK_CA_FILE: receiver.caFile,
+    ...(kafka === null ? {} : { PIS_BROKER: 'kafka', KAFKA_BROKERS: kafka.brokers.join(',') }),
+    ...settings,
+  };
+  await pisJson(['migrate'], environment);
+  if (kafka !== null) await pisJson(['kafka', 'apply'], environment);
+  const apiKey = await provision(environment);
+  const start = async (app: string, more: Readonly<Record<string, string>> = {}) => {
+    const process = await startProcess(app, { ...environment, ...more });
+    undo.push(() => process.stop());
+    return process;
+  };
+  if (kafka !== null) await start('event-relay');
+  await start('directory-projector');
+  const gateway = await start('api-gateway');
+  const api = new Api(String(gateway.ready['url']), apiKey);
+  const pool = openTestPool(server.postgres.url, databaseConnections);
+  undo.push(() => pool.end());
+  return {
+    api,
+    pool,
+    receiver,
+    server,
+    kafka,
+    startDispatcher: (more) => start('webhook-dispatcher', more),
+    async restartPostgres() {
+      const { port } = server.postgres;
+      await server.postgres.stop();
+      server.postgres = await startPostgres({ ...postgresAt, port });
+    },
+    payment: await payable(api),
+  };
+}
+
+async function payable(api: Api): Promise<Record<string, unknown>> {
+  const originator = await until(
+    async () => {
+      const list = await api.data<{ originatorId: string }[]>(200, 'GET', '/v1/originators/');
+      return list[0];
+    },
+    { timeoutMs: acceptLimitMs, what: 'the originator in the list' },
+  );
+  const { contactId } = await api.data<{ contactId: string }>(201, 'POST', '/v1/contacts/', {
+    originatorId: originator.originatorId,
+    entityType: 'BUSINESS',
+    companyName: 'Supplies Ltd',
+    email: `${randomUUID()}@example.com`,
+    bankAccount: {
+      subType: 'CHECKING',
+      achRoutingNumber: '021000021',
+      achAccountNumber: '000111222333',
+    },
+  });
+  const { originatorId } = originator;
+  return { originatorId, contactId, paymentAmount: 100, direction: 'OUTBOUND' };
+}
+
+interface Arrival {
+  readonly request: ReceivedRequest;
+  readonly isAnswered: boolean;
+}
+
+interface Envelope {
+  readonly id: string;
+  readonly data: { readonly paymentId: string };
+}
+
+/** What came to the endpoints of one test, and with which answer it was sent back. */
+export class Books {
+  /** By delivery id, in the order of arrival. */
+  readonly arrivals = new Map<string, Arrival[]>();
+  private readonly secrets = new Map<string, string>();
+  private readonly endpointIds = new Map<string, string>();
+
+  constructor(private readonly system: ChaosSystem) {}
+
+  /** How requests of this test are answered from now on; 200 when absent. */
+  answer(script: (request: ReceivedRequest) => ReceiverAnswer = () => ({})): void {
+    this.system.receiver.respondWith((request) => {
+      if (!this.secrets.has(request.path)) return {};
+      const answer = script(request);
+      const isAnswered =
+        answer.hang !== true && answer.cut !== true && (answer.status ?? 200) < 300;
+      const id = String(request.headers['x-webhook-delivery']);
+      this.arrivals.set(id, [...(this.arrivals.get(id) ?? []), { request, isAnswered }]);
+      return answer;
+    });
+  }
+
+  /** @returns the path of the new endpoint, subscribed to all payment events */
+  async subscribe(): Promise<string> {
+    const { api, receiver } = this.system;
+    const path = `/${randomUUID()}`;
+    const body = { url: `${receiver.url}${path}`, subscribedEvents: ['payment.*'] };
+    const made = await api.data<{ id: string; secret: string }>(201, 'POST', '/v1/webhooks', body);
+    this.endpointIds.set(path, made.id);
+    this.secrets.set(path, made.secret);
+    return path;
+  }
+
+  async unsubscribeAll(): Promise<void> {
+    for (const id of this.endpointIds.values())
+      await this.system.api.data(204, 'DELETE', `/v1/webhooks/${id}`);
+    this.endpointIds.clear();
+  }
+
+  /** Payments whose event an endpoint has taken with 200. */
+  taken(path: string): Set<string> {
+    const all = [...this.arrivals.values()].flat();
+    return new Set(
+      all
+        .filter(({ request, isAnswered }) => isAnswered && request.path === path)
+        .map(({ request }) => envelopeOf(request).data.paymentId),
+    );
+  }
+
+  /** Deliveries taken more often than once, with how often. */
+  takenAgain(): Map<string, number> {
+    const counts = [...this.arrivals].map(
+      ([id, arrivals]) => [id, arrivals.filter(({ isAnswered }) => isAnswered).length] as const,
+    );
+    return new Map(counts.filter(([, count]) => count > 1));
+  }
+
+  /** What has arrived and the database does not know of: what was under way when its dispatcher died. */
+  async underWay(): Promise<Set<string>> {
+    const { rows } = await this.system.pool.query<{ id: string }>(
+      'SELECT id FROM webhook_deliveries',
+    );
+    return new Set(rows.map(({ id }) => id).filter((id) => this.arrivals.has(id)));
+  }
+
+  /** What an endpoint still has before it, and how many attempts at that have ended. */
+  async stateOf(path: string): Promise<{ pending: number; attempts: number } | undefined> {
+    const { rows } = await this.system.pool.query<{ pending: number; attempts: number }>(
+      `SELECT count(DISTINCT d.id)::int AS pending, count(a.id)::int AS attempts
+         FROM webhook_deliveries d LEFT JOIN webhook_attempts a ON a.delivery_id = d.id
+        WHERE d.endpoint_id = $1`,
+      [this.endpointIds.get(path)],
+    );
+    return rows[0];
+  }
+
+  /** Every attempt is signed; all attempts at a delivery carry the same bytes to the same endpoint. */
+  expectSound(): void {
+    for (const [id, arrivals] of this.arrivals) {
+      const [first] = arrivals;
+      for (const { request } of arrivals) {
+        expect({ id, path: request.path }).toEqual({ id, path: first?.request.path });
+        expect({ id, body: request.body }).toEqual({ id, body: first?.request.body });
+        const secret = this.secrets.get(request.path) ?? '';
+        const isSigned = verify(request.body, request.headers, secret, request.receivedAt);
+        expect({ id, isSigned }).toEqual({ id, isSigned: true });
+      }
+    }
+    // One event has one envelope, whichever endpoint it goes to; a delivery belongs to one event.
+    const bodies = new Map<string, string>();
+    for (const { request } of [...this.arrivals.values()].flat()) {
+      const { id } = envelopeOf(request);
+      expect(bodies.get(id) ?? request.body).toBe(request.body);
+      bodies.set(id, request.body);
+    }
+  }
+}
+
+function envelopeOf({ body }: ReceivedRequest): Envelope {
+  return JSON.parse(body) as Envelope;
+}
+
+/**
+ * Payments, one after the other in a few lanes, never so many at once that more than `aheadMax` of
+ * them still lack a webhook: while nothing is delivered, the stream waits.
+ */
+export class PaymentStream {
+  readonly paymentIds: string[] = [];
+  private isEnding = false;
+  private readonly lanes: Promise<void>[];
+
+  constructor(
+    private readonly system: ChaosSystem,
+    private readonly delivered: () => number,
+    { lanes = 2, aheadMax = 30 } = {},
+  ) {
+    this.lanes = Array.from({ length: lanes }, () => this.lane(aheadMax));
+  }
+
+  private async lane(aheadMax: number): Promise<void> {
+    while (!this.isEnding) {
+      const hasRoom = () => this.isEnding || this.paymentIds.length - this.delivered() < aheadMax;
+      await until(hasRoom, { timeoutMs: acceptLimitMs, what: 'webhooks to arrive', everyMs: 5 });
+      if (!this.isEnding) await this.create();
+    }
+  }
+
+  /** Repeats what was not answered with 201, under the same key, as a client does. */
+  private async create(): Promise<void> {
+    const key = randomUUID();
+    const { api, payment } = this.system;
+    const created = await until(
+      async () => {
+        const { status, body } = await api.createPayment(payment, key);
+        return status === 201 ? (body.data as { paymentId: string }) : null;
+      },
+      { timeoutMs: acceptLimitMs, what: 'a payment accepted' },
+    );
+    this.paymentIds.push(created.paymentId);
+  }
+
+  /** Until so many more have been accepted. */
+  async grown(by: number): Promise<void> {
+    const goal = this.paymentIds.length + by;
+    await until(() => this.paymentIds.length >= goal, { timeoutMs: acceptLimitMs });
+  }
+
+  async end(): Promise<void> {
+    this.isEnding = true;
+    await Promise.all(this.lanes);
+  }
+}
