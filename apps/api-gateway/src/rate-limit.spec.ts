@@ -115,7 +115,7 @@ function setUpShared(perSecond: number, gateways: number) {
 describe('a rate limit that gateways share', () => {
   const rate = 80;
   const burst = 160;
-  const batch = 10;
+  const batch = 20;
 
   it('is one burst and one rate for all of them, but for a batch each', async () => {
     const { passing, wait } = setUpShared(rate, 3);

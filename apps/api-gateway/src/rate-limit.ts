@@ -3,9 +3,9 @@
  * process, so that a verdict costs no wait. What is forgotten, when there are too many to remember,
  * starts again with a full one.
  *
- * With a tally the gateways share their limits: each tells what it has let through, a sixteenth of a
+ * With a tally the gateways share their limits: each tells what it has let through, an eighth of a
  * burst at a time, and takes from its own bucket what the others have. A bucket may so fall below
- * zero: together they let through too much by a sixteenth of a burst each, and then make up for it.
+ * zero: together they let through too much by an eighth of a burst each, and then make up for it.
  */
 import { LRUCache } from 'lru-cache';
 import { ApiError } from './errors.js';
@@ -48,7 +48,7 @@ interface Bucket {
 
 const bucketsMax = 10_000;
 const burstFactor = 2;
-const batchesPerBurst = 16;
+const batchesPerBurst = 8;
 
 export class RateLimit {
   private readonly buckets = new LRUCache<string, Bucket>({ max: bucketsMax });
