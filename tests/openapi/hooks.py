@@ -73,8 +73,8 @@ def _explained(problem: dict, method: str) -> bool:
 def filter_failure(context, failure, case, response) -> bool:
     """False for a failure that is a decision of ours."""
     if isinstance(failure, UnsupportedMethodResponse):
-        # Not 405: "Each ... wrong method (404 NOT_FOUND with the envelope)", interface.md, "Order of checks":
-        # "404 for an unknown route".
+        # Not 405: a path with another method is no route (interface.md, "Order of checks": "404 for an
+        # unknown route"; "Every error, also of the router ..., has the error envelope").
         return response.status_code != 404 or response.json()["error"]["code"] != "NOT_FOUND"
     if isinstance(failure, RejectedPositiveData) and response.status_code == 400:
         error = response.json()["error"]

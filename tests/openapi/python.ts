@@ -33,6 +33,7 @@ export function pythonEnvironment(): PythonEnvironment {
     if (!made.ok) return missing(`no virtual environment: ${made.reason}`);
     const installed = run(path.join(draft, 'bin/python'), [
       ...['-m', 'pip', 'install', '--quiet', '--no-input', '--disable-pip-version-check'],
+      ...['--retries', '1', '--timeout', '15'],
       ...['--only-binary', ':all:', '--no-deps', '--requirement', requirements],
     ]);
     if (!installed.ok) return missing(`its packages cannot be installed: ${installed.reason}`);
