@@ -7,6 +7,9 @@ import { BaseResolver, createConfig, lintFromString } from '@redocly/openapi-cor
 const rules = {
   // The specification: "the collection paths for originators, contacts and payments carry a trailing slash".
   'no-path-trailing-slash': 'off',
+  // It goes by the templates alone. `pathsAlike`, below, knows that an id is a UUID, which no word of a path
+  // is: /v1/webhooks/deliveries/{deliveryId} is not /v1/webhooks/{id}/test.
+  'no-ambiguous-paths': 'off',
   // What the strict set leaves to taste, and ours is.
   'component-name-unique': 'error',
   'no-http-verbs-in-paths': 'error',
@@ -30,7 +33,7 @@ class NothingElse extends BaseResolver {
   }
 }
 
-/** What is wrong, one line each; empty when nothing is. */
+/** What is wrong with a document in JSON, one line each; empty when nothing is. */
 export async function openApiFindings(text) {
   const externalRefResolver = new NothingElse();
   const config = await createConfig(
@@ -43,7 +46,47 @@ export async function openApiFindings(text) {
     config,
     externalRefResolver,
   });
-  return findings.map(
-    ({ ruleId, message, location }) => `${ruleId} ${location[0]?.pointer ?? ''}: ${message}`,
+  return [
+    ...findings.map(
+      ({ ruleId, message, location }) => `${ruleId} ${location[0]?.pointer ?? ''}: ${message}`,
+    ),
+    ...pathsAlike(JSON.parse(text)),
+  ];
+}
+
+/** Pairs of paths that one address fits; it works with and without a trailing slash. */
+function pathsAlike({ paths }) {
+  const parsed = Object.entries(paths).map(([path, methods]) => ({
+    path,
+    segments: path
+      .replace(/\/$/, '')
+      .split('/')
+      .map((segment) => matcherOf(segment, methods)),
+  }));
+  return parsed.flatMap((one, index) =>
+    parsed
+      .slice(index + 1)
+      .filter((other) => isAlike(one.segments, other.segments))
+      .map((other) => `paths-alike ${one.path}: an address of ${other.path} fits it too`),
   );
+}
+
+/** What a segment can be: the word itself, any UUID, or anything. */
+function matcherOf(segment, methods) {
+  const name = /^\{(.+)\}$/.exec(segment)?.[1];
+  if (name === undefined) return { word: segment };
+  const declared = Object.values(methods)
+    .flatMap(({ parameters = [] }) => parameters)
+    .filter((parameter) => parameter.in === 'path' && parameter.name === name);
+  return { isUuid: declared.length > 0 && declared.every((one) => one.schema?.format === 'uuid') };
+}
+
+function isAlike(some, others) {
+  if (some.length !== others.length) return false;
+  return some.every((one, index) => {
+    const other = others[index];
+    if (one.word === undefined && other.word === undefined) return true;
+    if (one.word !== undefined && other.word !== undefined) return one.word === other.word;
+    return !(one.isUuid ?? other.isUuid);
+  });
 }

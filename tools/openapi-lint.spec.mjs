@@ -32,6 +32,16 @@ describe('docs/openapi.json', () => {
     expect(await linesOf(document)).toEqual([expect.stringContaining('parameter-description')]);
   });
 
+  it('would not pass with two paths that one address fits', async () => {
+    const document = JSON.parse(committed);
+    document.paths['/v1/payments/{paymentId}'].get.parameters[0].schema = { type: 'string' };
+    const { get } = document.paths['/v1/statements'];
+    document.paths['/v1/payments/latest/'] = { get: { ...get, operationId: 'latestPayment' } };
+    expect(await linesOf(document)).toEqual([
+      'paths-alike /v1/payments/{paymentId}: an address of /v1/payments/latest/ fits it too',
+    ]);
+  });
+
   it('is judged without a look at any other place', async () => {
     const asked = [http, https].map((module) =>
       jest.spyOn(module, 'request').mockImplementation(() => {
