@@ -88,6 +88,43 @@ describe('A delivery that the service signed', () => {
   });
 });
 
+describe('While the secret is being rotated', () => {
+  const newSecret = 'a5'.repeat(32);
+  const both = (previous: string) => ({
+    ...signed(body, timestamp, newSecret),
+    'x-webhook-signature-256-previous': previous,
+  });
+  const overlapping = both(signature(body));
+
+  it('a receiver verifies with the old secret or with the new one, whichever it holds', () => {
+    for (const held of [secret, newSecret])
+      expect(verifyWebhook(body, overlapping, held, { now })).toEqual(event);
+    expect(verifyWebhook(body, new Headers(overlapping), secret, { now })).toEqual(event);
+  });
+
+  it('nothing else verifies that did not before', () => {
+    const third = 'c3'.repeat(32);
+    expect(() => verifyWebhook(body, overlapping, third, { now })).toThrow(PisWebhookError);
+    expect(reasonOf(`${body} `, overlapping)).toBe('signature');
+    const later = { now: new Date(now.getTime() + 600_000) };
+    expect(reasonOf(body, overlapping, later)).toBe('timestamp');
+    for (const wrong of ['', 'sha256=', signature(body).slice(7), signature(body, '2026')])
+      expect(reasonOf(body, both(wrong))).toBe('signature');
+    const twice = [signature(body), signature(body)];
+    expect(reasonOf(body, { ...overlapping, 'x-webhook-signature-256-previous': twice })).toBe(
+      'signature',
+    );
+  });
+
+  it('one signature that verifies is enough, in either header', () => {
+    const { 'x-webhook-signature-256': _, ...alone } = overlapping;
+    expect(reasonOf(body, alone)).toBe('none');
+    expect(reasonOf(body, { ...signed(body), 'x-webhook-signature-256-previous': '' })).toBe(
+      'none',
+    );
+  });
+});
+
 describe('A delivery is refused', () => {
   const without = (name: keyof ReturnType<typeof signed>) => ({
     ...signed(body),

@@ -20,12 +20,18 @@ const toleranceDefaultMs = 5 * 60_000;
 /** As the service writes it: ISO 8601 in UTC. */
 const timestampFormat = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,9})?Z$/;
 
+/** The second is there while the secret is being rotated: made with the one before. */
+const signatureHeaders = ['X-Webhook-Signature-256', 'X-Webhook-Signature-256-Previous'] as const;
+
 /**
  * The event of a delivery that was signed with the endpoint's secret a moment ago. The same event may
  * arrive several times, and in any order: deduplicate on its `id`.
  *
+ * During a rotation deliveries carry a second signature, made with the secret before: a receiver holds
+ * one secret, the old or the new one, and both are accepted.
+ *
  * @param rawBody the bytes as they came, before any parsing: other spacing is another signature
- * @param secret the `secret` of the create response
+ * @param secret the `secret` of the answer that created the endpoint, or rotated its secret
  * @throws PisWebhookError when it must not be believed; answer 400 and do nothing
  * @throws TypeError when called with something that can verify nothing
  */
@@ -42,12 +48,12 @@ export function verifyWebhook(
   // Anybody can sign with an empty secret; one that was left out must not verify everything.
   if (typeof secret !== 'string' || secret === '') throw new TypeError('secret is empty');
 
-  const signature = headerIn(headers, 'X-Webhook-Signature-256');
+  const signatures = signatureHeaders.flatMap((name) => headerIn(headers, name) ?? []);
   const timestamp = headerIn(headers, 'X-Webhook-Timestamp');
-  if (signature === null || timestamp === null)
+  if (signatures.length === 0 || timestamp === null)
     throw new PisWebhookError('signature', 'the delivery is not signed');
   const digest = createHmac('sha256', secret).update(`${timestamp}.`).update(rawBody).digest('hex');
-  if (!equalInConstantTime(signature, `sha256=${digest}`))
+  if (!signatures.some((given) => equalInConstantTime(given, `sha256=${digest}`)))
     throw new PisWebhookError('signature', 'the signature does not match');
 
   const signedAt = timestampFormat.test(timestamp) ? Date.parse(timestamp) : NaN;
