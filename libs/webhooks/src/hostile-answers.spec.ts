@@ -9,6 +9,9 @@ import { makeCertificate, until } from '@pis/local-servers/testing';
 import { guardedClient, type GuardedClient, responseKeptBytes } from './guarded-client.js';
 
 const timeoutMs = 400;
+/** For answers whose outcome is to come from what they say; a busy machine does not reach it. */
+const patientMs = 20_000;
+const testTimeoutMs = 60_000;
 /** What the two ends of a connection on this machine hold in their buffers comes on top of what is read. */
 const takenMaxBytes = 12 * 1024 * 1024;
 
@@ -58,12 +61,13 @@ async function listening(server: Server | ReturnType<typeof createTcpServer>, so
   return (server.address() as AddressInfo).port;
 }
 
-function client(connectionsPerOriginMax = 1): GuardedClient {
+function client(options: { timeoutMs?: number; connectionsPerOriginMax?: number } = {}) {
   const one = guardedClient({
     allowedNetworks: ['127.0.0.0/8'],
     extraCaPem: certificate.caPem,
     timeoutMs,
-    connectionsPerOriginMax,
+    connectionsPerOriginMax: 1,
+    ...options,
   });
   ends.push(() => one.close());
   return one;
@@ -115,49 +119,58 @@ describe('An answer without an end is cut soon', () => {
     ['a header name', after(ok, endless(large)), null],
     ['a status line', after('HTTP/1.1 200 ', endless(large)), null],
     ['interim answers', endless('HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(100)), null],
-  ])('%s', async (_what, answering, status) => {
-    const server = await hostile(answering);
-    const startedAt = performance.now();
-    const result = await post(client(), server);
-    expect(result).toMatchObject({
-      status,
-      error: status === null ? { code: 'connection' } : null,
-    });
-    // By the bytes, not by the clock.
-    expect(performance.now() - startedAt).toBeLessThan(timeoutMs);
-    expect(Buffer.byteLength(result.responseBody ?? '')).toBeLessThanOrEqual(responseKeptBytes);
-    expect(server.taken()).toBeLessThan(takenMaxBytes);
-  });
+  ])(
+    '%s',
+    async (_what, answering, status) => {
+      const server = await hostile(answering);
+      const startedAt = performance.now();
+      const result = await post(client({ timeoutMs: patientMs }), server);
+      expect(result).toMatchObject({
+        status,
+        error: status === null ? { code: 'connection' } : null,
+      });
+      // By the bytes, not by the clock.
+      expect(performance.now() - startedAt).toBeLessThan(patientMs);
+      expect(Buffer.byteLength(result.responseBody ?? '')).toBeLessThanOrEqual(responseKeptBytes);
+      expect(server.taken()).toBeLessThan(takenMaxBytes);
+    },
+    testTimeoutMs,
+  );
 
-  it('and a hundred of them do not fill the memory', async () => {
-    const server = await hostile(after(`${ok}\r\n`, endless(large)));
-    const one = client(10);
-    const before = process.memoryUsage();
-    for (let round = 0; round < 10; round += 1)
-      await Promise.all(Array.from({ length: 10 }, () => post(one, server)));
-    const { external, arrayBuffers } = process.memoryUsage();
-    const grownBytes = external + arrayBuffers - before.external - before.arrayBuffers;
-    // On a busy machine some time out before they connect.
-    expect(server.connections()).toBeGreaterThan(50);
-    expect(grownBytes).toBeLessThan(64 * 1024 * 1024);
-  });
+  it(
+    'and a hundred of them do not fill the memory',
+    async () => {
+      const server = await hostile(after(`${ok}\r\n`, endless(large)));
+      const one = client({ timeoutMs: patientMs, connectionsPerOriginMax: 10 });
+      const before = process.memoryUsage();
+      for (let round = 0; round < 10; round += 1)
+        await Promise.all(Array.from({ length: 10 }, () => post(one, server)));
+      const { external, arrayBuffers } = process.memoryUsage();
+      const grownBytes = external + arrayBuffers - before.external - before.arrayBuffers;
+      expect(server.connections()).toBe(100);
+      expect(grownBytes).toBeLessThan(64 * 1024 * 1024);
+    },
+    testTimeoutMs,
+  );
 });
 
 describe('An answer that comes too slowly has the outcome that is known in time', () => {
-  it.each<[string, Answering, number | null]>([
-    ['a body, byte by byte', after(`${ok}\r\n`, drip('x')), 200],
-    ['headers, one by one', after(ok, drip('X-A: b\r\n')), null],
-    ['a status line, byte by byte', after('HTTP/1.1 200 ', drip('x')), null],
-    ['interim answers, one by one', drip('HTTP/1.1 102 Processing\r\n\r\n'), null],
-    ['nothing at all', () => undefined, null],
-  ])('%s', async (_what, answering, status) => {
+  // Each would go on for ever: that there is an outcome is what is tried.
+  it('a body, byte by byte', async () => {
+    const server = await hostile(after(`${ok}\r\n`, drip('x')));
+    const result = await post(client({ timeoutMs: 2_000 }), server);
+    expect(result).toMatchObject({ status: 200, error: null });
+  });
+
+  it.each<[string, Answering]>([
+    ['headers, one by one', after(ok, drip('X-A: b\r\n'))],
+    ['a status line, byte by byte', after('HTTP/1.1 200 ', drip('x'))],
+    ['interim answers, one by one', drip('HTTP/1.1 102 Processing\r\n\r\n')],
+    ['nothing at all', () => undefined],
+  ])('%s', async (_what, answering) => {
     const server = await hostile(answering);
-    const startedAt = performance.now();
-    expect(await post(client(), server)).toMatchObject({
-      status,
-      error: status === null ? { code: 'timeout' } : null,
-    });
-    expect(performance.now() - startedAt).toBeLessThan(3 * timeoutMs);
+    const result = await post(client(), server);
+    expect(result).toMatchObject({ status: null, error: { code: 'timeout' } });
   });
 
   it('a receiver that takes the connection and never says a word of TLS', async () => {
@@ -175,11 +188,15 @@ describe('An answer that comes too slowly has the outcome that is known in time'
 
   it('a delivery that waits for a connection waits inside its own time limit', async () => {
     const server = await hostile(() => undefined);
-    const one = client(1);
-    const startedAt = performance.now();
-    const results = await Promise.all([post(one, server), post(one, server), post(one, server)]);
-    for (const result of results) expect(result).toMatchObject({ error: { code: 'timeout' } });
-    expect(performance.now() - startedAt).toBeLessThan(2 * timeoutMs);
+    const one = client();
+    // Were their limits to begin one after the other, it would be over before the third.
+    const longer = post(client({ timeoutMs: 2 * timeoutMs }), server).then(() => 'longer');
+    const waiting = [post(one, server), post(one, server), post(one, server)];
+    for (const result of await Promise.all(waiting))
+      expect(result).toMatchObject({ error: { code: 'timeout' } });
+    const first = await Promise.race([longer, Promise.resolve('the three')]);
+    expect(first).toBe('the three');
+    await longer;
   });
 });
 
