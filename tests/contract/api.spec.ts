@@ -20,6 +20,8 @@ import './headings/webhook-endpoints.js';
 
 import './headings/authentication.js';
 import './headings/errors.js';
+import './headings/requests.js';
+import './headings/party-items.js';
 
 // A payment without a confirmation is waited for in several tests.
 startTarget({ PIS_RAIL_CONFIRMATION_TIMEOUT_MS: '300' });

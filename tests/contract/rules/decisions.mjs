@@ -15,7 +15,16 @@ export const decisions = [
         '**Order of checks.** 404 for an unknown route, then 401, 403, 413/415/INVALID_JSON, IDEMPOTENCY_KEY_REQUIRED, VALIDATION_ERROR, the idempotency comparison (replay or 409), 404 of referenced records, state conflicts.',
       'success-code-1':
         '**Success codes.** 201 for create (contact, payment, webhook), 200 for read, list, update and test, 204 for delete.',
-      'further-error-1': 'RATE_LIMITED 429',
+      'further-error-1': {
+        text: 'RATE_LIMITED 429',
+        tests: [
+          {
+            file: 'apps/api-gateway/src/http.pg.spec.ts',
+            title:
+              'get 429 with Retry-After, before anything else is said, and others are served on',
+          },
+        ],
+      },
       'further-error-2': 'PAYLOAD_TOO_LARGE 413 (bodies over 64 KiB)',
       'further-error-3': 'UNSUPPORTED_MEDIA_TYPE 415',
       'further-error-4': {
@@ -88,7 +97,15 @@ export const decisions = [
         '**Validation codes** (`issue`), stable: validation_required, validation_type, validation_uuid, validation_enum, validation_min_length, validation_max_length, validation_min, validation_max, validation_integer, validation_email, validation_phone_number, validation_postal_code, validation_state, validation_country_code, validation_routing_number, validation_account_number, validation_swift_code, validation_datetime, validation_date_range, validation_cursor, validation_url, validation_url_https, validation_url_credentials, validation_url_private_address, validation_event_type, validation_subscription_limit, validation_contact_originator_mismatch, validation_contact_bank_account_required.',
       'validation-2':
         'All problems of a request are reported at once, `field` dotted (`bankAccount.achRoutingNumber`, `subscribedEvents.0`).',
-      'webhook-decision-1': 'A host name that resolves to a blocked address is refused at creation',
+      'webhook-decision-1': {
+        text: 'A host name that resolves to a blocked address is refused at creation',
+        tests: [
+          {
+            file: 'libs/webhooks/src/webhook-url.spec.ts',
+            title: 'is refused a host that resolves to a private address, also among public ones',
+          },
+        ],
+      },
       'webhook-decision-2': {
         text: 'again at every connection, on the address really connected to',
         tests: [
@@ -102,7 +119,15 @@ export const decisions = [
       'webhook-decision-4': 'Redirects are not followed (a 3xx is a failed attempt).',
       'webhook-decision-5':
         'An event that occurs while an endpoint is disabled or not subscribed is never delivered to it',
-      'webhook-decision-6': 'retries due while it is disabled wait, inside the same window',
+      'webhook-decision-6': {
+        text: 'retries due while it is disabled wait, inside the same window',
+        tests: [
+          {
+            file: 'apps/webhook-dispatcher/src/webhook-dispatcher.pg.spec.ts',
+            title: 'leaves it disabled until the window is over: the delivery has failed',
+          },
+        ],
+      },
       'webhook-decision-7': 'deleting it ends them',
       'webhook-decision-8':
         'Every attempt is recorded: time, status, duration, error, first 1 KiB of the response.',
@@ -132,7 +157,7 @@ export const decisions = [
       'sandbox-17': {
         text: '404 in production',
         tests: [
-          { file: 'apps/api-gateway/src/payments.pg.spec.ts', title: 'is not there in production' },
+          { file: 'apps/api-gateway/src/sandbox.pg.spec.ts', title: 'is not there in production' },
         ],
       },
       'sandbox-18': '409 CONFLICT where the state does not allow it',
@@ -140,8 +165,12 @@ export const decisions = [
         text: 'In the sandbox "the normal time" is 2 s unless PIS_RAIL_CONFIRMATION_TIMEOUT_MS says otherwise.',
         tests: [
           {
-            file: 'apps/rail-executor/src/timers.pg.spec.ts',
+            file: 'apps/rail-executor/src/rail-executor.module.pg.spec.ts',
             title: 'is two seconds and the simulated delay in the sandbox',
+          },
+          {
+            file: 'apps/rail-executor/src/rail-executor.module.pg.spec.ts',
+            title: 'is what the configuration says, everywhere',
           },
         ],
       },

@@ -52,7 +52,14 @@ export const errorsAndLimits = [
       },
       'error-15': {
         text: 'Client handling: retry 500 and timeouts with exponential backoff (delays of 1, 2, 4 and 8 seconds, up to 5 attempts) using the same Idempotency-Key; do not retry 4xx without changing the request.',
-        tests: [{ file: 'libs/client/src/transport.spec.ts', title: '?' }],
+        tests: [
+          {
+            file: 'libs/client/src/transport.spec.ts',
+            title: '%s is tried again after 1, 2, 4 and 8 s, each time the same request',
+          },
+          { file: 'libs/client/src/transport.spec.ts', title: 'is a timeout too, of each attempt' },
+          { file: 'libs/client/src/transport.spec.ts', title: 'with %i %s is not tried again' },
+        ],
       },
       'error-16': {
         text: 'Retrying create contact is safe (409 on a duplicate).',

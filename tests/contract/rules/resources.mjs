@@ -206,8 +206,15 @@ export const resources = [
       'masking-4':
         "On an INBOUND payment contact.bankAccount is the debited account and the originator's is the credited one.",
       'masking-5': 'Only `direction` tells the direction apart.',
-      'masking-6':
-        'While status is AWAITING_CONFIRMATION, or CANCELED (always canceled before submission), contact.bankAccount is null when the counterparty is a saved contact, and the whole contact is null when the counterparty is not a saved contact.',
+      'masking-6': {
+        text: 'While status is AWAITING_CONFIRMATION, or CANCELED (always canceled before submission), contact.bankAccount is null when the counterparty is a saved contact, and the whole contact is null when the counterparty is not a saved contact.',
+        tests: [
+          {
+            file: 'apps/api-gateway/src/payment-statuses.pg.spec.ts',
+            title: 'has the fields of its status, and null for all others',
+          },
+        ],
+      },
       'masking-7': 'From QUEUED onward contact and contact.bankAccount are always populated.',
       'masking-8': {
         text: 'originator and its bankAccount are populated in every status.',
