@@ -1,4 +1,5 @@
 /** Records of the account that stand in for those of the document's examples. */
+import { until } from '@pis/local-servers/testing';
 import type { Api } from '../support/api.js';
 
 export interface Document {
@@ -19,6 +20,9 @@ const bankAccount = {
   achAccountNumber: '4417000502',
 };
 
+/** A start of the whole system on a busy machine is behind it: this is one payment and one delivery. */
+const deliveredWithinMs = 60_000;
+
 /** By the id in the examples, the id of a record of the same kind. */
 export async function recordsForExamples(
   document: Document,
@@ -32,10 +36,9 @@ export async function recordsForExamples(
   );
   if (originator === undefined) throw new Error('the account has no originator');
   const { originatorId } = originator;
-  const { id } = await api.data<{ readonly id: string }>(201, 'POST', '/v1/webhooks', {
-    url: `${receiverUrl}/records`,
-    subscribedEvents: ['payment.*'],
-  });
+  // Its deliveries can be sent again as long as it is there, and the example of DELETE deletes the other.
+  const kept = await endpoint(api, `${receiverUrl}/kept`, ['payment.queued']);
+  const id = await endpoint(api, `${receiverUrl}/records`, ['payment.*']);
   const { contactId } = await api.data<{ readonly contactId: string }>(
     201,
     'POST',
@@ -52,10 +55,38 @@ export async function recordsForExamples(
     { originatorId, contactId, paymentAmount: 125_000, direction: 'OUTBOUND' },
     { 'Idempotency-Key': 'the payment of the examples' },
   );
-  const records = { originatorId, id, contactId, paymentId };
+  const { replayId } = await api.data<{ readonly replayId: string }>(
+    202,
+    'POST',
+    `/v1/webhooks/${id}/replay`,
+    { from: '2026-01-01' },
+  );
+  const deliveryId = await deliveredTo(kept, api);
+  const records = { originatorId, id, contactId, paymentId, deliveryId, replayId };
   return Object.fromEntries(
     Object.entries(records).map(([name, record]) => [exampleOf(document, name), record]),
   );
+}
+
+async function endpoint(api: Api, url: string, subscribedEvents: readonly string[]) {
+  const body = { url, subscribedEvents };
+  const { id } = await api.data<{ readonly id: string }>(201, 'POST', '/v1/webhooks', body);
+  return id;
+}
+
+async function deliveredTo(webhookId: string, api: Api): Promise<string> {
+  const { deliveryId } = await until(
+    async () => {
+      const deliveries = await api.data<readonly { readonly deliveryId: string }[]>(
+        200,
+        'GET',
+        `/v1/webhooks/${webhookId}/deliveries?state=delivered`,
+      );
+      return deliveries[0];
+    },
+    { timeoutMs: deliveredWithinMs, what: 'the payment of the examples is delivered' },
+  );
+  return deliveryId;
 }
 
 function exampleOf(document: Document, name: string): string {

@@ -44,6 +44,7 @@ export const deliveryOperations: readonly Operation[] = [
       schema: 'WebhookDeliveryDetail',
       examples: { failed: examples.deliveryDetail },
     },
+    links: [{ to: 'redeliverWebhookDelivery', parameters: { deliveryId: answered('deliveryId') } }],
     errors: onRecord,
   },
   {
@@ -126,6 +127,9 @@ export const deliveryOperations: readonly Operation[] = [
       list: 'PageMeta',
       examples: { page: [examples.paymentEvent('QUEUED'), examples.paymentEvent('COMPLETED')] },
     },
+    links: [
+      { to: 'listEvents', parameters: { after: '$response.body#/meta/pagination/nextCursor' } },
+    ],
     errors: onQuery,
   },
 ];

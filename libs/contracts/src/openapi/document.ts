@@ -4,7 +4,7 @@
  */
 import { idempotencyKeyLengthMax } from '../payment-requests.js';
 import { uuid } from '../fields.js';
-import { errorComponents, errorExamples, errorResponses, header } from './errors.js';
+import { errorComponents, errorExamples, errorResponses, header, ofRateLimit } from './errors.js';
 import * as examples from './examples.js';
 import { description, tags } from './introduction.js';
 import type { Operation, Success } from './operation.js';
@@ -90,6 +90,7 @@ function operationObject(operation: Operation, isServed: IsServed): Json {
         description: success.description,
         headers: {
           ...header('X-Request-Id'),
+          ...ofRateLimit,
           ...(operation.idempotent ? header('Idempotent-Replayed') : {}),
         },
         ...contentOf(success),
@@ -190,6 +191,29 @@ const headers: Json = {
   'WWW-Authenticate': {
     description: 'How to authenticate.',
     schema: { type: 'string', const: 'Bearer' },
+  },
+  'RateLimit-Policy': {
+    description:
+      'The limit of the key: `q` requests in `w` seconds (draft-ietf-httpapi-ratelimit-headers-10). This field and the four below are not there when there is no limit.',
+    schema: { type: 'string', pattern: '^"default";q=[0-9]+;w=[0-9]+$' },
+    example: '"default";q=400;w=2',
+  },
+  RateLimit: {
+    description: '`r` requests are left; in `t` seconds there are more.',
+    schema: { type: 'string', pattern: '^"default";r=[0-9]+;t=[0-9]+$' },
+    example: '"default";r=399;t=1',
+  },
+  'RateLimit-Limit': {
+    description: '`q` of RateLimit-Policy, for clients of the older drafts.',
+    schema: { type: 'integer', minimum: 1 },
+  },
+  'RateLimit-Remaining': {
+    description: '`r` of RateLimit, for clients of the older drafts.',
+    schema: { type: 'integer', minimum: 0 },
+  },
+  'RateLimit-Reset': {
+    description: '`t` of RateLimit, for clients of the older drafts.',
+    schema: { type: 'integer', minimum: 1 },
   },
 };
 

@@ -133,7 +133,12 @@ function errorResponse(status: string, codes: readonly ErrorCode[]): Json {
     description: codes
       .map((code) => `${one ? '' : '- '}\`${code}\`: ${errorDescriptions[code].when}`)
       .join('\n'),
-    headers: { ...header('X-Request-Id'), ...(headersByStatus[status] ?? {}) },
+    headers: {
+      ...header('X-Request-Id'),
+      // Without a key that is known there is no limit to tell of.
+      ...(status === '401' ? {} : ofRateLimit),
+      ...(headersByStatus[status] ?? {}),
+    },
     content: {
       'application/json': {
         schema: ref('Error'),
@@ -148,6 +153,15 @@ function errorResponse(status: string, codes: readonly ErrorCode[]): Json {
 export function header(name: string): Json {
   return { [name]: { $ref: `#/components/headers/${name}` } };
 }
+
+/** What is left of the key's limit. */
+export const ofRateLimit: Json = {
+  ...header('RateLimit-Policy'),
+  ...header('RateLimit'),
+  ...header('RateLimit-Limit'),
+  ...header('RateLimit-Remaining'),
+  ...header('RateLimit-Reset'),
+};
 
 const headersByStatus: Readonly<Record<string, Json>> = {
   401: header('WWW-Authenticate'),

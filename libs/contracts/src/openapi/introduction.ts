@@ -29,7 +29,7 @@ ignore those you do not know. Each path works with and without a trailing slash.
 
 **Idempotency.** Creating a payment needs an \`Idempotency-Key\`. After a time-out or a 5xx repeat the request with the
 same key, after 1, 2, 4 and 8 seconds: there is never a second payment. Do not repeat a 4xx unchanged, but for 429, which
-says in \`Retry-After\` when to.
+says in \`Retry-After\` when to. Every answer to a key says in \`RateLimit\` how much it may still ask.
 
 **Lists** of payments are newest first, in pages: pass \`meta.pagination.nextCursor\` as \`cursor\` until it is null.
 

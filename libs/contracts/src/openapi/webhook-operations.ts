@@ -17,10 +17,15 @@ const onStatement = { name: 'statementId', of: 'statement', example: examples.st
 
 /** What can be done with an endpoint whose id an answer has. */
 const toWebhook = (id: string): readonly Link[] =>
-  ['getWebhook', 'updateWebhook', 'testWebhook', 'deleteWebhook'].map((to) => ({
-    to,
-    parameters: { id },
-  }));
+  [
+    'getWebhook',
+    'updateWebhook',
+    'testWebhook',
+    'rotateWebhookSecret',
+    'listWebhookDeliveries',
+    'replayWebhook',
+    'deleteWebhook',
+  ].map((to) => ({ to, parameters: { id } }));
 
 export const webhookOperations: readonly Operation[] = [
   {
