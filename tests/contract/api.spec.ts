@@ -22,6 +22,8 @@ import './headings/authentication.js';
 import './headings/errors.js';
 import './headings/requests.js';
 import './headings/party-items.js';
+import './headings/party-input.js';
+import './headings/payment-decisions.js';
 
 // A payment without a confirmation is waited for in several tests.
 startTarget({ PIS_RAIL_CONFIRMATION_TIMEOUT_MS: '300' });

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { call, expectError, problemsOf } from '../support/http.js';
 import {
   getPayment,
+  idOf,
   idsOf,
   listPayments,
   paymentBody,
@@ -16,9 +17,6 @@ const post = (body: unknown, headers: Record<string, string> = {}) =>
 /** The ids of the payments to this contact. */
 const paymentsTo = async (contactId: unknown) =>
   idsOf(await listPayments(`limit=100&contactId=${String(contactId)}`));
-
-const idOf = (answer: { body: { data?: unknown } }) =>
-  (answer.body.data as { paymentId: string }).paymentId;
 
 describe('POST /v1/payments/', () => {
   it('payment-creation-1 needs an Idempotency-Key of 1 to 255 characters, of any form', async () => {

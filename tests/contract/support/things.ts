@@ -33,6 +33,13 @@ export async function originatorId(as: KeyKind = 'full_access'): Promise<string>
   return first.originatorId;
 }
 
+/** Of our own system as of every fresh sandbox: the demo organization has two. */
+export async function secondOriginatorId(): Promise<string> {
+  const second = (await originators())[1];
+  if (second === undefined) throw new Error('the organization needs two originators');
+  return second.originatorId;
+}
+
 /** A number of twelve digits that ends as the simulated bank understands it; by default it succeeds. */
 export function accountNumber(ending = '1234'): string {
   return `${randomInt(10_000_000, 99_999_999)}${ending}`;
@@ -82,15 +89,24 @@ export async function paymentBody(changes: Json = {}, ending?: string): Promise<
   };
 }
 
-export function postPayment(body: unknown, idempotencyKey: string = randomUUID()): Promise<Answer> {
-  return call('POST', '/v1/payments/', { body, headers: { 'idempotency-key': idempotencyKey } });
+export function postPayment(
+  body: unknown,
+  idempotencyKey: string = randomUUID(),
+  as: KeyKind = 'full_access',
+): Promise<Answer> {
+  const headers = { 'idempotency-key': idempotencyKey };
+  return call('POST', '/v1/payments/', { body, headers, as });
+}
+
+/** Of a payment that was accepted. */
+export function idOf({ status, text, body }: Answer): string {
+  if (status !== 201) throw new Error(`${status} ${text}`);
+  return (body.data as { paymentId: string }).paymentId;
 }
 
 /** Creates a payment to a contact whose account ends like this; its id. */
 export async function createPayment(changes: Json = {}, ending?: string): Promise<string> {
-  const answer = await postPayment(await paymentBody(changes, ending));
-  if (answer.status !== 201) throw new Error(`${answer.status} ${answer.text}`);
-  return (answer.body.data as { paymentId: string }).paymentId;
+  return idOf(await postPayment(await paymentBody(changes, ending)));
 }
 
 export function getPayment(paymentId: string): Promise<Payment> {
