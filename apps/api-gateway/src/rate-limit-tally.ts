@@ -53,7 +53,9 @@ export function postgresTally(options: {
       try {
         const { consumedPoints, msBeforeNext } = await limiter.penalty(id, count);
         outage.over();
-        return { total: consumedPoints, windowAgeMs: windowSeconds * 1_000 - msBeforeNext };
+        // Windows end by the clock of who began them, which need not be ours.
+        const ageMs = windowSeconds * 1_000 - msBeforeNext;
+        return { total: consumedPoints, windowAgeMs: Math.max(0, ageMs) };
       } catch (error) {
         pausedUntilMs = performance.now() + pauseAfterFailureMs;
         outage.begins(error);

@@ -5,7 +5,9 @@
  *
  * With a tally the gateways share their limits: each tells what it has let through, an eighth of a
  * burst at a time, and takes from its own bucket what the others have. A bucket may so fall below
- * zero: together they let through too much by an eighth of a burst each, and then make up for it.
+ * zero: together they let through too much by what they have not told each other yet, and then make up
+ * for it. The less of a key's requests come to a gateway the sooner it tells of them: with equal
+ * batches the untold of twenty gateways would be a burst and more, again and again.
  */
 import { LRUCache } from 'lru-cache';
 import { ApiError } from './errors.js';
@@ -44,6 +46,8 @@ interface Bucket {
   isTelling: boolean;
   /** The total that was last heard; null before the first. */
   heard: number | null;
+  /** So many are told at a time. */
+  batch: number;
 }
 
 const bucketsMax = 10_000;
@@ -54,14 +58,14 @@ export class RateLimit {
   private readonly buckets = new LRUCache<string, Bucket>({ max: bucketsMax });
   private readonly perSecond: number;
   private readonly burst: number;
-  private readonly batch: number;
+  private readonly batchMax: number;
   private readonly tally: RateLimitTally | undefined;
   private readonly clock: () => number;
 
   constructor({ perSecond, tally, clock = () => performance.now() }: RateLimitOptions) {
     this.perSecond = perSecond;
     this.burst = perSecond * burstFactor;
-    this.batch = Math.max(1, Math.floor(this.burst / batchesPerBurst));
+    this.batchMax = Math.max(1, Math.floor(this.burst / batchesPerBurst));
     this.tally = tally;
     this.clock = clock;
   }
@@ -79,7 +83,7 @@ export class RateLimit {
     bucket.tokens -= 1;
     if (this.tally !== undefined) {
       bucket.untold += 1;
-      if (bucket.untold >= this.batch) this.tell(id, bucket, this.tally);
+      if (bucket.untold >= bucket.batch) this.tell(id, bucket, this.tally);
     }
     return this.quotaOf(bucket);
   }
@@ -102,6 +106,7 @@ export class RateLimit {
       untold: 0,
       isTelling: false,
       heard: null,
+      batch: this.batchMax,
     };
     this.buckets.set(id, full);
     return full;
@@ -141,7 +146,11 @@ export class RateLimit {
     const heard = bucket.heard !== null && byOthers >= bucket.heard ? bucket.heard : 0;
     // Who hears the first time knows of the whole window, and of what could be asked in it.
     if (bucket.heard === null) bucket.spilled += (windowAgeMs / 1_000) * this.perSecond;
-    const used = Math.max(0, byOthers - heard - bucket.spilled);
+    const sinceByOthers = Math.max(0, byOthers - heard);
+    const share = told / (told + sinceByOthers);
+    // Of two alike each has the whole batch, of twenty a tenth.
+    bucket.batch = Math.max(1, Math.floor(this.batchMax * Math.min(1, 2 * share)));
+    const used = Math.max(0, sinceByOthers - bucket.spilled);
     bucket.tokens = Math.max(-this.burst, bucket.tokens - used);
     bucket.spilled = 0;
     bucket.heard = total;
