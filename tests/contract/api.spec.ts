@@ -24,6 +24,8 @@ import './headings/requests.js';
 import './headings/party-items.js';
 import './headings/party-input.js';
 import './headings/payment-decisions.js';
+import './headings/validation-codes.js';
+import './headings/sandbox.js';
 
 // A payment without a confirmation is waited for in several tests.
 startTarget({ PIS_RAIL_CONFIRMATION_TIMEOUT_MS: '300' });

@@ -74,3 +74,17 @@ describe('PATCH /v1/contacts/:id and PATCH /v1/originators/:id', () => {
     expectError(await call('PATCH', `/v1/contacts/${unknownId}`, { body }), 404, 'NOT_FOUND');
   });
 });
+
+describe('GET /v1/statements', () => {
+  it('statement-read-1 answers with a list, filtered by originatorId and year', async () => {
+    const list = (query: string) => call('GET', `/v1/statements${query}`);
+    for (const query of ['', `?originatorId=${await originatorId()}`, '?year=2026'])
+      expect((await list(query)).body).toMatchObject({ data: expect.any(Array) });
+    const nobody = await list(`?originatorId=${unknownId}&year=2026`);
+    expect(nobody.body.data).toEqual([]);
+    expect(problemsOf(await list('?originatorId=x&year=last'))).toEqual([
+      'originatorId validation_uuid',
+      'year validation_integer',
+    ]);
+  });
+});
