@@ -185,6 +185,7 @@ export async function dispatcherFixture({ isShared = false } = {}): Promise<Disp
     async close() {
       await receiver.close();
       await Promise.all(running.map((dispatcher) => dispatcher.stop()));
+      await store.close();
       await pool.end();
       await database.drop();
     },

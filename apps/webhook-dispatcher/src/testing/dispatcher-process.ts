@@ -11,12 +11,23 @@ import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { createDispatcher, type DispatcherOptions } from '../dispatcher.js';
 
+export interface Death {
+  /** A statement by its name, or by its text when it has none. */
+  readonly statement: string;
+  /** Only when this one was before it on its connection. */
+  readonly after?: string;
+  /** Before it is sent, when it has been sent, or when its answer is there. */
+  readonly moment: 'before' | 'during' | 'after';
+}
+
 export interface ProcessOptions {
   readonly databaseUrl: string;
   readonly owner: string;
   readonly config: WebhooksConfig;
   readonly extraCaPem: string;
   readonly limits: NonNullable<DispatcherOptions['limits']>;
+  /** Where the process kills itself. */
+  readonly dieAt?: Death;
 }
 
 export type Request =
@@ -29,8 +40,9 @@ export type Reply =
 
 const connectionsMax = 5;
 
-function startFrom({ databaseUrl, ...options }: ProcessOptions) {
+function startFrom({ databaseUrl, dieAt, ...options }: ProcessOptions) {
   const pool = new pg.Pool({ connectionString: databaseUrl, max: connectionsMax });
+  if (dieAt !== undefined) pool.on('connect', (client) => makeMortal(client, dieAt));
   const dispatcher = createDispatcher({
     ...options,
     store: postgresEventStore({ pool, listenConnectionString: databaseUrl }),
@@ -41,6 +53,30 @@ function startFrom({ databaseUrl, ...options }: ProcessOptions) {
   });
   dispatcher.start();
   return dispatcher;
+}
+
+type Query = (config: string | pg.QueryConfig, ...rest: unknown[]) => unknown;
+
+/** Nothing of the process outlives the moment: no answer is handled, no other statement is sent. */
+function makeMortal(client: pg.PoolClient, { statement, after, moment }: Death): void {
+  const query = client.query.bind(client) as unknown as Query;
+  const die = () => process.kill(process.pid, 'SIGKILL');
+  let previous = '';
+  const mortal: Query = (config, ...rest) => {
+    const name = typeof config === 'string' ? config : (config.name ?? config.text);
+    const isItsTurn = name === statement && (after === undefined || after === previous);
+    previous = name;
+    if (!isItsTurn) return query(config, ...rest);
+    if (moment === 'before') die();
+    // On the wire once this turn of the event loop is over.
+    if (moment === 'during') setImmediate(die);
+    const callback = rest.at(-1);
+    if (moment === 'after' && typeof callback === 'function')
+      return query(config, ...rest.slice(0, -1), die);
+    const result = query(config, ...rest);
+    return moment === 'after' ? (result as Promise<unknown>).then(die) : result;
+  };
+  client.query = mortal as typeof client.query;
 }
 
 const reply = (message: Reply) => process.send?.(message);

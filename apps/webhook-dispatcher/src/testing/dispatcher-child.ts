@@ -1,0 +1,56 @@
+/** The parent's end of a dispatcher that is a process of its own (dispatcher-process.ts). */
+import { type ChildProcess, fork } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import type { PaymentIntegrationEvent } from '@pis/contracts';
+import { until } from '@pis/local-servers/testing';
+import type { ProcessOptions, Reply, Request } from './dispatcher-process.js';
+
+/** Built by `npm test`: a child process knows nothing of the test's transformer. */
+const program = fileURLToPath(new URL('../../dist/testing/dispatcher-process.js', import.meta.url));
+const limitMs = 60_000;
+
+export class DispatcherChild {
+  readonly owner = randomUUID();
+  readonly handled = new Set<string>();
+  /** Why events could not be handled. */
+  readonly failed: string[] = [];
+  private readonly child: ChildProcess = fork(program, { execArgv: [] });
+  private isStarted = false;
+
+  constructor(options: Omit<ProcessOptions, 'owner'>) {
+    this.child.on('message', (reply: Reply) => {
+      if ('started' in reply) this.isStarted = true;
+      else if ('handled' in reply) this.handled.add(reply.handled);
+      else this.failed.push(reply.error);
+    });
+    // One that dies hears nothing more.
+    this.child.on('error', () => undefined);
+    this.send({ start: { ...options, owner: this.owner } });
+  }
+
+  async started(): Promise<void> {
+    await until(() => this.isStarted, { timeoutMs: limitMs, what: 'a dispatcher of its own' });
+  }
+
+  handle(event: PaymentIntegrationEvent): void {
+    this.send({ handle: event });
+  }
+
+  /** Until it has killed itself (dieAt). */
+  async died(): Promise<void> {
+    await until(() => this.child.signalCode === 'SIGKILL', { timeoutMs: limitMs, what: 'death' });
+  }
+
+  async kill(): Promise<void> {
+    if (this.child.signalCode !== null || this.child.exitCode !== null) return;
+    const ended = once(this.child, 'exit');
+    this.child.kill('SIGKILL');
+    await ended;
+  }
+
+  private send(request: Request): void {
+    this.child.send(request);
+  }
+}
