@@ -17,6 +17,7 @@ const bin = (name) => join(root, 'node_modules/.bin', name);
 const steps = [
   { name: 'format', commands: [[bin('prettier'), '--check', '--log-level=warn', '.']] },
   { name: 'generated files', find: staleGeneratedFiles },
+  { name: 'conformance', commands: [[node, join(root, 'tools/conformance.mjs'), '--check']] },
   {
     name: 'lint',
     commands: [

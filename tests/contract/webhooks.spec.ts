@@ -7,11 +7,12 @@ import { startTarget } from './support/target.js';
 import './headings/webhook-test.js';
 import './headings/states.js';
 import './headings/deliveries.js';
+import './headings/webhook-decisions.js';
 
 startTarget({
   PIS_RAIL_CONFIRMATION_TIMEOUT_MS: '300',
   PIS_WEBHOOK_RETRY_INITIAL_MS: '200',
   PIS_WEBHOOK_RETRY_MAX_MS: '800',
-  PIS_WEBHOOK_RETRY_WINDOW_PAYMENTS_MS: '3000',
+  PIS_WEBHOOK_RETRY_WINDOW_PAYMENTS_MS: '10000',
   PIS_WEBHOOK_TIMEOUT_MS: '1000',
 });

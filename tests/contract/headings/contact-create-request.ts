@@ -4,6 +4,8 @@ import {
   contactBody,
   contactOf,
   createContact,
+  createPayment,
+  getPayment,
   isoTime,
   type Json,
   originatorId,
@@ -47,6 +49,8 @@ describe('Contact (create request)', () => {
     const body = { entityType: 'BUSINESS', companyName: 'Hopper & Co', firstName: undefined };
     const contactId = await createContact({ ...body, lastName: undefined });
     expect((await contactOf(contactId)).companyName).toBe('Hopper & Co');
+    const payment = await getPayment(await createPayment({ contactId }));
+    expect(payment.contact).toMatchObject({ companyName: 'Hopper & Co', entityType: 'BUSINESS' });
   });
 
   it('contact-create-6 refuses a missing e-mail address with a rule code', async () => {

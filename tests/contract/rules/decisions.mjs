@@ -124,6 +124,11 @@ export const decisions = [
         tests: [
           {
             file: 'apps/webhook-dispatcher/src/webhook-dispatcher.pg.spec.ts',
+            title:
+              'disables it: retries wait; enables it: they go on; an event in between is never delivered',
+          },
+          {
+            file: 'apps/webhook-dispatcher/src/webhook-dispatcher.pg.spec.ts',
             title: 'leaves it disabled until the window is over: the delivery has failed',
           },
         ],
