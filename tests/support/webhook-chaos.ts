@@ -23,7 +23,8 @@ import { pisJson, type RunningProcess, startProcess } from './process.js';
 import { provision } from './systems.js';
 
 const databaseConnections = 5;
-const acceptLimitMs = 60_000;
+/** Longer than everything that a test kills takes to come back. */
+const acceptLimitMs = 120_000;
 
 export interface ChaosSystem {
   readonly api: Api;
@@ -32,6 +33,8 @@ export interface ChaosSystem {
   /** With the present one: restartPostgres() makes another. */
   readonly server: { readonly postgres: Postgres };
   readonly kafka: Kafka | null;
+  /** There is one on Kafka alone. */
+  readonly relay: RunningProcess | null;
   startDispatcher(settings?: Readonly<Record<string, string>>): Promise<RunningProcess>;
   /** In good order, on the same port. */
   restartPostgres(): Promise<void>;
@@ -90,7 +93,7 @@ async function startParts(
     undo.push(() => process.stop());
     return process;
   };
-  if (kafka !== null) await start('event-relay');
+  const relay = kafka === null ? null : await start('event-relay');
   await start('directory-projector');
   const gateway = await start('api-gateway');
   const api = new Api(String(gateway.ready['url']), apiKey);
@@ -102,6 +105,7 @@ async function startParts(
     receiver,
     server,
     kafka,
+    relay,
     startDispatcher: (more) => start('webhook-dispatcher', more),
     async restartPostgres() {
       const { port } = server.postgres;
@@ -149,6 +153,8 @@ interface Envelope {
 export class Books {
   /** By delivery id, in the order of arrival. */
   readonly arrivals = new Map<string, Arrival[]>();
+  /** Of those, what has come since underWay() was asked for the last time. */
+  private readonly fresh = new Set<string>();
   private readonly secrets = new Map<string, string>();
   private readonly endpointIds = new Map<string, string>();
 
@@ -162,6 +168,7 @@ export class Books {
       const isAnswered =
         answer.hang !== true && answer.cut !== true && (answer.status ?? 200) < 300;
       const id = String(request.headers['x-webhook-delivery']);
+      this.fresh.add(id);
       this.arrivals.set(id, [...(this.arrivals.get(id) ?? []), { request, isAnswered }]);
       return answer;
     });
@@ -202,12 +209,17 @@ export class Books {
     return new Map(counts.filter(([, count]) => count > 1));
   }
 
-  /** What has arrived and the database does not know of: what was under way when its dispatcher died. */
+  /**
+   * What was under way when its dispatcher died: what has arrived since this was asked for the last
+   * time, and of which nothing is recorded.
+   */
   async underWay(): Promise<Set<string>> {
     const { rows } = await this.system.pool.query<{ id: string }>(
       'SELECT id FROM webhook_deliveries',
     );
-    return new Set(rows.map(({ id }) => id).filter((id) => this.arrivals.has(id)));
+    const pending = new Set(rows.map(({ id }) => id).filter((id) => this.fresh.has(id)));
+    this.fresh.clear();
+    return pending;
   }
 
   /** What an endpoint still has before it, and how many attempts at that have ended. */
@@ -254,14 +266,16 @@ function envelopeOf({ body }: ReceivedRequest): Envelope {
 export class PaymentStream {
   readonly paymentIds: string[] = [];
   private isEnding = false;
-  private readonly lanes: Promise<void>[];
+  private readonly lanes: Promise<unknown>;
 
   constructor(
     private readonly system: ChaosSystem,
     private readonly delivered: () => number,
     { lanes = 2, aheadMax = 30 } = {},
   ) {
-    this.lanes = Array.from({ length: lanes }, () => this.lane(aheadMax));
+    this.lanes = Promise.all(Array.from({ length: lanes }, () => this.lane(aheadMax)));
+    // Whoever waits for the stream hears of it; until somebody does, it is no crash.
+    this.lanes.catch(() => undefined);
   }
 
   private async lane(aheadMax: number): Promise<void> {
@@ -289,11 +303,16 @@ export class PaymentStream {
   /** Until so many more have been accepted. */
   async grown(by: number): Promise<void> {
     const goal = this.paymentIds.length + by;
-    await until(() => this.paymentIds.length >= goal, { timeoutMs: acceptLimitMs });
+    const isGrown = until(() => this.paymentIds.length >= goal, {
+      timeoutMs: acceptLimitMs,
+      what: `${by} more payments`,
+    });
+    // Lanes end only by failing, until the stream is ended.
+    await Promise.race([isGrown, this.lanes]);
   }
 
   async end(): Promise<void> {
     this.isEnding = true;
-    await Promise.all(this.lanes);
+    await this.lanes;
   }
 }

@@ -1,0 +1,162 @@
+/**
+ * The alerts on webhooks, held against what the running processes expose and against the runbook that
+ * whoever is woken by one opens.
+ */
+import { until } from '@pis/local-servers/testing';
+import { Kafka, logLevel, Partitioners } from 'kafkajs';
+import { spawnSync } from 'node:child_process';
+import { type RunningProcess, runCommand } from './support/process.js';
+import {
+  groupLabelsOf,
+  missingIn,
+  provenAlerts,
+  readAlerts,
+  readRunbook,
+  rulesFile,
+  rulesTestFile,
+  runbookPath,
+  type Sample,
+  scrape,
+} from './support/webhook-alerts.js';
+import { Books, type ChaosSystem, startChaosSystem } from './support/webhook-chaos.js';
+
+const startLimitMs = 240_000;
+const shownLimitMs = 60_000;
+const group = 'webhook-dispatcher';
+const topic = 'pis.payment-events.v1';
+
+const alerts = readAlerts();
+const runbook = readRunbook();
+
+it('each alert says how bad it is and what it means, with labels that it has', () => {
+  for (const { alert, expr, labels, annotations } of alerts) {
+    const { severity } = labels;
+    expect({ alert, isKnown: ['critical', 'warning'].includes(severity ?? '') }).toEqual({
+      alert,
+      isKnown: true,
+    });
+    const { summary = '', description = '' } = annotations;
+    for (const text of [summary, description]) expect(text).toMatch(/\w.*\.$/);
+    const named = [...description.matchAll(/\$labels\.(\w+)/g)].map(([, label]) => label);
+    expect({ alert, labels: groupLabelsOf(expr) }).toEqual({
+      alert,
+      labels: expect.arrayContaining(named) as string[],
+    });
+  }
+});
+
+it('each alert leads to its section of the runbook, and each section belongs to an alert', () => {
+  expect(runbook.sections).toEqual(alerts.map(({ alert }) => alert));
+  for (const { alert, annotations } of alerts)
+    expect(annotations['runbook_url']).toBe(`${runbookPath}#${alert.toLowerCase()}`);
+});
+
+it('of each alert it is known when it fires', () => {
+  expect([...provenAlerts()].sort()).toEqual(alerts.map(({ alert }) => alert).sort());
+});
+
+/** Skipped, and counted as skipped, where Prometheus' own tool is not installed. */
+const hasPromtool = spawnSync('promtool', ['--version']).status === 0;
+(hasPromtool ? it : it.skip)(
+  'the alerts fire when they should and at no other time',
+  async () => {
+    for (const args of [
+      ['check', 'rules', rulesFile],
+      ['test', 'rules', rulesTestFile],
+    ]) {
+      const { code, stdout, stderr } = await runCommand('promtool', args, { env: {}, cwd: '/' });
+      expect({ code, output: code === 0 ? '' : stdout + stderr }).toEqual({ code: 0, output: '' });
+    }
+  },
+  shownLimitMs,
+);
+
+describe('beside the running system', () => {
+  const onKafka = Boolean(process.env['PIS_TEST_KAFKA_BROKERS']);
+  let system: ChaosSystem;
+  let dispatcher: RunningProcess;
+
+  beforeAll(async () => {
+    system = await startChaosSystem({ onKafka, settings: {} });
+    dispatcher = await system.startDispatcher();
+  }, startLimitMs);
+  afterAll(() => system?.stop(), startLimitMs);
+
+  async function samples(): Promise<readonly Sample[]> {
+    const processes = [dispatcher, ...(system.relay === null ? [] : [system.relay])];
+    const scraped = await Promise.all(processes.map(({ ready }) => scrape(String(ready['url']))));
+    // Without Kafka there is no relay, and nothing to be learned of its metrics.
+    return system.relay === null ? [...scraped.flat(), relayed] : scraped.flat();
+  }
+
+  it(
+    'the alerts ask only for metrics, labels and values that the processes show',
+    async () => {
+      const books = new Books(system);
+      const failing = await books.subscribe();
+      const healthy = await books.subscribe();
+      books.answer(({ path }) => ({ status: path === failing ? 500 : 200 }));
+      await system.api.createPayment(system.payment, 'of-the-alerts');
+      await sendNonsense(system);
+      const missing = async () => {
+        const shown = await samples();
+        return alerts.flatMap(({ alert, expr }) =>
+          missingIn(expr, shown).map((what) => `${alert}: ${what}`),
+        );
+      };
+      await until(async () => (await missing()).length === 0, {
+        timeoutMs: shownLimitMs,
+        everyMs: 200,
+      }).catch(async () => expect(await missing()).toEqual([]));
+      expect(books.taken(healthy).size).toBe(1);
+    },
+    startLimitMs,
+  );
+
+  it('an alert that asks for a metric, a label or a value that does not exist would be noticed', async () => {
+    const shown = await samples();
+    const wrong = [
+      'max(pis_webhook_backlogs) > 1',
+      'max(pis_webhook_backlog{status="due"}) > 1',
+      'max(pis_webhook_backlog{state="late"}) > 1',
+      'max by (endpoint) (pis_webhook_backlog{state!="due"}) > 1',
+      'max(up) > 1',
+    ];
+    expect(wrong.map((expr) => missingIn(expr, shown))).toEqual([
+      ['pis_webhook_backlogs'],
+      ['pis_webhook_backlog{status="due"}'],
+      ['pis_webhook_backlog{state="late"}'],
+      ['by (endpoint)'],
+      ['no metric of ours in max(up) > 1'],
+    ]);
+  });
+
+  it("the runbook's queries run, and the metrics that it names exist", async () => {
+    expect(runbook.queries.length).toBeGreaterThan(3);
+    for (const query of runbook.queries) await system.pool.query(query);
+    const shown = new Set((await samples()).map(({ name }) => name.replace(/_bucket$/, '')));
+    const isShown = (metric: string) => shown.has(metric) || shown.has(`${metric}_count`);
+    expect(runbook.metrics.filter((metric) => !isShown(metric))).toEqual([]);
+  });
+});
+
+const relayed: Sample = { name: 'pis_relay_published_total', labels: { topic } };
+
+/** A message that no handler can make anything of. */
+async function sendNonsense({ kafka, pool }: ChaosSystem): Promise<void> {
+  if (kafka === null) {
+    // The embedded broker takes only events of ours: as one that was parked and is asked for again.
+    await pool.query(
+      `INSERT INTO dead_letters (consumer_group, topic, key, value, headers, "offset", attempts,
+           error, parked_at, replay_requested_at)
+         VALUES ($1, $2, 'nonsense', '{}', '{}', '0', 1, 'nonsense', now(), now())`,
+      [group, topic],
+    );
+    return;
+  }
+  const client = new Kafka({ brokers: [...kafka.brokers], logLevel: logLevel.NOTHING });
+  const producer = client.producer({ createPartitioner: Partitioners.DefaultPartitioner });
+  await producer.connect();
+  await producer.send({ topic, messages: [{ key: 'nonsense', value: '{}' }] });
+  await producer.disconnect();
+}
