@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { PaymentDetails } from '@pis/domain';
+import { originatorParty } from '@pis/domain/testing';
 import { type EventStore, memoryEventStore, StoreUnavailable } from '@pis/event-store';
 import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
 import pg from 'pg';
@@ -9,7 +10,9 @@ import { rebuildProjection } from './rebuild.js';
 import { completePayment, queuePayment } from './testing.js';
 
 const organizationId = randomUUID();
-const [originatorA, originatorB, contactA, contactB] = [1, 2, 3, 4].map(() => randomUUID());
+const [originatorA, originatorB, contactA, contactB, contactC] = [1, 2, 3, 4, 5].map(() =>
+  randomUUID(),
+);
 const start = Date.parse('2026-11-21T09:00:00.000Z');
 /** Three payments in each millisecond. */
 const timeOf = (index: number) => new Date(start + Math.floor(index / 3)).toISOString();
@@ -28,10 +31,13 @@ interface Expected {
 let payments: Expected[];
 
 async function add(index: number): Promise<void> {
+  const [originatorId, contactId] =
+    index % 2 === 0
+      ? [originatorA, index % 3 === 0 ? contactA : contactB]
+      : [originatorB, contactC];
   const details: Partial<PaymentDetails> = {
-    organizationId,
-    originatorId: index % 2 === 0 ? originatorA : originatorB,
-    contactId: index % 3 === 0 ? contactA : contactB,
+    ...{ organizationId, originatorId, contactId },
+    originator: { ...originatorParty, id: originatorId },
     direction: index % 5 === 0 ? 'INBOUND' : 'OUTBOUND',
     paymentRail: index % 5 === 0 ? 'ACH' : 'RTP',
     externalPaymentId: index % 4 === 0 ? `label-${index % 8}` : null,
@@ -103,6 +109,12 @@ describe('listing payments', () => {
     ['originator', { originatorId: originatorA }, (p) => p.details.originatorId === originatorA],
     ['contact', { contactId: contactB }, (p) => p.details.contactId === contactB],
     ['direction', { direction: 'INBOUND' }, (p) => p.details.direction === 'INBOUND'],
+    [
+      'contact of another originator',
+      { contactId: contactA, originatorId: originatorB },
+      () => false,
+    ],
+    ['contact that has no payment', { contactId: randomUUID() }, () => false],
     ['rail', { paymentRail: 'RTP' }, (p) => p.details.paymentRail === 'RTP'],
     [
       'external id',
