@@ -93,7 +93,7 @@ export class DeliveryEngine {
   async stop(): Promise<void> {
     this.stopping.abort();
     this.bell.ring();
-    for (const endpointId of this.waiting.endpoints()) this.giveBack(endpointId);
+    this.giveAllBack();
     const { shutdownGraceMs, shutdownRecordMs } = this.deps.limits;
     if (await this.isIdleWithin(shutdownGraceMs)) return;
     this.cutting.abort();
@@ -179,6 +179,10 @@ export class DeliveryEngine {
       const work = this.waiting.next(endpointId);
       if (work !== undefined) this.track(this.work(ticket, work));
     }
+  }
+
+  private giveAllBack(): void {
+    for (const endpointId of this.waiting.endpoints()) this.giveBack(endpointId);
   }
 
   private giveBack(endpointId: string): void {
@@ -280,6 +284,7 @@ export class DeliveryEngine {
         const { works, waitMs } = await this.claims.pass();
         failures = 0;
         for (const work of works) this.begin(work);
+        if (this.stopping.signal.aborted) this.giveAllBack();
         if (waitMs > 0) await this.bell.wait(Math.min(waitMs, limits.pollMaxMs));
       } catch (error) {
         logError(error, 'due deliveries could not be claimed');

@@ -30,10 +30,12 @@ export interface ReplayPage {
 }
 
 const statements = {
-  // Whose turn was longest ago, so that several replays go on side by side.
+  // Whose turn was longest ago, so that several replays go on side by side. A lease beyond any that is
+  // given now is of a clock that has been set back since.
   lease: `UPDATE webhook_replays SET leased_until = $2, lease_owner = $3 WHERE id = (
       SELECT id FROM webhook_replays
-        WHERE state = 'running' AND (leased_until IS NULL OR leased_until <= $1)
+        WHERE state = 'running'
+          AND (leased_until IS NULL OR leased_until <= $1 OR leased_until > $2)
         ORDER BY leased_until NULLS FIRST, requested_at LIMIT 1 FOR UPDATE SKIP LOCKED)
     RETURNING ${replayColumns}`,
   // Counted no further than it matters, from a partial index.

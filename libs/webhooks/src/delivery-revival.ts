@@ -22,7 +22,7 @@ export interface RevivedDelivery {
 
 export interface RevivalOptions {
   readonly now: Date;
-  /** Marks what is revived, and makes what never was. */
+  /** Marks what is sent again, pending or not, and makes what never was. */
   readonly isReplay: boolean;
 }
 
@@ -35,7 +35,8 @@ const statements = {
     WITH pending AS (
       SELECT id FROM webhook_deliveries WHERE id = ANY ($1::uuid[]) ORDER BY id FOR UPDATE
     )
-    UPDATE webhook_deliveries d SET next_attempt_at = LEAST(d.next_attempt_at, $2::timestamptz(3))
+    UPDATE webhook_deliveries d SET next_attempt_at = LEAST(d.next_attempt_at, $2::timestamptz(3)),
+        is_replay = d.is_replay OR $3
       FROM pending WHERE d.id = pending.id RETURNING d.id`,
   revive: `
     WITH wanted AS MATERIALIZED (
@@ -76,7 +77,7 @@ export async function reviveDeliveries(
 ): Promise<ReadonlySet<string>> {
   if (deliveries.length === 0) return new Set();
   const ids = deliveries.map(({ id }) => id);
-  const woken = await run(client, 'wake', [ids, now]);
+  const woken = await run(client, 'wake', [ids, now, isReplay]);
   const asleep = deliveries.filter(({ id }) => !woken.has(id));
   if (asleep.length === 0) return woken;
   const revived = await run(client, 'revive', [

@@ -1,0 +1,198 @@
+import { randomUUID } from 'node:crypto';
+import { jest } from '@jest/globals';
+import { until } from '@pis/local-servers/testing';
+import { poolAround, type ReplayFixture, replayFixture } from './testing/replay-fixture.js';
+import { testConfig } from './testing/dispatcher-fixture.js';
+
+jest.setTimeout(120_000);
+
+const timeoutMs = 30_000;
+const hourMs = 3_600_000;
+
+let fixture: ReplayFixture;
+beforeEach(async () => {
+  fixture = await replayFixture();
+});
+afterEach(() => fixture.close());
+
+const queueMany = async (count: number, second: (n: number) => number = (n) => n) => {
+  for (let n = 0; n < count; n += 1) await fixture.queue(second(n));
+};
+const expectEachOnce = async (count: number) => {
+  await fixture.untilAllDelivered(count);
+  expect(new Set(fixture.receivedIds()).size).toBe(count);
+  expect(fixture.receiver.requests).toHaveLength(count);
+};
+
+describe('A replay misses nothing and sends nothing twice', () => {
+  it.each([
+    ['of a page each', { dueMax: 3 }],
+    ['of several looks at the index for a page', { scanMax: 3 }],
+  ])('when many events have the very same time, beyond the limit %s', async (_, replays) => {
+    await queueMany(20, () => 7);
+    fixture.index.start();
+    fixture.started({ limits: { replays } });
+    const replay = await fixture.requested();
+    await fixture.untilEnded(replay, 'completed');
+    await expectEachOnce(20);
+    expect((await fixture.current(replay))?.eventsSent).toBe(20);
+  });
+
+  it('when only the last of many events is of a wanted type', async () => {
+    await queueMany(20);
+    fixture.index.start();
+    fixture.started({ limits: { replays: { scanMax: 4 } } });
+    const replay = await fixture.requested({ eventTypes: ['payment.failed'] });
+    await fixture.untilEnded(replay, 'completed');
+    expect(await fixture.current(replay)).toMatchObject({ eventsSent: 0 });
+    expect(await fixture.records()).toEqual([]);
+  });
+
+  it('when its worker is held up in the midst of a page until another one has its lease', async () => {
+    await queueMany(20);
+    fixture.index.start();
+    let goOn: () => void = () => undefined;
+    const mayGoOn = new Promise<void>((resolve) => (goOn = resolve));
+    const [late, other] = [randomUUID(), randomUUID()];
+    let isHeld = false;
+    let wasLost = false;
+    const pool = poolAround(fixture.pool, async (statement, send) => {
+      const result = await send();
+      if (statement === 'webhook_deliveries.revive' && !isHeld) {
+        isHeld = true;
+        await mayGoOn;
+      }
+      if (statement === 'webhook_replays.advance')
+        wasLost ||= (result as { rowCount: number }).rowCount === 0;
+      return result;
+    });
+    const limits = { replays: { dueMax: 8 } };
+    const held = fixture.started({ pool, owner: late, limits });
+    const replay = await fixture.requested();
+    await until(() => isHeld, { timeoutMs });
+    fixture.started({ owner: other, limits });
+    await fixture.query('UPDATE webhook_replays SET leased_until = now()');
+    await until(
+      async () =>
+        (await fixture.query('SELECT 1 FROM webhook_replays WHERE lease_owner = $1', [other]))
+          .length > 0,
+      { timeoutMs },
+    );
+    goOn();
+    await fixture.untilEnded(replay, 'completed');
+    await expectEachOnce(20);
+    expect((await fixture.current(replay))?.eventsSent).toBe(20);
+    expect(wasLost).toBe(true);
+    await held.stop();
+  });
+
+  it.each(['webhook_deliveries.revive', 'webhook_replays.advance', 'COMMIT'])(
+    'when the database goes at its %s',
+    async (lost) => {
+      await queueMany(20);
+      fixture.index.start();
+      let isLost = false;
+      let previous = '';
+      const pool = poolAround(fixture.pool, async (statement, send) => {
+        const result = await send();
+        const isOfPage = statement !== 'COMMIT' || previous === 'webhook_replays.advance';
+        previous = statement;
+        if (isLost || statement !== lost || !isOfPage) return result;
+        isLost = true;
+        throw new Error('the connection is gone');
+      });
+      fixture.started({ pool, limits: { replays: { dueMax: 8 } } });
+      const replay = await fixture.requested();
+      await fixture.untilEnded(replay, 'completed');
+      await expectEachOnce(20);
+      expect(isLost).toBe(true);
+      expect((await fixture.current(replay))?.eventsSent).toBe(20);
+    },
+  );
+
+  it('when two replays of one endpoint overlap: each event at least once, and both end', async () => {
+    await queueMany(20);
+    fixture.index.start();
+    fixture.receiver.respondWith(() => ({ delayMs: 5 }));
+    const limits = { replays: { dueMax: 8 } };
+    fixture.started({ limits });
+    fixture.started({ limits });
+    const both = [await fixture.requested(), await fixture.requested()];
+    for (const replay of both) {
+      await fixture.untilEnded(replay, 'completed');
+      expect((await fixture.current(replay))?.eventsSent).toBe(20);
+    }
+    await fixture.untilAllDelivered(20);
+    expect(new Set(fixture.receivedIds()).size).toBe(20);
+    // What was pending for the one is not made twice for the other.
+    expect(fixture.receiver.requests.length).toBeLessThanOrEqual(40);
+  });
+
+  it.each([
+    ['back', -hourMs],
+    ['on', hourMs],
+  ])('when the clock is set %s by an hour in the midst of it', async (_, ms) => {
+    await queueMany(20);
+    fixture.index.start();
+    let offsetMs = 0;
+    const now = () => new Date(Date.now() + offsetMs);
+    fixture.started({ now, limits: { replays: { dueMax: 4 } } });
+    const replay = await fixture.requested();
+    await fixture.untilReceived(4);
+    offsetMs = ms;
+    await fixture.untilEnded(replay, 'completed');
+    await fixture.untilAllDelivered(20);
+    expect(new Set(fixture.receivedIds()).size).toBe(20);
+  });
+});
+
+describe('A replay to an endpoint that', () => {
+  it('has many deliveries waiting for a retry makes no more than a page of them due at a time', async () => {
+    const waiting = 100;
+    await queueMany(waiting, (n) => n / 1_000);
+    fixture.receiver.respondWith(() => ({ status: 503 }));
+    const events = await fixture.published();
+    const limits = { ailingAfterFailures: Infinity };
+    const dispatcher = fixture.started({ limits });
+    await Promise.all(events.map((event) => dispatcher.handle(event)));
+    await until(async () => (await fixture.records()).every(({ attempts }) => attempts === 1), {
+      timeoutMs,
+    });
+    await dispatcher.stop();
+
+    fixture.receiver.respondWith(() => ({ hang: true }));
+    fixture.index.start();
+    fixture.started({ limits: { ...limits, shutdownGraceMs: 50, replays: { dueMax: 8 } } });
+    const replay = await fixture.requested();
+    await until(async () => ((await fixture.current(replay))?.eventsSent ?? 0) > 0, { timeoutMs });
+    await fixture.untilReceived(waiting + 1);
+    expect((await fixture.current(replay))?.eventsSent).toBe(8);
+    const [row] = await fixture.query<{ due: number }>(
+      'SELECT count(*)::int AS due FROM webhook_deliveries WHERE next_attempt_at <= now()',
+    );
+    expect(row?.due).toBe(8);
+  });
+
+  it('takes none of them adds no more when enough wait for a retry, and goes on when it is well', async () => {
+    const many = 60;
+    await queueMany(many, (n) => n / 1_000);
+    fixture.index.start();
+    fixture.receiver.respondWith(() => ({ status: 503 }));
+    const config = {
+      ...testConfig,
+      PIS_WEBHOOK_RETRY_INITIAL_MS: 20,
+      PIS_WEBHOOK_RETRY_MAX_MS: 40,
+    };
+    const replays = { dueMax: 8, waitingMax: 16 };
+    fixture.started({ config, limits: { ailingAfterFailures: Infinity, replays } });
+    const replay = await fixture.requested();
+    // Tried many times over, and no more of them are made.
+    await fixture.untilReceived(many * 4);
+    expect(await fixture.records()).not.toHaveLength(0);
+    expect((await fixture.records()).length).toBeLessThanOrEqual(16 + 8 + 8);
+    fixture.receiver.respondWith(() => ({}));
+    await fixture.untilEnded(replay, 'completed');
+    await fixture.untilAllDelivered(many);
+    expect(new Set(fixture.receivedIds()).size).toBe(many);
+  });
+});

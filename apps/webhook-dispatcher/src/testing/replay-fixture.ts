@@ -1,0 +1,182 @@
+/** A dispatcher's fixture with real time, real payments, and the index of events that replays read. */
+import { randomUUID } from 'node:crypto';
+import {
+  type PaymentIntegrationEvent,
+  paymentIntegrationEventSchema,
+  topics,
+} from '@pis/contracts';
+import { paymentExample } from '@pis/domain/testing';
+import { until } from '@pis/local-servers/testing';
+import { eventsProjection, ProjectionRunner } from '@pis/read-models';
+import { queuePayment, type TestPayment } from '@pis/read-models/testing';
+import { integrationFeed } from '@pis/service-kit';
+import { type ReplayRecord, replayRequests } from '@pis/webhooks';
+import type pg from 'pg';
+import type { Dispatcher, DispatcherOptions } from '../dispatcher.js';
+import {
+  type DispatcherFixture,
+  dispatcherFixture,
+  type TestEndpoint,
+  testLimits,
+} from './dispatcher-fixture.js';
+
+const timeoutMs = 30_000;
+/** A worker that looks often. */
+const quick = { pollMs: 10, pageEveryMs: 5, waitMs: 10, disabledRecheckMs: 10 };
+
+interface DeliveryState {
+  readonly id: string;
+  readonly state: string;
+  readonly attempts: number;
+  readonly is_replay: boolean;
+}
+
+export interface ReplayFixture
+  extends Pick<
+    DispatcherFixture,
+    'organizationId' | 'store' | 'pool' | 'receiver' | 'query' | 'change' | 'createEndpoint'
+  > {
+  readonly endpoint: TestEndpoint;
+  /** The projection of the index; started by the test. */
+  readonly index: ProjectionRunner;
+  started(changes?: Partial<DispatcherOptions>): Dispatcher;
+  /** A payment that is queued so many seconds after the beginning of the test's time. */
+  queue(second: number): Promise<TestPayment>;
+  /** All events so far, as the broker brings them. */
+  published(): Promise<PaymentIntegrationEvent[]>;
+  requested(changes?: Partial<ReplayRecord>): Promise<ReplayRecord>;
+  current(replay: ReplayRecord): Promise<ReplayRecord | null>;
+  enable(enabled: boolean): Promise<void>;
+  deleteEndpoint(): Promise<void>;
+  records(): Promise<DeliveryState[]>;
+  untilEnded(replay: ReplayRecord, state: 'completed' | 'canceled'): Promise<void>;
+  /** A worker has looked at it, and it has to wait. */
+  untilWaiting(): Promise<void>;
+  untilReceived(count: number): Promise<void>;
+  untilAllDelivered(count: number): Promise<void>;
+  /** Ids of the envelopes, in the order of their arrival. */
+  receivedIds(): string[];
+  /** The time of an event; ISO 8601. */
+  at(second: number): string;
+  close(): Promise<void>;
+}
+
+export async function replayFixture(): Promise<ReplayFixture> {
+  const fixture = await dispatcherFixture();
+  const { store, pool, organizationId, receiver, query, change, createEndpoint } = fixture;
+  const index = new ProjectionRunner({ projection: eventsProjection, store, pool });
+  const endpoint = await createEndpoint();
+  const { endpointId } = endpoint;
+  const beganAt = Date.now() - 3_600_000;
+  const at = (second: number) => new Date(beganAt + second * 1_000).toISOString();
+  const records = () =>
+    query<DeliveryState>('SELECT id, state, attempts, is_replay FROM webhook_delivery_records');
+  const current = (replay: ReplayRecord) =>
+    replayRequests(pool).get({ ...replay, replayId: replay.id });
+  const now = () => new Date().toISOString();
+  return {
+    ...{ organizationId, store, pool, receiver, query, change, createEndpoint },
+    ...{ endpoint, index, at, records, current },
+    started({ limits, ...changes } = {}) {
+      const dispatcher = fixture.dispatcher({
+        now: () => new Date(),
+        limits: { ...testLimits, ...limits, replays: { ...quick, ...limits?.replays } },
+        ...changes,
+      });
+      dispatcher.start();
+      return dispatcher;
+    },
+    queue(second) {
+      const paymentNote = 'Zażółć 💸 \u2028 "\\"';
+      const details = paymentExample({ paymentId: randomUUID(), organizationId, paymentNote });
+      return queuePayment(store, at(second), details);
+    },
+    published: () => publishedBy(store),
+    async requested(changes = {}) {
+      const replay = await replayRequests(pool).create({
+        ...{ id: randomUUID(), organizationId, endpointId, eventTypes: null },
+        ...{ fromAt: new Date(at(0)), toAt: new Date(), requestedAt: new Date() },
+        throughPosition: await store.lastPosition(),
+        ...changes,
+      });
+      if (replay === null) throw new Error('too many replays');
+      return replay;
+    },
+    enable: (enabled) =>
+      change({
+        type: 'UpdateWebhookEndpoint',
+        at: now(),
+        data: { organizationId, endpointId, changes: { enabled } },
+      }),
+    deleteEndpoint: () =>
+      change({ type: 'DeleteWebhookEndpoint', at: now(), data: { organizationId, endpointId } }),
+    untilEnded: async (replay, state) => {
+      await until(async () => (await current(replay))?.state === state, { timeoutMs, what: state });
+    },
+    async untilWaiting() {
+      const waiting = 'SELECT 1 FROM webhook_replays WHERE leased_until > requested_at';
+      await until(async () => (await query(waiting)).length > 0, { timeoutMs });
+    },
+    async untilReceived(count) {
+      await until(() => receiver.requests.length >= count, {
+        timeoutMs,
+        what: `${count} requests`,
+      });
+    },
+    async untilAllDelivered(count) {
+      await until(
+        async () => {
+          const all = await records();
+          return all.length === count && all.every(({ state }) => state === 'delivered');
+        },
+        { timeoutMs, what: `${count} delivered` },
+      );
+    },
+    receivedIds: () => receiver.requests.map(({ body }) => (JSON.parse(body) as { id: string }).id),
+    async close() {
+      await index.stop();
+      await fixture.close();
+    },
+  };
+}
+
+async function publishedBy(store: DispatcherFixture['store']): Promise<PaymentIntegrationEvent[]> {
+  const end = await store.lastPosition();
+  const { signal } = new AbortController();
+  const pages = integrationFeed(store).subscribe({ after: '', topics: [topics.payments], signal });
+  const events: PaymentIntegrationEvent[] = [];
+  for await (const { messages, position } of pages) {
+    for (const { value } of messages)
+      events.push(paymentIntegrationEventSchema.parse(JSON.parse(value)));
+    if (position >= end) break;
+  }
+  return events;
+}
+
+type Query = (...args: unknown[]) => Promise<unknown>;
+
+/** A pool whose connections give each statement to `around`, which sends it or does not. */
+export function poolAround(
+  pool: pg.Pool,
+  around: (statement: string, send: () => Promise<unknown>) => Promise<unknown>,
+): pg.Pool {
+  const connect = async () => {
+    const client = await pool.connect();
+    const query = client.query.bind(client) as Query;
+    return withMember(client, 'query', (...args: unknown[]) => {
+      const [config] = args as [string | pg.QueryConfig];
+      const statement = typeof config === 'string' ? config : (config.name ?? config.text);
+      return around(statement, () => query(...args));
+    });
+  };
+  return withMember(pool, 'connect', connect);
+}
+
+function withMember<Target extends object>(target: Target, name: string, member: unknown): Target {
+  return new Proxy(target, {
+    get(_, key) {
+      const value: unknown = key === name ? member : Reflect.get(target, key);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}
