@@ -43,6 +43,15 @@ describe('what npm start and npm test launch', () => {
     );
   }
 
+  /** A launcher that leaves the printing to its app. */
+  function printing(app) {
+    return script(
+      'printing.mjs',
+      `import { launch } from '${launchModule}';
+       launch(['${app}'], { stdio: ['ignore', 'inherit', 'inherit'], env: {} });`,
+    );
+  }
+
   async function pidsFrom(command, args, env = {}) {
     const program = spawn(command, args, {
       stdio: ['ignore', 'pipe', 'inherit'],
@@ -90,6 +99,37 @@ describe('what npm start and npm test launch', () => {
       await allGone(pids);
     }
   }, 30_000);
+
+  it('ends with its own children, which live for their channel as Jest’s workers do', async () => {
+    const busy = `process.on('message', () => {}); setInterval(() => {}, 1000);`;
+    const worker = script('worker.mjs', busy);
+    const app = script(
+      'app.mjs',
+      `import { fork } from 'node:child_process';
+       import { once } from 'node:events';
+       const worker = fork('${worker}', { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+       await once(worker, 'spawn');
+       console.log(process.pid, worker.pid);`,
+    );
+    const { pids: started } = await pidsFrom(process.execPath, [printing(app)]);
+    process.kill(started[0], 'SIGKILL');
+    await allGone(started);
+  });
+
+  it('does not hold its children when they have nothing left to listen for', async () => {
+    const worker = script('worker.mjs', `process.once('message', () => {});`);
+    const app = script(
+      'app.mjs',
+      `import { fork } from 'node:child_process';
+       import { once } from 'node:events';
+       const worker = fork('${worker}', { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+       worker.send('the end');
+       await once(worker, 'exit');
+       process.exitCode = 7;`,
+    );
+    const { program } = await pidsFrom(process.execPath, [launcher(app)]);
+    expect(await once(program, 'exit')).toEqual([7, null]);
+  });
 
   it('may end by itself: the leash does not hold it', async () => {
     const app = script('app.mjs', 'process.exitCode = 7;');

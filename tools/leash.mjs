@@ -4,9 +4,16 @@
  * SIGTERM. It does not depend on how far the program has got, nor on the program.
  */
 const launcher = Number(new URL(import.meta.url).searchParams.get('launcher'));
+const checkMs = 500;
 
-if (process.channel) {
-  process.on('disconnect', () => process.kill(process.pid, 'SIGTERM'));
-  // The leash alone is no reason to stay alive. Jest's workers, which live for their channel, are not ours.
-  if (process.ppid === launcher) process.channel.unref();
+const end = () => process.kill(process.pid, 'SIGTERM');
+
+// The leash alone is no reason to stay alive.
+if (process.channel && process.ppid === launcher) {
+  process.on('disconnect', end);
+  process.channel.unref();
+} else if (process.channel) {
+  // Jest's workers live for as long as Jest listens to the channel: a listener of ours would keep them
+  // for longer, and unref() would end them at once.
+  setInterval(() => process.connected || end(), checkMs).unref();
 }
