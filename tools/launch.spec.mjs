@@ -16,12 +16,15 @@ const limit = { timeoutMs: 10_000 };
 describe('what npm start and npm test launch', () => {
   let folder;
   let programs;
+  let printed;
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'pis-launch-'));
     programs = [];
+    printed = [];
   });
   afterEach(() => {
     for (const program of programs) program.kill('SIGKILL');
+    for (const pid of printed) if (processIdentity(pid) !== null) process.kill(pid, 'SIGKILL');
     rmSync(folder, { recursive: true, force: true });
   });
 
@@ -59,7 +62,9 @@ describe('what npm start and npm test launch', () => {
     });
     programs.push(program);
     const [line] = await once(createInterface({ input: program.stdout }), 'line');
-    return { program, pids: line.split(' ').map(Number) };
+    const pids = line.split(' ').map(Number);
+    printed.push(...pids.filter((pid) => pid > 0));
+    return { program, pids };
   }
 
   const allGone = (pids) => until(() => pids.every((pid) => processIdentity(pid) === null), limit);
@@ -107,7 +112,7 @@ describe('what npm start and npm test launch', () => {
       'app.mjs',
       `import { fork } from 'node:child_process';
        import { once } from 'node:events';
-       const worker = fork('${worker}', { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+       const worker = fork('${worker}', { stdio: ['ignore', 'ignore', 'ignore', 'ipc'] });
        await once(worker, 'spawn');
        console.log(process.pid, worker.pid);`,
     );
@@ -122,7 +127,7 @@ describe('what npm start and npm test launch', () => {
       'app.mjs',
       `import { fork } from 'node:child_process';
        import { once } from 'node:events';
-       const worker = fork('${worker}', { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+       const worker = fork('${worker}', { stdio: ['ignore', 'ignore', 'ignore', 'ipc'] });
        worker.send('the end');
        await once(worker, 'exit');
        process.exitCode = 7;`,
