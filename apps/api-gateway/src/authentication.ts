@@ -29,7 +29,7 @@ export interface Caller {
 type KnownKey = NonNullable<ApiKeyState>;
 interface Cached {
   readonly key: KnownKey;
-  /** When the read began: what happened after it may be missing. */
+  /** When the read began, in elapsed time: what happened after it may be missing. */
   readonly readAtMs: number;
 }
 
@@ -42,6 +42,16 @@ const keyFormat = {
   production: /^Bearer +(pis_live_[A-Za-z0-9_-]{16,128})$/i,
 } as const satisfies Record<Environment, RegExp>;
 
+/** Milliseconds; injected by tests. */
+export interface Clocks {
+  /** Since 1970, for the expiry of keys. */
+  now(): number;
+  /** For the age of what was read: nobody can set it back. */
+  elapsed(): number;
+}
+
+const clocksOfTheMachine: Clocks = { now: () => Date.now(), elapsed: () => performance.now() };
+
 export class Authentication {
   private readonly cache = new LRUCache<string, Cached>({ max: cachedKeysMax });
   private readonly reading = new Map<string, Promise<KnownKey | null>>();
@@ -52,8 +62,7 @@ export class Authentication {
     private readonly environment: Environment,
     /** Of the requests of an address that fail here. */
     private readonly failures: RateLimit,
-    /** Milliseconds; injected by tests. */
-    private readonly clock: () => number = Date.now,
+    private readonly clocks: Clocks = clocksOfTheMachine,
   ) {
     this.keys = repositoryOf(store);
   }
@@ -67,7 +76,7 @@ export class Authentication {
     if (token === undefined) throw this.refusal(address);
     const digest = hash('sha256', token, 'hex');
     const cached = this.cache.get(digest);
-    const ageMs = cached === undefined ? Infinity : this.clock() - cached.readAtMs;
+    const ageMs = cached === undefined ? Infinity : this.clocks.elapsed() - cached.readAtMs;
     if (cached === undefined || ageMs > staleMs) {
       this.failures.check(networkOf(address));
       return this.read(digest).then((key) => this.callerOf(key, address));
@@ -78,7 +87,7 @@ export class Authentication {
   }
 
   private callerOf(key: KnownKey | null, address: string): Caller {
-    const at = new Date(this.clock()).toISOString();
+    const at = new Date(this.clocks.now()).toISOString();
     if (key === null || !isUsable(key, this.environment, at)) throw this.refusal(address);
     return { organizationId: key.organizationId, apiKeyId: key.apiKeyId, keyType: key.keyType };
   }
@@ -93,7 +102,7 @@ export class Authentication {
   private read(digest: string): Promise<KnownKey | null> {
     const underWay = this.reading.get(digest);
     if (underWay) return underWay;
-    const readAtMs = this.clock();
+    const readAtMs = this.clocks.elapsed();
     const reading = this.keys
       .load(digest)
       .then(({ state }) => {
