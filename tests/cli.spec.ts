@@ -74,6 +74,9 @@ describe('on a database of its own', () => {
       ['projections', 'rebuild'],
       ['projections', 'status'],
       ['dead-letters', 'replay'],
+      ['webhooks', 'redeliver'],
+      ['webhooks', 'listen'],
+      ['webhooks', 'trigger'],
     ];
     for (const command of commands) {
       const help = await pis([...command, '--help'], {});

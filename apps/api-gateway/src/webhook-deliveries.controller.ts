@@ -12,10 +12,12 @@ import { type EventStore, repository } from '@pis/event-store';
 import { EVENT_STORE, pastPaymentEvents, PG_POOL } from '@pis/service-kit';
 import {
   type AttemptRecord,
+  deliveryBodyOf,
   type DeliveryLog,
   type DeliveryRecord,
-  paymentEnvelope,
+  type PastEvents,
   redeliver,
+  type RetryWindows,
   type StoredDelivery,
 } from '@pis/webhooks';
 import type { FastifyRequest } from 'fastify';
@@ -26,25 +28,24 @@ import { accepted, type Answer, answer, idIn } from './requests.js';
 import { DELIVERY_LOG, RETRY_WINDOWS } from './tokens.js';
 import { endpointIn } from './webhooks.controller.js';
 
-export interface RetryWindows {
-  readonly paymentsMs: number;
-  readonly statementsMs: number;
-}
+export type { RetryWindows } from '@pis/webhooks';
 
 type PgPool = Parameters<typeof redeliver>[0];
 
 @Controller('v1/webhooks')
 export class WebhookDeliveriesController {
   private readonly endpoints;
+  private readonly pastEvents: PastEvents;
 
   constructor(
-    @Inject(EVENT_STORE) private readonly store: EventStore,
+    @Inject(EVENT_STORE) store: EventStore,
     @Inject(PG_POOL) private readonly pool: PgPool,
     @Inject(DELIVERY_LOG) private readonly log: DeliveryLog,
     @Inject(RETRY_WINDOWS) private readonly windows: RetryWindows,
     @Inject(Cursors) private readonly cursors: Cursors,
   ) {
     this.endpoints = repository(store, webhookEndpoints);
+    this.pastEvents = (refs) => pastPaymentEvents(store, refs);
   }
 
   @Get(':id/deliveries')
@@ -71,8 +72,9 @@ export class WebhookDeliveriesController {
     const delivery = await this.deliveryIn(request);
     const [attempts, body] = await Promise.all([
       this.log.attempts(delivery.id),
-      this.bodyOf(delivery),
+      deliveryBodyOf(delivery, this.pastEvents),
     ]);
+    if (body === null) throw notFound('payload of the delivery');
     const payload = JSON.parse(body) as unknown;
     return answer({ ...deliveryView(delivery), attempts: attempts.map(attemptView), payload });
   }
@@ -85,10 +87,8 @@ export class WebhookDeliveriesController {
     checkReceives(
       (await this.endpointsOf(organizationId)).find((one) => one.endpointId === endpointId),
     );
-    const body = await this.bodyOf(delivery);
-    const now = new Date();
-    const windowEndsAt = new Date(now.getTime() + this.windowMsOf(delivery.eventType));
-    if (!(await redeliver(this.pool, { ...delivery, body, windowEndsAt }, now)))
+    const { pastEvents, windows } = this;
+    if (!(await redeliver(this.pool, delivery, { pastEvents, windows, now: new Date() })))
       throw notFound('delivery');
     return answer(deliveryView(await this.deliveryIn(request)));
   }
@@ -103,21 +103,6 @@ export class WebhookDeliveriesController {
 
   private async endpointsOf(organizationId: string): Promise<readonly WebhookEndpoint[]> {
     return (await this.endpoints.load(organizationId)).state.endpoints;
-  }
-
-  /** Bodies are kept with their day; after that the payment's stream still says what was sent. */
-  private async bodyOf({ body, eventId, paymentId }: StoredDelivery): Promise<string> {
-    if (body !== null) return body;
-    if (paymentId === null) throw notFound('payload of the delivery');
-    const streamId = `payment-${paymentId}`;
-    const [event] = await pastPaymentEvents(this.store, [{ streamId, eventId }]);
-    if (event === undefined) throw notFound('payload of the delivery');
-    return JSON.stringify(paymentEnvelope(event));
-  }
-
-  private windowMsOf(eventType: string): number {
-    const { paymentsMs, statementsMs } = this.windows;
-    return eventType.startsWith('payment.') ? paymentsMs : statementsMs;
   }
 }
 

@@ -8,7 +8,8 @@ import { migrateCommand } from './commands/migrate.js';
 import { organizationCommands } from './commands/organization.js';
 import { originatorCommands } from './commands/originator.js';
 import { projectionCommands } from './commands/projections.js';
-import { CommandFailed } from './output.js';
+import { webhookCommands } from './commands/webhooks.js';
+import { CommandFailed, describe } from './output.js';
 
 /** PostgreSQL's codes for a table, column or function that is not there. */
 const schemaMissing = ['42P01', '42703', '42883'];
@@ -26,6 +27,7 @@ for (const command of [
   kafkaCommands(),
   projectionCommands(),
   deadLetterCommands(),
+  webhookCommands(),
 ])
   program.addCommand(inherit(command));
 
@@ -48,19 +50,6 @@ try {
     process.stderr.write(`pis: ${expected ? error.message : describe(error) + hint(error)}\n`);
     process.exitCode = 1;
   }
-}
-
-/**
- * The reason in one line, down to its cause; errors made of several (a refused connection, Kafka's)
- * name each.
- */
-function describe(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const { errors } = error as { errors?: unknown };
-  const parts: unknown[] = Array.isArray(errors) ? errors : [];
-  const said = [error.message, ...parts.map(describe)].filter((text) => text !== '').join('; ');
-  const cause = error.cause === undefined ? '' : describe(error.cause);
-  return said.includes(cause) ? said : [said, cause].filter((text) => text !== '').join(': ');
 }
 
 /** What the operator may have forgotten. */

@@ -29,3 +29,16 @@ function human(result: unknown): string {
     )
     .join('\n');
 }
+
+/**
+ * The reason in one line, down to its cause; errors made of several (a refused connection, Kafka's)
+ * name each.
+ */
+export function describe(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const { errors } = error as { errors?: unknown };
+  const parts: unknown[] = Array.isArray(errors) ? errors : [];
+  const said = [error.message, ...parts.map(describe)].filter((text) => text !== '').join('; ');
+  const cause = error.cause === undefined ? '' : describe(error.cause);
+  return said.includes(cause) ? said : [said, cause].filter((text) => text !== '').join(': ');
+}

@@ -73,6 +73,16 @@ export const gatewayEnv = {
   PIS_RATE_LIMIT_STORE: z.enum(['memory', 'postgres']).default('memory'),
 } as const;
 
+/** For the operator's commands that ask the API as a client does. */
+export const apiClientEnv = {
+  PORT: processEnv.PORT,
+  PIS_PUBLIC_URL: gatewayEnv.PIS_PUBLIC_URL,
+  PIS_API_KEY: z
+    .string()
+    .regex(/^[\x21-\x7e]{1,200}$/, 'must be an API key')
+    .optional(),
+} as const;
+
 export const webhooksEnv = {
   PIS_WEBHOOK_ALLOWED_NETWORKS: commaSeparated
     .pipe(z.array(z.union([z.cidrv4(), z.cidrv6()])))

@@ -4,6 +4,8 @@
  * window; and what was asked for is done when the transaction is.
  */
 import type pg from 'pg';
+import type { StoredDelivery } from './delivery-log.js';
+import { type EnvelopeSource, paymentEnvelope } from './envelope.js';
 
 export interface RevivedDelivery {
   /** UUIDv5 of event and endpoint. */
@@ -96,17 +98,56 @@ export async function reviveDeliveries(
   return new Set([...woken, ...revived]);
 }
 
+/** What past events said, in the order asked for; one that is not there is missing. */
+export type PastEvents = (
+  refs: readonly { readonly streamId: string; readonly eventId: string }[],
+) => Promise<readonly EnvelopeSource[]>;
+
+/**
+ * What is sent. Bodies are kept with their day; after that the payment's stream still says what was
+ * sent. Null when nothing does.
+ */
+export async function deliveryBodyOf(
+  { body, eventId, paymentId }: StoredDelivery,
+  pastEvents: PastEvents,
+): Promise<string | null> {
+  if (body !== null) return body;
+  if (paymentId === null) return null;
+  const [event] = await pastEvents([{ streamId: `payment-${paymentId}`, eventId }]);
+  return event === undefined ? null : JSON.stringify(paymentEnvelope(event));
+}
+
+/** How long attempts go on (spec, "Limits"). */
+export interface RetryWindows {
+  readonly paymentsMs: number;
+  readonly statementsMs: number;
+}
+
+export interface RedeliveryOptions {
+  readonly pastEvents: PastEvents;
+  readonly windows: RetryWindows;
+  readonly now: Date;
+}
+
 /** How often a delivery may be moved by others while it is looked for. */
 const triesMax = 3;
 
-/** Sends one delivery again, by hand. @returns false when it is not there any more */
+/**
+ * Sends one delivery again, by hand.
+ * @returns false when it, or what it said, is not there any more
+ */
 export async function redeliver(
   pool: pg.Pool,
-  delivery: RevivedDelivery,
-  now: Date,
+  delivery: StoredDelivery,
+  { pastEvents, windows, now }: RedeliveryOptions,
 ): Promise<boolean> {
+  const body = await deliveryBodyOf(delivery, pastEvents);
+  if (body === null) return false;
+  const isPayment = delivery.eventType.startsWith('payment.');
+  const windowMs = isPayment ? windows.paymentsMs : windows.statementsMs;
+  const revived = { ...delivery, body, windowEndsAt: new Date(now.getTime() + windowMs) };
   for (let tries = 1; tries <= triesMax; tries += 1)
-    if ((await reviveDeliveries(pool, [delivery], { now, isReplay: false })).size > 0) return true;
+    if ((await reviveDeliveries(pool, [revived], { now, isReplay: false })).size > 0) return true;
   return false;
 }
 

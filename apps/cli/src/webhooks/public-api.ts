@@ -1,0 +1,165 @@
+/**
+ * The service's own API, asked as a client asks it: for what belongs to an organization and its key,
+ * where no operator is needed and no database within reach. Errors are told apart by whether asking
+ * again may help.
+ */
+import { apiClientEnv, loadConfig } from '@pis/service-kit';
+import { CommandFailed, describe } from '../output.js';
+import { within } from './within.js';
+
+/** Nobody answered, or an answer that passes: ask again. */
+export class ApiAway extends CommandFailed {
+  constructor(
+    message: string,
+    /** How long the service asks to be left alone. */
+    readonly retryAfterMs: number | null,
+  ) {
+    super(message);
+  }
+}
+
+export interface ApiOptions {
+  readonly apiUrl?: string;
+}
+
+/** An event of the feed: the envelope that endpoints are sent. */
+export interface FeedEvent {
+  readonly id: string;
+  readonly eventType: string;
+  readonly createdAt: string;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+export interface FeedPage {
+  readonly events: readonly FeedEvent[];
+  readonly nextCursor: string;
+}
+
+/** Longer than the service waits for an endpoint when it tests it. */
+const timeoutMs = 40_000;
+const feedPageMax = 100;
+/** Beyond all events: such a page is empty, and its cursor stands behind the newest event. */
+const endOfTime = '9999-12-31T23:59:59.999Z';
+const passing: readonly number[] = [408, 425, 429, 500, 502, 503, 504];
+
+export class PublicApi {
+  private constructor(
+    readonly url: string,
+    private readonly apiKey: string,
+  ) {}
+
+  /** @throws CommandFailed, ConfigurationError when it is not said where it is, or who asks */
+  static from(options: ApiOptions): PublicApi {
+    const config = loadConfig(apiClientEnv, process.env);
+    const url = options.apiUrl ?? config.PIS_PUBLIC_URL ?? `http://127.0.0.1:${config.PORT}`;
+    if (options.apiUrl === undefined && config.PIS_PUBLIC_URL === undefined && config.PORT === 0)
+      throw new CommandFailed('PORT is 0: say where the API is with --api-url');
+    if (config.PIS_API_KEY === undefined)
+      throw new CommandFailed('PIS_API_KEY is not set: it is the key that the API is asked with');
+    return new PublicApi(httpUrl(url, '--api-url').href.replace(/\/+$/, ''), config.PIS_API_KEY);
+  }
+
+  /** @throws ApiAway, CommandFailed */
+  async newestCursor(signal: AbortSignal): Promise<string> {
+    return (await this.feed({ from: endOfTime, limit: '1' }, signal)).nextCursor;
+  }
+
+  /** Oldest first, after the place. @throws ApiAway, CommandFailed */
+  eventsAfter(cursor: string, signal: AbortSignal): Promise<FeedPage> {
+    return this.feed({ after: cursor, limit: String(feedPageMax) }, signal);
+  }
+
+  /** Full pages are followed by another at once. */
+  static isFull({ events }: FeedPage): boolean {
+    return events.length === feedPageMax;
+  }
+
+  /** Has the service send a sample to an endpoint. @throws ApiAway, CommandFailed */
+  async testEndpoint(endpointId: string, eventType: string | null): Promise<TestResult> {
+    const path = `/v1/webhooks/${encodeURIComponent(endpointId)}/test`;
+    const body = JSON.stringify(eventType === null ? {} : { eventType });
+    return (await this.ask('POST', path, { body })).data as TestResult;
+  }
+
+  private async feed(
+    query: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ): Promise<FeedPage> {
+    const path = `/v1/events?${new URLSearchParams(query).toString()}`;
+    const { data, meta } = await this.ask('GET', path, { signal });
+    const nextCursor = meta?.pagination?.nextCursor;
+    // Going on without a place would lose events, or begin again.
+    if (!Array.isArray(data) || typeof nextCursor !== 'string')
+      throw new CommandFailed(`${this.url} did not answer with a page of events`);
+    return { events: data as readonly FeedEvent[], nextCursor };
+  }
+
+  private async ask(
+    method: string,
+    path: string,
+    { body, signal }: { readonly body?: string; readonly signal?: AbortSignal },
+  ): Promise<ApiBody> {
+    const request = {
+      method,
+      headers: {
+        authorization: `Bearer ${this.apiKey}`,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      // The key is for this address and no other.
+      redirect: 'manual',
+      ...(body === undefined ? {} : { body }),
+    } as const;
+    const [response, text] = await within(timeoutMs, signal, async (ending) => {
+      const answered = await fetch(`${this.url}${path}`, { ...request, signal: ending });
+      return [answered, await answered.text()] as const;
+    }).catch((error: unknown) => {
+      throw new ApiAway(`no answer from ${this.url}: ${describe(error)}`, null);
+    });
+    const answer = parsed(text);
+    if (response.ok && answer !== null) return answer;
+    const { code = `HTTP ${response.status}`, message = 'no answer of the API' } =
+      answer?.error ?? {};
+    const said = `${this.url} answered ${code}: ${message}`;
+    // An answer in pieces, or a proxy's page, is as good as none.
+    if (passing.includes(response.status) || response.ok)
+      throw new ApiAway(said, retryAfterMsOf(response.headers.get('retry-after')));
+    throw new CommandFailed(said);
+  }
+}
+
+export interface TestResult {
+  readonly success: boolean;
+  readonly statusCode: number | null;
+  readonly error: string | null;
+  readonly durationMs: number;
+}
+
+interface ApiBody {
+  readonly data?: unknown;
+  readonly meta?: { readonly pagination?: { readonly nextCursor?: unknown } };
+  readonly error?: { readonly code?: string; readonly message?: string };
+}
+
+/** Null when it is no JSON object. */
+function parsed(text: string): ApiBody | null {
+  try {
+    const value = JSON.parse(text) as unknown;
+    return typeof value === 'object' && value !== null ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+function retryAfterMsOf(header: string | null): number | null {
+  return header !== null && /^\d{1,6}$/.test(header) ? Number(header) * 1_000 : null;
+}
+
+/** @throws CommandFailed */
+export function httpUrl(text: string, option: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url === null || !['http:', 'https:'].includes(url.protocol))
+    throw new CommandFailed(`${option} is not an http(s) URL`);
+  if (url.username !== '' || url.password !== '')
+    throw new CommandFailed(`${option} must not hold a user or a password`);
+  return url;
+}

@@ -1,0 +1,49 @@
+/** `pis webhooks redeliver`: over the database, so that an operator can do it for any organization. */
+import { idSchema, validate } from '@pis/contracts';
+import { webhookEndpoints } from '@pis/domain';
+import { repository } from '@pis/event-store';
+import { loadConfig, pastPaymentEvents, webhooksEnv } from '@pis/service-kit';
+import { deliveryLog, redeliver } from '@pis/webhooks';
+import type { Context } from '../context.js';
+import { CommandFailed } from '../output.js';
+
+const { PIS_WEBHOOK_RETRY_WINDOW_PAYMENTS_MS, PIS_WEBHOOK_RETRY_WINDOW_STATEMENTS_MS } =
+  webhooksEnv;
+const windowsEnv = {
+  PIS_WEBHOOK_RETRY_WINDOW_PAYMENTS_MS,
+  PIS_WEBHOOK_RETRY_WINDOW_STATEMENTS_MS,
+};
+
+/**
+ * Makes the delivery due, under its id and in a new window if it had finished. A dispatcher sends it.
+ * @throws CommandFailed when there is no such delivery, or nobody to send it to
+ */
+export async function redeliverByHand({ store, pool, logger, by }: Context, given: string) {
+  const config = loadConfig(windowsEnv, process.env);
+  const id = validate(idSchema, given);
+  if (!id.ok) throw new CommandFailed('--delivery is not a UUID');
+  const log = deliveryLog(pool);
+  const delivery = await log.find(id.value);
+  const missing = () => new CommandFailed(`there is no delivery ${id.value}`);
+  if (delivery === null) throw missing();
+
+  const { endpointId, organizationId } = delivery;
+  const { state } = await repository(store, webhookEndpoints).load(organizationId);
+  const endpoint = state.endpoints.find((one) => one.endpointId === endpointId);
+  if (endpoint === undefined) throw new CommandFailed('its webhook endpoint was deleted');
+  if (!endpoint.enabled) throw new CommandFailed('its webhook endpoint is disabled');
+
+  const now = new Date();
+  const windows = {
+    paymentsMs: config.PIS_WEBHOOK_RETRY_WINDOW_PAYMENTS_MS,
+    statementsMs: config.PIS_WEBHOOK_RETRY_WINDOW_STATEMENTS_MS,
+  };
+  const pastEvents = (refs: Parameters<typeof pastPaymentEvents>[1]) =>
+    pastPaymentEvents(store, refs);
+  if (!(await redeliver(pool, delivery, { pastEvents, windows, now }))) throw missing();
+  const { eventId, eventType, paymentId, state: previousState } = delivery;
+  const about = { deliveryId: id.value, webhookId: endpointId, organizationId, eventId };
+  // A warning, because it is to be found later: who had something sent to a client by hand.
+  logger.warn({ actor: by.actor, ...about, previousState }, 'a delivery is sent again by hand');
+  return { ...about, eventType, paymentId, previousState, requestedAt: now.toISOString() };
+}
