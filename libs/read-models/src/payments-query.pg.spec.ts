@@ -172,6 +172,22 @@ describe('listing payments', () => {
     }
   });
 
+  it('goes on after a cursor and not after createdTo, whichever is the earlier', async () => {
+    const createdTo = timeOf(30);
+    for (const at of [timeOf(9), timeOf(30), timeOf(51)]) {
+      const after = { createdAt: at, id: 'ffffffff-ffff-ffff-ffff-ffffffffffff' };
+      const { items } = await query.list(organizationId, { createdTo }, { limit: 100, after });
+      expect(items.map(({ paymentId }) => paymentId)).toEqual(
+        newestFirst(payments.filter((p) => p.createdAt <= createdTo && p.createdAt <= at)),
+      );
+      const lowest = { createdAt: at, id: '00000000-0000-0000-0000-000000000000' };
+      const rest = await query.list(organizationId, { createdTo }, { limit: 100, after: lowest });
+      expect(rest.items.map(({ paymentId }) => paymentId)).toEqual(
+        newestFirst(payments.filter((p) => p.createdAt <= createdTo && p.createdAt < at)),
+      );
+    }
+  });
+
   it('shows each payment once on its pages while newer ones arrive', async () => {
     const before = newestFirst(payments);
     const seen = await allPages({}, 7, async () => {

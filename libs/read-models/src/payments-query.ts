@@ -15,11 +15,11 @@
 import { directions, paymentRails, paymentStatuses } from '@pis/domain';
 import type pg from 'pg';
 import { orUnavailable } from './connection-loss.js';
-import { type ListPage, pageOf, type PageRequest } from './list-page.js';
+import { type ListCursor, type ListPage, pageOf, type PageRequest } from './list-page.js';
 import type { PaymentItem } from './payments.projection.js';
 import { storableText } from './projection.js';
 
-/** All that are given must hold. Times are ISO 8601, inclusive to the millisecond. */
+/** All that are given must hold. Times are ISO 8601 in UTC with milliseconds, inclusive. */
 export interface PaymentFilter {
   readonly status?: string | undefined;
   readonly originatorId?: string | undefined;
@@ -69,11 +69,9 @@ interface ListedRow {
 export function paymentsQuery(pool: pg.Pool): PaymentsQuery {
   const texts = new Map<string, string>();
   return {
-    async list(organizationId, { originatorId, ...others }, { limit, after }) {
-      // A contact is of one originator: its payments all fit or none does. Asking for both would read
-      // every payment of the contact to find that none is of another originator.
-      const filter: PaymentFilter =
-        others.contactId === undefined ? { ...others, originatorId } : others;
+    async list(organizationId, asked, page) {
+      const { limit } = page;
+      const { filter, after } = oneOfTwo(asked, page.after);
       const used = filterNames.filter((name) => filter[name] !== undefined);
       const byClass = isByClass(filter);
       const shape = [...used, ...(after ? ['after'] : [])];
@@ -88,10 +86,8 @@ export function paymentsQuery(pool: pg.Pool): PaymentsQuery {
         ...(byClass ? unasked(used).map((className) => classes[className].values) : []),
       ];
       const { rows } = await orUnavailable(() => pool.query<ListedRow>({ name, text, values }));
-      if (
-        originatorId !== undefined &&
-        rows.some(({ item }) => item.originator.id !== originatorId)
-      )
+      const { originatorId = null } = asked;
+      if (originatorId !== null && rows.some(({ item }) => item.originator.id !== originatorId))
         return { items: [], next: null };
       return pageOf(rows, limit, {
         item: (row) => row.item,
@@ -99,6 +95,23 @@ export function paymentsQuery(pool: pg.Pool): PaymentsQuery {
       });
     },
   };
+}
+
+/**
+ * Of two filters of which one follows from the other, that other: with both PostgreSQL would read from where
+ * the one begins to where the other does. Of a cursor and `createdTo` it is the earlier. A contact is of one
+ * originator: its payments all fit the two or none does, and the first page tells.
+ */
+function oneOfTwo(asked: PaymentFilter, after: ListCursor | undefined) {
+  const { createdTo, originatorId, ...others } = asked;
+  const isCursorLater =
+    after !== undefined && createdTo !== undefined && createdTo < after.createdAt;
+  const filter: PaymentFilter = {
+    ...others,
+    ...(after === undefined || isCursorLater ? { createdTo } : {}),
+    ...(asked.contactId === undefined ? { originatorId } : {}),
+  };
+  return { filter, after: isCursorLater ? undefined : after };
 }
 
 /** Those with an index in which the classes come first; nothing, or an originator alone, has one without. */
