@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { jest } from '@jest/globals';
 import { StoreUnavailable } from '@pis/event-store';
@@ -93,6 +94,25 @@ describe('When something breaks, a client still receives its webhooks', () => {
       expect(await states()).toEqual(['delivered']);
     },
   );
+
+  it('a failure that comes in while another dispatcher is at it leaves that one its lease', async () => {
+    await fixture.createEndpoint();
+    fixture.receiver.respondWith((_, index) =>
+      index === 0 ? { status: 500, delayMs: 700 } : { delayMs: 1_500 },
+    );
+    await fixture.dispatcher().handle(await fixture.paymentEvent());
+    await fixture.receiver.waitFor(() => true);
+    const owner = randomUUID();
+    started({ owner });
+    fixture.advance(lease);
+    await until(() => fixture.receiver.requests.length === 2, { timeoutMs });
+    await until(async () => (await attempts()).length === 1, { timeoutMs });
+    expect(await fixture.query('SELECT lease_owner FROM webhook_deliveries')).toEqual([
+      { lease_owner: owner },
+    ]);
+    await untilDelivered(1);
+    expect(fixture.receiver.requests).toHaveLength(2);
+  });
 
   it('the answer to the insert is lost: the message comes again, and the delivery is not held up', async () => {
     await fixture.createEndpoint();

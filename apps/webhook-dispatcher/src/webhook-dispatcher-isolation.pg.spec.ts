@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { jest } from '@jest/globals';
 import { until } from '@pis/local-servers/testing';
+import { dispatcherLimits } from './limits.js';
 import {
   type DispatcherFixture,
   dispatcherFixture,
@@ -95,32 +96,41 @@ describe('A client with a healthy endpoint', () => {
   });
 
   it('that was down for long: it is tried at a low rate, nothing is given up, and all comes when it is back', async () => {
-    let isDown = true;
-    let atOnce = 0;
-    let atOnceMax = 0;
-    fixture.receiver.respondWith(() => {
-      if (isDown) return { status: 503 };
-      atOnceMax = Math.max(atOnceMax, (atOnce += 1));
-      setTimeout(() => (atOnce -= 1), 20);
-      return { delayMs: 20 };
-    });
+    const { receiver } = fixture;
     const { endpointId } = await fixture.createEndpoint();
     await backlog(200);
+    receiver.respondWith(() => ({ status: 503 }));
     const ailingPauseMs = 100;
+    const { ailingAfterFailures, perEndpointInitial } = dispatcherLimits.engine;
     const dispatcher = started({
-      limits: { ...limits, ailingPauseMs },
+      // No answer of this test makes the endpoint a slow one.
+      limits: { ...limits, ailingPauseMs, slowAfterMs: 60_000 },
       metrics: fixture.metrics,
     });
-    // Well past the failures that make it ailing, and still the most of the backlog was left alone.
-    await until(() => fixture.receiver.requests.length >= 16, { timeoutMs });
-    expect(fixture.receiver.requests.length).toBeLessThan(60);
-    const metrics = await ailing();
-    expect(metrics).toBe(1);
+    const ailingFrom = ailingAfterFailures + perEndpointInitial;
+    await until(() => receiver.requests.length >= ailingFrom + 5, { timeoutMs });
+    const times = receiver.requests.slice(ailingFrom).map(({ receivedAt }) => receivedAt.getTime());
+    const gaps = times.slice(1).map((time, index) => time - (times[index] ?? time));
+    // Times are whole milliseconds.
+    expect(Math.min(...gaps)).toBeGreaterThanOrEqual(ailingPauseMs - 2);
+    expect(await ailing()).toBe(1);
     expect(await count('pending', endpointId)).toBe(200);
 
-    isDown = false;
-    await until(async () => (await count('delivered', endpointId)) > 100, { timeoutMs });
-    expect(atOnceMax).toBeGreaterThan(4);
+    let atOnce = 0;
+    let sinceItIsBack = 0;
+    const untilSixteen = new Promise<number>((resolve) => {
+      receiver.respondWith(() => {
+        sinceItIsBack += 1;
+        // The first answer is all that it takes.
+        if (sinceItIsBack === 1) return {};
+        atOnce += 1;
+        setTimeout(() => (atOnce -= 1), 2_000);
+        if (atOnce >= 16) resolve(sinceItIsBack);
+        return { delayMs: 2_000 };
+      });
+    });
+    expect(await untilSixteen).toBeLessThan(20);
+    receiver.respondWith(() => ({}));
     fixture.advance(initialMs);
     await until(async () => (await count('delivered', endpointId)) === 200, { timeoutMs });
     expect(await count('failed', endpointId)).toBe(0);
