@@ -21,6 +21,8 @@ const list = 'events';
 const scanPageMax = 1_000;
 /** and for one request: it then answers what it has, and where to go on. */
 const scanPagesMax = 20;
+/** The index looks a little before the time that it is given: that must be a time, too. */
+const nothingBefore = '1970-01-01T00:00:00.000Z';
 
 @Controller('v1/events')
 export class EventsController {
@@ -55,7 +57,9 @@ export class EventsController {
   }
 
   private async beginning(organizationId: string, { from }: EventListQuery): Promise<string> {
-    return from === undefined ? '' : this.events.positionBefore(organizationId, from);
+    return from === undefined || from < nothingBefore
+      ? ''
+      : this.events.positionBefore(organizationId, from);
   }
 
   /** What passes the filter, and how far was read. */

@@ -146,6 +146,23 @@ describe('the feed of events', () => {
     expect((await page({ after: none.next })).events).toEqual([]);
   });
 
+  it('may begin at any time that can be written', async () => {
+    const paymentId = await createPayment();
+    for (const from of ['0001-01-01', '0001-01-01T23:00+23:00', '1969-12-31', '1970-01-01'])
+      expect(await page({ from })).toMatchObject({
+        status: 200,
+        events: [{ data: { paymentId } }],
+      });
+    for (const from of ['9999-12-31', '9999-12-31T23:59:59.999Z'])
+      expect(await page({ from })).toMatchObject({ status: 200, events: [] });
+    // There is no year 0.
+    for (const from of ['0000-12-31', '0001-01-01T00:00+00:01', '9999-12-31T23:59-00:01'])
+      expect(await page({ from })).toMatchObject({
+        status: 400,
+        error: { details: [{ field: 'from', issue: 'validation_datetime' }] },
+      });
+  });
+
   it('is for the organization alone, for keys that may read it', async () => {
     await createPayment();
     const { keys } = tenant;

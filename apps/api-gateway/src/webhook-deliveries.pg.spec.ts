@@ -128,6 +128,15 @@ describe('the deliveries of an endpoint', () => {
     expect(await found({ paymentId, state: 'pending' })).toEqual([]);
   });
 
+  it('are filtered by any time that can be written', async () => {
+    const { id } = await inserted('pending');
+    const begin = '0001-01-01';
+    const end = '9999-12-31T23:59:59.999Z';
+    expect((await list({ from: begin, to: end })).ids).toEqual([id]);
+    expect((await list({ from: end })).ids).toEqual([]);
+    expect((await list({ to: begin })).ids).toEqual([]);
+  });
+
   it('are not listed for a query that is wrong, and all of it is named', async () => {
     await inserted('pending');
     await inserted('pending');
@@ -304,6 +313,18 @@ describe('a replay', () => {
     const reply = await replay({ from: '2026-11-20', to: '2026-11-20', eventTypes });
     expect(dataOf(reply)).toMatchObject({ to: '2026-11-20T23:59:59.999Z' });
     expect(dataOf(reply)['eventTypes']).toHaveLength(9);
+  });
+
+  it('may be of all the time that can be written', async () => {
+    const reply = await replay({ from: '0001-01-01', to: '9999-12-31' });
+    expect(reply.status).toBe(202);
+    const begun = dataOf(reply);
+    expect(begun).toMatchObject({
+      from: '0001-01-01T00:00:00.000Z',
+      to: '9999-12-31T23:59:59.999Z',
+    });
+    const path = `/v1/webhooks/${endpointId}/replays/${String(begun['replayId'])}`;
+    expect(dataOf(await call(path))).toEqual(begun);
   });
 
   it('is refused with everything that is wrong', async () => {

@@ -26,7 +26,8 @@ export function instant(bound: 'start' | 'end') {
 function parseInstant(input: string, bound: 'start' | 'end'): string | null {
   if (dayOnly.test(input)) {
     const time = bound === 'start' ? '00:00:00.000' : '23:59:59.999';
-    return isRealDay(input) ? `${input}T${time}Z` : null;
+    const at = new Date(`${input}T${time}Z`);
+    return isRealDay(input) && isStorable(at) ? at.toISOString() : null;
   }
   const [, day, time, fraction = '', offset = 'Z'] = dateTime.exec(input) ?? [];
   if (day === undefined || time === undefined || !isRealDay(day)) return null;
@@ -36,7 +37,12 @@ function parseInstant(input: string, bound: 'start' | 'end'): string | null {
   const finer = /[1-9]/.test(fraction.slice(3)) && bound === 'start' ? 1 : 0;
   const whole = Date.parse(`${day}T${seconds}${zone.replace(/^([+-]\d{2}):?(\d{2})$/, '$1:$2')}`);
   const at = new Date(whole + milliseconds + finer);
-  return at.getUTCFullYear() >= 0 && at.getUTCFullYear() <= 9999 ? at.toISOString() : null;
+  return isStorable(at) ? at.toISOString() : null;
+}
+
+/** ISO 8601 has four digits for a year, and PostgreSQL no year 0. */
+function isStorable(at: Date): boolean {
+  return at.getUTCFullYear() >= 1 && at.getUTCFullYear() <= 9999;
 }
 
 /** JavaScript takes 30 February for a day in March. */
