@@ -6,7 +6,7 @@ import {
   type ContactView,
   validate,
 } from '@pis/contracts';
-import type { ContactItem, DirectoryQuery } from '@pis/read-models';
+import type { DirectoryQuery } from '@pis/read-models';
 import type { FastifyRequest } from 'fastify';
 import { ContactDirectory } from './contact-directory.js';
 import { DirectoryLists } from './directory-lists.js';
@@ -33,7 +33,7 @@ export class ContactsController {
   }
 
   @Get()
-  list(@Req() request: FastifyRequest): Promise<Answer<readonly ContactItem[]>> {
+  list(@Req() request: FastifyRequest): Promise<Answer<readonly ContactView[]>> {
     const { organizationId } = callerOf(request);
     return this.lists.page('contacts', request, contactListSchema, ({ originatorId }, page) =>
       this.query.contacts(organizationId, { originatorId }, page),

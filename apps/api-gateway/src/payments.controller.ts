@@ -1,4 +1,5 @@
 import {
+  type PaymentListItem,
   type PaymentListQuery,
   paymentCreateSchema,
   paymentListSchema,
@@ -8,7 +9,7 @@ import {
 } from '@pis/contracts';
 import { payment as payments } from '@pis/domain';
 import { type EventStore, repository } from '@pis/event-store';
-import { type PaymentItem, type PaymentsQuery } from '@pis/read-models';
+import type { PaymentsQuery } from '@pis/read-models';
 import { EVENT_STORE } from '@pis/service-kit';
 import { Controller, Get, Inject, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -61,7 +62,7 @@ export class PaymentsController {
   }
 
   @Get()
-  async list(@Req() request: FastifyRequest): Promise<Answer<readonly PaymentItem[]>> {
+  async list(@Req() request: FastifyRequest): Promise<Answer<readonly PaymentListItem[]>> {
     const { organizationId } = callerOf(request);
     const validated = validate<PaymentListQuery>(paymentListSchema, request.query);
     const { after, problems } = this.cursors.read('payments', organizationId, request.query);

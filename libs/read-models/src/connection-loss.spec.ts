@@ -1,5 +1,5 @@
 import { StoreUnavailable } from '@pis/event-store';
-import { isConnectionLoss, isTransient, reasonOf } from './connection-loss.js';
+import { isConnectionLoss, isTransient, orUnavailable, reasonOf } from './connection-loss.js';
 
 const withCode = (code: string, message = 'failed') => Object.assign(new Error(message), { code });
 
@@ -33,6 +33,17 @@ describe('what the database says', () => {
     ['it is nothing', undefined],
   ])('is not worth waiting for when %s', (_, error) => {
     expect(isTransient(error)).toBe(false);
+  });
+
+  it.each([
+    ['its password is being changed', withCode('28P01')],
+    ['it is being restored', withCode('3D000')],
+    ['its disk fails', withCode('58030')],
+    ['Prisma may not', withCode('P1010')],
+  ])('is waited for, but not at boot, when %s', async (_, error) => {
+    expect(isTransient(error)).toBe(true);
+    expect(isConnectionLoss(error)).toBe(false);
+    await expect(orUnavailable(() => Promise.reject(error))).rejects.toThrow(StoreUnavailable);
   });
 
   it('is waited for while the migrations or the event store are still to come', () => {

@@ -2,10 +2,17 @@
 import { StoreUnavailable } from '@pis/event-store';
 
 /** SQLSTATE classes and codes: connection exceptions, resources, shutdown, deadlock, cancellation. */
-const transientStates = /^(08|53|57P0|40001$|40P01$|55P03$|57014$|25006$)/;
+const lost = /^(08|53|57P0|40001$|40P01$|55P03$|57014$|25006$)/;
+/**
+ * And those of a server that does not serve us as it did: 28 a password being changed, 3D a database being
+ * restored, 58 its disk, 25P03 idle for too long, 42501 a right taken away. Beside `lost` they are
+ * the list of libs/messaging (errors.ts); a test of service-kit holds the two together.
+ */
+const refusing = /^(28|3D|40|57|58|25P03$|42501$)/;
 const socketErrors = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
+  'ECONNABORTED',
   'EPIPE',
   'ETIMEDOUT',
   'EHOSTUNREACH',
@@ -14,7 +21,9 @@ const socketErrors = new Set([
   'EAI_AGAIN',
 ]);
 /** Prisma: cannot reach, timed out, closed the connection, pool timeout. */
-const prismaCodes = new Set(['P1001', 'P1002', 'P1008', 'P1017', 'P2024']);
+const prismaLost = new Set(['P1001', 'P1002', 'P1008', 'P1017', 'P2024']);
+/** Refused by the database, no such database, no right, TLS. */
+const prismaRefusing = new Set(['P1000', 'P1003', 'P1010', 'P1011']);
 /** What pg throws without a code. */
 const messages =
   /Connection terminated|timeout exceeded when trying to connect|Query read timeout|not queryable|timeout expired|Cannot use a pool after|client is closed/i;
@@ -42,16 +51,31 @@ function isErrorShape(value: unknown): value is ErrorShape {
 }
 
 export function isConnectionLoss(error: unknown): boolean {
+  return someInChain(
+    error,
+    ({ code, message }) =>
+      lost.test(code) || socketErrors.has(code) || prismaLost.has(code) || messages.test(message),
+  );
+}
+
+/** Also when it can be reached and turns everybody away, which at boot is said rather than waited for. */
+function isAway(error: unknown): boolean {
+  const refuses = ({ code }: Link) => refusing.test(code) || prismaRefusing.has(code);
+  return isConnectionLoss(error) || someInChain(error, refuses);
+}
+
+interface Link {
+  /** Empty without one. */
+  readonly code: string;
+  readonly message: string;
+}
+
+function someInChain(error: unknown, fits: (link: Link) => boolean): boolean {
   let current = error;
   for (let depth = 0; depth < causesMax && isErrorShape(current); depth++) {
     const { code, message, errors, cause, meta } = current;
-    if (
-      typeof code === 'string' &&
-      (transientStates.test(code) || socketErrors.has(code) || prismaCodes.has(code))
-    )
-      return true;
-    if (messages.test(message)) return true;
-    if (Array.isArray(errors) && errors.some(isConnectionLoss)) return true;
+    if (fits({ code: typeof code === 'string' ? code : '', message })) return true;
+    if (Array.isArray(errors) && errors.some((part) => someInChain(part, fits))) return true;
     current = cause ?? meta?.driverAdapterError;
   }
   return false;
@@ -62,14 +86,14 @@ export async function orUnavailable<T>(query: () => Promise<T>): Promise<T> {
   try {
     return await query();
   } catch (cause) {
-    if (!isConnectionLoss(cause)) throw cause;
+    if (!isAway(cause)) throw cause;
     throw new StoreUnavailable('the read models cannot be reached', { cause });
   }
 }
 
 /** For loops that go on by themselves: what time may mend. */
 export function isTransient(error: unknown): boolean {
-  if (isConnectionLoss(error)) return true;
+  if (isAway(error)) return true;
   if (isErrorShape(error) && 'name' in error && error.name === 'StoreUnavailable') return true;
   // A table that is not there: the migrations are still to come.
   return isErrorShape(error) && error.code === '42P01';
