@@ -20,7 +20,7 @@ interface Results {
     readonly envelopeBytes: number;
     readonly drained: Rate;
     readonly sustained: Rate;
-    readonly aged: Rate & { readonly ratio: number };
+    readonly aged: Rate & { readonly ratio: number; readonly cpuRatio: number };
     readonly latency: Latency;
     readonly isolation: Latency & { readonly slowAttempts: number };
   };
@@ -44,7 +44,7 @@ it(
       expect(p99Ms).toBeGreaterThanOrEqual(p50Ms);
     }
     expect(isolation.slowAttempts).toBeGreaterThan(0);
-    expect(aged.ratio).toBeGreaterThan(0);
+    for (const ratio of [aged.ratio, aged.cpuRatio]) expect(ratio).toBeGreaterThan(0);
     expect(envelopeBytes).toBeGreaterThan(1_000);
   },
   limitMs,

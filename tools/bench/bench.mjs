@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { startPostgres } from '@pis/local-servers';
 import { say } from '../workspace.mjs';
 import { firstWebhookLatency, fullLifecycles } from './lifecycle.mjs';
+import { lists, reportLists } from './lists.mjs';
 import { measure, startApp, startHelper } from './processes.mjs';
 import { rateLimits, reportRateLimits } from './rate-limits.mjs';
 import { report, reportMachine } from './report.mjs';
@@ -39,6 +40,7 @@ const parts = {
     report,
   },
   webhooks: { run: webhooks, report: reportWebhooks },
+  lists: { run: lists, report: reportLists },
   'rate-limits': { run: rateLimits, report: reportRateLimits },
 };
 

@@ -1,7 +1,7 @@
 /**
  * Rows straight into the read model of payments, as years of use would leave them: statuses, rails and
  * originators in the shares that a business has, so that some combinations are common, some rare and
- * some never occur.
+ * some never occur. A tenth of all payments goes to one contact, under one label.
  */
 import pg from 'pg';
 
@@ -11,9 +11,12 @@ export const middle = '2026-05-01T00:00:00.000Z';
 const originators = 20;
 const paymentsPerContact = 20;
 
+const idOf = (kind, n) => `${kind}000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
 export const originatorIdOf = (n) => idOf('0a', n);
 export const contactIdOf = (n) => idOf('0c', n);
-const idOf = (kind, n) => `${kind}000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
+/** Its originator is 0. */
+export const busyContactId = contactIdOf(0);
+export const busyLabel = 'payroll';
 
 /** Fills an empty table, the indexes last, as a restore would. */
 export async function insertPayments({ connectionString, organizationId, rows }) {
@@ -25,8 +28,11 @@ export async function insertPayments({ connectionString, organizationId, rows })
        WHERE tablename = 'payments' AND indexdef NOT LIKE 'CREATE UNIQUE%'`,
     );
     for (const { indexname } of indexes) await client.query(`DROP INDEX ${indexname}`);
+    await client.query("SET maintenance_work_mem = '256MB'");
     await client.query('SELECT setseed(0.42)');
-    await client.query(insertion, [organizationId, rows, newest, originators, paymentsPerContact]);
+    await client.query(insertion, [
+      ...[organizationId, rows, newest, originators, paymentsPerContact, busyLabel],
+    ]);
     for (const { indexdef } of indexes) await client.query(indexdef);
     await client.query('VACUUM ANALYZE payments');
   } finally {
@@ -37,11 +43,11 @@ export async function insertPayments({ connectionString, organizationId, rows })
 const insertion = `
 WITH dice AS MATERIALIZED (
   SELECT n, random() AS a, random() AS b, random() AS c,
-    floor($4::int * random() ^ 2)::int AS originator,
-    floor($2::int / $5::int * random())::int AS contact
+    CASE WHEN random() < 0.1 THEN 0 ELSE floor($2::int / $5::int * random())::int END AS contact
   FROM generate_series(1, $2::int) n
 ), directed AS (
-  SELECT *, CASE WHEN a < 0.35 THEN 'INBOUND' ELSE 'OUTBOUND' END AS direction FROM dice
+  SELECT *, floor($4::int * (contact::float8 * $5::int / $2::int) ^ 2)::int AS originator,
+    CASE WHEN a < 0.35 THEN 'INBOUND' ELSE 'OUTBOUND' END AS direction FROM dice
 ), routed AS (
   SELECT *,
     CASE WHEN direction = 'INBOUND' OR b < 0.6 THEN 'ACH' WHEN b < 0.8 THEN 'RTP'
@@ -57,7 +63,7 @@ WITH dice AS MATERIALIZED (
     $3::timestamptz - interval '1 year' * (1 - n::float8 / $2::int) AS created_at,
     ('0a000000-0000-4000-8000-' || lpad(originator::text, 12, '0'))::uuid AS originator_id,
     ('0c000000-0000-4000-8000-' || lpad(contact::text, 12, '0'))::uuid AS contact_id,
-    'invoice-' || n / 2 AS external_payment_id
+    CASE WHEN contact = 0 THEN $6::text ELSE 'invoice-' || n / 2 END AS external_payment_id
   FROM directed
 )
 INSERT INTO payments (payment_id, organization_id, originator_id, contact_id, status, direction,

@@ -79,10 +79,19 @@ async function measureAll(scale, scratch, undo) {
     duplicates: counts.again,
     drained,
     sustained,
-    aged: { finished: scale.finished, ...aged, ratio: aged.perSecond / sustained.perSecond },
+    aged: {
+      finished: scale.finished,
+      ...aged,
+      ratio: aged.perSecond / sustained.perSecond,
+      cpuRatio: cpuMsOf(aged) / cpuMsOf(sustained),
+    },
     latency,
     isolation: { ...isolation, slowAttempts: counts.slow },
   };
+}
+
+function cpuMsOf({ dispatcherCpuMs, postgresCpuMs }) {
+  return dispatcherCpuMs + postgresCpuMs;
 }
 
 async function setUpClients({ env, receiver }, undo) {
