@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { type Payment, type PaymentEvent, verifyWebhook } from '@pis/client';
 import { until } from '@pis/local-servers/testing';
 import { call, data, expectError, problemsOf } from '../support/http.js';
-import { itWithReceiver } from '../support/target.js';
+import { itOnOwn, itWithReceiver, target } from '../support/target.js';
 import {
   accountNumber,
   bankAccount,
@@ -175,6 +175,19 @@ describe('Transitions', () => {
       expect(event?.failureReason).toEqual(expect.any(String));
     },
   );
+
+  itOnOwn('transition-14 what was not confirmed in time is in the log, for staff', async () => {
+    const { paymentId } = await paymentIn('FAILED_IN_FLIGHT', '0401');
+    const warnings = () =>
+      target()
+        .log()
+        .split('\n')
+        .filter((line) => line.includes(paymentId) && line.includes('not confirmed in time'));
+    const [warning = ''] = await until(() => (warnings().length > 0 ? warnings() : null), {
+      timeoutMs: 20_000,
+    });
+    expect(JSON.parse(warning)).toMatchObject({ paymentId, level: expect.anything() });
+  });
 
   itWithReceiver('transition-12 FAILED_IN_FLIGHT becomes COMPLETED by a late signal', async () => {
     const events = await told('0402', 'payment.completed');

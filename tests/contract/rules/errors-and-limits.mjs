@@ -1,5 +1,5 @@
 /** Rules of spec.md, in its words. See tools/conformance-rules.mjs for the form. */
-import { links, statements } from './reasons.mjs';
+import { links } from './reasons.mjs';
 
 export const errorsAndLimits = [
   {
@@ -14,12 +14,12 @@ export const errorsAndLimits = [
       'error-5': 'A field can appear more than once.',
       'error-6': {
         text: '400 | VALIDATION_ERROR | body or parameters fail validation (including malformed cursor, invalid ID format, subscription limit exceeded)',
-        sameAs: 'contact-creation-4',
+        sameAs: 'validation-1',
       },
       'error-7': { text: '400 | INVALID_JSON | the body repeats a JSON key', sameAs: 'endpoint-4' },
       'error-8': {
         text: '400 | IDEMPOTENCY_KEY_REQUIRED | Idempotency-Key missing, empty or over 255 characters on POST /v1/payments/',
-        sameAs: 'limit-2',
+        sameAs: 'payment-creation-4',
       },
       'error-9': {
         text: '401 | UNAUTHORIZED | key missing, expired, revoked or invalid',
@@ -88,10 +88,15 @@ export const errorsAndLimits = [
       'limit-5': 'webhook label length | 1-255 characters | webhook create and update',
       'limit-6':
         'endpoints per event type | 5 per organization; disabled endpoints still count; only deleting frees a slot | webhook create and update',
-      'limit-7': { text: 'webhook response time | 30 seconds | delivery', sameAs: 'delivery-3' },
+      'limit-7': 'webhook response time | 30 seconds | delivery',
       'limit-8': {
         text: 'webhook retry backoff | starts at 30 seconds, doubles, capped at 1 hour | delivery',
-        sameAs: 'delivery-4',
+        tests: [
+          {
+            file: 'libs/webhooks/src/retry-schedule.spec.ts',
+            title: 'after 30 seconds, then after twice as long each time, at most an hour',
+          },
+        ],
       },
       'limit-9': {
         text: '72 hours payment events',
@@ -102,7 +107,7 @@ export const errorsAndLimits = [
           },
         ],
       },
-      'limit-10': { text: '14 days statement events', notTestable: statements },
+      'limit-10': '14 days statement events',
       'limit-11': {
         text: 'signature timestamp tolerance | 5 minutes | receiver verification',
         sameAs: 'signature-3',

@@ -31,8 +31,15 @@ export const events = [
     document: 'spec.md',
     heading: 'Events › Event types',
     rules: {
-      'event-type-1':
-        'payment.awaiting_confirmation | AWAITING_CONFIRMATION | a dashboard payment waits for the counterparty',
+      'event-type-1': {
+        text: 'payment.awaiting_confirmation | AWAITING_CONFIRMATION | a dashboard payment waits for the counterparty',
+        tests: [
+          {
+            file: 'apps/api-gateway/src/payment-statuses.pg.spec.ts',
+            title: 'is sent as it is read at that moment, with the status before',
+          },
+        ],
+      },
       'event-type-2': {
         text: 'payment.queued | QUEUED | queued (API creation, or counterparty submission)',
         sameAs: 'transition-1',
@@ -101,8 +108,19 @@ export const events = [
       'event-data-1':
         'The payment exactly as the single read returns it at the moment of the transition (including failureReason, returnReasonCode and party bankAccount objects), plus `previousStatus` (string or null; null when the payment was created directly in this status).',
       'event-data-2': 'The snapshot is frozen; retries carry an identical payload.',
-      'event-data-3':
-        'On payment.awaiting_confirmation and payment.canceled the nulls of contact and contact.bankAccount described under Resources apply.',
+      'event-data-3': {
+        text: 'On payment.awaiting_confirmation and payment.canceled the nulls of contact and contact.bankAccount described under Resources apply.',
+        tests: [
+          {
+            file: 'apps/api-gateway/src/payment-statuses.pg.spec.ts',
+            title: 'has the fields of its status, and null for all others',
+          },
+          {
+            file: 'apps/api-gateway/src/payment-statuses.pg.spec.ts',
+            title: 'is sent as it is read at that moment, with the status before',
+          },
+        ],
+      },
       'event-data-4': 'Every event from payment.queued onward has both populated.',
     },
   },
@@ -150,11 +168,41 @@ export const events = [
     rules: {
       'delivery-1': 'At least once: the same event may arrive several times.',
       'delivery-2': 'No ordering guarantee.',
-      'delivery-3':
-        'A delivery fails on a non-2xx response or when no response arrives within 30 seconds.',
-      'delivery-4':
-        'Failed deliveries retry with exponential backoff starting at 30 seconds, doubling, capped at 1 hour between attempts, for 72 hours (payment events) or 14 days (statement events).',
-      'delivery-5': 'After that no further attempt.',
+      'delivery-3': {
+        text: 'A delivery fails on a non-2xx response or when no response arrives within 30 seconds.',
+        tests: [
+          {
+            file: 'tests/contract/webhook-numbers.spec.ts',
+            title: 'limit-7 gives a receiver 30 seconds to respond',
+          },
+        ],
+      },
+      'delivery-4': {
+        text: 'Failed deliveries retry with exponential backoff starting at 30 seconds, doubling, capped at 1 hour between attempts, for 72 hours (payment events) or 14 days (statement events).',
+        tests: [
+          {
+            file: 'libs/webhooks/src/retry-schedule.spec.ts',
+            title: 'after 30 seconds, then after twice as long each time, at most an hour',
+          },
+          {
+            file: 'tests/contract/webhook-numbers.spec.ts',
+            title: 'limit-9 tries payment events for 72 hours',
+          },
+          {
+            file: 'tests/contract/webhook-numbers.spec.ts',
+            title: 'limit-10 tries statement events for 14 days',
+          },
+        ],
+      },
+      'delivery-5': {
+        text: 'After that no further attempt.',
+        tests: [
+          {
+            file: 'libs/webhooks/src/retry-schedule.spec.ts',
+            title: 'at the very end of the window, and not a millisecond later',
+          },
+        ],
+      },
       'delivery-6':
         'A 4xx response other than 408, 425 or 429 is a permanent failure and is not retried.',
     },

@@ -50,6 +50,14 @@ export const resources = [
             file: 'libs/read-models/src/payments.projection.spec.ts',
             title: 'shows a payment in %s as the single read does',
           },
+          {
+            file: 'apps/api-gateway/src/payment-statuses.pg.spec.ts',
+            title: 'is the same in the list, less the reasons and the accounts',
+          },
+          {
+            file: 'apps/api-gateway/src/payment-statuses.pg.spec.ts',
+            title: 'is sent as it is read at that moment, with the status before',
+          },
         ],
       },
       'service-12': {
@@ -166,7 +174,15 @@ export const resources = [
       'payment-4': 'completedAt | string or null |',
       'payment-5': 'failedAt | string or null |',
       'payment-6': 'returnedAt | string or null |',
-      'payment-7': 'canceledAt | string or null |',
+      'payment-7': {
+        text: 'canceledAt | string or null |',
+        tests: [
+          {
+            file: 'apps/api-gateway/src/payment-statuses.pg.spec.ts',
+            title: 'has the fields of its status, and null for all others',
+          },
+        ],
+      },
       'payment-8': 'paymentAmount | integer | minor units',
       'payment-9': 'discountFee | integer | minor units',
       'payment-10': 'flatFee | integer | minor units',
@@ -185,7 +201,15 @@ export const resources = [
       'payment-20':
         'returnReasonCode | string or null | ACH return code (for example R01, R02, R07) when status is RETURNED; may be null if the bank gave no code',
       'payment-21': 'originator | object | party object, always with bankAccount populated',
-      'payment-22': 'contact | object or null | party object',
+      'payment-22': {
+        text: 'contact | object or null | party object',
+        tests: [
+          {
+            file: 'apps/api-gateway/src/payment-statuses.pg.spec.ts',
+            title: 'has the fields of its status, and null for all others',
+          },
+        ],
+      },
       'payment-23':
         'Each failure or return field is null when its status condition does not apply.',
       'party-1': 'id | string (UUID) |',

@@ -65,7 +65,8 @@ export const states = [
       'transition-10':
         'PROCESSING | internal error prevents submission | rare | FAILED | no automatic retry; event payment.failed',
       'transition-11':
-        'PROCESSING | no confirmation within the normal time | | FAILED_IN_FLIGHT | event payment.failed_in_flight; staff are notified; no client action',
+        'PROCESSING | no confirmation within the normal time | | FAILED_IN_FLIGHT | event payment.failed_in_flight',
+      'transition-14': 'staff are notified',
       'transition-12':
         'FAILED_IN_FLIGHT | late signal | shown only in the status diagram | COMPLETED |',
       'transition-13':
@@ -80,6 +81,9 @@ export const states = [
         'INTERNAL_ERROR | unexpected error | wait a few minutes, then create a new payment; contact support if it persists',
       'recovery-5': 'The failed payment stays in the history.',
     },
-    context: { 'Transitions:': 'introduces what follows' },
+    context: {
+      'Transitions:': 'introduces what follows',
+      'no client action': 'advice to the caller, not a rule of the service',
+    },
   },
 ];

@@ -1,13 +1,16 @@
 /**
  * What the contract tests run against. With BASE_URL and API_KEY in the environment it is the service
- * at that address: a sandbox, because the simulated bank's outcomes are part of the contract. What
- * else is given there decides which tests can run:
+ * at that address: a sandbox, because the simulated bank's outcomes are part of the contract, whose
+ * organization has two originators and no other client meanwhile. What else is given there decides
+ * which tests can run:
  *
  *   PIS_CONTRACT_READ_ONLY_API_KEY, PIS_CONTRACT_WEBHOOK_ADMIN_API_KEY   keys of the other types
  *   PIS_CONTRACT_REVOKED_API_KEY, PIS_CONTRACT_EXPIRED_API_KEY           keys that were good once
  *   PIS_CONTRACT_OTHER_API_KEY                   a full-access key of another organization
  *   PIS_CONTRACT_RECEIVER_URL, PIS_CONTRACT_RECEIVER_PORT   an HTTPS address that the service may
  *                                  call and that leads to this port of this machine, without TLS
+ *
+ * Both spec files then share the one system: run them one after the other (CONTRIBUTING.md).
  *
  * Without BASE_URL the suite starts a system of its own, with an operator's command for the keys.
  */
@@ -43,6 +46,8 @@ interface Target {
   readonly receiver: Receiver | null;
   /** `pis` beside a system of our own: what it prints with --json. */
   operator<Result>(...args: readonly string[]): Promise<Result>;
+  /** What a system of our own has logged so far. */
+  log(): string;
   /** Of a system of our own: the organization of all keys but the foreign one. */
   readonly organizationId: string;
   stop(): Promise<void>;
@@ -116,6 +121,7 @@ async function ownSystem(settings: Readonly<Record<string, string>>): Promise<Ta
     receiver,
     organizationId: String(running.ready['organizationId']),
     operator: (...args) => pisJson(args, environment),
+    log: () => running.stderr(),
     key(kind) {
       const key = keys.get(kind) ?? makeKey(kind, running, environment, dataDir);
       keys.set(kind, key);
@@ -192,6 +198,7 @@ async function foreign(baseUrl: string): Promise<Target> {
     receiver,
     organizationId: '',
     operator: () => Promise.reject(new Error('this is for itOnOwn')),
+    log: () => '',
     async key(kind) {
       const key = process.env[keyVariables[kind]];
       if (!key) throw new Error(`${keyVariables[kind]} is not set`);
