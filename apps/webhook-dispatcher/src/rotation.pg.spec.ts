@@ -1,9 +1,12 @@
+import { jest } from '@jest/globals';
 import { until } from '@pis/local-servers/testing';
 import { createSecret, sign, verify } from '@pis/webhooks';
 import { webhookOwnerOf } from './attempt.js';
 import { type DispatcherFixture, dispatcherFixture } from './testing/dispatcher-fixture.js';
 
-const timeoutMs = 10_000;
+jest.setTimeout(120_000);
+
+const timeoutMs = 30_000;
 const hourMs = 3_600_000;
 
 describe('A client who rotates the secret of its endpoint', () => {

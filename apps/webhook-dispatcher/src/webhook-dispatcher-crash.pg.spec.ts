@@ -11,9 +11,9 @@ import {
   testLimits,
 } from './testing/dispatcher-fixture.js';
 
-jest.setTimeout(30_000);
+jest.setTimeout(120_000);
 
-const timeoutMs = 10_000;
+const timeoutMs = 30_000;
 const hourMs = 3_600_000;
 const initialMs = testConfig.PIS_WEBHOOK_RETRY_INITIAL_MS;
 const lease = leaseMs(testConfig.PIS_WEBHOOK_TIMEOUT_MS);

@@ -13,9 +13,9 @@ import {
   testLimits,
 } from './testing/dispatcher-fixture.js';
 
-jest.setTimeout(30_000);
+jest.setTimeout(120_000);
 
-const timeoutMs = 10_000;
+const timeoutMs = 30_000;
 const initialMs = testConfig.PIS_WEBHOOK_RETRY_INITIAL_MS;
 const lease = leaseMs(testConfig.PIS_WEBHOOK_TIMEOUT_MS);
 
@@ -237,10 +237,11 @@ describe('When something breaks, a client still receives its webhooks', () => {
     await until(() => receiver.requests.length === hangingMax, { timeoutMs });
 
     const event = await fixture.paymentEvent({ eventType: 'payment.completed' });
-    const beganAt = performance.now();
     await dispatcher.handle(event);
-    await receiver.waitFor((request) => request.body.includes(event.eventId));
-    expect(performance.now() - beganAt).toBeLessThan(1_000);
+    // Long before the first of the other's attempts ends.
+    await receiver.waitFor((request) => request.body.includes(event.eventId), {
+      timeoutMs: config.PIS_WEBHOOK_TIMEOUT_MS / 3,
+    });
     expect(receiver.requests.filter(isHanging)).toHaveLength(hangingMax);
 
     // Stopped, it gives its leases back: the next one delivers all without waiting for a lease to end.

@@ -9,7 +9,7 @@ import {
   testLimits,
 } from './testing/dispatcher-fixture.js';
 
-jest.setTimeout(60_000);
+jest.setTimeout(120_000);
 
 const timeoutMs = 30_000;
 const initialMs = testConfig.PIS_WEBHOOK_RETRY_INITIAL_MS;
@@ -66,7 +66,7 @@ describe('A client with a healthy endpoint', () => {
       const event = await fixture.paymentEvent();
       await dispatcher.handle(event);
       await receiver.waitFor((request) => request.body.includes(event.eventId), {
-        timeoutMs: 5_000,
+        timeoutMs: config.PIS_WEBHOOK_TIMEOUT_MS / 3,
       });
     }
     await until(async () => (await count('delivered', endpointId)) === 30, { timeoutMs });
@@ -124,7 +124,7 @@ describe('A client with a healthy endpoint', () => {
         // The first answer is all that it takes.
         if (sinceItIsBack === 1) return {};
         atOnce += 1;
-        setTimeout(() => (atOnce -= 1), 2_000);
+        setTimeout(() => (atOnce -= 1), 2_000).unref();
         if (atOnce >= 16) resolve(sinceItIsBack);
         return { delayMs: 2_000 };
       });

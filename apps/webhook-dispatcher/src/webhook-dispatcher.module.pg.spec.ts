@@ -1,3 +1,4 @@
+import { jest } from '@jest/globals';
 import { Global, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { EVENT_STORE, KEYRING, LOGGER, METRICS, PG_POOL } from '@pis/service-kit';
@@ -7,7 +8,9 @@ import { PaymentEventsController } from './payment-events.controller.js';
 import { dispatcherFixture, testConfig } from './testing/dispatcher-fixture.js';
 import { WebhookDispatcherModule } from './webhook-dispatcher.module.js';
 
-const timeoutMs = 10_000;
+jest.setTimeout(120_000);
+
+const timeoutMs = 30_000;
 
 describe('The webhook-dispatcher as an app', () => {
   it('delivers a message of the broker, parks what is none, counts, and ends in order', async () => {

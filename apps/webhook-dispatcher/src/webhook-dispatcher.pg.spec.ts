@@ -1,3 +1,4 @@
+import { jest } from '@jest/globals';
 import { until } from '@pis/local-servers/testing';
 import { verify } from '@pis/webhooks';
 import type { PaymentEventType } from '@pis/domain';
@@ -9,7 +10,9 @@ import {
   testLimits,
 } from './testing/dispatcher-fixture.js';
 
-const timeoutMs = 10_000;
+jest.setTimeout(120_000);
+
+const timeoutMs = 30_000;
 const initialMs = testConfig.PIS_WEBHOOK_RETRY_INITIAL_MS;
 
 interface DeliveryRow {
