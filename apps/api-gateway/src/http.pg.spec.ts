@@ -14,6 +14,8 @@ import {
   type Tenant,
 } from './testing/gateway.js';
 
+const timeoutMs = 20_000;
+
 let database: TestDatabase;
 let gateway: Gateway;
 let tenant: Tenant;
@@ -138,21 +140,25 @@ describe('keys that ask too often', () => {
       const ask = (key: string | null, options: Call = {}) =>
         own.call('/v1/webhooks', { tenant: theirs, key, ...options });
       const { full_access, read_only } = theirs.keys;
-      const replies = [];
-      for (let i = 0; i < 6; i += 1) replies.push(await ask(full_access));
-      expect(replies.slice(0, 2).map(codeOf)).toEqual(['200', '200']);
-      const refused = replies.filter(({ status }) => status === 429);
-      expect(refused.length).toBeGreaterThan(0);
-      for (const reply of refused) {
-        expect(codeOf(reply)).toBe('429 RATE_LIMITED');
-        expect(reply.headers['retry-after']).toBe('1');
-        expect(reply.headers['x-request-id']).toEqual(expect.any(String));
-      }
+      const first = [await ask(full_access), await ask(full_access)];
+      expect(first.map(codeOf)).toEqual(['200', '200']);
+      // At a token a second: at once, but on a machine that takes a second for a request.
+      const refused = await until(
+        async () => {
+          const reply = await ask(full_access);
+          return reply.status === 429 ? reply : null;
+        },
+        { timeoutMs, everyMs: 0 },
+      );
+      expect(codeOf(refused)).toBe('429 RATE_LIMITED');
+      expect(refused.headers['retry-after']).toBe('1');
+      expect(refused.headers['x-request-id']).toEqual(expect.any(String));
       expect(codeOf(await ask(read_only))).toBe('200');
-      const failing = [];
-      for (let i = 0; i < 6; i += 1) failing.push(codeOf(await ask('nonsense')));
-      expect(failing).toContain('401 UNAUTHORIZED');
-      expect(failing).toContain('429 RATE_LIMITED');
+      expect(codeOf(await ask('nonsense'))).toBe('401 UNAUTHORIZED');
+      await until(async () => codeOf(await ask('nonsense')) === '429 RATE_LIMITED', {
+        timeoutMs,
+        everyMs: 0,
+      });
       expect(codeOf(await own.call('/nowhere', { tenant: theirs }))).toBe('404 NOT_FOUND');
     } finally {
       await own.close();
