@@ -16,11 +16,12 @@ process.once('message', (task) => {
 });
 
 /**
- * Each of `pairs` has a name and, by side, a path; `sides` are the servers, with their headers. Rounds of
- * all pairs, each pair's requests in turn; of a pair and side the round with the least p99 counts: others'
- * work on the machine only ever adds, and what the server itself takes is there in every round.
+ * Each of `pairs` has a name and, by side, a path; `sides` are the two servers, with their headers. Rounds
+ * of all pairs, each pair's requests in turn; of a pair and side the round with the least p99 counts:
+ * others' work on the machine only ever adds, and what the server itself takes is there in every round.
+ * So a pair whose second side is still over `ratioMax` times the first is asked again, up to `roundsMax`.
  */
-async function compare({ sides, pairs, rounds, requests, warmup }) {
+async function compare({ sides, pairs, rounds, roundsMax, ratioMax, requests, warmup }) {
   const pools = Object.fromEntries(
     Object.entries(sides).map(([side, { origin }]) => [side, new Pool(origin, { connections: 1 })]),
   );
@@ -29,8 +30,12 @@ async function compare({ sides, pairs, rounds, requests, warmup }) {
   for (const { paths } of pairs)
     for (let n = 0; n < warmup; n += 1) for (const side of names) await ask(side, paths);
   const best = new Map(pairs.map(({ name }) => [name, {}]));
-  for (let round = 0; round < rounds; round += 1)
-    for (const { name, paths } of pairs) {
+  const isOver = ({ name }) => {
+    const [first, second] = names.map((side) => best.get(name)[side].p99Ms);
+    return second > ratioMax * first;
+  };
+  for (let round = 0; round < roundsMax; round += 1)
+    for (const { name, paths } of round < rounds ? pairs : pairs.filter(isOver)) {
       const latencies = Object.fromEntries(names.map((side) => [side, []]));
       for (let n = 0; n < requests; n += 1)
         for (const side of names) latencies[side].push(await ask(side, paths));
