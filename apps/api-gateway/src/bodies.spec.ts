@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, connect } from 'node:net';
+import { openApiDocument } from '@pis/contracts';
 import { type Gateway, startGateway } from './testing/gateway.js';
 import { codeOf, createPayer, issuesOf, type Payer } from './testing/payments.js';
 
@@ -72,17 +73,15 @@ describe('the amount of a payment', () => {
   );
 });
 
+const { paths } = openApiDocument({ sandbox: true }) as unknown as {
+  paths: Record<string, Record<string, { requestBody?: unknown }>>;
+};
 /** Every operation that takes a body; the ids need not exist, bodies are judged first. */
-const operations: readonly (readonly ['POST' | 'PATCH', string])[] = [
-  ['POST', '/v1/payments/'],
-  ['POST', '/v1/contacts/'],
-  ['PATCH', `/v1/contacts/${randomUUID()}`],
-  ['PATCH', `/v1/originators/${randomUUID()}`],
-  ['POST', '/v1/webhooks'],
-  ['PATCH', `/v1/webhooks/${randomUUID()}`],
-  ['POST', `/v1/webhooks/${randomUUID()}/test`],
-  ['POST', `/v1/sandbox/payments/${randomUUID()}/simulate`],
-];
+const operations = Object.entries(paths).flatMap(([path, methods]) =>
+  Object.entries(methods).flatMap(([method, { requestBody }]) =>
+    requestBody === undefined ? [] : [[method.toUpperCase() as 'POST' | 'PATCH', path] as const],
+  ),
+);
 
 const notJson: readonly (readonly [string, string | Buffer])[] = [
   ['a key twice', '{"a":1,"a":1}'],
@@ -138,6 +137,10 @@ const confusing = (value: string) =>
     'eventType',
     'outcome',
     'returnReasonCode',
+    'overlapHours',
+    'from',
+    'to',
+    'eventTypes',
   ]
     .map((name) => `"${name}":${value}`)
     .join(',')}}`;
@@ -146,7 +149,7 @@ describe.each(operations)('%s %s', (method, path) => {
   const send = async (payload: string | Buffer) => {
     const reply = await gateway.app.inject({
       method,
-      url: path,
+      url: path.replaceAll(/\{\w+\}/g, () => randomUUID()),
       headers: {
         authorization: `Bearer ${payer.tenant.keys.full_access}`,
         'content-type': 'application/json',
@@ -172,7 +175,7 @@ describe.each(operations)('%s %s', (method, path) => {
   it('never fails at fields of the wrong kind', async () => {
     const values = [
       '1e400',
-      '-0',
+      '-1.5',
       '12345678901234567890123',
       '"\\u0000"',
       '"\\ud800"',
