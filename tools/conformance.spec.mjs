@@ -121,19 +121,22 @@ describe('Quotes', () => {
 
 describe('The page', () => {
   it('has each rule in the document’s words, with its tests or the reason for none', () => {
-    const parts = [
-      part({
-        'pay-1': 'It *pays* `{x}`.',
-        'pay-2': { text: 'In gold.', notTestable: 'there is no gold' },
-        'pay-3': { text: 'Always.', sameAs: 'pay-1' },
-      }),
-    ];
+    const stated = {
+      'pay-1': 'It *pays* `{x}`.',
+      'pay-2': { text: 'In gold.', notTestable: 'there is no gold' },
+      'pay-3': { text: 'Always.', sameAs: 'pay-1' },
+    };
+    const context = { 'Be patient.': 'advice', 'Rules:': 'introduces what follows' };
+    const parts = [part(stated, { context })];
     const { rules } = conformance(parts, [test('pay-1 pays')], () => null);
     const text = page({ parts, rules, linkTo: (file) => `../${file}` });
     expect(text).toContain('3 rules, 2 tested, 1 that nothing can be seen of');
     expect(text).toContain('## Specification\n\n### Payments');
     expect(text).toContain('- **pay-1** “It \\*pays\\* `{x}`.”\n  - [pay-1 pays](../tests/a.ts)');
     expect(text).toContain('- **pay-2** “In gold.”\n  - not tested: there is no gold');
-    expect(text).toContain('- **pay-3** “Always.”\n  - as pay-1');
+    expect(text).toContain(
+      '- **pay-3** “Always.”\n  - as pay-1\n- “Be patient.” is no rule: advice\n',
+    );
+    expect(text).not.toContain('Rules:');
   });
 });

@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto';
 import type { PaymentEvent } from '@pis/client';
 import { type ReceivedRequest, type ReceiverAnswer, until } from '@pis/local-servers/testing';
 import { data } from '../support/http.js';
-import { itOnOwn, itWithReceiver, receiver, target } from '../support/target.js';
+import { arrivalLimitMs, itOnOwn, itWithReceiver, receiver, target } from '../support/target.js';
 import {
   createPayment,
   type Endpoint,
@@ -15,7 +15,6 @@ import {
   withEndpoint,
 } from '../support/things.js';
 
-const arrivalLimitMs = 20_000;
 const eventOf = ({ body }: ReceivedRequest) => JSON.parse(body) as PaymentEvent;
 
 /** At least that many requests at the endpoint, in the order of their arrival. */

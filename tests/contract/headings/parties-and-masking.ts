@@ -16,7 +16,7 @@ import {
   routingNumber,
   uuid,
 } from '../support/things.js';
-import { itWithReceiver } from '../support/target.js';
+import { arrivalLimitMs, itWithReceiver } from '../support/target.js';
 import { withEndpoint } from '../support/things.js';
 import { until } from '@pis/local-servers/testing';
 
@@ -118,7 +118,7 @@ describe('Masking and nullness', () => {
         });
         const paymentId = await createPayment({ contactId });
         const payment = await inStatus(paymentId, 'COMPLETED');
-        await until(() => received().length >= 3, { timeoutMs: 20_000 });
+        await until(() => received().length >= 3, { timeoutMs: arrivalLimitMs });
         const shown = (answer: { text: string }) => answer.text;
         const texts = [
           shown(await call('GET', `/v1/payments/${paymentId}`)),

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { PaymentListItem } from '@pis/client';
 import { until } from '@pis/local-servers/testing';
 import { call, data, expectError, problemsOf } from '../support/http.js';
-import { itWithKeys } from '../support/target.js';
+import { arrivalLimitMs, itWithKeys } from '../support/target.js';
 import {
   createContact,
   createPayment,
@@ -87,7 +87,7 @@ describe('GET /v1/payments/', () => {
     const { paymentId } = await paymentIn('BLOCKED', '0301');
     await until(
       async () => idsOf(await listPayments('status=BLOCKED&limit=100')).includes(paymentId),
-      { timeoutMs: 10_000 },
+      { timeoutMs: arrivalLimitMs },
     );
     for (const status of ['QUEUED', 'CANCELED', 'AWAITING_CONFIRMATION'])
       for (const item of await listPayments(`status=${status}&limit=100`))

@@ -1,6 +1,7 @@
 /** The fields of a payment, one by one. Each status is that of one payment, made once for all. */
 import type { Payment } from '@pis/client';
 import { until } from '@pis/local-servers/testing';
+import { arrivalLimitMs } from '../support/target.js';
 import {
   createPayment,
   getPayment,
@@ -40,7 +41,7 @@ describe('Payment (single read)', () => {
   beforeAll(async () => {
     const made = statuses.map((status) => paymentIn(status, endings[status]));
     for (const payment of await Promise.all(made)) payments[payment.status as Status] = payment;
-  }, 60_000);
+  });
 
   it('payment-1 has its paymentId', async () => {
     for (const { paymentId } of each()) {
@@ -183,7 +184,7 @@ describe('Payment (single read)', () => {
           const items = await listPayments(`status=${payment.status}&limit=100`);
           return items.find(({ paymentId }) => paymentId === payment.paymentId);
         },
-        { timeoutMs: 10_000 },
+        { timeoutMs: arrivalLimitMs },
       );
       expect(item).toEqual({
         ...rest,

@@ -2,6 +2,7 @@
 import type { Payment, PaymentEvent } from '@pis/client';
 import { until } from '@pis/local-servers/testing';
 import { call, data, expectError, problemsOf } from '../support/http.js';
+import { arrivalLimitMs } from '../support/target.js';
 import {
   createPayment,
   getPayment,
@@ -26,7 +27,6 @@ const untilCompleted = [steps.queued, steps.submitted, steps.completed] as const
 const early = [steps.queued, steps.submitted, steps.late] as const;
 const untilReturned = [...untilCompleted, steps.returned] as const;
 
-const arrivalLimitMs = 20_000;
 const accountField = /bankAccount\.achAccountNumber/;
 
 /** The transitions of payments as the feed of events has them, by payment. */
@@ -166,7 +166,7 @@ describe('Sandbox outcomes', () => {
       { timeoutMs: arrivalLimitMs },
     );
     for (const transitions of all.values()) expect(transitions).toEqual(untilReturned);
-  }, 60_000);
+  });
 });
 
 describe('Moving a payment by hand', () => {

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { type Payment, type PaymentEvent, verifyWebhook } from '@pis/client';
 import { until } from '@pis/local-servers/testing';
 import { call, data, expectError, problemsOf } from '../support/http.js';
-import { itOnOwn, itWithReceiver, target } from '../support/target.js';
+import { arrivalLimitMs, itOnOwn, itWithReceiver, target } from '../support/target.js';
 import {
   accountNumber,
   bankAccount,
@@ -102,7 +102,7 @@ async function announced(
       const types = mine.map(({ eventType }) => eventType as string);
       return types.includes('payment.queued') && types.includes(last) ? mine : null;
     },
-    { timeoutMs: 20_000, what: `${last} of ${paymentId}` },
+    { timeoutMs: arrivalLimitMs, what: `${last} of ${paymentId}` },
   );
   return Object.fromEntries(events.map((event) => [event.eventType, event.data]));
 }
@@ -184,7 +184,7 @@ describe('Transitions', () => {
         .split('\n')
         .filter((line) => line.includes(paymentId) && line.includes('not confirmed in time'));
     const [warning = ''] = await until(() => (warnings().length > 0 ? warnings() : null), {
-      timeoutMs: 20_000,
+      timeoutMs: arrivalLimitMs,
     });
     expect(JSON.parse(warning)).toMatchObject({ paymentId, level: expect.anything() });
   });

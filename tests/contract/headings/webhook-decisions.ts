@@ -2,7 +2,7 @@
 import type { PaymentEvent, WebhookEndpoint } from '@pis/client';
 import { type ReceivedRequest, until } from '@pis/local-servers/testing';
 import { call, data } from '../support/http.js';
-import { itOnOwn, itWithReceiver, receiver, target } from '../support/target.js';
+import { arrivalLimitMs, itOnOwn, itWithReceiver, receiver, target } from '../support/target.js';
 import {
   createEndpoint,
   createPayment,
@@ -13,7 +13,6 @@ import {
   withEndpoint,
 } from '../support/things.js';
 
-const arrivalLimitMs = 20_000;
 const paymentOf = ({ body }: ReceivedRequest) => (JSON.parse(body) as PaymentEvent).data.paymentId;
 
 const arrived = ({ received }: Endpoint, count: number) =>

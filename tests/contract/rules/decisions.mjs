@@ -187,7 +187,6 @@ export const decisions = [
       and: 'introduces what follows',
       'List filters:': 'introduces what follows',
       '**Webhooks.**': 'introduces what follows',
-      and: 'introduces what follows',
       '**Statements.**': 'introduces what follows',
       "**Sandbox outcomes.** In the sandbox the last four digits of the contact's account number choose what the simulated bank does":
         'introduces what follows',

@@ -214,7 +214,7 @@ export const endpoints = [
     context: {
       'The list of key types and what each may access: not shown.':
         'left open by the specification; decided in interface.md',
-      'the sandbox has its own base address': 'introduces what follows',
+      'the sandbox has its own base address': 'a matter of the deployment',
     },
   },
 ];

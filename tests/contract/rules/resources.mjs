@@ -10,7 +10,7 @@ export const resources = [
       "This single document covers the whole service: purpose, records and fields, states, endpoints, authentication, events, errors, limits and versioning. {base_url} is the service's base address.":
         'introduces what follows',
       'The sandbox and production environments use different base addresses.':
-        'introduces what follows',
+        'a matter of the deployment',
     },
   },
   {

@@ -9,7 +9,7 @@ import type {
 } from '@pis/client';
 import { until } from '@pis/local-servers/testing';
 import { type Answer, call, data } from './http.js';
-import { type KeyKind, receiver } from './target.js';
+import { arrivalLimitMs, type KeyKind, receiver } from './target.js';
 
 export type Json = Readonly<Record<string, unknown>>;
 
@@ -20,8 +20,6 @@ export const unknownId = '0197a5f0-0000-7000-8000-00000000ffff';
 /** Real ones: their checksums are right. */
 export const routingNumber = '021000021';
 export const otherRoutingNumber = '011401533';
-
-const arrivalLimitMs = 20_000;
 
 export async function originators(as: KeyKind = 'full_access'): Promise<Originator[]> {
   return data(200, 'GET', '/v1/originators/', { as });
