@@ -13,6 +13,7 @@ import { EVENT_STORE, pastPaymentEvents, PG_POOL } from '@pis/service-kit';
 import {
   type AttemptRecord,
   deliveryBodyOf,
+  deliveryIdOf,
   type DeliveryLog,
   type DeliveryRecord,
   type PastEvents,
@@ -38,7 +39,7 @@ export class WebhookDeliveriesController {
   private readonly pastEvents: PastEvents;
 
   constructor(
-    @Inject(EVENT_STORE) store: EventStore,
+    @Inject(EVENT_STORE) private readonly store: EventStore,
     @Inject(PG_POOL) private readonly pool: PgPool,
     @Inject(DELIVERY_LOG) private readonly log: DeliveryLog,
     @Inject(RETRY_WINDOWS) private readonly windows: RetryWindows,
@@ -57,11 +58,13 @@ export class WebhookDeliveriesController {
     const { after, problems } = this.cursors.read(list, organizationId, request.query);
     if (problems.length > 0)
       throw invalid([...(validated.ok ? [] : validated.problems), ...problems]);
-    const { limit, cursor: _cursor, ...filter } = accepted(validated);
+    const { limit, cursor: _cursor, paymentId, ...filter } = accepted(validated);
     endpointIn(await this.endpointsOf(organizationId), endpointId);
 
-    const page = { limit, after };
-    const { items, next } = await this.log.list({ organizationId, endpointId }, filter, page);
+    const ids =
+      paymentId === undefined ? paymentId : await this.deliveriesOf(paymentId, endpointId);
+    const of = { organizationId, endpointId };
+    const { items, next } = await this.log.list(of, { ...filter, ids }, { limit, after });
     const nextCursor = next && this.cursors.encode(list, organizationId, next);
     const { data, meta } = answer(items.map(deliveryView));
     return { data, meta: { ...meta, pagination: { limit, nextCursor } } };
@@ -99,6 +102,12 @@ export class WebhookDeliveriesController {
     const delivery = await this.log.get(organizationId, idIn(request, 'deliveryId'));
     if (delivery === null) throw notFound('delivery');
     return delivery;
+  }
+
+  /** Those that there may be: an index by payment would cost every delivery, and each is found by its id. */
+  private async deliveriesOf(paymentId: string, endpointId: string): Promise<string[]> {
+    const events = await this.store.readStream(`payment-${paymentId}`);
+    return events.map((event) => deliveryIdOf(event.id, endpointId));
   }
 
   private async endpointsOf(organizationId: string): Promise<readonly WebhookEndpoint[]> {

@@ -110,10 +110,23 @@ describe('the deliveries of an endpoint', () => {
   });
 
   it('are filtered by event type, state, payment and time, alone and together', async () => {
-    const paymentId = randomUUID();
-    const failed = await inserted('failed', { eventType: 'payment.failed', paymentId });
-    const late = await inserted('delivered', { occurredAt: time(60), paymentId });
-    const pending = await inserted('pending', { occurredAt: time(30) });
+    const { organizationId } = tenant;
+    const payment = await queuePayment(gateway.store, time(0), { organizationId });
+    await completePayment(gateway.store, payment);
+    const { paymentId } = payment;
+    const [first, second] = await gateway.store.readStream(payment.streamId);
+    const failed = await inserted('failed', {
+      eventType: 'payment.failed',
+      paymentId,
+      eventId: first?.id ?? '',
+    });
+    const late = await inserted('delivered', {
+      occurredAt: time(60),
+      createdAt: time(60),
+      paymentId,
+      eventId: second?.id ?? '',
+    });
+    const pending = await inserted('pending', { occurredAt: time(30), createdAt: time(30) });
     const found = async (query: Record<string, string>) => (await list(query)).ids.toSorted();
     const sorted = (...some: TestDelivery[]) => some.map(({ id }) => id).toSorted();
     expect(await found({ eventType: 'payment.failed' })).toEqual(sorted(failed));
@@ -126,6 +139,7 @@ describe('the deliveries of an endpoint', () => {
       sorted(late),
     );
     expect(await found({ paymentId, state: 'pending' })).toEqual([]);
+    expect(await found({ paymentId: randomUUID() })).toEqual([]);
   });
 
   it('are filtered by any time that can be written', async () => {

@@ -3,6 +3,7 @@
  * pending and the finished deliveries, and of the attempts.
  */
 import type pg from 'pg';
+import { v5 as uuidV5 } from 'uuid';
 
 export type DeliveryState = 'pending' | 'delivered' | 'failed' | 'canceled';
 
@@ -41,11 +42,17 @@ export interface AttemptRecord {
   readonly responseExcerpt: string | null;
 }
 
+/** The same for a message handled twice, and for nobody else (spec, "Delivery headers"). */
+export function deliveryIdOf(eventId: string, endpointId: string): string {
+  return uuidV5(eventId, endpointId);
+}
+
 /** All that are given must hold. Times are ISO 8601, of the event's occurrence, inclusive. */
 export interface DeliveryFilter {
+  /** Those of a payment, for instance: its events are known, and with them its deliveries. */
+  readonly ids?: readonly string[] | undefined;
   readonly eventType?: string | undefined;
   readonly state?: DeliveryState | undefined;
-  readonly paymentId?: string | undefined;
   readonly from?: string | undefined;
   readonly to?: string | undefined;
 }
@@ -84,11 +91,18 @@ const columns = `id, organization_id AS "organizationId", endpoint_id AS "endpoi
   next_attempt_at AS "nextAttemptAt", finished_at AS "finishedAt",
   finished_reason AS "finishedReason", last_status AS "lastStatus", last_error AS "lastError"`;
 
+/**
+ * A delivery is made after its event occurred, by clocks that differ by less than this: so what is older
+ * than `from` need not be looked at.
+ */
+const clockSkew = "interval '1 minute'";
+
 const conditions: Readonly<Record<keyof DeliveryFilter, (parameter: string) => string>> = {
+  ids: (parameter) => `id = ANY (${parameter}::uuid[])`,
   eventType: (parameter) => `event_type = ${parameter}`,
   state: (parameter) => `state = ${parameter}`,
-  paymentId: (parameter) => `payment_id = ${parameter}::uuid`,
-  from: (parameter) => `occurred_at >= ${parameter}::timestamptz(3)`,
+  from: (parameter) => `occurred_at >= ${parameter}::timestamptz(3)
+    AND created_at >= ${parameter}::timestamptz(3) - ${clockSkew}`,
   to: (parameter) => `occurred_at <= ${parameter}::timestamptz(3)`,
 };
 const filterNames = Object.keys(conditions) as readonly (keyof DeliveryFilter)[];

@@ -1,7 +1,7 @@
 /** Deliveries as a dispatcher would have left them, without one. */
 import { randomUUID } from 'node:crypto';
 import { PG_POOL } from '@pis/service-kit';
-import type { deliveryLog } from '@pis/webhooks';
+import { deliveryIdOf, type deliveryLog } from '@pis/webhooks';
 import type { Gateway } from './gateway.js';
 
 type PgPool = Parameters<typeof deliveryLog>[0];
@@ -32,7 +32,7 @@ export async function insertDelivery(
 ): Promise<TestDelivery> {
   const eventId = changes.eventId ?? randomUUID();
   const delivery: TestDelivery = {
-    id: randomUUID(),
+    id: deliveryIdOf(eventId, endpointId),
     eventId,
     paymentId: randomUUID(),
     eventType: 'payment.queued',

@@ -1,0 +1,94 @@
+import { randomUUID } from 'node:crypto';
+import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
+import type pg from 'pg';
+import { type DeliveryFilter, deliveryLog } from './delivery-log.js';
+
+/** Of one endpoint, delivered one a minute; every thousandth failed. */
+const finished = 20_000;
+const everyMs = 60_000;
+const newest = Date.parse('2026-11-21T09:00:00.000Z');
+const at = (n: number) => new Date(newest - n * everyMs).toISOString();
+const startLimitMs = 60_000;
+/** What a page costs that has to look at every delivery is many times this. */
+const pageMaxBlocks = 150;
+
+let database: TestDatabase;
+let pool: pg.Pool;
+const organizationId = randomUUID();
+const endpointId = randomUUID();
+/** The last statement of the log, to be explained. */
+let asked: { readonly text: string; readonly values: unknown[] };
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  pool = openTestPool(database.url, 2);
+  await pool.query(
+    `INSERT INTO webhook_finished_deliveries (id, organization_id, endpoint_id, event_id, event_type,
+        payment_id, occurred_at, attempts, created_at, window_ends_at, state, finished_at)
+      SELECT gen_random_uuid(), $1, $2, gen_random_uuid(), 'payment.queued', gen_random_uuid(), t, 1, t,
+          t + interval '3 days', CASE WHEN n % 1000 = 0 THEN 'failed' ELSE 'delivered' END, t
+        FROM (SELECT n, $3::timestamptz - n * $4::int * interval '1 ms' AS t
+          FROM generate_series(1, $5::int) n) made`,
+    [organizationId, endpointId, new Date(newest), everyMs, finished],
+  );
+  await pool.query('ANALYZE webhook_finished_deliveries');
+}, startLimitMs);
+afterAll(async () => {
+  await pool?.end();
+  await database?.drop();
+});
+
+async function list(filter: DeliveryFilter) {
+  const watched = {
+    query: (text: string, values: unknown[]) => {
+      asked = { text, values };
+      return pool.query(text, values);
+    },
+  } as unknown as pg.Pool;
+  return (await deliveryLog(watched).list({ organizationId, endpointId }, filter, { limit: 20 }))
+    .items;
+}
+
+/** Blocks that the last list has looked at. */
+async function blocks(): Promise<number> {
+  const { rows } = await pool.query<{ 'QUERY PLAN': [{ Plan: Record<string, number> }] }>(
+    `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${asked.text}`,
+    asked.values,
+  );
+  const { Plan: plan = {} } = rows[0]?.['QUERY PLAN'][0] ?? {};
+  return (plan['Shared Hit Blocks'] ?? 0) + (plan['Shared Read Blocks'] ?? 0);
+}
+
+describe('A list of deliveries costs the same however many there are', () => {
+  it.each<[string, number, () => DeliveryFilter]>([
+    ['of all', 20, () => ({})],
+    ['of those that failed', 20, () => ({ state: 'failed' })],
+    ['of those that are pending', 0, () => ({ state: 'pending' })],
+    ['of those that failed in an hour', 0, () => ({ state: 'failed', from: at(60) })],
+    ['of one type in an hour', 0, () => ({ eventType: 'payment.failed', from: at(60) })],
+    ['of a payment', 0, () => ({ ids: Array.from({ length: 10 }, () => randomUUID()) })],
+  ])('%s', async (_, found, filter) => {
+    expect(await list(filter())).toHaveLength(found);
+    expect(await blocks()).toBeLessThan(pageMaxBlocks);
+  });
+
+  it('and one that must look at all of them costs more, by which this test would notice', async () => {
+    expect(await list({ eventType: 'payment.failed' })).toHaveLength(0);
+    expect(await blocks()).toBeGreaterThan(2 * pageMaxBlocks);
+  });
+});
+
+describe('A list of deliveries since a time', () => {
+  it('has one whose clock was half a minute behind that of its event', async () => {
+    const id = randomUUID();
+    const [occurredAt, createdAt] = [new Date(newest + 60_000), new Date(newest + 30_000)];
+    await pool.query(
+      `INSERT INTO webhook_deliveries (id, organization_id, endpoint_id, event_id, event_type,
+          occurred_at, created_at, next_attempt_at, window_ends_at)
+        VALUES ($1, $2, $3, $1, 'payment.queued', $4, $5, $5, $5)`,
+      [id, organizationId, endpointId, occurredAt, createdAt],
+    );
+    const since = await list({ from: occurredAt.toISOString() });
+    expect(since.map((delivery) => delivery.id)).toEqual([id]);
+  });
+});
