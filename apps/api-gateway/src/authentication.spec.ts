@@ -132,6 +132,32 @@ describe('authentication', () => {
     await expect(enter(unknown(9))).rejects.toEqual(unauthorized);
   });
 
+  it('refuses an address that fails too often also when all its requests come at once', async () => {
+    const { enter, reads } = await setUp(null, 2);
+    const unknown = (at: number) => `Bearer pis_test_${String(at).padStart(43, 'x')}`;
+    const results = await Promise.allSettled(
+      Array.from({ length: 50 }, (_, at) => enter(unknown(at))),
+    );
+    const codes = results.map((result) =>
+      result.status === 'rejected' ? (result.reason as { code: string }).code : 'none',
+    );
+    expect(codes.filter((code) => code === 'UNAUTHORIZED')).toHaveLength(4);
+    expect(codes.filter((code) => code === 'RATE_LIMITED')).toHaveLength(46);
+    expect(reads()).toBe(4);
+  });
+
+  it('holds no key that is good against its address, nor a store that is away', async () => {
+    const { enter, wait, goAway, context, organizationId } = await setUp(null, 2);
+    const key = { organizationId, type: 'read_only', environment: 'sandbox' } as const;
+    for (let keys = 0; keys < 20; keys += 1)
+      await enter(`Bearer ${(await createApiKey(context, key)).apiKey}`);
+    await enter();
+    wait(5_000);
+    goAway();
+    for (let times = 0; times < 20; times += 1)
+      await expect(enter()).rejects.toThrow(StoreUnavailable);
+  });
+
   it('refuses an expired key at the very moment, cached or not', async () => {
     const { enter, wait } = await setUp(new Date(Date.now() + 60_000).toISOString());
     await enter();

@@ -17,7 +17,7 @@ function setUp(perSecond: number) {
         }
       return passed;
     },
-    check: (id = 'key') => limit.check(id),
+    giveBack: (id = 'key') => limit.giveBack(id),
     wait: (ms: number) => void (nowMs += ms),
   };
 }
@@ -41,19 +41,22 @@ describe('a rate limit', () => {
     expect([passing(5), passing(5, 'another'), passing(5)]).toEqual([2, 2, 0]);
   });
 
-  it('can be looked at without being used up', () => {
-    const { passing, check, wait } = setUp(1);
-    for (let i = 0; i < 10; i += 1) check();
+  it('takes back what does not count after all, and never holds more than a burst', () => {
+    const { passing, giveBack } = setUp(1);
+    for (let i = 0; i < 10; i += 1) {
+      expect(passing(1)).toBe(1);
+      giveBack();
+    }
+    giveBack();
     expect(passing(10)).toBe(2);
-    expect(check).toThrow(expect.objectContaining({ code: 'RATE_LIMITED' }) as Error);
-    wait(1_000);
-    check();
+    giveBack();
+    expect(passing(10)).toBe(1);
   });
 
   it('of 0 is none', () => {
-    const { passing, check } = setUp(0);
+    const { passing, giveBack } = setUp(0);
+    giveBack();
     expect(passing(10_000)).toBe(10_000);
-    check();
   });
 
   it('says what is left, and when there is more', () => {
@@ -90,6 +93,7 @@ function setUpShared(perSecond: number, gateways: number) {
     () => new RateLimit({ perSecond, tally, clock: () => nowMs }),
   );
   return {
+    limits,
     world,
     wait: (ms: number) => void (nowMs += ms),
     newWindow: () => Object.assign(world, { total: 0, windowStartMs: nowMs }),
@@ -189,6 +193,16 @@ describe('a rate limit that gateways share', () => {
     await passing(4 * batch);
     wait(4_000);
     expect(await passing(rate)).toBe(rate);
+  });
+
+  it('tells the others nothing of what was given back', async () => {
+    const { limits, passing, world } = setUpShared(rate, 2);
+    for (let i = 0; i < 10 * burst; i += 1) {
+      limits[0]?.take('key');
+      limits[0]?.giveBack('key');
+    }
+    expect(world.asked).toBe(0);
+    expect(await passing(1_000, [1])).toBe(burst);
   });
 
   it('asks the counter once a batch', async () => {

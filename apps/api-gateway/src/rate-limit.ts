@@ -88,11 +88,13 @@ export class RateLimit {
     return this.quotaOf(bucket);
   }
 
-  /** Counts nothing. @throws RateLimited when take would */
-  check(id: string): void {
+  /** What was taken a moment ago does not count after all. */
+  giveBack(id: string): void {
     if (this.perSecond === 0) return;
     const bucket = this.filled(id);
-    if (bucket.tokens < 1) throw new RateLimited(this.quotaOf(bucket));
+    bucket.tokens = Math.min(this.burst, bucket.tokens + 1);
+    // Below zero when it was told already: the next ones are then not.
+    if (this.tally !== undefined) bucket.untold -= 1;
   }
 
   private filled(id: string): Bucket {
