@@ -54,9 +54,10 @@ async function tableContents(): Promise<string> {
   return rows[0]?.contents ?? '';
 }
 
+/** Of tables and indexes, with what is set for each. */
 async function objectNames(): Promise<readonly string[]> {
   const { rows } = await pool.query<{ name: string }>(
-    `SELECT relname AS name FROM pg_class
+    `SELECT concat_ws(' ', relname, reloptions) AS name FROM pg_class
      WHERE relnamespace = 'public'::regnamespace AND relname ~ 'payments|_rebuild' ORDER BY 1`,
   );
   return rows.map(({ name }) => name);
@@ -83,6 +84,7 @@ describe('rebuilding a projection', () => {
     await appendPayments(1_500);
     await caughtUp();
     const names = await objectNames();
+    expect(names).toContainEqual(expect.stringMatching(/^payments .*vacuum/));
     await pool.query('DELETE FROM payments WHERE status = $1', ['COMPLETED']);
     await pool.query("UPDATE payments SET status = 'BLOCKED'");
 

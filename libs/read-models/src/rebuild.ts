@@ -88,12 +88,15 @@ class Rebuild {
     for (const { name } of projection.tables) {
       await client.query(`DROP TABLE IF EXISTS ${shadowOf(name)}`);
       await client.query(`CREATE TABLE ${shadowOf(name)} (LIKE ${name} INCLUDING ALL)`);
+      await this.copySettings(name);
     }
     let position = beginning;
     for (let attempt = 1; ; attempt++) {
       position = await this.catchUp(position);
-      // So that the first lists on the new tables are planned as well as the last on the old.
-      for (const { name } of projection.tables) await client.query(`ANALYZE ${shadowOf(name)}`);
+      // So that the first lists on the new tables are planned as well as the last on the old, and read
+      // from the indexes alone.
+      for (const { name } of projection.tables)
+        await client.query(`VACUUM (ANALYZE) ${shadowOf(name)}`);
       try {
         await inTransaction(client, () => this.swap(position));
         return this.report();
@@ -102,6 +105,17 @@ class Rebuild {
         await delay(swapRetryMs);
       }
     }
+  }
+
+  /** When it is vacuumed, for one, which a migration may have set: LIKE leaves that out. */
+  private async copySettings(table: string): Promise<void> {
+    const { rows } = await this.client.query<{ settings: string }>(
+      `SELECT array_to_string(reloptions, ', ') AS settings FROM pg_class
+       WHERE oid = $1::regclass AND reloptions IS NOT NULL`,
+      [table],
+    );
+    for (const { settings } of rows)
+      await this.client.query(`ALTER TABLE ${shadowOf(table)} SET (${settings})`);
   }
 
   /**
