@@ -8,16 +8,20 @@ async function setUp(expiresAt: string | null = null, failuresPerSecond = 0) {
   const store = memoryEventStore();
   let reads = 0;
   let away = false;
+  let slownessMs = 0;
+  let nowMs = Date.now();
+  let elapsedMs = 0;
   const counting: EventStore = {
     ...store,
     readStream: async (...args) => {
       reads += 1;
       if (away) throw new StoreUnavailable('away');
-      return store.readStream(...args);
+      const read = await store.readStream(...args);
+      nowMs += slownessMs;
+      elapsedMs += slownessMs;
+      return read;
     },
   };
-  let nowMs = Date.now();
-  let elapsedMs = 0;
   const context = { store, by };
   const { organizationId } = await createOrganization(context, { name: 'Acme' });
   const { apiKey } = await createApiKey(context, {
@@ -47,6 +51,10 @@ async function setUp(expiresAt: string | null = null, failuresPerSecond = 0) {
     reads: () => reads,
     goAway: () => {
       away = true;
+    },
+    /** What is read was so before this long. */
+    slowDown: (ms: number) => {
+      slownessMs = ms;
     },
   };
 }
@@ -102,6 +110,14 @@ describe('authentication', () => {
     setClockBack(3_600_000);
     wait(4_501);
     await expect(enter()).rejects.toThrow(unauthorized);
+  });
+
+  it('does not take the word of a store that needed five seconds for it', async () => {
+    const { enter, slowDown } = await setUp();
+    slowDown(5_000);
+    await expect(enter()).rejects.toThrow(StoreUnavailable);
+    slowDown(0);
+    await enter();
   });
 
   it('renews a known key in the background, so that requests do not wait', async () => {

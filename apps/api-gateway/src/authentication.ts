@@ -14,7 +14,7 @@ import {
   type Environment,
   isUsable,
 } from '@pis/domain';
-import { type EventStore, repository } from '@pis/event-store';
+import { type EventStore, repository, StoreUnavailable } from '@pis/event-store';
 import { LRUCache } from 'lru-cache';
 import { networkOf } from './client-address.js';
 import { ApiError } from './errors.js';
@@ -110,6 +110,8 @@ export class Authentication {
     const reading = this.keys
       .load(digest)
       .then(({ state }) => {
+        if (this.clocks.elapsed() - readAtMs > staleMs)
+          throw new StoreUnavailable('a key was read too slowly to be still known');
         if (state === null) this.cache.delete(digest);
         else this.cache.set(digest, { key: state, readAtMs });
         return state;
