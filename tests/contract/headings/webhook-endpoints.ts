@@ -33,7 +33,14 @@ describe('Webhook endpoints', () => {
     expect(await issueOf('https://u:p@receiver.invalid/')).toEqual([
       'url validation_url_credentials',
     ]);
-    const blocked = ['10.0.0.1', '192.168.1.1', '172.16.0.1', '169.254.169.254', '[fe80::1]'];
+    const blocked = [
+      '10.0.0.1',
+      '192.168.1.1',
+      '172.16.0.1',
+      '169.254.169.254',
+      '[fe80::1]',
+      '[::1]',
+    ];
     for (const host of [...blocked, '[fd00::1]', '0.0.0.0', '[::ffff:10.0.0.1]', '0x0a000001'])
       expect(await issueOf(`https://${host}/`)).toEqual(['url validation_url_private_address']);
   });

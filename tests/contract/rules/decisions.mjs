@@ -104,6 +104,10 @@ export const decisions = [
             file: 'libs/webhooks/src/webhook-url.spec.ts',
             title: 'is refused a host that resolves to a private address, also among public ones',
           },
+          {
+            file: 'libs/webhooks/src/hostile-urls.spec.ts',
+            title: 'for a name that stands for %s',
+          },
         ],
       },
       'webhook-decision-2': {

@@ -145,8 +145,15 @@ export const endpoints = [
     document: 'spec.md',
     heading: 'Endpoints › Webhook endpoints',
     rules: {
-      'webhook-1':
-        'url | string | yes | HTTPS only, at most 2000 characters, publicly routable (private, localhost and link-local addresses are blocked), no embedded credentials',
+      'webhook-1': {
+        text: 'url | string | yes | HTTPS only, at most 2000 characters, publicly routable (private, localhost and link-local addresses are blocked), no embedded credentials',
+        tests: [
+          {
+            file: 'libs/webhooks/src/hostile-urls.spec.ts',
+            title: 'for %j, an address of no public host',
+          },
+        ],
+      },
       'webhook-2':
         'subscribedEvents | string[] | yes | at least one event type or `payment.*`; a global `*` is rejected; concrete names may be combined with `payment.*`',
       'webhook-3': 'label | string | no | 1-255 characters',
