@@ -247,6 +247,17 @@ describe('pis webhooks listen', () => {
     expect(process.stderr()).toBe('');
   });
 
+  it('ends in peace when nobody reads its lines any more', async () => {
+    const { process } = await listen();
+    process.child.stdout?.destroy();
+    await pay();
+    await until(() => process.child.exitCode !== null, { timeoutMs: arrivalLimitMs });
+    expect({ code: process.child.exitCode, stderr: process.stderr() }).toEqual({
+      code: 0,
+      stderr: '',
+    });
+  });
+
   it('ends with the reason when the key stops being one', async () => {
     const { apiKeyId, apiKey } = await key('read_only');
     const ended = { ...environment, PIS_API_KEY: apiKey };
@@ -392,7 +403,7 @@ async function feed(): Promise<string[]> {
   const ids: string[] = [];
   for (let after: string | undefined; ; ) {
     const { data, nextCursor } = await client.events.page({ after, limit: 100 });
-    ids.push(...(data as { id: string }[]).map(({ id }) => id));
+    ids.push(...data.map(({ id }) => id));
     if (data.length === 0) return ids;
     after = nextCursor ?? undefined;
   }

@@ -3,7 +3,13 @@
  * a delivery, sending again, replays, the event feed beside concurrent payments, and new secrets.
  */
 import { randomUUID } from 'node:crypto';
-import { PisApiError, PisClient, PisWebhookError, verifyWebhook } from '@pis/client';
+import {
+  type PaymentEvent,
+  PisApiError,
+  PisClient,
+  PisWebhookError,
+  verifyWebhook,
+} from '@pis/client';
 import {
   type HttpsReceiver,
   type ReceivedRequest,
@@ -188,18 +194,12 @@ it(
   testLimitMs,
 );
 
-interface Envelope {
-  readonly id: string;
-  readonly eventType: string;
-  readonly data: { readonly paymentId: string };
-}
-
 /** Reads on from a place to the present end. */
 async function readOn(after: string | undefined, limit: number) {
-  const events: Envelope[] = [];
+  const events: PaymentEvent[] = [];
   for (let place = after; ; ) {
     const { data, nextCursor } = await client.events.page({ after: place, limit });
-    events.push(...(data as Envelope[]));
+    events.push(...(data as readonly PaymentEvent[]));
     if (data.length === 0) return { events, place: nextCursor ?? unreachable() };
     place = nextCursor ?? unreachable();
   }
@@ -216,7 +216,7 @@ it(
       for (let n = 0; n < payments / 12; n += 1) paymentIds.push(await create());
     });
     const reader = async (limit: number) => {
-      const seen: Envelope[] = [];
+      const seen: PaymentEvent[] = [];
       for (let place = begin; seen.length < payments * eventTypes.length; ) {
         const page = await readOn(place, limit);
         seen.push(...page.events);
@@ -237,7 +237,9 @@ it(
 
     // The very same events as were delivered.
     const delivered = await received(payments * eventTypes.length);
-    const bodies = new Map(delivered.map(({ body }) => [(JSON.parse(body) as Envelope).id, body]));
+    const bodies = new Map(
+      delivered.map(({ body }) => [(JSON.parse(body) as PaymentEvent).id, body]),
+    );
     for (const event of first) expect(JSON.stringify(event)).toBe(bodies.get(event.id));
   },
   testLimitMs,

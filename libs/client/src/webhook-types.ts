@@ -122,7 +122,7 @@ export interface WebhookAttempt {
 export interface WebhookDeliveryDetail extends WebhookDelivery {
   readonly attempts: readonly WebhookAttempt[];
   /** The envelope as it is sent. */
-  readonly payload: unknown;
+  readonly payload: WebhookEvent;
 }
 
 /** `from` and `to` are of the event's time, both inclusive. */

@@ -13,6 +13,7 @@ import type {
   WebhookDeliveryDetail,
   WebhookDeliveryFilter,
   WebhookEndpoint,
+  WebhookEvent,
   WebhookPatchRequest,
   WebhookReplay,
   WebhookReplayRequest,
@@ -169,14 +170,14 @@ export class Events {
    * The envelopes that webhooks carry, oldest first and without a gap. `nextCursor` is there on an
    * empty page too: ask again with it as `after`.
    */
-  async page(query: EventQuery = {}, options?: RequestOptions): Promise<Page<unknown>> {
+  async page(query: EventQuery = {}, options?: RequestOptions): Promise<Page<WebhookEvent>> {
     const call = {
       method: 'GET',
       path: '/v1/events',
       query: { ...query },
       repeatable: true,
     } as const;
-    const { data, nextCursor } = await this.#transport.send<readonly unknown[]>(call, options);
+    const { data, nextCursor } = await this.#transport.send<readonly WebhookEvent[]>(call, options);
     return { data, nextCursor };
   }
 }
