@@ -4,6 +4,7 @@ import type { WebhookEndpoint } from '@pis/domain';
 import type { Keyring } from '@pis/keyring';
 import { traced } from '@pis/service-kit';
 import {
+  attemptInWindow,
   classify,
   deliveryHeaders,
   type DeliveryResult,
@@ -25,6 +26,8 @@ export interface AttemptDeps {
   readonly keyring: Keyring;
   readonly client: GuardedClient;
   readonly retryPolicy: RetryPolicy;
+  /** How long attempts go on. */
+  readonly windowMsOf: (eventType: string) => number;
   readonly now: () => Date;
   /** From 0 to 1, for the jitter. */
   readonly random: () => number;
@@ -143,7 +146,7 @@ function outcomeOf(
     case 'retry': {
       const next = nextAttemptAt(
         {
-          attempt: delivery.attempts + 1,
+          attempt: attemptOfSchedule(deps, delivery, finishedAt),
           now: finishedAt,
           windowEndsAt: delivery.windowEndsAt,
           retryAfterMs: retryAfterMs(attempt.status, retryAfter, finishedAt),
@@ -156,4 +159,16 @@ function outcomeOf(
         : { kind: 'retry', attempt, nextAttemptAt: next };
     }
   }
+}
+
+function attemptOfSchedule(
+  { retryPolicy, windowMsOf }: AttemptDeps,
+  { attempts, createdAt, eventType, windowEndsAt }: Delivery,
+  now: Date,
+): number {
+  const beganAt = windowEndsAt.getTime() - windowMsOf(eventType);
+  // Only one that was sent again is older than its window.
+  const isInFirstWindow = createdAt.getTime() >= beganAt || now.getTime() < beganAt;
+  if (isInFirstWindow) return attempts + 1;
+  return attemptInWindow(attempts + 1, now.getTime() - beganAt, retryPolicy);
 }

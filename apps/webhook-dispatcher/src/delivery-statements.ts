@@ -79,7 +79,7 @@ export const statements = {
         RETURNING *
     )
     SELECT c.id, c.organization_id, c.endpoint_id, c.event_type, c.occurred_at, c.is_replay,
-        c.attempts, c.window_ends_at, COALESCE(c.body, f.body) AS body, f.traceparent
+        c.attempts, c.created_at, c.window_ends_at, COALESCE(c.body, f.body) AS body, f.traceparent
       FROM claimed c LEFT JOIN LATERAL (
         SELECT body, traceparent FROM webhook_fan_outs
           WHERE event_id = c.event_id AND occurred_at = c.occurred_at LIMIT 1) f ON true`,

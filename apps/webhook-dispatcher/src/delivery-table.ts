@@ -172,6 +172,7 @@ interface ClaimedRow {
   readonly body: string | null;
   readonly is_replay: boolean;
   readonly attempts: number;
+  readonly created_at: Date;
   readonly window_ends_at: Date;
   readonly traceparent: string | null;
 }
@@ -186,6 +187,7 @@ function deliveryOfRow(row: ClaimedRow): Delivery {
     body: row.body,
     isReplay: row.is_replay,
     attempts: row.attempts,
+    createdAt: row.created_at,
     windowEndsAt: row.window_ends_at,
     traceparent: row.traceparent,
   };

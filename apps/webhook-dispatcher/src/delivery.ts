@@ -17,6 +17,7 @@ export interface Delivery {
   readonly isReplay: boolean;
   /** Made so far. */
   readonly attempts: number;
+  readonly createdAt: Date;
   readonly windowEndsAt: Date;
   /** Of the event, for the trace; null when nobody traced it. */
   readonly traceparent: string | null;
@@ -43,7 +44,8 @@ export interface Receiver {
 
 /** The delivery to one of the receivers, before any attempt. */
 export function deliveryOf(fanOut: FanOut, { deliveryId, endpointId }: Receiver): Delivery {
-  const { organizationId, eventType, occurredAt, body, windowEndsAt, traceparent } = fanOut;
+  const { organizationId, eventType, occurredAt, body, createdAt, windowEndsAt, traceparent } =
+    fanOut;
   return {
     id: deliveryId,
     organizationId,
@@ -53,6 +55,7 @@ export function deliveryOf(fanOut: FanOut, { deliveryId, endpointId }: Receiver)
     body,
     isReplay: false,
     attempts: 0,
+    createdAt,
     windowEndsAt,
     traceparent,
   };

@@ -88,6 +88,10 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       initialMs: config.PIS_WEBHOOK_RETRY_INITIAL_MS,
       maxMs: config.PIS_WEBHOOK_RETRY_MAX_MS,
     },
+    windowMsOf: (eventType) =>
+      eventType.startsWith('payment.')
+        ? config.PIS_WEBHOOK_RETRY_WINDOW_PAYMENTS_MS
+        : config.PIS_WEBHOOK_RETRY_WINDOW_STATEMENTS_MS,
     now,
     random: options.random ?? Math.random,
     observeAttempt(outcome, result, delivery) {

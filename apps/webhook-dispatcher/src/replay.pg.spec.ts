@@ -118,6 +118,27 @@ describe('An endpoint whose owner asks for a replay', () => {
     expect(marks).toEqual([undefined, 'true']);
   });
 
+  it('fails again and again: each is retried as in a window of its own, from 30 seconds on', async () => {
+    await fixture.queue(0);
+    const dispatcher = fixture.started();
+    for (const event of await fixture.published()) await dispatcher.handle(event);
+    await fixture.untilAllDelivered(1);
+    await dispatcher.stop();
+    await fixture.query(`UPDATE webhook_finished_deliveries
+      SET attempts = 9, created_at = created_at - interval '3 days'`);
+    fixture.receiver.respondWith(() => ({ status: 503 }));
+    fixture.index.start();
+    fixture.started();
+    await fixture.untilEnded(await fixture.requested(), 'completed');
+    await until(async () => (await fixture.records())[0]?.attempts === 10, { timeoutMs });
+    const [row] = await fixture.query<{ pause: number }>(`SELECT
+      extract(epoch FROM next_attempt_at - (SELECT max(at) FROM webhook_attempts))::float8 AS pause
+      FROM webhook_deliveries`);
+    expect(row?.pause).toBeGreaterThanOrEqual(30);
+    // The pause counts from the end of the attempt, the record from its beginning.
+    expect(row?.pause).toBeLessThan(59);
+  });
+
   it('gets fresh events in between, however much is replayed', async () => {
     const many = 400;
     for (let n = 0; n < many; n += 1) await fixture.queue(n / 1_000);

@@ -1,4 +1,10 @@
-import { backoffMs, classify, nextAttemptAt, retryAfterMs } from './retry-schedule.js';
+import {
+  attemptInWindow,
+  backoffMs,
+  classify,
+  nextAttemptAt,
+  retryAfterMs,
+} from './retry-schedule.js';
 
 const policy = { initialMs: 30_000, maxMs: 3_600_000 };
 const hourMs = 3_600_000;
@@ -62,6 +68,30 @@ describe('A delivery that failed is tried again', () => {
 
   it('inside the window, whatever the jitter adds', () => {
     expect(pauseMs({ random: 0.9, windowEndsAt: new Date(30_001) })).toBe(30_001);
+  });
+});
+
+describe('A delivery that is sent again after it had finished', () => {
+  const inWindow = (attempts: number, seconds: number) =>
+    attemptInWindow(attempts, seconds * 1_000, policy);
+
+  it('is retried as if it were new: after 30 seconds, then after twice as long each time', () => {
+    const made = 80;
+    // Its attempts in the new window begin at 0, 30, 90, 210 … seconds.
+    const pauses = [0, 30, 90, 210, 450, 930, 1_890, 3_810, 7_410].map(
+      (seconds, index) => backoffMs(inWindow(made + index, seconds), policy) / 1_000,
+    );
+    expect(pauses).toEqual([30, 60, 120, 240, 480, 960, 1_920, 3_600, 3_600]);
+  });
+
+  it('in its first window is at the attempt it is at, however late that was', () => {
+    let seconds = 0;
+    for (let attempt = 1; attempt <= 100; attempt += 1) {
+      const expected = backoffMs(attempt, policy);
+      for (const late of [0, 1, 3_600, 100_000])
+        expect(backoffMs(inWindow(attempt, seconds + late), policy)).toBe(expected);
+      seconds += expected / 1_000;
+    }
   });
 });
 

@@ -48,6 +48,27 @@ export function nextAttemptAt(failed: FailedAttempt, policy: RetryPolicy): Date 
   return new Date(now.getTime() + pauseMs);
 }
 
+/**
+ * Which attempt it was for the schedule of its window. All attempts count, but for a delivery that was
+ * sent again long after its first ones: its schedule begins anew with its new window, as the contract's
+ * does. Told from the time: no more attempts than the schedule allows have been made in it.
+ * @param attempts made so far, in all windows
+ * @param elapsedMs since the window began
+ */
+export function attemptInWindow(attempts: number, elapsedMs: number, policy: RetryPolicy): number {
+  let attempt = 1;
+  let dueAfterMs = backoffMs(1, policy);
+  while (
+    attempt < attempts &&
+    dueAfterMs <= elapsedMs &&
+    backoffMs(attempt, policy) < policy.maxMs
+  ) {
+    attempt += 1;
+    dueAfterMs += backoffMs(attempt, policy);
+  }
+  return attempt;
+}
+
 const retryAfterStatuses: ReadonlySet<number> = new Set([429, 503]);
 /** Longer than any window; what is beyond is as good as for ever. */
 const retryAfterMaxMs = 366 * 24 * 3_600_000;
