@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
 import type pg from 'pg';
-import { type DeliveryFilter, deliveryLog } from './delivery-log.js';
+import { type DeliveryFilter, deliveryLog, type DeliveryPlace } from './delivery-log.js';
 
 /** Of one endpoint, delivered one a minute; every thousandth failed. */
 const finished = 20_000;
@@ -45,8 +45,8 @@ async function list(filter: DeliveryFilter) {
       return pool.query(text, values);
     },
   } as unknown as pg.Pool;
-  return (await deliveryLog(watched).list({ organizationId, endpointId }, filter, { limit: 20 }))
-    .items;
+  const log = deliveryLog(watched);
+  return (await log.list({ organizationId, endpointId }, filter, { limit: 20 })).items;
 }
 
 /** Blocks that the last list has looked at. */
@@ -75,6 +75,52 @@ describe('A list of deliveries costs the same however many there are', () => {
   it('and one that must look at all of them costs more, by which this test would notice', async () => {
     expect(await list({ eventType: 'payment.failed' })).toHaveLength(0);
     expect(await blocks()).toBeGreaterThan(2 * pageMaxBlocks);
+  });
+});
+
+describe('A list of deliveries that no index picks out', () => {
+  const scanMax = 1_000;
+  const page = async (filter: DeliveryFilter, after?: DeliveryPlace) => {
+    const endpoint = { organizationId, endpointId };
+    return deliveryLog(pool, { scanMax }).list(endpoint, filter, { limit: 20, after });
+  };
+  /** The pages of a list, to its end. */
+  async function pages(filter: DeliveryFilter, between: () => Promise<unknown> = async () => {}) {
+    const all = [await page(filter)];
+    for (let next = all[0]?.next; next; next = all.at(-1)?.next) {
+      await between();
+      all.push(await page(filter, next));
+    }
+    return all;
+  }
+
+  it('looks at so many for a page, tells where to go on, and finds everything', async () => {
+    const until = at(finished - 30);
+    const all = await pages({ to: until });
+    expect(all.length).toBeLessThanOrEqual(finished / scanMax + 2);
+    expect(all[0]?.items).toEqual([]);
+    const found = all.flatMap(({ items }) => items.map(({ occurredAt }) => occurredAt));
+    expect(found.map((one) => one.toISOString())).toEqual(
+      Array.from({ length: 31 }, (_, n) => at(finished - 30 + n)),
+    );
+    expect(await pages({ eventType: 'payment.failed' })).toHaveLength(finished / scanMax + 1);
+  });
+
+  it('has each delivery once while others are made', async () => {
+    const insert = () =>
+      pool.query(
+        `INSERT INTO webhook_deliveries (id, organization_id, endpoint_id, event_id, event_type,
+            occurred_at, created_at, next_attempt_at, window_ends_at)
+          SELECT gen_random_uuid(), $1, $2, gen_random_uuid(), 'payment.blocked', now(), now(), now(),
+            now() FROM generate_series(1, 5)`,
+        [organizationId, endpointId],
+      );
+    await insert();
+    const all = await pages({ state: 'delivered' }, insert);
+    const ids = all.flatMap(({ items }) => items.map(({ id }) => id));
+    expect(ids).toHaveLength(finished - finished / 1_000);
+    expect(new Set(ids).size).toBe(ids.length);
+    await pool.query('DELETE FROM webhook_deliveries');
   });
 });
 

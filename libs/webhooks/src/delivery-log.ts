@@ -84,30 +84,25 @@ export interface DeliveryLog {
 
 /** Many more than a window has. */
 const attemptsMax = 1_000;
-
-const columns = `id, organization_id AS "organizationId", endpoint_id AS "endpointId",
-  event_id AS "eventId", event_type AS "eventType", payment_id AS "paymentId",
-  occurred_at AS "occurredAt", state, is_replay AS "isReplay", attempts, created_at AS "createdAt",
-  next_attempt_at AS "nextAttemptAt", finished_at AS "finishedAt",
-  finished_reason AS "finishedReason", last_status AS "lastStatus", last_error AS "lastError"`;
-
+/**
+ * Deliveries that are looked through for a page when no index picks out what is wanted: one page then
+ * costs the same however many there are, and has only what was found so far.
+ */
+const scanMaxDefault = 20_000;
 /**
  * A delivery is made after its event occurred, by clocks that differ by less than this: so what is older
  * than `from` need not be looked at.
  */
 const clockSkew = "interval '1 minute'";
 
-const conditions: Readonly<Record<keyof DeliveryFilter, (parameter: string) => string>> = {
-  ids: (parameter) => `id = ANY (${parameter}::uuid[])`,
-  eventType: (parameter) => `event_type = ${parameter}`,
-  state: (parameter) => `state = ${parameter}`,
-  from: (parameter) => `occurred_at >= ${parameter}::timestamptz(3)
-    AND created_at >= ${parameter}::timestamptz(3) - ${clockSkew}`,
-  to: (parameter) => `occurred_at <= ${parameter}::timestamptz(3)`,
-};
-const filterNames = Object.keys(conditions) as readonly (keyof DeliveryFilter)[];
+const columns = `id, organization_id AS "organizationId", endpoint_id AS "endpointId",
+  event_id AS "eventId", event_type AS "eventType", payment_id AS "paymentId",
+  occurred_at AS "occurredAt", state, is_replay AS "isReplay", attempts, created_at AS "createdAt",
+  next_attempt_at AS "nextAttemptAt", finished_at AS "finishedAt",
+  finished_reason AS "finishedReason", last_status AS "lastStatus", last_error AS "lastError"`;
+const newestFirst = 'ORDER BY created_at DESC, id DESC';
 
-export function deliveryLog(pool: pg.Pool): DeliveryLog {
+export function deliveryLog(pool: pg.Pool, { scanMax = scanMaxDefault } = {}): DeliveryLog {
   const one = async (name: string, condition: string, values: readonly string[]) => {
     // One that a replay made before its event was fanned out may be there twice: the newest counts.
     const text = `SELECT ${columns}, body FROM webhook_delivery_records WHERE ${condition}
@@ -116,24 +111,15 @@ export function deliveryLog(pool: pg.Pool): DeliveryLog {
     return (await pool.query<StoredDelivery>(query)).rows[0] ?? null;
   };
   return {
-    async list({ organizationId, endpointId }, filter, { limit, after }) {
-      const used = filterNames.filter((name) => filter[name] !== undefined);
-      const values = [
-        organizationId,
-        endpointId,
-        limit + 1,
-        ...used.map((name) => filter[name]),
-        ...(after ? [after.createdAt, after.id] : []),
-      ];
+    async list(endpoint, filter, page) {
+      const { text, values, scanEnd } = listStatements(endpoint, filter, page, scanMax);
       // Planned for the values: filters differ too much in how many rows they leave.
-      const { rows } = await pool.query<DeliveryRecord>(
-        listText(used, after !== undefined),
-        values,
-      );
-      const items = rows.slice(0, limit);
-      const last = rows.length > limit ? items.at(-1) : undefined;
-      const next = last ? { createdAt: last.createdAt.toISOString(), id: last.id } : null;
-      return { items, next };
+      const { rows } = await pool.query<DeliveryRecord>(text, values);
+      const items = rows.slice(0, page.limit);
+      const last = items.at(-1);
+      if (rows.length > page.limit) return { items, next: last ? placeOf(last) : null };
+      const [end] = scanEnd ? (await pool.query<Placed>(scanEnd.text, scanEnd.values)).rows : [];
+      return { items, next: end === undefined ? null : placeOf(older(end, last)) };
     },
     get: (organizationId, deliveryId) =>
       one('get', 'id = $1 AND organization_id = $2', [deliveryId, organizationId]),
@@ -151,13 +137,61 @@ export function deliveryLog(pool: pg.Pool): DeliveryLog {
   };
 }
 
-function listText(used: readonly (keyof DeliveryFilter)[], afterPlace: boolean): string {
-  const filters = used.map((name, index) => ` AND ${conditions[name](`$${index + 4}`)}`);
-  const next = used.length + 4;
-  const keyset = afterPlace
-    ? ` AND (created_at, id) < ($${next}::timestamptz(3), $${next + 1}::uuid)`
-    : '';
-  return `SELECT ${columns} FROM webhook_delivery_records
-    WHERE organization_id = $1 AND endpoint_id = $2${filters.join('')}${keyset}
-    ORDER BY created_at DESC, id DESC LIMIT $3`;
+interface Statement {
+  readonly text: string;
+  readonly values: unknown[];
+}
+
+/** The page, and, if a filter has to be tried on each delivery, the last that it is tried on. */
+function listStatements(
+  { organizationId, endpointId }: Parameters<DeliveryLog['list']>[0],
+  { ids, state, eventType, from, to }: DeliveryFilter,
+  { limit, after }: Parameters<DeliveryLog['list']>[2],
+  scanMax: number,
+): Statement & { readonly scanEnd: Statement | null } {
+  const values: unknown[] = [];
+  const $ = (value: unknown) => `$${values.push(value)}`;
+
+  const indexed = [`organization_id = ${$(organizationId)}`, `endpoint_id = ${$(endpointId)}`];
+  if (after !== undefined)
+    indexed.push(
+      `(created_at, id) < (${$(after.createdAt)}::timestamptz(3), ${$(after.id)}::uuid)`,
+    );
+  if (ids !== undefined) indexed.push(`id = ANY (${$(ids)}::uuid[])`);
+  // Delivered are most, and in no index of their own.
+  if (state !== undefined && state !== 'delivered') indexed.push(`state = ${$(state)}`);
+  if (from !== undefined) indexed.push(`created_at >= ${$(from)}::timestamptz(3) - ${clockSkew}`);
+  const picked = `FROM webhook_delivery_records WHERE ${indexed.join(' AND ')} ${newestFirst}`;
+  const pickedValues = [...values];
+
+  const tried: string[] = [];
+  if (state === 'delivered') tried.push(`state = ${$(state)}`);
+  if (eventType !== undefined) tried.push(`event_type = ${$(eventType)}`);
+  if (from !== undefined) tried.push(`occurred_at >= ${$(from)}::timestamptz(3)`);
+  if (to !== undefined) tried.push(`occurred_at <= ${$(to)}::timestamptz(3)`);
+  if (tried.length === 0) {
+    const text = `SELECT ${columns} ${picked} LIMIT ${$(limit + 1)}`;
+    return { text, values, scanEnd: null };
+  }
+  // Not a CTE, which would be read to its end: it stops as soon as the page is full.
+  const text = `SELECT ${columns} FROM (SELECT * ${picked} LIMIT ${$(scanMax)}) scanned
+    WHERE ${tried.join(' AND ')} ${newestFirst} LIMIT ${$(limit + 1)}`;
+  const end = `SELECT created_at AS "createdAt", id ${picked} OFFSET ${scanMax - 1} LIMIT 1`;
+  return { text, values, scanEnd: { text: end, values: pickedValues } };
+}
+
+interface Placed {
+  readonly createdAt: Date;
+  readonly id: string;
+}
+
+function placeOf({ createdAt, id }: Placed): DeliveryPlace {
+  return { createdAt: createdAt.toISOString(), id };
+}
+
+/** Of two places; deliveries that came between the two statements do not bring items back. */
+function older(end: Placed, last: Placed | undefined): Placed {
+  if (last === undefined) return end;
+  const byTime = end.createdAt.getTime() - last.createdAt.getTime();
+  return byTime < 0 || (byTime === 0 && end.id < last.id) ? end : last;
 }

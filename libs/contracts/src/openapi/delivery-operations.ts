@@ -15,7 +15,7 @@ export const deliveryOperations: readonly Operation[] = [
     tag: 'Webhooks',
     summary: 'List the deliveries of a webhook endpoint',
     description:
-      'Newest first, in pages. Keep the filters the same from page to page. Finished ones are kept for 30 days, unless the operator says otherwise. Test deliveries are not recorded.',
+      'Newest first, in pages. Keep the filters the same from page to page. With filters a page may hold fewer than `limit`, even none, although more follow: go on until `nextCursor` is null. Finished ones are kept for 30 days, unless the operator says otherwise. Test deliveries are not recorded.',
     id: onWebhook,
     query: deliveryListSchema.shape,
     success: {
