@@ -20,8 +20,10 @@ export function reportWebhooks(results) {
       '',
     ],
     ['    ratio to a fresh database', x(results.aged.ratio), '', '', ''],
-    // Minutes lie between the two, in which a machine may change its speed: CPU changes less.
+    // Minutes lie between the two: CPU changes less in them than the speed of disk and machine.
     ['    ratio of the CPU of both', x(results.aged.cpuRatio), '', '', ''],
+    ['    flush of the disk then', ms(results.sustained.flushMs), '', '', ''],
+    ['    flush of the disk now', ms(results.aged.flushMs), '', '', ''],
     row('append → receipt p50', ms(results.latency.p50Ms), results.latency.p50Ms, 'p50Ms'),
     row('append → receipt p99', ms(results.latency.p99Ms), results.latency.p99Ms, 'p99Ms'),
     ['  beside one that hangs, p50', ms(results.isolation.p50Ms), '', 'never', 'never'],

@@ -7,8 +7,8 @@ const results = {
   envelopeBytes: 1_446,
   duplicates: 0,
   drained: rate,
-  sustained: { ...rate, perSecond: 2_500 },
-  aged: { ...rate, finished: 5_000_000, ratio: 0.98, cpuRatio: 1.03 },
+  sustained: { ...rate, perSecond: 2_500, flushMs: 0.2 },
+  aged: { ...rate, flushMs: 0.4, finished: 5_000_000, ratio: 0.98, cpuRatio: 1.03 },
   latency: { p50Ms: 2.5, p99Ms: 50 },
   isolation: { p50Ms: 3, p99Ms: 125 },
 };
@@ -41,5 +41,7 @@ describe('the table of the webhooks', () => {
     ]);
     expect(rows).toContainEqual(['ratio to a fresh database', '0.98']);
     expect(rows).toContainEqual(['ratio of the CPU of both', '1.03']);
+    expect(rows).toContainEqual(['flush of the disk then', '0.20 ms']);
+    expect(rows).toContainEqual(['flush of the disk now', '0.40 ms']);
   });
 });

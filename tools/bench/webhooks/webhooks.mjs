@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { say } from '../../workspace.mjs';
+import { flushMs } from '../disk.mjs';
 import { machineMs } from '../machine-clock.mjs';
 import { startApp } from '../processes.mjs';
 import { quantile } from '../statistics.mjs';
@@ -54,7 +55,7 @@ export async function webhooks({ isShort }) {
 
 async function measureAll(scale, scratch, undo) {
   const system = await startSystem(scratch, undo);
-  const bench = { ...system, scale, ...(await setUpClients(system, undo)) };
+  const bench = { ...system, scale, scratch, ...(await setUpClients(system, undo)) };
   const { counts } = system.receiver;
 
   say(`webhooks: draining ${scale.backlog} events to ${organizations * endpointsEach} endpoints`);
@@ -154,25 +155,32 @@ async function recorded(dispatcher) {
   }
 }
 
-/** Closed loop: so many events are on their way at any time. */
-async function sustain({ scale, receiver, dispatcher, clients, subscribed }) {
+/** Closed loop: so many events are on their way at any time. Connections may have closed before: the warm-up opens them. */
+async function sustain({ scale, scratch, receiver, dispatcher, clients, subscribed }) {
   const { counts } = receiver;
-  const from = { count: counts.received, atMs: machineMs(), cpu: dispatcher.cpu() };
-  const arrived = () => (counts.received - from.count) / endpointsEach;
-  const endsAt = from.atMs + scale.sustainedSeconds * 1000;
+  const now = () => ({ count: counts.received, atMs: machineMs(), cpu: dispatcher.cpu() });
+  const begin = now();
+  const arrived = () => (counts.received - begin.count) / endpointsEach;
   let appended = 0;
   const room = () => Math.floor(scale.outstanding - appended + arrived());
-  while (machineMs() < endsAt) {
-    await receiver.until(() => room() > 0, { limitMs: arrivalLimitMs, what: 'room for events' });
-    const count = room();
-    appended += count;
-    await clients.payMany(subscribed, count);
-  }
+  const keepBusy = async (seconds) => {
+    const endsAt = machineMs() + seconds * 1000;
+    while (machineMs() < endsAt) {
+      await receiver.until(() => room() > 0, { limitMs: arrivalLimitMs, what: 'room for events' });
+      const count = room();
+      appended += count;
+      await clients.payMany(subscribed, count);
+    }
+  };
+  const flush = await flushMs(scratch);
+  await keepBusy(scale.sustainedSeconds * warmupShare);
+  const from = now();
+  await keepBusy(scale.sustainedSeconds);
   await receiver.until(() => arrived() >= appended, {
     limitMs: arrivalLimitMs,
     what: 'the last of what was appended',
   });
-  return rateSince(from, { receiver, dispatcher });
+  return { ...(await rateSince(from, { receiver, dispatcher })), flushMs: flush };
 }
 
 /** From the begin of the append to the receipt. */
