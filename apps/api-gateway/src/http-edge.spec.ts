@@ -146,6 +146,19 @@ describe('what could be read in two ways is refused, and the connection closed',
   });
 });
 
+describe('a request id', () => {
+  it('is the caller’s also where no route was looked for', async () => {
+    for (const target of ['/v1/%ff', `/v1/payments/${'x'.repeat(300)}`]) {
+      const answer = await ask(
+        lines(`GET ${target} HTTP/1.1`, ...last, 'X-Request-Id: order-4711'),
+      );
+      expect([answer.status, answer.headers['x-request-id']]).toEqual([404, 'order-4711']);
+    }
+    const without = await ask(lines('GET /v1/%ff HTTP/1.1', ...last, 'X-Request-Id: <x>'));
+    expect(without.headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
+  });
+});
+
 describe('a log line', () => {
   it('is there for each of these, too, and holds nothing of them', async () => {
     logged.length = 0;

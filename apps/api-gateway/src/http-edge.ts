@@ -14,6 +14,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Logger } from '@pis/service-kit';
 import { answerTo, ApiError } from './errors.js';
+import { requestIdFor } from './http-headers.js';
 
 export interface EdgeOptions {
   readonly logger: Logger;
@@ -100,7 +101,7 @@ function refuse(
   options: EdgeOptions,
 ): void {
   const { status, headers, body } = answerTo(refused);
-  const requestId = randomUUID();
+  const requestId = requestIdFor(request.headers['x-request-id']);
   const text = JSON.stringify(body);
   response.writeHead(status, {
     ...options.headers,

@@ -1,4 +1,5 @@
 /** The headers that answers have whatever they say. */
+import { randomUUID } from 'node:crypto';
 import type { Quota, RateLimit } from './rate-limit.js';
 
 const always = {
@@ -12,6 +13,13 @@ const always = {
   'X-Frame-Options': 'DENY',
   'X-Permitted-Cross-Domain-Policies': 'none',
 } as const;
+
+const saneRequestId = /^[A-Za-z0-9._:/+=-]{1,128}$/;
+
+/** X-Request-Id of the answer: the one given, if it is a sane one. */
+export function requestIdFor(given: string | readonly string[] | undefined): string {
+  return typeof given === 'string' && saneRequestId.test(given) ? given : randomUUID();
+}
 
 /** Two years, as the browsers' preload lists ask for. */
 const https = 'max-age=63072000; includeSubDomains';

@@ -3,7 +3,6 @@
  * a Nest guard. The order of the checks is interface.md's: unknown route, key, rate limit, key type,
  * media type, body; the handlers do the rest.
  */
-import { randomUUID } from 'node:crypto';
 import type { ArgumentsHost, ExceptionFilter } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { OpenApiOptions } from '@pis/contracts';
@@ -12,7 +11,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { authorize, Authentication, type Caller } from './authentication.js';
 import { answerTo, ApiError } from './errors.js';
 import { guardEdge } from './http-edge.js';
-import { rateLimitHeaders, securityHeaders } from './http-headers.js';
+import { rateLimitHeaders, requestIdFor, securityHeaders } from './http-headers.js';
 import { parseJson } from './json-body.js';
 import { RateLimit, RateLimited } from './rate-limit.js';
 import { OPENAPI_OPTIONS } from './tokens.js';
@@ -35,7 +34,7 @@ export function configureHttp(app: NestFastifyApplication): void {
 
   server.decorateRequest('caller', null);
   server.addHook('onRequest', (request, reply, done) => {
-    identify(request);
+    request.id = requestIdFor(request.headers['x-request-id']);
     reply.headers(headers).header('X-Request-Id', request.id);
     try {
       const admitted = admit(request, reply, gates);
@@ -60,13 +59,6 @@ export function configureHttp(app: NestFastifyApplication): void {
     done();
   });
   guardEdge(server.server, { logger, headers, isClosing: () => closing });
-}
-
-const saneRequestId = /^[A-Za-z0-9._:/+=-]{1,128}$/;
-
-function identify(request: FastifyRequest): void {
-  const given = request.headers['x-request-id'];
-  request.id = typeof given === 'string' && saneRequestId.test(given) ? given : randomUUID();
 }
 
 interface Gates {
