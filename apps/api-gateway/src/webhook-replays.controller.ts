@@ -46,7 +46,7 @@ export class WebhookReplaysController {
       organizationId,
       endpointId,
       fromAt: new Date(asked.from),
-      toAt: asked.to === null ? requestedAt : new Date(asked.to),
+      toAt: earlier(requestedAt, asked.to),
       eventTypes: eventTypes.filter((eventType) => subscribes(wanted, eventType)),
       throughPosition: await this.store.lastPosition(),
       requestedAt,
@@ -70,6 +70,11 @@ export class WebhookReplaysController {
     const { state } = await this.endpoints.load(organizationId);
     return endpointIn(state.endpoints, endpointId);
   }
+}
+
+/** What occurs from now on is sent anyway. */
+function earlier(now: Date, to: string | null): Date {
+  return to === null || Date.parse(to) > now.getTime() ? now : new Date(to);
 }
 
 function replayView(replay: ReplayRecord): WebhookReplayView {
