@@ -7,7 +7,9 @@ import { Kafka, logLevel, Partitioners } from 'kafkajs';
 import { spawnSync } from 'node:child_process';
 import { type RunningProcess, runCommand } from './support/process.js';
 import {
+  defaultOf,
   groupLabelsOf,
+  loggingSource,
   missingIn,
   provenAlerts,
   readAlerts,
@@ -49,6 +51,18 @@ it('each alert leads to its section of the runbook, and each section belongs to 
   expect(runbook.sections).toEqual(alerts.map(({ alert }) => alert));
   for (const { alert, annotations } of alerts)
     expect(annotations['runbook_url']).toBe(`${runbookPath}#${alert.toLowerCase()}`);
+});
+
+it('what the runbook says that the log says is what the log says', () => {
+  const source = loggingSource();
+  expect(runbook.logged.length).toBeGreaterThan(3);
+  expect(runbook.logged.filter((words) => !source.includes(words))).toEqual([]);
+});
+
+it('the alert on retention leaves three days to what is kept by default', () => {
+  const { expr } = alerts.find(({ alert }) => alert === 'PisWebhookRetentionNotKept') ?? {};
+  const days = Number(/> (\d+) \* 86400$/.exec(expr ?? '')?.[1]);
+  expect(days).toBe(Number(defaultOf('PIS_WEBHOOK_RETENTION_DAYS')) + 3);
 });
 
 it('of each alert it is known when it fires', () => {

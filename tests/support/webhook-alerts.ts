@@ -1,5 +1,5 @@
 /** The alert rules on webhooks, their runbook, and whether what they ask for is there. */
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { parse } from 'yaml';
 import { root } from './process.js';
@@ -42,6 +42,8 @@ export interface Runbook {
   readonly sections: readonly string[];
   readonly queries: readonly string[];
   readonly metrics: readonly string[];
+  /** What it says that the log says. */
+  readonly logged: readonly string[];
 }
 
 export function readRunbook(): Runbook {
@@ -51,7 +53,26 @@ export function readRunbook(): Runbook {
     sections: all(/^## (Pis\w+)$/gm),
     queries: all(/^ *```sql\n(.*?)```$/gms),
     metrics: all(/`(pis_\w+)`/g),
+    logged: all(/`([a-z]+(?: [a-z]+)+)`/g).filter((words) => !words.startsWith('npx ')),
   };
+}
+
+const loggingSources = ['apps/webhook-dispatcher/src', 'libs/service-kit/src'];
+
+/** The sources that write the dispatcher's log, as one text. */
+export function loggingSource(): string {
+  const files = loggingSources.flatMap((folder) =>
+    readdirSync(path.join(root, folder))
+      .filter((name) => name.endsWith('.ts') && !name.endsWith('.spec.ts'))
+      .map((name) => path.join(root, folder, name)),
+  );
+  return files.map((file) => readFileSync(file, 'utf8')).join('\n');
+}
+
+/** The value that a variable has when nobody sets it, by .env.example. */
+export function defaultOf(variable: string): string | undefined {
+  const text = readFileSync(path.join(root, '.env.example'), 'utf8');
+  return new RegExp(`^#? ?${variable}=(.*)$`, 'm').exec(text)?.[1];
 }
 
 /** A line of /metrics. */
