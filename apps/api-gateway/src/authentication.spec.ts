@@ -162,6 +162,15 @@ describe('authentication', () => {
     expect(reads()).toBe(4);
   });
 
+  it('lets one key’s first requests in, however many come at once', async () => {
+    const { enter, reads, organizationId } = await setUp(null, 2);
+    const callers = await Promise.all(Array.from({ length: 50 }, () => enter()));
+    expect(new Set(callers.map((caller) => caller.organizationId))).toEqual(
+      new Set([organizationId]),
+    );
+    expect(reads()).toBe(1);
+  });
+
   it('holds no key that is good against its address, nor a store that is away', async () => {
     const { enter, wait, goAway, context, organizationId } = await setUp(null, 2);
     const key = { organizationId, type: 'read_only', environment: 'sandbox' } as const;

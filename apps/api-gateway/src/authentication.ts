@@ -78,16 +78,21 @@ export class Authentication {
     const cached = this.cache.get(digest);
     const ageMs = cached === undefined ? Infinity : this.clocks.elapsed() - cached.readAtMs;
     if (cached === undefined || ageMs > staleMs) {
-      const network = networkOf(address);
-      // A failure until it is known to be none: of many at a time none would come after the first.
-      this.failures.take(network);
-      return this.read(digest)
-        .finally(() => this.failures.giveBack(network))
-        .then((key) => this.callerOf(key, address));
+      return (this.reading.get(digest) ?? this.readFor(address, digest)).then((key) =>
+        this.callerOf(key, address),
+      );
     }
     // A failure leaves the entry to grow stale; the request that then has to wait reports it.
     if (ageMs > freshMs) this.read(digest).catch(() => undefined);
     return this.callerOf(cached.key, address);
+  }
+
+  /** @throws ApiError RATE_LIMITED */
+  private readFor(address: string, digest: string): Promise<KnownKey | null> {
+    const network = networkOf(address);
+    // A failure until it is known to be none: of many at a time none would come after the first.
+    this.failures.take(network);
+    return this.read(digest).finally(() => this.failures.giveBack(network));
   }
 
   private callerOf(key: KnownKey | null, address: string): Caller {
