@@ -14,8 +14,11 @@ export function text(min: number, max: number) {
   return z
     .string()
     .check(storable, lengthWithin(min, max))
-    .meta({ minLength: min, maxLength: max });
+    .meta({ minLength: min, maxLength: max, pattern: '^[^\\u0000]*$' });
 }
+
+/** What is not white space, somewhere, and no NUL. To some dialects U+FEFF is no white space. */
+const notBlank = '^[^\\u0000]*[^\\s\\ufeff\\u0000][^\\u0000]*$';
 
 /** A name: without surrounding white space. */
 export function name(max: number) {
@@ -23,7 +26,7 @@ export function name(max: number) {
     .string()
     .trim()
     .check(storable, lengthWithin(1, max))
-    .meta({ minLength: 1, maxLength: max, pattern: '\\S' });
+    .meta({ minLength: 1, maxLength: max, pattern: notBlank });
 }
 
 /** Any UUID, in lower case: one record has one spelling, and so one stream. */
