@@ -283,6 +283,7 @@ describe('pis webhooks listen', () => {
       '--forward is not an http(s) URL',
     );
     expectRefusal(await refused({}, '--forward', 'http://a:b@localhost/'), 'user or a password');
+    expectRefusal(await refused({}, '--api-url', `${way.url}/?a=b`), 'an origin and a path');
     expectRefusal(await refused({}, '--api-url', 'here'), '--api-url is not an http(s) URL');
     expectRefusal(await refused({}, '--api-url', `${way.url}/elsewhere`), 'NOT_FOUND');
     expectRefusal(await refused({}, '--secret', ''), '--secret is empty');

@@ -56,7 +56,10 @@ export class PublicApi {
       throw new CommandFailed('PORT is 0: say where the API is with --api-url');
     if (config.PIS_API_KEY === undefined)
       throw new CommandFailed('PIS_API_KEY is not set: it is the key that the API is asked with');
-    return new PublicApi(httpUrl(url, '--api-url').href.replace(/\/+$/, ''), config.PIS_API_KEY);
+    const { href, search, hash } = httpUrl(url, '--api-url');
+    if (search !== '' || hash !== '')
+      throw new CommandFailed('--api-url has more than an origin and a path');
+    return new PublicApi(href.replace(/\/+$/, ''), config.PIS_API_KEY);
   }
 
   /** @throws ApiAway, CommandFailed */
