@@ -93,16 +93,30 @@ it('who goes on sending a body that was refused at its first line is cut off', a
   expect(await answers()).toMatchObject([{ status: 401 }]);
 });
 
+const connections = () =>
+  new Promise<number>((resolve, reject) => {
+    const server = gateway.app.getHttpServer();
+    server.getConnections((error: Error | null, count: number) =>
+      error ? reject(error) : resolve(count),
+    );
+  });
+
+it('who asks and asks and reads no answer is cut off', async () => {
+  await start({ limits: { silenceTimeoutMs: 1_000 } });
+  const { socket } = openSocket(port);
+  socket.pause();
+  const request = head('GET /openapi.json HTTP/1.1', 'Host: x', '');
+  // More than the buffers of both ends hold.
+  socket.write(request.repeat(1_000));
+  await until(async () => (await connections()) === 1, { timeoutMs });
+  await until(async () => (await connections()) === 0, { timeoutMs });
+  expect((await healthy()).status).toBe(200);
+  socket.destroy();
+});
+
 it('beyond the most connections nobody is let in until one of them goes', async () => {
   await start({ limits: { connectionsMax: 2 } });
   const kept = [openSocket(port), openSocket(port)];
-  const server = gateway.app.getHttpServer();
-  const connections = () =>
-    new Promise<number>((resolve, reject) => {
-      server.getConnections((error: Error | null, count: number) =>
-        error ? reject(error) : resolve(count),
-      );
-    });
   await until(async () => (await connections()) === 2, { timeoutMs });
   expect(await openSocket(port).answers()).toEqual([]);
   kept[0]?.socket.destroy();
