@@ -186,7 +186,7 @@ describe('A replay to an endpoint that', () => {
     fixture.started({ now, limits: { ailingAfterFailures: Infinity, replays } });
     const replay = await fixture.requested();
     await fixture.untilReceived(16);
-    await untilLookedAt(5);
+    await fixture.untilPutOff();
     const sent = (await fixture.current(replay))?.eventsSent;
     expect(sent).toBeLessThanOrEqual(16 + 8);
     expect(await fixture.records()).toHaveLength(sent ?? 0);
@@ -196,19 +196,4 @@ describe('A replay to an endpoint that', () => {
     await fixture.untilAllDelivered(many);
     expect(new Set(fixture.receivedIds()).size).toBe(many);
   });
-
-  /** A worker has looked at the replay so often, and put it off each time. */
-  async function untilLookedAt(times: number): Promise<void> {
-    const looks = new Set<number>();
-    await until(
-      async () => {
-        const [row] = await fixture.query<{ leased_until: Date | null }>(
-          'SELECT leased_until FROM webhook_replays',
-        );
-        looks.add(row?.leased_until?.getTime() ?? 0);
-        return looks.size > times;
-      },
-      { timeoutMs },
-    );
-  }
 });

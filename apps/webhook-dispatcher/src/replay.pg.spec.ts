@@ -98,7 +98,7 @@ describe('An endpoint whose owner asks for a replay', () => {
     for (const second of [0, 1, 2]) await fixture.queue(second);
     fixture.started();
     const replay = await fixture.requested();
-    await fixture.untilWaiting();
+    await fixture.untilPutOff();
     expect(await fixture.current(replay)).toMatchObject({ state: 'running', eventsSent: 0 });
     fixture.index.start();
     await fixture.untilEnded(replay, 'completed');
@@ -165,7 +165,7 @@ describe('An endpoint whose owner asks for a replay', () => {
     await fixture.enable(false);
     fixture.started({ limits: { replays: { dueMax: 4 } } });
     const replay = await fixture.requested();
-    await fixture.untilWaiting();
+    await fixture.untilPutOff();
     expect(await fixture.current(replay)).toMatchObject({ state: 'running', eventsSent: 0 });
     await fixture.enable(true);
     await fixture.untilReceived(4);

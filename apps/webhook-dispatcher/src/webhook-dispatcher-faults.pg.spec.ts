@@ -251,6 +251,28 @@ describe('When something breaks, a client still receives its webhooks', () => {
     await untilDelivered(101);
   });
 
+  it('a dispatcher ends: what it had leased and not begun is free at once', async () => {
+    await fixture.createEndpoint();
+    const waits = { slowAfterMs: 60_000, shutdownGraceMs: 50 };
+    const dispatcher = started({ limits: { ...testLimits, ...waits } });
+    await dispatcher.handle(await fixture.paymentEvent());
+    await untilDelivered(1);
+    fixture.receiver.respondWith(() => ({ hang: true }));
+    const events = await Promise.all(Array.from({ length: 40 }, () => fixture.paymentEvent()));
+    await Promise.all(events.map((event) => dispatcher.handle(event)));
+    await until(() => fixture.receiver.requests.length > 1, { timeoutMs });
+    // The endpoint was quick: they wait for their turn beside those that hang.
+    expect(await leased()).toBe(40);
+    await dispatcher.stop();
+    expect(await leased()).toBe(0);
+    fixture.receiver.respondWith(() => ({}));
+    started();
+    await untilDelivered(41);
+  });
+
+  const leased = async () =>
+    (await fixture.query('SELECT 1 FROM webhook_deliveries WHERE leased_until IS NOT NULL')).length;
+
   it('three dispatchers share the retries: each is sent once', async () => {
     await fixture.createEndpoint();
     await fixture.createEndpoint();

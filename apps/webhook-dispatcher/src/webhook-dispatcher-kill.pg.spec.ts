@@ -6,7 +6,7 @@ import { until } from '@pis/local-servers/testing';
 import { eventsProjection, ProjectionRunner } from '@pis/read-models';
 import { queuePayment } from '@pis/read-models/testing';
 import { replayRequests, verify } from '@pis/webhooks';
-import { DispatcherChild } from './testing/dispatcher-child.js';
+import { buildDispatcher, buildLimitMs, DispatcherChild } from './testing/dispatcher-child.js';
 import {
   type DispatcherFixture,
   dispatcherFixture,
@@ -33,6 +33,7 @@ let fixture: DispatcherFixture;
 let endpoint: TestEndpoint;
 let victim: DispatcherChild | null = null;
 
+beforeAll(buildDispatcher, buildLimitMs);
 beforeEach(async () => {
   fixture = await dispatcherFixture({ isShared: true });
   endpoint = await fixture.createEndpoint();

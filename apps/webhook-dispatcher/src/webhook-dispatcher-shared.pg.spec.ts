@@ -1,6 +1,6 @@
 import { jest } from '@jest/globals';
 import { until } from '@pis/local-servers/testing';
-import { DispatcherChild } from './testing/dispatcher-child.js';
+import { buildDispatcher, buildLimitMs, DispatcherChild } from './testing/dispatcher-child.js';
 import {
   type DispatcherFixture,
   dispatcherFixture,
@@ -17,6 +17,7 @@ const limits = { pollMaxMs: 50 };
 describe('Three dispatchers that are processes of their own', () => {
   let fixture: DispatcherFixture;
   let processes: DispatcherChild[];
+  beforeAll(buildDispatcher, buildLimitMs);
   beforeEach(async () => {
     fixture = await dispatcherFixture({ isShared: true });
     const { databaseUrl, receiver } = fixture;

@@ -1,15 +1,23 @@
 /** The parent's end of a dispatcher that is a process of its own (dispatcher-process.ts). */
-import { type ChildProcess, fork } from 'node:child_process';
+import { type ChildProcess, execFile, fork } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import type { PaymentIntegrationEvent } from '@pis/contracts';
 import { until } from '@pis/local-servers/testing';
 import type { ProcessOptions, Reply, Request } from './dispatcher-process.js';
 
-/** Built by `npm test`: a child process knows nothing of the test's transformer. */
+/** Built: a child process knows nothing of the test's transformer. */
 const program = fileURLToPath(new URL('../../dist/testing/dispatcher-process.js', import.meta.url));
+const prepare = fileURLToPath(new URL('../../../../tools/prepare.mjs', import.meta.url));
 const limitMs = 60_000;
+export const buildLimitMs = 300_000;
+
+/** Builds what is stale, as `npm test` does for scenarios: what dies is what is in the sources. */
+export async function buildDispatcher(): Promise<void> {
+  await promisify(execFile)(process.execPath, [prepare], { timeout: buildLimitMs });
+}
 
 export class DispatcherChild {
   readonly owner = randomUUID();

@@ -50,8 +50,8 @@ export interface ReplayFixture
   deleteEndpoint(): Promise<void>;
   records(): Promise<DeliveryState[]>;
   untilEnded(replay: ReplayRecord, state: 'completed' | 'canceled'): Promise<void>;
-  /** A worker has looked at it, and it has to wait. */
-  untilWaiting(): Promise<void>;
+  /** A worker has looked at the only replay several times, and put it off each time. */
+  untilPutOff(): Promise<void>;
   untilReceived(count: number): Promise<void>;
   untilAllDelivered(count: number): Promise<void>;
   /** Ids of the envelopes, in the order of their arrival. */
@@ -113,9 +113,18 @@ export async function replayFixture(): Promise<ReplayFixture> {
     untilEnded: async (replay, state) => {
       await until(async () => (await current(replay))?.state === state, { timeoutMs, what: state });
     },
-    async untilWaiting() {
-      const waiting = 'SELECT 1 FROM webhook_replays WHERE leased_until > requested_at';
-      await until(async () => (await query(waiting)).length > 0, { timeoutMs });
+    async untilPutOff() {
+      const looks = new Set<number>();
+      await until(
+        async () => {
+          const [row] = await query<{ leased_until: Date | null }>(
+            'SELECT leased_until FROM webhook_replays',
+          );
+          looks.add(row?.leased_until?.getTime() ?? 0);
+          return looks.size > 5;
+        },
+        { timeoutMs, what: 'a replay that waits' },
+      );
     },
     async untilReceived(count) {
       await until(() => receiver.requests.length >= count, {
