@@ -8,7 +8,7 @@ import {
 } from '@pis/contracts';
 import { originator as originators, type OriginatorChanges } from '@pis/domain';
 import { type EventStore, repository } from '@pis/event-store';
-import type { DirectoryQuery, OriginatorItem } from '@pis/read-models';
+import type { DirectoryQuery } from '@pis/read-models';
 import { EVENT_STORE } from '@pis/service-kit';
 import type { FastifyRequest } from 'fastify';
 import { DirectoryLists } from './directory-lists.js';
@@ -34,7 +34,7 @@ export class OriginatorsController {
   }
 
   @Get()
-  list(@Req() request: FastifyRequest): Promise<Answer<readonly OriginatorItem[]>> {
+  list(@Req() request: FastifyRequest): Promise<Answer<readonly OriginatorView[]>> {
     const { organizationId } = callerOf(request);
     return this.lists.page('originators', request, originatorListSchema, (_query, page) =>
       this.query.originators(organizationId, page),

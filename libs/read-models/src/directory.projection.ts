@@ -42,6 +42,7 @@ export interface PartyFields {
 
 export interface OriginatorItem extends PartyFields {
   readonly originatorId: string;
+  readonly bankAccount: BankAccountItem;
 }
 
 export interface ContactItem extends PartyFields {
@@ -174,7 +175,8 @@ export const originatorsTable: ReadTableDefinition<OriginatorRow> = {
     }
     const { at, data } = event;
     const { originatorId, organizationId } = data;
-    const item = { originatorId, ...partyFields(data, data.bankAccount, at) };
+    const bankAccount = bankAccountItem(data.bankAccount);
+    const item = { originatorId, ...partyFields(data, data.bankAccount, at), bankAccount };
     return { originatorId, organizationId, createdAt: at, item };
   },
 };
