@@ -62,6 +62,7 @@ export async function recordsForExamples(
     { from: '2026-01-01' },
   );
   const deliveryId = await deliveredTo(kept, api);
+  await deliveredTo(id, api);
   const records = { originatorId, id, contactId, paymentId, deliveryId, replayId };
   return Object.fromEntries(
     Object.entries(records).map(([name, record]) => [exampleOf(document, name), record]),

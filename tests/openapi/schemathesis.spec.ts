@@ -12,6 +12,7 @@ import { Api } from '../support/api.js';
 import { root } from '../support/process.js';
 import { allInOne, type System } from '../support/systems.js';
 import { answersIn } from './answers.js';
+import { followLinks, type LinkedDocument } from './links.js';
 import { pythonEnvironment } from './python.js';
 import { type Document, recordsForExamples } from './records.js';
 
@@ -26,6 +27,7 @@ const { python } = environment;
 
 if (python === null)
   describe(`driven by its document (not here: ${environment.missing})`, () => {
+    it.skip('leads on by each link of the document', () => undefined);
     it.skip('answers whatever is sent to it as the document says', () => undefined);
     it.skip('was asked for everything that the document offers', () => undefined);
   });
@@ -35,7 +37,7 @@ else
     const report = path.join(folder, 'report.ndjson');
     let receiver: Awaited<ReturnType<typeof startHttpsReceiver>>;
     let system: System;
-    let document: Document;
+    let document: Document & LinkedDocument;
     let records: Readonly<Record<string, string>>;
 
     beforeAll(async () => {
@@ -45,7 +47,8 @@ else
         PIS_WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
         PIS_WEBHOOK_CA_FILE: receiver.caFile,
       });
-      document = (await (await fetch(`${system.apiUrl}/openapi.json`)).json()) as Document;
+      document = (await (await fetch(`${system.apiUrl}/openapi.json`)).json()) as Document &
+        LinkedDocument;
       const api = new Api(system.apiUrl, system.apiKey);
       records = await recordsForExamples(document, api, receiver.url);
     }, startLimitMs);
@@ -54,6 +57,15 @@ else
       await system?.stop();
       await receiver?.close();
       rmSync(folder, { recursive: true, force: true });
+    });
+
+    it('leads on by each link of the document', async () => {
+      const linked = withoutStatements(document);
+      const led = await followLinks(linked, new Api(system.apiUrl, system.apiKey), records);
+      expect(led.length).toBeGreaterThan(30);
+      // A payment that another link has moved along already cannot be moved so again.
+      const well = /: 20\d$|→ simulatePayment: 409$/;
+      expect(led.filter((line) => !well.test(line))).toEqual([]);
     });
 
     it(
@@ -81,6 +93,12 @@ else
       );
     });
   });
+
+/** There is none that a link could lead to. */
+function withoutStatements({ paths }: Document & LinkedDocument): LinkedDocument {
+  const others = Object.entries(paths).filter(([address]) => !address.includes('/statements'));
+  return { paths: Object.fromEntries(others) };
+}
 
 interface Places {
   readonly folder: string;

@@ -19,11 +19,11 @@ const onStatement = { name: 'statementId', of: 'statement', example: examples.st
 const toWebhook = (id: string): readonly Link[] =>
   [
     'getWebhook',
-    'updateWebhook',
     'testWebhook',
-    'rotateWebhookSecret',
     'listWebhookDeliveries',
     'replayWebhook',
+    'rotateWebhookSecret',
+    'updateWebhook',
     'deleteWebhook',
   ].map((to) => ({ to, parameters: { id } }));
 
