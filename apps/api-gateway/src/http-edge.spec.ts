@@ -45,8 +45,10 @@ describe('a method that a path does not have', () => {
         const answer = await ask(lines(`${method} ${path} HTTP/1.1`, ...last, authorization()));
         expect([method, path, codeOf(answer)]).toEqual([method, path, '404 NOT_FOUND']);
       }
-    const tunnel = await ask(lines('CONNECT example.com:443 HTTP/1.1', 'Host: example.com'));
+    const connect = 'CONNECT example.com:443 HTTP/1.1';
+    const tunnel = await ask(lines(connect, 'Host: example.com', 'X-Request-Id: order-4711'));
     expect(codeOf(tunnel)).toBe('404 NOT_FOUND');
+    expect(tunnel.headers['x-request-id']).toBe('order-4711');
   });
 });
 

@@ -40,9 +40,10 @@ export function guardEdge(server: Server, options: EdgeOptions): void {
   });
   // Node would answer 417 without a body; a server may ignore an expectation that it does not know.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
-  server.on('connect', (_request, socket) =>
-    answerAndEnd(socket, refusalAnswer(noSuchPath()), options),
-  );
+  server.on('connect', ({ headers }, socket) => {
+    const requestId = requestIdFor(headers['x-request-id']);
+    answerAndEnd(socket, refusalAnswer(noSuchPath()), options, { requestId });
+  });
   const broken = new WeakSet<Duplex>();
   server.removeAllListeners('clientError');
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
@@ -127,7 +128,7 @@ function answerBroken(
   last: Exchange | undefined,
   options: EdgeOptions,
 ): void {
-  const answer = () => answerAndEnd(socket, brokenAnswer(error), options, error.code);
+  const answer = () => answerAndEnd(socket, brokenAnswer(error), options, { code: error.code });
   if (last === undefined) answer();
   else if (!last.request.complete)
     if (last.response.headersSent)
@@ -170,13 +171,15 @@ function answerAndEnd(
   socket: Duplex,
   { status, body }: RawAnswer,
   { headers, logger }: EdgeOptions,
-  code?: string,
+  {
+    code,
+    requestId = randomUUID(),
+  }: { readonly code?: string | undefined; readonly requestId?: string },
 ): void {
   if (!socket.writable) {
     socket.destroy();
     return;
   }
-  const requestId = randomUUID();
   const fields = {
     ...headers,
     'Content-Type': 'application/json; charset=utf-8',
