@@ -175,6 +175,7 @@ describe('bodies', () => {
     ['application/x-www-form-urlencoded', '415 UNSUPPORTED_MEDIA_TYPE'],
     ['application/json; charset=iso-8859-1', '415 UNSUPPORTED_MEDIA_TYPE'],
     ['application/jsonp', '415 UNSUPPORTED_MEDIA_TYPE'],
+    [`application/json;${' '.repeat(100)}charset=utf-8`, '415 UNSUPPORTED_MEDIA_TYPE'],
     ['', '415 UNSUPPORTED_MEDIA_TYPE'],
     ['application/json; charset=utf-8', '400 VALIDATION_ERROR'],
     ['application/json;charset=UTF-8', '400 VALIDATION_ERROR'],
