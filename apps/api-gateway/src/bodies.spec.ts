@@ -199,6 +199,17 @@ describe.each(operations)('%s %s', (method, path) => {
   });
 });
 
+it('a body that is wrong ten thousand times is told a hundred of them', async () => {
+  const subscribedEvents = Array.from({ length: 10_000 }, () => 'a');
+  const body = { url: 'https://203.0.113.7/', subscribedEvents };
+  const { tenant } = payer;
+  const reply = await gateway.call('/v1/webhooks', { tenant, method: 'POST', body });
+  expect(codeOf(reply)).toBe('400 VALIDATION_ERROR');
+  expect(issuesOf(reply)).toEqual(
+    Array.from({ length: 100 }, (_, at) => `subscribedEvents.${at} validation_event_type`),
+  );
+});
+
 describe('text', () => {
   it.each(['\\u0000', 'a\\u0000b', '\\ud83d', '\\udc00 alone'])(
     'with %s is refused by description, since nothing could store it',

@@ -77,10 +77,13 @@ export type Validated<Value> =
   | { readonly ok: true; readonly value: Value }
   | { readonly ok: false; readonly problems: readonly Problem[] };
 
+/** More than any request has fields: an answer must not be many times as long as what was asked. */
+const problemsMax = 100;
+
 export function validate<Value>(schema: z.ZodType<Value>, input: unknown): Validated<Value> {
   const result = schema.safeParse(input, translated);
   if (result.success) return { ok: true, value: result.data };
-  return { ok: false, problems: result.error.issues.map(problemOf) };
+  return { ok: false, problems: result.error.issues.slice(0, problemsMax).map(problemOf) };
 }
 
 /** A problem that was found outside a schema, worded as a schema would. */
