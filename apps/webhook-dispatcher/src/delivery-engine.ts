@@ -284,13 +284,14 @@ export class DeliveryEngine {
         const { works, waitMs } = await this.claims.pass();
         failures = 0;
         for (const work of works) this.begin(work);
-        if (this.stopping.signal.aborted) this.giveAllBack();
         if (waitMs > 0) await this.bell.wait(Math.min(waitMs, limits.pollMaxMs));
       } catch (error) {
         logError(error, 'due deliveries could not be claimed');
         await pause(this.errorPauseMs(failures), this.stopping.signal);
         failures += 1;
       }
+    // What the last pass has leased, too.
+    this.giveAllBack();
   }
 
   /** What was claimed is begun, whatever has been begun since its room was measured. */

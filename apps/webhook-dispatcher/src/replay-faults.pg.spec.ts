@@ -92,11 +92,9 @@ describe('A replay misses nothing and sends nothing twice', () => {
       await queueMany(20);
       fixture.index.start();
       let isLost = false;
-      let previous = '';
-      const pool = poolAround(fixture.pool, async (statement, send) => {
+      const pool = poolAround(fixture.pool, async (statement, send, previous) => {
         const result = await send();
         const isOfPage = statement !== 'COMMIT' || previous === 'webhook_replays.advance';
-        previous = statement;
         if (isLost || statement !== lost || !isOfPage) return result;
         isLost = true;
         throw new Error('the connection is gone');
@@ -146,6 +144,19 @@ describe('A replay misses nothing and sends nothing twice', () => {
     await fixture.untilAllDelivered(20);
     expect(new Set(fixture.receivedIds()).size).toBe(20);
   });
+
+  it('when the clock was set back by an hour after a dispatcher that died had leased it', async () => {
+    await queueMany(3);
+    fixture.index.start();
+    const replay = await fixture.requested();
+    await fixture.query(
+      `UPDATE webhook_replays SET lease_owner = $1, leased_until = now() + interval '1 hour'`,
+      [randomUUID()],
+    );
+    fixture.started();
+    await fixture.untilEnded(replay, 'completed');
+    await expectEachOnce(3);
+  });
 });
 
 describe('A replay to an endpoint that', () => {
@@ -168,6 +179,7 @@ describe('A replay to an endpoint that', () => {
     const replay = await fixture.requested();
     await until(async () => ((await fixture.current(replay))?.eventsSent ?? 0) > 0, { timeoutMs });
     await fixture.untilReceived(waiting + 1);
+    await fixture.untilPutOff();
     expect((await fixture.current(replay))?.eventsSent).toBe(8);
     const [row] = await fixture.query<{ due: number }>(
       'SELECT count(*)::int AS due FROM webhook_deliveries WHERE next_attempt_at <= now()',

@@ -164,18 +164,24 @@ async function publishedBy(store: DispatcherFixture['store']): Promise<PaymentIn
 
 type Query = (...args: unknown[]) => Promise<unknown>;
 
-/** A pool whose connections give each statement to `around`, which sends it or does not. */
+/**
+ * A pool whose connections give each statement to `around`, which sends it or does not; `previous` is the
+ * one before it on its connection.
+ */
 export function poolAround(
   pool: pg.Pool,
-  around: (statement: string, send: () => Promise<unknown>) => Promise<unknown>,
+  around: (statement: string, send: () => Promise<unknown>, previous: string) => Promise<unknown>,
 ): pg.Pool {
   const connect = async () => {
     const client = await pool.connect();
     const query = client.query.bind(client) as Query;
+    let last = '';
     return withMember(client, 'query', (...args: unknown[]) => {
       const [config] = args as [string | pg.QueryConfig];
       const statement = typeof config === 'string' ? config : (config.name ?? config.text);
-      return around(statement, () => query(...args));
+      const previous = last;
+      last = statement;
+      return around(statement, () => query(...args), previous);
     });
   };
   return withMember(pool, 'connect', connect);
