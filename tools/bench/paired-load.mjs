@@ -17,8 +17,8 @@ process.once('message', (task) => {
 
 /**
  * Each of `pairs` has a name and, by side, a path; `sides` are the two servers, with their headers. Rounds
- * of all pairs, each pair's requests in turn; of a pair and side the round with the least p99 counts:
- * others' work on the machine only ever adds, and what the server itself takes is there in every round.
+ * of all pairs, each pair's requests in turn; of a pair the quietest round counts, that is the one with the
+ * least p99 of both: others' work on the machine only ever adds, and the servers' own is in every round.
  * So a pair whose second side is still over `ratioMax` times the first is asked again, up to `roundsMax`.
  */
 async function compare({ sides, pairs, rounds, roundsMax, ratioMax, requests, warmup }) {
@@ -29,7 +29,7 @@ async function compare({ sides, pairs, rounds, roundsMax, ratioMax, requests, wa
   const names = Object.keys(sides);
   for (const { paths } of pairs)
     for (let n = 0; n < warmup; n += 1) for (const side of names) await ask(side, paths);
-  const best = new Map(pairs.map(({ name }) => [name, {}]));
+  const best = new Map();
   const isOver = ({ name }) => {
     const [first, second] = names.map((side) => best.get(name)[side].p99Ms);
     return second > ratioMax * first;
@@ -39,15 +39,15 @@ async function compare({ sides, pairs, rounds, roundsMax, ratioMax, requests, wa
       const latencies = Object.fromEntries(names.map((side) => [side, []]));
       for (let n = 0; n < requests; n += 1)
         for (const side of names) latencies[side].push(await ask(side, paths));
-      for (const side of names) keepQuietest(best.get(name), side, summaryOf(latencies[side]));
+      const sample = Object.fromEntries(names.map((side) => [side, summaryOf(latencies[side])]));
+      if (!best.has(name) || worstOf(sample) < worstOf(best.get(name))) best.set(name, sample);
     }
   await Promise.all(Object.values(pools).map((pool) => pool.close()));
-  return [...best].map(([name, summaries]) => ({ name, ...summaries }));
+  return [...best].map(([name, sample]) => ({ name, ...sample }));
 }
 
-function keepQuietest(summaries, side, summary) {
-  const before = summaries[side];
-  if (before === undefined || summary.p99Ms < before.p99Ms) summaries[side] = summary;
+function worstOf(sample) {
+  return Math.max(...Object.values(sample).map(({ p99Ms }) => p99Ms));
 }
 
 async function timed(pool, path, headers) {
