@@ -6,6 +6,7 @@ import {
   topics,
 } from '@pis/contracts';
 import { paymentExample } from '@pis/domain/testing';
+import type { Message } from '@pis/messaging';
 import { until } from '@pis/local-servers/testing';
 import { eventsProjection, ProjectionRunner } from '@pis/read-models';
 import { queuePayment, type TestPayment } from '@pis/read-models/testing';
@@ -42,6 +43,8 @@ export interface ReplayFixture
   started(changes?: Partial<DispatcherOptions>): Dispatcher;
   /** A payment that is queued so many seconds after the beginning of the test's time. */
   queue(second: number): Promise<TestPayment>;
+  /** The messages of all events so far, as the relay publishes them. */
+  messages(): Promise<Message[]>;
   /** All events so far, as the broker brings them. */
   published(): Promise<PaymentIntegrationEvent[]>;
   requested(changes?: Partial<ReplayRecord>): Promise<ReplayRecord>;
@@ -91,7 +94,11 @@ export async function replayFixture(): Promise<ReplayFixture> {
       const details = paymentExample({ paymentId: randomUUID(), organizationId, paymentNote });
       return queuePayment(store, at(second), details);
     },
-    published: () => publishedBy(store),
+    messages: () => messagesOf(store),
+    published: async () =>
+      (await messagesOf(store)).map(({ value }) =>
+        paymentIntegrationEventSchema.parse(JSON.parse(value)),
+      ),
     async requested(changes = {}) {
       const replay = await replayRequests(pool).create({
         ...{ id: randomUUID(), organizationId, endpointId, eventTypes: null },
@@ -149,17 +156,16 @@ export async function replayFixture(): Promise<ReplayFixture> {
   };
 }
 
-async function publishedBy(store: DispatcherFixture['store']): Promise<PaymentIntegrationEvent[]> {
+async function messagesOf(store: DispatcherFixture['store']): Promise<Message[]> {
   const end = await store.lastPosition();
   const { signal } = new AbortController();
   const pages = integrationFeed(store).subscribe({ after: '', topics: [topics.payments], signal });
-  const events: PaymentIntegrationEvent[] = [];
+  const all: Message[] = [];
   for await (const { messages, position } of pages) {
-    for (const { value } of messages)
-      events.push(paymentIntegrationEventSchema.parse(JSON.parse(value)));
+    all.push(...messages);
     if (position >= end) break;
   }
-  return events;
+  return all;
 }
 
 type Query = (...args: unknown[]) => Promise<unknown>;
