@@ -1,5 +1,5 @@
 /**
- * `npm run bench [-- payments|webhooks|rate-limits …] [-- --json] [-- --short]`: what this machine
+ * `npm run bench [-- payments|webhooks|rate-limits|lists …] [-- --json] [-- --short]`: what this machine
  * does with the system, beside what it does without it, all in one run; or a part of it alone. Ratios
  * first: absolute numbers belong to the machine.
  */
