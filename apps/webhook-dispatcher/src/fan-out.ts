@@ -4,8 +4,7 @@
  */
 import type { PaymentIntegrationEvent } from '@pis/contracts';
 import { currentTraceparent } from '@pis/service-kit';
-import { paymentEnvelope } from '@pis/webhooks';
-import { v5 as uuidV5 } from 'uuid';
+import { deliveryIdOf, paymentEnvelope } from '@pis/webhooks';
 import type { FanOut } from './delivery.js';
 import type { EndpointDirectory } from './endpoint-directory.js';
 
@@ -39,9 +38,4 @@ export async function fanOut(deps: FanOutDeps, event: PaymentIntegrationEvent): 
       endpointId,
     })),
   });
-}
-
-/** The same for a message handled twice, and for nobody else (spec, "Delivery headers"). */
-export function deliveryIdOf(eventId: string, endpointId: string): string {
-  return uuidV5(eventId, endpointId);
 }

@@ -11,8 +11,12 @@ import type { WebhookEndpoint } from '@pis/domain';
 import type { EventStore } from '@pis/event-store';
 import type { EventsQuery, IndexedEventRef, TimePlace } from '@pis/read-models';
 import { pastPaymentEvents } from '@pis/service-kit';
-import { paymentEnvelope, type ReplayRecord, type RevivedDelivery } from '@pis/webhooks';
-import { deliveryIdOf } from './fan-out.js';
+import {
+  deliveryIdOf,
+  paymentEnvelope,
+  type ReplayRecord,
+  type RevivedDelivery,
+} from '@pis/webhooks';
 import type { ReplayPage, ReplayTable } from './replay-table.js';
 import { pause } from './wake-up.js';
 

@@ -1,8 +1,7 @@
 import { jest } from '@jest/globals';
 import { until } from '@pis/local-servers/testing';
-import { verify } from '@pis/webhooks';
+import { deliveryIdOf, verify } from '@pis/webhooks';
 import type { PaymentEventType } from '@pis/domain';
-import { deliveryIdOf } from './fan-out.js';
 import {
   type DispatcherFixture,
   dispatcherFixture,
