@@ -72,6 +72,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const endpoints = new EndpointDirectory(store, {
     ...dispatcherLimits.endpoints,
     freshForMs: endpointFreshForMs,
+    logError: (error, what) => logger.warn({ err: error }, what),
   });
   const owner = options.owner ?? randomUUID();
   const table = new DeliveryTable(pool, owner);
@@ -140,12 +141,13 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   return {
     handle: (event) => fanOut(fanOutDeps, event),
     start() {
+      endpoints.start();
       partitions.start();
       engine.start();
       replays.start();
     },
     async stop() {
-      await Promise.all([engine.stop(), partitions.stop(), replays.stop()]);
+      await Promise.all([engine.stop(), partitions.stop(), replays.stop(), endpoints.stop()]);
       await client.close();
     },
   };

@@ -1,6 +1,10 @@
 /**
  * The webhook endpoints of organizations, folded from their streams: as they stood when an event
  * happened, for the fan-out, and as they stand now, for an attempt.
+ *
+ * What always holds: what is remembered of an organization lacks no event up to `followedTo`. For a
+ * reading is remembered from its begin, forgotten when the log tells of an event of its stream, and
+ * what is read after that has the event.
  */
 import {
   subscribes,
@@ -9,7 +13,8 @@ import {
   webhookEndpoints,
   type WebhookEndpointsState,
 } from '@pis/domain';
-import { type EventStore, type RecordedEvent, repository } from '@pis/event-store';
+import { type EventStore, type Position, type RecordedEvent, repository } from '@pis/event-store';
+import { pause } from './wake-up.js';
 
 export interface EndpointDirectoryOptions {
   /**
@@ -19,12 +24,15 @@ export interface EndpointDirectoryOptions {
   readonly freshForMs: number;
   /** Organizations kept in memory, at most. */
   readonly organizationsMax: number;
+  /** How soon the log is followed again after a failure. */
+  readonly followAgainMs: number;
+  readonly logError: (error: unknown, what: string) => void;
 }
 
 interface Snapshot {
   readonly state: WebhookEndpointsState;
   /** Of its last event; '' for an organization without endpoints. */
-  readonly position: string;
+  readonly position: Position;
   readonly count: number;
 }
 
@@ -40,6 +48,10 @@ export class EndpointDirectory {
   private readonly repository;
   /** The last reading of each organization, the one not used for longest first. */
   private readonly readings = new Map<string, Reading>();
+  /** How far the log has been followed; null while it is not. */
+  private followedTo: Position | null = null;
+  private readonly stopping = new AbortController();
+  private following: Promise<void> = Promise.resolve();
 
   constructor(
     private readonly store: EventStore,
@@ -48,24 +60,50 @@ export class EndpointDirectory {
     this.repository = repository(store, webhookEndpoints);
   }
 
+  /** Follows the log, so that not every event costs a read. */
+  start(): void {
+    this.following = this.follow();
+  }
+
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    await this.following;
+  }
+
   /**
-   * The endpoints that an event goes to: enabled and subscribed at its position. Always reads anew:
-   * a cache would lose the first event of an endpoint created just before.
+   * The endpoints that an event goes to: enabled and subscribed at its position. Reads anew unless the
+   * log has been followed up to the event: else the first event of an endpoint created just before
+   * would be lost.
    * @throws StoreUnavailable
    */
   async receiversOf(
     organizationId: string,
     eventType: EventType,
-    position: string,
+    position: Position,
   ): Promise<readonly WebhookEndpoint[]> {
-    const { events, snapshot } = await this.read(organizationId);
-    const { state } =
-      snapshot.position < position
-        ? snapshot
-        : this.repository.fold(events.filter((event) => event.position < position));
+    const state =
+      (await this.rememberedAt(organizationId, position)) ??
+      (await this.readAt(organizationId, position));
     return state.endpoints.filter(
       (endpoint) => endpoint.enabled && subscribes(endpoint.subscribedEvents, eventType),
     );
+  }
+
+  /** Null when it is not known for sure, or is of later. */
+  private async rememberedAt(
+    organizationId: string,
+    position: Position,
+  ): Promise<WebhookEndpointsState | null> {
+    if (this.followedTo === null || this.followedTo < position) return null;
+    const snapshot = await this.readings.get(organizationId)?.snapshot.catch(() => null);
+    return snapshot && snapshot.position < position ? snapshot.state : null;
+  }
+
+  private async readAt(organizationId: string, position: Position): Promise<WebhookEndpointsState> {
+    const { events, snapshot } = await this.read(organizationId);
+    return snapshot.position < position
+      ? snapshot.state
+      : this.repository.fold(events.filter((event) => event.position < position)).state;
   }
 
   /** The endpoint as it stands now (see freshForMs), or null when it was deleted. @throws StoreUnavailable */
@@ -75,6 +113,33 @@ export class EndpointDirectory {
       cached !== undefined && performance.now() - cached.beganAtMs < this.options.freshForMs;
     const { state } = isFresh ? await cached.snapshot : (await this.read(organizationId)).snapshot;
     return state.endpoints.find((endpoint) => endpoint.endpointId === endpointId) ?? null;
+  }
+
+  private async follow(): Promise<void> {
+    const { followAgainMs, logError } = this.options;
+    const { signal } = this.stopping;
+    while (!signal.aborted) {
+      try {
+        await this.followOn(signal);
+      } catch (error) {
+        if (!signal.aborted) logError(error, 'changes of endpoints are not followed');
+      }
+      this.followedTo = null;
+      await pause(followAgainMs, signal);
+    }
+  }
+
+  private async followOn(signal: AbortSignal): Promise<void> {
+    const after = await this.store.lastPosition();
+    // What was read until now may lack what came before this position, and will not be told of it.
+    this.readings.clear();
+    this.followedTo = after;
+    const streamPrefix = this.repository.streamIdOf('');
+    const pages = this.store.subscribe({ after, streamPrefixes: [streamPrefix], signal });
+    for await (const { events, position } of pages) {
+      for (const { streamId } of events) this.readings.delete(streamId.slice(streamPrefix.length));
+      this.followedTo = position;
+    }
   }
 
   private async read(

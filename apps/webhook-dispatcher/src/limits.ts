@@ -13,6 +13,7 @@ export const dispatcherLimits = {
   endpoints: {
     freshForMs: 2_000,
     organizationsMax: 10_000,
+    followAgainMs: 1_000,
   },
   partitions: {
     aheadDays: 7,

@@ -1,0 +1,196 @@
+import { randomUUID } from 'node:crypto';
+import { type WebhookEndpointChanges, webhookEndpoints } from '@pis/domain';
+import { type EventStore, memoryEventStore, repository } from '@pis/event-store';
+import { until } from '@pis/local-servers/testing';
+import { EndpointDirectory } from './endpoint-directory.js';
+
+const organizationId = randomUUID();
+const timeoutMs = 10_000;
+const by = {
+  actor: 'system:spec',
+  requestId: null,
+  correlationId: randomUUID(),
+  causationId: null,
+  traceparent: null,
+};
+
+describe('The endpoints that an event goes to', () => {
+  let store: EventStore;
+  let directory: EndpointDirectory;
+  /** Streams read by the directory. */
+  let reads: number;
+  /** What a read that has its events waits for before it answers. */
+  let beforeAnswer: () => Promise<void>;
+  let subscriptions: { fail: (error: Error) => void }[];
+  let errors: unknown[];
+  let isFollowing: boolean;
+
+  beforeEach(() => {
+    store = memoryEventStore();
+    reads = 0;
+    beforeAnswer = () => Promise.resolve();
+    subscriptions = [];
+    errors = [];
+    isFollowing = true;
+    directory = new EndpointDirectory(watched(), {
+      freshForMs: 60_000,
+      organizationsMax: 10,
+      followAgainMs: 1,
+      logError: (error) => errors.push(error),
+    });
+    directory.start();
+  });
+  afterEach(() => directory.stop());
+
+  it('are read once for many events, and again when one of them changes', async () => {
+    const a = await create();
+    expect(await receivers()).toEqual([a]);
+    const position = await followed();
+    expect(await receivers(position)).toEqual([a]);
+    reads = 0;
+    for (let n = 0; n < 20; n += 1) expect(await receivers(position)).toEqual([a]);
+    expect(reads).toBe(0);
+    const b = await create();
+    expect(await receivers()).toEqual([a, b]);
+    await change(a, { enabled: false });
+    expect(await receivers(await followed())).toEqual([b]);
+  });
+
+  it('have one that was created just before the event, however far the log is followed', async () => {
+    const created: string[] = [];
+    for (let n = 0; n < 5; n += 1) {
+      isFollowing = n % 2 === 0;
+      created.push(await create());
+      const position = await occur();
+      for (let turn = 0; turn < 20; turn += 1) expect(await receivers(position)).toEqual(created);
+    }
+  });
+
+  it('have a change that came while they were read', async () => {
+    const a = await create();
+    const before = await followed();
+    const held = Promise.withResolvers<void>();
+    beforeAnswer = () => held.promise;
+    const old = receivers(before);
+    await until(() => reads === 1, { timeoutMs, what: 'the read' });
+    beforeAnswer = () => Promise.resolve();
+    const b = await create();
+    const after = await followed();
+    held.resolve();
+    expect(await old).toEqual([a]);
+    expect(await receivers(after)).toEqual([a, b]);
+  });
+
+  it('have what came while the log was not followed', async () => {
+    const a = await create();
+    expect(await receivers(await followed())).toEqual([a]);
+    isFollowing = false;
+    subscriptions.at(-1)?.fail(new Error('cut'));
+    await until(() => errors.length > 0, { timeoutMs, what: 'the failure' });
+    const b = await create();
+    isFollowing = true;
+    expect(await receivers(await followed())).toEqual([a, b]);
+    expect(errors).toEqual([new Error('cut')]);
+  });
+
+  it('are those of the time of the event, not of now', async () => {
+    const a = await create();
+    const before = await occur();
+    await change(a, { subscribedEvents: ['payment.failed'] });
+    const b = await create();
+    const after = await followed();
+    expect(await receivers(after)).toEqual([b]);
+    expect(await receivers(before)).toEqual([a]);
+    expect(await receivers(after)).toEqual([b]);
+  });
+
+  /** Of an event that occurs now, when none is given. */
+  async function receivers(position?: string): Promise<string[]> {
+    const at = position ?? (await occur());
+    const found = await directory.receiversOf(organizationId, 'payment.queued', at);
+    return found.map(({ endpointId }) => endpointId);
+  }
+
+  /** @returns the position of an event up to which the directory has followed the log */
+  async function followed(): Promise<string> {
+    const position = await occur();
+    // Of a stranger it reads at first, and from then on only while it is not so far.
+    const stranger = randomUUID();
+    const answersFromMemory = async () => {
+      const before = reads;
+      await directory.receiversOf(stranger, 'payment.queued', position);
+      return reads === before;
+    };
+    await until(answersFromMemory, { timeoutMs, what: 'the log followed' });
+    reads = 0;
+    return position;
+  }
+
+  async function occur(): Promise<string> {
+    const metadata = { ...by, at: new Date().toISOString(), schemaVersion: 1, previousHash: null };
+    const event = { id: randomUUID(), type: 'Occurred', data: {}, metadata };
+    return (await store.append(`payment-${randomUUID()}`, 'noStream', [event])).position;
+  }
+
+  async function create(): Promise<string> {
+    const endpointId = randomUUID();
+    await repository(store, webhookEndpoints).execute(
+      organizationId,
+      {
+        type: 'CreateWebhookEndpoint',
+        at: new Date().toISOString(),
+        data: {
+          organizationId,
+          endpointId,
+          url: 'https://receiver.example/hook',
+          subscribedEvents: ['payment.*'],
+          label: null,
+          sealedSecret: 'sealed',
+        },
+      },
+      by,
+    );
+    return endpointId;
+  }
+
+  async function change(endpointId: string, changes: WebhookEndpointChanges): Promise<void> {
+    await repository(store, webhookEndpoints).execute(
+      organizationId,
+      {
+        type: 'UpdateWebhookEndpoint',
+        at: new Date().toISOString(),
+        data: { organizationId, endpointId, changes },
+      },
+      by,
+    );
+  }
+
+  /** The store as the directory sees it: counted, held and cut as a test wants it. */
+  function watched(): EventStore {
+    return {
+      ...store,
+      async readStream(streamId, options) {
+        const events = await store.readStream(streamId, options);
+        reads += 1;
+        await beforeAnswer();
+        return events;
+      },
+      async lastPosition() {
+        await until(() => isFollowing, { timeoutMs, what: 'leave to follow' });
+        return store.lastPosition();
+      },
+      async *subscribe({ signal, ...options }) {
+        const { promise: cut, reject: fail } = Promise.withResolvers<never>();
+        cut.catch(() => undefined);
+        subscriptions.push({ fail });
+        const pages = store.subscribe({ ...options, signal })[Symbol.asyncIterator]();
+        for (;;) {
+          const page = await Promise.race([pages.next(), cut]);
+          if (page.done === true) return;
+          if (!isFollowing) await Promise.race([until(() => isFollowing, { timeoutMs }), cut]);
+          yield page.value;
+        }
+      },
+    };
+  }
+});
