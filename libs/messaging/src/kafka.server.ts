@@ -113,7 +113,7 @@ export class KafkaConsumerStrategy extends ConsumerStrategy {
   /** The life of one kafkajs consumer. Returns at the end of the strategy. @throws why it ended earlier */
   async #session(): Promise<void> {
     const { kafka, prefix, group } = this.#options;
-    const { sessionTimeoutMs = 30_000, heartbeatIntervalMs = 3_000 } = this.#options;
+    const { sessionTimeoutMs = sessionMs, heartbeatIntervalMs = heartbeatMs } = this.#options;
     const consumer = kafkaClient(kafka).consumer({
       groupId: prefix + group,
       sessionTimeout: sessionTimeoutMs,
@@ -313,6 +313,9 @@ const staleCommit = new Set(['REBALANCE_IN_PROGRESS', 'ILLEGAL_GENERATION', 'UNK
 
 const partitionBytesMax = 524_288;
 const fetchWaitMs = 200;
+/** So long the partitions of a consumer that died without a word wait for the others. */
+const sessionMs = 10_000;
+const heartbeatMs = 3_000;
 const rebalanceTimeoutMs = 30_000;
 // With the drain and the relay's own, within the ten seconds of a shutdown.
 const lastCommitMs = 2_000;
