@@ -15,6 +15,7 @@ import {
   startLocalServer,
   type Way,
 } from './support/developer.js';
+import { paymentTo } from './support/payable.js';
 import { pis, pisJson, type RunningProcess, startProcess } from './support/process.js';
 import { expectRefusal } from './support/refusal.js';
 
@@ -77,21 +78,7 @@ async function start(): Promise<void> {
 const eventsOfPayment = 3;
 
 async function pay(count = 1): Promise<string[]> {
-  const { data: originators } = await client.originators.page({ limit: 1 });
-  const originatorId = originators[0]?.originatorId ?? '';
-  const { contactId } = await client.contacts.create({
-    originatorId,
-    entityType: 'INDIVIDUAL',
-    firstName: 'Ada',
-    lastName: 'Lovelace',
-    email: `ada.${randomUUID()}@example.com`,
-    bankAccount: {
-      subType: 'CHECKING',
-      achRoutingNumber: '021000021',
-      achAccountNumber: '000123456789',
-    },
-  });
-  const payment = { originatorId, contactId, paymentAmount: 100, direction: 'OUTBOUND' } as const;
+  const payment = await paymentTo(client);
   const created = Array.from({ length: count }, () => client.payments.create(payment));
   return (await Promise.all(created)).map(({ paymentId }) => paymentId);
 }

@@ -16,6 +16,7 @@ import {
   startHttpsReceiver,
   until,
 } from '@pis/local-servers/testing';
+import { paymentTo } from './support/payable.js';
 import { allInOne, type System } from './support/systems.js';
 
 const startLimitMs = 240_000;
@@ -54,21 +55,7 @@ beforeEach(async () => {
 afterEach(() => client.webhooks.delete(endpoint.id));
 
 async function payer() {
-  const { data: originators } = await client.originators.page({ limit: 1 });
-  const originatorId = originators[0]?.originatorId ?? '';
-  const { contactId } = await client.contacts.create({
-    originatorId,
-    entityType: 'INDIVIDUAL',
-    firstName: 'Ada',
-    lastName: 'Lovelace',
-    email: `ada.${randomUUID()}@example.com`,
-    bankAccount: {
-      subType: 'CHECKING',
-      achRoutingNumber: '021000021',
-      achAccountNumber: '000123456789',
-    },
-  });
-  const payment = { originatorId, contactId, paymentAmount: 100, direction: 'OUTBOUND' } as const;
+  const payment = await paymentTo(client);
   return async () => (await client.payments.create(payment)).paymentId;
 }
 

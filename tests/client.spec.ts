@@ -11,6 +11,7 @@ import {
   verifyWebhook,
 } from '@pis/client';
 import { type HttpsReceiver, startHttpsReceiver, until } from '@pis/local-servers/testing';
+import { paymentTo } from './support/payable.js';
 import { root, startCommand } from './support/process.js';
 import { allInOne, type System } from './support/systems.js';
 
@@ -36,21 +37,6 @@ afterAll(async () => {
   await receiver?.close();
 }, startLimitMs);
 
-/** A request to pay a fresh contact with this account. */
-async function paymentTo(achAccountNumber: string): Promise<PaymentCreateRequest> {
-  const { data: originators } = await client.originators.page({ limit: 1 });
-  const originatorId = originators[0]?.originatorId ?? '';
-  const { contactId } = await client.contacts.create({
-    originatorId,
-    entityType: 'INDIVIDUAL',
-    firstName: 'Ada',
-    lastName: 'Lovelace',
-    email: `ada.${randomUUID()}@example.com`,
-    bankAccount: { subType: 'CHECKING', achRoutingNumber: '021000021', achAccountNumber },
-  });
-  return { originatorId, contactId, paymentAmount: 12_345, direction: 'OUTBOUND' };
-}
-
 async function refusal(call: Promise<unknown>): Promise<PisApiError> {
   const error: unknown = await call.then(
     () => new Error('it was not refused'),
@@ -67,7 +53,7 @@ it(
       url: `${receiver.url}/hook`,
       subscribedEvents: ['payment.*'],
     });
-    const { paymentId } = await client.payments.create(await paymentTo('000123456789'));
+    const { paymentId } = await client.payments.create(await paymentTo(client, '000123456789'));
     const final = await until(
       async () => {
         const payment = await client.payments.get(paymentId);
@@ -111,7 +97,7 @@ it(
 it(
   'a repeated request is the same payment, another one with its key is refused',
   async () => {
-    const request = await paymentTo('000222333444');
+    const request = await paymentTo(client, '000222333444');
     const first = await client.payments.create(request);
     const { idempotencyKey } = first;
     expect(first.replayed).toBe(false);
@@ -137,7 +123,7 @@ it(
   'an Idempotency-Key of any script is the key that the service knows',
   async () => {
     const idempotencyKey = `Rechnung-ä-💸-${randomUUID()}`;
-    const { paymentId } = await client.payments.create(await paymentTo('000222333445'), {
+    const { paymentId } = await client.payments.create(await paymentTo(client, '000222333445'), {
       idempotencyKey,
     });
     const { data } = await client.payments.page({ idempotencyKey });
@@ -149,7 +135,7 @@ it(
 it(
   'the list goes through every page, newest first, and keeps to its filter',
   async () => {
-    const request = await paymentTo('000444555666');
+    const request = await paymentTo(client, '000444555666');
     const created: string[] = [];
     for (let count = 0; count < 7; count += 1)
       created.unshift((await client.payments.create(request)).paymentId);
@@ -177,7 +163,7 @@ it(
 it(
   'contacts and originators are changed, and a second contact of the same kind is refused',
   async () => {
-    const { originatorId, contactId } = await paymentTo('000777888999');
+    const { originatorId, contactId } = await paymentTo(client, '000777888999');
     const changed = await client.contacts.update(contactId, { phoneNumber: '+12125550123' });
     expect(changed).toMatchObject({ contactId, phoneNumber: '+12125550123' });
     const cleared = await client.contacts.update(contactId, { phoneNumber: null });
@@ -263,7 +249,7 @@ it(
   'a payment of the sandbox is moved by hand, where its status allows it',
   async () => {
     // An account whose payments stay PROCESSING.
-    const { paymentId } = await client.payments.create(await paymentTo('000123450502'));
+    const { paymentId } = await client.payments.create(await paymentTo(client, '000123450502'));
     await until(async () => (await client.payments.get(paymentId)).status === 'PROCESSING', {
       timeoutMs: arrivalLimitMs,
     });
@@ -282,7 +268,11 @@ it(
 it(
   'what is wrong with a request is told all at once, with the codes to branch on',
   async () => {
-    const request = { ...(await paymentTo('000111222333')), paymentAmount: 0, direction: 'UP' };
+    const request = {
+      ...(await paymentTo(client, '000111222333')),
+      paymentAmount: 0,
+      direction: 'UP',
+    };
     const error = await refusal(client.payments.create(request as unknown as PaymentCreateRequest));
     expect(error).toMatchObject({ status: 400, code: 'VALIDATION_ERROR' });
     expect(error.details.map(({ field, issue }) => [field, issue])).toEqual([
@@ -326,7 +316,7 @@ it(
       );
 
       // Its receiver gets what the service has sent, and the same with another amount.
-      const { paymentId } = await client.payments.create(await paymentTo('000123456789'));
+      const { paymentId } = await client.payments.create(await paymentTo(client, '000123456789'));
       const sent = await receiver.waitFor(
         ({ path: at, body }) => at === '/readme' && body.includes(paymentId),
         { timeoutMs: arrivalLimitMs },

@@ -8,6 +8,7 @@ import { Agent, type IncomingMessage, request } from 'node:http';
 import { connect } from 'node:net';
 import { createTestDatabase, type TestDatabase, until } from '@pis/local-servers/testing';
 import { Api } from './support/api.js';
+import { payable } from './support/payable.js';
 import { type RunningProcess, startProcess } from './support/process.js';
 
 const startLimitMs = 240_000;
@@ -41,24 +42,6 @@ async function start(app: string | null): Promise<{ running: RunningProcess; url
   const running = await startProcess(app, environment);
   started.push(running);
   return { running, url: String(running.ready['apiUrl'] ?? running.ready['url']) };
-}
-
-/** A payment to a fresh contact of the demo organization, which all-in-one makes. */
-async function payable(api: Api): Promise<Record<string, unknown>> {
-  const [originator] = await api.data<{ originatorId: string }[]>(200, 'GET', '/v1/originators/');
-  const { contactId } = await api.data<{ contactId: string }>(201, 'POST', '/v1/contacts/', {
-    originatorId: originator?.originatorId,
-    entityType: 'BUSINESS',
-    companyName: 'Supplies Ltd',
-    email: `${randomUUID()}@example.com`,
-    bankAccount: {
-      subType: 'CHECKING',
-      achRoutingNumber: '021000021',
-      achAccountNumber: '000111222333',
-    },
-  });
-  const { originatorId } = originator ?? {};
-  return { originatorId, contactId, paymentAmount: 100, direction: 'OUTBOUND' };
 }
 
 interface Outcome {

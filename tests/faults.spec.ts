@@ -12,6 +12,7 @@ import { connectionOf, freePort, startPostgres } from '@pis/local-servers';
 import { until } from '@pis/local-servers/testing';
 import pg from 'pg';
 import { Api } from './support/api.js';
+import { payable } from './support/payable.js';
 import { pisJson, run, type RunningProcess, startProcess } from './support/process.js';
 import { processesOf } from './support/processes.js';
 
@@ -45,28 +46,6 @@ async function start(env: Readonly<Record<string, string>> = {}): Promise<Runnin
 
 function apiOf(running: RunningProcess, apiKey?: string): Api {
   return new Api(String(running.ready['apiUrl']), apiKey ?? String(running.ready['apiKey']));
-}
-
-/** A contact, and the body of a payment to it. */
-async function payable(api: Api): Promise<Record<string, unknown>> {
-  const [originator] = await api.data<{ originatorId: string }[]>(200, 'GET', '/v1/originators/');
-  const { contactId } = await api.data<{ contactId: string }>(201, 'POST', '/v1/contacts/', {
-    originatorId: originator?.originatorId,
-    entityType: 'BUSINESS',
-    companyName: 'Supplies Ltd',
-    email: `${randomUUID()}@example.com`,
-    bankAccount: {
-      subType: 'CHECKING',
-      achRoutingNumber: '021000021',
-      achAccountNumber: '000111222333',
-    },
-  });
-  return {
-    originatorId: originator?.originatorId,
-    contactId,
-    paymentAmount: 100,
-    direction: 'OUTBOUND',
-  };
 }
 
 it(

@@ -19,6 +19,7 @@ import {
 import { verify } from '@pis/webhooks';
 import type pg from 'pg';
 import { Api } from './api.js';
+import { payable } from './payable.js';
 import { pisJson, type RunningProcess, startProcess } from './process.js';
 import { provision } from './systems.js';
 
@@ -114,29 +115,6 @@ async function startParts(
     },
     payment: await payable(api),
   };
-}
-
-async function payable(api: Api): Promise<Record<string, unknown>> {
-  const originator = await until(
-    async () => {
-      const list = await api.data<{ originatorId: string }[]>(200, 'GET', '/v1/originators/');
-      return list[0];
-    },
-    { timeoutMs: acceptLimitMs, what: 'the originator in the list' },
-  );
-  const { contactId } = await api.data<{ contactId: string }>(201, 'POST', '/v1/contacts/', {
-    originatorId: originator.originatorId,
-    entityType: 'BUSINESS',
-    companyName: 'Supplies Ltd',
-    email: `${randomUUID()}@example.com`,
-    bankAccount: {
-      subType: 'CHECKING',
-      achRoutingNumber: '021000021',
-      achAccountNumber: '000111222333',
-    },
-  });
-  const { originatorId } = originator;
-  return { originatorId, contactId, paymentAmount: 100, direction: 'OUTBOUND' };
 }
 
 interface Arrival {
