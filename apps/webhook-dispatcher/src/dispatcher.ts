@@ -72,6 +72,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const endpoints = new EndpointDirectory(store, {
     ...dispatcherLimits.endpoints,
     freshForMs: endpointFreshForMs,
+    onDeleted: (endpointId) => engine.traffic.excuse(endpointId),
     logError: (error, what) => logger.warn({ err: error }, what),
   });
   const owner = options.owner ?? randomUUID();

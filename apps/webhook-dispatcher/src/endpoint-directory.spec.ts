@@ -23,6 +23,7 @@ describe('The endpoints that an event goes to', () => {
   let beforeAnswer: () => Promise<void>;
   let subscriptions: { fail: (error: Error) => void }[];
   let errors: unknown[];
+  let deleted: string[];
   let isFollowing: boolean;
 
   beforeEach(() => {
@@ -31,11 +32,13 @@ describe('The endpoints that an event goes to', () => {
     beforeAnswer = () => Promise.resolve();
     subscriptions = [];
     errors = [];
+    deleted = [];
     isFollowing = true;
     directory = new EndpointDirectory(watched(), {
       freshForMs: 60_000,
       organizationsMax: 10,
       followAgainMs: 1,
+      onDeleted: (endpointId) => deleted.push(endpointId),
       logError: (error) => errors.push(error),
     });
     directory.start();
@@ -102,6 +105,17 @@ describe('The endpoints that an event goes to', () => {
     expect(await receivers(after)).toEqual([b]);
     expect(await receivers(before)).toEqual([a]);
     expect(await receivers(after)).toEqual([b]);
+  });
+
+  it('have none that was deleted, which is told to who kept count of its failures', async () => {
+    const [a, b] = [await create(), await create()];
+    await followed();
+    const at = new Date().toISOString();
+    const data = { organizationId, endpointId: a };
+    const command = { type: 'DeleteWebhookEndpoint', at, data } as const;
+    await repository(store, webhookEndpoints).execute(organizationId, command, by);
+    expect(await receivers(await followed())).toEqual([b]);
+    expect(deleted).toEqual([a]);
   });
 
   /** Of an event that occurs now, when none is given. */

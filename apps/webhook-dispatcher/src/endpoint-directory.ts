@@ -11,6 +11,7 @@ import {
   type EventType,
   type WebhookEndpoint,
   webhookEndpoints,
+  type WebhookEndpointsEvent,
   type WebhookEndpointsState,
 } from '@pis/domain';
 import { type EventStore, type Position, type RecordedEvent, repository } from '@pis/event-store';
@@ -26,6 +27,8 @@ export interface EndpointDirectoryOptions {
   readonly organizationsMax: number;
   /** How soon the log is followed again after a failure. */
   readonly followAgainMs: number;
+  /** Told while the log is followed. */
+  readonly onDeleted: (endpointId: string) => void;
   readonly logError: (error: unknown, what: string) => void;
 }
 
@@ -42,6 +45,7 @@ interface Reading {
   readonly snapshot: Promise<Snapshot>;
 }
 
+const deleted: WebhookEndpointsEvent['type'] = 'WebhookEndpointDeleted';
 const none: Snapshot = { state: webhookEndpoints.initial, position: '', count: 0 };
 
 export class EndpointDirectory {
@@ -137,7 +141,11 @@ export class EndpointDirectory {
     const streamPrefix = this.repository.streamIdOf('');
     const pages = this.store.subscribe({ after, streamPrefixes: [streamPrefix], signal });
     for await (const { events, position } of pages) {
-      for (const { streamId } of events) this.readings.delete(streamId.slice(streamPrefix.length));
+      for (const { streamId, type, data } of events) {
+        this.readings.delete(streamId.slice(streamPrefix.length));
+        const { endpointId } = data;
+        if (type === deleted && typeof endpointId === 'string') this.options.onDeleted(endpointId);
+      }
       this.followedTo = position;
     }
   }

@@ -128,6 +128,14 @@ describe('A client whose endpoint', () => {
     expect(traffic.tryBegin('off')).not.toBeNull();
   });
 
+  it('was deleted while it failed is not counted among those that fail, and what waits for it ends at once', () => {
+    make(5, 'gone', 'failed');
+    expect(traffic.tryBegin('gone')).toBeNull();
+    traffic.excuse('gone');
+    expect(traffic.failing()).toEqual([]);
+    expect(traffic.tryBegin('gone')).not.toBeNull();
+  });
+
   it('was not used for long is forgotten, but not while attempts are in flight', () => {
     const ticket = traffic.begin('first');
     for (let n = 0; n < 10; n++) make(1, `other-${n}`, 'failed');

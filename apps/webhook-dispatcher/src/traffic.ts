@@ -129,6 +129,14 @@ export class Traffic {
     this.use(open.endpointId).inFlight -= 1;
   }
 
+  /** Holds no failure against the endpoint any more: it was deleted, and its deliveries are only to be ended. */
+  excuse(endpointId: string): void {
+    const endpoint = this.endpoints.get(endpointId);
+    if (endpoint === undefined) return;
+    endpoint.failures = 0;
+    endpoint.closedUntilMs = 0;
+  }
+
   /** Begins nothing to the endpoint for a while. @returns whether it was open */
   close(endpointId: string, forMs: number): boolean {
     const endpoint = this.use(endpointId);
