@@ -15,7 +15,7 @@ import {
   startLocalServer,
   type Way,
 } from './support/developer.js';
-import { paymentTo } from './support/payable.js';
+import { completed, paymentTo } from './support/payable.js';
 import { pis, pisJson, type RunningProcess, startProcess } from './support/process.js';
 import { expectRefusal } from './support/refusal.js';
 
@@ -83,13 +83,6 @@ async function pay(count = 1): Promise<string[]> {
   return (await Promise.all(created)).map(({ paymentId }) => paymentId);
 }
 
-async function completed(paymentIds: readonly string[]): Promise<void> {
-  for (const paymentId of paymentIds)
-    await until(async () => (await client.payments.get(paymentId)).status === 'COMPLETED', {
-      timeoutMs: arrivalLimitMs,
-    });
-}
-
 async function listen(...args: string[]): Promise<Listener> {
   listener = await startListener(['--forward', server.url, ...args], environment);
   return listener;
@@ -111,7 +104,7 @@ describe('pis webhooks listen', () => {
       url: `${receiver.url}/${randomUUID()}`,
       subscribedEvents: ['payment.*'],
     });
-    await completed(await pay());
+    await completed(client, await pay());
     const { process, secret, lines } = await listen();
     expect(process.ready).toEqual({
       listening: true,
@@ -161,7 +154,7 @@ describe('pis webhooks listen', () => {
     await listen('--secret', 'my own');
     const paymentIds = [...(await pay(25)), ...(await pay(25))];
     const hooks = await hooksOf(paymentIds);
-    await completed(paymentIds);
+    await completed(client, paymentIds);
     const ids = hooks.map(({ event }) => event.id);
     expect(ids).toHaveLength(paymentIds.length * eventsOfPayment);
     expect(new Set(ids).size).toBe(ids.length);
@@ -307,7 +300,9 @@ describe('pis webhooks trigger', () => {
       const { code, stdout } = await pis(args, {});
       expect(code).toBe(0);
       const printed = JSON.parse(stdout) as { secret: string };
-      const { body, headers, event } = server.hooks.at(-1) ?? fail();
+      const hook = server.hooks.at(-1);
+      if (hook === undefined) throw new Error('nothing has arrived');
+      const { body, headers, event } = hook;
       expect(event).toMatchObject({ eventType, synthetic: true, version: '1' });
       expect(verifyWebhook(body, headers, printed.secret)).toEqual(event);
       expect(printed).toMatchObject({ eventId: event.id, eventType, statusCode: 200, error: null });
@@ -401,8 +396,4 @@ function key(type: string): Promise<{ apiKeyId: string; apiKey: string }> {
   const organizationId = String(running.ready['organizationId']);
   const args = ['api-key', 'create', '--organization', organizationId, '--type', type];
   return pisJson(args, environment);
-}
-
-function fail(): never {
-  throw new Error('nothing has arrived');
 }

@@ -5,6 +5,7 @@ import { until } from '@pis/local-servers/testing';
 import type { Api } from './api.js';
 
 const originatorLimitMs = 120_000;
+const completedLimitMs = 30_000;
 const routingNumber = '021000021';
 
 export async function paymentTo(
@@ -24,7 +25,14 @@ export async function paymentTo(
   return { originatorId, contactId, paymentAmount: 12_345, direction: 'OUTBOUND' };
 }
 
-/** The same without the client. Waits for the originator: somebody may be making it. */
+export async function completed(client: PisClient, paymentIds: readonly string[]): Promise<void> {
+  for (const paymentId of paymentIds)
+    await until(async () => (await client.payments.get(paymentId)).status === 'COMPLETED', {
+      timeoutMs: completedLimitMs,
+    });
+}
+
+/** As paymentTo, without the client. Waits for the originator: somebody may be making it. */
 export async function payable(api: Api): Promise<Record<string, unknown>> {
   const { originatorId } = await until(
     async () => (await api.data<{ originatorId: string }[]>(200, 'GET', '/v1/originators/'))[0],
