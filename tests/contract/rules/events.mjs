@@ -15,8 +15,15 @@ export const events = [
         'id | string (UUID) | stable across retries to the same endpoint; use it to deduplicate',
       'event-envelope-2': 'version | string | envelope schema version, currently `1`',
       'event-envelope-3': 'eventType | string | see below',
-      'event-envelope-4':
-        'createdAt | string, ISO 8601 | payment events: time of emission, fixed across retries; statement events: stamped at each signing, so a retry has a fresh value',
+      'event-envelope-4': {
+        text: 'createdAt | string, ISO 8601 | payment events: time of emission, fixed across retries; statement events: stamped at each signing, so a retry has a fresh value',
+        tests: [
+          {
+            file: 'apps/webhook-dispatcher/src/statement-deliveries.pg.spec.ts',
+            title: 'gets a createdAt that is stamped at each signing, and all else as it was',
+          },
+        ],
+      },
       'event-envelope-5':
         'synthetic | boolean | true for test-endpoint deliveries, false for real events',
       'event-envelope-6': 'data | object | payload',
@@ -191,6 +198,10 @@ export const events = [
           {
             file: 'tests/contract/webhook-numbers.spec.ts',
             title: 'limit-10 tries statement events for 14 days',
+          },
+          {
+            file: 'apps/webhook-dispatcher/src/statement-deliveries.pg.spec.ts',
+            title: 'is tried on its fourteenth day, and not after that',
           },
         ],
       },
