@@ -6,12 +6,11 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { postgresEventStore } from '@pis/event-store';
 import { startPostgres } from '@pis/local-servers';
 import { migrate } from '@pis/read-models';
-import { createApiKey, createOrganization } from '@pis/service-kit';
 import pg from 'pg';
 import { say } from '../workspace.mjs';
+import { createKeys } from './keys.mjs';
 import { busyContactId, busyLabel, contactIdOf, originatorIdOf } from './payment-rows.mjs';
 import { insertPayments, middle } from './payment-rows.mjs';
 import { measure, startApp } from './processes.mjs';
@@ -119,7 +118,10 @@ async function createDatabase(connectionString, name) {
 /** A gateway over a database that holds so many payments of one organization. */
 async function prepared({ databaseUrl, rows, scratch }) {
   await migrate({ connectionString: databaseUrl });
-  const { organizationId, apiKey } = await createKey(databaseUrl);
+  const {
+    organizationId,
+    apiKeys: [apiKey],
+  } = await createKeys(databaseUrl, 1);
   await insertPayments({ connectionString: databaseUrl, organizationId, rows });
   const gateway = await startApp('api-gateway', {
     DATABASE_URL: databaseUrl,
@@ -129,27 +131,6 @@ async function prepared({ databaseUrl, rows, scratch }) {
     LOG_LEVEL: 'warn',
   });
   return { gateway, headers: { authorization: `Bearer ${apiKey}` } };
-}
-
-async function createKey(connectionString) {
-  const pool = new pg.Pool({ connectionString, max: 2 });
-  const store = postgresEventStore({ pool, listenConnectionString: connectionString });
-  const by = {
-    actor: 'user:bench',
-    requestId: null,
-    correlationId: 'bench',
-    causationId: null,
-    traceparent: null,
-  };
-  try {
-    const { organizationId } = await createOrganization({ store, by }, { name: 'Bench' });
-    const key = { organizationId, type: 'read_only', environment: 'sandbox' };
-    const { apiKey } = await createApiKey({ store, by }, key);
-    return { organizationId, apiKey };
-  } finally {
-    await store.close();
-    await pool.end();
-  }
 }
 
 /** The first page and one from the middle of the table, for each combination of filters. */

@@ -7,11 +7,10 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { postgresEventStore } from '@pis/event-store';
 import { startPostgres } from '@pis/local-servers';
 import { migrate } from '@pis/read-models';
-import { createApiKey, createOrganization } from '@pis/service-kit';
 import { say } from '../workspace.mjs';
+import { createKeys } from './keys.mjs';
 import { cpuMsOfTree } from './process-cpu.mjs';
 import { measure, startApp } from './processes.mjs';
 import { median } from './statistics.mjs';
@@ -34,7 +33,7 @@ export async function rateLimits({ isShort }) {
     const postgres = await startPostgres({ dataDir: join(scratch, 'postgres'), database: 'bench' });
     undo.push(() => postgres.stop());
     await migrate({ connectionString: postgres.url });
-    const keys = await createKeys(postgres.url);
+    const { apiKeys } = await createKeys(postgres.url, keysCount);
     const env = {
       DATABASE_URL: postgres.url,
       PIS_MASTER_KEY: randomBytes(32).toString('base64'),
@@ -47,35 +46,9 @@ export async function rateLimits({ isShort }) {
       undo.push(() => gateways[name].stop());
     }
     say('reads per second without a rate limit, with one, and with one that is shared');
-    return summaryOf(await measureRounds(gateways, keys, scale));
+    return summaryOf(await measureRounds(gateways, apiKeys, scale));
   } finally {
     for (const step of undo.reverse()) await step();
-  }
-}
-
-async function createKeys(connectionString) {
-  const { default: pg } = await import('pg');
-  const pool = new pg.Pool({ connectionString, max: 2 });
-  const store = postgresEventStore({ pool, listenConnectionString: connectionString });
-  const by = {
-    actor: 'user:bench',
-    requestId: null,
-    correlationId: 'bench',
-    causationId: null,
-    traceparent: null,
-  };
-  try {
-    const { organizationId } = await createOrganization({ store, by }, { name: 'Bench' });
-    const type = 'read_only';
-    const keys = [];
-    while (keys.length < keysCount)
-      keys.push(
-        await createApiKey({ store, by }, { organizationId, type, environment: 'sandbox' }),
-      );
-    return keys.map(({ apiKey }) => apiKey);
-  } finally {
-    await store.close();
-    await pool.end();
   }
 }
 

@@ -1,0 +1,28 @@
+/** API keys of an organization of their own, put straight into the event store. */
+import { postgresEventStore } from '@pis/event-store';
+import { createApiKey, createOrganization } from '@pis/service-kit';
+import pg from 'pg';
+
+const by = {
+  actor: 'user:bench',
+  requestId: null,
+  correlationId: 'bench',
+  causationId: null,
+  traceparent: null,
+};
+
+/** So many keys that may read. */
+export async function createKeys(connectionString, count) {
+  const pool = new pg.Pool({ connectionString, max: 2 });
+  const store = postgresEventStore({ pool, listenConnectionString: connectionString });
+  try {
+    const { organizationId } = await createOrganization({ store, by }, { name: 'Bench' });
+    const key = { organizationId, type: 'read_only', environment: 'sandbox' };
+    const apiKeys = [];
+    while (apiKeys.length < count) apiKeys.push((await createApiKey({ store, by }, key)).apiKey);
+    return { organizationId, apiKeys };
+  } finally {
+    await store.close();
+    await pool.end();
+  }
+}
