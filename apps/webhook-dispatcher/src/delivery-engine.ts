@@ -56,6 +56,8 @@ export class DeliveryEngine {
   private readonly waiting: WaitingRoom<ClaimedWork>;
   /** Ids of what this process has leased, from before it is stored until it is recorded. */
   private readonly atWork = new Set<string>();
+  /** What was leased once more meanwhile: by its own lease's end, or before the answer of its record. */
+  private readonly leasedAgain = new Map<string, ClaimedWork>();
   private readonly working = new Set<Promise<void>>();
   private readonly fanOuts: FanOutWriter;
   private readonly claims: Claims;
@@ -153,7 +155,7 @@ export class DeliveryEngine {
     const { id, endpointId } = work.delivery;
     if (place === 'waiting') this.waiting.giveUp(endpointId);
     if (!isOurs) {
-      this.atWork.delete(id);
+      this.ended(id);
       if (place !== 'waiting') this.leave(place);
     } else if (place === 'waiting') {
       this.waiting.enter(endpointId, work);
@@ -186,15 +188,28 @@ export class DeliveryEngine {
   }
 
   private giveBack(endpointId: string): void {
-    for (let work = this.waiting.next(endpointId); work; work = this.waiting.next(endpointId)) {
-      const { delivery } = work;
-      this.track(
-        this.record({ delivery, outcome: { kind: 'released', notBefore: null } }).finally(() =>
-          this.atWork.delete(delivery.id),
-        ),
-      );
-    }
+    for (let work = this.waiting.next(endpointId); work; work = this.waiting.next(endpointId))
+      this.release(work);
     this.expectMore(endpointId);
+  }
+
+  /** Gives a lease back. */
+  private release({ delivery }: ClaimedWork): void {
+    const released = this.record({ delivery, outcome: { kind: 'released', notBefore: null } });
+    this.track(released.finally(() => this.ended(delivery.id)));
+  }
+
+  /** Nothing more is done here under the lease. */
+  private ended(id: string): void {
+    const again = this.leasedAgain.get(id);
+    if (again === undefined) {
+      this.atWork.delete(id);
+      return;
+    }
+    // Whether that lease still stands only the table knows: whoever claims it next begins.
+    this.leasedAgain.delete(id);
+    this.release(again);
+    this.expectMore(again.delivery.endpointId);
   }
 
   /** Attempts and records, in a slot. */
@@ -202,7 +217,7 @@ export class DeliveryEngine {
     try {
       await this.record({ delivery: work.delivery, outcome: await this.decide(ticket, work) });
     } finally {
-      this.atWork.delete(work.delivery.id);
+      this.ended(work.delivery.id);
       this.leave(ticket);
     }
   }
@@ -297,8 +312,10 @@ export class DeliveryEngine {
   /** What was claimed is begun, whatever has been begun since its room was measured. */
   private begin(work: ClaimedWork): void {
     const { id, endpointId } = work.delivery;
-    // A lease of ours that ended before its attempt could be recorded: that one is still at it.
-    if (this.atWork.has(id)) return;
+    if (this.atWork.has(id)) {
+      this.leasedAgain.set(id, work);
+      return;
+    }
     this.atWork.add(id);
     const ticket = this.traffic.tryBegin(endpointId);
     if (ticket !== null) this.track(this.work(ticket, work));

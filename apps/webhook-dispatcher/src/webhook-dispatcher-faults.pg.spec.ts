@@ -147,6 +147,17 @@ describe('When something breaks, a client still receives its webhooks', () => {
     }
   });
 
+  it('the answer to a record comes after its delivery was claimed again: the retry is not held up', async () => {
+    await fixture.createEndpoint();
+    fixture.receiver.respondWith((_, index) => ({ status: index === 0 ? 500 : 200 }));
+    const dispatcher = started({ pool: answeringLate(fixture.pool) });
+    await dispatcher.handle(await fixture.paymentEvent());
+    await until(async () => (await attempts()).length === 1, { timeoutMs });
+    fixture.advance(initialMs);
+    await untilDelivered(1);
+    expect(fixture.receiver.requests).toHaveLength(2);
+  });
+
   it('the database goes away during an attempt: it is recorded when it is back', async () => {
     await fixture.createEndpoint();
     fixture.receiver.respondWith(() => ({ delayMs: 300 }));
@@ -314,6 +325,25 @@ function failingOnce(
           if (!fails) return result;
         }
         throw new Error('connection lost');
+      };
+    },
+  });
+}
+
+/** The pool, but it answers the first retry's record only after something was claimed. */
+function answeringLate(pool: pg.Pool): pg.Pool {
+  const claimed = Promise.withResolvers<void>();
+  return new Proxy(pool, {
+    get(target, property) {
+      const value: unknown = Reflect.get(target, property);
+      if (property !== 'query') return value;
+      return async (query: pg.QueryConfig) => {
+        const result = await target.query(query);
+        if (query.name === 'webhook_postpone') await claimed.promise;
+        // Whoever claimed it goes first.
+        if (query.name === 'webhook_claim' && result.rows.length > 0)
+          setImmediate(() => claimed.resolve());
+        return result;
       };
     },
   });
