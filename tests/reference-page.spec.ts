@@ -1,0 +1,94 @@
+/** The API reference at /docs, in a real browser, as a developer reads it and tries it out. */
+import type { Browser, Page } from 'playwright-core';
+import { browserPath, openBrowser } from './support/browser.js';
+import { allInOne, type System } from './support/systems.js';
+
+const limitMs = 240_000;
+const shownLimitMs = 30_000;
+
+interface Document {
+  readonly paths: Record<string, Record<string, { readonly summary: string }>>;
+  readonly tags: readonly { readonly name: string }[];
+}
+
+(browserPath === undefined ? describe.skip : describe)(
+  'The reference at /docs (skipped where no Chromium is installed)',
+  () => {
+    let system: System;
+    let browser: Browser;
+    let page: Page;
+    /** Origins of whatever the page asked for. */
+    let asked: Set<string>;
+    /** What the browser complained about: refused by the content security policy, thrown, not found. */
+    let complaints: string[];
+
+    beforeAll(async () => {
+      [system, browser] = await Promise.all([allInOne({}), openBrowser()]);
+    }, limitMs);
+    afterAll(async () => {
+      await browser?.close();
+      await system?.stop();
+    });
+    beforeEach(async () => {
+      asked = new Set();
+      complaints = [];
+      page = await browser.newPage();
+      page.setDefaultTimeout(shownLimitMs);
+      page.on('request', (request) => asked.add(new URL(request.url()).origin));
+      page.on('requestfailed', (request) => complaints.push(`failed: ${request.url()}`));
+      page.on('pageerror', (error) => complaints.push(String(error)));
+      page.on('console', (message) => {
+        if (message.type() === 'error') complaints.push(message.text());
+      });
+      await page.goto(`${system.apiUrl}/docs`);
+    });
+    afterEach(() => page.close());
+
+    it(
+      'shows every operation of the document, and asks no other host for anything',
+      async () => {
+        const answer = await fetch(`${system.apiUrl}/openapi.json`);
+        const { paths, tags } = (await answer.json()) as Document;
+        const sidebar = page.getByRole('complementary');
+        for (const { name } of tags) {
+          const open = sidebar.getByRole('button', { name: `Open Group - ${name}`, exact: true });
+          await sidebar.getByRole('link', { name, exact: true }).waitFor();
+          if (await open.isVisible()) await open.click();
+        }
+        const operations = Object.entries(paths).flatMap(([path, methods]) =>
+          Object.entries(methods).map(([method, { summary }]) => ({ path, method, summary })),
+        );
+        expect(operations.length).toBeGreaterThanOrEqual(25);
+        for (const { path, method, summary } of operations)
+          await sidebar
+            .locator(`a[href$="/${method.toUpperCase()}${path}"]`, { hasText: summary })
+            .waitFor();
+        expect([...asked]).toEqual([system.apiUrl]);
+        expect(complaints).toEqual([]);
+      },
+      limitMs,
+    );
+
+    it(
+      'sends a request with the key that is typed in, and forgets the key with the page',
+      async () => {
+        await page.getByPlaceholder('Token').first().fill(system.apiKey);
+        await page.getByRole('link', { name: 'List originators' }).first().click();
+        await page.getByRole('button', { name: 'Test Request (get /v1/originators/)' }).click();
+        const [answer] = await Promise.all([
+          page.waitForResponse(`${system.apiUrl}/v1/originators/`),
+          page.getByRole('button', { name: /^Send get request/ }).click(),
+        ]);
+        expect(answer.status()).toBe(200);
+        await page.getByText('00000000-0000-4000-8000-00000000de01').waitFor();
+        const stored = await page.evaluate(() => JSON.stringify({ ...localStorage }));
+        expect(stored).not.toContain(system.apiKey);
+        await page.reload();
+        expect(await page.getByPlaceholder('Token').first().inputValue()).toBe('');
+        expect([...asked]).toEqual([system.apiUrl]);
+        expect(complaints).toEqual([]);
+      },
+      limitMs,
+    );
+  },
+);
