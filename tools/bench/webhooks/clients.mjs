@@ -108,14 +108,16 @@ export function openClients({ DATABASE_URL: databaseUrl, PIS_MASTER_KEY: masterK
         );
       }
     },
-    /** Open loop: a payment every 1/perSecond, whatever the others do. @returns when each was begun, by its id */
+    /** Open loop: a payment every 1/perSecond, whatever the others do. @returns by its id when each was begun and when it was appended */
     async payAtPace(client, { perSecond, seconds }) {
       const begun = [];
       const startedAt = machineMs();
       for (let n = 0; n < perSecond * seconds; n += 1) {
         await delay(Math.max(0, startedAt + (n * 1000) / perSecond - machineMs()));
         const atMs = machineMs();
-        begun.push(pay(client).then((paymentId) => [paymentId, atMs]));
+        begun.push(
+          pay(client).then((paymentId) => [paymentId, { atMs, appendedAtMs: machineMs() }]),
+        );
       }
       return new Map(await Promise.all(begun));
     },

@@ -26,6 +26,10 @@ export function reportWebhooks(results) {
     ['    flush of the disk now', ms(results.aged.flushMs), '', '', ''],
     row('append → receipt p50', ms(results.latency.p50Ms), results.latency.p50Ms, 'p50Ms'),
     row('append → receipt p99', ms(results.latency.p99Ms), results.latency.p99Ms, 'p99Ms'),
+    ...['p50Ms', 'p99Ms'].map((field) => {
+      const value = results.latency.appended[field];
+      return row(`  once it is appended, ${field.slice(0, 3)}`, ms(value), value, field);
+    }),
     ['  beside one that hangs, p50', ms(results.isolation.p50Ms), '', 'never', 'never'],
     [
       '  beside one that hangs, p99',

@@ -9,7 +9,7 @@ const results = {
   drained: rate,
   sustained: { ...rate, perSecond: 2_500, flushMs: 0.2 },
   aged: { ...rate, flushMs: 0.4, finished: 5_000_000, ratio: 0.98, cpuRatio: 1.03 },
-  latency: { p50Ms: 2.5, p99Ms: 50 },
+  latency: { p50Ms: 2.5, p99Ms: 50, appended: { p50Ms: 1.6, p99Ms: 25 } },
   isolation: { p50Ms: 3, p99Ms: 125 },
 };
 
@@ -32,6 +32,7 @@ describe('the table of the webhooks', () => {
     expect(rows).toContainEqual(['CPU of the dispatcher', '0.30 ms', '0.50', '0.15', '0.25']);
     expect(rows).toContainEqual(['append → receipt p50', '2.50 ms', '0.50', '0.78', '0.08']);
     expect(rows).toContainEqual(['append → receipt p99', '50.00 ms', '2.00', '5.95', '0.82']);
+    expect(rows).toContainEqual(['once it is appended, p50', '1.60 ms', '0.32', '0.50', '0.05']);
     expect(rows).toContainEqual([
       'beside one that hangs, p99',
       '125.00 ms',

@@ -183,20 +183,24 @@ async function sustain({ scale, scratch, receiver, dispatcher, clients, subscrib
   return { ...(await rateSince(from, { receiver, dispatcher })), flushMs: flush };
 }
 
-/** From the begin of the append to the receipt. */
+/** From the begin of the append to the receipt, and from its end. */
 async function latencyOf({ receiver, clients }, client, seconds) {
-  const begun = await clients.payAtPace(client, { perSecond, seconds });
-  const ids = [...begun.keys()];
+  const paid = await clients.payAtPace(client, { perSecond, seconds });
+  const ids = [...paid.keys()];
   await receiver.until(() => ids.every((id) => receiver.timed.has(id)), {
     limitMs: arrivalLimitMs,
     what: 'every event at its pace',
   });
   // The first second warms up connections and code.
-  const latencies = ids
-    .slice(perSecond)
-    .map((id) => receiver.timed.get(id) - begun.get(id))
-    .sort((a, b) => a - b);
-  return { perSecond, p50Ms: quantile(latencies, 0.5), p99Ms: quantile(latencies, 0.99) };
+  const measured = ids.slice(perSecond);
+  const sinceBegin = measured.map((id) => receiver.timed.get(id) - paid.get(id).atMs);
+  const sinceAppended = measured.map((id) => receiver.timed.get(id) - paid.get(id).appendedAtMs);
+  return { perSecond, ...quantilesOf(sinceBegin), appended: quantilesOf(sinceAppended) };
+}
+
+function quantilesOf(latencies) {
+  const sorted = latencies.toSorted((a, b) => a - b);
+  return { p50Ms: quantile(sorted, 0.5), p99Ms: quantile(sorted, 0.99) };
 }
 
 /** Until the endpoint has taken all the attempts that it is given, and the rest waits. */
