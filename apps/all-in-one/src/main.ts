@@ -13,6 +13,7 @@ import {
   gatewayEnv,
   loadConfig,
   type Logger,
+  logWarnings,
   onShutdownSignal,
   platformEnv,
   railsEnv,
@@ -34,6 +35,7 @@ try {
     process.env,
   );
   logger = createLogger('all-in-one', config.LOG_LEVEL);
+  logWarnings(logger);
   if (config.DATABASE_URL === undefined) {
     postgres = await embedded(config, logger);
     // Ours alone and there already: nothing has to start before the schema and then wait for it.

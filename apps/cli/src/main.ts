@@ -1,5 +1,5 @@
 /** `pis`: the operator's command (interface.md, "The operator's command"). */
-import { ConfigurationError, ProvisioningRefused } from '@pis/service-kit';
+import { ConfigurationError, onWarning, ProvisioningRefused } from '@pis/service-kit';
 import { Command, CommanderError } from 'commander';
 import { apiKeyCommands } from './commands/api-key.js';
 import { deadLetterCommands } from './commands/dead-letters.js';
@@ -38,6 +38,7 @@ function inherit(command: Command): Command {
   return command;
 }
 
+onWarning(({ name, message }) => process.stderr.write(`pis: ${name}: ${message}\n`));
 try {
   await program.parseAsync(process.argv);
 } catch (error) {

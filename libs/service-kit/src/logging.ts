@@ -19,6 +19,24 @@ export function createLogger(app: string, level: string): Logger {
   );
 }
 
+/** Node's own warnings as log lines instead of text: who collects the logs reads JSON. */
+export function logWarnings(logger: Logger): void {
+  onWarning((warning) =>
+    logger.warn({ warning: warning.name, stack: warning.stack }, warning.message),
+  );
+}
+
+/** kafkajs on this Node: it sets a timer to a time in the past, which fires at once, as is meant. */
+const harmless = 'TimeoutNegativeWarning';
+
+/** Node's warnings, all but what is known to be harmless, go there instead of to stderr as text. */
+export function onWarning(tell: (warning: Error) => void): void {
+  process.removeAllListeners('warning');
+  process.on('warning', (warning) => {
+    if (warning.name !== harmless) tell(warning);
+  });
+}
+
 /** What may be logged of an error: no bound parameters, no bodies. */
 export function describeError(error: unknown): Record<string, unknown> {
   if (!(error instanceof Error)) return { message: String(error) };

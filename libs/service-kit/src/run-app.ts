@@ -23,7 +23,7 @@ import {
 import type { Health } from './health.js';
 import { drainOf, httpAdapter } from './http-server.js';
 import { integrationFeed } from './integration-feed.js';
-import { createLogger, type Logger, nestLogger } from './logging.js';
+import { createLogger, type Logger, logWarnings, nestLogger } from './logging.js';
 import { metricsServer } from './metrics-server.js';
 import { PlatformModule } from './platform.module.js';
 import { onShutdownSignal } from './shutdown.js';
@@ -86,6 +86,7 @@ export async function runApp<Shape extends z.ZodRawShape>(
       required: ['DATABASE_URL', ...(definition.required ?? [])],
     }) as unknown as PlatformConfig & z.output<z.ZodObject<Shape>>;
     logger = createLogger(definition.name, config.LOG_LEVEL);
+    logWarnings(logger);
     const running = await startApp(definition, config, config.DATABASE_URL ?? '', logger);
     onShutdownSignal({
       logger,
