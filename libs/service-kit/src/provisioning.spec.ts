@@ -93,6 +93,16 @@ describe('provisioning', () => {
     );
   });
 
+  it.each(['2199-01-31T12:00', '2199-01-31 12:00', 'Jan 31 2199', '2199', '2199-02-30', 'soon'])(
+    'refuses the expiry %p: it could be another time on another machine, or none at all',
+    async (expiresAt) => {
+      const context = { store: memoryEventStore(), by };
+      const organization = await createOrganization(context, { name: 'Acme' });
+      const key = { type: 'full_access', environment: 'sandbox', expiresAt } as const;
+      await expect(createApiKey(context, { ...organization, ...key })).rejects.toThrow('ISO 8601');
+    },
+  );
+
   it('revokes a key once, however often it is asked', async () => {
     const store = memoryEventStore();
     const context = { store, by };

@@ -20,6 +20,7 @@ import {
 } from '@pis/domain';
 import { beginning, type CommandContext, type EventStore, repository } from '@pis/event-store';
 import { type Keyring, sealBankAccount } from '@pis/keyring';
+import { z } from 'zod';
 
 export interface ProvisioningContext {
   readonly store: EventStore;
@@ -106,6 +107,8 @@ export async function createOriginator(
 
 const keyPrefixes = { sandbox: 'pis_test_', production: 'pis_live_' } as const;
 const keyBytes = 32;
+/** A day begins in UTC; a time names its zone, or it would be another one on another machine. */
+const expirySchema = z.union([z.iso.date(), z.iso.datetime({ offset: true })]);
 
 /** The only form in which a key is kept: SHA-256, hex; it names the stream `apiKey-<digest>`. */
 export function digestOfApiKey(key: string): string {
@@ -122,7 +125,7 @@ export async function createApiKey(
     readonly organizationId: string;
     readonly type: ApiKeyType;
     readonly environment: Environment;
-    /** ISO 8601. */
+    /** ISO 8601: a date, or a time with its offset. */
     readonly expiresAt?: string | null;
     /** A given value instead of a random one. */
     readonly apiKey?: string | undefined;
@@ -130,8 +133,10 @@ export async function createApiKey(
 ): Promise<{ apiKeyId: string; apiKey: string; type: ApiKeyType }> {
   const at = now();
   const expiresAt = input.expiresAt ?? null;
-  if (expiresAt !== null && !(Date.parse(expiresAt) > Date.parse(at)))
-    throw new ProvisioningRefused('the expiry must be a time in the future, in ISO 8601');
+  if (expiresAt !== null && !expirySchema.safeParse(expiresAt).success)
+    throw new ProvisioningRefused('the expiry must be in ISO 8601: 2027-01-31T12:00:00Z');
+  if (expiresAt !== null && Date.parse(expiresAt) <= Date.parse(at))
+    throw new ProvisioningRefused('the expiry must be in the future');
   await requireOrganization(store, input.organizationId);
 
   const prefix = keyPrefixes[input.environment];
