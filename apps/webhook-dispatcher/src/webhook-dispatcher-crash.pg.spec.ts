@@ -210,7 +210,7 @@ describe('A client receives each webhook, with the same id and body', () => {
     await Promise.all(events.map((event) => dispatcher.handle(event)));
     await until(
       async () => (await records()).filter(({ state }) => state === 'delivered').length === many,
-      { timeoutMs: 20_000 },
+      { timeoutMs },
     );
     expect(fixture.receiver.requests).toHaveLength(many);
   });

@@ -17,7 +17,9 @@ jest.setTimeout(120_000);
 
 const timeoutMs = 30_000;
 const initialMs = testConfig.PIS_WEBHOOK_RETRY_INITIAL_MS;
-const lease = leaseMs(testConfig.PIS_WEBHOOK_TIMEOUT_MS);
+/** No attempt ends before the test lets it. */
+const config = { ...testConfig, PIS_WEBHOOK_TIMEOUT_MS: 60_000 };
+const lease = leaseMs(config.PIS_WEBHOOK_TIMEOUT_MS);
 
 describe('When something breaks, a client still receives its webhooks', () => {
   let fixture: DispatcherFixture;
@@ -54,8 +56,7 @@ describe('When something breaks, a client still receives its webhooks', () => {
     await fixture.createEndpoint();
     fixture.receiver.respondWith((_, index) => (index === 0 ? { hang: true } : {}));
     // Never started: it makes the first attempt and does nothing after that, as if it were killed.
-    const event = await fixture.paymentEvent();
-    await fixture.dispatcher().handle(event);
+    await fixture.dispatcher({ config }).handle(await fixture.paymentEvent());
     await fixture.receiver.waitFor(() => true);
 
     started();
@@ -83,12 +84,14 @@ describe('When something breaks, a client still receives its webhooks', () => {
     '%s that comes in after another dispatcher has delivered changes nothing',
     async (_, status) => {
       await fixture.createEndpoint();
-      fixture.receiver.respondWith((__, index) => (index === 0 ? { status, delayMs: 700 } : {}));
-      await fixture.dispatcher().handle(await fixture.paymentEvent());
+      const { promise: after, resolve: answer } = Promise.withResolvers<void>();
+      fixture.receiver.respondWith((__, index) => (index === 0 ? { status, after } : {}));
+      await fixture.dispatcher({ config }).handle(await fixture.paymentEvent());
       await fixture.receiver.waitFor(() => true);
       started();
       fixture.advance(lease);
       await untilDelivered(1);
+      answer();
       // Both attempts are on record, both as the first: neither knew of the other.
       await until(async () => (await attempts()).length === 2, { timeoutMs });
       expect(await states()).toEqual(['delivered']);
@@ -97,19 +100,22 @@ describe('When something breaks, a client still receives its webhooks', () => {
 
   it('a failure that comes in while another dispatcher is at it leaves that one its lease', async () => {
     await fixture.createEndpoint();
+    const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     fixture.receiver.respondWith((_, index) =>
-      index === 0 ? { status: 500, delayMs: 700 } : { delayMs: 1_500 },
+      index === 0 ? { status: 500, after: first.promise } : { after: second.promise },
     );
-    await fixture.dispatcher().handle(await fixture.paymentEvent());
+    await fixture.dispatcher({ config }).handle(await fixture.paymentEvent());
     await fixture.receiver.waitFor(() => true);
     const owner = randomUUID();
-    started({ owner });
+    started({ owner, config });
     fixture.advance(lease);
     await until(() => fixture.receiver.requests.length === 2, { timeoutMs });
+    first.resolve();
     await until(async () => (await attempts()).length === 1, { timeoutMs });
     expect(await fixture.query('SELECT lease_owner FROM webhook_deliveries')).toEqual([
       { lease_owner: owner },
     ]);
+    second.resolve();
     await untilDelivered(1);
     expect(fixture.receiver.requests).toHaveLength(2);
   });
@@ -150,7 +156,9 @@ describe('When something breaks, a client still receives its webhooks', () => {
   it('the answer to a record comes after its delivery was claimed again: the retry is not held up', async () => {
     await fixture.createEndpoint();
     fixture.receiver.respondWith((_, index) => ({ status: index === 0 ? 500 : 200 }));
-    const dispatcher = started({ pool: answeringLate(fixture.pool) });
+    // An endpoint that is slow and fails gets no second attempt before the first is recorded.
+    const limits = { ...testLimits, slowAfterMs: 60_000 };
+    const dispatcher = started({ pool: answeringLate(fixture.pool), limits });
     await dispatcher.handle(await fixture.paymentEvent());
     await until(async () => (await attempts()).length === 1, { timeoutMs });
     fixture.advance(initialMs);
@@ -239,7 +247,6 @@ describe('When something breaks, a client still receives its webhooks', () => {
     const url = `${receiver.url}/hanging`;
     await fixture.createEndpoint({ url, subscribedEvents: ['payment.failed'] });
     await fixture.createEndpoint({ subscribedEvents: ['payment.completed'] });
-    const config = { ...testConfig, PIS_WEBHOOK_TIMEOUT_MS: 30_000 };
     const dispatcher = started({ config, limits: { ...testLimits, shutdownGraceMs: 50 } });
     const many = await Promise.all(
       Array.from({ length: 100 }, () => fixture.paymentEvent({ eventType: 'payment.failed' })),

@@ -33,6 +33,8 @@ export interface ReceiverAnswer {
   body?: string;
   /** Waits this long before it answers. */
   delayMs?: number;
+  /** Waits for it before it answers. */
+  after?: Promise<unknown>;
   /** Answers 302 to this address. */
   redirect?: string;
   /** Never answers; the connection stays open. */
@@ -134,7 +136,8 @@ function answer(response: ServerResponse, scripted: ReceiverAnswer): void {
     response.writeHead(status, { ...scripted.headers, ...redirect });
     response.end(scripted.body ?? '');
   };
-  if (scripted.delayMs === undefined) send();
+  if (scripted.after !== undefined) void scripted.after.then(send);
+  else if (scripted.delayMs === undefined) send();
   else setTimeout(send, scripted.delayMs).unref();
 }
 
