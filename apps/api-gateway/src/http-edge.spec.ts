@@ -146,6 +146,17 @@ describe('what could be read in two ways is refused, and the connection closed',
     const answers = await exchange(port, `${request}nonsense\r\n\r\n`);
     expect(answers.map(({ status }) => status)).toEqual([201, 400]);
   });
+
+  it.each([
+    ['a body breaks off', 400, () => `${post(json, chunked)}zz\r\n`],
+    ['a tunnel is asked for', 404, () => lines('CONNECT example.com:443 HTTP/1.1', 'Host: x')],
+    ['a refused body breaks off', 415, () => `${post(chunked)}zz\r\n`],
+  ])('nor when behind it %s', async (_what, refusal, behind) => {
+    const body = `{"url":"https://203.0.113.2/${refusal}","subscribedEvents":["payment.failed"]}`;
+    const request = `${post(json, `Content-Length: ${body.length}`)}${body}`;
+    const answers = await exchange(port, `${request}${behind()}`);
+    expect(answers.map(({ status }) => status)).toEqual([201, refusal]);
+  });
 });
 
 describe('a request id', () => {

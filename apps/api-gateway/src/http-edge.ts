@@ -29,7 +29,8 @@ export function guardEdge(server: Server, options: EdgeOptions): void {
   const listeners = server.listeners('request') as RequestListener[];
   server.removeAllListeners('request');
   server.on('request', (request, response) => {
-    exchanges.set(request.socket, { request, response });
+    const before = exchanges.get(request.socket)?.response ?? null;
+    exchanges.set(request.socket, { request, response, before });
     request.url = inOriginForm(request.url ?? '');
     const refused = refusalOf(request, options.isClosing());
     if (refused !== null) {
@@ -42,7 +43,9 @@ export function guardEdge(server: Server, options: EdgeOptions): void {
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
   server.on('connect', ({ headers }, socket) => {
     const requestId = requestIdFor(headers['x-request-id']);
-    answerAndEnd(socket, refusalAnswer(noSuchPath()), options, { requestId });
+    afterAnswer(exchanges.get(socket)?.response ?? null, () =>
+      answerAndEnd(socket, refusalAnswer(noSuchPath()), options, { requestId }),
+    );
   });
   const broken = new WeakSet<Duplex>();
   server.removeAllListeners('clientError');
@@ -58,6 +61,14 @@ export function guardEdge(server: Server, options: EdgeOptions): void {
 interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
+  /** Of the request before it on the connection, which may still be served: clients may not wait. */
+  readonly before: ServerResponse | null;
+}
+
+/** Answers leave a connection in the order of its requests. */
+function afterAnswer(response: ServerResponse | null, next: () => void): void {
+  if (response === null || response.writableFinished) next();
+  else response.once('close', next);
 }
 
 /** What Fastify would answer in a format of its own, before any hook: odd paths, and while it closes. */
@@ -119,8 +130,8 @@ function refuse(
 
 /**
  * An error of the HTTP parser, or of its clock, on a connection. It concerns the request whose rest it
- * was to read; a request before that one, which is complete, gets its own answer first: it may have
- * made a payment.
+ * was to read; those before that one, which are complete, get their own answers first: they may have
+ * made payments.
  */
 function answerBroken(
   error: NodeJS.ErrnoException,
@@ -130,13 +141,13 @@ function answerBroken(
 ): void {
   const answer = () => answerAndEnd(socket, brokenAnswer(error), options, { code: error.code });
   if (last === undefined) answer();
-  else if (!last.request.complete)
-    if (last.response.headersSent)
+  else if (last.request.complete) afterAnswer(last.response, answer);
+  else
+    afterAnswer(last.before, () => {
       // Once it has its answer, which was a refusal, nothing can follow on this connection.
-      socket.destroy();
-    else answer();
-  else if (last.response.writableFinished) answer();
-  else last.response.once('close', answer);
+      if (last.response.headersSent) (socket as Socket).destroySoon();
+      else answer();
+    });
 }
 
 interface RawAnswer {
