@@ -237,7 +237,7 @@ export class ContactDirectory {
 const pauseMaxMs = 20;
 
 /** Again from the start when someone else appended in between, a bounded number of times. */
-async function untilSettled<Result>(attempt: () => Promise<Result>): Promise<Result> {
+export async function untilSettled<Result>(attempt: () => Promise<Result>): Promise<Result> {
   for (let tries = 1; ; tries += 1) {
     try {
       return await attempt();

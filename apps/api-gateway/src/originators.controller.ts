@@ -6,11 +6,12 @@ import {
   type OriginatorView,
   validatePatch,
 } from '@pis/contracts';
-import { originator as originators, type OriginatorChanges } from '@pis/domain';
+import { isRefusal, originator as originators, type OriginatorChanges } from '@pis/domain';
 import { type EventStore, repository } from '@pis/event-store';
 import type { DirectoryQuery } from '@pis/read-models';
 import { EVENT_STORE } from '@pis/service-kit';
 import type { FastifyRequest } from 'fastify';
+import { untilSettled } from './contact-directory.js';
 import { DirectoryLists } from './directory-lists.js';
 import { notFound } from './errors.js';
 import { callerOf } from './http.js';
@@ -45,23 +46,29 @@ export class OriginatorsController {
   async update(@Req() request: FastifyRequest): Promise<Answer<OriginatorView>> {
     const { organizationId } = callerOf(request);
     const originatorId = idIn(request, 'originatorId');
-    const { state } = await this.originators.load(originatorId);
-    const current = state?.organizationId === organizationId ? state : null;
-    const patch = accepted(
-      validatePatch(originatorPatchSchema, bodyOf(request), current?.entityType ?? null),
-    );
-    if (current === null) throw notFound('originator');
-
-    const changes = this.accounts.changes(current, `originator:${originatorId}`, patch);
-    const { bankAccount, ...others } = changes;
-    const data: { changes: OriginatorChanges } = {
-      changes: { ...others, ...(bankAccount ? { bankAccount } : {}) },
-    };
-    const command = { type: 'UpdateOriginator', at: now(), data } as const;
     const context = contextOf(request);
-    const updated = await this.originators.execute(originatorId, command, context);
-    if ('refused' in updated || updated.state === null) throw notFound('originator');
-    this.ownWrites.note('directory', organizationId, updated.position);
-    return answer(originatorView(updated.state));
+    return untilSettled(async () => {
+      const loaded = await this.originators.load(originatorId);
+      const current = loaded.state?.organizationId === organizationId ? loaded.state : null;
+      const patch = accepted(
+        validatePatch(originatorPatchSchema, bodyOf(request), current?.entityType ?? null),
+      );
+      if (current === null) throw notFound('originator');
+
+      const changes = this.accounts.changes(current, `originator:${originatorId}`, patch);
+      const { bankAccount, ...others } = changes;
+      const data: { changes: OriginatorChanges } = {
+        changes: { ...others, ...(bankAccount ? { bankAccount } : {}) },
+      };
+      const decision = originators.decide({ type: 'UpdateOriginator', at: now(), data }, current);
+      if (isRefusal(decision)) throw new Error(`a loaded originator refused: ${decision.refused}`);
+      if (decision.length === 0) return answer(originatorView(current));
+
+      // At the revision that was compared with: an account that equals one replaced meanwhile is a change.
+      const updated = await this.originators.append(originatorId, loaded, decision, context);
+      if (updated.state === null) throw new Error('an updated originator is not there');
+      this.ownWrites.note('directory', organizationId, updated.position);
+      return answer(originatorView(updated.state));
+    });
   }
 }
