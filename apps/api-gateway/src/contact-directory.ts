@@ -119,7 +119,11 @@ export class ContactDirectory {
       const command = { type: 'UpdateContact', at: now(), data: { changes, identity } } as const;
       const decision = contacts.decide(command, current);
       if (isRefusal(decision)) throw new Error(`a loaded contact refused: ${decision.refused}`);
-      if (decision.length === 0) return current;
+      if (decision.length === 0) {
+        // What was asked for may be what an earlier request did whose answer was lost.
+        this.ownWrites.note('directory', organizationId, loaded.lastEvent?.position ?? null);
+        return current;
+      }
 
       const former = await this.moveTo(identity, current, context);
       const { state, position } = await this.contacts.append(contactId, loaded, decision, context);
@@ -173,7 +177,13 @@ export class ContactDirectory {
     const type = loaded.state === null ? 'ForfeitContactCreation' : 'ForfeitContactIdentity';
     const command = { type, at: now(), data: { identity } } as const;
     const decision = contacts.decide(command, loaded.state);
-    if (isRefusal(decision)) throw conflict();
+    if (isRefusal(decision)) {
+      // Perhaps the caller's own, and the answer was lost: who looks it up in the list then finds it.
+      const { state, lastEvent } = loaded;
+      if (state !== null)
+        this.ownWrites.note('directory', state.organizationId, lastEvent?.position ?? null);
+      throw conflict();
+    }
     await this.contacts.append(holder, loaded, decision, context);
   }
 

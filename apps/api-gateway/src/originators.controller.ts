@@ -62,7 +62,11 @@ export class OriginatorsController {
       };
       const decision = originators.decide({ type: 'UpdateOriginator', at: now(), data }, current);
       if (isRefusal(decision)) throw new Error(`a loaded originator refused: ${decision.refused}`);
-      if (decision.length === 0) return answer(originatorView(current));
+      if (decision.length === 0) {
+        // What was asked for may be what an earlier request did whose answer was lost.
+        this.ownWrites.note('directory', organizationId, loaded.lastEvent?.position ?? null);
+        return answer(originatorView(current));
+      }
 
       // At the revision that was compared with: an account that equals one replaced meanwhile is a change.
       const updated = await this.originators.append(originatorId, loaded, decision, context);

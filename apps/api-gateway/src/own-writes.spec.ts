@@ -1,5 +1,9 @@
+import { jest } from '@jest/globals';
+import { type EventStore, memoryEventStore, StoreUnavailable } from '@pis/event-store';
 import type { ProjectionProgress } from '@pis/read-models';
 import { OwnWrites } from './own-writes.js';
+import { contactBody, startGateway } from './testing/gateway.js';
+import { codeOf, createPayer } from './testing/payments.js';
 
 /** Projections that have come nowhere yet; `waits` are the positions that lists wait for. */
 function setUp() {
@@ -45,4 +49,69 @@ describe('a list', () => {
     await own.visible('events', 'mine');
     expect(waits).toEqual(['events 05 1000']);
   });
+});
+
+/** A gateway whose store loses the answers of the appends to some streams, and what lists are to wait for. */
+async function withLostAnswers() {
+  const memory = memoryEventStore();
+  let lost: string | null = null;
+  const store: EventStore = {
+    ...memory,
+    append: async (streamId, ...rest) => {
+      const appended = await memory.append(streamId, ...rest);
+      if (lost !== null && streamId.startsWith(lost)) throw new StoreUnavailable('no answer');
+      return appended;
+    },
+  };
+  const databaseUrl = 'postgres://nobody@127.0.0.1:1/none';
+  const gateway = await startGateway({ databaseUrl, store, projects: false });
+  const payer = await createPayer(gateway);
+  const noted = jest.spyOn(gateway.app.get(OwnWrites), 'note');
+  return {
+    gateway,
+    payer,
+    /** The answers to the same request, sent again when the first was lost. */
+    twice: async (streamPrefix: string, send: typeof payer.pay) => {
+      lost = streamPrefix;
+      noted.mockClear();
+      const first = codeOf(await send());
+      expect(noted.mock.calls).toEqual([]);
+      lost = null;
+      return [first, codeOf(await send())];
+    },
+    noted,
+    lastOf: async (streamPrefix: string) =>
+      (await memory.readLog({ after: '', streamPrefixes: [streamPrefix] })).events.at(-1)?.position,
+  };
+}
+
+it('what a request made whose answer was lost is in the lists when its repetition was answered', async () => {
+  const { gateway, payer, twice, noted, lastOf } = await withLostAnswers();
+  const { tenant, contactId } = payer;
+  const send = (method: 'POST' | 'PATCH', path: string, body: object) => () =>
+    gateway.call(path, { tenant, method, body, headers: { 'idempotency-key': 'once' } });
+  const requests = [
+    ['payment-', '201', send('POST', '/v1/payments/', payer.body())],
+    [
+      'contact-',
+      '409 CONFLICT',
+      send('POST', '/v1/contacts/', contactBody(tenant, { firstName: 'Grace' })),
+    ],
+    [
+      'contact-',
+      '200',
+      send('PATCH', `/v1/contacts/${contactId}`, { phoneNumber: '+12125550100' }),
+    ],
+    [
+      'originator-',
+      '200',
+      send('PATCH', `/v1/originators/${tenant.originatorId}`, { phoneNumber: '+12125550100' }),
+    ],
+  ] as const;
+  for (const [streams, answered, request] of requests) {
+    expect(await twice(streams, request)).toEqual(['503 SERVICE_UNAVAILABLE', answered]);
+    const projection = streams === 'payment-' ? 'payments' : 'directory';
+    expect(noted).toHaveBeenCalledWith(projection, tenant.organizationId, await lastOf(streams));
+  }
+  await gateway.close();
 });

@@ -29,6 +29,7 @@ import {
 import {
   type CommandContext,
   type EventStore,
+  type Loaded,
   type RecordedEvent,
   repository,
   WrongExpectedRevision,
@@ -80,7 +81,8 @@ export class PaymentCreation {
       this.originators.streamIdOf(request.originatorId),
       this.contacts.streamIdOf(request.contactId),
     ]);
-    if (existing.length > 0) return replayOf(this.payments.fold(existing).state, request);
+    if (existing.length > 0)
+      return this.replay(organizationId, this.payments.fold(existing), request);
 
     const parties = this.referencedIn(referenced, organizationId, request);
     const data = this.detailsOf(paymentId, key, request, parties);
@@ -95,7 +97,17 @@ export class PaymentCreation {
     } catch (error) {
       if (!(error instanceof WrongExpectedRevision)) throw error;
     }
-    return replayOf((await this.payments.load(paymentId)).state, request);
+    return this.replay(organizationId, await this.payments.load(paymentId), request);
+  }
+
+  /** Lists show it like a payment made just now: the answer to the request that made it may have been lost. */
+  private replay(
+    organizationId: string,
+    { state, lastEvent }: Loaded<PaymentState>,
+    request: PaymentCreateRequest,
+  ): CreatedPayment {
+    this.ownWrites.note('payments', organizationId, lastEvent?.position ?? null);
+    return replayOf(state, request);
   }
 
   /** @throws ApiError NOT_FOUND, VALIDATION_ERROR */
