@@ -1,7 +1,8 @@
 /** Clients that are slow on purpose: many connections, a byte now and then, so that none is left for others. */
 import type { AddressInfo } from 'node:net';
 import { until } from '@pis/local-servers/testing';
-import { type Gateway, startGateway, type Tenant } from './testing/gateway.js';
+import { digestOfApiKey, revokeApiKey } from '@pis/service-kit';
+import { by, type Gateway, startGateway, type Tenant } from './testing/gateway.js';
 import { openSocket } from './testing/raw-http.js';
 
 const limits = { headersTimeoutMs: 400, requestTimeoutMs: 800, timeoutCheckIntervalMs: 50 };
@@ -91,6 +92,31 @@ it('who goes on sending a body that was refused at its first line is cut off', a
     head('POST /v1/webhooks HTTP/1.1', 'Host: x', 'Content-Length: 60000', ''),
   );
   expect(await answers()).toMatchObject([{ status: 401 }]);
+});
+
+it('who is still sending when the key is revoked is refused with all others', async () => {
+  await start(undefined);
+  expect((await healthy()).status).toBe(200);
+  const body = '{"url":"https://203.0.113.1/","subscribedEvents":["payment.failed"]}';
+  const { socket, received, answers } = openSocket(port);
+  socket.write(
+    head(
+      'POST /v1/webhooks HTTP/1.1',
+      'Host: x',
+      'Connection: close',
+      authorization(),
+      'Content-Type: application/json',
+      `Content-Length: ${body.length}`,
+      'Expect: 100-continue',
+      '',
+    ),
+  );
+  await until(() => received().includes('100 Continue'), { timeoutMs });
+  const digest = digestOfApiKey(tenant.keys.full_access);
+  await revokeApiKey({ store: gateway.store, by }, { digest });
+  await until(async () => (await healthy()).status === 401, { timeoutMs });
+  socket.write(body);
+  expect((await answers()).map(({ status }) => status)).toEqual([100, 401]);
 });
 
 const connections = () =>
