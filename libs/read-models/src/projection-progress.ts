@@ -39,6 +39,8 @@ const pollMs = 15;
 /** `projection` is `payments` or `directory`. */
 export function projectionProgress(pool: pg.Pool, projection: string): ProjectionProgress {
   let known: Position = beginning;
+  // A server that crashed may have lost the last pages: they were not waited for (see the runner).
+  pool.on('remove', () => (known = beginning));
   let polling: Promise<void> | undefined;
   /** One query at a time, however many wait. */
   const poll = () =>

@@ -1,0 +1,35 @@
+import { once } from 'node:events';
+import { createTestDatabase, openTestPool } from '@pis/local-servers/testing';
+import { projectionProgress } from './projection-progress.js';
+
+const timeoutMs = 20_000;
+const before = '1'.padStart(20, '0');
+const last = '2'.padStart(20, '0');
+
+it('a reader does not count on what it saw before PostgreSQL crashed', async () => {
+  const database = await createTestDatabase();
+  const pool = openTestPool(database.url, 2);
+  const operator = openTestPool(database.url, 1);
+  const save = (position: string) =>
+    operator.query(
+      `INSERT INTO projection_checkpoints (name, position) VALUES ('payments', $1)
+       ON CONFLICT (name) DO UPDATE SET position = excluded.position`,
+      [position],
+    );
+  await save(last);
+  const progress = projectionProgress(pool, 'payments');
+  expect(await progress.waitFor(last, timeoutMs)).toBe(true);
+
+  // A crash ends every connection, and takes with it what was committed without waiting for the disk.
+  const { rows } = await pool.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+  await save(before);
+  const lost = once(pool, 'remove');
+  await operator.query('SELECT pg_terminate_backend($1)', [rows[0]?.pid]);
+  await lost;
+  expect(await progress.waitFor(last, 1)).toBe(false);
+  await save(last);
+  expect(await progress.waitFor(last, timeoutMs)).toBe(true);
+
+  await Promise.all([pool.end(), operator.end()]);
+  await database.drop();
+});
