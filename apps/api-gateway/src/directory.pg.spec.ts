@@ -44,7 +44,7 @@ describe('originators', () => {
         const listed = await call('/v1/originators/');
         return itemsOf(listed).length > 0 && listed;
       },
-      { timeoutMs: 5_000 },
+      { timeoutMs: 20_000 },
     );
     expect(reply.status).toBe(200);
     expect(itemsOf(reply)).toEqual([

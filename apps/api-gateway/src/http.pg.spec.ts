@@ -315,7 +315,7 @@ describe('when it shuts down', () => {
     socket.write(request);
     await reached;
     const closed = own.close();
-    await until(() => !own.app.getHttpServer().listening, { timeoutMs: 5_000 });
+    await until(() => !own.app.getHttpServer().listening, { timeoutMs });
     own.app.getHttpServer().once('request', () => release());
     socket.write(request);
     await Promise.all([once(socket, 'close'), closed]);

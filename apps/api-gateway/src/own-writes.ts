@@ -6,7 +6,6 @@ import type { Position } from '@pis/event-store';
 import type { ProjectionName, ProjectionProgress } from '@pis/read-models';
 import { LRUCache } from 'lru-cache';
 
-const waitMaxMs = 1_000;
 /** Organizations whose last append is remembered; forgetting one only makes its next list stale. */
 const organizationsMax = 10_000;
 
@@ -18,6 +17,8 @@ const notedAs = {
 } as const satisfies Record<ProjectionName, ProjectionName>;
 
 export class OwnWrites {
+  /** How long a list waits, at most: an old one is better than none. */
+  waitMaxMs = 1_000;
   private readonly last = new LRUCache<string, Position>({ max: organizationsMax });
 
   constructor(private readonly progress: Readonly<Record<ProjectionName, ProjectionProgress>>) {}
@@ -28,9 +29,9 @@ export class OwnWrites {
     if (position !== null && position > (this.last.get(key) ?? '')) this.last.set(key, position);
   }
 
-  /** Resolves when they are visible, or after waitMaxMs: an old list is better than none. */
+  /** Resolves when they are visible, or after waitMaxMs. */
   async visible(projection: ProjectionName, organizationId: string): Promise<void> {
     const position = this.last.get(`${notedAs[projection]}/${organizationId}`);
-    if (position !== undefined) await this.progress[projection].waitFor(position, waitMaxMs);
+    if (position !== undefined) await this.progress[projection].waitFor(position, this.waitMaxMs);
   }
 }

@@ -51,14 +51,8 @@ describe('a list of payments', () => {
     const own = await createPayer(gateway);
     for (let count = 1; count <= 5; count += 1) {
       const paymentId = idOf(await own.pay());
-      // A list waits for its own writes, but on a busy machine a second may not be enough for it.
-      const ids = await until(
-        async () => {
-          const listed = idsOf(await own.list());
-          return listed.includes(paymentId) && listed;
-        },
-        { timeoutMs: 10_000 },
-      );
+      const ids = idsOf(await own.list());
+      expect(ids).toContain(paymentId);
       expect(ids).toHaveLength(count);
     }
     const reply = await own.list();
@@ -72,7 +66,7 @@ describe('a list of payments', () => {
     const at = '2020-02-02T02:02:02.222Z';
     const same = await Promise.all(Array.from({ length: 11 }, () => paymentAt(own, at)));
     await until(async () => idsOf(await own.list(`?createdTo=${at}`)).length === same.length, {
-      timeoutMs: 5_000,
+      timeoutMs: 20_000,
     });
     const seen = await pagesOf(own, 'limit=3', async () => void (await own.pay()));
     expect(new Set(seen).size).toBe(seen.length);
@@ -257,7 +251,7 @@ describe('looking a payment up by its Idempotency-Key', () => {
     const own = await createPayer(gateway);
     await own.pay({ key: 'older' });
     const clock = new Date().toISOString();
-    await until(() => new Date().toISOString() > clock, { timeoutMs: 1_000 });
+    await until(() => new Date().toISOString() > clock, { timeoutMs: 20_000 });
     await own.pay({ key: 'newer' });
     const cursor = nextCursorOf(await own.list('?limit=1')) ?? '';
     expect(idsOf(await own.list(`?idempotencyKey=newer&cursor=${cursor}`))).toEqual([]);

@@ -240,7 +240,7 @@ describe.each(cases)('$status: $what', ({ make, status, contact, set }) => {
         const items = itemsOf(await payer.list(`?limit=100&status=${status}`));
         return items.find((listed) => listed['paymentId'] === paymentId) ?? false;
       },
-      { timeoutMs: 5_000 },
+      { timeoutMs: 20_000 },
     );
     const {
       failureReason: _,

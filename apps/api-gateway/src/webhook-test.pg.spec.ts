@@ -23,7 +23,7 @@ beforeAll(async () => {
     changes: {
       PIS_WEBHOOK_ALLOWED_NETWORKS: ['127.0.0.0/8'],
       PIS_WEBHOOK_CA_FILE: receiver.caFile,
-      PIS_WEBHOOK_TIMEOUT_MS: 500,
+      PIS_WEBHOOK_TIMEOUT_MS: 5_000,
     },
   });
 });
@@ -105,7 +105,7 @@ describe('a test of a webhook endpoint', () => {
       [{ status: 404 }, { statusCode: 404, error: 'the endpoint answered 404' }],
       [{ redirect: receiver.url }, { statusCode: 302, error: 'the endpoint answered 302' }],
       [{ cut: true }, { statusCode: null, error: expect.any(String) as string }],
-      [{ hang: true }, { statusCode: null, error: 'no response within 500 ms' }],
+      [{ hang: true }, { statusCode: null, error: 'no response within 5000 ms' }],
     ] as const;
     for (const [scripted, result] of answers) {
       receiver.respondWith(() => scripted);

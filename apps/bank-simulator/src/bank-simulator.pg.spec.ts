@@ -115,20 +115,20 @@ describe('the simulated bank', () => {
     expect(first.outcome).toBe('in_review');
     const bank = new BankSimulator(pool, { delayMs });
     await until(async () => (await bank.screen(instruction)).outcome === 'clear', {
-      timeoutMs: 5_000,
+      timeoutMs: 20_000,
     });
-    expect(await bank.submit(instruction)).toEqual({
-      outcome: 'pending',
-      confirmationExpected: true,
-    });
+    const pending = { outcome: 'pending', confirmationExpected: true };
+    const slower = new BankSimulator(pool, { delayMs: 3_600_000 });
+    expect(await slower.submit(instructionEnding('0101'))).toEqual(pending);
     const early = await bank.notifications({ after: feedBeginning, max: 10 });
     expect(early.notifications).toEqual([]);
+    expect(await bank.submit(instruction)).toEqual(pending);
     const page = await until(
       async () => {
         const feed = await bank.notifications({ after: feedBeginning, max: 10 });
         return feed.notifications.length === 2 && feed;
       },
-      { timeoutMs: 5_000 },
+      { timeoutMs: 20_000 },
     );
     expect(page.notifications.map(({ type }) => type)).toEqual(['confirmed', 'returned']);
     expect(await bank.submit(instruction)).toEqual({ outcome: 'accepted' });
@@ -170,7 +170,7 @@ describe('the simulated bank', () => {
     // A caller asks again, until it is answered.
     for (const one of many)
       await until(async () => (await connection.submit(one)).outcome === 'accepted', {
-        timeoutMs: 5_000,
+        timeoutMs: 20_000,
       });
     expect(await count('bank_transfers')).toBe(41);
     expect(await count('bank_notifications')).toBe(40);

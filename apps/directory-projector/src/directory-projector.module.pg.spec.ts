@@ -6,7 +6,7 @@ import { appendEvents } from '@pis/read-models/testing';
 import { startOnTestPlatform, type TestPlatform } from '@pis/service-kit/testing';
 import { DirectoryProjectorModule } from './directory-projector.module.js';
 
-const timeoutMs = 10_000;
+const timeoutMs = 20_000;
 
 describe('the directory projector', () => {
   let platform: TestPlatform;

@@ -5,7 +5,7 @@ import { appendEvents } from '@pis/read-models/testing';
 import { startOnTestPlatform, type TestPlatform } from '@pis/service-kit/testing';
 import { PaymentsProjectorModule } from './payments-projector.module.js';
 
-const timeoutMs = 10_000;
+const timeoutMs = 20_000;
 
 describe('the payments projector', () => {
   let platform: TestPlatform;

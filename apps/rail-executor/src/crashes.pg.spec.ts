@@ -76,7 +76,7 @@ async function rest(world: World, row: Row, executor: RailExecutor, message: Que
       const { length } = await world.history(message.paymentId);
       return length >= row.history.length && { failure };
     },
-    { timeoutMs: 10_000, everyMs: 1, what: `${row.history.join()} of ${message.paymentId}` },
+    { timeoutMs: 20_000, everyMs: 1, what: `${row.history.join()} of ${message.paymentId}` },
   );
   if (end.failure !== undefined) throw end.failure;
 }

@@ -65,7 +65,7 @@ describe('the executor as a Nest module', () => {
       .get(PaymentQueuedController, { strict: false })
       .handle(message.value, context as Parameters<PaymentQueuedController['handle']>[1]);
     await until(async () => (await world.history(message.paymentId)).at(-1) === 'Returned', {
-      timeoutMs: 5_000,
+      timeoutMs: 20_000,
     });
     expect(await health.readiness()).toMatchObject({ dependencies: { bank: { status: 'up' } } });
     await app.close();

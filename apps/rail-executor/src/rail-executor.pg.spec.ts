@@ -186,7 +186,7 @@ describe('while something is away', () => {
         await handle(executor, message);
         return (await world.history(message.paymentId)).length === returned.length;
       },
-      { timeoutMs: 10_000 },
+      { timeoutMs: 20_000 },
     );
     await executor.stop();
     expect(await world.history(message.paymentId)).toEqual(returned);
@@ -207,7 +207,7 @@ describe('while something is away', () => {
     await asked.promise;
     const since = performance.now();
     await executor.stop();
-    expect(performance.now() - since).toBeLessThan(4_000);
+    expect(performance.now() - since).toBeLessThan(15_000);
     answer.resolve({ notifications: [], cursor: feedBeginning });
   });
 

@@ -45,7 +45,7 @@ describe('a timer', () => {
         await executor.deadlineRound();
         return (await world.history(message.paymentId)).includes('Processing');
       },
-      { timeoutMs: 5_000 },
+      { timeoutMs: 20_000 },
     );
     expect(await waitsMs(message.paymentId)).toBeGreaterThan(3_000_000);
     await world.executor({ config: patient() }).deadlineRound();

@@ -1,7 +1,7 @@
 import { until } from '@pis/local-servers/testing';
 import { WakeLoop, type WakeLoopOptions } from './wake-loop.js';
 
-const limit = { timeoutMs: 5_000, everyMs: 1 };
+const limit = { timeoutMs: 20_000, everyMs: 1 };
 
 function loopOf(changes: Partial<WakeLoopOptions>) {
   const told: string[] = [];

@@ -5,7 +5,7 @@ import { until } from '@pis/local-servers/testing';
 import { EndpointDirectory } from './endpoint-directory.js';
 
 const organizationId = randomUUID();
-const timeoutMs = 10_000;
+const timeoutMs = 20_000;
 const by = {
   actor: 'system:spec',
   requestId: null,

@@ -21,6 +21,7 @@ import {
   PG_POOL,
 } from '@pis/service-kit';
 import { type ApiGatewayConfig, ApiGatewayModule, configureHttp } from '../api-gateway.module.js';
+import { OwnWrites } from '../own-writes.js';
 
 export const config: ApiGatewayConfig = {
   PIS_ENVIRONMENT: 'sandbox',
@@ -141,6 +142,8 @@ export async function startGateway(options: {
           (projection) => new ProjectionRunner({ projection, store, pool }),
         );
   for (const runner of runners) runner.start();
+  // What a client has just written is in its lists, however busy the machine is.
+  if (runners.length > 0) app.get(OwnWrites).waitMaxMs = 20_000;
 
   return {
     app,
