@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { createTestDatabase, openTestPool } from '@pis/local-servers/testing';
 import { projectionProgress } from './projection-progress.js';
 
@@ -23,7 +22,7 @@ it('a reader does not count on what it saw before PostgreSQL crashed', async () 
   // A crash ends every connection, and takes with it what was committed without waiting for the disk.
   const { rows } = await pool.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
   await save(before);
-  const lost = once(pool, 'remove');
+  const lost = new Promise((resolve) => pool.once('remove', resolve));
   await operator.query('SELECT pg_terminate_backend($1)', [rows[0]?.pid]);
   await lost;
   expect(await progress.waitFor(last, 1)).toBe(false);
