@@ -132,7 +132,7 @@ const directoryPageMax = 100;
 export function wholeNumber(min: number, max: number) {
   return z
     .string()
-    .regex(/^[+-]?\d{1,15}$/, 'validation_integer')
+    .regex(/^[+-]?\d+$/, 'validation_integer')
     .transform(Number)
     .pipe(z.number().min(min).max(max))
     .meta({ type: 'integer', minimum: min, maximum: max, pattern: undefined });

@@ -60,17 +60,17 @@ const messages: Readonly<Record<ValidationCode, string>> = {
   validation_account_number: 'must be 4 to 17 digits',
   validation_swift_code: 'must be a SWIFT code (BIC) of 8 or 11 characters',
   validation_datetime: 'must be a date or a time in ISO 8601',
-  validation_date_range: 'ends before it begins',
+  validation_date_range: 'is before the beginning of the range',
   validation_cursor: 'is not a cursor that this list returned',
   validation_url: 'must be a URL',
   validation_url_https: 'must be an https URL',
   validation_url_credentials: 'must not contain credentials',
   validation_url_private_address: 'must be publicly reachable',
-  validation_event_type: 'is not an event type that can be subscribed to',
+  validation_event_type: 'is not an event type that can be named here',
   validation_subscription_limit:
-    'five endpoints are subscribed to one of these event types already',
-  validation_contact_originator_mismatch: 'the contact belongs to another originator',
-  validation_contact_bank_account_required: 'the contact has no bank account',
+    'names an event type that five endpoints are subscribed to already',
+  validation_contact_originator_mismatch: 'is a contact of another originator',
+  validation_contact_bank_account_required: 'is a contact without a bank account',
 };
 
 export type Validated<Value> =
@@ -139,11 +139,21 @@ function isValidationCode(text: string): text is ValidationCode {
   return Object.hasOwn(messages, text);
 }
 
-/** Says the limit itself where zod knows it. */
+/** Says the limit itself where zod knows it, and where the limit is what is wrong. */
 function boundOf(issue: z.core.$ZodIssue): string | undefined {
-  const unit = 'origin' in issue && issue.origin === 'string' ? ' characters long' : '';
-  if (issue.code === 'too_small') return `must be at least ${issue.minimum}${unit}`;
-  if (issue.code === 'too_big') return `must be at most ${issue.maximum}${unit}`;
-  if (issue.code === 'invalid_value') return `must be one of ${issue.values.join(', ')}`;
+  if (issue.code === 'too_small') return limitOf('at least', issue.minimum, issue.origin);
+  if (issue.code === 'too_big') return limitOf('at most', issue.maximum, issue.origin);
+  if (issue.code === 'invalid_value' && issue.message === 'validation_enum')
+    return `must be one of ${issue.values.join(', ')}`;
   return undefined;
+}
+
+const units: Readonly<Record<string, readonly [one: string, many: string]>> = {
+  string: ['character', 'characters'],
+  array: ['entry', 'entries'],
+};
+
+function limitOf(bound: string, limit: number | bigint, origin: string): string {
+  const unit = units[origin]?.[limit === 1 ? 0 : 1];
+  return unit === undefined ? `must be ${bound} ${limit}` : `must have ${bound} ${limit} ${unit}`;
 }

@@ -1,0 +1,57 @@
+import { contactCreateSchema } from './party-requests.js';
+import { paymentListSchema } from './payment-requests.js';
+import { problem, validate, validationCodes } from './validation.js';
+import { webhookCreateSchema, webhookTestSchema } from './webhook-requests.js';
+
+const messageOf = (schema: Parameters<typeof validate>[0], input: unknown, field: string) => {
+  const result = validate(schema, input);
+  const problems = result.ok ? [] : result.problems;
+  return problems.find((found) => found.field === field)?.message;
+};
+
+describe('what is said about a wrong field', () => {
+  it('is a sentence that begins with the field, whatever the rule', () => {
+    const sentence = /^field (is|is not|has|must|must not|names|exceeds) \w/;
+    for (const code of validationCodes)
+      expect([code, problem('field', code).message]).toEqual([
+        code,
+        expect.stringMatching(sentence),
+      ]);
+  });
+
+  it('is that it is required, not what its values may be, when it is missing', () => {
+    for (const given of [{}, { entityType: null }])
+      expect(messageOf(contactCreateSchema, given, 'entityType')).toBe('entityType is required');
+    expect(messageOf(contactCreateSchema, { entityType: 'CLUB' }, 'entityType')).toBe(
+      'entityType must be one of INDIVIDUAL, BUSINESS',
+    );
+  });
+
+  it('counts characters of a text and entries of a list', () => {
+    const endpoint = { url: 'x'.repeat(2_001), subscribedEvents: [], label: '' };
+    expect(messageOf(webhookCreateSchema, endpoint, 'url')).toBe(
+      'url must have at most 2000 characters',
+    );
+    expect(messageOf(webhookCreateSchema, endpoint, 'label')).toBe(
+      'label must have at least 1 character',
+    );
+    expect(messageOf(webhookCreateSchema, endpoint, 'subscribedEvents')).toBe(
+      'subscribedEvents must have at least 1 entry',
+    );
+  });
+
+  it('is true of an event type that can be subscribed to but not tested', () => {
+    const message = messageOf(webhookTestSchema, { eventType: 'statement.generated' }, 'eventType');
+    expect(message).toBe('eventType is not an event type that can be named here');
+  });
+
+  it.each([['101'], ['9'.repeat(16)], ['9'.repeat(400)]])(
+    'is of a limit of %s that it is too large, not that it is no whole number',
+    (limit) => {
+      const result = validate(paymentListSchema, { limit });
+      expect(result.ok ? [] : result.problems.map(({ issue }) => issue)).toEqual([
+        'validation_max',
+      ]);
+    },
+  );
+});
