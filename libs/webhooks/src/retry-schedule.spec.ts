@@ -67,7 +67,8 @@ describe('A delivery that failed is tried again', () => {
   });
 
   it('inside the window, whatever the jitter adds', () => {
-    expect(pauseMs({ random: 0.9, windowEndsAt: new Date(30_001) })).toBe(30_001);
+    expect(pauseMs({ random: 0.9, windowEndsAt: new Date(30_001) })).toBe(30_000);
+    expect(pauseMs({ random: 0.9, windowEndsAt: new Date(91_000) })).toBe(31_000);
   });
 });
 
@@ -107,8 +108,9 @@ describe('A receiver that asks for time', () => {
     expect(pauseMs({ retryAfterMs: 60_000, random: 0.5 })).toBe(63_000);
   });
 
-  it('for longer than the window gets one last attempt at its end', () => {
-    expect(pauseMs({ retryAfterMs: 1_000 * hourMs })).toBe(72 * hourMs);
+  it('for longer than the window gets one last attempt a minute before its end', () => {
+    expect(pauseMs({ retryAfterMs: 1_000 * hourMs })).toBe(72 * hourMs - 60_000);
+    expect(pauseMs({ retryAfterMs: 1_000 * hourMs, windowEndsAt: new Date(31_000) })).toBe(30_000);
     expect(pauseMs({ retryAfterMs: 1_000 * hourMs, windowEndsAt: new Date(29_999) })).toBeNull();
   });
 

@@ -15,6 +15,9 @@ export function backoffMs(attempt: number, { initialMs, maxMs }: RetryPolicy): n
 /** A pause may be longer than the contract's by this part, so that what failed together comes back apart. */
 const jitterMax = 0.1;
 
+/** Before the window's end: what is due in its last millisecond is over when somebody has woken for it. */
+const lastAttemptBeforeEndMs = 60_000;
+
 export interface FailedAttempt {
   /** 1 for the first. */
   readonly attempt: number;
@@ -34,7 +37,7 @@ export interface FailedAttempt {
  * The pause is the contract's or what the receiver asked for, whichever is longer, and up to a tenth more:
  * never shorter than the contract's, and never beyond its cap unless the receiver asked for it. At the cap
  * there is no jitter, then: the pauses before have spread the attempts already. A pause that would reach
- * beyond the window ends with it: one last attempt at its very end.
+ * beyond the window ends shortly before it does: one last attempt while it can still be made.
  */
 export function nextAttemptAt(failed: FailedAttempt, policy: RetryPolicy): Date | null {
   const { attempt, now, windowEndsAt, random } = failed;
@@ -43,8 +46,11 @@ export function nextAttemptAt(failed: FailedAttempt, policy: RetryPolicy): Date 
   if (contractMs > leftMs) return null;
   const askedMs = failed.retryAfterMs ?? 0;
   const leastMs = Math.max(contractMs, askedMs);
-  const mostMs = Math.min(leftMs, Math.max(policy.maxMs, askedMs));
-  const pauseMs = Math.min(mostMs, Math.ceil(leastMs * (1 + jitterMax * random)));
+  const mostMs = Math.min(leftMs - lastAttemptBeforeEndMs, Math.max(policy.maxMs, askedMs));
+  const pauseMs = Math.max(
+    contractMs,
+    Math.min(mostMs, Math.ceil(leastMs * (1 + jitterMax * random))),
+  );
   return new Date(now.getTime() + pauseMs);
 }
 
