@@ -41,12 +41,14 @@ export interface AttemptDeps {
 /**
  * Makes the attempt unless the endpoint is gone, disabled or the window over. Signed anew each time,
  * the body the same each time.
+ * @param mayBegin whether the lease still covers it: the endpoint may have taken long to be read
  * @returns what became of it, or 'disabled': no attempt, and none before the endpoint is enabled
  * @throws StoreUnavailable: no attempt was made
  */
 export async function attemptDelivery(
   deps: AttemptDeps,
   delivery: Delivery,
+  mayBegin: () => boolean,
   signal: AbortSignal,
 ): Promise<Outcome | 'disabled'> {
   const endpoint = await deps.endpointOf(delivery);
@@ -56,6 +58,7 @@ export async function attemptDelivery(
   const isExpired = at > delivery.windowEndsAt && (delivery.attempts > 0 || !endpoint.enabled);
   if (isExpired) return { kind: 'windowEnded', attempt: null, finishedAt: at };
   if (!endpoint.enabled) return 'disabled';
+  if (!mayBegin()) return { kind: 'released', notBefore: null };
 
   const body = bodyOf(delivery, at);
   if (typeof body !== 'string') return outcomeOf(deps, delivery, notMade(at, body), null);

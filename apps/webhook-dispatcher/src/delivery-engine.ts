@@ -44,8 +44,15 @@ export interface EngineLimits extends TrafficLimits, WaitingRoomLimits {
 
 export interface EngineDeps {
   readonly table: DeliveryTable;
-  /** Makes one attempt. 'disabled': none before its endpoint is enabled again. Throws when it could not be made. */
-  readonly attempt: (delivery: Delivery, signal: AbortSignal) => Promise<Outcome | 'disabled'>;
+  /**
+   * Makes one attempt. 'disabled': none before its endpoint is enabled again. Throws when it could not be made.
+   * `mayBegin` is to be asked last: whether the lease still covers it. If not, it is to be released.
+   */
+  readonly attempt: (
+    delivery: Delivery,
+    mayBegin: () => boolean,
+    signal: AbortSignal,
+  ) => Promise<Outcome | 'disabled'>;
   readonly now: () => Date;
   readonly logError: (error: unknown, what: string) => void;
   readonly limits: EngineLimits;
@@ -106,10 +113,15 @@ export class DeliveryEngine {
   private async isIdleWithin(limitMs: number): Promise<boolean> {
     const ended = new AbortController();
     const late = pause(limitMs, ended.signal).then(() => false);
-    const idle = this.loop.then(() => Promise.all(this.working)).then(() => true);
-    const isIdle = await Promise.race([idle, late]);
+    const isIdle = await Promise.race([this.idle().then(() => true), late]);
     ended.abort();
     return isIdle;
+  }
+
+  /** What ends may leave more to be done: a lease to be given back. */
+  private async idle(): Promise<void> {
+    await this.loop;
+    while (this.working.size > 0) await Promise.all(this.working);
   }
 
   /**
@@ -264,11 +276,10 @@ export class DeliveryEngine {
 
   private async decide(ticket: Ticket, { delivery, leasedAtMs }: ClaimedWork): Promise<Outcome> {
     const { attempt, limits, logError, now } = this.deps;
-    // The process was held up: the lease may end before the attempt does, and another one send it too.
-    if (performance.now() - leasedAtMs > limits.beginWithinMs)
-      return { kind: 'released', notBefore: null };
+    // Held up for longer, the lease may end before the attempt does, and another one send it too.
+    const mayBegin = () => performance.now() - leasedAtMs <= limits.beginWithinMs;
     try {
-      const outcome = await attempt(delivery, this.cutting.signal);
+      const outcome = await attempt(delivery, mayBegin, this.cutting.signal);
       if (outcome !== 'disabled') {
         const { result, gotStatus } = resultOf(outcome);
         this.traffic.attempted(ticket, result, gotStatus);

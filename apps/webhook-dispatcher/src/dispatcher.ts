@@ -106,7 +106,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   };
   const engine = new DeliveryEngine({
     table,
-    attempt: (delivery, signal) => attemptDelivery(attemptDeps, delivery, signal),
+    attempt: (delivery, mayBegin, signal) =>
+      attemptDelivery(attemptDeps, delivery, mayBegin, signal),
     now,
     logError: (error, what) => logger.warn({ err: error }, what),
     limits: {
