@@ -40,7 +40,7 @@ withBroker('a Kafka broker of our own', () => {
     'does not outlive a test run that is killed',
     async () => {
       const { pid } = await diedSuddenly('startKafka', {});
-      await until(() => processIdentity(pid) === null, { timeoutMs: 20_000 });
+      await until(() => processIdentity(pid) === null, { timeoutMs: 60_000 });
     },
     timeoutMs,
   );

@@ -81,7 +81,7 @@ describe('the embedded PostgreSQL', () => {
 
     const { pid } = await diedSuddenly('startPostgres', { dataDir });
     await until(() => processIdentity(pid) === null, { timeoutMs: 30_000 });
-    await until(() => !existsSync(join(dataDir, 'cluster/postmaster.pid')), { timeoutMs: 5_000 });
+    await until(() => !existsSync(join(dataDir, 'cluster/postmaster.pid')), { timeoutMs: 30_000 });
   });
 
   it('stops a server that is left over without anybody to watch it, and starts anew', async () => {

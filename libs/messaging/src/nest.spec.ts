@@ -10,7 +10,7 @@ import { MessageContext } from './message-context.js';
 import { consumerGroup } from './message.js';
 import { MemoryLog, memoryConsumerState } from './testing/memory.js';
 
-const timeoutMs = 10_000;
+const timeoutMs = 20_000;
 const seen: string[] = [];
 const note = (who: string, context: MessageContext) => {
   const { key, attempt } = context.getDelivery();

@@ -25,7 +25,7 @@ import { rebuildProjection } from './rebuild.js';
 import { appendEvents } from './testing.js';
 
 const { organization: organizationId } = ids;
-const timeoutMs = 10_000;
+const timeoutMs = 20_000;
 
 let database: TestDatabase;
 let store: EventStore;

@@ -1,7 +1,12 @@
 import { mkdtemp, mkdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { createTestDatabase, requireServer, type TestDatabase } from '@pis/local-servers/testing';
+import {
+  createTestDatabase,
+  requireServer,
+  until,
+  type TestDatabase,
+} from '@pis/local-servers/testing';
 import pg from 'pg';
 import { migrate, MigrationRefused, migrationStatus, waitForCurrentSchema } from './migrate.js';
 
@@ -111,10 +116,11 @@ describe('an app that starts before its schema', () => {
       dir,
       log: (line) => told.push(line),
     }).then(() => (current = true));
+    await until(() => told.length > 0, { timeoutMs: 20_000 });
     expect(current).toBe(false);
     await migrate({ connectionString, dir });
     await waiting;
-    expect(told).toEqual(['waiting for the migrations 001_accounts, 002_more']);
+    expect(told[0]).toBe('waiting for the migrations 001_accounts, 002_more');
   });
 
   it('serves on a database that a newer release has migrated', async () => {

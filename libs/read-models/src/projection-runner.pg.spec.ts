@@ -15,7 +15,7 @@ import type { Projection, ReadTable } from './projection.js';
 import { appendEvents, completePayment, queuePayment, type TestPayment } from './testing.js';
 
 const at = '2026-11-21T09:00:00.000Z';
-const timeoutMs = 10_000;
+const timeoutMs = 20_000;
 
 let database: TestDatabase;
 let store: EventStore;

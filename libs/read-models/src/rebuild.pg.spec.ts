@@ -16,7 +16,7 @@ import { rebuild, rebuildProjection, RebuildUnderWay } from './rebuild.js';
 import { appendEvents, completePayment, queuePayment } from './testing.js';
 
 const at = '2026-11-21T09:00:00.000Z';
-const timeoutMs = 10_000;
+const timeoutMs = 20_000;
 
 let database: TestDatabase;
 let store: EventStore;

@@ -16,7 +16,7 @@ describe('a database that vanishes without a word', () => {
   beforeEach(async () => {
     database = await createTestDatabase();
     proxy = await silenceable(database.url);
-    pool = createPool(proxy.url, 'spec', logger, { queryTimeoutMs: 300 });
+    pool = createPool(proxy.url, 'spec', logger, { queryTimeoutMs: 1_500 });
   });
   afterEach(async () => {
     proxy.close();
@@ -30,7 +30,7 @@ describe('a database that vanishes without a word', () => {
     const failure: unknown = await pool.query('SELECT 1').catch((error: unknown) => error);
     expect(isTransient(failure)).toBe(true);
     proxy.silent = false;
-    await until(() => pool.query('SELECT 1').then(() => true), { timeoutMs: 5_000 });
+    await until(() => pool.query('SELECT 1').then(() => true), { timeoutMs: 20_000 });
   });
 
   it('fails a transaction in time, too', async () => {

@@ -7,7 +7,7 @@ import { appendEvents } from '@pis/read-models/testing';
 import { projectorOf } from './projector.js';
 import { startOnTestPlatform, type TestPlatform } from './testing/test-platform.js';
 
-const timeoutMs = 10_000;
+const timeoutMs = 20_000;
 
 @Module({ providers: [projectorOf(paymentsProjection)] })
 class Payments {}

@@ -13,7 +13,7 @@ import { createLogger } from './logging.js';
 import { type AppDefinition, platformEnv, startApp } from './run-app.js';
 import type { Readiness } from './health.js';
 
-const timeoutMs = 15_000;
+const timeoutMs = 20_000;
 const logger = createLogger('test', 'silent');
 
 const env = { ...gatewayEnv };

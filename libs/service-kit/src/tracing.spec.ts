@@ -11,7 +11,7 @@ import { MemoryLog, memoryConsumerState } from '@pis/messaging/testing';
 import { fastify } from 'fastify';
 import { currentTraceparent, traceConsumer, traced, traceHttp } from './tracing.js';
 
-const timeoutMs = 10_000;
+const timeoutMs = 20_000;
 const traceId = '0af7651916cd43dd8448eb211c80319c';
 const spanId = 'b7ad6b7169203331';
 const traceparent = `00-${traceId}-${spanId}-01`;

@@ -68,7 +68,7 @@ function client(egressProxy: string, changes: Partial<GuardedClientOptions> = {}
     allowedNetworks: [],
     extraCaPem: receiver.caPem,
     egressProxy,
-    timeoutMs: 5_000,
+    timeoutMs: 20_000,
     connectionsPerOriginMax: 2,
     lookup: () => Promise.resolve(['93.184.216.34', '2606:2800:220:1::1']),
     ...changes,

@@ -23,7 +23,7 @@ function client(changes: Partial<GuardedClientOptions> = {}): GuardedClient {
   const created = guardedClient({
     allowedNetworks: ['127.0.0.0/8'],
     extraCaPem: receiver.caPem,
-    timeoutMs: 5_000,
+    timeoutMs: 20_000,
     connectionsPerOriginMax: 4,
     ...changes,
   });
@@ -88,7 +88,7 @@ describe('A delivery over HTTPS', () => {
   it('has its outcome when the status is there, though the answer never ends', async () => {
     receiver.respondWith(() => ({ status: 200, body: 'x'.repeat(100_000) }));
     const wire = await wireTo(receiver, { stallAfterBytes: 20_000 });
-    const result = await post(client({ timeoutMs: 400 }), wire.url);
+    const result = await post(client({ timeoutMs: 2_000 }), wire.url);
     expect(result).toMatchObject({ status: 200, error: null });
     expect(result.responseBody).toBe('x'.repeat(responseKeptBytes));
     await wire.close();
@@ -190,7 +190,7 @@ describe('A receiver is not trusted', () => {
   it('when its certificate is of nobody we know', async () => {
     const { extraCaPem: _, ...options } = {
       allowedNetworks: ['127.0.0.0/8'],
-      timeoutMs: 5_000,
+      timeoutMs: 20_000,
       connectionsPerOriginMax: 1,
       extraCaPem: '',
     };

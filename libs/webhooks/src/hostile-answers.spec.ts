@@ -182,7 +182,7 @@ describe('An answer that comes too slowly has the outcome that is known in time'
     const result = await post(client(), { url });
     expect(result).toMatchObject({ status: null, error: { code: 'timeout' } });
     await until(() => sockets.every((socket) => socket.destroyed), {
-      timeoutMs: 2_000,
+      timeoutMs: patientMs,
     });
   });
 
@@ -190,7 +190,7 @@ describe('An answer that comes too slowly has the outcome that is known in time'
     const server = await hostile(() => undefined);
     const one = client();
     // Were their limits to begin one after the other, it would be over before the third.
-    const longer = post(client({ timeoutMs: 2 * timeoutMs }), server).then(() => 'longer');
+    const longer = post(client({ timeoutMs: 2.5 * timeoutMs }), server).then(() => 'longer');
     const waiting = [post(one, server), post(one, server), post(one, server)];
     for (const result of await Promise.all(waiting))
       expect(result).toMatchObject({ error: { code: 'timeout' } });
@@ -213,13 +213,16 @@ describe('An answer that is none, or more than one', () => {
     ['that ends inside its headers', `${ok}X-A: b\r\n`],
   ])('%s is a failed attempt', async (_what, text) => {
     const server = await hostile((socket) => socket.end(text, 'latin1'));
-    const result = await post(client(), server);
+    const result = await post(client({ timeoutMs: patientMs }), server);
     expect(result).toMatchObject({ status: null, error: { code: 'connection' } });
   });
 
   it('a body that ends too early leaves the status as it is', async () => {
     const server = await hostile((socket) => socket.end(`${ok}Content-Length: 9\r\n\r\nabc`));
-    expect(await post(client(), server)).toMatchObject({ status: 200, responseBody: 'abc' });
+    expect(await post(client({ timeoutMs: patientMs }), server)).toMatchObject({
+      status: 200,
+      responseBody: 'abc',
+    });
   });
 
   it('an interim answer is passed over', async () => {
@@ -227,7 +230,10 @@ describe('An answer that is none, or more than one', () => {
     const server = await hostile((socket) =>
       socket.write(`${early}${ok}Content-Length: 0\r\n\r\n`),
     );
-    expect(await post(client(), server)).toMatchObject({ status: 200, responseBody: '' });
+    expect(await post(client({ timeoutMs: patientMs }), server)).toMatchObject({
+      status: 200,
+      responseBody: '',
+    });
   });
 
   it('a second answer in advance is never taken for that of the next request', async () => {
@@ -238,7 +244,7 @@ describe('An answer that is none, or more than one', () => {
       if (requests === 1) socket.write(`HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n${second}`);
       else socket.write('HTTP/1.1 410 Gone\r\nContent-Length: 0\r\n\r\n');
     });
-    const one = client();
+    const one = client({ timeoutMs: patientMs });
     expect(await post(one, server)).toMatchObject({ status: 503 });
     expect(await post(one, server)).toMatchObject({ status: 410 });
     expect(server.connections()).toBe(2);
@@ -251,7 +257,7 @@ describe('An answer that is none, or more than one', () => {
       socket.write(head);
       socket.write(bomb);
     });
-    const result = await post(client(), server);
+    const result = await post(client({ timeoutMs: patientMs }), server);
     expect(result.status).toBe(200);
     expect(result.responseBody?.slice(0, 1)).toBe('\u001f');
     expect(result.responseBody?.length).toBeLessThanOrEqual(responseKeptBytes);

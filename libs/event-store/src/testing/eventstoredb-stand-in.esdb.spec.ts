@@ -66,7 +66,7 @@ describe('the EventStoreDB stand-in', () => {
       if (seen.length === 4) break;
     }
     expect(seen).toEqual(['A0', 'B0', 'C0', 'A1']);
-    await until(() => server.groups.get('s::g')?.acknowledged.size === 3, { timeoutMs: 5_000 });
+    await until(() => server.groups.get('s::g')?.acknowledged.size === 3, { timeoutMs: 20_000 });
     expect(server.groups.get('s::g')?.parked).toHaveLength(1);
   });
 
@@ -80,7 +80,7 @@ describe('the EventStoreDB stand-in', () => {
       if (resolved.event?.type === 'A') break;
     }
     await until(() => (server.groups.get('$all::g')?.acknowledged.size ?? 0) >= 1, {
-      timeoutMs: 5_000,
+      timeoutMs: 20_000,
     });
   });
 });

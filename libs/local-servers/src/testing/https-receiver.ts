@@ -101,7 +101,7 @@ export async function startHttpsReceiver(
     caPem,
     caFile,
     requests,
-    waitFor: (predicate, { timeoutMs = 10_000 } = {}) =>
+    waitFor: (predicate, { timeoutMs = 20_000 } = {}) =>
       until(() => requests.find(predicate), { timeoutMs, what: 'a matching request' }),
     respondWith: (fn) => void (respond = fn),
     async close() {
