@@ -283,6 +283,12 @@ describe('over the wire', () => {
     expect(await send(bodyOf(bytesMax + 1))).toBe('413 PAYLOAD_TOO_LARGE');
   });
 
+  it('what is too large is told the limit', async () => {
+    const paymentNote = 'x'.repeat(bytesMax);
+    const { body } = await payer.pay({ body: payer.body({ paymentNote }) });
+    expect(body?.error?.message).toBe('the body exceeds 64 KiB');
+  });
+
   it('chunks without end are cut off at the limit', async () => {
     const chunk = `${(4_096).toString(16)}\r\n${'x'.repeat(4_096)}\r\n`;
     const answer = await exchange((socket) => {

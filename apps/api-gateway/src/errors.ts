@@ -98,14 +98,16 @@ function asApiError(error: unknown): ApiError {
   return new ApiError('INTERNAL_ERROR', 'an unexpected error occurred');
 }
 
-/** Nest's exceptions have getStatus(), Fastify's errors statusCode. */
+/** Fastify's errors have a code; Nest hands them on as the cause of an exception of its own. */
 function describe(error: unknown): { code: string; name: string; status: number } {
   if (!(error instanceof Error)) return { code: '', name: '', status: 0 };
-  const { code, statusCode, getStatus } = error as Error & {
+  const { code, cause, statusCode, getStatus } = error as Error & {
     code?: unknown;
     statusCode?: unknown;
     getStatus?: () => unknown;
   };
-  const status = typeof getStatus === 'function' ? getStatus.call(error) : statusCode;
+  const isNests = typeof getStatus === 'function';
+  if (isNests && cause instanceof Error) return describe(cause);
+  const status = isNests ? getStatus.call(error) : statusCode;
   return { code: String(code ?? ''), name: error.name, status: Number(status ?? 0) };
 }
