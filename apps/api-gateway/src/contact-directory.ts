@@ -10,7 +10,6 @@
  * that id first has won; the creator that lost begins anew and finds the identity in use.
  */
 import { randomUUID } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
 import {
   type ContactCreateRequest,
   type ContactPatchRequest,
@@ -28,11 +27,11 @@ import {
 } from '@pis/domain';
 import {
   type CommandContext,
-  conflictTriesMax,
   type EventStore,
   type Loaded,
   repository,
   StoreUnavailable,
+  untilSettled,
   WrongExpectedRevision,
 } from '@pis/event-store';
 import type { Keyring } from '@pis/keyring';
@@ -69,7 +68,7 @@ export class ContactDirectory {
   ): Promise<Contact> {
     const fingerprint = this.accounts.fingerprintOf(request.bankAccount);
     const identity = this.identityOf(organizationId, request.originatorId, request, fingerprint);
-    return untilSettled(async () => {
+    return untilSettled(this.store, this.identities.streamIdOf(identity), async () => {
       // A new one each time: the former, if it was reserved, may be a rival's contact by now.
       const newId = randomUUID();
       const [originatorEvents = [], identityEvents = []] = await this.store.readStreams([
@@ -99,7 +98,7 @@ export class ContactDirectory {
     body: unknown,
     context: CommandContext,
   ): Promise<Contact> {
-    return untilSettled(async () => {
+    return untilSettled(this.store, this.contacts.streamIdOf(contactId), async () => {
       const loaded = await this.contacts.load(contactId);
       const current = loaded.state?.organizationId === organizationId ? loaded.state : null;
       const patch = accepted<ContactPatchRequest>(
@@ -241,19 +240,5 @@ export class ContactDirectory {
     const name = entityType === 'INDIVIDUAL' ? [firstName, lastName] : [companyName];
     const key = [organizationId, originatorId, entityType, name, email.toLowerCase(), fingerprint];
     return this.keyring.mac('contact-identity', JSON.stringify(key).normalize('NFC'));
-  }
-}
-
-const pauseMaxMs = 20;
-
-/** Again from the start when someone else appended in between, a bounded number of times. */
-export async function untilSettled<Result>(attempt: () => Promise<Result>): Promise<Result> {
-  for (let tries = 1; ; tries += 1) {
-    try {
-      return await attempt();
-    } catch (error) {
-      if (!(error instanceof WrongExpectedRevision) || tries >= conflictTriesMax) throw error;
-    }
-    await delay(Math.random() * Math.min(tries, pauseMaxMs));
   }
 }

@@ -7,11 +7,10 @@ import {
   validatePatch,
 } from '@pis/contracts';
 import { isRefusal, originator as originators, type OriginatorChanges } from '@pis/domain';
-import { type EventStore, repository } from '@pis/event-store';
+import { type EventStore, repository, untilSettled } from '@pis/event-store';
 import type { DirectoryQuery } from '@pis/read-models';
 import { EVENT_STORE } from '@pis/service-kit';
 import type { FastifyRequest } from 'fastify';
-import { untilSettled } from './contact-directory.js';
 import { DirectoryLists } from './directory-lists.js';
 import { notFound } from './errors.js';
 import { callerOf } from './http.js';
@@ -25,7 +24,7 @@ export class OriginatorsController {
   private readonly originators;
 
   constructor(
-    @Inject(EVENT_STORE) store: EventStore,
+    @Inject(EVENT_STORE) private readonly store: EventStore,
     @Inject(DIRECTORY_QUERY) private readonly query: DirectoryQuery,
     @Inject(DirectoryLists) private readonly lists: DirectoryLists,
     @Inject(PartyAccounts) private readonly accounts: PartyAccounts,
@@ -47,7 +46,7 @@ export class OriginatorsController {
     const { organizationId } = callerOf(request);
     const originatorId = idIn(request, 'originatorId');
     const context = contextOf(request);
-    return untilSettled(async () => {
+    return untilSettled(this.store, this.originators.streamIdOf(originatorId), async () => {
       const loaded = await this.originators.load(originatorId);
       const current = loaded.state?.organizationId === organizationId ? loaded.state : null;
       const patch = accepted(

@@ -1,6 +1,7 @@
 /** The event store: the port, its adapters, and the repository that decides and appends through it. */
 export * from './port.js';
 export { appendEventsMax } from './proposed-append.js';
+export * from './conflicts.js';
 export * from './event-hash.js';
 export * from './memory/memory-event-store.js';
 export * from './postgres/postgres-event-store.js';

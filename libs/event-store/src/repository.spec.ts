@@ -1,4 +1,5 @@
 import type { Aggregate, DomainCommand, DomainEvent } from '@pis/domain';
+import { conflictTriesMax } from './conflicts.js';
 import { hashOfEvent } from './event-hash.js';
 import { memoryEventStore } from './memory/memory-event-store.js';
 import {
@@ -7,7 +8,8 @@ import {
   StoreUnavailable,
   WrongExpectedRevision,
 } from './port.js';
-import { type CommandContext, conflictTriesMax, repository } from './repository.js';
+import { type CommandContext, repository } from './repository.js';
+import { pause } from './wake-up.js';
 
 type Event = DomainEvent<'Opened' | 'Added', { readonly amount: number }>;
 type Command = DomainCommand<'Open' | 'Add' | 'AddTwice', { readonly amount: number }>;
@@ -126,6 +128,23 @@ describe('the repository', () => {
     const outcomes = [1, 2, 3, 4].map((amount) => totals.execute('1', add(amount), context));
     for (const outcome of await Promise.all(outcomes)) expect(outcome).toHaveProperty('events');
     expect((await totals.load('1')).state?.amount).toBe(11);
+  });
+
+  it('lands all of a crowd of commands, however long each append takes', async () => {
+    const store = memoryEventStore();
+    const totals = repository(store, total);
+    await totals.create('1', open, context);
+    // Ten tries, pauses included, take less than 700 ms: time for 35 appends after one another.
+    const slow = intercepted(store, async (append) => {
+      await pause(20);
+      return append();
+    });
+    const crowd = Array.from({ length: 50 }, () =>
+      // Each of them as a request of its own would: the queue is the store's.
+      repository(slow, total).execute('1', add(1), context),
+    );
+    await Promise.all(crowd);
+    expect((await totals.load('1')).state?.amount).toBe(51);
   });
 
   it('gives up when others are always faster', async () => {

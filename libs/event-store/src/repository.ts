@@ -13,6 +13,7 @@ import {
   type Refusal,
   isRefusal,
 } from '@pis/domain';
+import { untilSettled } from './conflicts.js';
 import { hashOfEvent } from './event-hash.js';
 import {
   type EventStore,
@@ -111,10 +112,6 @@ export interface Repository<
   ): Promise<Executed<State> | Refusal<Code>>;
 }
 
-/** How often a command is decided, at most, when others keep appending to the same stream. */
-export const conflictTriesMax = 10;
-const conflictPauseInitialMs = 1;
-const conflictPauseMaxMs = 50;
 /** How often an append is tried, at most, while the store is unavailable. */
 export const unavailableTriesMax = 3;
 const unavailablePauseInitialMs = 50;
@@ -188,20 +185,10 @@ export function repository<
     return { state, revision, events, position };
   };
 
-  const execute: Repository<State, Command, Event, Code>['execute'] = async (
-    id,
-    command,
-    context,
-  ) => {
-    for (let conflicts = 1; ; conflicts++) {
-      try {
-        return await decideAndAppend(id, await load(id), command, context);
-      } catch (error) {
-        if (!(error instanceof WrongExpectedRevision) || conflicts >= conflictTriesMax) throw error;
-      }
-      await pause(backoffMs(conflicts, conflictPauseInitialMs, conflictPauseMaxMs));
-    }
-  };
+  const execute: Repository<State, Command, Event, Code>['execute'] = (id, command, context) =>
+    untilSettled(store, streamIdOf(id), async () =>
+      decideAndAppend(id, await load(id), command, context),
+    );
 
   const create: Repository<State, Command, Event, Code>['create'] = async (
     id,
