@@ -13,7 +13,7 @@ const attempted = `
           response_excerpt)
         SELECT delivery_id, attempt, attempt_id, at, status, duration_ms, error, response_excerpt
           FROM outcome WHERE attempt_id IS NOT NULL
-        ON CONFLICT DO NOTHING`;
+        ON CONFLICT DO NOTHING RETURNING id`;
 
 export const statements = {
   // The fan-out decides: its deliveries are made with it or not at all. A delivery that is there
@@ -84,7 +84,14 @@ export const statements = {
         SELECT body, traceparent FROM webhook_fan_outs
           WHERE event_id = c.event_id AND occurred_at = c.occurred_at LIMIT 1) f ON true`,
 
-  // What another dispatcher has leased since is its to decide, but a success stands whoever had it.
+  // Which of those that failed for good their owner has asked for again since the attempt began (see wake).
+  askedAgain: `
+    SELECT d.id FROM unnest($1::uuid[], $2::timestamptz[]) AS failed (id, at)
+      JOIN webhook_deliveries d USING (id)
+      WHERE d.id = ANY ($1::uuid[]) AND d.lease_owner = $3 AND d.next_attempt_at > failed.at`,
+
+  // What another dispatcher has leased since is its to decide, but a success stands whoever had it. One
+  // that is on record already is being written again: what has become of the delivery since stands.
   finish: `
     WITH outcome AS MATERIALIZED (
       SELECT * FROM unnest($1::uuid[], $2::int[], $3::uuid[], $4::timestamptz[], $5::int[],
@@ -95,7 +102,9 @@ export const statements = {
     ), ended AS (
       DELETE FROM webhook_deliveries d USING outcome o
         WHERE d.id = ANY ($1::uuid[]) AND d.id = o.delivery_id
-          AND (d.lease_owner = $12 OR o.state = 'delivered')
+          AND (o.attempt_id IS NULL OR o.attempt_id IN (SELECT id FROM attempted))
+          AND (o.state = 'delivered' OR d.lease_owner = $12
+            AND (o.state = 'failed' AND d.next_attempt_at > o.at) IS NOT TRUE)
         RETURNING d.id, d.organization_id, d.endpoint_id, d.event_id, d.event_type, d.payment_id,
           d.occurred_at, d.body, d.is_replay, greatest(d.attempts, o.attempt) AS attempts,
           d.created_at, d.window_ends_at,
@@ -106,6 +115,7 @@ export const statements = {
     INSERT INTO webhook_finished_deliveries (${described}, state, finished_at, finished_reason)
       SELECT ${described}, state, finished_at, finished_reason FROM ended`,
 
+  // Asked for again since the attempt began, it is due as asked.
   postpone: `
     WITH outcome AS MATERIALIZED (
       SELECT * FROM unnest($1::uuid[], $2::int[], $3::uuid[], $4::timestamptz[], $5::int[],
@@ -115,7 +125,8 @@ export const statements = {
     ), attempted AS (${attempted}
     )
     UPDATE webhook_deliveries d SET attempts = greatest(d.attempts, o.attempt),
-        next_attempt_at = coalesce(o.next_attempt_at, d.next_attempt_at),
+        next_attempt_at = CASE WHEN d.next_attempt_at > o.at THEN d.next_attempt_at
+          ELSE coalesce(o.next_attempt_at, d.next_attempt_at) END,
         leased_until = o.leased_until, lease_owner = NULL,
         last_status = CASE WHEN o.attempt_id IS NULL THEN d.last_status ELSE o.status END,
         last_error = CASE WHEN o.attempt_id IS NULL THEN d.last_error ELSE o.error END

@@ -9,7 +9,7 @@
 import type pg from 'pg';
 import type { Delivery, FanOut, Outcome } from './delivery.js';
 import { type StatementName, statements } from './delivery-statements.js';
-import { finishedRow, pendingRow, type RecordedRow } from './outcome-rows.js';
+import { finishedRow, pendingRow, type RecordedRow, stillPending } from './outcome-rows.js';
 
 /** An event to be stored, and until when we lease each of its deliveries; null: anyone may claim it. */
 export interface InsertedFanOut {
@@ -120,8 +120,11 @@ export class DeliveryTable {
   }
 
   async record(decided: readonly DecidedDelivery[]): Promise<void> {
-    const finished = decided.flatMap(finishedRow).toSorted(byId);
-    const pending = decided.flatMap(pendingRow).toSorted(byId);
+    const ended = decided.flatMap(finishedRow).toSorted(byId);
+    const askedAgain = await this.askedAgain(ended.filter(({ state }) => state === 'failed'));
+    const finished = ended.filter(({ id }) => !askedAgain.has(id));
+    const again = ended.filter(({ id }) => askedAgain.has(id)).map(stillPending);
+    const pending = [...decided.flatMap(pendingRow), ...again].toSorted(byId);
     if (finished.length > 0)
       await this.query('finish', [
         ...attemptColumns(finished),
@@ -137,6 +140,16 @@ export class DeliveryTable {
         pending.map((row) => iso(row.leasedUntil)),
         this.owner,
       ]);
+  }
+
+  private async askedAgain(failed: readonly RecordedRow[]): Promise<ReadonlySet<string>> {
+    if (failed.length === 0) return new Set();
+    const { rows } = await this.query<{ id: string }>('askedAgain', [
+      failed.map(({ id }) => id),
+      failed.map(({ attempt }) => iso(attempt?.at ?? null)),
+      this.owner,
+    ]);
+    return new Set(rows.map(({ id }) => id));
   }
 
   /** Fails what is due for an endpoint whose deliveries wait, and past its window. */

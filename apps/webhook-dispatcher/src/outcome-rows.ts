@@ -50,6 +50,11 @@ export function pendingRow(decided: DecidedDelivery): PendingRow[] {
   ];
 }
 
+/** It would have been finished, but it is free and due when it was. */
+export function stillPending({ id, attempt, attempts }: RecordedRow): PendingRow {
+  return { id, attempt, attempts, nextAttemptAt: null, leasedUntil: null };
+}
+
 function recordedRow({ delivery, outcome }: DecidedDelivery): RecordedRow {
   const attempt = 'attempt' in outcome ? outcome.attempt : null;
   const attempts = delivery.attempts + (attempt === null ? 0 : 1);

@@ -1,10 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { jest } from '@jest/globals';
 import { until } from '@pis/local-servers/testing';
+import { deliveryLog, redeliver } from '@pis/webhooks';
 import type pg from 'pg';
+import { leaseMs } from './limits.js';
 import {
   type DispatcherFixture,
   dispatcherFixture,
+  testConfig,
   testLimits,
 } from './testing/dispatcher-fixture.js';
 
@@ -35,6 +38,87 @@ const started = (changes?: Parameters<DispatcherFixture['dispatcher']>[0]) => {
   dispatcher.start();
   return dispatcher;
 };
+
+describe('A client who asks for a delivery again', () => {
+  it.each([500, 400])(
+    'while it is attempted and then answers %i gets it again at once',
+    async (status) => {
+      await fixture.createEndpoint();
+      const answered = Promise.withResolvers<void>();
+      fixture.receiver.respondWith((_, index) =>
+        index === 0 ? { status, after: answered.promise } : {},
+      );
+      await started().handle(await fixture.paymentEvent());
+      await fixture.receiver.waitFor(() => true);
+      fixture.advance(1);
+      await redelivered();
+      answered.resolve();
+      await untilStates('delivered');
+      expect(fixture.receiver.requests).toHaveLength(2);
+      expect(await records()).toMatchObject([{ attempts: 2, last_status: 200 }]);
+    },
+  );
+
+  it('while it is attempted and then takes it has got it', async () => {
+    await fixture.createEndpoint();
+    const answered = Promise.withResolvers<void>();
+    fixture.receiver.respondWith(() => ({ after: answered.promise }));
+    await started().handle(await fixture.paymentEvent());
+    await fixture.receiver.waitFor(() => true);
+    fixture.advance(1);
+    await redelivered();
+    answered.resolve();
+    await untilStates('delivered');
+    expect(fixture.receiver.requests).toHaveLength(1);
+  });
+
+  it('in the moment in which it fails for good gets it again when the lease of that attempt ends', async () => {
+    await fixture.createEndpoint();
+    fixture.receiver.respondWith((_, index) => ({ status: index === 0 ? 400 : 200 }));
+    const pool = aroundQueries(fixture.pool, async (statement, send) => {
+      const result = await send();
+      if (statement === 'webhook_askedAgain') {
+        fixture.advance(1);
+        await redelivered();
+      }
+      return result;
+    });
+    await started({ pool }).handle(await fixture.paymentEvent());
+    await until(async () => (await attempts()) === 1, { timeoutMs });
+    fixture.advance(leaseMs(testConfig.PIS_WEBHOOK_TIMEOUT_MS));
+    await untilStates('delivered');
+    expect(fixture.receiver.requests).toHaveLength(2);
+  });
+
+  it('gets it again although its dispatcher does not know whether the last attempt is on record', async () => {
+    await fixture.createEndpoint();
+    let isLost = false;
+    const pool = aroundQueries(fixture.pool, async (statement, send) => {
+      const result = await send();
+      if (statement !== 'webhook_finish' || isLost) return result;
+      isLost = true;
+      await redelivered();
+      throw new Error('connection lost');
+    });
+    await started({ pool }).handle(await fixture.paymentEvent());
+    await until(() => fixture.receiver.requests.length === 2, { timeoutMs });
+    await untilStates('delivered');
+    expect(await attempts()).toBe(2);
+  });
+
+  const attempts = async () => (await fixture.query('SELECT 1 FROM webhook_attempts')).length;
+
+  async function redelivered(): Promise<void> {
+    const [row] = await records();
+    const delivery = await deliveryLog(fixture.pool).find(row?.id ?? '');
+    if (delivery === null) throw new Error('there is no delivery');
+    const windows = { paymentsMs: dayMs, statementsMs: dayMs };
+    const pastEvents = () => Promise.resolve([]);
+    expect(
+      await redeliver(fixture.pool, delivery, { pastEvents, windows, now: fixture.now() }),
+    ).toBe(true);
+  }
+});
 
 describe('A client receives its webhook although', () => {
   it('its dispatcher ends while the delivery is being stored: the attempt is waited for', async () => {

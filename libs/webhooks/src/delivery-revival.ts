@@ -1,7 +1,8 @@
 /**
  * Sends deliveries again: by hand, or in a replay. What always holds: a delivery keeps its id and its
- * body; one that is pending is made due at once; one that has finished is pending again, in a new
- * window; and what was asked for is done when the transaction is.
+ * body; one that is pending is made due at once, and one that is being attempted is so should the attempt
+ * fail; one that has finished is pending again, in a new window; and what was asked for is done when the
+ * transaction is.
  */
 import type pg from 'pg';
 import type { StoredDelivery } from './delivery-log.js';
@@ -32,12 +33,15 @@ const described = `id, organization_id, endpoint_id, event_id, event_type, payme
   is_replay, attempts, created_at, next_attempt_at, window_ends_at, last_status, last_error`;
 
 const statements = {
-  // In one order, as the dispatchers do: nobody waits in a circle.
+  // In one order, as the dispatchers do: nobody waits in a circle. One that is being attempted becomes due
+  // after its attempt began: that tells the dispatcher that a failure of it is not the end.
   wake: `
     WITH pending AS (
       SELECT id FROM webhook_deliveries WHERE id = ANY ($1::uuid[]) ORDER BY id FOR UPDATE
     )
-    UPDATE webhook_deliveries d SET next_attempt_at = LEAST(d.next_attempt_at, $2::timestamptz(3)),
+    UPDATE webhook_deliveries d SET
+        next_attempt_at = CASE WHEN d.leased_until > $2 THEN $2
+          ELSE LEAST(d.next_attempt_at, $2::timestamptz(3)) END,
         is_replay = d.is_replay OR $3
       FROM pending WHERE d.id = pending.id RETURNING d.id`,
   revive: `
