@@ -186,6 +186,9 @@ describe('An endpoint whose owner asks for a replay', () => {
     await fixture.untilReceived(4);
     await fixture.deleteEndpoint();
     await fixture.untilEnded(replay, 'canceled');
+    // Those that were on their way have arrived.
+    const leased = 'SELECT 1 FROM webhook_deliveries WHERE leased_until IS NOT NULL';
+    await until(async () => (await fixture.query(leased)).length === 0, { timeoutMs });
     const received = fixture.receiver.requests.length;
     await fixture.query('UPDATE webhook_deliveries SET next_attempt_at = now()');
     await until(async () => (await fixture.records()).every(({ state }) => state === 'canceled'), {

@@ -85,7 +85,7 @@ withBroker('over Kafka (skipped without a broker)', () => {
       group,
       kafka: settings(),
       prefix: 'spec.',
-      sessionTimeoutMs: 1_000,
+      sessionTimeoutMs: 3_000,
       heartbeatIntervalMs: 200,
       inFlightMax: 1,
     });
@@ -100,7 +100,7 @@ withBroker('over Kafka (skipped without a broker)', () => {
     await until(() => handled === 1, { timeoutMs });
     const since = performance.now();
     const other = consume(() => undefined, { group: `${group}-2` });
-    await until(() => performance.now() - since > 3_000, { timeoutMs });
+    await until(() => performance.now() - since > 9_000, { timeoutMs });
     work.open();
     await untilCommitted(1);
     expect(handled).toBe(1);
@@ -135,7 +135,7 @@ withBroker('over Kafka (skipped without a broker)', () => {
     expect(late.strategy.consumerStatus.connected).toBe(false);
     const sinceMs = performance.now();
     await leaving.strategy.close();
-    expect(performance.now() - sinceMs).toBeLessThan(8_000);
+    expect(performance.now() - sinceMs).toBeLessThan(15_000);
 
     await kafka.restart();
     await until(() => publish('a:2').then(() => true), { timeoutMs });
@@ -171,7 +171,7 @@ withBroker('over Kafka (skipped without a broker)', () => {
     // As in an app: the relay first, then the consumers.
     await publisher.close();
     await seen.strategy.close();
-    expect(performance.now() - sinceMs).toBeLessThan(6_000);
+    expect(performance.now() - sinceMs).toBeLessThan(15_000);
     process.kill(kafka.pid, 'SIGCONT');
     await lost;
     // Handled again, or committed by what the broker had received before it hung.
