@@ -68,7 +68,6 @@ const serverErrors: Readonly<Record<string, readonly [ErrorCode, string]>> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: ['UNSUPPORTED_MEDIA_TYPE', 'send application/json'],
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['INVALID_JSON', 'the body is not as long as announced'],
   FST_ERR_BAD_URL: ['NOT_FOUND', 'there is no such path'],
-  FST_ERR_MAX_PARAM_LENGTH: ['NOT_FOUND', 'there is no such path'],
   HPE_HEADER_OVERFLOW: ['VALIDATION_ERROR', 'the headers are too long'],
 };
 

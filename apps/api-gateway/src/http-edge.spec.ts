@@ -161,7 +161,7 @@ describe('what could be read in two ways is refused, and the connection closed',
 
 describe('a request id', () => {
   it('is the caller’s also where no route was looked for', async () => {
-    for (const target of ['/v1/%ff', `/v1/payments/${'x'.repeat(300)}`]) {
+    for (const target of ['/v1/%ff', '/v1/payments/%zz']) {
       const answer = await ask(
         lines(`GET ${target} HTTP/1.1`, ...last, 'X-Request-Id: order-4711'),
       );

@@ -89,13 +89,8 @@ function inOriginForm(url: string): string {
   return url.startsWith('http') ? url.replace(/^https?:\/\/[^/?#]*\/?/i, '/') : url;
 }
 
-/** Longer than any id or token; well below the router's own limit. */
-const pathSegmentMax = 250;
-
 function isRoutable(url: string): boolean {
   const [path = ''] = url.split('?', 1);
-  if (path.length > pathSegmentMax && path.split('/').some((part) => part.length > pathSegmentMax))
-    return false;
   if (!path.includes('%')) return true;
   try {
     decodeURIComponent(path);

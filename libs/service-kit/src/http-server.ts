@@ -46,7 +46,8 @@ export function httpAdapter({
 }: HttpServerOptions = {}): FastifyAdapter {
   const max = { ...defaultLimits, ...limits };
   const adapter = new FastifyAdapter({
-    routerOptions: { ignoreTrailingSlash: true, maxParamLength: 300 },
+    // No parameter is longer than the headers may be: what it must be like, the app says.
+    routerOptions: { ignoreTrailingSlash: true, maxParamLength: max.headerBytesMax },
     trustProxy: trustedProxies.length > 0 ? [...trustedProxies] : false,
     bodyLimit: max.bodyBytesMax,
     requestTimeout: max.requestTimeoutMs,
