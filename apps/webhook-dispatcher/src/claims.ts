@@ -19,6 +19,8 @@ export interface ClaimsDeps {
   readonly table: DeliveryTable;
   readonly traffic: Traffic;
   readonly waiting: WaitingRoom<ClaimedWork>;
+  /** Ids of what is leased here. */
+  readonly atWork: ReadonlySet<string>;
   readonly now: () => Date;
   readonly limits: {
     readonly batchMax: number;
@@ -27,6 +29,12 @@ export interface ClaimsDeps {
     readonly pollMaxMs: number;
     readonly postponeMs: number;
   };
+}
+
+interface Lease {
+  readonly endpointIds: readonly string[];
+  readonly leasedUntil: Date;
+  readonly leasedAtMs: number;
 }
 
 export interface Pass {
@@ -40,6 +48,8 @@ export class Claims {
   private crowded = new Set<string>();
   /** Whether something due was left because a lane had no room for it. */
   private isStarved = false;
+  /** A claim whose answer has not come: if it was done, nobody else takes that up before its lease ends. */
+  private unanswered: Lease | null = null;
 
   constructor(private readonly deps: ClaimsDeps) {}
 
@@ -55,6 +65,8 @@ export class Claims {
 
   async pass(): Promise<Pass> {
     const { table, traffic, limits, now } = this.deps;
+    const left = await this.leftByUnanswered();
+    if (left.length > 0) return { works: left, waitMs: 0 };
     const full = traffic.limited().filter((endpointId) => this.roomOf(endpointId) === 0);
     // What is left in the table while this pass looks is expected of the next one.
     this.crowded = new Set(full.filter((endpointId) => this.crowded.has(endpointId)));
@@ -62,19 +74,26 @@ export class Claims {
     const leasedAtMs = performance.now();
     const { endpointIds, nextDueAt } = await table.due(time, full, limits.dueEndpointsMax);
     const room = this.allot(endpointIds);
-    const claimed =
-      room.size === 0
-        ? []
-        : await table.claim({
-            now: time,
-            leasedUntil: new Date(time.getTime() + limits.leaseMs),
-            room,
-          });
+    const leasedUntil = new Date(time.getTime() + limits.leaseMs);
+    let claimed: readonly Delivery[] = [];
+    if (room.size > 0) {
+      this.unanswered = { endpointIds: [...room.keys()], leasedUntil, leasedAtMs };
+      claimed = await table.claim({ now: time, leasedUntil, room });
+      this.unanswered = null;
+    }
     this.remember(endpointIds, room, claimed);
     return {
       works: claimed.map((delivery) => ({ delivery, leasedAtMs })),
       waitMs: claimed.length > 0 ? 0 : this.waitMs(room.size > 0, time, nextDueAt),
     };
+  }
+
+  private async leftByUnanswered(): Promise<readonly ClaimedWork[]> {
+    if (this.unanswered === null) return [];
+    const { endpointIds, leasedUntil, leasedAtMs } = this.unanswered;
+    const left = await this.deps.table.leased(endpointIds, leasedUntil, [...this.deps.atWork]);
+    this.unanswered = null;
+    return left.map((delivery) => ({ delivery, leasedAtMs }));
   }
 
   /** Slots and places in the waiting room, in proportion to how many endpoints want them. */

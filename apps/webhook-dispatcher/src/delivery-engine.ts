@@ -80,7 +80,8 @@ export class DeliveryEngine {
     this.traffic.onQuickFreed = () => this.admit();
     this.waiting = new WaitingRoom(limits);
     this.fanOuts = new FanOutWriter(deps);
-    this.claims = new Claims({ ...deps, traffic: this.traffic, waiting: this.waiting });
+    const { traffic, waiting, atWork } = this;
+    this.claims = new Claims({ ...deps, traffic, waiting, atWork });
     this.records = new GroupCommit(
       async (decided) => {
         await table.record(decided);

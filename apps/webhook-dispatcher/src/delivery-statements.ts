@@ -15,6 +15,14 @@ const attempted = `
           FROM outcome WHERE attempt_id IS NOT NULL
         ON CONFLICT DO NOTHING RETURNING id`;
 
+/** What is to be sent, the body of its own or that of its event. */
+const leasedFrom = (deliveries: string) => `
+    SELECT c.id, c.organization_id, c.endpoint_id, c.event_type, c.occurred_at, c.is_replay,
+        c.attempts, c.created_at, c.window_ends_at, COALESCE(c.body, f.body) AS body, f.traceparent
+      FROM ${deliveries} c LEFT JOIN LATERAL (
+        SELECT body, traceparent FROM webhook_fan_outs
+          WHERE event_id = c.event_id AND occurred_at = c.occurred_at LIMIT 1) f ON true`;
+
 export const statements = {
   // The fan-out decides: its deliveries are made with it or not at all. A delivery that is there
   // already was made by a replay, which has overtaken the event.
@@ -78,11 +86,12 @@ export const statements = {
         WHERE id = ANY (ARRAY(SELECT id FROM chosen))
         RETURNING *
     )
-    SELECT c.id, c.organization_id, c.endpoint_id, c.event_type, c.occurred_at, c.is_replay,
-        c.attempts, c.created_at, c.window_ends_at, COALESCE(c.body, f.body) AS body, f.traceparent
-      FROM claimed c LEFT JOIN LATERAL (
-        SELECT body, traceparent FROM webhook_fan_outs
-          WHERE event_id = c.event_id AND occurred_at = c.occurred_at LIMIT 1) f ON true`,
+    ${leasedFrom('claimed')}`,
+
+  // What a claim of ours has leased that is not at work here.
+  leased: `${leasedFrom('webhook_deliveries')}
+    WHERE c.endpoint_id = ANY ($1::uuid[]) AND c.due_at = $2 AND c.lease_owner = $3
+      AND c.id <> ALL ($4::uuid[])`,
 
   // Which of those that failed for good their owner has asked for again since the attempt began (see wake).
   askedAgain: `

@@ -119,6 +119,16 @@ export class DeliveryTable {
     return rows.map(deliveryOfRow);
   }
 
+  /** What a claim of ours has leased until that time, but for what is at work. */
+  async leased(
+    endpointIds: readonly string[],
+    leasedUntil: Date,
+    atWork: readonly string[],
+  ): Promise<Delivery[]> {
+    const values = [endpointIds, iso(leasedUntil), this.owner, atWork];
+    return (await this.query<ClaimedRow>('leased', values)).rows.map(deliveryOfRow);
+  }
+
   async record(decided: readonly DecidedDelivery[]): Promise<void> {
     const ended = decided.flatMap(finishedRow).toSorted(byId);
     const askedAgain = await this.askedAgain(ended.filter(({ state }) => state === 'failed'));

@@ -179,6 +179,26 @@ describe('A client receives its webhook although', () => {
     expect(fixture.receiver.requests).toHaveLength(1);
   });
 
+  it('the answer to a claim of it is lost: it does not wait until the lease ends', async () => {
+    await fixture.createEndpoint();
+    fixture.receiver.respondWith((_, index) => ({ status: index === 0 ? 500 : 200 }));
+    let lost = 0;
+    const pool = aroundQueries(fixture.pool, async (statement, send) => {
+      const result = await send();
+      if (statement === 'webhook_claim' && lost === 0) {
+        lost = result.rows.length;
+        throw new Error('connection lost');
+      }
+      return result;
+    });
+    await started({ pool }).handle(await fixture.paymentEvent());
+    await until(async () => (await records())[0]?.attempts === 1, { timeoutMs });
+    fixture.advance(testConfig.PIS_WEBHOOK_RETRY_INITIAL_MS);
+    await untilStates('delivered');
+    expect(lost).toBe(1);
+    expect(fixture.receiver.requests).toHaveLength(2);
+  });
+
   it('it asks for more time than the window has: once more before its end, by whoever wakes a little late', async () => {
     await fixture.createEndpoint();
     fixture.receiver.respondWith((_, index) =>
