@@ -55,6 +55,14 @@ describe('a bank over HTTP', () => {
       },
     ],
     ['does not answer in time', () => undefined],
+    [
+      'answers without end',
+      (_, response) => {
+        response.writeHead(200);
+        const timer = setInterval(() => response.write(' '), 20);
+        response.once('close', () => clearInterval(timer));
+      },
+    ],
   ])('leaves the outcome unknown when it %s', async (_what, answer) => {
     expect(await submitTo(answer, 300)).toBeInstanceOf(BankUnavailable);
   });

@@ -18,6 +18,9 @@ export interface HttpBankConnectionOptions {
   readonly responseMaxBytes?: number;
 }
 
+/** Of a whole exchange, in `timeoutMs`: an answer that comes byte by byte would never end by its pauses. */
+const exchangeTimeouts = 3;
+
 /** The statuses with which the bank says clearly that it took nothing. Anything else leaves it open. */
 const refusals: readonly number[] = [400, 413, 415, 422];
 
@@ -43,6 +46,7 @@ export function httpBankConnection(options: HttpBankConnectionOptions): BankConn
     try {
       const response = await request(base + path, {
         dispatcher: agent,
+        signal: AbortSignal.timeout(exchangeTimeouts * timeoutMs),
         method: body === undefined ? 'GET' : 'POST',
         ...(body !== undefined && {
           headers: { 'content-type': 'application/json' },
