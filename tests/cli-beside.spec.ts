@@ -37,13 +37,21 @@ describe('beside a running npm start, found through PIS_DATA_DIR', () => {
   it('projections are shown, and rebuilt while the system works', async () => {
     const api = new Api(String(running.ready['apiUrl']), String(running.ready['apiKey']));
     const list = () => api.data<unknown[]>(200, 'GET', '/v1/originators/');
-    const before = await list();
-    expect(before).toHaveLength(2);
-    expect(await pisJson(['projections', 'status'], environment)).toEqual([
+    const status = () => pisJson<{ lag: number }[]>(['projections', 'status'], environment);
+    const caughtUp = await until(
+      async () => {
+        const all = await status();
+        return all.every(({ lag }) => lag === 0) && all;
+      },
+      { timeoutMs: arrivalLimitMs },
+    );
+    expect(caughtUp).toEqual([
       { name: 'payments', position: expect.any(String), lag: 0, updatedAt: isoTime },
       { name: 'directory', position: expect.any(String), lag: 0, updatedAt: isoTime },
       { name: 'events', position: expect.any(String), lag: 0, updatedAt: isoTime },
     ]);
+    const before = await list();
+    expect(before).toHaveLength(2);
 
     const report = (projection: string) => ({
       projection,

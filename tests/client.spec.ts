@@ -140,6 +140,11 @@ it(
     for (let count = 0; count < 7; count += 1)
       created.unshift((await client.payments.create(request)).paymentId);
     const { contactId } = request;
+    // A list waits for what was just written, but for a second at most, which is short on a busy machine.
+    await until(
+      async () => (await client.payments.page({ contactId })).data.length === created.length,
+      { timeoutMs: arrivalLimitMs },
+    );
     const listed: string[] = [];
     for await (const { paymentId } of client.payments.list({ contactId }, { pageSize: 3 }))
       listed.push(paymentId);

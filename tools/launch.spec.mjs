@@ -11,7 +11,7 @@ import { until } from '../libs/local-servers/src/testing/until.ts';
 import { root } from './workspace.mjs';
 
 const launchModule = pathToFileURL(join(root, 'tools/launch.mjs')).href;
-const limit = { timeoutMs: 10_000 };
+const limit = { timeoutMs: 20_000 };
 
 describe('what npm start and npm test launch', () => {
   let folder;
@@ -103,7 +103,7 @@ describe('what npm start and npm test launch', () => {
       program.kill('SIGKILL');
       await allGone(pids);
     }
-  }, 30_000);
+  }, 90_000);
 
   it('ends with its own children, which live for their channel as Jest’s workers do', async () => {
     const busy = `process.on('message', () => {}); setInterval(() => {}, 1000);`;

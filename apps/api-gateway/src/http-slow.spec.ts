@@ -5,7 +5,7 @@ import { digestOfApiKey, revokeApiKey } from '@pis/service-kit';
 import { by, type Gateway, startGateway, type Tenant } from './testing/gateway.js';
 import { openSocket } from './testing/raw-http.js';
 
-const limits = { headersTimeoutMs: 400, requestTimeoutMs: 800, timeoutCheckIntervalMs: 50 };
+const limits = { headersTimeoutMs: 1_000, requestTimeoutMs: 2_000, timeoutCheckIntervalMs: 50 };
 const slowClients = 100;
 const dripIntervalMs = 20;
 const timeoutMs = 30_000;

@@ -30,11 +30,11 @@ const untilReturned = [...untilCompleted, steps.returned] as const;
 const accountField = /bankAccount\.achAccountNumber/;
 
 /** The transitions of payments as the feed of events has them, by payment. */
-async function transitionsOf(paymentIds: readonly string[]): Promise<Map<string, Transition[]>> {
-  const found = new Map(paymentIds.map((id): [string, Transition[]] => [id, []]));
-  const [first = ''] = paymentIds;
-  const { createdAt } = await getPayment(first);
-  let path = `/v1/events?limit=100&from=${createdAt}`;
+async function transitionsOf(payments: readonly Payment[]): Promise<Map<string, Transition[]>> {
+  const found = new Map(payments.map(({ paymentId }): [string, Transition[]] => [paymentId, []]));
+  // Of those created at once any may be the first.
+  const [from = ''] = payments.map(({ createdAt }) => createdAt).sort();
+  let path = `/v1/events?limit=100&from=${from}`;
   for (;;) {
     const { body } = await call('GET', path);
     const events = body.data as PaymentEvent[];
@@ -42,7 +42,7 @@ async function transitionsOf(paymentIds: readonly string[]): Promise<Map<string,
       found.get(payment.paymentId)?.push([payment.previousStatus, payment.status]);
     if (events.length < 100) return found;
     const after = encodeURIComponent(body.meta?.pagination?.nextCursor ?? '');
-    path = `/v1/events?limit=100&from=${createdAt}&after=${after}`;
+    path = `/v1/events?limit=100&from=${from}&after=${after}`;
   }
 }
 
@@ -63,9 +63,10 @@ async function expectTransitions(
   paymentId: string,
   transitions: readonly Transition[],
 ): Promise<void> {
+  const payment = await getPayment(paymentId);
   const found = await until(
     async () => {
-      const seen = (await transitionsOf([paymentId])).get(paymentId) ?? [];
+      const seen = (await transitionsOf([payment])).get(paymentId) ?? [];
       return seen.length >= transitions.length ? seen : null;
     },
     { timeoutMs: arrivalLimitMs },
@@ -151,8 +152,10 @@ describe('Sandbox outcomes', () => {
       const some = codes.slice(at, at + 17).map((code) => createPayment({}, `90${code}`));
       ids.push(...(await Promise.all(some)));
     }
+    const payments: Payment[] = [];
     for (const [at, code] of codes.entries()) {
       const payment = await inStatus(ids[at] ?? '', 'RETURNED');
+      payments.push(payment);
       expect(payment).toMatchObject({
         completedAt: expect.any(String),
         returnReasonCode: `R${code}`,
@@ -160,7 +163,7 @@ describe('Sandbox outcomes', () => {
     }
     const all = await until(
       async () => {
-        const seen = await transitionsOf(ids);
+        const seen = await transitionsOf(payments);
         return [...seen.values()].every(({ length }) => length >= untilReturned.length) && seen;
       },
       { timeoutMs: arrivalLimitMs },

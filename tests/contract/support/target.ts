@@ -37,8 +37,8 @@ const foreignReceiver = process.env['PIS_CONTRACT_RECEIVER_URL']?.replace(/\/$/,
 
 const startLimitMs = 240_000;
 /** Elsewhere a second attempt comes after half a minute. */
-export const arrivalLimitMs = foreignUrl === undefined ? 20_000 : 60_000;
-const testLimitMs = foreignUrl === undefined ? 60_000 : 300_000;
+export const arrivalLimitMs = foreignUrl === undefined ? 30_000 : 60_000;
+const testLimitMs = foreignUrl === undefined ? 90_000 : 300_000;
 /** The slowest that the operator's command may be until it reads its arguments. */
 const startedWithinMs = 10_000;
 

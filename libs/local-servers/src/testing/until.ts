@@ -8,7 +8,7 @@ export async function until<T>(
   fn: () => T | Promise<T>,
   options: { timeoutMs: number; everyMs?: number; what?: string },
 ): Promise<Exclude<Awaited<T>, null | undefined | false | 0 | ''>> {
-  const deadline = Date.now() + options.timeoutMs;
+  const deadline = performance.now() + options.timeoutMs;
   let last: unknown;
   for (;;) {
     try {
@@ -18,7 +18,7 @@ export async function until<T>(
     } catch (error) {
       last = error;
     }
-    if (Date.now() >= deadline)
+    if (performance.now() >= deadline)
       throw new Error(`not within ${options.timeoutMs} ms: ${options.what ?? fn.toString()}`, {
         cause: last,
       });
