@@ -34,7 +34,7 @@ const needsServer = '\\.(pg|kafka|esdb)\\.spec\\.ts$';
 
 export default {
   // A limit, not a measure: a busy machine is slow.
-  testTimeout: 30_000,
+  testTimeout: 120_000,
   projects: [
     {
       ...common,
