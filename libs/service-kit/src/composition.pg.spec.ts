@@ -48,6 +48,23 @@ describe('a database that vanishes without a word', () => {
   });
 });
 
+it('a machine that vanishes leaves its locks to others after half a minute', async () => {
+  const database = await createTestDatabase();
+  const pool = createPool(database.url, 'spec', logger);
+  const { rows } = await pool.query<{ name: string; setting: string }>(
+    `SELECT name, setting FROM pg_settings WHERE name LIKE 'tcp\\_keepalives\\_%'`,
+  );
+  const of = new Map(rows.map(({ name, setting }) => [name, Number(setting)]));
+  const [idle = 0, interval = 0, count = 0] = ['idle', 'interval', 'count'].map((part) =>
+    of.get(`tcp_keepalives_${part}`),
+  );
+  const noticedAfterSeconds = idle + interval * count;
+  expect(noticedAfterSeconds).toBeGreaterThan(0);
+  expect(noticedAfterSeconds).toBeLessThanOrEqual(30);
+  await pool.end();
+  await database.drop();
+});
+
 it('a connection that the server ends in the moment it opens fails its query, not the process', async () => {
   const server = await endingAtOnce();
   const pool = createPool(server.url, 'spec', logger);

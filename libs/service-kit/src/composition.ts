@@ -27,6 +27,13 @@ const queryTimeoutDefaultMs = 35_000;
 /** For connections that only wait: those that hold a lock. */
 const keepAliveInitialDelayMs = 10_000;
 
+/**
+ * Half a minute after a machine of ours has vanished, PostgreSQL ends its connections and so frees the
+ * locks of those of whom one works at a time. Left alone it would notice in two hours.
+ */
+const serverSettings =
+  '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3';
+
 /** Connections of one process for its queries and for its event store, each. */
 const poolMax = 10;
 
@@ -46,6 +53,7 @@ export function createPool(
     query_timeout: queryTimeoutMs,
     keepAlive: true,
     keepAliveInitialDelayMillis: keepAliveInitialDelayMs,
+    options: serverSettings,
   });
   // An idle connection that breaks is replaced by the pool; without a listener it would end the process.
   pool.on('error', (error) => logger.warn({ err: error }, 'lost an idle PostgreSQL connection'));
