@@ -40,6 +40,15 @@ describe('what is said about a wrong field', () => {
     );
   });
 
+  it('is of a parameter given twice that it must be given once', () => {
+    const twice = { limit: ['5', '5'], status: ['QUEUED', 'FAILED'], createdFrom: ['a', 'b'] };
+    for (const field of Object.keys(twice))
+      expect(messageOf(paymentListSchema, twice, field)).toBe(
+        `${field} must be given once, as a single value`,
+      );
+    expect(messageOf(paymentListSchema, [], '')).toBe('the body has the wrong type');
+  });
+
   it('is true of an event type that can be subscribed to but not tested', () => {
     const message = messageOf(webhookTestSchema, { eventType: 'statement.generated' }, 'eventType');
     expect(message).toBe('eventType is not an event type that can be named here');

@@ -94,7 +94,8 @@ export function problem(field: string, issue: ValidationCode, detail?: string): 
 /** A rule without a code: `issue` describes it (spec, "Errors"). */
 export const unsupportedCharacters = 'must not contain NUL or unpaired surrogates';
 
-const translated = { error: codeOf };
+/** The input is reported for the wording alone: no message quotes it. */
+const translated = { error: codeOf, reportInput: true };
 
 /** zod asks for a message and gets the code; schemas that name their own code are not asked. */
 function codeOf(issue: z.core.$ZodRawIssue): ValidationCode {
@@ -132,19 +133,23 @@ function problemOf(issue: z.core.$ZodIssue): Problem {
   const field = issue.path.join('.');
   if (!isValidationCode(issue.message))
     return { field, issue: issue.message, message: `${field || 'the body'} ${issue.message}` };
-  return problem(field, issue.message, boundOf(issue));
+  return problem(field, issue.message, detailOf(issue));
 }
 
 function isValidationCode(text: string): text is ValidationCode {
   return Object.hasOwn(messages, text);
 }
 
-/** Says the limit itself where zod knows it, and where the limit is what is wrong. */
-function boundOf(issue: z.core.$ZodIssue): string | undefined {
+/** What zod knows beyond the code: the limit itself, the values there are, what came instead. */
+function detailOf(issue: z.core.$ZodIssue): string | undefined {
   if (issue.code === 'too_small') return limitOf('at least', issue.minimum, issue.origin);
   if (issue.code === 'too_big') return limitOf('at most', issue.maximum, issue.origin);
   if (issue.code === 'invalid_value' && issue.message === 'validation_enum')
     return `must be one of ${issue.values.join(', ')}`;
+  // A query parameter that is given twice arrives as a list.
+  const isText =
+    issue.code === 'invalid_value' || ('expected' in issue && issue.expected === 'string');
+  if (isText && Array.isArray(issue.input)) return 'must be given once, as a single value';
   return undefined;
 }
 
