@@ -11,6 +11,7 @@ import {
   type BankNotification,
   BankUnavailable,
   feedBeginning,
+  notificationsMax,
   paymentIdOfRailReference,
 } from '@pis/bank-rails';
 import type { Payment, PaymentCommand } from '@pis/domain';
@@ -29,6 +30,8 @@ export interface BankFeedOptions {
 
 const feedName = 'bank';
 const pageMax = 200;
+/** Pages of what is not recorded yet that are looked through at a time. */
+const unrecordedPagesMax = 20;
 /** A notification that cannot be recorded for a reason of its own is set aside after so many tries. */
 const attemptsMax = 5;
 /** One reader at a time; any constant that no other advisory lock uses: 'feed' in ASCII. */
@@ -60,17 +63,31 @@ export class BankFeed {
     return next.more ? 0 : null;
   }
 
+  /**
+   * Tells of a transfer whether the bank has reported something that is not recorded yet. Of every one
+   * that it may have, when more waits than is looked through.
+   * @throws BankUnavailable, connection errors
+   */
+  async unrecorded(): Promise<(reference: string) => boolean> {
+    const { bank, pool } = this.options;
+    const references = new Set<string>();
+    let after = await cursorIn(pool);
+    for (let pages = 0; pages < unrecordedPagesMax; pages += 1) {
+      const { notifications, cursor } = await bank.notifications({ after, max: notificationsMax });
+      if (notifications.length === 0) return (reference) => references.has(reference);
+      for (const { reference } of notifications) references.add(reference);
+      after = cursor;
+    }
+    return () => true;
+  }
+
   private async page(client: pg.PoolClient): Promise<{ more: boolean; failure?: unknown }> {
     const { rows } = await client.query<{ alone: boolean }>(
       'SELECT pg_try_advisory_xact_lock($1) AS alone',
       [readerLock],
     );
     if (rows[0]?.alone !== true) return { more: false };
-    const checkpoint = await client.query<{ cursor: string }>(
-      'SELECT cursor FROM rail_feed_checkpoint WHERE feed = $1',
-      [feedName],
-    );
-    const after = checkpoint.rows[0]?.cursor ?? feedBeginning;
+    const after = await cursorIn(client);
     const page = await this.options.bank.notifications({ after, max: pageMax });
     if (page.notifications.length === 0) return { more: false };
 
@@ -166,6 +183,14 @@ export class BankFeed {
       [feedName, cursor],
     );
   }
+}
+
+async function cursorIn(client: pg.PoolClient | pg.Pool): Promise<string> {
+  const { rows } = await client.query<{ cursor: string }>(
+    'SELECT cursor FROM rail_feed_checkpoint WHERE feed = $1',
+    [feedName],
+  );
+  return rows[0]?.cursor ?? feedBeginning;
 }
 
 /** As text that PostgreSQL takes: the bank may have written anything. */

@@ -78,7 +78,8 @@ export class RailExecutor {
       confirmationTimeoutMs: timeoutMs,
     });
     this.feed = new BankFeed({ payments, bank, pool, logger });
-    this.deadlines = new Deadlines({ payments, execution: this.execution, bank, pending, logger });
+    const { execution, feed } = this;
+    this.deadlines = new Deadlines({ payments, execution, feed, bank, pending, logger });
 
     const loop = (name: string, pollMs: number, round: () => Promise<number | null>) =>
       new WakeLoop({
