@@ -256,23 +256,6 @@ describe('what the bank reports', () => {
     expect(payment).toMatchObject({ status: 'COMPLETED', failedAt: null, failureReason: null });
   });
 
-  it.each(['confirmed', 'returned'])(
-    'as %s before the deadline counts, though the executor was away and looks at its timers first',
-    async (type) => {
-      // Without a word of its own, so that the report below is the only one.
-      const message = await world.queue('0401');
-      await handle(world.executor(), message);
-      const { railReference } = await world.payment(message.paymentId);
-      await report(railReference ?? '', type);
-      const restarted = world.executor();
-      await restarted.deadlineRound();
-      await settle(restarted);
-      const end = type === 'confirmed' ? ['Completed'] : ['Completed', 'Returned'];
-      expect(await world.history(message.paymentId)).toEqual(['Queued', 'Processing', ...end]);
-      expect(await world.count('rail_pending')).toBe(0);
-    },
-  );
-
   it('as rejected fails a payment that was waiting for its confirmation', async () => {
     const message = await world.queue('0502');
     await handle(world.executor(), message);

@@ -1,6 +1,6 @@
 import type { BankConnection } from '@pis/bank-rails';
 import { until } from '@pis/local-servers/testing';
-import { openWorld, type QueuedMessage, type World } from './testing/world.js';
+import { openWorld, type QueuedMessage, settle, type World } from './testing/world.js';
 import type { RailExecutor } from './rail-executor.js';
 
 let world: World;
@@ -51,6 +51,28 @@ describe('a timer', () => {
     await world.executor({ config: patient() }).deadlineRound();
     expect(await world.history(message.paymentId)).toEqual(['Queued', 'Processing']);
   });
+
+  it.each([
+    ['confirmed', ['Completed']],
+    ['returned', ['Completed', 'Returned']],
+  ])(
+    'that is looked at before the feed, after a restart, does not deny what the bank has %s in time',
+    async (type, end) => {
+      const message = await world.queue('0401');
+      await handle(world.executor(), message);
+      const { railReference } = await world.payment(message.paymentId);
+      await world.pool.query(
+        `INSERT INTO bank_notifications (reference, type, due_at, created_at)
+         VALUES ($1, $2, now(), now())`,
+        [railReference, type],
+      );
+      const restarted = world.executor();
+      await restarted.deadlineRound();
+      await settle(restarted);
+      expect(await world.history(message.paymentId)).toEqual(['Queued', 'Processing', ...end]);
+      expect(await world.count('rail_pending')).toBe(0);
+    },
+  );
 
   it.each([
     ['at once', 0, 10, 5_000],
