@@ -57,11 +57,13 @@ export function replayRequests(pool: pg.Pool): ReplayRequests {
           request.id,
           request.organizationId,
           request.endpointId,
-          request.fromAt,
-          request.toAt,
+          // As text: the driver writes a Date in the zone of this machine, and an offset of before 1900
+          // without its seconds.
+          request.fromAt.toISOString(),
+          request.toAt.toISOString(),
           request.eventTypes,
           request.throughPosition,
-          request.requestedAt,
+          request.requestedAt.toISOString(),
           runningReplaysMax,
         ],
       });
