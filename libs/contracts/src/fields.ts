@@ -62,11 +62,7 @@ export const bankAccount = z.object({
   achAccountNumber: formatted(/^\d{4,17}$/, 'validation_account_number'),
   // ISO 9362:2022: business party prefix, country, business party suffix, optional branch.
   swiftCode: optional(
-    formatted(
-      /^[A-Z0-9]{4}[A-Z]{2}[A-Z0-9]{2}([A-Z0-9]{3})?$/,
-      'validation_swift_code',
-      z.string().trim().toUpperCase(),
-    ),
+    upperCased(/^[A-Z0-9]{4}[A-Z]{2}[A-Z0-9]{2}([A-Z0-9]{3})?$/, 'validation_swift_code'),
   ),
 });
 export type BankAccountRequest = z.output<typeof bankAccount>;
@@ -82,11 +78,7 @@ export const legalAddress = z
     city: name(placeMax),
     state: name(placeMax),
     postalCode: name(postalCodeMax),
-    countryCode: formatted(
-      /^[A-Z]{2}$/,
-      'validation_country_code',
-      z.string().trim().toUpperCase(),
-    ),
+    countryCode: upperCased(/^[A-Z]{2}$/, 'validation_country_code'),
   })
   .superRefine(
     (address, context) => {
@@ -137,8 +129,14 @@ function isRoutingNumber(digits: string): boolean {
 }
 
 /** Text of one format; a schema shows the pattern too. */
-function formatted(pattern: RegExp, code: ValidationCode, text = z.string().trim()) {
-  return text.check(format(pattern, code)).meta({ pattern: pattern.source });
+function formatted(pattern: RegExp, code: ValidationCode) {
+  return z.string().trim().check(format(pattern, code)).meta({ pattern: pattern.source });
+}
+
+/** Taken in any case, once it has the format: "ß" in upper case would be two letters. */
+function upperCased(pattern: RegExp, code: ValidationCode) {
+  const inAnyCase = format(new RegExp(pattern.source, 'i'), code);
+  return z.string().trim().check(inAnyCase).toUpperCase().meta({ pattern: pattern.source });
 }
 
 function format(pattern: RegExp, code: ValidationCode) {

@@ -132,6 +132,13 @@ describe('creating a contact', () => {
     ]);
   });
 
+  it('takes no letter for two that would be two in upper case', () => {
+    for (const countryCode of ['\u00df', '\ufb00', '\u0131t'])
+      expect(problemsOf({ ...person, legalAddress: { ...legalAddress, countryCode } })).toEqual([
+        'legalAddress.countryCode: validation_country_code',
+      ]);
+  });
+
   it('wants a legal address whole or not at all', () => {
     expect(problemsOf({ ...person, legalAddress: { countryCode: 'US' } })).toEqual([
       'legalAddress.addressLine1: validation_required',
@@ -186,6 +193,7 @@ describe('creating a contact', () => {
     ['achRoutingNumber', '02100002', 'validation_routing_number'],
     ['swiftCode', 'CHASUS3', 'validation_swift_code'],
     ['swiftCode', 'CHASUS33XX', 'validation_swift_code'],
+    ['swiftCode', 'CHAS\u00df33', 'validation_swift_code'],
   ])('refuses a bank account with %s = %s', (field, value, issue) => {
     const account = { ...bankAccount, [field]: value };
     expect(problemsOf({ ...person, bankAccount: account })).toEqual([
