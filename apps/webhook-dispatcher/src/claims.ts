@@ -48,6 +48,8 @@ export class Claims {
   private crowded = new Set<string>();
   /** Whether something due was left because a lane had no room for it. */
   private isStarved = false;
+  /** Whether the last pass looked at quick endpoints alone, as no other could begin anything. */
+  private onlyQuick = false;
   /** A claim whose answer has not come: if it was done, nobody else takes that up before its lease ends. */
   private unanswered: Lease | null = null;
 
@@ -60,7 +62,8 @@ export class Claims {
 
   /** Whether a pass would find something to begin, now that a slot of this endpoint is free. */
   wants(endpointId: string): boolean {
-    return this.isStarved || (this.crowded.has(endpointId) && this.roomOf(endpointId) > 0);
+    if (this.isStarved || (this.onlyQuick && this.deps.traffic.freeFor('slow') > 0)) return true;
+    return this.crowded.has(endpointId) && this.roomOf(endpointId) > 0;
   }
 
   async pass(): Promise<Pass> {
@@ -72,7 +75,13 @@ export class Claims {
     this.crowded = new Set(full.filter((endpointId) => this.crowded.has(endpointId)));
     const time = now();
     const leasedAtMs = performance.now();
-    const { endpointIds, nextDueAt } = await table.due(time, full, limits.dueEndpointsMax);
+    this.onlyQuick = traffic.freeFor('slow') <= 0;
+    const { endpointIds, nextDueAt } = await table.due(time, {
+      except: full,
+      // Many that hang, and have waited for longer, must not stand before those that could begin.
+      only: this.onlyQuick ? traffic.quick() : null,
+      max: limits.dueEndpointsMax,
+    });
     const room = this.allot(endpointIds);
     const leasedUntil = new Date(time.getTime() + limits.leaseMs);
     let claimed: readonly Delivery[] = [];

@@ -69,6 +69,7 @@ export const statements = {
             ORDER BY d.endpoint_id, d.due_at LIMIT 1) following
     ), considered AS (
       SELECT endpoint_id, due_at FROM heads WHERE endpoint_id <> ALL ($2::uuid[])
+        AND ($4::uuid[] IS NULL OR endpoint_id = ANY ($4))
     )
     (SELECT endpoint_id, due_at FROM considered WHERE due_at <= $1 ORDER BY due_at LIMIT $3)
     UNION ALL

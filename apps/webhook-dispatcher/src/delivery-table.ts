@@ -23,6 +23,13 @@ export interface DecidedDelivery {
   readonly outcome: Outcome;
 }
 
+export interface DueOptions {
+  readonly except: readonly string[];
+  /** Null: all. */
+  readonly only: readonly string[] | null;
+  readonly max: number;
+}
+
 export interface DueEndpoints {
   /** Those with something due, the one that has waited longest first. */
   readonly endpointIds: readonly string[];
@@ -95,13 +102,13 @@ export class DeliveryTable {
     return new Set(rows.map(({ id }) => id));
   }
 
-  /** Endpoints with something due, those given left out. */
-  async due(now: Date, except: readonly string[], max: number): Promise<DueEndpoints> {
-    const { rows } = await this.query<{ endpoint_id: string | null; due_at: Date | null }>('due', [
-      iso(now),
-      except,
-      max,
-    ]);
+  /** Endpoints with something due. */
+  async due(now: Date, { except, only, max }: DueOptions): Promise<DueEndpoints> {
+    const values = [iso(now), except, max, only];
+    const { rows } = await this.query<{ endpoint_id: string | null; due_at: Date | null }>(
+      'due',
+      values,
+    );
     const endpointIds = rows.flatMap(({ endpoint_id }) => endpoint_id ?? []);
     const next = rows.find(({ endpoint_id }) => endpoint_id === null);
     return { endpointIds, nextDueAt: next?.due_at ?? null };

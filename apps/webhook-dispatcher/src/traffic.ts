@@ -167,6 +167,11 @@ export class Traffic {
     return [...this.busy];
   }
 
+  /** Endpoints that answer quickly. */
+  quick(): string[] {
+    return [...this.endpoints].flatMap(([id, { speed }]) => (speed === 'quick' ? [id] : []));
+  }
+
   speedOf(endpointId: string): Speed {
     return this.endpoints.get(endpointId)?.speed ?? 'unknown';
   }

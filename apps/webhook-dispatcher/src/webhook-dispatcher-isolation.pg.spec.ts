@@ -74,6 +74,26 @@ describe('A client with a healthy endpoint', () => {
     expect(paths('/hanging')).toBeLessThanOrEqual(640);
   });
 
+  it('is found among more that hang than are looked at in one pass, and have waited for longer', async () => {
+    const { receiver } = fixture;
+    receiver.respondWith(({ path }) => ({ hang: path === '/hanging' }));
+    const { endpointId } = await fixture.createEndpoint();
+    const crowd = { ...limits, slowAfterMs: 2_000, unknownMax: 2, slowMax: 2, dueEndpointsMax: 2 };
+    const dispatcher = started({ limits: crowd });
+    await dispatcher.handle(await fixture.paymentEvent());
+    await until(async () => (await count('delivered', endpointId)) === 1, { timeoutMs });
+
+    for (const organizationId of [randomUUID(), randomUUID()]) {
+      for (let n = 0; n < 5; n++)
+        await fixture.createEndpoint({ organizationId, url: `${receiver.url}/hanging` });
+      await backlog(10, organizationId);
+    }
+    await until(() => paths('/hanging') >= crowd.slowMax, { timeoutMs });
+    fixture.advance(1_000);
+    await backlog(3);
+    await until(async () => (await count('delivered', endpointId)) === 4, { timeoutMs });
+  });
+
   it('gets a backlog of a thousand, each delivery once', async () => {
     const { endpointId } = await fixture.createEndpoint();
     await backlog(1_000);
