@@ -134,17 +134,17 @@ describe('the repository', () => {
     const store = memoryEventStore();
     const totals = repository(store, total);
     await totals.create('1', open, context);
-    // Ten tries, pauses included, take less than 700 ms: time for 35 appends after one another.
+    // Ten tries, pauses included, take less than 400 ms: time for 40 appends after one another.
     const slow = intercepted(store, async (append) => {
-      await pause(20);
+      await pause(10);
       return append();
     });
-    const crowd = Array.from({ length: 50 }, () =>
+    const crowd = Array.from({ length: 60 }, () =>
       // Each of them as a request of its own would: the queue is the store's.
       repository(slow, total).execute('1', add(1), context),
     );
     await Promise.all(crowd);
-    expect((await totals.load('1')).state?.amount).toBe(51);
+    expect((await totals.load('1')).state?.amount).toBe(61);
   });
 
   it('gives up when others are always faster', async () => {
