@@ -169,8 +169,9 @@ function providersFor(config: ApiGatewayConfig): Provider[] {
     },
     {
       provide: PaymentByKey,
-      inject: [EVENT_STORE],
-      useFactory: (store: EventStore) => new PaymentByKey(store),
+      inject: [EVENT_STORE, OwnWrites],
+      useFactory: (...[store, own]: ConstructorParameters<typeof PaymentByKey>) =>
+        new PaymentByKey(store, own),
     },
     {
       provide: PaymentCreation,

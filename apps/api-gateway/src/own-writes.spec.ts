@@ -1,9 +1,10 @@
 import { jest } from '@jest/globals';
-import { type EventStore, memoryEventStore, StoreUnavailable } from '@pis/event-store';
+import { payment } from '@pis/domain';
+import { type EventStore, memoryEventStore, repository, StoreUnavailable } from '@pis/event-store';
 import type { ProjectionProgress } from '@pis/read-models';
 import { OwnWrites } from './own-writes.js';
-import { contactBody, startGateway } from './testing/gateway.js';
-import { codeOf, createPayer } from './testing/payments.js';
+import { by, contactBody, startGateway } from './testing/gateway.js';
+import { codeOf, createPayer, idOf } from './testing/payments.js';
 
 /** Projections that have come nowhere yet; `waits` are the positions that lists wait for. */
 function setUp() {
@@ -112,6 +113,25 @@ it('what a request made whose answer was lost is in the lists when its repetitio
     expect(await twice(streams, request)).toEqual(['503 SERVICE_UNAVAILABLE', answered]);
     const projection = streams === 'payment-' ? 'payments' : 'directory';
     expect(noted).toHaveBeenCalledWith(projection, tenant.organizationId, await lastOf(streams));
+  }
+  await gateway.close();
+});
+
+it('what was shown of a payment by itself is in the lists asked for next', async () => {
+  const { gateway, payer, noted, lastOf } = await withLostAnswers();
+  const paymentId = idOf(await payer.pay({ key: 'the key' }));
+  // By somebody else, the rail executor for instance.
+  const processed = {
+    type: 'ProcessPayment',
+    at: new Date().toISOString(),
+    data: { railReference: 'x' },
+  } as const;
+  await repository(gateway.store, payment).execute(paymentId, processed, by);
+  for (const path of [`/v1/payments/${paymentId}`, '/v1/payments/?idempotencyKey=the+key']) {
+    noted.mockClear();
+    expect((await gateway.call(path, { tenant: payer.tenant })).status).toBe(200);
+    const { organizationId } = payer.tenant;
+    expect(noted.mock.calls).toEqual([['payments', organizationId, await lastOf('payment-')]]);
   }
   await gateway.close();
 });

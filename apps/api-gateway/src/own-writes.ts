@@ -1,6 +1,7 @@
 /**
- * Lets a client see its own writes in lists: a list waits, a little, until the projection has reached
- * what this gateway has just appended for the organization (architecture.md, "The read side").
+ * Lets a client see its own writes in lists, and no less than it has just seen of a payment: a list
+ * waits, a little, until the projection has reached what this gateway has appended for the organization
+ * or read for it from a stream (architecture.md, "The read side").
  */
 import type { Position } from '@pis/event-store';
 import type { ProjectionName, ProjectionProgress } from '@pis/read-models';
@@ -23,7 +24,7 @@ export class OwnWrites {
 
   constructor(private readonly progress: Readonly<Record<ProjectionName, ProjectionProgress>>) {}
 
-  /** `position` is null when nothing was appended. */
+  /** `position` is null when nothing was appended or read. */
   note(projection: ProjectionName, organizationId: string, position: Position | null): void {
     const key = `${notedAs[projection]}/${organizationId}`;
     if (position !== null && position > (this.last.get(key) ?? '')) this.last.set(key, position);

@@ -8,13 +8,17 @@ import { type Payment, payment as payments } from '@pis/domain';
 import { type EventStore, repository } from '@pis/event-store';
 import type { ListCursor } from '@pis/read-models';
 import { idempotencyKeyInQuery, paymentIdOf } from './idempotency-key.js';
+import type { OwnWrites } from './own-writes.js';
 
 type Filter = Omit<PaymentListQuery, 'limit' | 'cursor' | 'idempotencyKey'>;
 
 export class PaymentByKey {
   private readonly payments;
 
-  constructor(store: EventStore) {
+  constructor(
+    store: EventStore,
+    private readonly ownWrites: OwnWrites,
+  ) {
     this.payments = repository(store, payments);
   }
 
@@ -25,9 +29,10 @@ export class PaymentByKey {
     filter: Filter,
     after: ListCursor | undefined,
   ): Promise<readonly PaymentListItem[]> {
-    const { state } = await this.payments.load(
+    const { state, lastEvent } = await this.payments.load(
       paymentIdOf(organizationId, idempotencyKeyInQuery(key)),
     );
+    this.ownWrites.note('payments', organizationId, lastEvent?.position ?? null);
     const found = state !== null && passes(state, filter) && (!after || isAfter(state, after));
     return found ? [paymentListItem(state)] : [];
   }

@@ -52,12 +52,13 @@ export class PaymentsController {
     return answer({ paymentId });
   }
 
-  /** Folds the stream: always current. */
+  /** Folds the stream: always current. A list asked for next says no less. */
   @Get(':id')
   async get(@Req() request: FastifyRequest): Promise<Answer<PaymentView>> {
     const { organizationId } = callerOf(request);
-    const { state } = await this.payments.load(idIn(request, 'paymentId'));
+    const { state, lastEvent } = await this.payments.load(idIn(request, 'paymentId'));
     if (state?.organizationId !== organizationId) throw notFound('payment');
+    this.ownWrites.note('payments', organizationId, lastEvent?.position ?? null);
     return answer(paymentView(state));
   }
 
