@@ -144,7 +144,10 @@ export class PaymentExecution {
     const { bank } = this.options;
     const submission = await this.unlessRefused(instruction, () => bank.submit(instruction));
     if (submission.outcome !== 'refused') return submission;
-    const { outcome } = await bank.inquire(instruction.reference);
+    // Refused that too, the bank may know it: the deadline sees to it, as nobody else would come again.
+    const { outcome } = await this.unlessRefused(instruction, () =>
+      bank.inquire(instruction.reference),
+    );
     return outcome === 'unknown'
       ? { outcome: 'error', message: 'refused' }
       : { outcome: 'pending', confirmationExpected: true };

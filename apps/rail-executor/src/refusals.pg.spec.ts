@@ -56,6 +56,16 @@ describe('when the bank refuses', () => {
     expect(await world.transfers(message.paymentId)).toMatchObject([{ inquired: true }]);
   });
 
+  it('a submission and every question about it, the payment does not stay PROCESSING for ever', async () => {
+    const message = await world.queue('4321');
+    const bank: BankConnection = { ...world.bank, submit: refused, inquire: refused };
+    const executor = world.executor({ bank });
+    await handle(executor, message);
+    expect(await world.history(message.paymentId)).toEqual(['Queued', 'Processing']);
+    await executor.deadlineRound();
+    expect(await world.payment(message.paymentId)).toMatchObject({ status: 'FAILED_IN_FLIGHT' });
+  });
+
   it('and is later found to have accepted after all, staff hear of it', async () => {
     const message = await world.queue('4321');
     const first = world.executor({ bank: { ...world.bank, submit: refused } });
