@@ -42,6 +42,11 @@ export interface EngineLimits extends TrafficLimits, WaitingRoomLimits {
   readonly shutdownRecordMs: number;
 }
 
+interface DeliveryIds {
+  readonly deliveryId: string;
+  readonly endpointId: string;
+}
+
 export interface EngineDeps {
   readonly table: DeliveryTable;
   /**
@@ -54,7 +59,8 @@ export interface EngineDeps {
     signal: AbortSignal,
   ) => Promise<Outcome | 'disabled'>;
   readonly now: () => Date;
-  readonly logError: (error: unknown, what: string) => void;
+  /** @param about which delivery it is, if it is one */
+  readonly logError: (error: unknown, what: string, about?: DeliveryIds) => void;
   readonly limits: EngineLimits;
 }
 
@@ -263,8 +269,15 @@ export class DeliveryEngine {
         return;
       } catch (error) {
         // At a shutdown, or when the row itself is at fault, the lease ends and it is tried again.
-        if (this.cutting.signal.aborted || isDataError(error)) throw error;
-        this.deps.logError(error, 'an attempt could not be recorded yet');
+        if (this.cutting.signal.aborted || isDataError(error)) {
+          this.deps.logError(
+            error,
+            'a delivery waits for its lease to end',
+            idsOf(decided.delivery),
+          );
+          return;
+        }
+        this.deps.logError(error, 'an attempt could not be recorded yet', idsOf(decided.delivery));
         await pause(this.errorPauseMs(tries), this.cutting.signal);
       }
   }
@@ -288,7 +301,7 @@ export class DeliveryEngine {
       }
       await this.rest(delivery.endpointId);
     } catch (error) {
-      logError(error, 'a delivery could not be attempted');
+      logError(error, 'a delivery could not be attempted', idsOf(delivery));
       const notBefore = new Date(now().getTime() + limits.postponeMs);
       return { kind: 'released', notBefore };
     }
@@ -339,6 +352,10 @@ export class DeliveryEngine {
     const { errorPauseMinMs, errorPauseMaxMs } = this.deps.limits;
     return Math.min(errorPauseMaxMs, errorPauseMinMs * 2 ** failures);
   }
+}
+
+function idsOf({ id: deliveryId, endpointId }: Delivery): DeliveryIds {
+  return { deliveryId, endpointId };
 }
 
 function resultOf(outcome: Outcome): { result: AttemptResult; gotStatus: boolean } {

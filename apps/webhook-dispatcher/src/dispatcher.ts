@@ -109,7 +109,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     attempt: (delivery, mayBegin, signal) =>
       attemptDelivery(attemptDeps, delivery, mayBegin, signal),
     now,
-    logError: (error, what) => logger.warn({ err: error }, what),
+    logError: (error, what, about) => logger.warn({ err: error, ...about }, what),
     limits: {
       ...dispatcherLimits.engine,
       leaseMs: leaseMs(config.PIS_WEBHOOK_TIMEOUT_MS),
@@ -167,6 +167,6 @@ function createReplayWorker(
     events: eventsQuery(pool),
     windowMs: config.PIS_WEBHOOK_RETRY_WINDOW_PAYMENTS_MS,
     keptMs: config.PIS_WEBHOOK_RETENTION_DAYS * dayMs,
-    logError: (error, what) => logger.warn({ err: error }, what),
+    logError: (error, what, about) => logger.warn({ err: error, ...about }, what),
   });
 }

@@ -56,7 +56,12 @@ export interface ReplayDeps {
   readonly windowMs: number;
   /** How long a replay that has ended can be read. */
   readonly keptMs: number;
-  readonly logError: (error: unknown, what: string) => void;
+  /** @param about which replay it is, if it is one */
+  readonly logError: (
+    error: unknown,
+    what: string,
+    about?: { readonly replayId: string; readonly endpointId: string },
+  ) => void;
   readonly limits: ReplayLimits;
 }
 
@@ -101,7 +106,11 @@ export class ReplayWorker {
     }
     // Given up after a failure too; when that fails, the lease ends by itself.
     const waitMs = await this.goOn(replay).catch((error: unknown) => {
-      this.deps.logError(error, 'a page of a replay could not be sent yet');
+      const { id: replayId, endpointId } = replay;
+      this.deps.logError(error, 'a page of a replay could not be sent yet', {
+        replayId,
+        endpointId,
+      });
       return limits.waitMs;
     });
     if (waitMs !== null) await table.postpone(replay, this.fromNow(waitMs));

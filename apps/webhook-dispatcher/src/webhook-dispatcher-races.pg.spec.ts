@@ -3,6 +3,7 @@ import { jest } from '@jest/globals';
 import { until } from '@pis/local-servers/testing';
 import { deliveryLog, redeliver } from '@pis/webhooks';
 import type pg from 'pg';
+import { pino } from 'pino';
 import { leaseMs } from './limits.js';
 import {
   type DispatcherFixture,
@@ -199,6 +200,27 @@ describe('A client receives its webhook although', () => {
     expect(fixture.receiver.requests).toHaveLength(2);
   });
 
+  it.each([
+    ['08006', 'an attempt could not be recorded yet'],
+    ['22000', 'a delivery waits for its lease to end'],
+  ])('its record fails by %s, and the log says which delivery it is', async (code, msg) => {
+    const { endpointId } = await fixture.createEndpoint();
+    const lines: { readonly msg: string }[] = [];
+    const write = (line: string) => void lines.push(JSON.parse(line) as { msg: string });
+    const logger = pino({ base: null }, { write });
+    let isFirst = true;
+    const pool = aroundQueries(fixture.pool, (statement, send) => {
+      if (statement !== 'webhook_finish' || !isFirst) return send();
+      isFirst = false;
+      return Promise.reject(Object.assign(new Error('not recorded'), { code }));
+    });
+    await started({ pool, logger }).handle(await fixture.paymentEvent());
+    const logged = await until(() => lines.find((line) => line.msg === msg), { timeoutMs });
+    expect(logged).toMatchObject({ deliveryId: (await records())[0]?.id, endpointId });
+    fixture.advance(leaseMs(testConfig.PIS_WEBHOOK_TIMEOUT_MS));
+    await untilStates('delivered');
+  });
+
   it('it asks for more time than the window has: once more before its end, by whoever wakes a little late', async () => {
     await fixture.createEndpoint();
     fixture.receiver.respondWith((_, index) =>
@@ -226,7 +248,8 @@ function aroundQueries(
   return new Proxy(pool, {
     get(target, property) {
       if (property !== 'query') return Reflect.get(target, property) as unknown;
-      return (query: pg.QueryConfig) => around(query.name ?? '', () => target.query(query));
+      return (query: pg.QueryConfig, values?: unknown[]) =>
+        around(query.name ?? '', () => target.query(query, values));
     },
   });
 }
