@@ -71,6 +71,8 @@ export function httpAdapter({
 
 /** How long connections that are open at the end may still ask; load balancers learn of it meanwhile. */
 const lastRequestsMs = 500;
+/** How long one that has not asked yet may, once nobody else can connect: its request may be there, unread. */
+const firstRequestMs = 200;
 /** After this a request whose rest does not come holds nobody up any more. */
 const stragglersMs = 6_000;
 
@@ -98,6 +100,16 @@ export function drainOf(app: NestFastifyApplication): Drain {
       if (open.size === 0) onEmpty();
     });
   });
+  let silent: NodeJS.Timeout | undefined;
+  // To the server they are busy, and closing would wait for them: browsers keep such ones.
+  const endSilent = () => {
+    for (const socket of open) if (socket.bytesRead === 0) socket.destroy();
+  };
+  fastify.addHook('preClose', (done) => {
+    // An immediate comes after what has arrived was read, however late the timer is.
+    silent = setTimeout(() => setImmediate(endSilent), firstRequestMs);
+    done();
+  });
   fastify.addHook('onSend', (_request, reply, payload, done) => {
     if (isDraining) reply.header('Connection', 'close');
     done(null, payload);
@@ -113,9 +125,10 @@ export function drainOf(app: NestFastifyApplication): Drain {
         timer = setTimeout(resolve, lastRequestsMs);
       });
       clearTimeout(timer);
-      // To the server they are busy: a request could still begin. Browsers keep such ones.
-      for (const socket of open) if (socket.bytesRead === 0) socket.destroy();
     },
-    end: () => clearTimeout(stragglers),
+    end: () => {
+      clearTimeout(silent);
+      clearTimeout(stragglers);
+    },
   };
 }
