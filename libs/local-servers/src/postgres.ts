@@ -17,6 +17,8 @@ import { stopLeftover, tryToStart, watch, type Cluster } from './postgres-cluste
 const portAttemptsMax = 5;
 const aliveCheckMs = 200;
 const restartBackoffMaxMs = 5_000;
+const goneCheckMs = 10;
+const goneTimeoutMs = 5_000;
 const connectTimeoutMs = 10_000;
 
 export interface PostgresOptions {
@@ -172,6 +174,9 @@ function supervise(running: Running): Postgres {
     }
     if (runningPostmaster(cluster.folder) !== null) await stopLeftover(cluster);
     await guardian.end();
+    // pg_ctl is content once the pid file is gone: who has removed it may still be on its way out.
+    for (let waitedMs = 0; alive() && waitedMs < goneTimeoutMs; waitedMs += goneCheckMs)
+      await delay(goneCheckMs);
     rmSync(join(cluster.dataDir, 'guardian'), { force: true });
     running.releaseLock();
   }
