@@ -29,10 +29,13 @@ const keepAliveInitialDelayMs = 10_000;
 
 /**
  * Half a minute after a machine of ours has vanished, PostgreSQL ends its connections and so frees the
- * locks of those of whom one works at a time. Left alone it would notice in two hours.
+ * locks of those of whom one works at a time. Left alone it would notice in two hours, by the first
+ * three; or in a quarter of one, by the last, if an answer to it was under way.
  */
-const serverSettings =
-  '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3';
+const serverSettings = [
+  '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3',
+  '-c tcp_user_timeout=25000',
+].join(' ');
 
 /** Connections of one process for its queries and for its event store, each. */
 const poolMax = 10;
