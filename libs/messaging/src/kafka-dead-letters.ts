@@ -1,7 +1,7 @@
 import type { Admin, Consumer, EachBatchPayload } from 'kafkajs';
 import { abortableDelay } from './delay.js';
 import { errorText } from './errors.js';
-import { kafkaClient, textHeaders, type KafkaSettings } from './kafka-client.js';
+import { errorTypes, kafkaClient, textHeaders, type KafkaSettings } from './kafka-client.js';
 import { kafkaPublisher } from './kafka.publisher.js';
 import type { Delivery, Message, MessagePublisher } from './message.js';
 import { deadLetterHeaders, deadLetterTopicOf, replayForGroupHeader } from './message-headers.js';
@@ -60,7 +60,9 @@ export async function replayDeadLetters(
     await admin.connect();
     const parkedTopics = topics.map((topic) => prefix + deadLetterTopicOf(topic));
     const ends = await endsOf(admin, parkedTopics);
-    if (await reached(admin, groupId, ends)) return { replayed: 0 };
+    const deadlineMs = performance.now() + timeoutMs;
+    if (await onceCoordinated(() => reached(admin, groupId, ends), deadlineMs))
+      return { replayed: 0 };
     return await replayUpTo({ admin, consumer, publisher, groupId, group, ends, timeoutMs });
   } finally {
     await Promise.allSettled([consumer.disconnect(), admin.disconnect(), publisher.close()]);
@@ -109,6 +111,28 @@ async function replayUpTo(replay: Replay): Promise<{ replayed: number }> {
 }
 
 const pollMs = 100;
+/** A broker that has just begun, or taken groups over from another, loads them first: for seconds, if it is busy. */
+const notYetCoordinated = [
+  'GROUP_LOAD_IN_PROGRESS',
+  'GROUP_COORDINATOR_NOT_AVAILABLE',
+  'NOT_COORDINATOR_FOR_GROUP',
+];
+
+/** Asks again while nobody coordinates the group, until the deadline: longer than the client does by itself. */
+export async function onceCoordinated<Result>(
+  ask: () => Promise<Result>,
+  deadlineMs: number,
+): Promise<Result> {
+  for (;;) {
+    try {
+      return await ask();
+    } catch (error) {
+      const isPassing = errorTypes(error).some((type) => notYetCoordinated.includes(type));
+      if (!isPassing || performance.now() > deadlineMs) throw error;
+    }
+    await abortableDelay(pollMs, new AbortController().signal);
+  }
+}
 
 async function replayBatch(
   { consumer, publisher, group, ends }: Replay,
