@@ -1,7 +1,8 @@
 import { until } from '@pis/local-servers/testing';
 import { EmbeddedConsumerStrategy } from './embedded.server.js';
 import type { ConsumerState, MessagePage, MessageSource } from './message.js';
-import { gate, messagingConformance, sees, Stage, timeoutMs } from './testing/conformance.js';
+import { messagingConformance } from './testing/conformance.js';
+import { gate, sees, Stage, timeoutMs } from './testing/stage.js';
 import { embeddedHarness } from './testing/embedded-harness.js';
 import { memoryConsumerState } from './testing/memory.js';
 

@@ -6,7 +6,7 @@ import { applyTopics } from './kafka-admin.js';
 import { KafkaConsumerStrategy } from './kafka.server.js';
 import { deadLetterHeaders, deadLetterTopicOf } from './message-headers.js';
 import type { Message } from './message.js';
-import { gate, sees, Stage, timeoutMs, type Seen } from './testing/conformance.js';
+import { gate, sees, Stage, timeoutMs, type Seen } from './testing/stage.js';
 import { kafkaHarness, readAll } from './testing/kafka-harness.js';
 
 const withBroker = process.env['PIS_TEST_KAFKA_BROKERS'] === undefined ? describe.skip : describe;

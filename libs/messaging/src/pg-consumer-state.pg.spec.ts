@@ -9,7 +9,8 @@ import { EmbeddedConsumerStrategy } from './embedded.server.js';
 import type { Delivery } from './message.js';
 import { NonRetryable } from './errors.js';
 import { pgConsumerState } from './pg-consumer-state.js';
-import { messagingConformance, timeoutMs } from './testing/conformance.js';
+import { messagingConformance } from './testing/conformance.js';
+import { timeoutMs } from './testing/stage.js';
 import { embeddedHarness } from './testing/embedded-harness.js';
 import { MemoryLog } from './testing/memory.js';
 

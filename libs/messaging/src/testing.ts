@@ -1,9 +1,5 @@
-export {
-  messagingConformance,
-  Stage,
-  type MessagingHarness,
-  type Seen,
-} from './testing/conformance.js';
+export { messagingConformance } from './testing/conformance.js';
+export { Stage, type MessagingHarness, type Seen } from './testing/stage.js';
 export { embeddedHarness } from './testing/embedded-harness.js';
 export { kafkaHarness } from './testing/kafka-harness.js';
 export { MemoryLog, memoryConsumerState } from './testing/memory.js';

@@ -31,7 +31,7 @@ export const decisions = [
         text: "SERVICE_UNAVAILABLE 503 with Retry-After (a store that can't be reached: never a 500, never a lost or half-made payment).",
         tests: [
           {
-            file: 'apps/api-gateway/src/http.pg.spec.ts',
+            file: 'apps/api-gateway/src/http-faults.pg.spec.ts',
             title:
               'the event store: 503 with Retry-After, nothing is made, and it goes on by itself',
           },

@@ -45,7 +45,7 @@ export const errorsAndLimits = [
         text: '500 | INTERNAL_ERROR | unexpected failure',
         tests: [
           {
-            file: 'apps/api-gateway/src/http.pg.spec.ts',
+            file: 'apps/api-gateway/src/http-faults.pg.spec.ts',
             title: 'what nobody expected: 500 that tells nothing',
           },
         ],

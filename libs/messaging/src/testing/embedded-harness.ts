@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { EmbeddedConsumerStrategy } from '../embedded.server.js';
 import type { ConsumerState } from '../message.js';
-import type { MessagingHarness } from './conformance.js';
+import type { MessagingHarness } from './stage.js';
 import { MemoryLog } from './memory.js';
 
 /** The embedded transport on a log in memory and any ConsumerState. */

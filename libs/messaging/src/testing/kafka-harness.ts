@@ -6,7 +6,7 @@ import { replayDeadLetters } from '../kafka-dead-letters.js';
 import { kafkaPublisher } from '../kafka.publisher.js';
 import { KafkaConsumerStrategy } from '../kafka.server.js';
 import { deadLetterHeaders, deadLetterTopicOf } from '../message-headers.js';
-import type { MessagingHarness } from './conformance.js';
+import type { MessagingHarness } from './stage.js';
 
 /** The Kafka transport on a real broker; topics and groups carry a prefix, as on a shared cluster. */
 export async function kafkaHarness(brokers: readonly string[]): Promise<MessagingHarness> {
