@@ -1,8 +1,9 @@
 /**
  * Sees to the timers that are due: asks again for a screening, and turns a payment that was not
  * confirmed in time into FAILED_IN_FLIGHT and has the bank look into it. A confirmation that is in the
- * feed and not recorded yet, after a restart for instance, came in time: the feed is waited for. Several executors may do this at
- * once: appends are decided at a revision, and the bank takes a second inquiry as the first.
+ * feed and not recorded yet, after a restart for instance, came in time: the feed is waited for.
+ * Several executors may do this at once: appends are decided at a revision, and the bank takes a second
+ * inquiry as the first.
  */
 import { type BankConnection, BankRefused, BankUnavailable } from '@pis/bank-rails';
 import type { Payment, PaymentCommand } from '@pis/domain';
