@@ -2,7 +2,8 @@
  * The HTTP server that every app has: limits against slow and oversized clients before any route, and
  * an end in which whoever has asked gets an answer.
  */
-import type { Socket } from 'node:net';
+import { Server, type Socket } from 'node:net';
+import { setImmediate as turn } from 'node:timers/promises';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 
 export interface HttpLimits {
@@ -69,17 +70,23 @@ export function httpAdapter({
   return adapter;
 }
 
-/** How long connections that are open at the end may still ask; load balancers learn of it meanwhile. */
+/** How long everything goes on as before, new connections too, while connections are open: load balancers learn of the end. */
+const lastConnectionsMs = 500;
+/** How long connections may ask after that, and be told in the answer to go elsewhere. */
 const lastRequestsMs = 500;
 /** How long one that has not asked yet may, once nobody else can connect: its request may be there, unread. */
 const firstRequestMs = 200;
+/** So many turns of the event loop without a new connection: there is none that waits to be let in. */
+const quietTurns = 3;
+const turnsMax = 10_000;
 /** After this a request whose rest does not come holds nobody up any more. */
 const stragglersMs = 6_000;
 
 export interface Drain {
   /**
-   * From now on every answer closes its connection. Resolves when none is open, or after lastRequestsMs:
-   * closing the server at once would cut a request that is on its way on an idle connection.
+   * First nobody new is let in, then every answer closes its connection: the other way round, whoever
+   * is sent away connects again, and is cut off. Resolves when no connection is open, or after
+   * lastRequestsMs: closing the server at once would cut a request that is on its way on an idle one.
    */
   begin(): Promise<void>;
   /** When the server has closed. */
@@ -90,10 +97,12 @@ export interface Drain {
 export function drainOf(app: NestFastifyApplication): Drain {
   const fastify = app.getHttpAdapter().getInstance();
   const open = new Set<Socket>();
+  let accepted = 0;
   let isDraining = false;
   let onEmpty: () => void = () => undefined;
   let stragglers: NodeJS.Timeout | undefined;
   fastify.server.on('connection', (socket: Socket) => {
+    accepted += 1;
     open.add(socket);
     socket.once('close', () => {
       open.delete(socket);
@@ -114,17 +123,32 @@ export function drainOf(app: NestFastifyApplication): Drain {
     if (isDraining) reply.header('Connection', 'close');
     done(null, payload);
   });
+  const untilEmpty = async (limitMs: number) => {
+    if (open.size === 0) return;
+    let timer: NodeJS.Timeout | undefined;
+    await new Promise<void>((resolve) => {
+      onEmpty = resolve;
+      timer = setTimeout(resolve, limitMs);
+    });
+    clearTimeout(timer);
+  };
+  const letNobodyIn = async () => {
+    // Node lets in one a turn; whom the kernel has let in already would be cut off.
+    for (let quiet = 0, turns = 0; quiet < quietTurns && turns < turnsMax; turns += 1) {
+      const before = accepted;
+      await turn();
+      quiet = accepted === before ? quiet + 1 : 0;
+    }
+    // The listener alone: the server's own close ends idle connections, too.
+    Server.prototype.close.call(fastify.server);
+  };
   return {
     begin: async () => {
-      isDraining = true;
       stragglers = setTimeout(() => fastify.server.closeAllConnections(), stragglersMs);
-      if (open.size === 0) return;
-      let timer: NodeJS.Timeout | undefined;
-      await new Promise<void>((resolve) => {
-        onEmpty = resolve;
-        timer = setTimeout(resolve, lastRequestsMs);
-      });
-      clearTimeout(timer);
+      await untilEmpty(lastConnectionsMs);
+      await letNobodyIn();
+      isDraining = true;
+      await untilEmpty(lastRequestsMs);
     },
     end: () => {
       clearTimeout(silent);
