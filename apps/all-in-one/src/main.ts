@@ -80,8 +80,11 @@ function embedded(config: AllInOneConfig, log: Logger): Promise<Postgres> {
     dataDir: path.join(config.PIS_DATA_DIR, 'postgres'),
     database: 'pis',
     supervise: true,
-    onExit: ({ error }) =>
-      log.error({ err: error }, 'the embedded PostgreSQL ended; starting it again'),
+    onExit: ({ pid, error }) =>
+      log.error(
+        { pid, ...(error === null ? {} : { err: error }) },
+        'the embedded PostgreSQL ended; starting it again',
+      ),
     onRestart: ({ pid }) => log.info({ pid }, 'the embedded PostgreSQL runs again'),
   });
 }
