@@ -40,20 +40,26 @@ const started = (changes?: Parameters<DispatcherFixture['dispatcher']>[0]) => {
   return dispatcher;
 };
 
+/** The first attempt lasts until what is returned is called. */
+const holdFirstAnswer = (status: number) => {
+  const answered = Promise.withResolvers<void>();
+  fixture.receiver.respondWith((_, index) =>
+    index === 0 ? { status, after: answered.promise } : {},
+  );
+  return () => answered.resolve();
+};
+
 describe('A client who asks for a delivery again', () => {
   it.each([500, 400])(
     'while it is attempted and then answers %i gets it again at once',
     async (status) => {
       await fixture.createEndpoint();
-      const answered = Promise.withResolvers<void>();
-      fixture.receiver.respondWith((_, index) =>
-        index === 0 ? { status, after: answered.promise } : {},
-      );
+      const answer = holdFirstAnswer(status);
       await started().handle(await fixture.paymentEvent());
       await fixture.receiver.waitFor(() => true);
       fixture.advance(1);
       await redelivered();
-      answered.resolve();
+      answer();
       await untilStates('delivered');
       expect(fixture.receiver.requests).toHaveLength(2);
       expect(await records()).toMatchObject([{ attempts: 2, last_status: 200 }]);
@@ -62,13 +68,12 @@ describe('A client who asks for a delivery again', () => {
 
   it('while it is attempted and then takes it has got it', async () => {
     await fixture.createEndpoint();
-    const answered = Promise.withResolvers<void>();
-    fixture.receiver.respondWith(() => ({ after: answered.promise }));
+    const answer = holdFirstAnswer(200);
     await started().handle(await fixture.paymentEvent());
     await fixture.receiver.waitFor(() => true);
     fixture.advance(1);
     await redelivered();
-    answered.resolve();
+    answer();
     await untilStates('delivered');
     expect(fixture.receiver.requests).toHaveLength(1);
   });
@@ -179,6 +184,37 @@ describe('A client receives its webhook although', () => {
     await untilStates('delivered');
     expect(fixture.receiver.requests).toHaveLength(1);
   });
+
+  it.each([
+    ['taken it is not sent again', 200, 1],
+    ['refused for now it is sent when it is due', 500, 2],
+  ])(
+    'its dispatcher leases it once more while it attempts it: %s',
+    async (_what, status, requests) => {
+      await fixture.createEndpoint();
+      const answer = holdFirstAnswer(status);
+      let claimed = 0;
+      const pool = aroundQueries(fixture.pool, async (statement, send) => {
+        const result = await send();
+        if (statement === 'webhook_claim') claimed += result.rows.length;
+        return result;
+      });
+      const config = { ...testConfig, PIS_WEBHOOK_TIMEOUT_MS: 60_000 };
+      const limits = { ...testLimits, slowAfterMs: 60_000 };
+      await started({ pool, config, limits }).handle(await fixture.paymentEvent());
+      await fixture.receiver.waitFor(() => true);
+      fixture.advance(leaseMs(config.PIS_WEBHOOK_TIMEOUT_MS));
+      await until(() => claimed === 1, { timeoutMs, what: 'a second lease' });
+      answer();
+      await until(async () => (await records())[0]?.attempts === 1 && (await leased()) === 0, {
+        timeoutMs,
+      });
+      expect(fixture.receiver.requests).toHaveLength(1);
+      fixture.advance(config.PIS_WEBHOOK_RETRY_INITIAL_MS);
+      await untilStates('delivered');
+      expect(fixture.receiver.requests).toHaveLength(requests);
+    },
+  );
 
   it('the answer to a claim of it is lost: it does not wait until the lease ends', async () => {
     await fixture.createEndpoint();
