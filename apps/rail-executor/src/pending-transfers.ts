@@ -63,11 +63,12 @@ export class PendingTransfers {
   async nextDueInMs(): Promise<number | null> {
     const { rows } = await this.pool.query<{ ms: number | null }>({
       name: 'rail-pending-next',
-      text: `SELECT greatest(0, extract(epoch FROM min(deadline_at) - now()) * 1000)::float8 AS ms
+      // Null without rows. `greatest` must not be used here: it ignores null, and an empty table is due at 0.
+      text: `SELECT (extract(epoch FROM min(deadline_at) - now()) * 1000)::float8 AS ms
                FROM rail_pending`,
     });
     const ms = rows[0]?.ms ?? null;
-    return ms === null ? null : Math.ceil(ms);
+    return ms === null ? null : Math.max(0, Math.ceil(ms));
   }
 
   /** Not before this time. Never earlier than it is set to, nor when it has become one of another stage. */

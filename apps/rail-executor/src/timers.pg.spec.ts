@@ -12,6 +12,19 @@ afterEach(() => world.close());
 const handle = (executor: RailExecutor, { value, delivery }: QueuedMessage) =>
   executor.handle(value, delivery);
 
+describe('the deadline loop', () => {
+  it('asks for no round of its own when no payment waits', async () => {
+    expect(await world.executor().deadlineRound()).toBeNull();
+  });
+
+  it('asks for its next round when the next payment is due', async () => {
+    const config = { ...world.config, PIS_RAIL_CONFIRMATION_TIMEOUT_MS: 3_600_000 };
+    const executor = world.executor({ config });
+    await handle(executor, await world.queue('0401'));
+    expect(await executor.deadlineRound()).toBeGreaterThan(3_000_000);
+  });
+});
+
 describe('a timer', () => {
   const patient = () => ({ ...world.config, PIS_RAIL_CONFIRMATION_TIMEOUT_MS: 3_600_000 });
   const inReview = (checkAgainInMs: number): BankConnection => ({
