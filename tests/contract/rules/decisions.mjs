@@ -1,4 +1,5 @@
 /** Rules of interface.md, "Decisions where the spec is silent", in its words. */
+import { laterDecisions } from './later-decisions.mjs';
 import { statements } from './reasons.mjs';
 
 export const decisions = [
@@ -84,8 +85,7 @@ export const decisions = [
         "The rail is chosen at creation and recorded: INBOUND → ACH (debit); OUTBOUND → by policy from the contact's bank's participation, amount and time; see the rails issue.",
       'payment-decision-9': 'Idempotency keys are scoped to the organization.',
       'payment-decision-10': 'A replayed 201 carries `Idempotent-Replayed: true`',
-      'payment-decision-11':
-        'the 409 names in `error.details` each recognized field that differs and in its message the original paymentId',
+      'payment-decision-11': "the 409's message names the original paymentId",
       'list-filter-1': '`createdFrom`/`createdTo` inclusive, milliseconds',
       'list-filter-2':
         'a date alone means the start of that UTC day in createdFrom, its end in createdTo',
@@ -183,8 +183,23 @@ export const decisions = [
           },
         ],
       },
+      'rail-decision-1': {
+        text: "A rail's definite rejection (no funds moved) is FAILED: INVALID_CONTACT_DATA or INVALID_ORIGINATOR_DATA naming the field where the rail's reason is about a party's data, INTERNAL_ERROR otherwise.",
+        tests: [
+          {
+            file: 'apps/rail-executor/src/sandbox-outcomes.pg.spec.ts',
+            title: 'an account ending in %s leads to %j',
+          },
+          {
+            file: 'apps/rail-executor/src/sandbox-outcomes.pg.spec.ts',
+            title: 'a rejection names the field (%s)',
+          },
+        ],
+      },
+      ...laterDecisions,
     },
     context: {
+      '**Rails.**': 'introduces what follows',
       '**Further error codes.**': 'introduces what follows',
       'Optional:': 'introduces what follows',
       '**Payment.**': 'introduces what follows',
