@@ -31,6 +31,7 @@ beforeAll(async () => {
     PIS_MASTER_KEY: randomBytes(32).toString('base64'),
     PIS_BOOTSTRAP_API_KEY: apiKey,
     PIS_RATE_LIMIT_PER_KEY: '0',
+    PIS_SHUTDOWN_DRAIN_MS: '500',
   };
 });
 afterEach(async () => {

@@ -60,7 +60,8 @@ export async function startCommand(
 ): Promise<RunningProcess> {
   const child = spawn(command, args, {
     cwd: options.cwd,
-    env: cleanEnv({ PORT: '0', HOST: '127.0.0.1', ...options.env }),
+    // No load balancer watches: the drain would only make each test slower.
+    env: cleanEnv({ PORT: '0', HOST: '127.0.0.1', PIS_SHUTDOWN_DRAIN_MS: '0', ...options.env }),
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   });

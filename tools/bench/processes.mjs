@@ -10,7 +10,7 @@ export async function startApp(app, env) {
   const args = [join(root, 'tools/start.mjs'), ...(app === null ? [] : [app])];
   const child = spawn(process.execPath, args, {
     cwd: root,
-    env: { ...process.env, PORT: '0', HOST: '127.0.0.1', ...env },
+    env: { ...process.env, PORT: '0', HOST: '127.0.0.1', PIS_SHUTDOWN_DRAIN_MS: '0', ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const exited = once(child, 'exit');

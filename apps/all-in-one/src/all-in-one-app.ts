@@ -33,6 +33,8 @@ export type AllInOneConfig = PlatformConfig & z.output<z.ZodObject<typeof env>>;
 
 const retryMs = 500;
 const shownLimitMs = 5_000;
+/** Short: whoever stops the sandbox waits for it, and it has 10 s, the embedded PostgreSQL included. */
+const drainMs = 500;
 
 /** `onDemo` gets the demo organization once it is there, before the app is ready. */
 export function allInOneApp(onDemo: (demo: DemoOrganization) => void): AppDefinition<typeof env> {
@@ -42,6 +44,7 @@ export function allInOneApp(onDemo: (demo: DemoOrganization) => void): AppDefini
     consumers: ['rail-executor', 'webhook-dispatcher'],
     publicPort: true,
     defaultHost: '127.0.0.1',
+    defaultDrainMs: drainMs,
     configureHttp,
     modules: (config) => [
       ApiGatewayModule.register(config),

@@ -23,9 +23,6 @@ import {
 import { type AllInOneConfig, allInOneApp } from './all-in-one-app.js';
 import { banner, readyLine } from './ready-line.js';
 
-/** Under the ten seconds of interface.md, embedded PostgreSQL included. */
-const shutdownLimitMs = 9_000;
-
 let logger: Logger | undefined;
 let postgres: Postgres | undefined;
 let ending = false;
@@ -60,7 +57,7 @@ async function run(config: AllInOneConfig, databaseUrl: string, log: Logger): Pr
   );
   onShutdownSignal({
     logger: log,
-    limitMs: shutdownLimitMs,
+    limitMs: running.shutdownLimitMs,
     close: async () => {
       ending = true;
       await running.close();

@@ -21,6 +21,8 @@ const commaSeparated = z.string().transform((text) =>
 const flag = z.enum(['true', 'false']).transform((text) => text === 'true');
 const hoursMs = 3_600_000;
 const yearMs = 365 * 24 * hoursMs;
+/** Longer than any orchestrator needs to take an address out of its endpoints. */
+const drainMaxMs = 300_000;
 
 export const processEnv = {
   PORT: integer(0, 65_535).default(3000),
@@ -31,6 +33,8 @@ export const processEnv = {
   PIS_DATA_DIR: z.string().min(1).default('./.data'),
   /** Where /metrics is served in production when PORT is public. */
   PIS_METRICS_PORT: integer(0, 65_535).default(9464),
+  /** How long the app goes on serving after SIGTERM. Unset: the app's own default. */
+  PIS_SHUTDOWN_DRAIN_MS: milliseconds(drainMaxMs).optional(),
   /** Whose X-Forwarded-For names the client. */
   PIS_TRUSTED_PROXIES: commaSeparated.pipe(z.array(z.union([z.cidrv4(), z.cidrv6()]))).default([]),
 } as const;

@@ -4,12 +4,22 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
-import { drainOf, httpAdapter } from './http-server.js';
+import { until } from '@pis/local-servers/testing';
+import { drainOf, httpAdapter, stragglersLimitMs } from './http-server.js';
+
+const timeoutMs = 20_000;
 
 @Module({})
 class Nothing {}
 
 const request = 'GET /here HTTP/1.1\r\nHost: x\r\n\r\n';
+
+it('leaves requests under way time after the drain, and fits into 10 s by default', () => {
+  const defaultContainerDrainMs = 5_000;
+  expect([0, 500, defaultContainerDrainMs, 60_000].map(stragglersLimitMs)).toEqual([
+    6_000, 6_000, 7_000, 62_000,
+  ]);
+});
 
 describe('the end of a server', () => {
   const sockets: Socket[] = [];
@@ -41,7 +51,7 @@ describe('the end of a server', () => {
   it('answers a first request that comes when nobody else can connect any more', async () => {
     const { app, drain, connected } = await start();
     const { socket, received, closed } = await connected();
-    await drain.begin();
+    await drain.begin(0);
     socket.write(request);
     await app.close();
     drain.end();
@@ -50,10 +60,30 @@ describe('the end of a server', () => {
     expect(received()).toMatch(/\r\nconnection: close\r\n/i);
   });
 
+  it('goes on serving new connections for the promised time although none is open', async () => {
+    const { app, drain, connected } = await start();
+    const promisedMs = 300;
+    const beganAtMs = performance.now();
+    let isServing = true;
+    const served = drain.begin(promisedMs).then(() => (isServing = false));
+    const { socket, received, closed } = await connected();
+    socket.write(request);
+    await until(() => received().includes('served'), { timeoutMs });
+    expect(isServing).toBe(true);
+    expect(received()).toMatch(/^HTTP\/1\.1 200 /);
+    socket.destroy();
+    await closed;
+    await served;
+    // Timers may fire up to a millisecond early.
+    expect(performance.now() - beganAtMs).toBeGreaterThanOrEqual(promisedMs - 1);
+    await app.close();
+    drain.end();
+  });
+
   it('does not wait for connections on which nothing ever comes', async () => {
     const { app, drain, connected } = await start();
     const { received, closed } = await connected();
-    await drain.begin();
+    await drain.begin(0);
     await app.close();
     drain.end();
     await closed;

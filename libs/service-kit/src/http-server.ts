@@ -3,7 +3,7 @@
  * an end in which whoever has asked gets an answer.
  */
 import { Server, type Socket } from 'node:net';
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as turn, setTimeout as delay } from 'node:timers/promises';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 
 export interface HttpLimits {
@@ -70,8 +70,6 @@ export function httpAdapter({
   return adapter;
 }
 
-/** How long everything goes on as before, new connections too, while connections are open: load balancers learn of the end. */
-const lastConnectionsMs = 500;
 /** How long connections may ask after that, and be told in the answer to go elsewhere. */
 const lastRequestsMs = 500;
 /** How long one that has not asked yet may, once nobody else can connect: its request may be there, unread. */
@@ -79,16 +77,25 @@ const firstRequestMs = 200;
 /** So many turns of the event loop without a new connection: there is none that waits to be let in. */
 const quietTurns = 3;
 const turnsMax = 10_000;
-/** After this a request whose rest does not come holds nobody up any more. */
+/** Requests under way are cut so long after the drain began, but not before stragglersAfterDrainMs. */
 const stragglersMs = 6_000;
+/** How long requests under way have, at least, once nobody new is let in. */
+const stragglersAfterDrainMs = 2_000;
+
+/** After so long a request whose rest does not come holds nobody up any more. */
+export function stragglersLimitMs(drainMs: number): number {
+  return Math.max(stragglersMs, drainMs + stragglersAfterDrainMs);
+}
 
 export interface Drain {
   /**
-   * First nobody new is let in, then every answer closes its connection: the other way round, whoever
-   * is sent away connects again, and is cut off. Resolves when no connection is open, or after
-   * lastRequestsMs: closing the server at once would cut a request that is on its way on an idle one.
+   * For drainMs everything goes on as before, whether or not a connection is open: load balancers
+   * probe and route anew meanwhile. Then nobody new is let in, and every answer closes its connection.
+   * In the other order, clients that are sent away would connect again and be cut off. Resolves when no
+   * connection is open, or after lastRequestsMs: closing the server at once would cut a request that is
+   * on its way on an idle connection.
    */
-  begin(): Promise<void>;
+  begin(drainMs: number): Promise<void>;
   /** When the server has closed. */
   end(): void;
 }
@@ -143,9 +150,10 @@ export function drainOf(app: NestFastifyApplication): Drain {
     Server.prototype.close.call(fastify.server);
   };
   return {
-    begin: async () => {
-      stragglers = setTimeout(() => fastify.server.closeAllConnections(), stragglersMs);
-      await untilEmpty(lastConnectionsMs);
+    begin: async (drainMs) => {
+      const cut = () => fastify.server.closeAllConnections();
+      stragglers = setTimeout(cut, stragglersLimitMs(drainMs));
+      await delay(drainMs);
       await letNobodyIn();
       isDraining = true;
       await untilEmpty(lastRequestsMs);

@@ -47,6 +47,7 @@ describe('an app', () => {
       HOST: '127.0.0.1',
       DATABASE_URL: databaseUrl,
       PIS_MASTER_KEY: randomBytes(32).toString('base64'),
+      PIS_SHUTDOWN_DRAIN_MS: '0',
       ...variables,
     };
     const app = await startApp(
@@ -97,6 +98,23 @@ describe('an app', () => {
     running.splice(0);
     expect(app.isReady()).toBe(false);
     await expect(fetch(app.url)).rejects.toThrow();
+  });
+
+  it('without an open connection says 503 and serves for the promised time before it refuses connections', async () => {
+    const promisedMs = 1_000;
+    const app = await start({ PIS_SHUTDOWN_DRAIN_MS: String(promisedMs) });
+    const beganAtMs = performance.now();
+    const closed = app.close();
+    running.splice(0);
+    const statuses: number[] = [];
+    for (let refused = false; !refused; )
+      await fetch(`${app.url}/health/ready`, { headers: { connection: 'close' } }).then(
+        ({ status }) => statuses.push(status),
+        () => (refused = true),
+      );
+    expect(performance.now() - beganAtMs).toBeGreaterThanOrEqual(promisedMs - 1);
+    expect(new Set(statuses)).toEqual(new Set([503]));
+    await closed;
   });
 
   it('serves its metrics beside its health, where only the cluster can reach it', async () => {

@@ -48,6 +48,8 @@ export interface AppDefinition<Shape extends z.ZodRawShape> {
   readonly publicPort?: boolean;
   /** The address to listen on when HOST is not set; 0.0.0.0 unless said otherwise. */
   readonly defaultHost?: string;
+  /** How long it serves after SIGTERM when PIS_SHUTDOWN_DRAIN_MS is not set; containerDrainMs unless said otherwise. */
+  readonly defaultDrainMs?: number;
   /** What must be there before the consumers start; by default the app waits for a current schema. */
   readonly prepare?: (context: PrepareContext<Shape>) => Promise<void>;
   /** Routes, parsers and hooks on the HTTP server, before it listens. */
@@ -69,11 +71,25 @@ export interface PrepareContext<Shape extends z.ZodRawShape> {
 export interface RunningApp {
   readonly app: INestApplication;
   readonly url: string;
+  /** How long `close` may take before the process ends anyway. */
+  readonly shutdownLimitMs: number;
   close(): Promise<void>;
 }
 
-/** How long open requests and loops may take to end before the process goes anyway. */
-const shutdownLimitMs = 9_000;
+/** Kubernetes takes an address out of its endpoints and tells every node within a few seconds. */
+const containerDrainMs = 5_000;
+/** After so long the process goes, whatever is still open; with the default drain within 10 s. */
+const shutdownMs = 9_000;
+/** How long open requests and loops have to end after the drain, at least. */
+const shutdownAfterDrainMs = 4_000;
+
+/** How long the app goes on serving after SIGTERM. */
+function drainMsOf<Shape extends z.ZodRawShape>(
+  { defaultDrainMs = containerDrainMs }: AppDefinition<Shape>,
+  { PIS_SHUTDOWN_DRAIN_MS }: PlatformConfig,
+): number {
+  return PIS_SHUTDOWN_DRAIN_MS ?? defaultDrainMs;
+}
 
 /** Runs one app from the environment until a signal ends it; exits 1 with one message when it cannot. */
 export async function runApp<Shape extends z.ZodRawShape>(
@@ -90,7 +106,7 @@ export async function runApp<Shape extends z.ZodRawShape>(
     const running = await startApp(definition, config, config.DATABASE_URL ?? '', logger);
     onShutdownSignal({
       logger,
-      limitMs: shutdownLimitMs,
+      limitMs: running.shutdownLimitMs,
       close: () => {
         ending = true;
         return running.close();
@@ -151,6 +167,7 @@ export async function startApp<Shape extends z.ZodRawShape>(
     bodyParser: false,
   });
   const drain = drainOf(app);
+  const drainMs = drainMsOf(definition, config);
   const isTraced = config.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined;
   if (isTraced) traceHttp(app.getHttpAdapter().getInstance());
   await definition.configureHttp?.(app, config);
@@ -180,12 +197,13 @@ export async function startApp<Shape extends z.ZodRawShape>(
     app,
     url: await app.getUrl(),
     ready,
+    shutdownLimitMs: Math.max(shutdownMs, drainMs + shutdownAfterDrainMs),
     close: async () => {
       closing.abort();
+      app.get<Health>(HEALTH).register('process', () => Promise.reject(new Error('shutting down')));
       // Whoever waits for `ready` hears of its failure; here it only must have ended.
       await Promise.allSettled([ready]);
-      app.get<Health>(HEALTH).register('process', () => Promise.reject(new Error('shutting down')));
-      await drain.begin();
+      await drain.begin(drainMs);
       await app.close().finally(() => drain.end());
       await metrics?.close();
       await stopTracing();
