@@ -240,6 +240,28 @@ describe('lanes', () => {
     expect(run.full).toBe(false);
   });
 
+  it('wake the reader although most of what was read is done behind a message that hangs', async () => {
+    const { lanes, end } = scene({ concurrencyMax: 10, inFlightMax: 6, uncommittedMax: 10 });
+    const run = lanes.open('r', unused);
+    for (const value of ['1', '2', '3', '4', '5', '6', '7']) submit(run, value, value);
+    let resumed = false;
+    void run.room().then(() => {
+      resumed = true;
+    });
+    for (const value of ['2', '3', '4', '5', '6', '7']) await end(value);
+    expect(run.full).toBe(false);
+    expect(resumed).toBe(true);
+  });
+
+  it('do not hold up the reader of a full run that was abandoned', async () => {
+    const { lanes } = scene({ inFlightMax: 1 });
+    const run = lanes.open('r', unused);
+    submit(run, 'a', '1');
+    run.abandon();
+    await run.room();
+    expect(run.abandoned).toBe(true);
+  });
+
   it('do not count what an abandoned run still finishes, nor start the rest of it', async () => {
     const { lanes, started, end } = scene();
     const run = lanes.open('r', unused);

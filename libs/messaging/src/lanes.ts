@@ -208,7 +208,7 @@ export class Lanes {
 
 /** An ordered sequence of deliveries and how far it is done. */
 export class Run {
-  readonly #entries: Entry[] = [];
+  readonly #uncommitted = new Uncommitted();
   readonly #abandon = new AbortController();
   #unfinished = 0;
   #position: string | null = null;
@@ -225,7 +225,7 @@ export class Run {
   submit(delivery: Omit<Delivery, 'attempt'>, position: string | null): void {
     if (this.abandoned) return;
     const entry: Entry = { position, done: false };
-    this.#entries.push(entry);
+    this.#uncommitted.push(entry);
     this.#unfinished += 1;
     this.enter({
       run: this,
@@ -238,7 +238,7 @@ export class Run {
 
   /** Notes a position without a message: done as soon as everything before it is. */
   mark(position: string): void {
-    this.#entries.push({ position, done: true });
+    this.#uncommitted.push({ position, done: true });
     this.#advance();
   }
 
@@ -256,13 +256,17 @@ export class Run {
   get full(): boolean {
     return (
       this.#unfinished >= this.limits.inFlightMax ||
-      this.#entries.length >= this.limits.uncommittedMax
+      this.#uncommitted.length >= this.limits.uncommittedMax
     );
   }
 
-  /** Resolves when the reader may go on: half the window is free again, or the run was abandoned. */
+  /**
+   * Resolves when the reader may go on: the run is not full and half of its in-flight window is free
+   * again, or the run was abandoned.
+   */
   async room(): Promise<void> {
-    if (this.full) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    if (this.full && !this.abandoned)
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
   }
 
   /** No longer ours: nothing further of it starts, nothing further of it counts. */
@@ -285,16 +289,16 @@ export class Run {
     if (!this.abandoned) this.#advance();
   }
 
+  /**
+   * Runs after each settled message. Only the in-flight window must be half empty before the reader is
+   * woken. The uncommitted window has no such threshold: what is behind a hanging message would never
+   * fall below it, and a whole page is read per wake-up anyway.
+   */
   #advance(): void {
-    const firstOpen = this.#entries.findIndex(({ done }) => !done);
-    const prefix = this.#entries.splice(0, firstOpen === -1 ? this.#entries.length : firstOpen);
-    this.#position =
-      prefix.findLast(({ position }) => position !== null)?.position ?? this.#position;
-    if (prefix.length > 0) this.onAdvance(prefix.length);
-    const { inFlightMax, uncommittedMax } = this.limits;
-    if (this.#unfinished <= inFlightMax / 2 && this.#entries.length <= uncommittedMax / 2) {
-      this.#wake();
-    }
+    const { count, position } = this.#uncommitted.takeDone();
+    this.#position = position ?? this.#position;
+    if (count > 0) this.onAdvance(count);
+    if (!this.full && this.#unfinished <= this.limits.inFlightMax / 2) this.#wake();
   }
 
   #wake(): void {
@@ -305,6 +309,37 @@ export class Run {
 interface Entry {
   readonly position: string | null;
   done: boolean;
+}
+
+/** Entries in log order, from the first that is not done. Taking the done prefix costs what it takes. */
+class Uncommitted {
+  #entries: Entry[] = [];
+  /** Entries before this index are taken; they are dropped when they are more than half of the array. */
+  #taken = 0;
+
+  get length(): number {
+    return this.#entries.length - this.#taken;
+  }
+
+  push(entry: Entry): void {
+    this.#entries.push(entry);
+  }
+
+  /** Removes the contiguous done prefix. `position` is the last one in it, null when it has none. */
+  takeDone(): { readonly count: number; readonly position: string | null } {
+    const before = this.#taken;
+    let position: string | null = null;
+    for (let entry = this.#entries[before]; entry?.done; entry = this.#entries[this.#taken]) {
+      position = entry.position ?? position;
+      this.#taken += 1;
+    }
+    const count = this.#taken - before;
+    if (this.#taken > this.#entries.length / 2) {
+      this.#entries = this.#entries.slice(this.#taken);
+      this.#taken = 0;
+    }
+    return { count, position };
+  }
 }
 
 interface Item {
