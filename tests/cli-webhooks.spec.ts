@@ -333,7 +333,7 @@ describe('pis webhooks redeliver', () => {
   const redeliver = (id: string) =>
     pis(['webhooks', 'redeliver', '--delivery', id, '--json'], environment);
 
-  it('has a delivery sent again under its own id, and leaves a note of who did it', async () => {
+  it('sends a delivery again under its own id', async () => {
     const url = `${receiver.url}/${randomUUID()}`;
     const endpoint = await client.webhooks.create({ url, subscribedEvents: ['payment.queued'] });
     const [paymentId = ''] = await pay();
@@ -344,7 +344,7 @@ describe('pis webhooks redeliver', () => {
     };
     const { deliveryId, eventId } = await until(delivered, { timeoutMs: arrivalLimitMs });
     const { code, stdout, stderr } = await redeliver(deliveryId);
-    expect(code).toBe(0);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(JSON.parse(stdout)).toEqual({
       deliveryId,
       webhookId: endpoint.id,
@@ -354,11 +354,6 @@ describe('pis webhooks redeliver', () => {
       paymentId,
       previousState: 'delivered',
       requestedAt: expect.any(String),
-    });
-    expect(JSON.parse(stderr)).toMatchObject({
-      actor: expect.stringMatching(/^user:cli:/) as string,
-      deliveryId,
-      msg: 'a delivery is sent again by hand',
     });
     await until(() => arrived().length === 2, { timeoutMs: arrivalLimitMs });
     const [first, second] = arrived();

@@ -184,6 +184,46 @@ describe('on a database of its own', () => {
     expectRefusal(await plain('api-key', 'revoke', '--id', unknown), `no API key ${unknown}`);
   });
 
+  it('who revoked a key, and why, is an event; a failed action is one, too', async () => {
+    const { apiKeyId } = JSON.parse((await createKey('--json')).stdout) as { apiKeyId: string };
+    const reason = 'found in a public repository';
+    const who = ['--actor', 'ada', '--reason', reason];
+    await json('api-key', 'revoke', '--id', apiKeyId, ...who);
+    const [started, succeeded] = await actionsOn(apiKeyId);
+    expect(started).toMatchObject({
+      type: 'OperatorActionStarted',
+      actor: 'user:cli:ada',
+      data: { action: 'api-key revoke', subject: { apiKeyId }, actor: 'ada', reason },
+    });
+    expect(succeeded).toMatchObject({
+      type: 'OperatorActionSucceeded',
+      data: { outcome: { revokedAt: isoTime } },
+    });
+
+    const unknown = randomUUID();
+    await plain('api-key', 'revoke', '--id', unknown);
+    expect(await actionsOn(unknown)).toMatchObject([
+      { data: { actor: os.userInfo().username, reason: null } },
+      { type: 'OperatorActionFailed', data: { error: `there is no API key ${unknown}` } },
+    ]);
+    const empty = await plain('api-key', 'revoke', '--id', unknown, '--reason', ' ');
+    expectRefusal(empty, '--reason', '1 to 500 characters');
+  });
+
+  async function actionsOn(id: string) {
+    const client = new pg.Client({ connectionString: database.url });
+    await client.connect();
+    const { rows } = await client
+      .query(
+        `SELECT type, data, metadata->>'actor' AS actor FROM events WHERE stream_id IN
+           (SELECT stream_id FROM events WHERE type = 'OperatorActionStarted' AND data::text LIKE $1)
+         ORDER BY position`,
+        [`%${id}%`],
+      )
+      .finally(() => client.end());
+    return rows as unknown[];
+  }
+
   it('a key that would have expired already, or of an unknown type, is not made', async () => {
     expectRefusal(await createKey('--expires-at', '2020-01-01T00:00:00Z'), /in the future/);
     expectRefusal(await createKey('--expires-at', 'tomorrow'), /ISO 8601/);

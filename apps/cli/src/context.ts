@@ -13,11 +13,12 @@ import {
   createPool,
   loadConfig,
   type Logger,
+  operatorContext,
+  osUser,
   type PlatformConfig,
   platformEnv,
 } from '@pis/service-kit';
 import type pg from 'pg';
-import { v7 as uuid } from 'uuid';
 import { CommandFailed } from './output.js';
 
 export interface Context {
@@ -66,13 +67,7 @@ export async function withContext<Result>(
       store,
       keyring: () => createKeyringFrom(config),
       logger,
-      by: {
-        actor: `user:cli:${process.env['USER'] ?? 'operator'}`,
-        requestId: null,
-        correlationId: uuid(),
-        causationId: null,
-        traceparent: null,
-      },
+      by: operatorContext(osUser()),
     });
   } finally {
     await store.close();

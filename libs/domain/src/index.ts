@@ -8,3 +8,4 @@ export * from './originator/originator.js';
 export * from './organization/organization.js';
 export * from './api-key/api-key.js';
 export * from './webhook-endpoints/webhook-endpoints.js';
+export * from './operator-action/operator-action.js';

@@ -16,3 +16,4 @@ export * from './run-app.js';
 export * from './shutdown.js';
 export * from './provisioning.js';
 export * from './transaction.js';
+export * from './operator-actions.js';

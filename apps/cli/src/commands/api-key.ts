@@ -3,6 +3,7 @@ import { beginning, type EventStore, type RecordedEvent, repository } from '@pis
 import { createApiKey, revokeApiKey } from '@pis/service-kit';
 import { Command, Option } from 'commander';
 import { withContext } from '../context.js';
+import { act, type ActionOptions, withOperator } from '../operator-action.js';
 import { CommandFailed, type OutputOptions, print, withJson } from '../output.js';
 
 export function apiKeyCommands(): Command {
@@ -31,13 +32,20 @@ export function apiKeyCommands(): Command {
       print(created, options);
     },
   );
-  withJson(
-    apiKey
-      .command('revoke')
-      .description('revoke a key; it stops working within 5 seconds')
-      .requiredOption('--id <id>', 'the apiKeyId, see list'),
-  ).action(async (options: OutputOptions & { id: string }) => {
-    const revoked = await withContext(async (context) => {
+  withOperator(
+    withJson(
+      apiKey
+        .command('revoke')
+        .description('revoke a key; it stops working within 5 seconds')
+        .requiredOption('--id <id>', 'the apiKeyId, see list'),
+    ),
+  ).action(async (options: OutputOptions & ActionOptions & { id: string }) => {
+    const action = {
+      name: 'api-key revoke',
+      subject: { apiKeyId: options.id },
+      outcome: ({ revokedAt }: { readonly revokedAt: string }) => ({ revokedAt }),
+    } as const;
+    const revoked = await act(options, action, async (context) => {
       const key = (await allApiKeys(context.store)).find(({ apiKeyId }) => apiKeyId === options.id);
       if (key === undefined) throw new CommandFailed(`there is no API key ${options.id}`);
       return revokeApiKey(context, { digest: key.digest });

@@ -2,20 +2,27 @@ import { topics } from '@pis/contracts';
 import { pgConsumerState, replayDeadLetters } from '@pis/messaging';
 import { kafkaSettings } from '@pis/service-kit';
 import { Command, Option } from 'commander';
-import { withContext } from '../context.js';
+import { act, type ActionOptions, withOperator } from '../operator-action.js';
 import { type OutputOptions, print, withJson } from '../output.js';
 
 const groups = ['rail-executor', 'webhook-dispatcher'] as const;
 
 export function deadLetterCommands(): Command {
   const command = new Command('dead-letters').description('messages no retry could handle');
-  withJson(
-    command
-      .command('replay')
-      .description('hand what a consumer group has parked to it again')
-      .addOption(new Option('--group <group>', 'whose').choices(groups).makeOptionMandatory()),
-  ).action(async (options: OutputOptions & { group: string }) => {
-    const replayed = await withContext(async ({ config, pool }) =>
+  withOperator(
+    withJson(
+      command
+        .command('replay')
+        .description('hand what a consumer group has parked to it again')
+        .addOption(new Option('--group <group>', 'whose').choices(groups).makeOptionMandatory()),
+    ),
+  ).action(async (options: OutputOptions & ActionOptions & { group: string }) => {
+    const action = {
+      name: 'dead-letters replay',
+      subject: { group: options.group },
+      outcome: ({ replayed }: { readonly replayed: number }) => ({ replayed }),
+    } as const;
+    const replayed = await act(options, action, async ({ config, pool }) =>
       config.PIS_BROKER === 'kafka'
         ? replayDeadLetters(kafkaSettings(config, 'pis-cli'), {
             prefix: config.KAFKA_PREFIX,

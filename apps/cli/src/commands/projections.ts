@@ -3,9 +3,11 @@ import {
   type ProjectionName,
   projectionStatus,
   rebuildProjection,
+  type RebuildReport,
 } from '@pis/read-models';
 import { Argument, Command } from 'commander';
 import { withContext } from '../context.js';
+import { act, type ActionOptions, withOperator } from '../operator-action.js';
 import { type OutputOptions, print, withJson } from '../output.js';
 
 export function projectionCommands(): Command {
@@ -15,15 +17,22 @@ export function projectionCommands(): Command {
       print(await withContext(({ pool, store }) => projectionStatus(pool, store)), options);
     },
   );
-  withJson(
-    command
-      .command('rebuild')
-      .description(
-        'rebuild from the event store, beside the running system; all when none is named',
-      )
-      .addArgument(new Argument('[name]', 'which').choices(projectionNames)),
-  ).action(async (name: ProjectionName | undefined, options: OutputOptions) => {
-    const reports = await withContext(async ({ pool, store }) => {
+  withOperator(
+    withJson(
+      command
+        .command('rebuild')
+        .description(
+          'rebuild from the event store, beside the running system; all when none is named',
+        )
+        .addArgument(new Argument('[name]', 'which').choices(projectionNames)),
+    ),
+  ).action(async (name: ProjectionName | undefined, options: OutputOptions & ActionOptions) => {
+    const action = {
+      name: 'projections rebuild',
+      subject: { projection: name ?? 'all' },
+      outcome: (reports: readonly RebuildReport[]) => ({ reports }),
+    } as const;
+    const reports = await act(options, action, async ({ pool, store }) => {
       const done = [];
       for (const projection of name === undefined ? projectionNames : [name])
         done.push(await rebuildProjection(projection, { pool, store }));

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { samplePaymentEvent, testEvent } from '@pis/contracts';
-import { paymentEventTypes, type PaymentEventType } from '@pis/domain';
+import { type OperatorActionFacts, paymentEventTypes, type PaymentEventType } from '@pis/domain';
 import { createSecret, syntheticEnvelope } from '@pis/webhooks';
 import { Argument, Command } from 'commander';
-import { withContext } from '../context.js';
+import { act, type ActionOptions, withOperator } from '../operator-action.js';
 import { CommandFailed, type OutputOptions, print, withJson } from '../output.js';
 import { forward, type Forwarded, type ForwardTarget, isSuccess } from '../webhooks/forward.js';
 import { listen } from '../webhooks/listen.js';
@@ -19,13 +19,23 @@ interface ForwardOptions {
 
 export function webhookCommands(): Command {
   const webhooks = new Command('webhooks').description('deliveries, and trying a receiver out');
-  withJson(
-    webhooks
-      .command('redeliver')
-      .description('send one delivery again, at once, whatever became of it')
-      .requiredOption('--delivery <id>', 'its deliveryId, as X-Webhook-Delivery has it'),
-  ).action(async (options: OutputOptions & { delivery: string }) => {
-    print(await withContext((context) => redeliverByHand(context, options.delivery)), options);
+  withOperator(
+    withJson(
+      webhooks
+        .command('redeliver')
+        .description('send one delivery again, at once, whatever became of it')
+        .requiredOption('--delivery <id>', 'its deliveryId, as X-Webhook-Delivery has it'),
+    ),
+  ).action(async (options: OutputOptions & ActionOptions & { delivery: string }) => {
+    const action = {
+      name: 'webhooks redeliver',
+      subject: { deliveryId: options.delivery },
+      outcome: (result: OperatorActionFacts) => result,
+    } as const;
+    print(
+      await act(options, action, (context) => redeliverByHand(context, options.delivery)),
+      options,
+    );
   });
   withJson(
     webhooks

@@ -18,7 +18,7 @@ const windowsEnv = {
  * Makes the delivery due, under its id and in a new window if it had finished. A dispatcher sends it.
  * @throws CommandFailed when there is no such delivery, or nobody to send it to
  */
-export async function redeliverByHand({ store, pool, logger, by }: Context, given: string) {
+export async function redeliverByHand({ store, pool }: Context, given: string) {
   const config = loadConfig(windowsEnv, process.env);
   const id = validate(idSchema, given);
   if (!id.ok) throw new CommandFailed('--delivery is not a UUID');
@@ -43,7 +43,5 @@ export async function redeliverByHand({ store, pool, logger, by }: Context, give
   if (!(await redeliver(pool, delivery, { pastEvents, windows, now }))) throw missing();
   const { eventId, eventType, paymentId, state: previousState } = delivery;
   const about = { deliveryId: id.value, webhookId: endpointId, organizationId, eventId };
-  // A warning, because it is to be found later: who had something sent to a client by hand.
-  logger.warn({ actor: by.actor, ...about, previousState }, 'a delivery is sent again by hand');
   return { ...about, eventType, paymentId, previousState, requestedAt: now.toISOString() };
 }

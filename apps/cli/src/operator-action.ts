@@ -1,0 +1,50 @@
+/** What every command that acts has in common: `--actor`, `--reason`, and its record in the event store. */
+import type { OperatorActionFacts, OperatorActionName } from '@pis/domain';
+import { osUser, recordOperatorAction } from '@pis/service-kit';
+import { type Command, InvalidArgumentError } from 'commander';
+import { type Context, withContext } from './context.js';
+
+export interface ActionOptions {
+  readonly actor?: string;
+  readonly reason?: string;
+}
+
+const actorLengthMax = 200;
+const reasonLengthMax = 500;
+
+/** Adds `--actor` and `--reason`. */
+export function withOperator(command: Command): Command {
+  return command
+    .option('--actor <name>', 'who does this; your user name if not given', text(actorLengthMax))
+    .option('--reason <text>', 'why; recorded with the action', text(reasonLengthMax));
+}
+
+function text(lengthMax: number): (given: string) => string {
+  return (given) => {
+    const trimmed = given.trim();
+    if (trimmed === '' || trimmed.length > lengthMax)
+      throw new InvalidArgumentError(`1 to ${lengthMax} characters.`);
+    return trimmed;
+  };
+}
+
+/**
+ * Opens the stores, records the action, does it, and records its outcome. `work` gets a context whose
+ * `by` names the actor and the action. See `recordOperatorAction` for what is thrown.
+ * @param action.outcome what is recorded of the result; no secrets
+ */
+export function act<Result>(
+  { actor = osUser(), reason }: ActionOptions,
+  action: {
+    readonly name: OperatorActionName;
+    readonly subject: OperatorActionFacts;
+    readonly outcome?: (result: Result) => OperatorActionFacts;
+  },
+  work: (context: Context) => Promise<Result>,
+): Promise<Result> {
+  return withContext((context) =>
+    recordOperatorAction(context.store, { actor, reason: reason ?? null }, action, (by) =>
+      work({ ...context, by }),
+    ),
+  );
+}
