@@ -52,7 +52,7 @@ describe('the event relay', () => {
     const relay = new Relay({
       feed: log,
       topics: [topic],
-      publisher: { publish, close: () => Promise.resolve() },
+      publisher: { publish, ping: () => Promise.resolve(), close: () => Promise.resolve() },
       state: pgConsumerState(pool),
       pool,
       logger,
@@ -94,13 +94,49 @@ describe('the event relay', () => {
       if (away) throw new BrokerUnavailable('away');
       take(messages);
     });
-    await until(() => healthOf(relay) !== null, { timeoutMs });
-    expect(healthOf(relay)).toContain('away');
+    await until(async () => (await healthOf(relay)) !== null, { timeoutMs });
+    expect(await healthOf(relay)).toContain('away');
     expect(await pgConsumerState(pool).loadCheckpoint('event-relay')).toBe('');
     await write('2');
     away = false;
     await seen('1', '2');
-    await until(() => healthOf(relay) === null, { timeoutMs });
+    await until(async () => (await healthOf(relay)) === null, { timeoutMs });
+  });
+
+  it('is not healthy while the broker is gone, although it has nothing to publish', async () => {
+    let isGone = false;
+    const publisher = {
+      publish: () => Promise.reject(new Error('nothing was to be published')),
+      ping: () => (isGone ? Promise.reject(new BrokerUnavailable('gone')) : Promise.resolve()),
+      close: () => Promise.resolve(),
+    };
+    const idle = start(undefined, { publisher });
+    await until(() => idle.isActive, { timeoutMs });
+    const standby = start(undefined, { publisher });
+    expect(await Promise.all([idle, standby].map(healthOf))).toEqual([null, null]);
+    isGone = true;
+    expect(await Promise.all([idle, standby].map(healthOf))).toEqual(['gone', 'gone']);
+    isGone = false;
+    expect(await Promise.all([idle, standby].map(healthOf))).toEqual([null, null]);
+  });
+
+  it('asks a broker that hangs once, however often its health is asked for', async () => {
+    let asked = 0;
+    const answer = Promise.withResolvers<void>();
+    const relay = start(undefined, {
+      publisher: {
+        publish: () => Promise.resolve(),
+        ping: () => {
+          asked += 1;
+          return answer.promise;
+        },
+        close: () => Promise.resolve(),
+      },
+    });
+    const checks = [relay.check(), relay.check(), relay.check()];
+    answer.resolve();
+    await Promise.all(checks);
+    expect(asked).toBe(1);
   });
 
   it('is one of several, and another one goes on when the connection that made it so is cut', async () => {
@@ -109,7 +145,7 @@ describe('the event relay', () => {
     await write('1');
     await seen('1');
     expect([a.isActive, b.isActive].filter(Boolean)).toHaveLength(1);
-    expect([healthOf(a), healthOf(b)]).toEqual([null, null]);
+    expect(await Promise.all([a, b].map(healthOf))).toEqual([null, null]);
 
     await pool.query(
       'SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = $1 AND granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())',
@@ -146,9 +182,9 @@ describe('the event relay', () => {
 });
 
 /** Why it is not healthy, null when it is. */
-function healthOf(relay: Relay): string | null {
+async function healthOf(relay: Relay): Promise<string | null> {
   try {
-    relay.check();
+    await relay.check();
     return null;
   } catch (error) {
     return (error as Error).message;

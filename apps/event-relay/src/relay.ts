@@ -4,7 +4,7 @@
  * idempotent (architecture.md, "The broker").
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { ConsumerState, MessagePublisher, MessageSource } from '@pis/messaging';
+import type { ConsumerState, KafkaPublisher, MessageSource } from '@pis/messaging';
 import type { Logger } from '@pis/service-kit';
 import type pg from 'pg';
 
@@ -21,7 +21,7 @@ const drainMs = 2_000;
 export interface RelayOptions {
   readonly feed: MessageSource;
   readonly topics: readonly string[];
-  readonly publisher: MessagePublisher;
+  readonly publisher: KafkaPublisher;
   readonly state: ConsumerState;
   readonly pool: pg.Pool;
   readonly logger: Logger;
@@ -34,6 +34,7 @@ export class Relay {
   private running: Promise<void> | undefined;
   private lastError: unknown;
   private active = false;
+  private asking: Promise<void> | null = null;
 
   constructor(private readonly options: RelayOptions) {}
 
@@ -51,12 +52,18 @@ export class Relay {
     await this.options.publisher.close();
   }
 
-  /** Throws while the last attempt to relay failed. A standby relay is healthy. */
-  check(): void {
+  /**
+   * Rejects while the last attempt to relay failed, or while the broker does not answer. An idle relay
+   * and a standby publish nothing, so they learn that the broker is gone only by asking it.
+   */
+  async check(): Promise<void> {
     if (this.lastError !== undefined)
       throw new Error(
         `not relaying: ${this.lastError instanceof Error ? this.lastError.message : 'unknown error'}`,
       );
+    // A broker that hangs is asked once, however many probes give up on the answer.
+    this.asking ??= this.options.publisher.ping().finally(() => (this.asking = null));
+    await this.asking;
   }
 
   get isActive(): boolean {
