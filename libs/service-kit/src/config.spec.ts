@@ -59,6 +59,14 @@ it('every bad variable is named at once', () => {
   );
 });
 
+it('EventStoreDB may be a cluster, and its credentials are not shown when the address is wrong', () => {
+  const cluster = 'esdb://pis:s3cret@a:2113,b:2113,c:2113?tls=true';
+  expect(loadConfig(all, { EVENTSTOREDB_URL: cluster }).EVENTSTOREDB_URL).toBe(cluster);
+  const [problem] = problemsOf({ EVENTSTOREDB_URL: `${cluster}&gossipTimeout=soon` });
+  expect(problem).toBe('EVENTSTOREDB_URL: Unexpected "soon" at position 51, expected Integer.');
+  expect(problem).not.toContain('s3cret');
+});
+
 it('an app that cannot do without a variable says so', () => {
   expect(problemsOf({}, ['DATABASE_URL'])).toEqual(['DATABASE_URL: required']);
 });

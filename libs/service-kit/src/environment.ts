@@ -3,6 +3,7 @@
  * "Environment"). An app composes the fragments it needs; loadConfig names every bad variable at
  * once. `.env.example` is checked against this file.
  */
+import { parseEventStoreDbUrl } from '@pis/event-store';
 import { z } from 'zod';
 
 const integer = (min: number, max: number) =>
@@ -19,6 +20,14 @@ const commaSeparated = z.string().transform((text) =>
     .filter((item) => item !== ''),
 );
 const flag = z.enum(['true', 'false']).transform((text) => text === 'true');
+/** As the client itself reads it. The message never quotes the credentials. */
+const eventStoreDbUrl = z.superRefine<string>((text, context) => {
+  try {
+    parseEventStoreDbUrl(text);
+  } catch (error) {
+    context.addIssue({ code: 'custom', message: (error as Error).message });
+  }
+});
 const hoursMs = 3_600_000;
 const yearMs = 365 * 24 * hoursMs;
 /** Longer than any orchestrator needs to take an address out of its endpoints. */
@@ -42,7 +51,8 @@ export const processEnv = {
 export const storageEnv = {
   DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
   PIS_EVENT_STORE: z.enum(['postgres', 'eventstoredb']).default('postgres'),
-  EVENTSTOREDB_URL: z.url({ protocol: /^esdb(\+discover)?$/ }).optional(),
+  /** A node, a cluster or a name to discover one by; may hold credentials. */
+  EVENTSTOREDB_URL: z.string().check(eventStoreDbUrl).optional(),
 } as const;
 
 export const brokerEnv = {

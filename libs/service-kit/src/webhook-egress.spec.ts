@@ -10,7 +10,7 @@ it('webhooks never reach the hosts that this system itself talks to', () => {
   const { ownHosts } = webhookEgress({
     ...config,
     DATABASE_URL: 'postgres://pis:secret@db.example/pis',
-    EVENTSTOREDB_URL: 'esdb://admin:secret@[fd00::7]?tls=true',
+    EVENTSTOREDB_URL: 'esdb://admin:secret@10.0.0.7,node-2.example:2114,node-3.example?tls=true',
     KAFKA_BROKERS: ['kafka-1.example:9093', 'kafka-2.example'],
     PIS_BANK_URL: 'https://bank.example/rails',
     OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318',
@@ -21,12 +21,14 @@ it('webhooks never reach the hosts that this system itself talks to', () => {
   });
   expect(ownHosts).toEqual([
     { host: 'db.example', port: 5432 },
-    { host: 'fd00::7', port: 2113 },
     { host: 'bank.example', port: 443 },
     { host: '127.0.0.1', port: 4318 },
     { host: 'proxy.example', port: 3128 },
     { host: 'kafka-1.example', port: 9093 },
     { host: 'kafka-2.example', port: 9092 },
+    { host: '10.0.0.7', port: 2113 },
+    { host: 'node-2.example', port: 2114 },
+    { host: 'node-3.example', port: 2113 },
     { host: '127.0.0.1', port: 3000 },
     { host: '127.0.0.1', port: 9464 },
   ]);

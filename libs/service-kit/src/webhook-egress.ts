@@ -1,4 +1,5 @@
 /** What webhooks may reach, out of the configuration: for the check of a URL and for the client alike. */
+import { parseEventStoreDbUrl } from '@pis/event-store';
 import { webhookReceiverCa } from './composition.js';
 import type {
   BrokerConfig,
@@ -42,8 +43,6 @@ export function webhookEgress(config: WebhookEgressConfig): WebhookEgress {
 const portOf: Readonly<Record<string, number>> = {
   'postgres:': 5432,
   'postgresql:': 5432,
-  'esdb:': 2113,
-  'esdb+discover:': 2113,
   'kafka:': 9092,
   'http:': 80,
   'https:': 443,
@@ -54,7 +53,6 @@ const everywhere = '0.0.0.0';
 function ownHostsOf(config: WebhookEgressConfig): WebhookEgress['ownHosts'] {
   const urls = [
     config.DATABASE_URL,
-    config.EVENTSTOREDB_URL,
     config.PIS_BANK_URL,
     config.OTEL_EXPORTER_OTLP_ENDPOINT,
     config.PIS_WEBHOOK_EGRESS_PROXY,
@@ -65,7 +63,13 @@ function ownHostsOf(config: WebhookEgressConfig): WebhookEgress['ownHosts'] {
     port: port ?? 0,
   }));
   // Port 0 is one that the system chooses, and a URL without a host is a socket file.
-  return [...urls.flatMap(hostOf), ...here].filter(({ host, port }) => host !== '' && port !== 0);
+  const eventStore =
+    config.EVENTSTOREDB_URL === undefined
+      ? []
+      : parseEventStoreDbUrl(config.EVENTSTOREDB_URL).hosts;
+  return [...urls.flatMap(hostOf), ...eventStore, ...here].filter(
+    ({ host, port }) => host !== '' && port !== 0,
+  );
 }
 
 function hostOf(text: string | undefined): { host: string; port: number }[] {
