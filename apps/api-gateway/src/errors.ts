@@ -89,7 +89,8 @@ function asApiError(error: unknown): ApiError {
   const known = serverErrors[code];
   if (known) return new ApiError(...known);
   // Contention that ten tries did not get through: nothing was written, a retry may succeed.
-  if (name === 'WrongExpectedRevision' || isTransient(error))
+  // An event of a newer release: a gateway of that release can answer.
+  if (name === 'WrongExpectedRevision' || name === 'UnreadableEvent' || isTransient(error))
     return new ApiError('SERVICE_UNAVAILABLE', 'the service cannot answer now; retry shortly');
   const codeByStatus = codeOfStatus[status];
   if (codeByStatus === 'NOT_FOUND') return new ApiError('NOT_FOUND', 'there is no such path');

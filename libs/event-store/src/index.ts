@@ -5,6 +5,7 @@ export * from './conflicts.js';
 export * from './event-hash.js';
 export * from './memory/memory-event-store.js';
 export * from './postgres/postgres-event-store.js';
+export * from './readable.js';
 export * from './repository.js';
 export * from './eventstoredb/connection-string.js';
 export * from './eventstoredb/eventstoredb-event-store.js';

@@ -8,6 +8,7 @@ import {
   StoreUnavailable,
   WrongExpectedRevision,
 } from './port.js';
+import { UnreadableEvent } from './readable.js';
 import { type CommandContext, repository } from './repository.js';
 import { pause } from './wake-up.js';
 
@@ -55,6 +56,29 @@ function intercepted(
     append: (...given) => around(() => store.append(...given), (tries += 1)),
   };
 }
+
+describe('an event that this build does not know', () => {
+  const written = { ...context, previousHash: null, at, schemaVersion: 1 };
+  it.each([
+    ['of a newer type', { type: 'Closed', metadata: written }, /Closed: unknown type/],
+    [
+      'of a newer schema version',
+      { type: 'Added', metadata: { ...written, schemaVersion: 2 } },
+      /schema version 2, this build knows 1/,
+    ],
+  ])('%s is refused: nothing is decided on that stream', async (_what, event, reason) => {
+    const store = memoryEventStore();
+    const totals = repository(store, total);
+    await totals.execute('1', open, context);
+    await store.append('total-1', 0, [
+      { id: '00000000-0000-4000-8000-000000000001', data: { amount: 5 }, ...event },
+    ]);
+    await expect(totals.load('1')).rejects.toThrow(reason);
+    await expect(totals.execute('1', add(1), context)).rejects.toThrow(UnreadableEvent);
+    await expect(totals.create('1', open, context)).rejects.toThrow(UnreadableEvent);
+    expect(await store.readStream('total-1')).toHaveLength(2);
+  });
+});
 
 describe('the repository', () => {
   it('loads, decides and appends, and answers with the state and what was added', async () => {

@@ -25,6 +25,7 @@ import {
   StoreUnavailable,
   WrongExpectedRevision,
 } from './port.js';
+import { domainEventOf } from './readable.js';
 import { backoffMs, pause } from './wake-up.js';
 
 /** Who and what caused a command; written into the metadata of its events. */
@@ -69,10 +70,13 @@ export interface Repository<
   /** `<category>-<id>` */
   streamIdOf(id: string): string;
 
-  /** Folds a stream read elsewhere: from its first event on, or onto what is loaded already. */
+  /**
+   * Folds a stream read elsewhere: from its first event on, or onto what is loaded already.
+   * @throws UnreadableEvent
+   */
   fold(events: readonly RecordedEvent[], onto?: Loaded<State>): Loaded<State>;
 
-  /** @throws StoreUnavailable */
+  /** @throws StoreUnavailable, UnreadableEvent */
   load(id: string): Promise<Loaded<State>>;
 
   /**
@@ -92,7 +96,8 @@ export interface Repository<
 
   /**
    * Load, decide, append; again from the start when someone else appended in between.
-   * @throws WrongExpectedRevision after conflictTriesMax conflicts, StoreUnavailable, EventTooLarge
+   * @throws WrongExpectedRevision after conflictTriesMax conflicts, StoreUnavailable, EventTooLarge,
+   *   UnreadableEvent when the stream has an event that this build does not know: nothing is decided
    */
   execute(
     id: string,
@@ -136,7 +141,7 @@ export function repository<
   const fold = (events: readonly RecordedEvent[], onto = nothing) =>
     events.reduce<Loaded<State>>(
       (loaded, recorded) => ({
-        state: aggregate.evolve(loaded.state, domainEvent(aggregate, recorded)),
+        state: aggregate.evolve(loaded.state, domainEventOf<Event>(aggregate, recorded)),
         revision: recorded.revision,
         lastEvent: recorded,
       }),
@@ -158,7 +163,7 @@ export function repository<
     const recorded = await withPositions(store, proposed, position);
     const appended = recorded.reduce(
       ({ state }, event, index) => ({
-        state: aggregate.evolve(state, events[index] ?? domainEvent(aggregate, event)),
+        state: aggregate.evolve(state, events[index] ?? domainEventOf<Event>(aggregate, event)),
         lastEvent: event,
       }),
       { state: loaded.state, lastEvent: loaded.lastEvent },
@@ -204,20 +209,6 @@ export function repository<
   };
 
   return { streamIdOf, fold, load, append, execute, create };
-}
-
-/** What the domain sees of a recorded event: its time is in the metadata, its data brought up to date. */
-function domainEvent<
-  State,
-  Command extends DomainCommand,
-  Event extends DomainEvent,
-  Code extends string,
->({ upcast }: Aggregate<State, Command, Event, Code>, recorded: RecordedEvent): Event {
-  const { type, metadata } = recorded;
-  const { at, schemaVersion } = metadata;
-  const data = upcast ? upcast(type, schemaVersion, recorded.data) : recorded.data;
-  // Only events of this aggregate are in its streams: they were written by `append` below.
-  return { type, at, data } as Event;
 }
 
 type Unplaced = Omit<RecordedEvent, 'position'>;

@@ -14,8 +14,7 @@ import {
   type PartyProfile,
   webhookEndpoints,
 } from '@pis/domain';
-import type { RecordedEvent } from '@pis/event-store';
-import { domainEventOf } from './domain-event.js';
+import { domainEventOf, type RecordedEvent } from '@pis/event-store';
 import { type Projection, readTable, type ReadTableDefinition } from './projection.js';
 
 export interface BankAccountItem {

@@ -6,9 +6,8 @@
  * position never misses one before it.
  */
 import { payment, type PaymentEvent, paymentEventTypeOf, statusAfter } from '@pis/domain';
-import type { RecordedEvent } from '@pis/event-store';
+import { domainEventOf, type RecordedEvent } from '@pis/event-store';
 import type pg from 'pg';
-import { domainEventOf } from './domain-event.js';
 import { type Projection, ProjectionBroken, type ReadTable } from './projection.js';
 
 const streamPrefix = `${payment.category}-`;

@@ -9,7 +9,7 @@ import {
   statusAfter,
   unreachable,
 } from '@pis/domain';
-import { domainEventOf } from './domain-event.js';
+import { domainEventOf } from '@pis/event-store';
 import { type Projection, readTable, type ReadTableDefinition } from './projection.js';
 
 export interface PartyItem {
