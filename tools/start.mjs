@@ -10,7 +10,7 @@ import { launch, whenToldToEnd } from './launch.mjs';
 import { allProjects, ended, prepare, root, say } from './workspace.mjs';
 
 const wholeSystem = 'all-in-one';
-/** Not run with npm start: `npx pis` is the way to it. */
+/** Not run with npm start: `./pis` is the way to it. */
 const commands = ['cli'];
 
 const [app = wholeSystem, ...rest] = process.argv.slice(2);

@@ -123,7 +123,7 @@ export interface CommandResult {
   readonly stderr: string;
 }
 
-/** `npx pis …` */
+/** `./pis …` */
 export function pis(
   args: readonly string[],
   env: Readonly<Record<string, string>>,

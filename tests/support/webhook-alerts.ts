@@ -53,7 +53,7 @@ export function readRunbook(): Runbook {
     sections: all(/^## (Pis\w+)$/gm),
     queries: all(/^ *```sql\n(.*?)```$/gms),
     metrics: all(/`(pis_\w+)`/g),
-    logged: all(/`([a-z]+(?: [a-z]+)+)`/g).filter((words) => !words.startsWith('npx ')),
+    logged: all(/`([a-z]+(?: [a-z]+)+)`/g),
   };
 }
 

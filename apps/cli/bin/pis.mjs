@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** `npx pis …` in the checkout: built when stale, on the project's own Node. */
+/** `./pis …` in the checkout, or `npx pis …` once it is installed: builds what is stale first. */
 import { continueOnPinnedNode, prepare } from '../../../tools/workspace.mjs';
 
 await prepare(['apps/cli']);
