@@ -18,7 +18,8 @@ const attempted = `
 /** What is to be sent, the body of its own or that of its event. */
 const leasedFrom = (deliveries: string) => `
     SELECT c.id, c.organization_id, c.endpoint_id, c.event_type, c.occurred_at, c.is_replay,
-        c.attempts, c.created_at, c.window_ends_at, COALESCE(c.body, f.body) AS body, f.traceparent
+        c.attempts, c.created_at, c.window_ends_at, c.redelivery_requests,
+        COALESCE(c.body, f.body) AS body, f.traceparent
       FROM ${deliveries} c LEFT JOIN LATERAL (
         SELECT body, traceparent FROM webhook_fan_outs
           WHERE event_id = c.event_id AND occurred_at = c.occurred_at LIMIT 1) f ON true`;
@@ -94,27 +95,28 @@ export const statements = {
     WHERE c.endpoint_id = ANY ($1::uuid[]) AND c.due_at = $2 AND c.lease_owner = $3
       AND c.id <> ALL ($4::uuid[])`,
 
-  // Which of those that failed for good their owner has asked for again since the attempt began (see wake).
+  // Which of the failed deliveries their owner has asked for again since they were leased (see wake).
   askedAgain: `
-    SELECT d.id FROM unnest($1::uuid[], $2::timestamptz[]) AS failed (id, at)
+    SELECT d.id FROM unnest($1::uuid[], $2::int[]) AS failed (id, redelivery_requests)
       JOIN webhook_deliveries d USING (id)
-      WHERE d.id = ANY ($1::uuid[]) AND d.lease_owner = $3 AND d.next_attempt_at > failed.at`,
+      WHERE d.id = ANY ($1::uuid[]) AND d.lease_owner = $3
+        AND d.redelivery_requests > failed.redelivery_requests`,
 
   // What another dispatcher has leased since is its to decide, but a success stands whoever had it. One
   // that is on record already is being written again: what has become of the delivery since stands.
   finish: `
     WITH outcome AS MATERIALIZED (
       SELECT * FROM unnest($1::uuid[], $2::int[], $3::uuid[], $4::timestamptz[], $5::int[],
-          $6::int[], $7::text[], $8::text[], $9::text[], $10::timestamptz[], $11::text[])
+          $6::int[], $7::text[], $8::text[], $9::int[], $10::text[], $11::timestamptz[], $12::text[])
         AS t (delivery_id, attempt, attempt_id, at, status, duration_ms, error, response_excerpt,
-          state, finished_at, finished_reason)
+          redelivery_requests, state, finished_at, finished_reason)
     ), attempted AS (${attempted}
     ), ended AS (
       DELETE FROM webhook_deliveries d USING outcome o
         WHERE d.id = ANY ($1::uuid[]) AND d.id = o.delivery_id
           AND (o.attempt_id IS NULL OR o.attempt_id IN (SELECT id FROM attempted))
-          AND (o.state = 'delivered' OR d.lease_owner = $12
-            AND (o.state = 'failed' AND d.next_attempt_at > o.at) IS NOT TRUE)
+          AND (o.state = 'delivered' OR d.lease_owner = $13
+            AND (o.state = 'canceled' OR d.redelivery_requests <= o.redelivery_requests))
         RETURNING d.id, d.organization_id, d.endpoint_id, d.event_id, d.event_type, d.payment_id,
           d.occurred_at, d.body, d.is_replay, greatest(d.attempts, o.attempt) AS attempts,
           d.created_at, d.window_ends_at,
@@ -125,23 +127,23 @@ export const statements = {
     INSERT INTO webhook_finished_deliveries (${described}, state, finished_at, finished_reason)
       SELECT ${described}, state, finished_at, finished_reason FROM ended`,
 
-  // Asked for again since the attempt began, it is due as asked.
+  // A delivery that was asked for again since it was leased is due as asked.
   postpone: `
     WITH outcome AS MATERIALIZED (
       SELECT * FROM unnest($1::uuid[], $2::int[], $3::uuid[], $4::timestamptz[], $5::int[],
-          $6::int[], $7::text[], $8::text[], $9::timestamptz[], $10::timestamptz[])
+          $6::int[], $7::text[], $8::text[], $9::int[], $10::timestamptz[], $11::timestamptz[])
         AS t (delivery_id, attempt, attempt_id, at, status, duration_ms, error, response_excerpt,
-          next_attempt_at, leased_until)
+          redelivery_requests, next_attempt_at, leased_until)
     ), attempted AS (${attempted}
     )
     UPDATE webhook_deliveries d SET attempts = greatest(d.attempts, o.attempt),
-        next_attempt_at = CASE WHEN d.next_attempt_at > o.at THEN d.next_attempt_at
-          ELSE coalesce(o.next_attempt_at, d.next_attempt_at) END,
+        next_attempt_at = CASE WHEN d.redelivery_requests > o.redelivery_requests
+          THEN d.next_attempt_at ELSE coalesce(o.next_attempt_at, d.next_attempt_at) END,
         leased_until = o.leased_until, lease_owner = NULL,
         last_status = CASE WHEN o.attempt_id IS NULL THEN d.last_status ELSE o.status END,
         last_error = CASE WHEN o.attempt_id IS NULL THEN d.last_error ELSE o.error END
       FROM outcome o
-      WHERE d.id = ANY ($1::uuid[]) AND d.id = o.delivery_id AND d.lease_owner = $11`,
+      WHERE d.id = ANY ($1::uuid[]) AND d.id = o.delivery_id AND d.lease_owner = $12`,
 
   failExpired: `
     WITH expired AS (

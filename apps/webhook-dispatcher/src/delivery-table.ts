@@ -163,7 +163,7 @@ export class DeliveryTable {
     if (failed.length === 0) return new Set();
     const { rows } = await this.query<{ id: string }>('askedAgain', [
       failed.map(({ id }) => id),
-      failed.map(({ attempt }) => iso(attempt?.at ?? null)),
+      failed.map(({ redeliveryRequests }) => redeliveryRequests),
       this.owner,
     ]);
     return new Set(rows.map(({ id }) => id));
@@ -190,6 +190,7 @@ function attemptColumns(rows: readonly RecordedRow[]): unknown[] {
     rows.map((row) => row.attempt?.durationMs ?? null),
     rows.map((row) => storable(row.attempt?.error ?? null)),
     rows.map((row) => storable(row.attempt?.responseExcerpt ?? null)),
+    rows.map((row) => row.redeliveryRequests),
   ];
 }
 
@@ -204,6 +205,7 @@ interface ClaimedRow {
   readonly attempts: number;
   readonly created_at: Date;
   readonly window_ends_at: Date;
+  readonly redelivery_requests: number;
   readonly traceparent: string | null;
 }
 
@@ -219,6 +221,7 @@ function deliveryOfRow(row: ClaimedRow): Delivery {
     attempts: row.attempts,
     createdAt: row.created_at,
     windowEndsAt: row.window_ends_at,
+    redeliveryRequests: row.redelivery_requests,
     traceparent: row.traceparent,
   };
 }

@@ -19,6 +19,8 @@ export interface Delivery {
   readonly attempts: number;
   readonly createdAt: Date;
   readonly windowEndsAt: Date;
+  /** How often its owner had asked for it again when it was leased. */
+  readonly redeliveryRequests: number;
   /** Of the event, for the trace; null when nobody traced it. */
   readonly traceparent: string | null;
 }
@@ -57,6 +59,7 @@ export function deliveryOf(fanOut: FanOut, { deliveryId, endpointId }: Receiver)
     attempts: 0,
     createdAt,
     windowEndsAt,
+    redeliveryRequests: 0,
     traceparent,
   };
 }

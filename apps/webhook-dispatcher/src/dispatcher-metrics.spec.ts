@@ -48,6 +48,7 @@ function failingEndpoints(count: number) {
 const delivery = {
   occurredAt: new Date(now.getTime() - 20),
   isReplay: false,
+  redeliveryRequests: 0,
 } as Delivery;
 const result = { status: 200, durationMs: 15 } as DeliveryResult;
 

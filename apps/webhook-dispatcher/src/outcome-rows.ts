@@ -7,6 +7,8 @@ export interface RecordedRow {
   readonly attempt: Attempt | null;
   /** Made until now, this one included. */
   readonly attempts: number;
+  /** As many as were known when it was leased. */
+  readonly redeliveryRequests: number;
 }
 
 export interface FinishedRow extends RecordedRow {
@@ -50,13 +52,14 @@ export function pendingRow(decided: DecidedDelivery): PendingRow[] {
   ];
 }
 
-/** It would have been finished, but it is free and due when it was. */
-export function stillPending({ id, attempt, attempts }: RecordedRow): PendingRow {
-  return { id, attempt, attempts, nextAttemptAt: null, leasedUntil: null };
+/** It would have been finished, but its owner asked for it again: it is free, and due as asked. */
+export function stillPending(row: RecordedRow): PendingRow {
+  const { id, attempt, attempts, redeliveryRequests } = row;
+  return { id, attempt, attempts, redeliveryRequests, nextAttemptAt: null, leasedUntil: null };
 }
 
 function recordedRow({ delivery, outcome }: DecidedDelivery): RecordedRow {
   const attempt = 'attempt' in outcome ? outcome.attempt : null;
   const attempts = delivery.attempts + (attempt === null ? 0 : 1);
-  return { id: delivery.id, attempt, attempts };
+  return { id: delivery.id, attempt, attempts, redeliveryRequests: delivery.redeliveryRequests };
 }

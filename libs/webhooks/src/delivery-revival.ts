@@ -1,8 +1,11 @@
 /**
- * Sends deliveries again: by hand, or in a replay. What always holds: a delivery keeps its id and its
- * body; one that is pending is made due at once, and one that is being attempted is so should the attempt
- * fail; one that has finished is pending again, in a new window; and what was asked for is done when the
- * transaction is.
+ * Sends deliveries again: by hand, or in a replay. What always holds:
+ *
+ * - A delivery keeps its id and its body.
+ * - A pending delivery is due at once. A delivery that is leased is due as soon as its attempt fails.
+ * - A finished delivery is pending again.
+ * - The window ends when a new one would, or later.
+ * - All of it is done when the transaction is.
  */
 import type pg from 'pg';
 import type { StoredDelivery } from './delivery-log.js';
@@ -19,7 +22,7 @@ export interface RevivedDelivery {
   readonly occurredAt: Date;
   /** The envelope, for a delivery that does not hold it any more or never was. */
   readonly body: string;
-  /** Of a new window. */
+  /** Of a new window. A pending delivery keeps its own window if that ends later. */
   readonly windowEndsAt: Date;
 }
 
@@ -33,17 +36,19 @@ const described = `id, organization_id, endpoint_id, event_id, event_type, payme
   is_replay, attempts, created_at, next_attempt_at, window_ends_at, last_status, last_error`;
 
 const statements = {
-  // In one order, as the dispatchers do: nobody waits in a circle. One that is being attempted becomes due
-  // after its attempt began: that tells the dispatcher that a failure of it is not the end.
+  // In one order, as the dispatchers do: nobody waits in a circle. The request is counted: a dispatcher that
+  // has leased the delivery before then knows that a failure is not the end, whatever the clocks say.
   wake: `
     WITH pending AS (
       SELECT id FROM webhook_deliveries WHERE id = ANY ($1::uuid[]) ORDER BY id FOR UPDATE
     )
     UPDATE webhook_deliveries d SET
-        next_attempt_at = CASE WHEN d.leased_until > $2 THEN $2
-          ELSE LEAST(d.next_attempt_at, $2::timestamptz(3)) END,
+        next_attempt_at = LEAST(d.next_attempt_at, $2::timestamptz(3)),
+        window_ends_at = GREATEST(d.window_ends_at, wanted.window_ends_at),
+        redelivery_requests = d.redelivery_requests + 1,
         is_replay = d.is_replay OR $3
-      FROM pending WHERE d.id = pending.id RETURNING d.id`,
+      FROM pending JOIN unnest($1::uuid[], $4::timestamptz[]) AS wanted (id, window_ends_at) USING (id)
+      WHERE d.id = pending.id RETURNING d.id`,
   revive: `
     WITH wanted AS MATERIALIZED (
       SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::text[], $6::uuid[],
@@ -83,7 +88,8 @@ export async function reviveDeliveries(
 ): Promise<ReadonlySet<string>> {
   if (deliveries.length === 0) return new Set();
   const ids = deliveries.map(({ id }) => id);
-  const woken = await run(client, 'wake', [ids, now, isReplay]);
+  const windowEnds = deliveries.map(({ windowEndsAt }) => windowEndsAt);
+  const woken = await run(client, 'wake', [ids, now, isReplay, windowEnds]);
   const asleep = deliveries.filter(({ id }) => !woken.has(id));
   if (asleep.length === 0) return woken;
   const revived = await run(client, 'revive', [
