@@ -182,25 +182,30 @@ describe('A client with a healthy endpoint', () => {
     }
   });
 
-  it('that asks for time by Retry-After gets it, and the delivery then', async () => {
-    fixture.receiver.respondWith((_, index) =>
-      index === 0 ? { status: 429, headers: { 'Retry-After': '7200' } } : {},
-    );
-    const { endpointId } = await fixture.createEndpoint();
-    await started().handle(await fixture.paymentEvent());
-    await until(async () => (await pending())?.attempts === 1, { timeoutMs });
-    expect((await pending())?.next_attempt_at).toEqual(
-      new Date(fixture.now().getTime() + 2 * hourMs),
-    );
-    fixture.advance(2 * hourMs);
-    await until(async () => (await count('delivered', endpointId)) === 1, { timeoutMs });
-    expect(fixture.receiver.requests).toHaveLength(2);
-
-    async function pending() {
-      const [row] = await fixture.query<{ attempts: number; next_attempt_at: Date }>(
-        'SELECT attempts, next_attempt_at FROM webhook_deliveries',
+  it.each([
+    ['600', 600_000],
+    ['3600', hourMs],
+    ['7200', hourMs],
+  ])(
+    'that asks for %s s by Retry-After gets the delivery then, or in an hour',
+    async (asked, ms) => {
+      fixture.receiver.respondWith((_, index) =>
+        index === 0 ? { status: 429, headers: { 'Retry-After': asked } } : {},
       );
-      return row;
-    }
-  });
+      const { endpointId } = await fixture.createEndpoint();
+      await started().handle(await fixture.paymentEvent());
+      await until(async () => (await pending())?.attempts === 1, { timeoutMs });
+      expect((await pending())?.next_attempt_at).toEqual(new Date(fixture.now().getTime() + ms));
+      fixture.advance(ms);
+      await until(async () => (await count('delivered', endpointId)) === 1, { timeoutMs });
+      expect(fixture.receiver.requests).toHaveLength(2);
+
+      async function pending() {
+        const [row] = await fixture.query<{ attempts: number; next_attempt_at: Date }>(
+          'SELECT attempts, next_attempt_at FROM webhook_deliveries',
+        );
+        return row;
+      }
+    },
+  );
 });

@@ -10,7 +10,10 @@ const policy = { initialMs: 30_000, maxMs: 3_600_000 };
 const hourMs = 3_600_000;
 
 /** The pause in ms after a failed attempt, or null when there is none. */
-function pauseMs(changes: Partial<Parameters<typeof nextAttemptAt>[0]> = {}): number | null {
+function pauseMs(
+  changes: Partial<Parameters<typeof nextAttemptAt>[0]> = {},
+  rules = policy,
+): number | null {
   const failed = {
     attempt: 1,
     now: new Date(0),
@@ -19,7 +22,7 @@ function pauseMs(changes: Partial<Parameters<typeof nextAttemptAt>[0]> = {}): nu
     random: 0,
     ...changes,
   };
-  return nextAttemptAt(failed, policy)?.getTime() ?? null;
+  return nextAttemptAt(failed, rules)?.getTime() ?? null;
 }
 
 describe('A delivery that failed is tried again', () => {
@@ -103,15 +106,30 @@ describe('A receiver that asks for time', () => {
     expect(pauseMs({ retryAfterMs: 0 })).toBe(30_000);
   });
 
-  it('gets more than an hour, too, and then without jitter', () => {
-    expect(pauseMs({ retryAfterMs: 10 * hourMs, random: 0.9 })).toBe(10 * hourMs);
+  it('gets an hour at most, whatever it asks for and whichever attempt it was', () => {
+    for (const attempt of [1, 5, 8, 80])
+      for (const random of [0, 0.5, 0.999_999]) {
+        expect(pauseMs({ attempt, random, retryAfterMs: hourMs - 1 })).toBeLessThanOrEqual(hourMs);
+        for (const retryAfterMs of [hourMs, hourMs + 1, 2 * hourMs, 1_000 * hourMs, Infinity])
+          expect(pauseMs({ attempt, random, retryAfterMs })).toBe(hourMs);
+      }
     expect(pauseMs({ retryAfterMs: 60_000, random: 0.5 })).toBe(63_000);
   });
 
-  it('for longer than the window gets one last attempt a minute before its end', () => {
-    expect(pauseMs({ retryAfterMs: 1_000 * hourMs })).toBe(72 * hourMs - 60_000);
-    expect(pauseMs({ retryAfterMs: 1_000 * hourMs, windowEndsAt: new Date(31_000) })).toBe(30_000);
-    expect(pauseMs({ retryAfterMs: 1_000 * hourMs, windowEndsAt: new Date(29_999) })).toBeNull();
+  it.each([1_000, 30_000, 45_000, 60_000, hourMs])('gets no more than a cap of %i ms', (maxMs) => {
+    const capped = { initialMs: Math.min(30_000, maxMs), maxMs };
+    for (const retryAfterMs of [maxMs - 1, maxMs, maxMs + 1, 2 * hourMs])
+      for (const random of [0, 0.9])
+        expect(pauseMs({ retryAfterMs, random }, capped)).toBe(
+          retryAfterMs < maxMs && random === 0 ? Math.max(retryAfterMs, capped.initialMs) : maxMs,
+        );
+  });
+
+  it('beyond the end of the window gets one last attempt a minute before that', () => {
+    const windowEndsAt = new Date(40 * 60_000);
+    expect(pauseMs({ retryAfterMs: 2 * hourMs, windowEndsAt })).toBe(39 * 60_000);
+    expect(pauseMs({ retryAfterMs: 2 * hourMs, windowEndsAt: new Date(31_000) })).toBe(30_000);
+    expect(pauseMs({ retryAfterMs: 2 * hourMs, windowEndsAt: new Date(29_999) })).toBeNull();
   });
 
   const now = new Date('2026-11-21T08:49:37.500Z');
@@ -123,8 +141,9 @@ describe('A receiver that asks for time', () => {
     ['Sat, 21 Nov 2026 08:00:00 GMT', 0],
     ['Saturday, 21-Nov-26 08:50:37 GMT', 59_500],
     ['Sat Nov 21 08:50:37 2026 GMT', 59_500],
-    ['99999999999999999999', 366 * 24 * hourMs],
-    ['Fri, 31 Dec 9999 23:59:59 GMT', 366 * 24 * hourMs],
+    ['7200', 2 * hourMs],
+    ['99999999999999999999', 1e23],
+    ['Fri, 31 Dec 9999 23:59:59 GMT', Date.UTC(9999, 11, 31, 23, 59, 59) - now.getTime()],
   ])('says so by %p', (text, expected) => {
     expect(retryAfterMs(503, text, now)).toBe(expected);
     expect(retryAfterMs(429, text, now)).toBe(expected);

@@ -34,10 +34,10 @@ export interface FailedAttempt {
  * When to try again after a failed attempt, or null when the contract's pause ends after the window: the
  * delivery has then failed.
  *
- * The pause is the contract's or what the receiver asked for, whichever is longer, and up to a tenth more:
- * never shorter than the contract's, and never beyond its cap unless the receiver asked for it. At the cap
- * there is no jitter, then: the pauses before have spread the attempts already. A pause that would reach
- * beyond the window ends shortly before it does: one last attempt while it can still be made.
+ * The pause is the contract's or what the receiver asked for, whichever is longer, and up to a tenth more.
+ * It is never shorter than the contract's and never beyond its cap: a receiver that asks for two hours is
+ * tried again after one. At the cap there is no jitter: the pauses before have spread the attempts. A pause
+ * that would reach beyond the window ends shortly before it: one last attempt while it can still be made.
  */
 export function nextAttemptAt(failed: FailedAttempt, policy: RetryPolicy): Date | null {
   const { attempt, now, windowEndsAt, random } = failed;
@@ -46,7 +46,7 @@ export function nextAttemptAt(failed: FailedAttempt, policy: RetryPolicy): Date 
   if (contractMs > leftMs) return null;
   const askedMs = failed.retryAfterMs ?? 0;
   const leastMs = Math.max(contractMs, askedMs);
-  const mostMs = Math.min(leftMs - lastAttemptBeforeEndMs, Math.max(policy.maxMs, askedMs));
+  const mostMs = Math.min(leftMs - lastAttemptBeforeEndMs, policy.maxMs);
   const pauseMs = Math.max(
     contractMs,
     Math.min(mostMs, Math.ceil(leastMs * (1 + jitterMax * random))),
@@ -76,12 +76,10 @@ export function attemptInWindow(attempts: number, elapsedMs: number, policy: Ret
 }
 
 const retryAfterStatuses: ReadonlySet<number> = new Set([429, 503]);
-/** Longer than any window; what is beyond is as good as for ever. */
-const retryAfterMaxMs = 366 * 24 * 3_600_000;
 
 /**
  * How long the receiver asks to be left alone: Retry-After in seconds or as an HTTP date (RFC 9110,
- * 10.2.3), of a 429 or 503. Null without one, or when it is nonsense.
+ * 10.2.3), of a 429 or 503. Null without one, or when it is nonsense. It may be longer than any pause.
  */
 export function retryAfterMs(
   status: number | null,
@@ -95,7 +93,7 @@ export function retryAfterMs(
     : /^[A-Z][a-z]{2,8},? /.test(text)
       ? Date.parse(text) - now.getTime()
       : Number.NaN;
-  return Number.isNaN(ms) ? null : Math.min(retryAfterMaxMs, Math.max(0, ms));
+  return Number.isNaN(ms) ? null : Math.max(0, ms);
 }
 
 /** `permanent`: the receiver refused; trying again would change nothing. */
