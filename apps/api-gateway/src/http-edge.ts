@@ -157,7 +157,7 @@ function brokenAnswer(error: NodeJS.ErrnoException & { rawPacket?: Buffer }): Ra
   const { code } = error;
   const refused = (message: string) => refusalAnswer(new ApiError('VALIDATION_ERROR', message));
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
-    return { ...refused('the request did not arrive in time'), status: '408 Request Timeout' };
+    return refusalAnswer(new ApiError('REQUEST_TIMEOUT', 'the request did not arrive in time'));
   if (code === 'HPE_HEADER_OVERFLOW') return refused('the headers are too long');
   // The packet may begin with a request before the broken one, whose method is known.
   const method = wellFormed.exec(error.rawPacket?.toString('latin1') ?? '')?.[1];
@@ -166,7 +166,11 @@ function brokenAnswer(error: NodeJS.ErrnoException & { rawPacket?: Buffer }): Ra
   return refused('this is not valid HTTP');
 }
 
-const reasons: Readonly<Record<number, string>> = { 400: 'Bad Request', 404: 'Not Found' };
+const reasons: Readonly<Record<number, string>> = {
+  400: 'Bad Request',
+  404: 'Not Found',
+  408: 'Request Timeout',
+};
 
 function refusalAnswer(refused: ApiError): RawAnswer {
   const { status, body } = answerTo(refused);

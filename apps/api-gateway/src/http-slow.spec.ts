@@ -73,7 +73,7 @@ it.each([
         {
           status: 408,
           headers: { connection: 'close' },
-          body: expect.stringContaining('"VALIDATION_ERROR"') as string,
+          body: expect.stringContaining('"REQUEST_TIMEOUT"') as string,
         },
       ]);
     expect((await healthy()).status).toBe(200);

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type EventStore, memoryEventStore } from '@pis/event-store';
 import { createContact, type Gateway, startGateway } from './testing/gateway.js';
-import { codeOf, createPayer, idOf, inHeader, issuesOf, type Payer } from './testing/payments.js';
+import { codeOf, createPayer, idOf, inHeader, type Payer } from './testing/payments.js';
 
 /** Creating and reading single payments needs no list. */
 const databaseUrl = 'postgres://nobody@127.0.0.1:1/nothing';
@@ -16,6 +16,8 @@ beforeAll(async () => {
 afterAll(() => gateway?.close());
 
 const conflict = '409 IDEMPOTENCY_KEY_REUSED_WITH_DIFFERENT_BODY';
+const differs = (paymentId: string, fields: string) =>
+  `this Idempotency-Key created payment ${paymentId} from a request that differs in: ${fields}`;
 const isReplay = ({ headers }: Awaited<ReturnType<Payer['pay']>>) =>
   headers['idempotent-replayed'] === 'true';
 
@@ -57,8 +59,10 @@ describe('the same key', () => {
       const first = await payer.pay({ key });
       const reply = await payer.pay({ key, body: payer.body({ [field]: value() }) });
       expect(codeOf(reply)).toBe(conflict);
-      expect(reply.body?.error?.message).toContain(idOf(first));
-      expect(reply.body?.error?.details?.map((detail) => detail.field)).toEqual([field]);
+      expect(reply.body?.error).toEqual({
+        code: 'IDEMPOTENCY_KEY_REUSED_WITH_DIFFERENT_BODY',
+        message: differs(idOf(first), field),
+      });
       expect(JSON.stringify(reply.body)).not.toContain('12345');
     },
   );
@@ -66,13 +70,11 @@ describe('the same key', () => {
   it('with a body that differs in several fields names each of them', async () => {
     const key = randomUUID();
     const body = { paymentNote: 'Rent', externalPaymentId: 'x-1' };
-    await payer.pay({ key, body: payer.body(body) });
+    const first = await payer.pay({ key, body: payer.body(body) });
     const other = payer.body({ paymentAmount: 1, externalPaymentId: 'X-1' });
-    expect(issuesOf(await payer.pay({ key, body: other })).map((of) => of.split(' ')[0])).toEqual([
-      'paymentAmount',
-      'paymentNote',
-      'externalPaymentId',
-    ]);
+    expect((await payer.pay({ key, body: other })).body?.error?.message).toBe(
+      differs(idOf(first), 'paymentAmount, paymentNote, externalPaymentId'),
+    );
   });
 
   it('is locked for ever: what happens to the records since changes nothing', async () => {

@@ -169,7 +169,10 @@ function partyOf(id: string, party: Originator | Contact): PaymentParty {
   return { id, entityType, firstName, lastName, companyName, bankAccount };
 }
 
-/** @throws ApiError IDEMPOTENCY_KEY_REUSED_WITH_DIFFERENT_BODY, naming each field that differs */
+/**
+ * @throws ApiError IDEMPOTENCY_KEY_REUSED_WITH_DIFFERENT_BODY. Its message names the payment and each field
+ *   that differs, never a value: the spec keeps `error.details` for validation errors.
+ */
 function replayOf(original: PaymentState, request: PaymentCreateRequest): CreatedPayment {
   if (original === null) throw new Error('a stream with events folds to a payment');
   const first = requestOf(original);
@@ -177,12 +180,7 @@ function replayOf(original: PaymentState, request: PaymentCreateRequest): Create
   if (differing.length === 0) return { paymentId: original.paymentId, replayed: true };
   throw new ApiError(
     'IDEMPOTENCY_KEY_REUSED_WITH_DIFFERENT_BODY',
-    `this Idempotency-Key created payment ${original.paymentId} from a different body`,
-    differing.map((field) => ({
-      field,
-      issue: 'differs from the original request',
-      message: `${field} differs from the request that created the payment`,
-    })),
+    `this Idempotency-Key created payment ${original.paymentId} from a request that differs in: ${differing.join(', ')}`,
   );
 }
 

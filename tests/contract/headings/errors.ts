@@ -1,5 +1,13 @@
+import { randomUUID } from 'node:crypto';
 import { call, expectError, type Problem, problemsOf } from '../support/http.js';
 import { contactBody, paymentBody, postPayment, unknownId } from '../support/things.js';
+
+async function reusedKey() {
+  const body = await paymentBody({ paymentAmount: 1 });
+  const key = randomUUID();
+  await postPayment(body, key);
+  return postPayment({ ...body, paymentAmount: 2 }, key);
+}
 
 const details = async (body: unknown): Promise<readonly Problem[]> =>
   (await call('POST', '/v1/contacts/', { body })).body.error?.details ?? [];
@@ -27,6 +35,7 @@ describe('Errors', () => {
       await call('GET', `/v1/payments/${unknownId}`),
       await call('POST', '/v1/contacts/', { raw: '{"a":1,"a":2}' }),
       await call('POST', '/v1/payments/', { body: await paymentBody() }),
+      await reusedKey(),
     ];
     for (const { body } of others) expect(Object.keys(body.error ?? {})).not.toContain('details');
   });

@@ -123,6 +123,14 @@ describe('Payment', () => {
     const body = await paymentBody({ paymentNote: 'n' });
     const key = randomUUID();
     const paymentId = idOf(await postPayment(body, key));
+    const fields = [
+      'originatorId',
+      'contactId',
+      'paymentAmount',
+      'direction',
+      'paymentNote',
+      'externalPaymentId',
+    ];
     const changes: readonly Json[] = [
       { paymentAmount: 7 },
       { paymentNote: undefined },
@@ -132,13 +140,11 @@ describe('Payment', () => {
     for (const change of changes) {
       const answer = await postPayment({ ...body, ...change }, key);
       expectError(answer, 409, 'IDEMPOTENCY_KEY_REUSED_WITH_DIFFERENT_BODY');
-      const { message = '', details = [] } = answer.body.error ?? {};
+      expect(Object.keys(answer.body.error ?? {})).not.toContain('details');
+      const { message = '' } = answer.body.error ?? {};
       expect(message).toContain(paymentId);
-      expect(details.map(({ field }) => field).sort()).toEqual(
-        Object.keys(change)
-          .filter((field) => field !== 'unknown')
-          .sort(),
-      );
+      const named = fields.filter((field) => message.includes(field));
+      expect(named).toEqual(fields.filter((field) => field in change));
     }
   });
 });

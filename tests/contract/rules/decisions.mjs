@@ -26,6 +26,16 @@ export const decisions = [
           },
         ],
       },
+      'further-error-8': {
+        text: 'REQUEST_TIMEOUT 408',
+        tests: [
+          {
+            file: 'apps/api-gateway/src/http-slow.spec.ts',
+            title:
+              'who sends %s byte by byte is told so and cut off, and others are served meanwhile',
+          },
+        ],
+      },
       'further-error-2': 'PAYLOAD_TOO_LARGE 413 (bodies over 64 KiB)',
       'further-error-3': 'UNSUPPORTED_MEDIA_TYPE 415',
       'further-error-4': {
@@ -85,7 +95,8 @@ export const decisions = [
         "The rail is chosen at creation and recorded: INBOUND → ACH (debit); OUTBOUND → by policy from the contact's bank's participation, amount and time; see the rails issue.",
       'payment-decision-9': 'Idempotency keys are scoped to the organization.',
       'payment-decision-10': 'A replayed 201 carries `Idempotent-Replayed: true`',
-      'payment-decision-11': "the 409's message names the original paymentId",
+      'payment-decision-11':
+        "the 409's message names the original paymentId and each recognized field that differs (no `error.details`: the specification keeps those for validation errors).",
       'list-filter-1': '`createdFrom`/`createdTo` inclusive, milliseconds',
       'list-filter-2':
         'a date alone means the start of that UTC day in createdFrom, its end in createdTo',
@@ -140,6 +151,19 @@ export const decisions = [
       'webhook-decision-7': 'deleting it ends them',
       'webhook-decision-8':
         'Every attempt is recorded: time, status, duration, error, first 1 KiB of the response.',
+      'webhook-decision-9': {
+        text: "`Retry-After` is honoured up to the contract's hour.",
+        tests: [
+          {
+            file: 'libs/webhooks/src/retry-schedule.spec.ts',
+            title: 'gets an hour at most, whatever it asks for and whichever attempt it was',
+          },
+          {
+            file: 'apps/webhook-dispatcher/src/webhook-dispatcher-isolation.pg.spec.ts',
+            title: 'that asks for %s s by Retry-After gets the delivery then, or in an hour',
+          },
+        ],
+      },
       'statement-read-1': '`GET /v1/statements` (filters `originatorId`, `year`)',
       'statement-read-2': {
         text: '`GET /v1/statements/:id` (`statementId`, `originatorId`, `periodYear`, `periodMonth`, `generatedAt`, `sizeBytes`, `sha256`)',

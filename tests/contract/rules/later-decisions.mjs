@@ -42,18 +42,6 @@ export const laterDecisions = {
     text: 'SWIFT: only for a bankAccount with a swiftCode of a country other than US.',
     notTestable: 'this release sends no payment over SWIFT',
   },
-  'further-error-8': {
-    text: 'REQUEST_TIMEOUT 408',
-    notTestable: 'not kept yet: a 408 has no code of its own in this release',
-  },
-  'payment-decision-12': {
-    text: 'each recognized field that differs (no `error.details`: the specification keeps those for validation errors).',
-    notTestable: 'not kept yet: this release names the fields in `error.details`',
-  },
-  'webhook-decision-9': {
-    text: "`Retry-After` is honoured up to the contract's hour.",
-    notTestable: 'not kept yet: this release waits longer than an hour when it is asked to',
-  },
   'rail-decision-2': {
     text: 'An unexpected error before submission ends in FAILED / INTERNAL_ERROR after its tries.',
     notTestable: 'not kept yet: such a payment stays QUEUED in this release',

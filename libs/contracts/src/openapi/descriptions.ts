@@ -117,7 +117,7 @@ export const describedFields: Readonly<Record<string, string>> = {
   'ListMeta.pagination': 'There only when the list was asked for with limit or cursor.',
   code: 'Branch on this.',
   'error.message': 'For people; the wording may change.',
-  details: 'What is wrong with the request, or differs from the first one.',
+  details: 'Everything wrong with the request. Only a VALIDATION_ERROR has it.',
   'Problem.field':
     'Dotted path in the body, or the name of the parameter; empty for the body as a whole.',
   issue: 'A stable validation_* code, or a description where the rule has none.',

@@ -62,17 +62,15 @@ export const errorDescriptions: Readonly<Record<ErrorCode, ErrorDescription>> = 
   },
   IDEMPOTENCY_KEY_REUSED_WITH_DIFFERENT_BODY: {
     status: 409,
-    when: 'The key has created a payment from another body. details names each field that differs.',
+    when: 'The key has created a payment from another body. The message names it and each field that differs.',
     example: {
-      message: `this Idempotency-Key created payment ${paymentId} from a different body`,
-      details: [
-        {
-          field: 'paymentAmount',
-          issue: 'differs from the original request',
-          message: 'paymentAmount differs from the request that created the payment',
-        },
-      ],
+      message: `this Idempotency-Key created payment ${paymentId} from a request that differs in: paymentAmount`,
     },
+  },
+  REQUEST_TIMEOUT: {
+    status: 408,
+    when: 'The request did not arrive in time, and the connection is closed. Nothing of it was done.',
+    example: { message: 'the request did not arrive in time' },
   },
   PAYLOAD_TOO_LARGE: {
     status: 413,
@@ -136,7 +134,7 @@ function errorResponse(status: string, codes: readonly ErrorCode[]): Json {
     headers: {
       ...header('X-Request-Id'),
       // Without a key that is known there is no limit to tell of.
-      ...(status === '401' ? {} : ofRateLimit),
+      ...(status === '401' || status === '408' ? {} : ofRateLimit),
       ...(headersByStatus[status] ?? {}),
     },
     content: {

@@ -86,6 +86,7 @@ export type Success =
 export const onAny: readonly ErrorCode[] = [
   'UNAUTHORIZED',
   'FORBIDDEN',
+  'REQUEST_TIMEOUT',
   'RATE_LIMITED',
   'INTERNAL_ERROR',
   'SERVICE_UNAVAILABLE',
