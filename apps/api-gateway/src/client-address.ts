@@ -1,14 +1,16 @@
 import { isIPv6 } from 'node:net';
+import { withoutPort } from '@pis/service-kit';
 
 const mappedIpv4 = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i;
 const groupsOfIpv6 = 8;
 const groupsOfNetwork = 4;
 
 /**
- * Whom an address stands for: an IPv4 address itself, of IPv6 the /64, which is what one customer
- * gets: whoever counted single addresses there would count nothing.
+ * The network whose failed authentications are counted together: an IPv4 address itself, the /64 of an
+ * IPv6 address, because that is what one customer gets. A port does not count.
  */
-export function networkOf(address: string): string {
+export function networkOf(text: string): string {
+  const address = withoutPort(text);
   const ipv4 = mappedIpv4.exec(address)?.[1];
   if (ipv4 !== undefined) return ipv4;
   if (!isIPv6(address)) return address;

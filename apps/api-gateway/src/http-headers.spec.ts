@@ -169,6 +169,13 @@ describe('failed authentications', () => {
         many((at) => `${at}.2.3.4, 198.51.100.7`),
       ),
     ).toEqual([401, 429]);
+    // Some proxies add the port, and chains of them their own.
+    for (const withPorts of [
+      (at: number) => `198.51.100.8:${50_000 + at}`,
+      (at: number) => `[2001:db8:77::${at}]:${50_000 + at}`,
+      (at: number) => `198.51.100.9:${50_000 + at}, 127.0.0.2:${40_000 + at}`,
+    ])
+      expect(await codes(app, many(withPorts))).toEqual([401, 429]);
   });
 
   it('count for the peer when no proxy is trusted, whatever it says', async () => {

@@ -4,8 +4,6 @@
  * anybody: they need no key.
  */
 import { hash } from 'node:crypto';
-import { promisify } from 'node:util';
-import { gunzip } from 'node:zlib';
 import { Controller, Get, Inject, Req, Res } from '@nestjs/common';
 import { openApiDocument, type OpenApiOptions } from '@pis/contracts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -112,7 +110,7 @@ export class ReferenceController {
     }
     reply.type('text/javascript; charset=utf-8');
     if (!/\bgzip\b/.test(request.headers['accept-encoding']?.toString() ?? ''))
-      return promisify(gunzip)(gzipped);
+      return this.script.plain();
     reply.header('Content-Encoding', 'gzip');
     return gzipped;
   }

@@ -23,6 +23,20 @@ describe('the script of the reference', () => {
     expect(one.etag).toMatch(/^"[\w-]{43}"$/);
   });
 
+  it('is inflated once, however many take no gzip', async () => {
+    const file = path.join(folder, 'extract.mjs');
+    writeFileSync(
+      file,
+      `import { gzipSync } from 'node:zlib';
+      process.stdout.write(gzipSync('script'));`,
+    );
+    const script = new ScalarScript(file);
+    const [one, two] = await Promise.all([script.plain(), script.plain()]);
+    expect(one.toString()).toBe('script');
+    expect(two).toBe(one);
+    expect(await script.plain()).toBe(one);
+  });
+
   it('is read by a process that knows none of our settings', async () => {
     const file = path.join(folder, 'extract.mjs');
     writeFileSync(file, 'process.stdout.write(JSON.stringify(Object.keys(process.env)));');

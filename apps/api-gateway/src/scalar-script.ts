@@ -1,13 +1,16 @@
 /**
  * The script of the page /docs. Its package holds it as one string of nearly 4 MB. A short process takes
- * it out and compresses it at the first request: a gateway whose reference nobody reads pays nothing,
- * one whose reference is read keeps 3 MB. A thread in this process would have left 60 MB behind.
+ * it out and compresses it at the first request: a gateway whose reference nobody reads pays nothing.
+ * A thread in this process would have left 60 MB behind.
+ *
+ * All readers share the same bytes. An answer copies nothing, so slow readers cost no memory.
  */
 import { execFile } from 'node:child_process';
 import { hash } from 'node:crypto';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { gunzip } from 'node:zlib';
 
 export interface Script {
   readonly gzipped: Buffer;
@@ -23,6 +26,7 @@ const bytesMax = 16 * 1024 * 1024;
 
 export class ScalarScript {
   private reading: Promise<Script> | undefined;
+  private inflating: Promise<Buffer> | undefined;
 
   /** `file` is run to write the script; injected by tests. */
   constructor(private readonly file = extract) {}
@@ -34,6 +38,17 @@ export class ScalarScript {
       throw error;
     });
     return this.reading;
+  }
+
+  /** For clients that take no gzip: inflated once, at the first of them. @throws as read */
+  plain(): Promise<Buffer> {
+    this.inflating ??= this.read()
+      .then(({ gzipped }) => promisify(gunzip)(gzipped))
+      .catch((error: unknown) => {
+        this.inflating = undefined;
+        throw error;
+      });
+    return this.inflating;
   }
 }
 

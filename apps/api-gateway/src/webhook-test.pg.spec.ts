@@ -5,9 +5,12 @@ import {
   type HttpsReceiver,
   startHttpsReceiver,
   type TestDatabase,
+  until,
 } from '@pis/local-servers/testing';
 import { verify } from '@pis/webhooks';
 import { type Call, type Gateway, startGateway, type Tenant } from './testing/gateway.js';
+
+const timeoutMs = 60_000;
 
 let database: TestDatabase;
 let receiver: HttpsReceiver;
@@ -144,5 +147,55 @@ describe('a test of a webhook endpoint', () => {
     expect((await test({})).status).toBe(404);
     endpoint = { ...endpoint, id: 'nonsense' };
     expect((await test({})).body?.error?.details).toMatchObject([{ field: 'id' }]);
+  });
+});
+
+describe('tests that are under way', () => {
+  const perKeyMax = 10;
+  const inAllMax = 100;
+
+  /** Sends `count` tests of one tenant; each status is noted when it is there. */
+  function sendTests(of: Tenant, endpointId: string, count: number, statuses: number[]) {
+    return Array.from({ length: count }, async () => {
+      const path = `/v1/webhooks/${endpointId}/test`;
+      const { status, headers } = await gateway.call(path, {
+        tenant: of,
+        method: 'POST',
+        body: {},
+      });
+      if (status !== 200) expect(headers['retry-after']).toMatch(/^\d+$/);
+      statuses.push(status);
+    });
+  }
+
+  it('are bounded for each API key: more are refused with 429, until some have ended', async () => {
+    const answered = Promise.withResolvers<void>();
+    receiver.respondWith(() => ({ after: answered.promise }));
+    const more = 15;
+    const statuses: number[] = [];
+    const sent = sendTests(tenant, endpoint.id, perKeyMax + more, statuses);
+    await until(() => statuses.length === more, { timeoutMs });
+    expect(new Set(statuses)).toEqual(new Set([429]));
+    answered.resolve();
+    await Promise.all(sent);
+    expect(statuses.filter((status) => status === 200)).toHaveLength(perKeyMax);
+    expect((await test({})).status).toBe(200);
+  });
+
+  it('are bounded in all: more are refused with 503, until some have ended', async () => {
+    const answered = Promise.withResolvers<void>();
+    receiver.respondWith(() => ({ after: answered.promise }));
+    const statuses: number[] = [];
+    const sent: Promise<void>[] = [];
+    for (let keys = 0; keys <= inAllMax / perKeyMax; keys += 1) {
+      tenant = await gateway.createTenant();
+      endpoint = await createEndpoint(`${receiver.url}/${randomUUID()}`);
+      sent.push(...sendTests(tenant, endpoint.id, perKeyMax, statuses));
+    }
+    await until(() => statuses.includes(503), { timeoutMs });
+    answered.resolve();
+    await Promise.all(sent);
+    expect(new Set(statuses)).toEqual(new Set([200, 503]));
+    expect((await test({})).status).toBe(200);
   });
 });

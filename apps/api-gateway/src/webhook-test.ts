@@ -1,6 +1,9 @@
 /**
  * Test deliveries of `POST /v1/webhooks/:id/test`: one request to the endpoint, signed and guarded like
  * a real one, whatever its subscriptions. Nothing is stored and nothing is retried.
+ *
+ * A test holds a request, a connection and memory for as long as the receiver takes. So their number is
+ * bounded, for each API key and in all.
  */
 import { randomUUID } from 'node:crypto';
 import type { OnModuleDestroy } from '@nestjs/common';
@@ -30,10 +33,16 @@ export interface WebhookTestResult {
 
 /** Tests of one receiver at a time; further ones wait, inside their time limit. */
 const connectionsPerOriginMax = 4;
+/** Tests under way; beyond them 429 for the key, 503 for everybody. */
+const testsPerKeyMax = 10;
+const testsMax = 100;
 
 export class WebhookTests implements OnModuleDestroy {
   private readonly client: GuardedClient;
   private readonly stopping = new AbortController();
+  /** Tests under way, by API key; keys without any are not in it. */
+  private readonly underWay = new Map<string, number>();
+  private underWayInAll = 0;
 
   constructor(
     private readonly keyring: Keyring,
@@ -42,8 +51,34 @@ export class WebhookTests implements OnModuleDestroy {
     this.client = guardedClient({ ...options, connectionsPerOriginMax });
   }
 
-  /** @throws ApiError SERVICE_UNAVAILABLE when a shutdown interrupts it */
+  /**
+   * @param apiKeyId whose test it is
+   * @throws ApiError RATE_LIMITED, SERVICE_UNAVAILABLE when too many tests are under way;
+   *   SERVICE_UNAVAILABLE when a shutdown interrupts it
+   */
   async deliver(
+    apiKeyId: string,
+    endpoint: WebhookEndpoint,
+    test: WebhookTestRequest,
+  ): Promise<WebhookTestResult> {
+    const ofKey = this.underWay.get(apiKeyId) ?? 0;
+    if (ofKey >= testsPerKeyMax)
+      throw new ApiError('RATE_LIMITED', `${testsPerKeyMax} tests of this key are under way`);
+    if (this.underWayInAll >= testsMax)
+      throw new ApiError('SERVICE_UNAVAILABLE', 'too many tests are under way; retry shortly');
+    this.underWay.set(apiKeyId, ofKey + 1);
+    this.underWayInAll += 1;
+    try {
+      return await this.send(endpoint, test);
+    } finally {
+      this.underWayInAll -= 1;
+      const left = (this.underWay.get(apiKeyId) ?? 1) - 1;
+      if (left === 0) this.underWay.delete(apiKeyId);
+      else this.underWay.set(apiKeyId, left);
+    }
+  }
+
+  private async send(
     endpoint: WebhookEndpoint,
     { eventType }: WebhookTestRequest,
   ): Promise<WebhookTestResult> {

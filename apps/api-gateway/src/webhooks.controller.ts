@@ -130,8 +130,10 @@ export class WebhooksController {
   async test(@Req() request: FastifyRequest): Promise<Answer<WebhookTestResult>> {
     const endpointId = idIn(request, 'id');
     const test = accepted<WebhookTestRequest>(validate(webhookTestSchema, bodyOf(request)));
-    const { state } = await this.endpoints.load(callerOf(request).organizationId);
-    return answer(await this.tests.deliver(endpointIn(state.endpoints, endpointId), test));
+    const { organizationId, apiKeyId } = callerOf(request);
+    const { state } = await this.endpoints.load(organizationId);
+    const endpoint = endpointIn(state.endpoints, endpointId);
+    return answer(await this.tests.deliver(apiKeyId, endpoint, test));
   }
 
   /** @throws ApiError NOT_FOUND, VALIDATION_ERROR (subscription limit) */

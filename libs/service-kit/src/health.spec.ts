@@ -1,4 +1,5 @@
 import { Health } from './health.js';
+import type { Logger } from './logging.js';
 
 it('names each dependency, with the reason of what is down', async () => {
   const health = new Health();
@@ -18,4 +19,105 @@ it('is ready when everything is up, also with nothing to depend on', async () =>
   expect(await health.readiness()).toEqual({ status: 'ready', dependencies: {} });
   health.register('postgres', () => undefined);
   expect((await health.readiness()).status).toBe('ready');
+});
+
+describe('readiness', () => {
+  /** A dependency that is asked, counted, and answers when it is told to. */
+  function dependency() {
+    const asked: PromiseWithResolvers<void>[] = [];
+    const check = () => {
+      const question = Promise.withResolvers<void>();
+      asked.push(question);
+      return question.promise;
+    };
+    return { asked, check };
+  }
+
+  it('is computed once for all who ask at the same time, and at most once per second', async () => {
+    let nowMs = 0;
+    const health = new Health({ clock: () => nowMs });
+    const { asked, check } = dependency();
+    health.register('postgres', check);
+    const answers = Array.from({ length: 500 }, () => health.readiness());
+    expect(asked).toHaveLength(1);
+    asked[0]?.resolve();
+    expect((await Promise.all(answers)).every(({ status }) => status === 'ready')).toBe(true);
+    nowMs = 999;
+    await health.readiness();
+    expect(asked).toHaveLength(1);
+    nowMs = 1_000;
+    const later = health.readiness();
+    expect(asked).toHaveLength(2);
+    asked[1]?.reject(new Error('connection refused'));
+    expect((await later).status).toBe('unavailable');
+  });
+
+  it('says at once that the process ends', async () => {
+    const health = new Health();
+    expect((await health.readiness()).status).toBe('ready');
+    health.end('shutting down');
+    expect(await health.readiness()).toEqual({
+      status: 'unavailable',
+      dependencies: { process: { status: 'down', reason: 'shutting down' } },
+    });
+  });
+
+  it('asks a dependency that hangs only once', async () => {
+    let nowMs = 0;
+    const health = new Health({ clock: () => nowMs });
+    const { asked, check } = dependency();
+    health.register('postgres', check);
+    for (let readings = 0; readings < 2; readings += 1) {
+      nowMs += 10_000;
+      expect((await health.readiness()).dependencies['postgres']).toEqual({
+        status: 'down',
+        reason: 'no answer within 2000 ms',
+      });
+    }
+    expect(asked).toHaveLength(1);
+  });
+});
+
+describe('on a public port', () => {
+  const address = '10.1.2.3:5432';
+
+  it.each([
+    [
+      'an error with a code',
+      Object.assign(new Error(address), { code: 'ECONNREFUSED' }),
+      'ECONNREFUSED',
+    ],
+    [
+      'its cause',
+      new Error(address, { cause: Object.assign(new Error(address), { code: '57P03' }) }),
+      '57P03',
+    ],
+    [
+      'one of several',
+      new AggregateError([Object.assign(new Error(address), { code: 'ETIMEDOUT' })], address),
+      'ETIMEDOUT',
+    ],
+  ])('a reason names no address, only the code of %s', async (_what, error, code) => {
+    const logged: unknown[] = [];
+    const log = (entry: object) => void logged.push(entry);
+    const logger = { warn: log, info: log } as unknown as Logger;
+    const health = new Health({ isPublic: true, logger });
+    health.register('postgres', () => Promise.reject(error));
+    expect((await health.readiness()).dependencies['postgres']).toEqual({
+      status: 'down',
+      reason: `see the log (${code})`,
+    });
+    expect(logged).toEqual([{ dependency: 'postgres', err: error }]);
+  });
+
+  it.each([
+    [new Error(address)],
+    [Object.assign(new Error(address), { code: address })],
+    [address],
+  ])('a reason that cannot be named is left to the log', async (error) => {
+    const health = new Health({ isPublic: true });
+    health.register('bank', () => Promise.reject(error as Error));
+    const { dependencies } = await health.readiness();
+    expect(dependencies['bank']).toEqual({ status: 'down', reason: 'see the log' });
+  });
 });

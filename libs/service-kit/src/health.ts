@@ -2,6 +2,7 @@
 import { Controller, Get, Header, Inject, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import type { Registry } from 'prom-client';
+import type { Logger } from './logging.js';
 import { HEALTH, METRICS } from './tokens.js';
 
 /** Throws (or rejects) with the reason when the dependency cannot serve. */
@@ -17,41 +18,143 @@ export interface Readiness {
   readonly dependencies: Readonly<Record<string, DependencyHealth>>;
 }
 
+export interface HealthOptions {
+  /** Strangers reach the port: a reason is told by its code alone, because its text may name an address. */
+  readonly isPublic?: boolean;
+  /** Gets the full reason whenever a dependency goes down. */
+  readonly logger?: Pick<Logger, 'warn' | 'info'>;
+  /** Milliseconds, monotonic; injected by tests. */
+  readonly clock?: () => number;
+}
+
 const checkTimeoutMs = 2_000;
+/** The checks run at most this often, however many ask. */
+const freshForMs = 1_000;
+
+/** A reason in our own words, which anybody may read. */
+class PlainReason extends Error {}
+
+interface Dependency {
+  readonly check: HealthCheck;
+  /** The call that has not ended yet, if any: a hanging dependency is not asked again. */
+  underWay: Promise<void> | null;
+  isDown: boolean;
+}
+
+interface Reading {
+  readonly readiness: Promise<Readiness>;
+  endedAtMs: number | null;
+}
 
 export class Health {
-  private readonly checks = new Map<string, HealthCheck>();
+  private readonly dependencies = new Map<string, Dependency>();
+  private readonly clock: () => number;
+  private reading: Reading | null = null;
+  private ending: DependencyHealth | null = null;
+
+  constructor(private readonly options: HealthOptions = {}) {
+    this.clock = options.clock ?? (() => performance.now());
+  }
 
   /** Registers a dependency; a name registered again replaces the former check. */
   register(name: string, check: HealthCheck): void {
-    this.checks.set(name, check);
+    this.dependencies.set(name, { check, underWay: null, isDown: false });
+    this.refresh();
   }
 
-  async readiness(): Promise<Readiness> {
+  /** From now on the process is not ready, whatever its dependencies say. */
+  end(reason: string): void {
+    this.ending = { status: 'down', reason };
+    this.refresh();
+  }
+
+  /** The next caller gets a new reading. */
+  refresh(): void {
+    this.reading = null;
+  }
+
+  /** At most freshForMs old, and one for all who ask meanwhile. Never rejects. */
+  readiness(): Promise<Readiness> {
+    const { reading } = this;
+    const isFresh =
+      reading !== null &&
+      (reading.endedAtMs === null || this.clock() - reading.endedAtMs < freshForMs);
+    return isFresh ? reading.readiness : this.read();
+  }
+
+  private read(): Promise<Readiness> {
+    const reading: Reading = { readiness: this.runAll(), endedAtMs: null };
+    this.reading = reading;
+    void reading.readiness.then(() => (reading.endedAtMs = this.clock()));
+    return reading.readiness;
+  }
+
+  private async runAll(): Promise<Readiness> {
     const results = await Promise.all(
-      [...this.checks].map(async ([name, check]) => [name, await run(check)] as const),
+      [...this.dependencies].map(async ([name, dependency]) => {
+        return [name, await this.run(name, dependency)] as const;
+      }),
     );
+    if (this.ending !== null) results.push(['process', this.ending]);
     const ready = results.every(([, { status }]) => status === 'up');
     return { status: ready ? 'ready' : 'unavailable', dependencies: Object.fromEntries(results) };
   }
+
+  private async run(name: string, dependency: Dependency): Promise<DependencyHealth> {
+    const { logger, isPublic = false } = this.options;
+    try {
+      await inTime(dependency);
+      if (dependency.isDown) logger?.info({ dependency: name }, 'a dependency is up again');
+      dependency.isDown = false;
+      return { status: 'up' };
+    } catch (error) {
+      if (!dependency.isDown)
+        logger?.warn({ dependency: name, err: error }, 'a dependency is down');
+      dependency.isDown = true;
+      return { status: 'down', reason: isPublic ? publicReason(error) : messageOf(error) };
+    }
+  }
 }
 
-async function run(check: HealthCheck): Promise<DependencyHealth> {
+async function inTime(dependency: Dependency): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(
-      () => reject(new Error(`no answer within ${checkTimeoutMs} ms`)),
+      () => reject(new PlainReason(`no answer within ${checkTimeoutMs} ms`)),
       checkTimeoutMs,
     );
   });
+  dependency.underWay ??= (async () => dependency.check())().finally(
+    () => (dependency.underWay = null),
+  );
   try {
-    await Promise.race([check(), late]);
-    return { status: 'up' };
-  } catch (error) {
-    return { status: 'down', reason: error instanceof Error ? error.message : String(error) };
+    await Promise.race([dependency.underWay, late]);
   } finally {
     clearTimeout(timer);
   }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** Names what went wrong without a word from elsewhere: messages of drivers hold hosts, ports and users. */
+function publicReason(error: unknown): string {
+  if (error instanceof PlainReason) return error.message;
+  const code = codeOf(error, causesMax);
+  return code === null ? 'see the log' : `see the log (${code})`;
+}
+
+/** System errors (ECONNREFUSED) and SQLSTATE (57P03): neither can spell an address. */
+const codeFormat = /^[A-Z0-9][A-Z0-9_]{2,39}$/;
+const causesMax = 5;
+
+/** The code of an error, or of what caused it; by shape, because socket errors may be of another realm. */
+function codeOf(error: unknown, depth: number): string | null {
+  if (typeof error !== 'object' || error === null || depth === 0) return null;
+  const { code, cause, errors } = error as Readonly<Record<string, unknown>>;
+  if (typeof code === 'string' && codeFormat.test(code)) return code;
+  return codeOf(Array.isArray(errors) ? errors[0] : cause, depth - 1);
 }
 
 @Controller('health')

@@ -5,6 +5,7 @@
 import { Server, type Socket } from 'node:net';
 import { setImmediate as turn, setTimeout as delay } from 'node:timers/promises';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { inNetworks } from './forwarded.js';
 
 export interface HttpLimits {
   readonly bodyBytesMax: number;
@@ -49,7 +50,7 @@ export function httpAdapter({
   const adapter = new FastifyAdapter({
     // No parameter is longer than the headers may be: what it must be like, the app says.
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: max.headerBytesMax },
-    trustProxy: trustedProxies.length > 0 ? [...trustedProxies] : false,
+    trustProxy: trustedProxies.length > 0 ? inNetworks(trustedProxies) : false,
     bodyLimit: max.bodyBytesMax,
     requestTimeout: max.requestTimeoutMs,
     connectionTimeout: max.silenceTimeoutMs,

@@ -3,6 +3,7 @@ export * from './environment.js';
 export * from './config.js';
 export * from './logging.js';
 export * from './health.js';
+export * from './forwarded.js';
 export * from './http-server.js';
 export * from './tracing.js';
 export * from './composition.js';

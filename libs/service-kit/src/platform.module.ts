@@ -26,6 +26,8 @@ export interface PlatformOptions {
   readonly logger: Logger;
   /** Whether /metrics is served beside the API; never on a public port in production. */
   readonly servesMetrics: boolean;
+  /** Whether strangers reach the port of the app. */
+  readonly isPublic: boolean;
 }
 
 /** The event store's own connections: appends never wait behind queries. */
@@ -48,7 +50,7 @@ export class PlatformModule implements OnApplicationShutdown {
     const metrics = new Registry();
     metrics.setDefaultLabels({ app });
     collectDefaultMetrics({ register: metrics });
-    const health = new Health();
+    const health = new Health({ isPublic: options.isPublic, logger });
     health.register('postgres', async () => {
       await pool.query('SELECT 1');
     });

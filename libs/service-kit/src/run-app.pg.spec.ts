@@ -53,7 +53,7 @@ describe('an app', () => {
     const app = await startApp(
       definition,
       loadConfig({ ...platformEnv, ...env }, given),
-      databaseUrl,
+      given.DATABASE_URL,
       logger,
     );
     running.push(app);
@@ -86,9 +86,10 @@ describe('an app', () => {
     expect(app.isReady()).toBe(false);
     await migrate({ connectionString: databaseUrl });
     await app.ready;
-    expect(await readiness(app.url)).toEqual({
-      status: 'ready',
-      dependencies: { postgres: { status: 'up' }, 'event-store': { status: 'up' } },
+    await until(async () => (await readiness(app.url)).status === 'ready', { timeoutMs });
+    expect((await readiness(app.url)).dependencies).toEqual({
+      postgres: { status: 'up' },
+      'event-store': { status: 'up' },
     });
   });
 
@@ -120,6 +121,16 @@ describe('an app', () => {
   it('serves its metrics beside its health, where only the cluster can reach it', async () => {
     const app = await start({ PIS_ENVIRONMENT: 'production' });
     expect(await (await fetch(`${app.url}/metrics`)).text()).toContain('{app="minimal"}');
+  });
+
+  it('names no address of its dependencies on a public port', async () => {
+    const databaseUrl = 'postgres://nobody@127.0.0.1:1/none';
+    const app = await start({ DATABASE_URL: databaseUrl }, { ...minimal, publicPort: true });
+    const text = await (await fetch(`${app.url}/health/ready`)).text();
+    expect(JSON.parse(text)).toMatchObject({
+      dependencies: { postgres: { status: 'down', reason: 'see the log (ECONNREFUSED)' } },
+    });
+    expect(text).not.toMatch(/127\.0\.0\.1|nobody/);
   });
 
   it('of a public port serves its metrics there in the sandbox, on a port of their own in production', async () => {

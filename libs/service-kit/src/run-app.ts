@@ -155,6 +155,7 @@ export async function startApp<Shape extends z.ZodRawShape>(
         databaseUrl,
         logger,
         servesMetrics: !metricsApart,
+        isPublic: definition.publicPort === true,
       }),
       // With the database that was started for it, if it was: webhooks must not reach that one either.
       ...definition.modules({ ...config, DATABASE_URL: databaseUrl }),
@@ -183,6 +184,7 @@ export async function startApp<Shape extends z.ZodRawShape>(
     throw error;
   }
 
+  const health = app.get<Health>(HEALTH);
   const closing = new AbortController();
   const prepare =
     definition.prepare ??
@@ -191,6 +193,8 @@ export async function startApp<Shape extends z.ZodRawShape>(
   const ready = prepare({ app, config, databaseUrl, logger, signal: closing.signal }).then(
     async () => {
       if (strategies.length > 0) await app.startAllMicroservices();
+      // Whoever was told to wait a moment ago is told the truth now.
+      health.refresh();
     },
   );
   return {
@@ -200,7 +204,7 @@ export async function startApp<Shape extends z.ZodRawShape>(
     shutdownLimitMs: Math.max(shutdownMs, drainMs + shutdownAfterDrainMs),
     close: async () => {
       closing.abort();
-      app.get<Health>(HEALTH).register('process', () => Promise.reject(new Error('shutting down')));
+      health.end('shutting down');
       // Whoever waits for `ready` hears of its failure; here it only must have ended.
       await Promise.allSettled([ready]);
       await drain.begin(drainMs);

@@ -1,4 +1,5 @@
 import { createSocket, type Socket } from 'node:dgram';
+import { until } from '@pis/local-servers/testing';
 import { exceptLoopback, nameLookup } from './lookup.js';
 
 /** A name server of its own: answers questions for A records as it is told, null for never. */
@@ -106,6 +107,34 @@ describe('The host of a webhook is looked up', () => {
     const found = await Promise.all(names.map(lookup));
     expect(found).toEqual(names.map(() => ['10.0.0.7']));
     expect(most).toBe(2);
+    await dns.close();
+  });
+
+  it('or refused at once when too many names wait already, and again when they are done', async () => {
+    const dns = await nameServer(() => []);
+    const held = Promise.withResolvers<void>();
+    const bySystem = async () => {
+      await held.promise;
+      return ['10.0.0.7'];
+    };
+    const lookup = nameLookup({ servers: [dns.server], bySystem });
+    const names = Array.from({ length: 1_200 }, (_, i) => `name-${i}`);
+    let refused = 0;
+    const answers = names.map((name) =>
+      lookup(name).then(
+        () => 'found',
+        () => {
+          refused += 1;
+          return 'refused';
+        },
+      ),
+    );
+    const askedOfSystemMax = 2 + 64;
+    await until(() => refused === names.length - askedOfSystemMax, { timeoutMs: 60_000 });
+    held.resolve();
+    const found = (await Promise.all(answers)).filter((answer) => answer === 'found');
+    expect(found).toHaveLength(askedOfSystemMax);
+    expect(await lookup('afterwards')).toEqual(['10.0.0.7']);
     await dns.close();
   });
 });

@@ -11,6 +11,12 @@ export type Lookup = (hostname: string) => Promise<readonly string[]>;
 /** Of one name server and one try; the second try waits longer. */
 const serverTimeoutMs = 1_500;
 const triesMax = 2;
+/** Names that are looked up at once; each takes a few seconds at most, but for those the system is asked for. */
+const namesMax = 1_000;
+const systemLanes = 2;
+/** Names that wait for the system's resolver, which may take many seconds for each. */
+const systemQueueMax = 64;
+const systemWaitMaxMs = 10_000;
 /** A hostile zone may list thousands. */
 const addressesMax = 16;
 
@@ -61,11 +67,13 @@ function isTimeout(reason: unknown): boolean {
   return (reason as { code?: unknown } | null)?.code === 'ETIMEOUT';
 }
 
+/** @throws when too many names are under way: the caller's attempt fails, and memory stays bounded */
 function onceAtATime(lookup: Lookup): Lookup {
   const underWay = new Map<string, Promise<readonly string[]>>();
-  return (hostname) => {
+  return async (hostname) => {
     const asked = underWay.get(hostname);
     if (asked !== undefined) return asked;
+    if (underWay.size >= namesMax) throw new Error(`too many names to look up: ${hostname}`);
     const answer = lookup(hostname).finally(() => underWay.delete(hostname));
     underWay.set(hostname, answer);
     return answer;
@@ -74,14 +82,26 @@ function onceAtATime(lookup: Lookup): Lookup {
 
 /** Two at a time, so that half of the shared threads stay free whatever is asked. */
 function inTwoLanes(lookup: Lookup): Lookup {
-  const lanes: Promise<unknown>[] = [Promise.resolve(), Promise.resolve()];
-  let turn = 0;
-  return (hostname) => {
-    const lane = turn;
-    turn = (turn + 1) % lanes.length;
-    const ask = () => lookup(hostname);
-    const answer = (lanes[lane] ?? Promise.resolve()).then(ask, ask);
-    lanes[lane] = answer;
-    return answer;
+  const waiting: (() => void)[] = [];
+  let lanesInUse = 0;
+  return async (hostname) => {
+    const askedAtMs = performance.now();
+    if (lanesInUse < systemLanes) lanesInUse += 1;
+    else {
+      if (waiting.length >= systemQueueMax)
+        throw new Error(`too many names to look up: ${hostname}`);
+      // Whoever leaves a lane hands it over.
+      await new Promise<void>((resolve) => waiting.push(resolve));
+    }
+    try {
+      // Whoever asked has given up by then, and others may still be in time.
+      if (performance.now() - askedAtMs > systemWaitMaxMs)
+        throw new Error(`the system's resolver is busy: ${hostname} was not looked up`);
+      return await lookup(hostname);
+    } finally {
+      const next = waiting.shift();
+      if (next === undefined) lanesInUse -= 1;
+      else next();
+    }
   };
 }

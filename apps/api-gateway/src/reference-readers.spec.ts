@@ -1,0 +1,40 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { type Gateway, startGateway } from './testing/gateway.js';
+
+const readers = 100;
+/** The script itself, plain and gzipped, and what a hundred connections take. */
+const growthBytesMax = 32 * 1024 * 1024;
+
+let gateway: Gateway;
+const sockets: Socket[] = [];
+
+beforeAll(async () => {
+  gateway = await startGateway({
+    databaseUrl: 'postgres://nobody@127.0.0.1:1/none',
+    projects: false,
+  });
+  await gateway.app.listen(0, '127.0.0.1');
+});
+afterAll(async () => {
+  for (const socket of sockets) socket.destroy();
+  await gateway?.close();
+});
+
+/** Asks for the script without compression, and reads no more than its beginning. */
+async function slowReader(): Promise<string> {
+  const { port } = gateway.app.getHttpServer().address() as AddressInfo;
+  const socket = connect(port, '127.0.0.1');
+  sockets.push(socket);
+  socket.write('GET /docs/scalar.js HTTP/1.1\r\nHost: x\r\n\r\n');
+  await once(socket, 'readable');
+  return String(socket.read(16));
+}
+
+it('many who read the script of the reference slowly, and uncompressed, share its bytes', async () => {
+  expect(await slowReader()).toMatch(/^HTTP\/1\.1 200 /);
+  const before = process.memoryUsage().arrayBuffers;
+  const heads = await Promise.all(Array.from({ length: readers }, slowReader));
+  expect(new Set(heads)).toEqual(new Set(['HTTP/1.1 200 OK\r']));
+  expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(growthBytesMax);
+});
