@@ -110,9 +110,12 @@ it(
 );
 
 it(
-  'SIGTERM ends it with code 0 and nothing of it stays, nor after SIGKILL of the launcher',
+  'the ready line names only pages that answer; SIGTERM ends it with code 0 and nothing of it stays, nor after SIGKILL of the launcher',
   async () => {
     const running = await start();
+    const { docsUrl, dashboardUrl } = running.ready;
+    const pages = [docsUrl, ...(dashboardUrl === undefined ? [] : [dashboardUrl])].map(String);
+    for (const page of pages) expect([page, (await fetch(page)).status]).toEqual([page, 200]);
     expect(await running.stop()).toBe(0);
     await nothingStays();
 

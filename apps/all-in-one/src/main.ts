@@ -17,6 +17,7 @@ import {
   onShutdownSignal,
   platformEnv,
   railsEnv,
+  type RunningApp,
   startApp,
   webhooksEnv,
 } from '@pis/service-kit';
@@ -68,8 +69,16 @@ async function run(config: AllInOneConfig, databaseUrl: string, log: Logger): Pr
     if (!ending) await running.close();
     throw error;
   });
-  process.stdout.write(`${readyLine(running.url, demo.result ?? null, config)}\n`);
-  process.stderr.write(banner(running.url, demo.result ?? null));
+  const { url } = running;
+  const hasDashboard = await answers(running.app, '/dashboard/');
+  process.stdout.write(`${readyLine({ url, demo: demo.result ?? null, config, hasDashboard })}\n`);
+  process.stderr.write(banner(url, demo.result ?? null));
+}
+
+/** Whether a page is there: asked of the app itself, so that no address is printed that leads nowhere. */
+async function answers(app: RunningApp['app'], path: string): Promise<boolean> {
+  const { statusCode } = await app.inject(path);
+  return statusCode !== 404;
 }
 
 function embedded(config: AllInOneConfig, log: Logger): Promise<Postgres> {

@@ -1,15 +1,15 @@
-import { banner, readyLine } from './ready-line.js';
+import { banner, type ReadyLine, readyLine } from './ready-line.js';
 
 const demo = { organizationId: 'o', apiKey: 'pis_test_key', originatorIds: ['a', 'b'] };
-const config = {} as Parameters<typeof readyLine>[2];
+const config = {} as ReadyLine['config'];
+const given: ReadyLine = { url: 'http://127.0.0.1:3000', demo, config, hasDashboard: false };
 
 it('one line begins with {"ready":true and holds all that a first call needs', () => {
-  const line = readyLine('http://127.0.0.1:3000', demo, config);
+  const line = readyLine(given);
   expect(line).toMatch(/^\{"ready":true[^\n]*\}$/);
   expect(JSON.parse(line)).toEqual({
     ready: true,
     apiUrl: 'http://127.0.0.1:3000',
-    dashboardUrl: 'http://127.0.0.1:3000/dashboard/',
     docsUrl: 'http://127.0.0.1:3000/docs',
     organizationId: 'o',
     apiKey: 'pis_test_key',
@@ -18,7 +18,7 @@ it('one line begins with {"ready":true and holds all that a first call needs', (
 });
 
 it('production has no demo organization and shows no key', () => {
-  expect(JSON.parse(readyLine('http://x', null, config))).toMatchObject({
+  expect(JSON.parse(readyLine({ ...given, demo: null }))).toMatchObject({
     organizationId: null,
     apiKey: null,
     originatorIds: [],
@@ -27,9 +27,13 @@ it('production has no demo organization and shows no key', () => {
 });
 
 it('links follow the public address', () => {
-  const line = readyLine('http://127.0.0.1:3000', demo, {
-    ...config,
-    PIS_PUBLIC_URL: 'https://pay.example/',
+  const line = readyLine({
+    ...given,
+    config: { ...config, PIS_PUBLIC_URL: 'https://pay.example/' },
+    hasDashboard: true,
   });
-  expect(JSON.parse(line)).toMatchObject({ docsUrl: 'https://pay.example/docs' });
+  expect(JSON.parse(line)).toMatchObject({
+    docsUrl: 'https://pay.example/docs',
+    dashboardUrl: 'https://pay.example/dashboard/',
+  });
 });

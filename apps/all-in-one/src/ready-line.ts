@@ -1,17 +1,22 @@
 /** What `npm start` says once it is ready: one line of JSON on stdout, a banner for people on stderr. */
 import type { DemoOrganization, PlatformConfig } from '@pis/service-kit';
 
-/** `demo` is null in production. */
-export function readyLine(
-  url: string,
-  demo: DemoOrganization | null,
-  config: PlatformConfig & { readonly PIS_PUBLIC_URL?: string | undefined },
-): string {
+export interface ReadyLine {
+  /** Where the app listens. */
+  readonly url: string;
+  /** Null in production. */
+  readonly demo: DemoOrganization | null;
+  readonly config: PlatformConfig & { readonly PIS_PUBLIC_URL?: string | undefined };
+  /** Whether something answers at /dashboard/. */
+  readonly hasDashboard: boolean;
+}
+
+export function readyLine({ url, demo, config, hasDashboard }: ReadyLine): string {
   const publicUrl = (config.PIS_PUBLIC_URL ?? url).replace(/\/$/, '');
   return JSON.stringify({
     ready: true,
     apiUrl: url,
-    dashboardUrl: `${publicUrl}/dashboard/`,
+    ...(hasDashboard ? { dashboardUrl: `${publicUrl}/dashboard/` } : {}),
     docsUrl: `${publicUrl}/docs`,
     organizationId: demo?.organizationId ?? null,
     apiKey: demo?.apiKey ?? null,

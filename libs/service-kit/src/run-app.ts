@@ -69,7 +69,7 @@ export interface PrepareContext<Shape extends z.ZodRawShape> {
 }
 
 export interface RunningApp {
-  readonly app: INestApplication;
+  readonly app: NestFastifyApplication;
   readonly url: string;
   /** How long `close` may take before the process ends anyway. */
   readonly shutdownLimitMs: number;
