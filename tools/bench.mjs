@@ -3,9 +3,9 @@
  * does with the system, beside what it does without it, all in one run; or a part of it alone. Ratios
  * first: absolute numbers belong to the machine.
  */
-import { continueOnPinnedNode, prepare } from './workspace.mjs';
+import { continueOnSupportedNode, prepare } from './workspace.mjs';
 
 await prepare();
-await continueOnPinnedNode();
+await continueOnSupportedNode();
 const { bench } = await import('./bench/bench.mjs');
 process.exitCode = await bench(process.argv.slice(2));

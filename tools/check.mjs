@@ -7,7 +7,16 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { launch, whenToldToEnd } from './launch.mjs';
-import { commandEnv, continueOnPinnedNode, ended, node, prepare, root, say } from './workspace.mjs';
+import { outdated } from './outdated.mjs';
+import {
+  commandEnv,
+  continueOnSupportedNode,
+  ended,
+  node,
+  prepare,
+  root,
+  say,
+} from './workspace.mjs';
 
 const nx = [node, join(root, 'node_modules/.bin/nx')];
 const quietNx = { NX_DAEMON: 'false', NX_TUI: 'false' };
@@ -31,11 +40,12 @@ const steps = [
     name: 'types',
     commands: [[node, join(root, 'node_modules/typescript-native/bin/tsc'), '-p', 'tsconfig.json']],
   },
+  { name: 'outdated', find: outdatedPackages },
   { name: 'unit tests', commands: [[node, join(root, 'tools/test.mjs'), '--project', 'unit']] },
 ];
 
 await prepare(['libs/local-servers', 'libs/read-models']);
-await continueOnPinnedNode();
+await continueOnSupportedNode();
 let running = null;
 whenToldToEnd((signal) => {
   running?.kill(signal);
@@ -98,6 +108,13 @@ async function staleGeneratedFiles() {
   const stale = [...trackedFiles()].filter(([file, content]) => before.get(file) !== content);
   if (stale.length === 0) return null;
   return `out of date until now, look at them and commit them:\n${stale.map(([file]) => file).join('\n')}`;
+}
+
+/** Null, or what has a newer version that mends it. What cannot be told is said, and is no failure. */
+function outdatedPackages() {
+  const { findings, notes } = outdated();
+  for (const note of notes) say(`outdated: ${note}`);
+  return findings.length === 0 ? null : findings.join('\n');
 }
 
 /** Contents by file, so that a change that is not committed yet is no failure; none outside of git. */

@@ -7,14 +7,14 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { format, resolveConfig } from 'prettier';
 import { conformance, page, quoteProblems, titlesIn } from './conformance-rules.mjs';
-import { continueOnPinnedNode, root, say } from './workspace.mjs';
+import { continueOnSupportedNode, root, say } from './workspace.mjs';
 
 const target = join(root, 'docs', 'conformance.md');
 const suite = join(root, 'tests', 'contract');
 /** The documents are not part of the project; where they lie beside it, the quotes are compared. */
 const documentsFolder = join(root, '..', 'shared');
 
-await continueOnPinnedNode();
+await continueOnSupportedNode();
 process.exitCode = await main(process.argv.includes('--check'));
 
 async function main(onlyCheck) {

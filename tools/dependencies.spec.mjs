@@ -10,10 +10,14 @@ const workspaces = ['apps', 'libs'].flatMap((folder) =>
 );
 const folders = [root, ...workspaces].filter((folder) => existsSync(join(folder, 'package.json')));
 
-/** Package name to the licence that the installed package states. */
+/** Package name to the licence that the installed package states; of other platforms' packages, the lock file. */
 const licences = new Map();
+const locked = readJson(join(root, 'package-lock.json')).packages;
 for (const folder of folders) {
-  const { dependencies = {}, devDependencies = {} } = readJson(join(folder, 'package.json'));
+  const manifest = readJson(join(folder, 'package.json'));
+  const { dependencies = {}, devDependencies = {}, optionalDependencies = {} } = manifest;
+  for (const name of Object.keys(optionalDependencies))
+    licences.set(name, locked[`node_modules/${name}`]?.license);
   for (const name of Object.keys({ ...dependencies, ...devDependencies })) {
     if (name.startsWith('@pis/')) continue;
     const places = [folder, root].map((place) => join(place, 'node_modules', name, 'package.json'));

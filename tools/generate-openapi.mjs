@@ -5,12 +5,12 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { format, resolveConfig } from 'prettier';
-import { continueOnPinnedNode, prepare, root } from './workspace.mjs';
+import { continueOnSupportedNode, prepare, root } from './workspace.mjs';
 
 const file = join(root, 'docs', 'openapi.json');
 
 await prepare(['libs/contracts']);
-await continueOnPinnedNode();
+await continueOnSupportedNode();
 const { openApiDocument } = await import('@pis/contracts');
 const text = JSON.stringify(openApiDocument({ sandbox: true }));
 const options = await resolveConfig(file);

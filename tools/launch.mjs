@@ -6,6 +6,7 @@ import {
   commandLine,
   parentOf,
   processIdentity,
+  processWatch,
 } from '../libs/local-servers/plain/process-identity.mjs';
 import { commandEnv, node, root } from './workspace.mjs';
 
@@ -13,7 +14,7 @@ const leash = `${pathToFileURL(join(root, 'tools', 'leash.mjs'))}?launcher=${pro
 const signals = ['SIGTERM', 'SIGINT', 'SIGHUP'];
 const parentCheckMs = 500;
 
-/** Starts a script on the pinned Node; it ends when we do. */
+/** Starts a script on the chosen Node; it ends when we do. */
 export function launch(args, { stdio, env }) {
   return spawn(node, ['--import', leash, ...args], {
     cwd: root,
@@ -26,9 +27,9 @@ export function launch(args, { stdio, env }) {
 export function whenToldToEnd(callback) {
   for (const signal of signals) process.on(signal, () => callback(signal));
   if (process.env.npm_lifecycle_event === undefined) return;
-  const watched = starters().map((pid) => ({ pid, identity: processIdentity(pid) }));
+  const watched = starters().map((pid) => processWatch(pid, processIdentity(pid)));
   const timer = setInterval(() => {
-    if (watched.every(({ pid, identity }) => processIdentity(pid) === identity)) return;
+    if (watched.every((isThere) => isThere())) return;
     clearInterval(timer);
     callback('SIGTERM');
   }, parentCheckMs);

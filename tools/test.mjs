@@ -7,7 +7,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
-import { allProjects, commandEnv, continueOnPinnedNode, ended, node } from './workspace.mjs';
+import { allProjects, commandEnv, continueOnSupportedNode, ended, node } from './workspace.mjs';
 import { prepare, root, say } from './workspace.mjs';
 import { launch, whenToldToEnd } from './launch.mjs';
 import { jestArguments, serversNeeded, summary } from './test-run.mjs';
@@ -27,7 +27,7 @@ const undo = [];
 let interrupted = false;
 
 await prepare(builtForServers);
-await continueOnPinnedNode();
+await continueOnSupportedNode();
 whenToldToEnd(() => void interrupt());
 process.exitCode = await main();
 

@@ -1,22 +1,24 @@
 /**
  * What start, test, check and bench have in common: install what is missing, build what is stale,
- * run on the Node that the project pins. Runs on any Node >= 20 with nothing installed; several at
+ * run on a Node of the supported line. Runs on any Node >= 20 with nothing installed; several at
  * once wait for each other. Everything it has to say goes to stderr.
  */
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync } from 'node:fs';
-import { writeFileSync } from 'node:fs';
-import { basename, delimiter, join } from 'node:path';
+import { rmSync, writeFileSync } from 'node:fs';
+import { basename, delimiter, dirname, join } from 'node:path';
 import { waitForLock } from '../libs/local-servers/plain/owner-lock.mjs';
+import { currentChoice, majorOf, noNode, supportedMajor } from './runtime.mjs';
 
 export const root = join(import.meta.dirname, '..');
 const cache = join(root, '.cache');
 const lockTimeoutMs = 15 * 60_000;
 const notSources = new Set(['dist', 'node_modules', 'generated']);
 
-/** The pinned Node, a dependency of ours like any other. */
-export const node = join(root, 'node_modules', 'node', 'bin', 'node');
+const chosen = currentChoice();
+/** The Node that everything runs on. Where there is none, prepare() says so before anything is run. */
+export const node = chosen?.path ?? process.execPath;
 
 /** A command that did not end well; its output has been shown already. */
 export class CommandFailed extends Error {
@@ -26,14 +28,16 @@ export class CommandFailed extends Error {
   }
 }
 
-/** Environment in which `node` and every installed command are ours. */
+/** Environment in which `node` is the chosen one and every installed command is ours. */
 export function commandEnv(env = process.env) {
   const bin = join(root, 'node_modules', '.bin');
-  return { ...env, PATH: [bin, env.PATH ?? ''].join(delimiter) };
+  const bundled = chosen?.isBundled ? [dirname(node)] : [];
+  return { ...env, PATH: [...bundled, bin, env.PATH ?? ''].join(delimiter) };
 }
 
 /** Installs and builds `projects` (folders as in `libs/keyring`; all when not given) and what they import. */
 export async function prepare(asked = allProjects()) {
+  if (chosen === null) throw new Error(noNode());
   const projects = withDependencies(asked);
   if (isInstalled() && staleProjects(projects).length === 0) return;
   const onWait = (pid) => say(`waiting for process ${pid}, which installs or builds`);
@@ -47,9 +51,9 @@ export async function prepare(asked = allProjects()) {
   }
 }
 
-/** Starts this script again on the pinned Node when it runs on another one; never returns then. */
-export async function continueOnPinnedNode() {
-  if (majorOf(process.versions.node) >= majorOf(pinnedNode())) return;
+/** Starts this script again on the chosen Node when it runs on one that is too old; never returns then. */
+export async function continueOnSupportedNode() {
+  if (majorOf(process.versions.node) >= supportedMajor) return;
   const child = spawn(node, process.argv.slice(1), { stdio: 'inherit', env: commandEnv() });
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'])
     process.on(signal, () => child.kill(signal));
@@ -101,18 +105,20 @@ function withDependencies(projects) {
 
 /**
  * Whether node_modules holds what package-lock.json asks for, by the list that npm keeps of what it
- * installed. Optional packages (other platforms' binaries) may be missing.
+ * installed. Optional packages (other platforms' binaries) may be missing, but not of another version.
  */
 export function matchesLock(lock, installed) {
   return Object.entries(lock.packages).every(([path, wanted]) => {
-    if (!path.includes('node_modules/') || wanted.link || wanted.optional) return true;
-    return installed.packages[path]?.version === wanted.version;
+    if (!path.includes('node_modules/') || wanted.link) return true;
+    const found = installed.packages[path];
+    return found === undefined ? wanted.optional === true : found.version === wanted.version;
   });
 }
 
 function isInstalled() {
   const installed = join(root, 'node_modules', '.package-lock.json');
-  if (!existsSync(node) || !existsSync(installed)) return false;
+  if (chosen?.isBundled && !existsSync(node)) return false;
+  if (!existsSync(installed)) return false;
   return matchesLock(readJson(join(root, 'package-lock.json')), readJson(installed));
 }
 
@@ -123,10 +129,13 @@ function isInstalled() {
 async function install() {
   say('installing dependencies (npm ci)');
   const quiet = ['--no-audit', '--no-fund', '--loglevel=error'];
-  await run('npm', ['ci', '--ignore-scripts', '--include=dev', ...quiet]);
+  await run('npm', ['ci', '--ignore-scripts', '--include=dev', '--include=optional', ...quiet]);
   const { allowScripts } = readJson(join(root, 'package.json'));
   const allowed = Object.keys(allowScripts).filter((name) => allowScripts[name]);
   await run('npm', ['rebuild', ...allowed, ...quiet]);
+  // The bundled Node's own link. npm would put it before the machine's Node in the PATH of every script.
+  rmSync(join(root, 'node_modules/.bin/node'), { force: true });
+  if (chosen?.isBundled && !existsSync(node)) throw new Error(noNode());
 }
 
 async function build(projects) {
@@ -187,14 +196,6 @@ function addFile(hash, path) {
 
 function stampFile(project) {
   return join(cache, 'built', project.replace('/', '-'));
-}
-
-function pinnedNode() {
-  return readFileSync(join(root, '.nvmrc'), 'utf8').trim();
-}
-
-function majorOf(version) {
-  return Number(version.split('.')[0]);
 }
 
 function readJson(path) {

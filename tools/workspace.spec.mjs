@@ -31,6 +31,8 @@ describe('installing', () => {
     expect(matchesLock(lock, { packages: missing })).toBe(false);
     const older = { ...installed.packages, 'libs/mine/node_modules/a': { version: '1.9.9' } };
     expect(matchesLock(lock, { packages: older })).toBe(false);
+    const optional = { ...installed.packages, 'node_modules/for-mac': { version: '0.9.0' } };
+    expect(matchesLock(lock, { packages: optional })).toBe(false);
   });
 });
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /** `./pis …` in the checkout, or `npx pis …` once it is installed: builds what is stale first. */
-import { continueOnPinnedNode, prepare } from '../../../tools/workspace.mjs';
+import { continueOnSupportedNode, prepare } from '../../../tools/workspace.mjs';
 
 await prepare(['apps/cli']);
-await continueOnPinnedNode();
+await continueOnSupportedNode();
 await import('../dist/main.js');

@@ -1,13 +1,16 @@
 /**
  * Which process a process id stands for. Ids are used again after a while, so what is to be waited
- * for or killed later is remembered by id and start time.
+ * for or killed later is remembered by id and start time. Read from /proc where there is one (Linux),
+ * from ps elsewhere (macOS).
  */
 import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+
+const hasProc = existsSync('/proc/self/stat');
 
 /** Start time and boot of a running process as one string; null when there is none, or only a zombie. */
 export function processIdentity(pid) {
-  if (process.platform !== 'linux') return ps(pid, 'lstart=');
+  if (!hasProc) return identityByPs(pid);
   const stat = readOrNull(`/proc/${pid}/stat`);
   if (stat === null) return null;
   // The command in parentheses may itself hold spaces and parentheses: count from the last one.
@@ -20,21 +23,61 @@ export function processIdentity(pid) {
 
 /** The command line of a running process, or null. */
 export function commandLine(pid) {
-  if (process.platform !== 'linux') return ps(pid, 'command=');
+  if (!hasProc) return ps(pid, ['command=']);
   return readOrNull(`/proc/${pid}/cmdline`)?.replaceAll('\0', ' ').trim() ?? null;
 }
 
 /** The parent's process id, or null. */
 export function parentOf(pid) {
-  if (process.platform !== 'linux') return Number(ps(pid, 'ppid=')) || null;
+  if (!hasProc) return Number(ps(pid, ['ppid='])) || null;
   const stat = readOrNull(`/proc/${pid}/stat`);
   return stat === null ? null : Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
 }
 
-function ps(pid, column) {
-  const { status, stdout } = spawnSync('ps', ['-o', column, '-p', String(pid)], {
-    encoding: 'utf8',
-  });
+/**
+ * Whether `pid` is still the process with this identity; cheap enough to ask several times a second.
+ * Without /proc a process of the same id is taken for the same one for up to `psEveryMs`, because
+ * starting ps each time would cost more than it tells.
+ */
+export function processWatch(pid, identity) {
+  let askedAtMs = -Infinity;
+  let same = true;
+  return () => {
+    if (hasProc) return processIdentity(pid) === identity;
+    if (!same || !exists(pid)) return false;
+    if (performance.now() - askedAtMs < psEveryMs) return true;
+    askedAtMs = performance.now();
+    same = processIdentity(pid) === identity;
+    return same;
+  };
+}
+
+const psEveryMs = 5_000;
+
+/** A process of this id that cannot be signaled belongs to somebody else, but is there. */
+function exists(pid) {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error.code === 'EPERM';
+  }
+}
+
+function identityByPs(pid) {
+  const line = ps(pid, ['stat=', 'lstart=']);
+  if (line === null) return null;
+  const [, state, startedAt] = /^(\S+)\s+(.*)$/.exec(line) ?? [];
+  return startedAt === undefined || state.startsWith('Z') ? null : startedAt;
+}
+
+/** In one language and time zone: processes with other settings must read the same start time. */
+function ps(pid, columns) {
+  const { status, stdout } = spawnSync(
+    'ps',
+    [...columns.flatMap((column) => ['-o', column]), '-p', String(pid)],
+    { encoding: 'utf8', env: { PATH: process.env.PATH, LC_ALL: 'C', TZ: 'UTC' } },
+  );
   return status === 0 ? stdout.trim() || null : null;
 }
 

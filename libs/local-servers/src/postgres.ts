@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { LockHeld, takeLock } from '../plain/owner-lock.mjs';
-import { processIdentity } from '../plain/process-identity.mjs';
+import { processIdentity, processWatch } from '../plain/process-identity.mjs';
 import { freePort } from './free-port.js';
 import { GuardianGone, type Guardian } from './guardian.js';
 import { endOfLastGuardian, prepareCluster, runningPostmaster } from './postgres-cluster.js';
@@ -126,10 +126,10 @@ function supervise(running: Running): Postgres {
   const stopped = new AbortController();
   let { guardian } = running;
   let pid = runningPostmaster(cluster.folder)?.pid ?? 0;
-  let identity = processIdentity(pid);
+  let runs = watchOf(pid);
   let restarting: Promise<void> | null = null;
   let stopping: Promise<void> | null = null;
-  const alive = (): boolean => identity !== null && processIdentity(pid) === identity;
+  const alive = (): boolean => runs !== null && runs();
 
   /** Tries until it runs or stop() is called; never fails. */
   async function restart(): Promise<void> {
@@ -151,14 +151,14 @@ function supervise(running: Running): Postgres {
       waitMs = Math.min(waitMs * 2, restartBackoffMaxMs);
     }
     pid = runningPostmaster(cluster.folder)?.pid ?? pid;
-    identity = processIdentity(pid);
+    runs = watchOf(pid);
     if (alive()) options.onRestart?.({ pid });
   }
 
   const timer = setInterval(() => {
-    if (restarting !== null || identity === null || alive()) return;
+    if (restarting !== null || runs === null || alive()) return;
     options.onExit?.({ pid, error: null });
-    identity = null;
+    runs = null;
     if (options.supervise !== true) return;
     restarting = restart().finally(() => (restarting = null));
   }, aliveCheckMs).unref();
@@ -191,6 +191,12 @@ function supervise(running: Running): Postgres {
     alive,
     stop: () => (stopping ??= stop()),
   };
+}
+
+/** Null when there is no such process. */
+function watchOf(pid: number): (() => boolean) | null {
+  const identity = processIdentity(pid);
+  return identity === null ? null : processWatch(pid, identity);
 }
 
 async function createDatabase(password: string, port: number, database: string): Promise<void> {

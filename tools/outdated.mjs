@@ -1,0 +1,86 @@
+/**
+ * Which bundled Node.js and which direct dependency is behind although something newer mends it. Asks the
+ * registry through npm. Fails on what is known only: a registry that cannot be asked is a note.
+ */
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { bundledPackages, majorOf } from './runtime.mjs';
+import { root } from './workspace.mjs';
+
+const askTimeoutMs = 60_000;
+const grave = ['high', 'critical'];
+
+/** @returns {{ findings: string[], notes: string[] }} */
+export function outdated(ask = askNpm) {
+  const { optionalDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  return combined([
+    runtimeFindings(optionalDependencies, (name) => ask(['view', name, 'versions', '--json'])),
+    advisoryFindings(ask(['audit', '--json', '--package-lock-only'])),
+  ]);
+}
+
+/**
+ * Releases of a Node.js line mend its security. A bundled version is behind when all platforms that
+ * bundle this line could have a newer one; one that only some have yet is no finding.
+ */
+export function runtimeFindings(bundled, versionsOf) {
+  const lines = Map.groupBy(Object.values(bundledPackages), (name) => majorOf(bundled[name]));
+  return combined(
+    [...lines].map(([major, names]) => {
+      const offered = names.map((name) => versionsOf(name));
+      if (!offered.every(Array.isArray))
+        return { findings: [], notes: [`cannot tell whether Node.js ${major} is behind`] };
+      const everywhere = offered.reduce((all, some) => all.filter((one) => some.includes(one)));
+      const newest = everywhere
+        .filter((one) => majorOf(one) === major)
+        .toSorted(byVersion)
+        .at(-1);
+      const behind = names.filter((name) => newest && byVersion(bundled[name], newest) < 0);
+      const tell = (name) => `${name} ${bundled[name]} is behind: ${newest} is there`;
+      return { findings: behind.map(tell), notes: [] };
+    }),
+  );
+}
+
+/** Of npm's report: direct dependencies with an advisory that is high or critical and mended by a newer version. */
+export function advisoryFindings(report) {
+  const { vulnerabilities } = report ?? {};
+  if (typeof vulnerabilities !== 'object' || vulnerabilities === null)
+    return { findings: [], notes: ['cannot tell of advisories: npm audit has no answer here'] };
+  const direct = Object.values(vulnerabilities).filter(
+    ({ isDirect, severity }) => isDirect && grave.includes(severity),
+  );
+  const tell = ({ name, severity, range, via }) => {
+    const titles = via.map((cause) => cause.title ?? `through ${cause.name ?? cause}`);
+    return `${name} (${range}): ${severity}: ${titles.join('; ')}`;
+  };
+  const isMended = ({ fixAvailable }) => fixAvailable !== false;
+  return {
+    findings: direct.filter(isMended).map((one) => `${tell(one)}; a newer version mends it`),
+    notes: direct
+      .filter((one) => !isMended(one))
+      .map((one) => `${tell(one)}; nothing mends it yet`),
+  };
+}
+
+function combined(parts) {
+  return {
+    findings: parts.flatMap(({ findings }) => findings),
+    notes: parts.flatMap(({ notes }) => notes),
+  };
+}
+
+function byVersion(a, b) {
+  return a.localeCompare(b, 'en', { numeric: true });
+}
+
+/** Null when npm has no JSON to say. `npm audit` ends with 1 when it finds something. */
+function askNpm(args) {
+  const { stdout } = spawnSync('npm', args, { cwd: root, encoding: 'utf8', timeout: askTimeoutMs });
+  try {
+    return JSON.parse(stdout);
+  } catch {
+    return null;
+  }
+}

