@@ -6,7 +6,7 @@ import { Controller, Get, Inject, Req } from '@nestjs/common';
 import { type EventListQuery, eventListSchema, problem, validate } from '@pis/contracts';
 import type { EventStore } from '@pis/event-store';
 import type { EventsQuery, IndexedEventRef } from '@pis/read-models';
-import { EVENT_STORE, pastPaymentEvents } from '@pis/service-kit';
+import { EVENT_STORE, pastPaymentEvents, PG_POOL } from '@pis/service-kit';
 import { paymentEnvelope, type WebhookEnvelope } from '@pis/webhooks';
 import type { FastifyRequest } from 'fastify';
 import { Cursors } from './cursor.js';
@@ -24,10 +24,13 @@ const scanPagesMax = 20;
 /** The index looks a little before the time that it is given: that must be a time, too. */
 const nothingBefore = '1970-01-01T00:00:00.000Z';
 
+type PgPool = Parameters<typeof pastPaymentEvents>[1];
+
 @Controller('v1/events')
 export class EventsController {
   constructor(
     @Inject(EVENT_STORE) private readonly store: EventStore,
+    @Inject(PG_POOL) private readonly pool: PgPool,
     @Inject(EVENTS_QUERY) private readonly events: EventsQuery,
     @Inject(OwnWrites) private readonly ownWrites: OwnWrites,
     @Inject(Cursors) private readonly cursors: Cursors,
@@ -50,7 +53,7 @@ export class EventsController {
     await this.ownWrites.visible('events', organizationId);
     const begin = place ?? (await this.beginning(organizationId, query));
     const { found, reached } = await this.scan(organizationId, begin, query);
-    const events = await pastPaymentEvents(this.store, found);
+    const events = await pastPaymentEvents(this.store, this.pool, found);
     const { data, meta } = answer(events.map(paymentEnvelope));
     const nextCursor = this.cursors.encodePlace(list, organizationId, reached);
     return { data, meta: { ...meta, pagination: { limit: query.limit, nextCursor } } };

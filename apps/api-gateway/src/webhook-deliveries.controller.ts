@@ -46,7 +46,7 @@ export class WebhookDeliveriesController {
     @Inject(Cursors) private readonly cursors: Cursors,
   ) {
     this.endpoints = repository(store, webhookEndpoints);
-    this.pastEvents = (refs) => pastPaymentEvents(store, refs);
+    this.pastEvents = (refs) => pastPaymentEvents(store, this.pool, refs);
   }
 
   @Get(':id/deliveries')

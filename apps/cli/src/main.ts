@@ -8,6 +8,7 @@ import { migrateCommand } from './commands/migrate.js';
 import { organizationCommands } from './commands/organization.js';
 import { originatorCommands } from './commands/originator.js';
 import { projectionCommands } from './commands/projections.js';
+import { quarantineCommands } from './commands/quarantine.js';
 import { webhookCommands } from './commands/webhooks.js';
 import { CommandFailed, describe } from './output.js';
 
@@ -27,6 +28,7 @@ for (const command of [
   kafkaCommands(),
   projectionCommands(),
   deadLetterCommands(),
+  quarantineCommands(),
   webhookCommands(),
 ])
   program.addCommand(inherit(command));

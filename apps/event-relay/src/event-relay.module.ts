@@ -17,7 +17,8 @@ import {
   EVENT_STORE,
   HEALTH,
   type Health,
-  integrationFeed,
+  heldLogger,
+  integrationFeeds,
   kafkaSettings,
   LOGGER,
   type Logger,
@@ -26,7 +27,7 @@ import {
 } from '@pis/service-kit';
 import type pg from 'pg';
 import { Counter, type Registry } from 'prom-client';
-import { Relay } from './relay.js';
+import { Relay, relayGroup } from './relay.js';
 
 const CONFIG = Symbol('EventRelayConfig');
 
@@ -54,8 +55,13 @@ export class EventRelayModule implements OnApplicationBootstrap, BeforeApplicati
       labelNames: ['topic'],
       registers: [this.metrics],
     });
+    const feedOf = integrationFeeds({
+      store: this.store,
+      pool: this.pool,
+      onHeld: heldLogger(this.logger),
+    });
     const relay = new Relay({
-      feed: integrationFeed(this.store),
+      feed: feedOf(relayGroup),
       topics: [topics.payments, topics.directory],
       publisher: kafkaPublisher(kafkaSettings(this.config, 'pis-event-relay'), {
         prefix: this.config.KAFKA_PREFIX,

@@ -9,7 +9,7 @@ import type { Logger } from '@pis/service-kit';
 import type pg from 'pg';
 
 /** Names the relay in the checkpoints. */
-const group = 'event-relay';
+export const relayGroup = 'event-relay';
 /** The advisory lock of the active relay: the bytes of 'pisrelay' as a number. */
 const lockKey = '8100132339967615353';
 const retryInitialMs = 200;
@@ -111,13 +111,13 @@ export class Relay {
 
   private async relayPages(signal: AbortSignal, onProgress: () => void): Promise<void> {
     const { feed, publisher, state, topics, published } = this.options;
-    const after = await state.loadCheckpoint(group);
+    const after = await state.loadCheckpoint(relayGroup);
     this.lastError = undefined;
     for await (const page of feed.subscribe({ after, topics, signal })) {
       if (signal.aborted) return;
       if (page.messages.length > 0)
         await unlessAborted(this.givingUp.signal, publisher.publish(page.messages));
-      await state.saveCheckpoint(group, page.position);
+      await state.saveCheckpoint(relayGroup, page.position);
       for (const { topic } of page.messages) published(topic);
       this.lastError = undefined;
       onProgress();

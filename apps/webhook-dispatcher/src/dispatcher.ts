@@ -164,6 +164,7 @@ function createReplayWorker(
   return new ReplayWorker({
     ...parts,
     store,
+    pool,
     events: eventsQuery(pool),
     windowMs: config.PIS_WEBHOOK_RETRY_WINDOW_PAYMENTS_MS,
     keptMs: config.PIS_WEBHOOK_RETENTION_DAYS * dayMs,

@@ -11,6 +11,7 @@ import type { WebhookEndpoint } from '@pis/domain';
 import type { EventStore } from '@pis/event-store';
 import type { EventsQuery, IndexedEventRef, TimePlace } from '@pis/read-models';
 import { pastPaymentEvents } from '@pis/service-kit';
+import type pg from 'pg';
 import {
   deliveryIdOf,
   paymentEnvelope,
@@ -43,6 +44,7 @@ export interface ReplayLimits {
 export interface ReplayDeps {
   readonly table: ReplayTable;
   readonly store: EventStore;
+  readonly pool: pg.Pool;
   readonly events: EventsQuery;
   /** The endpoint as it stands now, or null when it was deleted. */
   readonly endpointOf: (
@@ -140,7 +142,7 @@ export class ReplayWorker {
   }
 
   private async pageOf(replay: ReplayRecord, room: number): Promise<ReplayPage> {
-    const { events, store, limits } = this.deps;
+    const { events, store, pool, limits } = this.deps;
     const { organizationId, fromAt, toAt, eventTypes, nextPosition } = replay;
     const after = placeOf(nextPosition);
     const range = { from: fromAt.toISOString(), to: toAt.toISOString(), after };
@@ -149,7 +151,7 @@ export class ReplayWorker {
     const taken = wanted.slice(0, room);
     const isWhole = taken.length === wanted.length;
     const last = isWhole ? refs.at(-1) : taken.at(-1);
-    const envelopes = await pastPaymentEvents(store, taken);
+    const envelopes = await pastPaymentEvents(store, pool, taken);
     return {
       deliveries: envelopes.map((event) => this.deliveryOf(replay, event)),
       nextPosition: last === undefined ? nextPosition : textOf(last),

@@ -6,9 +6,17 @@
  * position never misses one before it.
  */
 import { payment, type PaymentEvent, paymentEventTypeOf, statusAfter } from '@pis/domain';
-import { domainEventOf, type RecordedEvent } from '@pis/event-store';
+import { domainEventOf, type RecordedEvent, UnreadableEvent } from '@pis/event-store';
 import type pg from 'pg';
-import { type Projection, ProjectionBroken, type ReadTable } from './projection.js';
+import {
+  asUnreadable,
+  type Projection,
+  ProjectionBroken,
+  type ReadTable,
+  skippedEventType,
+  UnreadableStreams,
+  uuidForm,
+} from './projection.js';
 
 const streamPrefix = `${payment.category}-`;
 
@@ -33,43 +41,54 @@ async function indexed(
   target: string,
   events: readonly RecordedEvent[],
 ): Promise<readonly IndexedEvent[]> {
-  const domainEvents = events.map((recorded) => ({ recorded, event: known(recorded) }));
+  const read = readable(events.filter(({ type }) => type !== skippedEventType));
   const owners = new Map<string, string>();
-  for (const { recorded, event } of domainEvents)
-    if (recorded.revision === 0) owners.set(recorded.streamId, ownerIn(recorded, event));
+  for (const { recorded, owner } of read) if (owner !== null) owners.set(recorded.streamId, owner);
   const missing = new Set(
-    events.map(({ streamId }) => streamId).filter((streamId) => !owners.has(streamId)),
+    read.map(({ recorded }) => recorded.streamId).filter((streamId) => !owners.has(streamId)),
   );
   for (const [streamId, owner] of await loadOwners(client, target, [...missing]))
     owners.set(streamId, owner);
 
-  return domainEvents.map(({ recorded, event }) => {
+  return read.map(({ recorded, eventType }) => {
     const organizationId = owners.get(recorded.streamId);
-    if (organizationId === undefined) throw broken(recorded, 'its stream has no beginning here');
-    return { recorded, organizationId, eventType: paymentEventTypeOf(statusAfter[event.type]) };
+    if (organizationId === undefined)
+      throw new ProjectionBroken(recorded, 'its stream has no beginning here');
+    return { recorded, organizationId, eventType };
   });
 }
 
-function known(recorded: RecordedEvent): PaymentEvent {
-  try {
-    return domainEventOf<PaymentEvent>(payment, recorded);
-  } catch (cause) {
-    throw broken(recorded, cause instanceof Error ? cause.message : String(cause), cause);
-  }
+interface ReadEvent {
+  readonly recorded: RecordedEvent;
+  /** Of a stream's first event. */
+  readonly owner: string | null;
+  readonly eventType: string;
+}
+
+/** @throws UnreadableStreams */
+function readable(events: readonly RecordedEvent[]): readonly ReadEvent[] {
+  const unreadable = new Map<string, UnreadableEvent>();
+  const read = events.flatMap((recorded): ReadEvent[] => {
+    if (unreadable.has(recorded.streamId)) return [];
+    try {
+      const event = domainEventOf<PaymentEvent>(payment, recorded);
+      if (!uuidForm.test(recorded.streamId.slice(streamPrefix.length)))
+        throw new UnreadableEvent(recorded, 'its stream is named by no UUID');
+      const owner = recorded.revision === 0 ? ownerIn(recorded, event) : null;
+      return [{ recorded, owner, eventType: paymentEventTypeOf(statusAfter[event.type]) }];
+    } catch (cause) {
+      unreadable.set(recorded.streamId, asUnreadable(recorded, cause));
+      return [];
+    }
+  });
+  if (unreadable.size > 0) throw new UnreadableStreams([...unreadable.values()]);
+  return read;
 }
 
 function ownerIn(recorded: RecordedEvent, event: PaymentEvent): string {
   if (event.type === 'PaymentQueued' || event.type === 'PaymentAwaitingConfirmation')
     return event.data.organizationId;
-  throw broken(recorded, 'a payment cannot begin with it');
-}
-
-function broken(
-  { streamId, position, type }: RecordedEvent,
-  reason: string,
-  cause?: unknown,
-): ProjectionBroken {
-  return new ProjectionBroken(streamId, position, `${type}: ${reason}`, { cause });
+  throw new UnreadableEvent(recorded, 'a payment cannot begin with it');
 }
 
 async function loadOwners(

@@ -20,6 +20,7 @@ export {
   RebuildUnderWay,
 } from './rebuild.js';
 export * from './projections.js';
+export * from './quarantine.js';
 export type { ListCursor, ListPage, PageRequest } from './list-page.js';
 export * from './payments-query.js';
 export * from './directory-query.js';

@@ -1,5 +1,6 @@
 import { payment, type PaymentEvent, type PaymentState, paymentStatuses } from '@pis/domain';
 import { fold as foldDomain, paymentEvents, paymentHistories } from '@pis/domain/testing';
+import { UnreadableEvent } from '@pis/event-store';
 import { columnOf, fold, ProjectionBroken, storableText } from './projection.js';
 import { type PaymentRow, paymentsTable } from './payments.projection.js';
 import { recordedEvents } from './testing.js';
@@ -86,12 +87,12 @@ describe('the list of payments', () => {
   });
 
   it.each([
-    ['a gap', [paymentEvents.processing], 1],
-    ['a beginning that is none', [paymentEvents.completed], 0],
-    ['an event nobody knows', [{ ...paymentEvents.completed, type: 'PaymentHeld' }], 0],
-  ])('stops at %s rather than skip it', (_, history, revision) => {
+    ['a gap', [paymentEvents.processing], 1, ProjectionBroken],
+    ['a beginning that is none', [paymentEvents.completed], 0, UnreadableEvent],
+    ['an unknown event', [{ ...paymentEvents.completed, type: 'PaymentHeld' }], 0, UnreadableEvent],
+  ])('refuses %s rather than skip it', (_, history, revision, refusal) => {
     const events = recordedEvents(streamId, history, revision);
-    expect(() => fold(paymentsTable, null, events)).toThrow(ProjectionBroken);
+    expect(() => fold(paymentsTable, null, events)).toThrow(refusal);
   });
 
   it('stops at an event of a schema version that is still to come', () => {

@@ -6,11 +6,17 @@
  *   committed with the rows and read again on every new connection;
  * - one runner writes at a time: the right to do so is an advisory lock on the very connection that
  *   writes, so a runner that lost the one has lost the other; the rest wait and take over;
- * - a database that is away is waited for; an event that cannot be applied stops the projection for
- *   good, which health and metrics show, and is never skipped.
+ * - a database that is away is waited for; a stream with an event that cannot be read goes into
+ *   quarantine, and all other streams go on; a gap in a stream stops the projection for good.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { beginning, type EventStore, type LogPage, type Position } from '@pis/event-store';
+import {
+  beginning,
+  type EventStore,
+  type LogPage,
+  type Position,
+  type UnreadableEvent,
+} from '@pis/event-store';
 import type pg from 'pg';
 import {
   createCheckpoint,
@@ -23,7 +29,9 @@ import {
 } from './checkpoint.js';
 import { isTransient, reasonOf } from './connection-loss.js';
 import { type LocalProgress, register, unregister } from './projection-progress.js';
+import { PageTables } from './page-tables.js';
 import type { Projection } from './projection.js';
+import { projectionReader } from './quarantine.js';
 
 export interface ProjectionRunnerOptions {
   readonly projection: Projection;
@@ -32,6 +40,8 @@ export interface ProjectionRunnerOptions {
   readonly pool: pg.Pool;
   /** After each page that is committed, with the number of its events. */
   readonly onApplied?: (events: number) => void;
+  /** A stream that is held back from now on: one of its events cannot be read. */
+  readonly onHeld?: (cause: UnreadableEvent) => void;
   /** Each failure; `stopped` says that the projection has ended for good. */
   readonly onFailure?: (error: unknown, stopped: boolean) => void;
 }
@@ -53,6 +63,8 @@ const backoffInitialMs = 100;
 const backoffMaxMs = 5_000;
 /** How old the saved checkpoint may be while only events of other streams pass by. */
 const idleCheckpointMs = 1_000;
+/** How often streams in quarantine are tried again. */
+const releaseEveryMs = 10_000;
 /** Events counted for the lag, at most: a longer lag is not measured more exactly. */
 const lagMax = 1_000;
 
@@ -145,7 +157,7 @@ export class ProjectionRunner implements LocalProgress {
 
   /** From connecting to losing the connection; returns when asked to end or when a rebuild moved the checkpoint. */
   private async session(progressed: () => void): Promise<void> {
-    const { pool, store, projection } = this.options;
+    const { pool, projection } = this.options;
     const client = await pool.connect();
     const lost = new AbortController();
     client.on('error', (error) => lost.abort(error));
@@ -157,21 +169,46 @@ export class ProjectionRunner implements LocalProgress {
       await client.query('SET synchronous_commit = off');
       await createCheckpoint(client, this.name);
       const after = await readCheckpoint(client, this.name);
-      const writer = new PageWriter(projection, client, after);
+      const reader = projectionReader(this.name);
+      const tables = new PageTables(projection, reader, client, this.options.onHeld);
+      await tables.open();
+      const writer = new PageWriter(projection, client, tables, after);
       this.role = 'active';
       this.reached(after);
-      const { streamPrefixes } = projection;
-      for await (const page of store.subscribe({ after, streamPrefixes, pageMax, signal })) {
-        if (!(await writer.write(page))) return;
-        progressed();
-        this.reached(page.position);
-        if (page.events.length > 0) this.options.onApplied?.(page.events.length);
-      }
+      while (!signal.aborted && (await this.follow(writer, tables, signal, progressed)));
       lost.signal.throwIfAborted();
     } finally {
       if (this.role === 'active') this.role = 'standby';
       await releaseLocks(client);
     }
+  }
+
+  /**
+   * Follows the log until the signal aborts. While streams are in quarantine, it begins anew every now
+   * and then to try them again. False when another hand has moved the checkpoint.
+   */
+  private async follow(
+    writer: PageWriter,
+    tables: PageTables,
+    signal: AbortSignal,
+    progressed: () => void,
+  ): Promise<boolean> {
+    const { store, projection } = this.options;
+    const { streamPrefixes } = projection;
+    if (tables.holdsAny) await writer.release(store);
+    const isHolding = tables.holdsAny;
+    const until = isHolding
+      ? AbortSignal.any([signal, AbortSignal.timeout(releaseEveryMs)])
+      : signal;
+    const after = writer.position;
+    for await (const page of store.subscribe({ after, streamPrefixes, pageMax, signal: until })) {
+      if (!(await writer.write(page))) return false;
+      progressed();
+      this.reached(page.position);
+      if (page.events.length > 0) this.options.onApplied?.(page.events.length);
+      if (tables.holdsAny && !isHolding) return true;
+    }
+    return until.aborted;
   }
 
   /** Polled: a session that waits inside pg_advisory_lock() holds up CREATE INDEX CONCURRENTLY. */
@@ -203,8 +240,14 @@ class PageWriter {
   constructor(
     private readonly projection: Projection,
     private readonly client: pg.ClientBase,
+    private readonly tables: PageTables,
     private saved: Position,
   ) {}
+
+  /** How far the checkpoint is. */
+  get position(): Position {
+    return this.saved;
+  }
 
   /** False when a rebuild has put the checkpoint elsewhere: read it again. */
   async write({ events, position }: LogPage): Promise<boolean> {
@@ -214,7 +257,7 @@ class PageWriter {
     if (events.length === 0 && now - this.savedAtMs < idleCheckpointMs) return true;
     const written = await inTransaction(client, async () => {
       if ((await lockCheckpoint(client, name)) !== this.saved) return false;
-      for (const table of projection.tables) await table.write(client, table.name, events);
+      await this.tables.write(events);
       await saveCheckpoint(client, name, position);
       return true;
     });
@@ -222,5 +265,17 @@ class PageWriter {
     this.saved = position;
     this.savedAtMs = now;
     return true;
+  }
+
+  /** Tries the streams in quarantine again, the ones that waited longest first, while some are freed. */
+  async release(store: EventStore): Promise<void> {
+    const { client, projection, saved } = this;
+    for (let freed = 1; freed > 0; ) {
+      const due = await this.tables.due(store, saved);
+      freed = await inTransaction(client, async () =>
+        // A rebuild has brought a quarantine of its own.
+        (await lockCheckpoint(client, projection.name)) === saved ? this.tables.release(due) : 0,
+      );
+    }
   }
 }

@@ -6,7 +6,7 @@
  * What always holds: a row's `revision` is that of the last event folded into it; an event at or
  * before it changes nothing, and one that would leave a gap stops the projection.
  */
-import type { Position, RecordedEvent } from '@pis/event-store';
+import { type Position, type RecordedEvent, UnreadableEvent } from '@pis/event-store';
 import type pg from 'pg';
 import { reasonOf } from './connection-loss.js';
 
@@ -19,7 +19,10 @@ export interface Projection {
 
 export interface ReadTable {
   readonly name: string;
-  /** Folds the events that concern this table into `target`, which has this table's columns. */
+  /**
+   * Folds the events that concern this table into `target`, which has this table's columns.
+   * @throws UnreadableStreams, ProjectionBroken
+   */
   write(client: pg.ClientBase, target: string, events: readonly RecordedEvent[]): Promise<void>;
 }
 
@@ -47,26 +50,40 @@ export interface ReadTableDefinition<Row extends StoredRow> {
   readonly ownsStream: boolean;
 }
 
-/** The event contradicts the table: a defect, or a log that was tampered with. Never skipped. */
+/** An event is missing before this one: a defect, or a log that was tampered with. The projection stops. */
 export class ProjectionBroken extends Error {
   override readonly name = 'ProjectionBroken';
+  readonly streamId: string;
+  readonly position: Position;
   constructor(
-    readonly streamId: string,
-    readonly position: Position,
-    reason: string,
-    options?: ErrorOptions,
+    readonly event: RecordedEvent,
+    readonly reason: string,
   ) {
-    super(`event at ${position} of stream ${streamId}: ${reason}`, options);
+    const { streamId, position, type } = event;
+    super(`event at ${position} of stream ${streamId}: ${type}: ${reason}`);
+    this.streamId = streamId;
+    this.position = position;
   }
 }
+
+/** Events that this build cannot apply, the first of each stream. Nothing of the page was written to the table. */
+export class UnreadableStreams extends Error {
+  override readonly name = 'UnreadableStreams';
+  constructor(readonly causes: readonly UnreadableEvent[]) {
+    super(causes[0]?.message);
+  }
+}
+
+/** The type that an event has here once an operator has had it skipped: it changes nothing but the revision. */
+export const skippedEventType = '(skipped)';
 
 export function readTable<Row extends StoredRow>(definition: ReadTableDefinition<Row>): ReadTable {
   const statements = statementsOf(definition);
   return {
     name: definition.name,
     async write(client, target, events) {
-      const byKey = groupByKey(definition, events);
-      if (byKey.size === 0) return;
+      const unreadable = new Map<string, UnreadableEvent>();
+      const byKey = groupByKey(definition, events, unreadable);
       const toLoad = [...byKey].filter(([, [first]]) => first && !definition.begins(first));
       const keys = toLoad.map(([key]) => key);
       const loaded = keys.length === 0 ? [] : await load<Row>(client, statements, target, keys);
@@ -75,30 +92,57 @@ export function readTable<Row extends StoredRow>(definition: ReadTableDefinition
       const changed: Row[] = [];
       for (const [key, group] of byKey) {
         const before = rows.get(key) ?? null;
-        const after = fold(definition, before, group);
-        if (after !== null && after !== before) changed.push(after);
+        try {
+          const after = fold(definition, before, group);
+          if (after !== null && after !== before) changed.push(after);
+        } catch (error) {
+          if (!(error instanceof UnreadableEvent)) throw error;
+          unreadable.set(error.event.streamId, error);
+        }
       }
+      if (unreadable.size > 0) throw new UnreadableStreams([...unreadable.values()]);
       if (changed.length > 0) await client.query(statements.upsert(target, changed));
     },
   };
 }
 
+/** @param unreadable gets the first such event of each stream; what follows it is left out */
 function groupByKey<Row extends StoredRow>(
   { keyOf }: ReadTableDefinition<Row>,
   events: readonly RecordedEvent[],
+  unreadable: Map<string, UnreadableEvent>,
 ): Map<string, RecordedEvent[]> {
   const byKey = new Map<string, RecordedEvent[]>();
   for (const event of events) {
-    const key = keyOf(event);
-    if (key === null) continue;
-    const group = byKey.get(key);
-    if (group) group.push(event);
-    else byKey.set(key, [event]);
+    if (unreadable.has(event.streamId)) continue;
+    try {
+      const key = keyOf(event);
+      if (key === null) continue;
+      if (!uuidForm.test(key)) throw new UnreadableEvent(event, 'it is about no UUID');
+      const group = byKey.get(key);
+      if (group) group.push(event);
+      else byKey.set(key, [event]);
+    } catch (cause) {
+      // Without its data nobody knows the row that a skipped event is about.
+      if (event.type !== skippedEventType)
+        unreadable.set(event.streamId, asUnreadable(event, cause));
+    }
   }
   return byKey;
 }
 
-/** Exported for the tests of the mappings, which need no database. */
+export const uuidForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+export function asUnreadable(event: RecordedEvent, cause: unknown): UnreadableEvent {
+  if (cause instanceof UnreadableEvent) return cause;
+  return new UnreadableEvent(event, reasonOf(cause), { cause });
+}
+
+/**
+ * Exported for the tests of the mappings, which need no database.
+ * @throws UnreadableEvent when `evolve` cannot apply an event
+ * @throws ProjectionBroken when an event of the stream is missing
+ */
 export function fold<Row extends StoredRow>(
   { evolve, begins, ownsStream }: ReadTableDefinition<Row>,
   before: Row | null,
@@ -106,19 +150,22 @@ export function fold<Row extends StoredRow>(
 ): Row | null {
   let row = before;
   for (const event of events) {
-    const { streamId, position, revision, type } = event;
+    const { revision, type } = event;
     if (row !== null && revision <= row.revision) continue;
-    const broken = (reason: string, cause?: unknown) =>
-      new ProjectionBroken(streamId, position, `${type}: ${reason}`, { cause });
     const follows: boolean = ownsStream
       ? revision === (row?.revision ?? -1) + 1
       : row !== null || begins(event);
-    if (!follows) throw broken(`revision ${revision} after ${row?.revision ?? 'nothing'}`);
+    if (type === skippedEventType) {
+      if (row !== null && follows) row = { ...row, revision };
+      continue;
+    }
+    if (!follows)
+      throw new ProjectionBroken(event, `revision ${revision} after ${row?.revision ?? 'nothing'}`);
     try {
       // Sound: a Row is its fields and the revision.
       row = { ...evolve(row, event), revision } as unknown as Row;
     } catch (cause) {
-      throw broken(reasonOf(cause), cause);
+      throw asUnreadable(event, cause);
     }
   }
   return row;

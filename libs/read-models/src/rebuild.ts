@@ -17,7 +17,9 @@ import {
   tryRebuildLock,
 } from './checkpoint.js';
 import { type ProjectionName, projections } from './projections.js';
+import { PageTables } from './page-tables.js';
 import type { Projection } from './projection.js';
+import { projectionReader, replaceQuarantine } from './quarantine.js';
 
 export interface RebuildOptions {
   readonly store: EventStore;
@@ -45,7 +47,7 @@ const swapRetryMs = 500;
 
 /**
  * @throws RebuildUnderWay
- * @throws ProjectionBroken an event cannot be applied; the old tables stay in use
+ * @throws ProjectionBroken an event is missing in a stream; the old tables stay in use
  */
 export async function rebuildProjection(
   name: ProjectionName,
@@ -74,12 +76,17 @@ export async function rebuild(
 class Rebuild {
   private readonly startedMs = performance.now();
   private eventsRead = 0;
+  private readonly tables: PageTables;
+  private readonly reader: string;
 
   constructor(
     private readonly projection: Projection,
     private readonly client: pg.PoolClient,
     private readonly options: RebuildOptions,
-  ) {}
+  ) {
+    this.reader = `${projectionReader(projection.name)}:rebuild`;
+    this.tables = new PageTables(projection, this.reader, client, undefined, shadowOf);
+  }
 
   async run(): Promise<RebuildReport> {
     const { client, projection } = this;
@@ -90,6 +97,8 @@ class Rebuild {
       await client.query(`CREATE TABLE ${shadowOf(name)} (LIKE ${name} INCLUDING ALL)`);
       await this.copySettings(name);
     }
+    await replaceQuarantine(client, this.reader, []);
+    await this.tables.open();
     let position = beginning;
     for (let attempt = 1; ; attempt++) {
       position = await this.catchUp(position);
@@ -156,6 +165,7 @@ class Rebuild {
       reached = page.position;
     }
     for (const { name } of projection.tables) await this.replace(name);
+    await replaceQuarantine(client, projectionReader(projection.name), [this.reader]);
     await saveCheckpoint(client, projection.name, reached);
   }
 
@@ -180,8 +190,7 @@ class Rebuild {
 
   private async apply({ events }: LogPage): Promise<void> {
     this.eventsRead += events.length;
-    for (const table of this.projection.tables)
-      await table.write(this.client, shadowOf(table.name), events);
+    await this.tables.write(events);
   }
 
   private report(): RebuildReport {

@@ -23,7 +23,8 @@ export interface ConsumerContext {
   readonly config: BrokerConfig;
   readonly store: EventStore;
   readonly pool: pg.Pool;
-  readonly feed: MessageSource;
+  /** By consumer group. */
+  readonly feedOf: (group: string) => MessageSource;
   readonly logger: Logger;
   readonly metrics: Registry;
   readonly health: Health;
@@ -49,7 +50,7 @@ export function consumerStrategies(
           })
         : new EmbeddedConsumerStrategy({
             group,
-            source: context.feed,
+            source: context.feedOf(group),
             state: pgConsumerState(context.pool),
             observe: observe(group),
             isTransient,

@@ -13,6 +13,7 @@ export * from './integration-feed.js';
 export * from './past-events.js';
 export * from './platform.module.js';
 export * from './projector.js';
+export * from './quarantine-metrics.js';
 export * from './run-app.js';
 export * from './shutdown.js';
 export * from './provisioning.js';

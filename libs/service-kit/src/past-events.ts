@@ -10,7 +10,10 @@ import {
   type RecordedEvent,
   repository,
   StoreUnavailable,
+  UnreadableEvent,
 } from '@pis/event-store';
+import { skippedAmong } from '@pis/read-models';
+import type pg from 'pg';
 import { messageOf } from './integration-message.js';
 
 export interface PastEventRef {
@@ -19,20 +22,27 @@ export interface PastEventRef {
 }
 
 /**
- * In the order asked for.
+ * In the order asked for. Events that an operator had skipped are passed over, as they were for the broker.
+ * @param pool where skipped events are noted
  * @throws StoreUnavailable also when a replica of the store does not have the event yet
+ * @throws UnreadableEvent when a newer release wrote one of them, or one before it
  */
 export async function pastPaymentEvents(
   store: EventStore,
+  pool: pg.Pool,
   refs: readonly PastEventRef[],
 ): Promise<PaymentIntegrationEvent[]> {
   const streamIds = [...new Set(refs.map(({ streamId }) => streamId))];
   if (streamIds.length === 0) return [];
   const wanted = new Set(refs.map(({ eventId }) => eventId));
   const streams = await store.readStreams(streamIds);
-  const found = new Map(
-    streams.flatMap((events) => eventsIn(store, events, wanted)).map((e) => [e.eventId, e]),
-  );
+  const skipped = new Set<string>();
+  const found = new Map<string, PaymentIntegrationEvent>();
+  for (const events of streams)
+    for (const event of await unlessSkipped(pool, skipped, () =>
+      eventsIn(store, events, wanted, skipped),
+    ))
+      found.set(event.eventId, event);
   return refs.map(({ streamId, eventId }) => {
     const event = found.get(eventId);
     if (event === undefined) throw new StoreUnavailable(`${streamId} lags behind the index`);
@@ -40,14 +50,36 @@ export async function pastPaymentEvents(
   });
 }
 
+/** Folds again without the event that cannot be read, if it was skipped. @throws UnreadableEvent */
+async function unlessSkipped<Result>(
+  pool: pg.Pool,
+  skipped: Set<string>,
+  fold: () => Result,
+): Promise<Result> {
+  for (;;) {
+    try {
+      return fold();
+    } catch (error) {
+      if (!(error instanceof UnreadableEvent)) throw error;
+      const { id } = error.event;
+      if (skipped.has(id) || (await skippedAmong(pool, [id])).size === 0) throw error;
+      skipped.add(id);
+    }
+  }
+}
+
+/** What comes after the last event that is wanted is not looked at. */
 function eventsIn(
   store: EventStore,
   stream: readonly RecordedEvent[],
   wanted: ReadonlySet<string>,
+  skipped: ReadonlySet<string>,
 ): PaymentIntegrationEvent[] {
   const { fold } = repository(store, payment);
+  const last = stream.findLastIndex(({ id }) => wanted.has(id));
   let before = fold([]);
-  return stream.flatMap((event) => {
+  return stream.slice(0, last + 1).flatMap((event) => {
+    if (skipped.has(event.id)) return [];
     const after = fold([event], before);
     const step: { before: Loaded<unknown>; after: Loaded<unknown> } = { before, after };
     before = after;

@@ -16,6 +16,7 @@ import { createEventStore, createKeyringFrom, createPool } from './composition.j
 import type { PlatformConfig } from './environment.js';
 import { Health, HealthController, MetricsController } from './health.js';
 import type { Logger } from './logging.js';
+import { quarantineGauge } from './quarantine-metrics.js';
 import { EVENT_STORE, HEALTH, KEYRING, LOGGER, METRICS, PG_POOL } from './tokens.js';
 
 export interface PlatformOptions {
@@ -50,6 +51,7 @@ export class PlatformModule implements OnApplicationShutdown {
     const metrics = new Registry();
     metrics.setDefaultLabels({ app });
     collectDefaultMetrics({ register: metrics });
+    quarantineGauge(metrics, pool, logger);
     const health = new Health({ isPublic: options.isPublic, logger });
     health.register('postgres', async () => {
       await pool.query('SELECT 1');

@@ -9,11 +9,12 @@ import type {
   OnApplicationBootstrap,
 } from '@nestjs/common';
 import type { EventStore } from '@pis/event-store';
-import { type Projection, ProjectionRunner } from '@pis/read-models';
+import { type Projection, projectionReader, ProjectionRunner } from '@pis/read-models';
 import type pg from 'pg';
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { Health } from './health.js';
 import type { Logger } from './logging.js';
+import { heldLogger } from './quarantine-metrics.js';
 import { EVENT_STORE, HEALTH, LOGGER, METRICS, PG_POOL } from './tokens.js';
 
 /** The lag is measured this often: it costs a page of the log. */
@@ -53,6 +54,7 @@ export class Projector implements OnApplicationBootstrap, BeforeApplicationShutd
       store,
       pool,
       onApplied: (events) => this.metrics.applied(events),
+      onHeld: (cause) => heldLogger(this.logger)(projectionReader(projection.name), cause),
       onFailure: (err, stopped) => this.failed(err, stopped),
     });
   }

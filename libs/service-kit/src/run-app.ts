@@ -22,7 +22,8 @@ import {
 } from './environment.js';
 import type { Health } from './health.js';
 import { drainOf, httpAdapter } from './http-server.js';
-import { integrationFeed } from './integration-feed.js';
+import { integrationFeeds } from './integration-feed.js';
+import { heldLogger } from './quarantine-metrics.js';
 import { createLogger, type Logger, logWarnings, nestLogger } from './logging.js';
 import { metricsServer } from './metrics-server.js';
 import { PlatformModule } from './platform.module.js';
@@ -222,11 +223,12 @@ function connectConsumers(
   logger: Logger,
 ): ConsumerStrategy[] {
   const store = app.get(EVENT_STORE);
+  const pool = app.get<pg.Pool>(PG_POOL);
   const strategies = consumerStrategies(groups, {
     config,
     store,
-    pool: app.get<pg.Pool>(PG_POOL),
-    feed: integrationFeed(store),
+    pool,
+    feedOf: integrationFeeds({ store, pool, onHeld: heldLogger(logger) }),
     logger,
     metrics: app.get<Registry>(METRICS),
     health: app.get<Health>(HEALTH),

@@ -38,8 +38,8 @@ export async function redeliverByHand({ store, pool }: Context, given: string) {
     paymentsMs: config.PIS_WEBHOOK_RETRY_WINDOW_PAYMENTS_MS,
     statementsMs: config.PIS_WEBHOOK_RETRY_WINDOW_STATEMENTS_MS,
   };
-  const pastEvents = (refs: Parameters<typeof pastPaymentEvents>[1]) =>
-    pastPaymentEvents(store, refs);
+  const pastEvents = (refs: Parameters<typeof pastPaymentEvents>[2]) =>
+    pastPaymentEvents(store, pool, refs);
   if (!(await redeliver(pool, delivery, { pastEvents, windows, now }))) throw missing();
   const { eventId, eventType, paymentId, state: previousState } = delivery;
   const about = { deliveryId: id.value, webhookId: endpointId, organizationId, eventId };

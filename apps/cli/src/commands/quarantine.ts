@@ -1,0 +1,76 @@
+/** `pis quarantine`: streams that readers of the log hold back, because this release cannot read an event. */
+import { idSchema, validate } from '@pis/contracts';
+import { listQuarantine, requestRetry, skipEvent } from '@pis/read-models';
+import { Command, InvalidArgumentError } from 'commander';
+import { withContext } from '../context.js';
+import { act, type ActionOptions, withOperator } from '../operator-action.js';
+import { CommandFailed, type OutputOptions, print, withJson } from '../output.js';
+
+const listMax = 1_000;
+
+export function quarantineCommands(): Command {
+  const command = new Command('quarantine').description(
+    'streams held back because of an event that this release cannot read',
+  );
+  withJson(
+    command.command('list').description(`the oldest ${listMax} streams, with reader and reason`),
+  ).action(async (options: OutputOptions) => {
+    const data = await withContext(({ pool }) => listQuarantine(pool, listMax));
+    print(options.json === true ? { data } : data, options);
+  });
+  withOperator(
+    withJson(
+      command
+        .command('retry')
+        .description('try a stream again now, or all of them; readers also do so by themselves')
+        .option('--stream <id>', 'which stream; all if not given'),
+    ),
+  ).action(async (options: OutputOptions & ActionOptions & { stream?: string }) => {
+    const action = {
+      name: 'quarantine retry',
+      subject: { streamId: options.stream ?? null },
+      outcome: (result: { readonly requested: number }) => result,
+    } as const;
+    const result = await act(options, action, async ({ pool }) => {
+      const requested = await requestRetry(pool, options.stream ?? null);
+      if (requested === 0) throw new CommandFailed('nothing is in quarantine under that name');
+      return { requested };
+    });
+    print(result, options);
+  });
+  withOperator(
+    withJson(
+      command
+        .command('skip')
+        .description('have every reader pass over one event for good; needs --reason')
+        .requiredOption('--event <id>', 'the event, from pis quarantine list', eventId),
+    ),
+  ).action(async (options: OutputOptions & ActionOptions & { event: string }) => {
+    if (options.reason === undefined)
+      throw new CommandFailed('--reason is required: a skip is never taken back');
+    const action = {
+      name: 'quarantine skip',
+      subject: { eventId: options.event },
+      outcome: (result: Skipped) => ({ ...result }),
+    } as const;
+    const skipped = await act(options, action, async ({ pool, by }) => {
+      const found = await skipEvent(pool, options.event, by.actor);
+      if (found === null) throw new CommandFailed('this event is not in quarantine');
+      return { eventId: options.event, ...found };
+    });
+    print(skipped, options);
+  });
+  return command;
+}
+
+interface Skipped {
+  readonly eventId: string;
+  readonly streamId: string;
+  readonly readers: readonly string[];
+}
+
+function eventId(given: string): string {
+  const id = validate(idSchema, given);
+  if (!id.ok) throw new InvalidArgumentError('not a UUID.');
+  return id.value;
+}

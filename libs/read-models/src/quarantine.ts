@@ -1,0 +1,252 @@
+/**
+ * Quarantine: streams that a reader of the log holds back because it cannot read one of their events.
+ * All other streams go on. When a later release can read the event, or an operator has told the readers
+ * to skip it, what was held back follows in the order of its stream.
+ *
+ * What always holds: a stream is recorded here before the reader's checkpoint passes its event, and
+ * stays until what was held back has been handled. One row per stream and reader bounds the list.
+ */
+import { type Position, type RecordedEvent, UnreadableEvent } from '@pis/event-store';
+import type pg from 'pg';
+import { storableText } from './projection.js';
+
+type Database = pg.ClientBase | pg.Pool;
+
+/** A stream to hold back, from `first` on, because of `cause`. */
+export interface UnreadableStream {
+  readonly first: RecordedEvent;
+  readonly cause: UnreadableEvent;
+}
+
+export interface DueStream {
+  readonly streamId: string;
+  readonly fromRevision: number;
+}
+
+export interface QuarantinedStream {
+  readonly reader: string;
+  readonly streamId: string;
+  readonly position: Position;
+  readonly eventId: string;
+  readonly eventType: string;
+  readonly reason: string;
+  /** ISO 8601. */
+  readonly heldSince: string;
+}
+
+const reasonLengthMax = 1_000;
+
+/** The reader of a projection, beside the consumer groups. */
+export function projectionReader(projection: string): string {
+  return `projection:${projection}`;
+}
+
+/** Holds streams back. One that is held already keeps its first event. */
+export async function holdStreams(
+  db: Database,
+  reader: string,
+  streams: readonly UnreadableStream[],
+): Promise<void> {
+  if (streams.length === 0) return;
+  await db.query(
+    `INSERT INTO quarantined_streams AS q
+       (reader, stream_id, from_revision, position, event_id, event_type, reason, tried_at)
+     SELECT $1, s.*, now() FROM unnest($2::text[], $3::integer[], $4::text[], $5::uuid[], $6::text[], $7::text[]) s
+     ON CONFLICT (reader, stream_id) DO UPDATE
+       SET event_id = excluded.event_id, event_type = excluded.event_type, reason = excluded.reason,
+         tried_at = excluded.tried_at, released_to = NULL`,
+    [
+      reader,
+      streams.map(({ first }) => first.streamId),
+      streams.map(({ first }) => first.revision),
+      streams.map(({ first }) => first.position),
+      streams.map(({ cause }) => cause.event.id),
+      streams.map(({ cause }) => storableText(cause.event.type)),
+      streams.map(({ cause }) => storableText(cause.reason).slice(0, reasonLengthMax)),
+    ],
+  );
+}
+
+export async function holdsAny(db: Database, reader: string): Promise<boolean> {
+  const { rows } = await db.query<{ any: boolean }>(
+    'SELECT EXISTS (SELECT FROM quarantined_streams WHERE reader = $1) AS any',
+    [reader],
+  );
+  return rows[0]?.any === true;
+}
+
+export async function heldAmong(
+  db: Database,
+  reader: string,
+  streamIds: Iterable<string>,
+): Promise<Set<string>> {
+  const { rows } = await db.query<{ stream_id: string }>(
+    'SELECT stream_id FROM quarantined_streams WHERE reader = $1 AND stream_id = ANY($2::text[])',
+    [reader, [...new Set(streamIds)]],
+  );
+  return new Set(rows.map(({ stream_id }) => stream_id));
+}
+
+/** The streams to try again next, those first that were not tried for longest. Notes that they are tried. */
+export async function takeDue(
+  db: Database,
+  reader: string,
+  max: number,
+): Promise<readonly DueStream[]> {
+  const { rows } = await db.query<{ streamId: string; fromRevision: number }>(
+    `UPDATE quarantined_streams SET tried_at = now()
+     WHERE reader = $1 AND stream_id IN (
+       SELECT stream_id FROM quarantined_streams WHERE reader = $1 AND released_to IS NULL
+       ORDER BY tried_at NULLS FIRST LIMIT $2)
+     RETURNING stream_id AS "streamId", from_revision AS "fromRevision"`,
+    [reader, max],
+  );
+  return rows;
+}
+
+/** Ends the quarantine of streams whose events were applied. */
+export async function freeStreams(
+  db: Database,
+  reader: string,
+  streamIds: readonly string[],
+): Promise<void> {
+  await db.query(
+    'DELETE FROM quarantined_streams WHERE reader = $1 AND stream_id = ANY($2::text[])',
+    [reader, streamIds],
+  );
+}
+
+/** Gives a reader the quarantine of others in place of its own. */
+export async function replaceQuarantine(
+  db: Database,
+  reader: string,
+  others: readonly string[],
+): Promise<void> {
+  await db.query('DELETE FROM quarantined_streams WHERE reader = $1', [reader]);
+  await db.query('UPDATE quarantined_streams SET reader = $1 WHERE reader = ANY($2::text[])', [
+    reader,
+    others,
+  ]);
+}
+
+/** What was held back of these streams is on its way, and done once the checkpoint is at `position`. */
+export async function releaseStreams(
+  db: Database,
+  reader: string,
+  streamIds: readonly string[],
+  position: Position,
+): Promise<void> {
+  await db.query(
+    'UPDATE quarantined_streams SET released_to = $3 WHERE reader = $1 AND stream_id = ANY($2::text[])',
+    [reader, streamIds, position],
+  );
+}
+
+/** Frees the streams of a consumer group whose release it has handled. @returns which */
+export async function freeHandled(db: Database, group: string): Promise<readonly string[]> {
+  const { rows } = await db.query<{ stream_id: string }>(
+    `DELETE FROM quarantined_streams q USING consumer_checkpoints c
+     WHERE q.reader = $1 AND c.consumer_group = q.reader AND q.released_to <= c.position
+     RETURNING q.stream_id`,
+    [group],
+  );
+  return rows.map(({ stream_id }) => stream_id);
+}
+
+/** Prepares a group that reads on after `after`: what was on its way and not handled is held again. */
+export async function reopenQuarantine(
+  db: Database,
+  group: string,
+  after: Position,
+): Promise<void> {
+  await freeHandled(db, group);
+  await db.query('DELETE FROM quarantined_streams WHERE reader = $1 AND position > $2', [
+    group,
+    after,
+  ]);
+  await db.query(
+    'UPDATE quarantined_streams SET released_to = NULL, tried_at = NULL WHERE reader = $1 AND released_to IS NOT NULL',
+    [group],
+  );
+}
+
+/** Which of these events an operator told the readers to skip. */
+export async function skippedAmong(
+  db: Database,
+  eventIds: readonly string[],
+): Promise<ReadonlySet<string>> {
+  if (eventIds.length === 0) return new Set();
+  const { rows } = await db.query<{ event_id: string }>(
+    'SELECT event_id FROM skipped_events WHERE event_id = ANY($1::uuid[])',
+    [eventIds],
+  );
+  return new Set(rows.map(({ event_id }) => event_id));
+}
+
+export async function hasSkips(db: Database, streamId: string): Promise<boolean> {
+  const { rows } = await db.query<{ any: boolean }>(
+    'SELECT EXISTS (SELECT FROM skipped_events WHERE stream_id = $1) AS any',
+    [streamId],
+  );
+  return rows[0]?.any === true;
+}
+
+// For operators.
+
+/** The oldest first. */
+export async function listQuarantine(
+  db: Database,
+  max: number,
+): Promise<readonly QuarantinedStream[]> {
+  const { rows } = await db.query<Omit<QuarantinedStream, 'heldSince'> & { heldSince: Date }>(
+    `SELECT reader, stream_id AS "streamId", position, event_id AS "eventId",
+       event_type AS "eventType", reason, held_since AS "heldSince"
+     FROM quarantined_streams ORDER BY held_since, reader, stream_id LIMIT $1`,
+    [max],
+  );
+  return rows.map((row) => ({ ...row, heldSince: row.heldSince.toISOString() }));
+}
+
+/** Streams held back, by reader, counted up to `max` in all. */
+export async function countQuarantine(
+  db: Database,
+  max: number,
+): Promise<readonly { readonly reader: string; readonly streams: number }[]> {
+  const { rows } = await db.query<{ reader: string; streams: number }>(
+    `SELECT reader, count(*)::integer AS streams
+     FROM (SELECT reader FROM quarantined_streams LIMIT $1) q GROUP BY reader`,
+    [max],
+  );
+  return rows;
+}
+
+/** Puts a stream, or all, at the front of what is tried again. @returns how many, over all readers */
+export async function requestRetry(db: Database, streamId: string | null): Promise<number> {
+  const { rowCount } = await db.query(
+    'UPDATE quarantined_streams SET tried_at = NULL WHERE $1::text IS NULL OR stream_id = $1',
+    [streamId],
+  );
+  return rowCount ?? 0;
+}
+
+/**
+ * Tells every reader to pass over an event that is in quarantine.
+ * @returns the stream, null when no reader holds anything back because of this event
+ */
+export async function skipEvent(
+  pool: pg.Pool,
+  eventId: string,
+  actor: string,
+): Promise<{ readonly streamId: string; readonly readers: readonly string[] } | null> {
+  const { rows } = await pool.query<{ stream_id: string; reader: string }>(
+    `WITH skipped AS (
+       INSERT INTO skipped_events (event_id, stream_id, event_type, actor)
+       SELECT DISTINCT event_id, stream_id, event_type, $2 FROM quarantined_streams
+       WHERE event_id = $1 ON CONFLICT (event_id) DO NOTHING)
+     UPDATE quarantined_streams SET tried_at = NULL WHERE event_id = $1 RETURNING stream_id, reader`,
+    [eventId, actor],
+  );
+  const [first] = rows;
+  if (first === undefined) return null;
+  return { streamId: first.stream_id, readers: rows.map(({ reader }) => reader).sort() };
+}

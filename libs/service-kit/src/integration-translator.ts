@@ -1,0 +1,196 @@
+/**
+ * Turns domain events into integration events. A payment's event carries the payment as it was at that
+ * moment, so its stream is folded up to it. States are kept for payments under way, so that a live
+ * feed reads no stream twice.
+ */
+import { contact, originator, payment } from '@pis/domain';
+import {
+  type EventStore,
+  type Loaded,
+  type RecordedEvent,
+  repository,
+  StoreUnavailable,
+  UnreadableEvent,
+} from '@pis/event-store';
+import type { UnreadableStream } from '@pis/read-models';
+import { LRUCache } from 'lru-cache';
+import { messageOf, type OutgoingMessage, type Step } from './integration-message.js';
+
+export interface TranslatorLimits {
+  /** Payments whose state is kept between two of their events. */
+  readonly statesMax: number;
+  /** Messages kept for the other consumer groups of the same process. */
+  readonly messagesMax: number;
+}
+
+export interface Translation {
+  readonly messages: OutgoingMessage[];
+  /** Streams with an event that cannot be read: nothing from `first` on is among the messages. */
+  readonly unreadable: readonly UnreadableStream[];
+}
+
+type Failures = Map<string, UnreadableStream>;
+
+export class Translator {
+  private readonly states: LRUCache<string, Loaded<unknown>>;
+  private readonly messages: LRUCache<string, OutgoingMessage | 'none'>;
+  private readonly folds: Readonly<Record<string, Fold>>;
+  private readonly skipped = new Set<string>();
+
+  constructor(
+    private readonly store: EventStore,
+    { statesMax, messagesMax }: TranslatorLimits,
+  ) {
+    this.states = new LRUCache({ max: statesMax });
+    this.messages = new LRUCache({ max: messagesMax });
+    this.folds = {
+      payment: foldOf(repository(store, payment)),
+      contact: foldOf(repository(store, contact)),
+      originator: foldOf(repository(store, originator)),
+    };
+  }
+
+  /** Passes over these events from now on: they change no state and make no message. */
+  skip(eventIds: Iterable<string>): void {
+    for (const id of eventIds) this.skipped.add(id);
+  }
+
+  /**
+   * Other readers use the caches between our awaits, and they forget: what a page needs is looked up
+   * before the first await and kept with the page.
+   * @throws StoreUnavailable
+   */
+  async translate(events: readonly RecordedEvent[]): Promise<Translation> {
+    const known = new Map<string, OutgoingMessage | 'none'>();
+    for (const { id } of events) {
+      const message = this.messages.get(id);
+      if (message !== undefined) known.set(id, message);
+    }
+    const failures: Failures = new Map();
+    const unknown = events.filter(({ id }) => !known.has(id));
+    const states = await this.statesBefore(unknown, failures);
+
+    const messages: OutgoingMessage[] = [];
+    for (const event of events) {
+      if (failures.has(event.streamId)) continue;
+      try {
+        // Also for a known one: those behind it in its stream are folded onto it.
+        const step = this.advance(states, event);
+        const message =
+          known.get(event.id) ??
+          this.messages.get(event.id) ??
+          (step && this.messageOf(event, step));
+        if (!message) throw new OutOfOrder(`event ${event.id} is out of the order of its stream`);
+        this.messages.set(event.id, message);
+        if (message !== 'none') messages.push(message);
+      } catch (error) {
+        if (error instanceof OutOfOrder) throw error;
+        failures.set(event.streamId, { first: event, cause: asUnreadable(event, error) });
+      }
+    }
+    this.keep(states);
+    return { messages, unreadable: [...failures.values()] };
+  }
+
+  private messageOf(event: RecordedEvent, step: Step): OutgoingMessage | 'none' {
+    return this.skipped.has(event.id) ? 'none' : messageOf(event, step);
+  }
+
+  /** The state of each stream just before its first event here; what is not at hand is read in one trip. */
+  private async statesBefore(
+    events: readonly RecordedEvent[],
+    failures: Failures,
+  ): Promise<Map<string, Loaded<unknown>>> {
+    const states = new Map<string, Loaded<unknown>>();
+    const missing: RecordedEvent[] = [];
+    for (const event of new Map(events.toReversed().map((e) => [e.streamId, e])).values()) {
+      const { streamId, revision } = event;
+      const state = revision === 0 ? this.foldOf(streamId)([]) : this.states.get(streamId);
+      if (state !== undefined && follows(event, state)) states.set(streamId, state);
+      else missing.push(event);
+    }
+    if (missing.length === 0) return states;
+    const streams = await this.store.readStreams(missing.map(({ streamId }) => streamId));
+    missing.forEach((event, index) => {
+      const { streamId, revision } = event;
+      const before = (streams[index] ?? []).filter((earlier) => earlier.revision < revision);
+      try {
+        const state = before.reduce(
+          (loaded, earlier) => this.after(loaded, earlier),
+          this.foldOf(streamId)([]),
+        );
+        // A replica of the store may lag behind the one that the log was read from.
+        if (!follows(event, state)) throw new StoreUnavailable(`${streamId} lags behind the log`);
+        states.set(streamId, state);
+      } catch (error) {
+        if (!(error instanceof UnreadableEvent)) throw error;
+        failures.set(streamId, { first: event, cause: error });
+      }
+    });
+    return states;
+  }
+
+  /** Null for an event before the state that is at hand: its message is known. */
+  private advance(states: Map<string, Loaded<unknown>>, event: RecordedEvent): Step | null {
+    const before = states.get(event.streamId);
+    if (before === undefined || !follows(event, before)) return null;
+    const after = this.after(before, event);
+    states.set(event.streamId, after);
+    return { before, after };
+  }
+
+  /** @throws UnreadableEvent */
+  private after(before: Loaded<unknown>, event: RecordedEvent): Loaded<unknown> {
+    if (this.skipped.has(event.id))
+      return { ...before, revision: event.revision, lastEvent: event };
+    const fold = this.foldOf(event.streamId);
+    try {
+      return fold([event], before);
+    } catch (error) {
+      throw asUnreadable(event, error);
+    }
+  }
+
+  /** A reader that is behind does not take away what the one ahead goes on from. */
+  private keep(states: ReadonlyMap<string, Loaded<unknown>>): void {
+    for (const [streamId, state] of states) {
+      const kept = this.states.peek(streamId);
+      if (kept === undefined || nextRevision(kept) < nextRevision(state))
+        this.states.set(streamId, state);
+    }
+  }
+
+  private foldOf(streamId: string): Fold {
+    const fold = this.folds[streamId.slice(0, streamId.indexOf('-'))];
+    if (fold === undefined) throw new Error(`no integration events come from stream ${streamId}`);
+    return fold;
+  }
+}
+
+/** A defect of ours, and no event's fault. */
+class OutOfOrder extends Error {
+  override readonly name = 'OutOfOrder';
+}
+
+function asUnreadable(event: RecordedEvent, cause: unknown): UnreadableEvent {
+  if (cause instanceof UnreadableEvent) return cause;
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return new UnreadableEvent(event, reason, { cause });
+}
+
+function nextRevision({ revision }: Loaded<unknown>): number {
+  return revision === 'noStream' ? 0 : revision + 1;
+}
+
+function follows(event: RecordedEvent, state: Loaded<unknown>): boolean {
+  return event.revision === nextRevision(state);
+}
+
+type Fold = (events: readonly RecordedEvent[], onto?: Loaded<unknown>) => Loaded<unknown>;
+
+/** The states of different aggregates share one cache, keyed by stream: each comes back to its own fold. */
+function foldOf<State>(aggregate: {
+  fold(events: readonly RecordedEvent[], onto?: Loaded<State>): Loaded<State>;
+}): Fold {
+  return (events, onto) => aggregate.fold(events, onto as Loaded<State> | undefined);
+}

@@ -1,0 +1,39 @@
+/** Shows what is in quarantine: a gauge, and one log line per stream that is held back. */
+import type { UnreadableEvent } from '@pis/event-store';
+import { countQuarantine } from '@pis/read-models';
+import type pg from 'pg';
+import { Gauge, type Registry } from 'prom-client';
+import type { Logger } from './logging.js';
+
+/** More streams are not counted: the query stays quick. */
+const streamsMax = 10_000;
+
+/** The same in every process of a system, since all count in one table. */
+export function quarantineGauge(registry: Registry, pool: pg.Pool, logger: Logger): void {
+  new Gauge({
+    name: 'pis_quarantined_streams',
+    help: 'Streams held back because of an event that cannot be read, by reader, counted up to 10000',
+    labelNames: ['reader'],
+    registers: [registry],
+    async collect() {
+      try {
+        const counts = await countQuarantine(pool, streamsMax);
+        this.reset();
+        for (const { reader, streams } of counts) this.set({ reader }, streams);
+      } catch (err) {
+        // The database is named on /health/ready; the gauge keeps its last value.
+        logger.debug({ err }, 'the quarantine was not counted');
+      }
+    },
+  });
+}
+
+export function heldLogger(logger: Logger): (reader: string, cause: UnreadableEvent) => void {
+  return (reader, { event, reason }) => {
+    const { streamId, id: eventId, type, position } = event;
+    logger.error(
+      { reader, streamId, eventId, type, position, reason },
+      'stream quarantined: this release cannot read one of its events',
+    );
+  };
+}
