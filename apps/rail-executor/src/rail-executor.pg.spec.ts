@@ -56,7 +56,7 @@ describe('a message about a queued payment', () => {
       expect(await world.history(paymentId)).toEqual(ends[Math.floor(index / 5)]);
       expect(await world.transfers(paymentId)).toHaveLength(1);
     }
-    expect(await world.count('rail_unmatched_notifications')).toBe(0);
+    expect(await world.count('rail_notifications')).toBe(0);
   });
 
   it('that comes after the payment has ended changes nothing', async () => {
@@ -152,7 +152,7 @@ describe('while something is away', () => {
     expect(await world.history(message.paymentId)).toEqual(completed);
   });
 
-  it('a return waits in the feed for the event store, and others behind it too', async () => {
+  it('a return waits for the event store, and nothing behind it does', async () => {
     const messages = await Promise.all(['0101', '0102'].map((ending) => world.queue(ending)));
     for (const message of messages) await handle(world.executor(), message);
     const [first, second] = messages;
@@ -163,12 +163,12 @@ describe('while something is away', () => {
           ? Promise.reject(new StoreUnavailable('away'))
           : world.store.append(streamId, ...rest),
     };
-    const executor = world.executor({ store: cut });
-    await expect(executor.feedRound()).rejects.toBeInstanceOf(StoreUnavailable);
+    await world.executor({ store: cut }).feedRound();
     expect(await world.history(second?.paymentId ?? '')).toEqual(returned);
+    await world.makeNotificationsDue();
     await settle(world.executor());
     expect(await world.history(first?.paymentId ?? '')).toEqual(returned);
-    expect(await world.count('rail_unmatched_notifications')).toBe(0);
+    expect(await world.count('rail_notifications')).toBe(0);
   });
 
   it('its loops live through cut database connections and go on', async () => {
@@ -226,137 +226,6 @@ describe('while something is away', () => {
     await executor.feedRound();
     expect(() => executor.checkBank()).not.toThrow();
   });
-});
-
-describe('what the bank reports', () => {
-  it('as returned before completion was recorded is recorded as both, in order', async () => {
-    const message = await world.queue('0101');
-    // It reports the return before anybody here has heard of the acceptance.
-    const bank: BankConnection = {
-      ...world.bank,
-      async submit(instruction) {
-        const result = await world.bank.submit(instruction);
-        await settle(world.executor());
-        return result;
-      },
-    };
-    await handle(world.executor({ bank }), message);
-    expect(await world.history(message.paymentId)).toEqual(returned);
-    expect(await world.payment(message.paymentId)).toMatchObject({ returnReasonCode: 'R01' });
-  });
-
-  it('as confirmed after the deadline completes the payment', async () => {
-    const message = await world.queue('0402');
-    const executor = world.executor();
-    await handle(executor, message);
-    await executor.deadlineRound();
-    expect(await world.payment(message.paymentId)).toMatchObject({ status: 'FAILED_IN_FLIGHT' });
-    await executor.feedRound();
-    const payment = await world.payment(message.paymentId);
-    expect(payment).toMatchObject({ status: 'COMPLETED', failedAt: null, failureReason: null });
-  });
-
-  it('as rejected fails a payment that was waiting for its confirmation', async () => {
-    const message = await world.queue('0502');
-    await handle(world.executor(), message);
-    const { railReference } = await world.payment(message.paymentId);
-    await report(railReference ?? '', 'rejected');
-    await settle(world.executor());
-    expect(await world.payment(message.paymentId)).toMatchObject({
-      status: 'FAILED',
-      failureCode: 'INTERNAL_ERROR',
-    });
-  });
-
-  it('twice is recorded once', async () => {
-    const message = await world.queue('0101');
-    await handle(world.executor(), message);
-    await settle(world.executor());
-    const { railReference } = await world.payment(message.paymentId);
-    for (const type of ['confirmed', 'returned']) await report(railReference ?? '', type);
-    await settle(world.executor());
-    await world.pool.query('DELETE FROM rail_feed_checkpoint');
-    await settle(world.executor());
-    expect(await world.history(message.paymentId)).toEqual(returned);
-    expect(await world.count('rail_unmatched_notifications')).toBe(0);
-  });
-
-  it('and fits nothing is kept for staff, and holds up nobody', async () => {
-    const queued = await world.queue('4321');
-    const rejected = await world.queue('0201');
-    const good = await world.queue('0102');
-    for (const message of [rejected, good]) await handle(world.executor(), message);
-    await world.pool.query("UPDATE bank_notifications SET due_at = now() + interval '1 hour'");
-    await report('not-one-of-ours', 'returned');
-    await report('0000000000000000000001', 'confirmed');
-    for (const { paymentId } of [queued, rejected]) {
-      const { railReferenceOf } = await import('@pis/bank-rails');
-      await report(railReferenceOf(paymentId), 'returned');
-    }
-    await world.pool.query('UPDATE bank_notifications SET due_at = now()');
-    await settle(world.executor());
-    expect(await world.count('rail_unmatched_notifications')).toBe(4);
-    expect(await world.history(queued.paymentId)).toEqual(['Queued']);
-    expect(await world.history(rejected.paymentId)).toEqual(['Queued', 'Failed']);
-    expect(await world.history(good.paymentId)).toEqual(returned);
-    expect(world.logger.lines.join()).toContain('fits no payment');
-  });
-
-  it('under a reference that no database can keep holds up nobody either', async () => {
-    const good = await world.queue('0102');
-    await handle(world.executor(), good);
-    const bank: BankConnection = {
-      ...world.bank,
-      notifications: (page) => {
-        if (page.after !== feedBeginning) return world.bank.notifications(page);
-        const unreadable = { sequence: '0', reference: 'a\0b\ud800', type: 'returned' } as const;
-        const rest = { returnReasonCode: null, at: new Date().toISOString() };
-        return Promise.resolve({ notifications: [{ ...unreadable, ...rest }], cursor: '0' });
-      },
-    };
-    await settle(world.executor({ bank }));
-    expect(await world.history(good.paymentId)).toEqual(returned);
-    const { rows } = await world.pool.query('SELECT reference FROM rail_unmatched_notifications');
-    expect(rows).toEqual([{ reference: 'a\ufffdb\ufffd' }]);
-  });
-
-  it('and cannot be recorded for a reason of its own is set aside after some tries', async () => {
-    const [broken, good] = await Promise.all(['0101', '0102'].map((ending) => world.queue(ending)));
-    for (const message of [broken, good]) if (message) await handle(world.executor(), message);
-    const store: EventStore = {
-      ...world.store,
-      readStream: (streamId, options) =>
-        streamId === `payment-${broken?.paymentId ?? ''}`
-          ? Promise.reject(new Error('corrupt'))
-          : world.store.readStream(streamId, options),
-    };
-    const executor = world.executor({ store });
-    for (let tries = 1; tries < 5; tries += 1)
-      await expect(executor.feedRound()).rejects.toThrow('corrupt');
-    await executor.feedRound();
-    expect(await world.count('rail_unmatched_notifications')).toBe(1);
-    expect(await world.history(good?.paymentId ?? '')).toEqual(returned);
-  });
-
-  it('is read by one executor at a time', async () => {
-    const messages = await Promise.all(Array.from({ length: 30 }, () => world.queue('0101')));
-    const executors = [world.executor(), world.executor(), world.executor()];
-    await Promise.all(messages.map((message) => handle(world.executor(), message)));
-    await Promise.all(executors.map((executor) => executor.feedRound()));
-    await settle(world.executor());
-    for (const { paymentId } of messages) expect(await world.history(paymentId)).toEqual(returned);
-    const { cursor } = await world.bank.notifications({ after: feedBeginning, max: 500 });
-    const { rows } = await world.pool.query('SELECT cursor FROM rail_feed_checkpoint');
-    expect(rows).toEqual([{ cursor }]);
-  });
-
-  async function report(reference: string, type: string): Promise<void> {
-    await world.pool.query(
-      `INSERT INTO bank_notifications (reference, type, due_at, created_at)
-       VALUES ($1, $2, now(), now())`,
-      [reference, type],
-    );
-  }
 });
 
 describe('full account numbers', () => {

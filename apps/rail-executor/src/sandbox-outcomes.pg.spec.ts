@@ -71,7 +71,7 @@ describe.each([
     await comesTo(expected.length);
     expect(await world.history(message.paymentId)).toEqual(expected);
     expect(await world.payment(message.paymentId)).toMatchObject(fields);
-    expect(await world.count('rail_unmatched_notifications')).toBe(0);
+    await until(async () => (await world.count('rail_notifications')) === 0, { timeoutMs });
     const transfers = await world.transfers(message.paymentId);
     expect(transfers).toHaveLength(expected.includes('Processing') ? 1 : 0);
     if (expected.includes('FailedInFlight')) expect(transfers).toMatchObject([{ inquired: true }]);

@@ -131,6 +131,20 @@ export async function openWorld({ delayMs = 0, confirmationTimeoutMs = 0 }: Worl
     count: async (table: string) =>
       Number((await pool.query<{ n: string }>(`SELECT count(*) AS n FROM ${table}`)).rows[0]?.n),
 
+    /** What waits for another try, or is leased to an executor that died, is due. */
+    async makeNotificationsDue(): Promise<void> {
+      await pool.query('UPDATE rail_notified_references SET due_at = now(), leased_until = NULL');
+    },
+
+    /** The bank reports something by itself. */
+    async report(reference: string, type: string): Promise<void> {
+      await pool.query(
+        `INSERT INTO bank_notifications (reference, type, due_at, created_at)
+         VALUES ($1, $2, now(), now())`,
+        [reference, type],
+      );
+    },
+
     async close() {
       await store.close();
       await pool.end();

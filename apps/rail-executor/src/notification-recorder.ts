@@ -1,0 +1,140 @@
+/**
+ * Records what the bank reported on one payment, in the order of the feed. Recording something again
+ * changes nothing. What does not fit the payment yet holds up what came later for the same payment;
+ * what contradicts its status for good does not.
+ *
+ * A return proves that the bank had accepted the transfer. When it is here before COMPLETED is
+ * recorded (the executor died in between, or is about to), both facts are appended together: waiting
+ * for the other one could wait for ever.
+ */
+import { type BankNotification, BankUnavailable, paymentIdOfRailReference } from '@pis/bank-rails';
+import { type Payment, type PaymentCommand, unreachable } from '@pis/domain';
+import { StoreUnavailable } from '@pis/event-store';
+import { isTransient } from '@pis/messaging';
+import type { Logger } from '@pis/service-kit';
+import type { Outcome, Turn, Unmatched } from './notification-table.js';
+import { type LoadedPayment, PaymentMissing, type PaymentStream } from './payment-stream.js';
+
+/** A turn's outcome. `cause` is set when something that we need is away. */
+export interface Recording extends Outcome {
+  readonly cause?: unknown;
+}
+
+/** The notification cannot be recorded on the payment as it was read. */
+class Unfit extends Error {
+  override readonly name = 'Unfit';
+  constructor(
+    message: string,
+    /** No later status of this payment will take it. A stale read cannot be the reason. */
+    readonly contradicts: boolean,
+  ) {
+    super(message);
+  }
+}
+
+export class NotificationRecorder {
+  constructor(
+    private readonly payments: PaymentStream,
+    private readonly logger: Logger,
+  ) {}
+
+  /** Never rejects: trouble with one payment is its own. */
+  async record({ reference, tries, notifications }: Turn): Promise<Recording> {
+    const paymentId = paymentIdOfRailReference(reference);
+    const recorded: string[] = [];
+    const unmatched: Unmatched[] = [];
+    const result = (ended: Outcome['ended']) =>
+      ({ reference, paymentId, recorded, unmatched, ended }) as const;
+    let current: LoadedPayment | undefined;
+    for (const notification of notifications) {
+      const { sequence } = notification;
+      try {
+        current = await this.recordOne(paymentId, notification, current);
+        recorded.push(sequence);
+      } catch (error) {
+        if (isAway(error)) return { ...result('away'), cause: error };
+        const reason = error instanceof Error ? error.message : String(error);
+        const contradicts = error instanceof Unfit && error.contradicts;
+        unmatched.push({ sequence, reason, contradicts });
+        if (tries === 0) this.report(notification, error, reason);
+        if (!contradicts) return result('held');
+      }
+    }
+    return result('tried');
+  }
+
+  private recordOne(
+    paymentId: string | null,
+    notification: BankNotification,
+    current: LoadedPayment | undefined,
+  ): Promise<LoadedPayment> {
+    if (paymentId === null) throw new Unfit('no payment can have this reference', true);
+    const choose = (payment: Payment) => commandsFor(notification, payment);
+    return this.payments.apply(paymentId, {}, choose, current);
+  }
+
+  private report(notification: BankNotification, error: unknown, reason: string): void {
+    const isExpected = error instanceof Unfit || error instanceof PaymentMissing;
+    this.logger.error(
+      { notification, reason, ...(!isExpected && { err: error }) },
+      isExpected
+        ? 'a bank notification fits no payment; it is kept and tried again'
+        : 'a bank notification could not be recorded; it is kept and tried again',
+    );
+  }
+}
+
+/** Nothing is wrong with the notification: something that we need is away. */
+function isAway(error: unknown): boolean {
+  return (
+    error instanceof StoreUnavailable || error instanceof BankUnavailable || isTransient(error)
+  );
+}
+
+/** What a notification means for the payment as it stands; nothing when it is known already. @throws Unfit */
+function commandsFor(
+  { type, reference, returnReasonCode }: BankNotification,
+  { status, railReference }: Payment,
+): readonly PaymentCommand[] {
+  // The claim may be recorded and not visible yet.
+  const isBeforeClaim = status === 'QUEUED' || status === 'AWAITING_CONFIRMATION';
+  if (railReference !== reference)
+    throw new Unfit(`${status}, never submitted as ${reference}`, !isBeforeClaim);
+  const at = new Date().toISOString();
+  const complete: PaymentCommand = { type: 'CompletePayment', at, data: {} };
+  const unsettled = status === 'PROCESSING' || status === 'FAILED_IN_FLIGHT';
+  switch (type) {
+    case 'confirmed':
+      if (unsettled) return [complete];
+      if (status === 'COMPLETED' || status === 'RETURNED') return [];
+      break;
+    case 'returned': {
+      const giveBack: PaymentCommand = { type: 'ReturnPayment', at, data: { returnReasonCode } };
+      if (unsettled) return [complete, giveBack];
+      if (status === 'COMPLETED') return [giveBack];
+      if (status === 'RETURNED') return [];
+      break;
+    }
+    case 'rejected':
+      if (status === 'FAILED') return [];
+      if (status === 'PROCESSING') return [rejected(at)];
+      break;
+    default:
+      return unreachable(type);
+  }
+  throw new Unfit(`${type}, but the payment is ${status}`, true);
+}
+
+/** A data rejection belongs to the screening; after submission only an internal error fails a payment. */
+function rejected(at: string): PaymentCommand {
+  return {
+    type: 'FailPayment',
+    at,
+    data: {
+      failureCode: 'INTERNAL_ERROR',
+      failureMessage:
+        'The bank rejected the payment: wait a few minutes, then create a new payment.',
+      failureReason: 'The bank rejected the transfer after it was submitted. No funds were moved.',
+    },
+  };
+}

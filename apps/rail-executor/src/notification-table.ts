@@ -1,0 +1,300 @@
+/**
+ * The bank's notifications that are not recorded in their payments yet, and how far the feed has been
+ * taken in. Both are written in one transaction, so none is lost and none is skipped. The checkpoint
+ * moves only from the cursor that the page was read at: of several executors that read the same page
+ * one takes it in. Executors share the work by references, each leased to one of them for a time.
+ *
+ * No transaction here waits for anything but PostgreSQL. PostgreSQL's clock alone decides what is due.
+ */
+import { randomUUID } from 'node:crypto';
+import { type BankNotification, type BankNotificationPage, feedBeginning } from '@pis/bank-rails';
+import { inTransaction } from '@pis/service-kit';
+import type pg from 'pg';
+
+/** What is to be tried for one reference: its notifications in the order of the feed. */
+export interface Turn {
+  readonly reference: string;
+  readonly tries: number;
+  readonly notifications: readonly BankNotification[];
+}
+
+export interface Claim {
+  readonly lease: string;
+  readonly turns: readonly Turn[];
+  /** There may be more that has not been tried yet. */
+  readonly isFull: boolean;
+}
+
+/** A notification that was not recorded, and why. */
+export interface Unmatched {
+  readonly sequence: string;
+  readonly reason: string;
+  /** The payment's status excludes it for good: later ones of the payment need not wait for it. */
+  readonly contradicts: boolean;
+}
+
+/** What became of a turn. */
+export interface Outcome {
+  readonly reference: string;
+  /** Whose timers have nothing to wait for any more. */
+  readonly paymentId: string | null;
+  readonly recorded: readonly string[];
+  readonly unmatched: readonly Unmatched[];
+  /** `tried`: again by age. `held`: likewise, and some were not looked at. `away`: something we need is away. */
+  readonly ended: 'tried' | 'held' | 'away';
+}
+
+export interface FeedPlace {
+  readonly cursor: string;
+  /** The feed is not read on before the references that were never tried have become fewer. */
+  readonly isBackedUp: boolean;
+  readonly isDue: boolean;
+}
+
+const feedName = 'bank';
+/** References of one claim that are tried for the first time. */
+const newMax = 200;
+/** References of one claim that are tried again: so much one round costs at most, however many wait. */
+const retriedMax = 50;
+/** Notifications of one reference that are looked at in one turn. */
+const perTurnMax = 100;
+/** References that were never tried, beyond which the feed is not read on. */
+const backlogMax = 2_000;
+/** The longest a claim works: beyond it the bank's notifications of a dead executor go to another one. */
+const leaseMs = 30_000;
+/** Pauses between tries: as long as it has been waiting, within these. */
+const retryMinMs = 1_000;
+const retryMaxMs = 3_600_000;
+/** After this it is tried again only when asked for, or when the bank reports something new. */
+const retryForMs = 72 * 3_600_000;
+/** Before a reference is tried again when the event store or PostgreSQL was away. */
+const awayPauseMs = 1_000;
+/** How long a notification that is not recorded counts as one that is about to be. */
+const expectedForMs = 60_000;
+const expectedMax = 10_000;
+/** Text of the bank or of an error, characters. Longer than any reference that can be ours. */
+const textMax = 200;
+
+export class NotificationTable {
+  constructor(private readonly pool: pg.Pool) {}
+
+  async place(): Promise<FeedPlace> {
+    const { rows } = await this.pool.query<FeedPlace>({
+      name: 'rail-feed-place',
+      text: placeSql,
+      values: [feedName, feedBeginning, backlogMax],
+    });
+    return rows[0] ?? { cursor: feedBeginning, isBackedUp: false, isDue: false };
+  }
+
+  /**
+   * Keeps a page that was read at `after`. Does nothing when another executor has kept it already; what
+   * is kept already stays as it is.
+   */
+  async keep(page: BankNotificationPage, after: string): Promise<void> {
+    await inTransaction(this.pool, async (client) => {
+      const moved = await client.query(moveSql, [feedName, after, page.cursor, feedBeginning]);
+      if (moved.rowCount === 0) return;
+      const { notifications } = page;
+      await client.query(keepSql, [
+        feedName,
+        notifications.map(({ sequence }) => sequence),
+        notifications.map(({ reference }) => keepable(reference)),
+        notifications.map(({ type }) => type),
+        notifications.map(({ returnReasonCode }) => returnReasonCode),
+        notifications.map(({ at }) => at),
+      ]);
+    });
+  }
+
+  /** Leases what is due, the longest due first; nothing that another executor works on. */
+  async claim(): Promise<Claim> {
+    const lease = randomUUID();
+    const claimed = await this.pool.query<{ reference: string; tries: number }>({
+      name: 'rail-notifications-claim',
+      text: claimSql,
+      values: [newMax, retriedMax, lease, leaseMs],
+    });
+    if (claimed.rows.length === 0) return { lease, turns: [], isFull: false };
+    const { rows } = await this.pool.query<NotificationRow>({
+      name: 'rail-notifications-of',
+      text: notificationsSql,
+      values: [claimed.rows.map(({ reference }) => reference), perTurnMax],
+    });
+    const byReference = Map.groupBy(rows, ({ reference }) => reference);
+    return {
+      lease,
+      turns: claimed.rows.map(({ reference, tries }) => ({
+        reference,
+        tries,
+        notifications: (byReference.get(reference) ?? []).map(notificationOf),
+      })),
+      isFull: claimed.rows.filter(({ tries }) => tries === 0).length === newMax,
+    };
+  }
+
+  /**
+   * Writes down what became of a claim and ends its lease. References whose lease has passed to
+   * another executor are left to it: recording them again changes nothing.
+   */
+  async settle(lease: string, outcomes: readonly Outcome[]): Promise<void> {
+    await inTransaction(this.pool, async (client) => {
+      // In the order of the references, which is that of every other writer, and in a statement of its
+      // own: the next ones must see what was kept until now.
+      const { rows } = await client.query<{ reference: string }>(leasedSql, [
+        lease,
+        outcomes.map(({ reference }) => reference),
+      ]);
+      const leased = new Set(rows.map(({ reference }) => reference));
+      const mine = outcomes.filter(({ reference }) => leased.has(reference));
+      if (mine.length === 0) return;
+      const recorded = mine.filter((outcome) => outcome.recorded.length > 0);
+      await client.query(deleteSql, [feedName, recorded.flatMap((outcome) => outcome.recorded)]);
+      await client.query('DELETE FROM rail_pending WHERE payment_id = ANY ($1::uuid[])', [
+        recorded.flatMap(({ paymentId }) => paymentId ?? []),
+      ]);
+      const unmatched = mine.flatMap((outcome) => outcome.unmatched);
+      await client.query(unmatchedSql, [
+        feedName,
+        unmatched.map(({ sequence }) => sequence),
+        unmatched.map(({ reason }) => keepable(reason)),
+        unmatched.map(({ contradicts }) => contradicts),
+      ]);
+      const references = mine.map(({ reference }) => reference);
+      await client.query(forgetSql, [references]);
+      const ends = mine.map(({ ended }) => ended);
+      await client.query(releaseSql, [
+        references,
+        ends,
+        retryMinMs,
+        retryMaxMs,
+        retryForMs,
+        awayPauseMs,
+      ]);
+    });
+  }
+
+  /** How far the feed is taken in, and the references whose kept notifications are about to be recorded. */
+  async expected(): Promise<{ cursor: string; references: readonly string[]; isAll: boolean }> {
+    const { rows } = await this.pool.query<{ cursor: string; references: string[] }>({
+      name: 'rail-notifications-expected',
+      text: expectedSql,
+      values: [feedName, feedBeginning, expectedForMs, expectedMax],
+    });
+    const { cursor = feedBeginning, references = [] } = rows[0] ?? {};
+    return { cursor, references, isAll: references.length < expectedMax };
+  }
+}
+
+interface NotificationRow {
+  readonly sequence: string;
+  readonly reference: string;
+  readonly type: BankNotification['type'];
+  readonly return_reason_code: string | null;
+  readonly at: Date;
+}
+
+function notificationOf(row: NotificationRow): BankNotification {
+  const { sequence, reference, type, return_reason_code: returnReasonCode, at } = row;
+  return { sequence, reference, type, returnReasonCode, at: at.toISOString() };
+}
+
+/** As text that PostgreSQL takes and an index holds: the bank may have written anything. */
+function keepable(text: string): string {
+  return text.slice(0, textMax).replaceAll('\0', '\ufffd').toWellFormed();
+}
+
+const placeSql = `
+  SELECT coalesce((SELECT cursor FROM rail_feed_checkpoint WHERE feed = $1), $2) AS cursor,
+         (SELECT count(*) FROM (SELECT FROM rail_notified_references WHERE tries = 0 LIMIT $3) untried) >= $3
+           AS "isBackedUp",
+         EXISTS (SELECT FROM rail_notified_references WHERE tries = 0 AND due_at <= now())
+           OR EXISTS (SELECT FROM rail_notified_references WHERE tries > 0 AND due_at <= now()) AS "isDue"`;
+
+/** The row lock that it takes puts those who keep pages in line: arrivals are numbered in the feed's order. */
+const moveSql = `
+  INSERT INTO rail_feed_checkpoint AS c (feed, cursor, updated_at)
+  SELECT $1::text, $3::text, now() WHERE $2::text = $4::text
+      OR EXISTS (SELECT FROM rail_feed_checkpoint WHERE feed = $1)
+  ON CONFLICT (feed) DO UPDATE SET cursor = excluded.cursor, updated_at = excluded.updated_at
+   WHERE c.cursor = $2`;
+
+const keepSql = `
+  WITH kept AS (
+    INSERT INTO rail_notifications
+        (feed, sequence, reference, type, return_reason_code, at, received_at)
+      SELECT $1, n.sequence, n.reference, n.type, n.code, n.at, now()
+        FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::timestamptz[])
+             WITH ORDINALITY AS n (sequence, reference, type, code, at, place)
+       ORDER BY n.place
+    ON CONFLICT (feed, sequence) DO NOTHING
+    RETURNING reference
+  )
+  INSERT INTO rail_notified_references (reference, since, due_at)
+    SELECT DISTINCT reference, now(), now() FROM kept ORDER BY reference
+  ON CONFLICT (reference) DO UPDATE SET since = now(), due_at = now(), tries = 0`;
+
+const claimSql = `
+  WITH untried AS (
+    SELECT reference FROM rail_notified_references
+     WHERE tries = 0 AND due_at <= now() AND (leased_until IS NULL OR leased_until <= now())
+     ORDER BY due_at LIMIT $1 FOR UPDATE SKIP LOCKED
+  ), retried AS (
+    SELECT reference FROM rail_notified_references
+     WHERE tries > 0 AND due_at <= now() AND (leased_until IS NULL OR leased_until <= now())
+     ORDER BY due_at LIMIT $2 FOR UPDATE SKIP LOCKED
+  )
+  UPDATE rail_notified_references r
+     SET lease = $3, leased_until = now() + $4 * interval '1 millisecond'
+    FROM (SELECT reference FROM untried UNION ALL SELECT reference FROM retried) due
+   WHERE r.reference = due.reference
+  RETURNING r.reference, r.tries`;
+
+const notificationsSql = `
+  SELECT n.sequence, n.reference, n.type, n.return_reason_code, n.at
+    FROM unnest($1::text[]) AS r (reference)
+   CROSS JOIN LATERAL (
+     SELECT * FROM rail_notifications o WHERE o.reference = r.reference
+      ORDER BY o.contradicts, o.arrival LIMIT $2
+   ) n
+   ORDER BY n.contradicts, n.arrival`;
+
+const leasedSql = `
+  SELECT reference FROM rail_notified_references
+   WHERE lease = $1 AND reference = ANY ($2::text[]) ORDER BY reference FOR UPDATE`;
+
+const deleteSql = `
+  DELETE FROM rail_notifications n USING unnest($2::text[]) AS d (sequence)
+   WHERE n.feed = $1 AND n.sequence = d.sequence`;
+
+const unmatchedSql = `
+  UPDATE rail_notifications n SET reason = u.reason, contradicts = u.contradicts
+    FROM unnest($2::text[], $3::text[], $4::boolean[]) AS u (sequence, reason, contradicts)
+   WHERE n.feed = $1 AND n.sequence = u.sequence`;
+
+const forgetSql = `
+  DELETE FROM rail_notified_references r
+   WHERE r.reference = ANY ($1::text[])
+     AND NOT EXISTS (SELECT FROM rail_notifications n WHERE n.reference = r.reference)`;
+
+/** What came in during the turn, or was more than one turn takes, is due at once. */
+const releaseSql = `
+  UPDATE rail_notified_references r
+     SET lease = NULL, leased_until = NULL,
+         tries = CASE WHEN o.ended = 'away' OR o.is_more THEN r.tries ELSE r.tries + 1 END,
+         due_at = CASE
+           WHEN o.is_more THEN now()
+           WHEN o.ended = 'away' THEN now() + $6 * interval '1 millisecond'
+           WHEN now() - r.since > $5 * interval '1 millisecond' THEN 'infinity'
+           ELSE now() + least(greatest(now() - r.since, $3 * interval '1 millisecond'),
+                              $4 * interval '1 millisecond') END
+    FROM (SELECT t.reference, t.ended, t.ended = 'tried' AND EXISTS (
+                   SELECT FROM rail_notifications n
+                    WHERE n.reference = t.reference AND NOT n.contradicts) AS is_more
+            FROM unnest($1::text[], $2::text[]) AS t (reference, ended)) o
+   WHERE r.reference = o.reference`;
+
+const expectedSql = `
+  SELECT coalesce((SELECT cursor FROM rail_feed_checkpoint WHERE feed = $1), $2) AS cursor,
+         ARRAY(SELECT reference FROM rail_notified_references
+                WHERE since > now() - $3 * interval '1 millisecond' LIMIT $4) AS references`;
