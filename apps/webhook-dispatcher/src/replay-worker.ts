@@ -3,8 +3,9 @@
  * envelope that was, or would have been, sent at the time.
  *
  * What always holds: only a page of an endpoint's replays is due at a time, so that a replay of a
- * million events never stands before a fresh one; and a replay begins only when the index has come as
- * far as the log was at the request, so that nothing is missing.
+ * million events never stands before a fresh one. Organizations take turns, one page each, however many
+ * replays one of them has. A replay begins only when the index has come as far as the log was at the
+ * request, so that nothing is missing.
  */
 import type { PaymentIntegrationEvent } from '@pis/contracts';
 import type { WebhookEndpoint } from '@pis/domain';
