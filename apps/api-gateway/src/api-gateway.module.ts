@@ -19,7 +19,12 @@ import {
   type WebhookEgressConfig,
   type WebhooksConfig,
 } from '@pis/service-kit';
-import { deliveryLog, replayRequests, type WebhookUrlOptions } from '@pis/webhooks';
+import {
+  deliveryLog,
+  endpointHealths,
+  replayRequests,
+  type WebhookUrlOptions,
+} from '@pis/webhooks';
 import { Authentication } from './authentication.js';
 import { ContactDirectory } from './contact-directory.js';
 import { ContactsController } from './contacts.controller.js';
@@ -50,6 +55,7 @@ import {
 } from './tokens.js';
 import { type RetryWindows, WebhookDeliveriesController } from './webhook-deliveries.controller.js';
 import { WebhookReplaysController } from './webhook-replays.controller.js';
+import { WebhookHealth } from './webhook-health.js';
 import { WebhookTests } from './webhook-test.js';
 import { WebhooksController } from './webhooks.controller.js';
 
@@ -117,6 +123,12 @@ function providersFor(config: ApiGatewayConfig): Provider[] {
     { provide: PAYMENTS_QUERY, inject: [PG_POOL], useFactory: paymentsQuery },
     { provide: EVENTS_QUERY, inject: [PG_POOL], useFactory: eventsQuery },
     { provide: DELIVERY_LOG, inject: [PG_POOL], useFactory: deliveryLog },
+    {
+      provide: WebhookHealth,
+      inject: [PG_POOL, LOGGER],
+      useFactory: (pool: PgPool, logger: Logger) =>
+        new WebhookHealth(endpointHealths(pool), logger),
+    },
     { provide: REPLAY_REQUESTS, inject: [PG_POOL], useFactory: replayRequests },
     {
       provide: RETRY_WINDOWS,

@@ -172,6 +172,8 @@ describe('webhook endpoints', () => {
       ...endpoint,
       label: 'main',
       enabled: true,
+      health: 'healthy',
+      failingSince: null,
       createdAt: expect.any(String) as string,
       updatedAt: expect.any(String) as string,
     });

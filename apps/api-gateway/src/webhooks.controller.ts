@@ -32,6 +32,7 @@ import { callerOf } from './http.js';
 import { OwnWrites } from './own-writes.js';
 import { accepted, type Answer, answer, bodyOf, contextOf, idIn, now } from './requests.js';
 import { WEBHOOK_URL_OPTIONS } from './tokens.js';
+import { healthy, WebhookHealth } from './webhook-health.js';
 import { secretOwnerOf, type WebhookTestResult, WebhookTests } from './webhook-test.js';
 
 /** One stream holds all endpoints of an organization, so reads fold it and are always current. */
@@ -45,6 +46,7 @@ export class WebhooksController {
     @Inject(OwnWrites) private readonly ownWrites: OwnWrites,
     @Inject(WEBHOOK_URL_OPTIONS) private readonly urlOptions: WebhookUrlOptions,
     @Inject(WebhookTests) private readonly tests: WebhookTests,
+    @Inject(WebhookHealth) private readonly health: WebhookHealth,
   ) {
     this.endpoints = repository(store, webhookEndpoints);
   }
@@ -67,20 +69,24 @@ export class WebhooksController {
     const data = { organizationId, endpointId, url, subscribedEvents, label, sealedSecret };
     const command = { type: 'CreateWebhookEndpoint', at: now(), data } as const;
     const endpoints = await this.execute(organizationId, command, contextOf(request));
-    return answer({ ...webhookEndpointView(endpointIn(endpoints, endpointId)), secret });
+    const created = webhookEndpointView(endpointIn(endpoints, endpointId), healthy);
+    return answer({ ...created, secret });
   }
 
   @Get()
   async list(@Req() request: FastifyRequest): Promise<Answer<readonly WebhookEndpointView[]>> {
-    const { state } = await this.endpoints.load(callerOf(request).organizationId);
-    return answer(state.endpoints.map(webhookEndpointView).reverse());
+    const { organizationId } = callerOf(request);
+    const { state } = await this.endpoints.load(organizationId);
+    return answer(await this.health.viewsOf(organizationId, state.endpoints.toReversed()));
   }
 
   @Get(':id')
   async get(@Req() request: FastifyRequest): Promise<Answer<WebhookEndpointView>> {
+    const { organizationId } = callerOf(request);
     const endpointId = idIn(request, 'id');
-    const { state } = await this.endpoints.load(callerOf(request).organizationId);
-    return answer(webhookEndpointView(endpointIn(state.endpoints, endpointId)));
+    const { state } = await this.endpoints.load(organizationId);
+    const endpoint = endpointIn(state.endpoints, endpointId);
+    return answer(await this.health.viewOf(organizationId, endpoint));
   }
 
   @Patch(':id')
@@ -92,7 +98,8 @@ export class WebhooksController {
     const data = { organizationId, endpointId, changes: changesOf(patch) };
     const command = { type: 'UpdateWebhookEndpoint', at: now(), data } as const;
     const endpoints = await this.execute(organizationId, command, contextOf(request));
-    return answer(webhookEndpointView(endpointIn(endpoints, endpointId)));
+    const endpoint = endpointIn(endpoints, endpointId);
+    return answer(await this.health.viewOf(organizationId, endpoint));
   }
 
   @Delete(':id')
@@ -122,7 +129,8 @@ export class WebhooksController {
     const endpoints = await this.execute(organizationId, command, contextOf(request));
     const endpoint = endpointIn(endpoints, endpointId);
     const previousSecretEndsAt = endpoint.previousSecret?.endsAt ?? null;
-    return answer({ ...webhookEndpointView(endpoint), secret, previousSecretEndsAt });
+    const view = await this.health.viewOf(organizationId, endpoint);
+    return answer({ ...view, secret, previousSecretEndsAt });
   }
 
   @Post(':id/test')

@@ -1,4 +1,5 @@
 /** What waits in the tables, counted for the metrics. */
+import { failingAfterMs } from '@pis/webhooks';
 import type pg from 'pg';
 
 export interface Backlog {
@@ -13,7 +14,16 @@ export interface Backlog {
   /** Of the oldest partition of finished deliveries; 0 without one. */
   readonly oldestDaySeconds: number;
   readonly daysAhead: number;
+  /** Endpoints that have failed for a day or longer, and were tried within the last one. */
+  readonly failingEndpoints: number;
 }
+
+const failing = `
+  SELECT count(*)::int AS failing FROM (
+    SELECT FROM webhook_endpoint_failures
+      WHERE last_failed_at >= failing_since + $2 * interval '1 millisecond' AND last_failed_at > $1
+      LIMIT $3) f`;
+const failingEndpointsMax = 10_000;
 
 const counted = `
   SELECT count(*) FILTER (WHERE due_at <= $1)::float8 AS due,
@@ -41,9 +51,14 @@ export async function countBacklog(
   now: Date,
   partitionedTables: readonly string[],
 ): Promise<Backlog> {
-  const [{ rows }, { rows: dayRows }] = await Promise.all([
+  const [{ rows }, { rows: dayRows }, { rows: failingRows }] = await Promise.all([
     pool.query<CountedRow>(counted, [now.toISOString()]),
     pool.query<{ first_day: string | null; last_day: string | null }>(days, [partitionedTables]),
+    pool.query<{ failing: number }>(failing, [
+      new Date(now.getTime() - dayMs).toISOString(),
+      failingAfterMs,
+      failingEndpointsMax,
+    ]),
   ]);
   const [row] = rows;
   const [day] = dayRows;
@@ -56,6 +71,7 @@ export async function countBacklog(
     oldestRetryDueSeconds: age(row?.retry_due_at),
     oldestDaySeconds: age(dayOf(day?.first_day)),
     daysAhead: daysAhead(dayOf(day?.last_day), now),
+    failingEndpoints: failingRows[0]?.failing ?? 0,
   };
 }
 

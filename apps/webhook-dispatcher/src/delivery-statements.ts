@@ -102,6 +102,7 @@ export const statements = {
       WHERE d.id = ANY ($1::uuid[]) AND d.lease_owner = $3
         AND d.redelivery_requests > failed.redelivery_requests`,
 
+  // An endpoint that took a delivery, or was deleted, is no longer on record as failing.
   // What another dispatcher has leased since is its to decide, but a success stands whoever had it. One
   // that is on record already is being written again: what has become of the delivery since stands.
   finish: `
@@ -123,6 +124,14 @@ export const statements = {
           CASE WHEN o.attempt_id IS NULL THEN d.last_status ELSE o.status END AS last_status,
           CASE WHEN o.attempt_id IS NULL THEN d.last_error ELSE o.error END AS last_error,
           o.state, o.finished_at, o.finished_reason
+    ), healthy AS MATERIALIZED (
+      SELECT f.endpoint_id FROM webhook_endpoint_failures f
+        WHERE f.endpoint_id = ANY (ARRAY(
+          SELECT DISTINCT endpoint_id FROM ended WHERE state IN ('delivered', 'canceled')))
+        ORDER BY f.endpoint_id FOR UPDATE
+    ), recovered AS (
+      DELETE FROM webhook_endpoint_failures
+        WHERE endpoint_id = ANY (ARRAY(SELECT endpoint_id FROM healthy))
     )
     INSERT INTO webhook_finished_deliveries (${described}, state, finished_at, finished_reason)
       SELECT ${described}, state, finished_at, finished_reason FROM ended`,

@@ -9,6 +9,7 @@
 import type pg from 'pg';
 import type { Delivery, FanOut, Outcome } from './delivery.js';
 import { type StatementName, statements } from './delivery-statements.js';
+import { noteFailures } from './endpoint-failures.js';
 import { finishedRow, pendingRow, type RecordedRow, stillPending } from './outcome-rows.js';
 
 /** An event to be stored, and until when we lease each of its deliveries; null: anyone may claim it. */
@@ -157,6 +158,7 @@ export class DeliveryTable {
         pending.map((row) => iso(row.leasedUntil)),
         this.owner,
       ]);
+    await noteFailures(this.pool, decided);
   }
 
   private async askedAgain(failed: readonly RecordedRow[]): Promise<ReadonlySet<string>> {

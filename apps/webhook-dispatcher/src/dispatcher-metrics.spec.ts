@@ -13,6 +13,7 @@ const empty: Backlog = {
   oldestRetryDueSeconds: 0,
   oldestDaySeconds: 0,
   daysAhead: 7,
+  failingEndpoints: 0,
 };
 const idle = { inFlight: 0, failing: () => [] };
 
@@ -108,6 +109,7 @@ describe('The metrics of the dispatcher', () => {
           oldestRetryDueSeconds: 5,
           oldestDaySeconds: 6,
           daysAhead: 7,
+          failingEndpoints: 8,
         }),
     });
     expect(await lines('pis_webhook_backlog')).toEqual([
@@ -121,6 +123,7 @@ describe('The metrics of the dispatcher', () => {
     ]);
     expect(await lines('pis_webhook_oldest_day_seconds')).toEqual([' 6']);
     expect(await lines('pis_webhook_days_ahead')).toEqual([' 7']);
+    expect(await lines('pis_webhook_failing_endpoints')).toEqual([' 8']);
   });
 
   it('ask the database once for many scrapes, and are no number while it is away', async () => {

@@ -54,6 +54,7 @@ export function dispatcherMetrics(registry: Registry, sources: MetricsSources) {
 
 function backlogMetrics(registry: Registry, sources: MetricsSources): void {
   const backlog = cached(sources.backlog, backlogFreshForMs);
+  failingMetric(registry, backlog);
   new Gauge({
     name: 'pis_webhook_backlog',
     help: 'Deliveries pending, all dispatchers together, by state: due, waiting or leased; NaN while the database is away',
@@ -91,6 +92,17 @@ function backlogMetrics(registry: Registry, sources: MetricsSources): void {
     registers: [registry],
     async collect() {
       this.set((await backlog())?.daysAhead ?? Number.NaN);
+    },
+  });
+}
+
+function failingMetric(registry: Registry, backlog: () => Promise<Backlog | null>): void {
+  new Gauge({
+    name: 'pis_webhook_failing_endpoints',
+    help: 'Endpoints that have failed for a day or longer and were tried within the last day, all dispatchers together',
+    registers: [registry],
+    async collect() {
+      this.set((await backlog())?.failingEndpoints ?? Number.NaN);
     },
   });
 }

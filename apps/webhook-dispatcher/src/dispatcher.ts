@@ -14,6 +14,7 @@ import { DeliveryEngine, type EngineLimits } from './delivery-engine.js';
 import { DeliveryTable } from './delivery-table.js';
 import { dispatcherMetrics } from './dispatcher-metrics.js';
 import { EndpointDirectory } from './endpoint-directory.js';
+import { type FailureReportLimits, FailureReports } from './endpoint-failures.js';
 import { fanOut } from './fan-out.js';
 import { dispatcherLimits, leaseMs } from './limits.js';
 import { Partitions, partitionedTables } from './partitions.js';
@@ -41,6 +42,7 @@ export interface DispatcherOptions {
   readonly limits?: Partial<EngineLimits> & {
     readonly endpointFreshForMs?: number;
     readonly replays?: Partial<ReplayLimits>;
+    readonly failureReports?: Partial<FailureReportLimits>;
   };
 }
 
@@ -57,6 +59,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const {
     endpointFreshForMs = dispatcherLimits.endpoints.freshForMs,
     replays: replayLimits,
+    failureReports: failureReportLimits,
     ...engineLimits
   } = limits;
   const client = guardedClient({
@@ -116,15 +119,23 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       ...engineLimits,
     },
   });
+  const windowMaxMs = Math.max(
+    config.PIS_WEBHOOK_RETRY_WINDOW_PAYMENTS_MS,
+    config.PIS_WEBHOOK_RETRY_WINDOW_STATEMENTS_MS,
+  );
   const partitions = new Partitions({
     pool,
     now,
     retentionDays: config.PIS_WEBHOOK_RETENTION_DAYS,
-    windowMs: Math.max(
-      config.PIS_WEBHOOK_RETRY_WINDOW_PAYMENTS_MS,
-      config.PIS_WEBHOOK_RETRY_WINDOW_STATEMENTS_MS,
-    ),
+    windowMs: windowMaxMs,
     limits: dispatcherLimits.partitions,
+    log: logger,
+  });
+  const failureReports = new FailureReports({
+    pool,
+    now,
+    keptMs: windowMaxMs + dayMs,
+    limits: { ...dispatcherLimits.failureReports, ...failureReportLimits },
     log: logger,
   });
   const replays = createReplayWorker(options, {
@@ -147,9 +158,11 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       partitions.start();
       engine.start();
       replays.start();
+      failureReports.start();
     },
     async stop() {
-      await Promise.all([engine.stop(), partitions.stop(), replays.stop(), endpoints.stop()]);
+      const parts = [engine, partitions, replays, endpoints, failureReports];
+      await Promise.all(parts.map((part) => part.stop()));
       await client.close();
     },
   };

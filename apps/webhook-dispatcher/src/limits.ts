@@ -24,6 +24,10 @@ export const dispatcherLimits = {
     lockPauseMs: 1_000,
     deleteMax: 5_000,
   },
+  failureReports: {
+    everyMs: 60_000,
+    batchMax: 100,
+  },
   replays: {
     dueMax: 64,
     waitingMax: 5_000,

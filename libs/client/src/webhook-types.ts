@@ -12,6 +12,13 @@ export interface WebhookEndpoint {
   readonly subscribedEvents: readonly Subscription[];
   readonly label: string | null;
   readonly enabled: boolean;
+  /**
+   * `healthy`: the last attempt succeeded, or none was made. `degraded`: attempts fail. `failing`: they have
+   * failed for a day or longer. Null when it cannot be told now.
+   */
+  readonly health: 'healthy' | 'degraded' | 'failing' | null;
+  /** The first failed attempt after the last success; null while there is none. */
+  readonly failingSince: string | null;
   readonly createdAt: string;
   readonly updatedAt: string;
 }

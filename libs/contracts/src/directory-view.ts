@@ -30,7 +30,16 @@ export interface ContactView extends ProfileView {
   readonly updatedAt: string;
 }
 
-export interface WebhookEndpointView {
+export const webhookHealths = ['healthy', 'degraded', 'failing'] as const;
+
+/** How the deliveries to an endpoint go; both null when that cannot be told at the moment. */
+export interface WebhookHealthView {
+  readonly health: (typeof webhookHealths)[number] | null;
+  /** The first failed attempt after the last success. */
+  readonly failingSince: string | null;
+}
+
+export interface WebhookEndpointView extends WebhookHealthView {
   readonly id: string;
   readonly url: string;
   readonly subscribedEvents: readonly string[];
@@ -61,13 +70,18 @@ export function contactView(contact: Contact): ContactView {
   };
 }
 
-export function webhookEndpointView(endpoint: WebhookEndpoint): WebhookEndpointView {
+export function webhookEndpointView(
+  endpoint: WebhookEndpoint,
+  { health, failingSince }: WebhookHealthView,
+): WebhookEndpointView {
   return {
     id: endpoint.endpointId,
     url: endpoint.url,
     subscribedEvents: endpoint.subscribedEvents,
     label: endpoint.label,
     enabled: endpoint.enabled,
+    health,
+    failingSince,
     createdAt: endpoint.createdAt,
     updatedAt: endpoint.updatedAt,
   };

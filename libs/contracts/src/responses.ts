@@ -24,7 +24,12 @@ import {
   type WebhookDeliveryView,
   type WebhookReplayView,
 } from './delivery-view.js';
-import type { ContactView, OriginatorView, WebhookEndpointView } from './directory-view.js';
+import {
+  type ContactView,
+  type OriginatorView,
+  type WebhookEndpointView,
+  webhookHealths,
+} from './directory-view.js';
 import { type ErrorEnvelope, errorCodes, type Problem } from './error-codes.js';
 import { legalAddress, uuid } from './fields.js';
 import type { PaymentEventData } from './integration-events.js';
@@ -141,6 +146,8 @@ const webhookEndpoint = {
   subscribedEvents: z.array(z.enum([...eventTypes, 'payment.*'])),
   label: z.string().nullable(),
   enabled: z.boolean(),
+  health: z.enum(webhookHealths).nullable(),
+  failingSince: timestamp.nullable(),
   createdAt: timestamp,
   updatedAt: timestamp,
 };

@@ -77,6 +77,9 @@ export const describedFields: Readonly<Record<string, string>> = {
   'PaymentListItem.contact': 'Null only while AWAITING_CONFIRMATION or CANCELED.',
   previousStatus: 'Null when the payment was created directly in this status.',
   url: 'HTTPS, publicly routable, without credentials.',
+  health:
+    'healthy: the last attempt succeeded, or none was made. degraded: attempts fail. failing: they have failed for a day or longer. Null when it cannot be told now.',
+  failingSince: 'The first failed attempt after the last success; null while there is none.',
   subscribedEvents:
     'payment.* takes in all payment events, future ones too. At most five endpoints per event type.',
   'WebhookPatchRequest.subscribedEvents':

@@ -230,6 +230,8 @@ export const webhookEndpoint: WebhookEndpointView = {
   id: webhookId,
   ...webhookRequest,
   enabled: true,
+  health: 'healthy',
+  failingSince: null,
   createdAt,
   updatedAt: createdAt,
 };

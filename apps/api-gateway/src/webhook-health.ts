@@ -1,0 +1,58 @@
+/**
+ * Webhook endpoints with their health: what the event store says of an endpoint, and what the dispatchers say
+ * of its deliveries. An endpoint can be read and changed while the delivery tables are away; its health is
+ * then not known.
+ */
+import {
+  webhookEndpointView,
+  type WebhookEndpointView,
+  type WebhookHealthView,
+} from '@pis/contracts';
+import type { WebhookEndpoint } from '@pis/domain';
+import { isTransient } from '@pis/read-models';
+import type { Logger } from '@pis/service-kit';
+import type { EndpointHealth, EndpointHealths } from '@pis/webhooks';
+
+const unknown: WebhookHealthView = { health: null, failingSince: null };
+/** Of an endpoint that takes what is sent to it, or was never sent anything. */
+export const healthy: WebhookHealthView = { health: 'healthy', failingSince: null };
+
+export class WebhookHealth {
+  constructor(
+    private readonly healths: EndpointHealths,
+    private readonly logger: Pick<Logger, 'warn'>,
+  ) {}
+
+  async viewOf(organizationId: string, endpoint: WebhookEndpoint): Promise<WebhookEndpointView> {
+    const healthOf = await this.read(organizationId, [endpoint]);
+    return webhookEndpointView(endpoint, healthOf(endpoint));
+  }
+
+  async viewsOf(
+    organizationId: string,
+    endpoints: readonly WebhookEndpoint[],
+  ): Promise<readonly WebhookEndpointView[]> {
+    const healthOf = await this.read(organizationId, endpoints);
+    return endpoints.map((endpoint) => webhookEndpointView(endpoint, healthOf(endpoint)));
+  }
+
+  private async read(
+    organizationId: string,
+    endpoints: readonly WebhookEndpoint[],
+  ): Promise<(endpoint: WebhookEndpoint) => WebhookHealthView> {
+    const ids = endpoints.map(({ endpointId }) => endpointId);
+    try {
+      const failing = await this.healths.failing(organizationId, ids);
+      return ({ endpointId }) => healthView(failing.get(endpointId));
+    } catch (error) {
+      if (!isTransient(error)) throw error;
+      this.logger.warn({ err: error }, 'the health of webhook endpoints is not known');
+      return () => unknown;
+    }
+  }
+}
+
+function healthView(found: EndpointHealth | undefined): WebhookHealthView {
+  if (found === undefined) return healthy;
+  return { health: found.health, failingSince: found.failingSince.toISOString() };
+}

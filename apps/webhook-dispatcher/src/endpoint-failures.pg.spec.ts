@@ -1,0 +1,134 @@
+import { jest } from '@jest/globals';
+import { until } from '@pis/local-servers/testing';
+import { endpointHealths } from '@pis/webhooks';
+import { pino } from 'pino';
+import { Registry } from 'prom-client';
+import {
+  type DispatcherFixture,
+  dispatcherFixture,
+  testConfig,
+  testLimits,
+} from './testing/dispatcher-fixture.js';
+
+jest.setTimeout(60_000);
+
+const timeoutMs = 20_000;
+const hourMs = 3_600_000;
+/** A day and a little: an attempt at most each hour. */
+const attemptsInADay = 40;
+
+let fixture: DispatcherFixture;
+let endpointId: string;
+let lines: { readonly msg: string; readonly endpointId?: string }[];
+beforeEach(async () => {
+  fixture = await dispatcherFixture();
+  ({ endpointId } = await fixture.createEndpoint());
+  lines = [];
+});
+afterEach(() => fixture.close());
+
+const started = (metrics = new Registry()) => {
+  const write = (line: string) => void lines.push(JSON.parse(line) as (typeof lines)[number]);
+  const limits = {
+    ...testLimits,
+    ailingAfterFailures: 1_000,
+    failureReports: { everyMs: 10 },
+  };
+  const logger = pino({ base: null }, { write });
+  const dispatcher = fixture.dispatcher({ logger, limits, metrics });
+  dispatcher.start();
+  return dispatcher;
+};
+const health = async () =>
+  (await endpointHealths(fixture.pool).failing(fixture.organizationId, [endpointId])).get(
+    endpointId,
+  );
+const attempts = async () => (await fixture.query('SELECT 1 FROM webhook_attempts')).length;
+const untilAttempted = (count: number) =>
+  until(async () => (await attempts()) >= count && (await leased()) === 0, {
+    timeoutMs,
+    what: `${count} attempts`,
+  });
+const leased = async () =>
+  (await fixture.query('SELECT 1 FROM webhook_deliveries WHERE leased_until IS NOT NULL')).length;
+const reports = () => lines.filter(({ msg }) => msg === 'a webhook endpoint has failed for a day');
+
+/** Fails each attempt for a day. */
+async function failedForADay(): Promise<void> {
+  fixture.receiver.respondWith(() => ({ status: 500 }));
+  await started().handle(await fixture.paymentEvent());
+  const end = fixture.now().getTime() + 25 * hourMs;
+  for (let made = 1; fixture.now().getTime() < end; made += 1) {
+    expect(made).toBeLessThan(attemptsInADay);
+    await untilAttempted(made);
+    const [next] = await fixture.query<{ next_attempt_at: Date }>(
+      'SELECT next_attempt_at FROM webhook_deliveries',
+    );
+    fixture.advance((next?.next_attempt_at.getTime() ?? end) - fixture.now().getTime());
+  }
+}
+
+describe('An endpoint', () => {
+  it.each([
+    ['500', 500],
+    ['a refusal', 410],
+  ])(
+    'that answers with %s is degraded since then, until it takes a delivery',
+    async (_, status) => {
+      fixture.receiver.respondWith((_request, index) => ({ status: index === 0 ? status : 200 }));
+      const failingSince = fixture.now();
+      const dispatcher = started();
+      await dispatcher.handle(await fixture.paymentEvent());
+      await until(health, { timeoutMs });
+      expect(await health()).toEqual({ health: 'degraded', failingSince });
+      await dispatcher.handle(await fixture.paymentEvent());
+      await until(async () => (await health()) === undefined, { timeoutMs });
+      expect(reports()).toHaveLength(0);
+    },
+  );
+
+  it('that fails for a day is failing, and operators are told once, whoever dispatches', async () => {
+    const failingSince = fixture.now();
+    started();
+    const metrics = new Registry();
+    started(metrics);
+    await failedForADay();
+    await until(async () => (await health())?.health === 'failing', { timeoutMs });
+    expect(await health()).toMatchObject({ failingSince });
+    await until(() => reports().length > 0, { timeoutMs });
+    expect(reports()).toEqual([
+      expect.objectContaining({ endpointId, organizationId: fixture.organizationId }),
+    ]);
+    expect(await metrics.getSingleMetricAsString('pis_webhook_failing_endpoints')).toMatch(/ 1$/);
+
+    fixture.receiver.respondWith(() => ({}));
+    fixture.advance(hourMs);
+    await until(async () => (await health()) === undefined, { timeoutMs });
+    expect(reports()).toHaveLength(1);
+  });
+
+  it('that failed once and had nothing to take since is not failing, however long ago that was', async () => {
+    fixture.receiver.respondWith(() => ({ status: 400 }));
+    await started().handle(await fixture.paymentEvent());
+    await until(health, { timeoutMs });
+    fixture.advance(5 * 24 * hourMs);
+    expect(await health()).toMatchObject({ health: 'degraded' });
+    const windowMs = testConfig.PIS_WEBHOOK_RETRY_WINDOW_STATEMENTS_MS;
+    fixture.advance(windowMs);
+    await until(async () => (await health()) === undefined, { timeoutMs, what: 'forgotten' });
+    expect(reports()).toHaveLength(0);
+  });
+
+  it('that is deleted leaves nothing behind', async () => {
+    fixture.receiver.respondWith(() => ({ status: 500 }));
+    await started().handle(await fixture.paymentEvent());
+    await until(health, { timeoutMs });
+    await fixture.change({
+      type: 'DeleteWebhookEndpoint',
+      at: fixture.now().toISOString(),
+      data: { organizationId: fixture.organizationId, endpointId },
+    });
+    fixture.advance(hourMs);
+    await until(async () => (await health()) === undefined, { timeoutMs });
+  });
+});

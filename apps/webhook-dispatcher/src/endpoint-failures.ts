@@ -1,0 +1,153 @@
+/**
+ * The table webhook_endpoint_failures as the dispatchers keep it: noted with each batch of outcomes, told to
+ * operators once, and forgotten when nothing is attempted any more. A success deletes the row with the
+ * statement that records it (delivery-statements.ts).
+ */
+import { inTransaction, type Logger } from '@pis/service-kit';
+import { failingAfterMs } from '@pis/webhooks';
+import type pg from 'pg';
+import type { DecidedDelivery } from './delivery-table.js';
+import { pause } from './wake-up.js';
+
+/** How far last_failed_at may lag behind. */
+const notedEveryMs = 60_000;
+
+const statements = {
+  // In one order, as `finish` deletes: nobody waits in a circle.
+  note: `
+    INSERT INTO webhook_endpoint_failures AS f (endpoint_id, organization_id, failing_since,
+        last_failed_at)
+      SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::timestamptz[], $4::timestamptz[])
+        AS t (endpoint_id, organization_id, failing_since, last_failed_at)
+        ORDER BY endpoint_id
+      ON CONFLICT (endpoint_id) DO UPDATE SET last_failed_at = excluded.last_failed_at
+        WHERE f.last_failed_at < excluded.last_failed_at - $5 * interval '1 millisecond'`,
+  unreported: `
+    SELECT endpoint_id AS "endpointId", organization_id AS "organizationId",
+        failing_since AS "failingSince", last_failed_at AS "lastFailedAt"
+      FROM webhook_endpoint_failures
+      WHERE reported_at IS NULL AND last_failed_at >= failing_since + $1 * interval '1 millisecond'
+      ORDER BY failing_since LIMIT $2 FOR UPDATE SKIP LOCKED`,
+  reported: `UPDATE webhook_endpoint_failures SET reported_at = $2 WHERE endpoint_id = ANY ($1::uuid[])`,
+  forget: `
+    DELETE FROM webhook_endpoint_failures WHERE endpoint_id = ANY (ARRAY(
+      SELECT endpoint_id FROM webhook_endpoint_failures WHERE last_failed_at < $1
+        ORDER BY endpoint_id LIMIT $2 FOR UPDATE SKIP LOCKED))`,
+} as const;
+
+/** Notes the endpoints of failed attempts. May be repeated. */
+export async function noteFailures(
+  pool: pg.Pool,
+  decided: readonly DecidedDelivery[],
+): Promise<void> {
+  const failures = failuresIn(decided);
+  if (failures.length === 0) return;
+  await run(pool, 'note', [
+    failures.map(({ endpointId }) => endpointId),
+    failures.map(({ organizationId }) => organizationId),
+    failures.map(({ firstAt }) => firstAt.toISOString()),
+    failures.map(({ lastAt }) => lastAt.toISOString()),
+    notedEveryMs,
+  ]);
+}
+
+interface Failures {
+  readonly endpointId: string;
+  readonly organizationId: string;
+  readonly firstAt: Date;
+  readonly lastAt: Date;
+}
+
+function failuresIn(decided: readonly DecidedDelivery[]): readonly Failures[] {
+  const byEndpoint = new Map<string, Failures>();
+  for (const { delivery, outcome } of decided) {
+    if (outcome.kind === 'delivered' || !('attempt' in outcome) || outcome.attempt === null)
+      continue;
+    const { endpointId, organizationId } = delivery;
+    const { at } = outcome.attempt;
+    const known = byEndpoint.get(endpointId);
+    byEndpoint.set(endpointId, {
+      endpointId,
+      organizationId,
+      firstAt: known === undefined || at < known.firstAt ? at : known.firstAt,
+      lastAt: known === undefined || at > known.lastAt ? at : known.lastAt,
+    });
+  }
+  return [...byEndpoint.values()];
+}
+
+export interface FailureReportLimits {
+  readonly everyMs: number;
+  /** Endpoints told of, or forgotten, in one transaction. */
+  readonly batchMax: number;
+}
+
+export interface FailureReportsOptions {
+  readonly pool: pg.Pool;
+  readonly now: () => Date;
+  /** After so long without an attempt an endpoint is forgotten. */
+  readonly keptMs: number;
+  readonly limits: FailureReportLimits;
+  readonly log: Pick<Logger, 'warn'>;
+}
+
+/** Tells operators, by one line in the log, of each endpoint that has failed for a day. */
+export class FailureReports {
+  private readonly stopping = new AbortController();
+  private loop: Promise<void> = Promise.resolve();
+
+  constructor(private readonly options: FailureReportsOptions) {}
+
+  start(): void {
+    this.loop = this.run();
+  }
+
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    await this.loop;
+  }
+
+  private async run(): Promise<void> {
+    const { limits, log } = this.options;
+    const { signal } = this.stopping;
+    while (!signal.aborted) {
+      await this.report().catch((error: unknown) =>
+        log.warn({ err: error }, 'failing webhook endpoints could not be reported yet'),
+      );
+      await pause(limits.everyMs, signal);
+    }
+  }
+
+  /** One batch. An endpoint is told of again only when this dispatcher dies in the middle. */
+  private async report(): Promise<void> {
+    const { pool, now, keptMs, limits, log } = this.options;
+    await inTransaction(pool, async (client) => {
+      const values = [failingAfterMs, limits.batchMax];
+      const { rows } = await run<UnreportedRow>(client, 'unreported', values);
+      for (const row of rows) log.warn(row, 'a webhook endpoint has failed for a day');
+      if (rows.length === 0) return;
+      await run(client, 'reported', [
+        rows.map(({ endpointId }) => endpointId),
+        now().toISOString(),
+      ]);
+    });
+    const forgottenBefore = new Date(now().getTime() - keptMs).toISOString();
+    await run(pool, 'forget', [forgottenBefore, limits.batchMax]);
+  }
+}
+
+interface UnreportedRow {
+  readonly endpointId: string;
+  readonly organizationId: string;
+  readonly failingSince: Date;
+  readonly lastFailedAt: Date;
+}
+
+function run<Row extends pg.QueryResultRow>(
+  client: pg.Pool | pg.ClientBase,
+  name: keyof typeof statements,
+  values: unknown[],
+): Promise<pg.QueryResult<Row>> {
+  const text = statements[name];
+  return client.query<Row>({ name: `webhook_endpoint_failures.${name}`, text, values });
+}
