@@ -74,6 +74,8 @@ describe('on a database of its own', () => {
       ['projections', 'rebuild'],
       ['projections', 'status'],
       ['dead-letters', 'replay'],
+      ['rails', 'notifications', 'list'],
+      ['rails', 'notifications', 'retry'],
       ['webhooks', 'redeliver'],
       ['webhooks', 'listen'],
       ['webhooks', 'trigger'],

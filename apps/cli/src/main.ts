@@ -9,6 +9,7 @@ import { organizationCommands } from './commands/organization.js';
 import { originatorCommands } from './commands/originator.js';
 import { projectionCommands } from './commands/projections.js';
 import { quarantineCommands } from './commands/quarantine.js';
+import { railCommands } from './commands/rails.js';
 import { webhookCommands } from './commands/webhooks.js';
 import { CommandFailed, describe } from './output.js';
 
@@ -29,6 +30,7 @@ for (const command of [
   projectionCommands(),
   deadLetterCommands(),
   quarantineCommands(),
+  railCommands(),
   webhookCommands(),
 ])
   program.addCommand(inherit(command));

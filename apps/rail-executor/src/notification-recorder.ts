@@ -46,7 +46,7 @@ export class NotificationRecorder {
     const result = (ended: Outcome['ended']) =>
       ({ reference, paymentId, recorded, unmatched, ended }) as const;
     let current: LoadedPayment | undefined;
-    for (const notification of notifications) {
+    for (const [index, notification] of notifications.entries()) {
       const { sequence } = notification;
       try {
         current = await this.recordOne(paymentId, notification, current);
@@ -57,7 +57,10 @@ export class NotificationRecorder {
         const contradicts = error instanceof Unfit && error.contradicts;
         unmatched.push({ sequence, reason, contradicts });
         if (tries === 0) this.report(notification, error, reason);
-        if (!contradicts) return result('held');
+        if (contradicts) continue;
+        for (const later of notifications.slice(index + 1))
+          unmatched.push({ ...later, reason: `waits for ${sequence}`, contradicts: false });
+        return result('held');
       }
     }
     return result('tried');

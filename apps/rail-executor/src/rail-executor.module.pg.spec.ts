@@ -9,6 +9,8 @@ import {
   HEALTH,
   KEYRING,
   LOGGER,
+  METRICS,
+  MetricsRegistry,
   PG_POOL,
   type RailsConfig,
 } from '@pis/service-kit';
@@ -36,6 +38,7 @@ describe('the executor as a Nest module', () => {
       provide(PG_POOL, world.pool),
       provide(LOGGER, world.logger),
       provide(HEALTH, health),
+      provide(METRICS, new MetricsRegistry()),
     ];
     class Platform {}
     Module({ providers: platform, exports: platform.map((given) => given.provide) })(Platform);

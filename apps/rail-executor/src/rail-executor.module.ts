@@ -17,9 +17,12 @@ import {
   KEYRING,
   LOGGER,
   type Logger,
+  METRICS,
+  type MetricsRegistry,
   PG_POOL,
 } from '@pis/service-kit';
 import type pg from 'pg';
+import { notificationGauges } from './notification-metrics.js';
 import { PaymentQueuedController } from './payment-queued.controller.js';
 import { RailExecutor, type RailExecutorConfig } from './rail-executor.js';
 
@@ -43,6 +46,8 @@ export class RailExecutorModule
     @Inject(RailExecutor) private readonly executor: RailExecutor,
     @Inject(BANK_CONNECTION) private readonly bank: BankConnection,
     @Inject(HEALTH) private readonly health: Health,
+    @Inject(METRICS) private readonly metrics: MetricsRegistry,
+    @Inject(PG_POOL) private readonly pool: pg.Pool,
   ) {}
 
   static register(
@@ -71,6 +76,7 @@ export class RailExecutorModule
   }
 
   onApplicationBootstrap(): void {
+    notificationGauges(this.metrics, this.pool);
     this.health.register('bank', () => this.executor.checkBank());
     this.executor.start();
   }

@@ -9,6 +9,7 @@ export * from './tracing.js';
 export * from './composition.js';
 export * from './webhook-egress.js';
 export * from './consumers.js';
+export * from './counted-gauges.js';
 export * from './integration-feed.js';
 export * from './past-events.js';
 export * from './platform.module.js';

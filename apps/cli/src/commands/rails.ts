@@ -1,0 +1,53 @@
+/** `pis rails`: what the bank reported and rail-executor could not record. */
+import { Command } from 'commander';
+import { withContext } from '../context.js';
+import { act, type ActionOptions, withOperator } from '../operator-action.js';
+import { CommandFailed, type OutputOptions, print, withJson } from '../output.js';
+import { retryNotifications, unmatchedNotifications } from '../rails/notifications.js';
+
+const listMax = 1_000;
+
+export function railCommands(): Command {
+  const rails = new Command('rails').description('what goes to the bank and comes from it');
+  const notifications = rails
+    .command('notifications')
+    .description('confirmations, returns and rejections of the bank that fit no payment');
+  withJson(
+    notifications
+      .command('list')
+      .description(`the oldest ${listMax}, with the reason and the time of the next try`),
+  ).action(async (options: OutputOptions) => {
+    const data = await withContext(({ pool }) => unmatchedNotifications(pool, listMax));
+    print(options.json === true ? { data } : data, options);
+  });
+  withOperator(
+    withJson(
+      notifications
+        .command('retry')
+        .description('try them again now; rail-executor also does so by itself for three days')
+        .option('--reference <reference>', 'those of one reference, from the list')
+        .option('--all', 'all of them'),
+    ),
+  ).action(retry);
+  return rails;
+}
+
+async function retry(
+  options: OutputOptions & ActionOptions & { reference?: string; all?: boolean },
+): Promise<void> {
+  const { reference = null, all = false } = options;
+  if ((reference === null) !== all)
+    throw new CommandFailed('say which: either --reference or --all');
+  const action = {
+    name: 'rails notifications retry',
+    subject: { reference },
+    outcome: (result: { readonly requested: number }) => result,
+  } as const;
+  const result = await act(options, action, async ({ pool }) => {
+    const requested = await retryNotifications(pool, reference);
+    if (requested === 0)
+      throw new CommandFailed('no notification of the bank is unmatched under that reference');
+    return { requested };
+  });
+  print(result, options);
+}

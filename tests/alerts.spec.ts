@@ -1,0 +1,52 @@
+/** The alerts of each area, held against its runbook and against Prometheus' own tool. */
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { spawnSync } from 'node:child_process';
+import { parse } from 'yaml';
+import { root, runCommand } from './support/process.js';
+
+/** Webhooks have a spec of their own, beside a running system. */
+const areas = ['log', 'rails'] as const;
+const toolLimitMs = 60_000;
+
+interface Alert {
+  readonly alert: string;
+  readonly annotations: Readonly<Record<string, string>>;
+}
+
+/** Tests of rules are skipped, and counted as skipped, where Prometheus' own tool is not installed. */
+const hasPromtool = spawnSync('promtool', ['--version']).status === 0;
+
+describe.each(areas)('the alerts on the %s', (area) => {
+  const rulesFile = path.join(root, `deploy/prometheus/${area}.rules.yaml`);
+  const rulesTestFile = path.join(root, `deploy/prometheus/${area}.test.yaml`);
+  const runbookPath = `docs/runbooks/${area}.md`;
+  const { groups } = parse(readFileSync(rulesFile, 'utf8')) as { groups: { rules: Alert[] }[] };
+  const alerts = groups.flatMap(({ rules }) => rules);
+
+  it('each lead to their section of the runbook, and have a case that fires them', () => {
+    const runbook = readFileSync(path.join(root, runbookPath), 'utf8');
+    const sections = [...runbook.matchAll(/^## (Pis\w+)$/gm)].map(([, name]) => name);
+    expect(sections).toEqual(alerts.map(({ alert }) => alert));
+    const cases = readFileSync(rulesTestFile, 'utf8');
+    for (const { alert, annotations } of alerts) {
+      expect(annotations['runbook_url']).toBe(`${runbookPath}#${alert.toLowerCase()}`);
+      expect(cases).toContain(`alertname="${alert}"`);
+    }
+  });
+
+  (hasPromtool ? it : it.skip)(
+    'fire when they should and at no other time',
+    async () => {
+      for (const args of [
+        ['check', 'rules', rulesFile],
+        ['test', 'rules', rulesTestFile],
+      ]) {
+        const { code, stdout, stderr } = await runCommand('promtool', args, { env: {}, cwd: '/' });
+        const output = code === 0 ? '' : stdout + stderr;
+        expect({ code, output }).toEqual({ code: 0, output: '' });
+      }
+    },
+    toolLimitMs,
+  );
+});

@@ -1,0 +1,98 @@
+/** `pis rails notifications`: what the bank reported and fits no payment. */
+import { randomBytes, randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { jest } from '@jest/globals';
+import { railReferenceOf } from '@pis/bank-rails';
+import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
+import type pg from 'pg';
+import { pis, pisJson } from './support/process.js';
+import { expectRefusal } from './support/refusal.js';
+
+// Each command is a process of its own.
+jest.setTimeout(120_000);
+const isoTime = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/) as unknown;
+
+let scratch: string;
+let database: TestDatabase;
+let pool: pg.Pool;
+let environment: Record<string, string>;
+beforeAll(async () => {
+  scratch = mkdtempSync(path.join(os.tmpdir(), 'pis-cli-rails-'));
+  database = await createTestDatabase();
+  pool = openTestPool(database.url, 2);
+  environment = {
+    DATABASE_URL: database.url,
+    PIS_MASTER_KEY: randomBytes(32).toString('base64'),
+    PIS_DATA_DIR: path.join(scratch, 'unused'),
+  };
+});
+afterAll(async () => {
+  await pool?.end();
+  await database?.drop();
+  rmSync(scratch, { recursive: true, force: true });
+});
+
+const json = (...args: string[]) =>
+  pisJson<unknown>(['rails', 'notifications', ...args], environment);
+const plain = (...args: string[]) => pis(['rails', 'notifications', ...args], environment);
+
+/** As rail-executor keeps one that it has tried in vain. */
+async function keepUnmatched(sequence: string, reference: string, nextTry: string) {
+  await pool.query(
+    `INSERT INTO rail_notifications (feed, sequence, reference, type, at, received_at, reason)
+     VALUES ('bank', $1, $2, 'confirmed', now(), now(), 'the reason')`,
+    [sequence, reference],
+  );
+  await pool.query(
+    `INSERT INTO rail_notified_references (reference, since, tries, due_at)
+     VALUES ($1, now() - interval '1 day', 7, $2)`,
+    [reference, nextTry],
+  );
+}
+
+const dueReferences = async () =>
+  (
+    await pool.query<{ reference: string }>(
+      'SELECT reference FROM rail_notified_references WHERE due_at <= now() ORDER BY due_at',
+    )
+  ).rows.map(({ reference }) => reference);
+
+it('lists what is unmatched, and has one of them or all tried again, on record', async () => {
+  expect(await json('list')).toEqual({ data: [] });
+  const paymentId = randomUUID();
+  const reference = railReferenceOf(paymentId);
+  await keepUnmatched('1', reference, 'infinity');
+  await keepUnmatched('2', 'none-of-ours', '2999-01-01');
+  const one = { returnReasonCode: null, at: isoTime, receivedAt: isoTime, reason: 'the reason' };
+  expect(await json('list')).toEqual({
+    data: [
+      { sequence: '1', reference, paymentId, type: 'confirmed', ...one, nextTryAt: null },
+      {
+        ...{ sequence: '2', reference: 'none-of-ours', paymentId: null, type: 'confirmed', ...one },
+        nextTryAt: '2999-01-01T00:00:00.000Z',
+      },
+    ],
+  });
+
+  const who = ['--actor', 'ada', '--reason', 'the projection was behind'];
+  expect(await json('retry', '--reference', reference, ...who)).toEqual({ requested: 1 });
+  expect(await dueReferences()).toEqual([reference]);
+  expect(await json('retry', '--all')).toEqual({ requested: 2 });
+  expect([...(await dueReferences())].sort()).toEqual([reference, 'none-of-ours'].sort());
+
+  const { rows } = await pool.query<{ type: string; data: unknown }>(
+    `SELECT type, data FROM events WHERE type LIKE 'OperatorAction%' ORDER BY position LIMIT 2`,
+  );
+  expect(rows).toMatchObject([
+    { data: { action: 'rails notifications retry', subject: { reference }, actor: 'ada' } },
+    { type: 'OperatorActionSucceeded', data: { outcome: { requested: 1 } } },
+  ]);
+});
+
+it('refuses a retry of nothing, of both, and of what is not there', async () => {
+  expectRefusal(await plain('retry'), /either --reference or --all/);
+  expectRefusal(await plain('retry', '--all', '--reference', 'x'), /either --reference or --all/);
+  expectRefusal(await plain('retry', '--reference', 'unheard-of'), /no notification of the bank/);
+});
