@@ -76,6 +76,7 @@ describe('on a database of its own', () => {
       ['dead-letters', 'replay'],
       ['rails', 'notifications', 'list'],
       ['rails', 'notifications', 'retry'],
+      ['store', 'rebind'],
       ['webhooks', 'redeliver'],
       ['webhooks', 'listen'],
       ['webhooks', 'trigger'],

@@ -87,8 +87,10 @@ export function allInOneApp(onDemo: (demo: DemoOrganization) => void): AppDefini
   };
 }
 
-/** With the simulated bank in this process, unless PIS_BANK_URL names one elsewhere. */
+/** With the simulated bank in this process, unless PIS_BANK_URL names a bank; never in production. */
 function railExecutor(config: AllInOneConfig): DynamicModule {
+  if (config.PIS_BANK_URL !== undefined || config.PIS_ENVIRONMENT === 'production')
+    return RailExecutorModule.register(config);
   return RailExecutorModule.register(config, {
     imports: [BankSimulatorModule.register(config, { http: false })],
     bank: {

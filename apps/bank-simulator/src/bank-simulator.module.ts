@@ -1,23 +1,32 @@
 import { type DynamicModule, Module } from '@nestjs/common';
-import { PG_POOL, type RailsConfig } from '@pis/service-kit';
+import {
+  ConfigurationError,
+  PG_POOL,
+  type ProcessConfig,
+  type RailsConfig,
+} from '@pis/service-kit';
 import type pg from 'pg';
 import { BankController } from './bank.controller.js';
 import { BankSimulator } from './bank-simulator.js';
 
 export { BankSimulator } from './bank-simulator.js';
 
-export type BankSimulatorConfig = Pick<RailsConfig, 'PIS_SANDBOX_RAIL_DELAY_MS'>;
+export type BankSimulatorConfig = Pick<RailsConfig, 'PIS_SANDBOX_RAIL_DELAY_MS'> &
+  Pick<ProcessConfig, 'PIS_ENVIRONMENT'>;
 
 @Module({})
 export class BankSimulatorModule {
   /**
    * Gives BankSimulator to whoever imports it. `http` serves it under `/bank/` too, for the simulator
    * as a process of its own; in all-in-one it must stay off, the public port would serve the bank.
+   * @throws ConfigurationError in production, whoever composes it
    */
   static register(
     config: BankSimulatorConfig,
     { http }: { readonly http: boolean },
   ): DynamicModule {
+    if (config.PIS_ENVIRONMENT === 'production')
+      throw new ConfigurationError(['PIS_ENVIRONMENT: the simulated bank is for the sandbox']);
     return {
       module: BankSimulatorModule,
       controllers: http ? [BankController] : [],

@@ -33,7 +33,8 @@ async function openDatabase() {
 async function serve(pool: pg.Pool, http: boolean): Promise<NestFastifyApplication> {
   @Module({ providers: [{ provide: PG_POOL, useValue: pool }], exports: [PG_POOL] })
   class Platform {}
-  const simulator = BankSimulatorModule.register({ PIS_SANDBOX_RAIL_DELAY_MS: 0 }, { http });
+  const sandbox = { PIS_SANDBOX_RAIL_DELAY_MS: 0, PIS_ENVIRONMENT: 'sandbox' } as const;
+  const simulator = BankSimulatorModule.register(sandbox, { http });
   @Module({})
   class App {}
   const platform = { module: Platform, global: true };

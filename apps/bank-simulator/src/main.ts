@@ -1,4 +1,4 @@
-import { ConfigurationError, railsEnv, runApp } from '@pis/service-kit';
+import { railsEnv, runApp } from '@pis/service-kit';
 import { BankSimulatorModule } from './bank-simulator.module.js';
 
 const { PIS_SANDBOX_RAIL_DELAY_MS } = railsEnv;
@@ -7,9 +7,5 @@ await runApp({
   name: 'bank-simulator',
   env: { PIS_SANDBOX_RAIL_DELAY_MS },
   consumers: [],
-  modules: (config) => {
-    if (config.PIS_ENVIRONMENT === 'production')
-      throw new ConfigurationError(['PIS_ENVIRONMENT: the simulated bank is for the sandbox']);
-    return [BankSimulatorModule.register(config, { http: true })];
-  },
+  modules: (config) => [BankSimulatorModule.register(config, { http: true })],
 });

@@ -7,6 +7,7 @@ import type { CommandContext, EventStore } from '@pis/event-store';
 import type { Keyring } from '@pis/keyring';
 import { connectionOf } from '@pis/local-servers';
 import {
+  bindStore,
   createEventStore,
   createKeyringFrom,
   createLogger,
@@ -26,7 +27,8 @@ export interface Context {
   readonly databaseUrl: string;
   readonly pool: pg.Pool;
   readonly store: EventStore;
-  readonly keyring: () => Keyring;
+  /** The keyring, once the store is bound to its master key. @throws ConfigurationError */
+  readonly keyring: () => Promise<Keyring>;
   readonly logger: Logger;
   /** Who did it, for the metadata of the events. */
   readonly by: CommandContext;
@@ -51,23 +53,37 @@ export function databaseUrlOf(config: PlatformConfig): string {
   return url;
 }
 
-/** Runs `work` on the stores and closes them, whatever happens. */
+/**
+ * Runs `work` on the stores and closes them, whatever happens.
+ * @param options.checkStores true unless said otherwise; false for the command that mends what the check refuses
+ * @throws ConfigurationError when the stores belong to another environment, master key or log
+ */
 export async function withContext<Result>(
   work: (context: Context) => Promise<Result>,
+  { checkStores = true }: { readonly checkStores?: boolean } = {},
 ): Promise<Result> {
   const { config, logger } = readConfig();
   const databaseUrl = databaseUrlOf(config);
   const pool = createPool(databaseUrl, 'cli', logger);
   const store = createEventStore(config, pool, databaseUrl);
+  const by = operatorContext(osUser());
+  const bind = (keyring: Keyring | null, checkOnly: boolean) =>
+    bindStore({ store, pool, environment: config.PIS_ENVIRONMENT, keyring, by, checkOnly });
   try {
+    if (checkStores)
+      await bind(config.PIS_MASTER_KEY === undefined ? null : createKeyringFrom(config), true);
     return await work({
       config,
       databaseUrl,
       pool,
       store,
-      keyring: () => createKeyringFrom(config),
+      keyring: async () => {
+        const keyring = createKeyringFrom(config);
+        await bind(keyring, false);
+        return keyring;
+      },
       logger,
-      by: operatorContext(osUser()),
+      by,
     });
   } finally {
     await store.close();

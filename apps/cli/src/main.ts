@@ -10,6 +10,7 @@ import { originatorCommands } from './commands/originator.js';
 import { projectionCommands } from './commands/projections.js';
 import { quarantineCommands } from './commands/quarantine.js';
 import { railCommands } from './commands/rails.js';
+import { storeCommands } from './commands/store.js';
 import { webhookCommands } from './commands/webhooks.js';
 import { CommandFailed, describe } from './output.js';
 
@@ -31,6 +32,7 @@ for (const command of [
   deadLetterCommands(),
   quarantineCommands(),
   railCommands(),
+  storeCommands(),
   webhookCommands(),
 ])
   program.addCommand(inherit(command));

@@ -39,12 +39,17 @@ export function act<Result>(
     readonly name: OperatorActionName;
     readonly subject: OperatorActionFacts;
     readonly outcome?: (result: Result) => OperatorActionFacts;
+    /** See withContext. */
+    readonly checkStores?: boolean;
   },
   work: (context: Context) => Promise<Result>,
 ): Promise<Result> {
-  return withContext((context) =>
-    recordOperatorAction(context.store, { actor, reason: reason ?? null }, action, (by) =>
-      work({ ...context, by }),
-    ),
+  const { checkStores = true } = action;
+  return withContext(
+    (context) =>
+      recordOperatorAction(context.store, { actor, reason: reason ?? null }, action, (by) =>
+        work({ ...context, by }),
+      ),
+    { checkStores },
   );
 }

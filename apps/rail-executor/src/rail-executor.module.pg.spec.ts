@@ -47,7 +47,9 @@ describe('the executor as a Nest module', () => {
     const executor = RailExecutorModule.register(
       { ...rails, PIS_ENVIRONMENT: 'sandbox' },
       {
-        imports: [BankSimulatorModule.register(rails, { http: false })],
+        imports: [
+          BankSimulatorModule.register({ ...rails, PIS_ENVIRONMENT: 'sandbox' }, { http: false }),
+        ],
         bank: {
           provide: BANK_CONNECTION,
           useFactory: (simulator: BankSimulator): BankConnection => ({
@@ -80,6 +82,14 @@ describe('the executor as a Nest module', () => {
     expect(() => RailExecutorModule.register(config)).toThrow('PIS_BANK_URL');
     const withUrl = { ...config, PIS_BANK_URL: 'http://127.0.0.1:1' };
     expect(() => RailExecutorModule.register(withUrl)).not.toThrow();
+  });
+
+  it('never has a simulated bank in production, whoever composes it', () => {
+    const config = { ...rails, PIS_ENVIRONMENT: 'production' } as const;
+    for (const http of [true, false])
+      expect(() => BankSimulatorModule.register(config, { http })).toThrow(
+        'the simulated bank is for the sandbox',
+      );
   });
 });
 

@@ -11,6 +11,7 @@ import { type BankConnection, httpBankConnection } from '@pis/bank-rails';
 import type { EventStore } from '@pis/event-store';
 import type { Keyring } from '@pis/keyring';
 import {
+  ConfigurationError,
   EVENT_STORE,
   HEALTH,
   type Health,
@@ -91,12 +92,12 @@ export class RailExecutorModule
   }
 }
 
-/** @throws Error when there is no bank to talk to */
+/** @throws ConfigurationError when there is no bank to talk to */
 function bankProvider(config: RailExecutorConfig, options: RailExecutorModuleOptions): Provider {
   const baseUrl = config.PIS_BANK_URL;
   if (baseUrl !== undefined)
     return { provide: BANK_CONNECTION, useFactory: () => httpBankConnection({ baseUrl }) };
   if (options.bank === undefined)
-    throw new Error('PIS_BANK_URL: required, there is no bank in this process');
+    throw new ConfigurationError(['PIS_BANK_URL: required, there is no bank in this process']);
   return options.bank;
 }

@@ -57,6 +57,8 @@ export function createKeyring({ masterKey }: KeyringOptions): Keyring {
   }
 
   return {
+    masterKeyId,
+
     createDataKey() {
       const dataKey = randomBytes(keyBytes);
       const { iv, encrypted } = encrypt(wrappingKey, dataKey, masterKeyId);

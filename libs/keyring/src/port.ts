@@ -10,6 +10,8 @@ export type WrappedKey = string;
 export type Sealed = string;
 
 export interface Keyring {
+  /** Derived from the master key; in every wrapped data key, safe to store and to show. */
+  readonly masterKeyId: string;
   createDataKey(): WrappedKey;
   /** `owner` names the record, for example `contact:<uuid>`. */
   seal(dataKey: WrappedKey, plaintext: string, owner: string): Sealed;

@@ -20,3 +20,5 @@ export * from './shutdown.js';
 export * from './provisioning.js';
 export * from './transaction.js';
 export * from './operator-actions.js';
+export * from './store-binding.js';
+export * from './store-gate.js';

@@ -17,7 +17,10 @@ import type { PlatformConfig } from './environment.js';
 import { Health, HealthController, MetricsController } from './health.js';
 import type { Logger } from './logging.js';
 import { quarantineGauge } from './quarantine-metrics.js';
-import { EVENT_STORE, HEALTH, KEYRING, LOGGER, METRICS, PG_POOL } from './tokens.js';
+import { systemContext } from './provisioning.js';
+import { bindStore } from './store-binding.js';
+import { StoreGate } from './store-gate.js';
+import { EVENT_STORE, HEALTH, KEYRING, LOGGER, METRICS, PG_POOL, STORE_CHECK } from './tokens.js';
 
 export interface PlatformOptions {
   readonly app: string;
@@ -47,14 +50,25 @@ export class PlatformModule implements OnApplicationShutdown {
     const { app, config, databaseUrl, logger } = options;
     const pool = createPool(databaseUrl, app, logger);
     const storePool = createPool(databaseUrl, `${app}-events`, logger);
-    const store = createEventStore(config, storePool, databaseUrl);
+    const rawStore = createEventStore(config, storePool, databaseUrl);
+    const keyring = createKeyringFrom(config);
+    const gate = new StoreGate();
+    const store = gate.guardStore(rawStore);
+    gate.guardPool(pool);
+    /** @throws as bindStore; the stores may be used once it has answered. */
+    const checkStores = async () => {
+      const { PIS_ENVIRONMENT: environment } = config;
+      const by = systemContext(app);
+      await bindStore({ store: rawStore, pool: storePool, environment, keyring, by });
+      gate.open();
+    };
     const metrics = new Registry();
     metrics.setDefaultLabels({ app });
     collectDefaultMetrics({ register: metrics });
     quarantineGauge(metrics, pool, logger);
     const health = new Health({ isPublic: options.isPublic, logger });
     health.register('postgres', async () => {
-      await pool.query('SELECT 1');
+      await storePool.query('SELECT 1');
     });
     health.register('event-store', () => store.ping());
     return {
@@ -63,14 +77,15 @@ export class PlatformModule implements OnApplicationShutdown {
       controllers: [HealthController, ...(options.servesMetrics ? [MetricsController] : [])],
       providers: [
         { provide: EVENT_STORE, useValue: store },
-        { provide: KEYRING, useValue: createKeyringFrom(config) },
+        { provide: KEYRING, useValue: keyring },
         { provide: PG_POOL, useValue: pool },
         { provide: STORE_POOL, useValue: storePool },
         { provide: LOGGER, useValue: logger },
         { provide: METRICS, useValue: metrics },
         { provide: HEALTH, useValue: health },
+        { provide: STORE_CHECK, useValue: checkStores },
       ],
-      exports: [EVENT_STORE, KEYRING, PG_POOL, LOGGER, METRICS, HEALTH],
+      exports: [EVENT_STORE, KEYRING, PG_POOL, LOGGER, METRICS, HEALTH, STORE_CHECK],
     };
   }
 

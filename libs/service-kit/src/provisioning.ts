@@ -240,7 +240,7 @@ export async function bootstrapDemoOrganization(options: {
 }): Promise<DemoOrganization> {
   const { store, keyring, environment, bankNameOf } = options;
   const { organizationId, name, feeSchedule } = demo;
-  const context = { store, by: bootstrapContext() };
+  const context = { store, by: systemContext('bootstrap') };
   const missing = await idsMissing(store, [
     organizationId,
     ...demo.originators.map(({ originatorId }) => originatorId),
@@ -291,9 +291,10 @@ async function hasApiKey(store: EventStore, organizationId: string): Promise<boo
   }
 }
 
-function bootstrapContext(): CommandContext {
+/** Of what a process does by itself. */
+export function systemContext(app: string): CommandContext {
   return {
-    actor: 'system:bootstrap',
+    actor: `system:${app}`,
     requestId: null,
     correlationId: randomUUID(),
     causationId: null,

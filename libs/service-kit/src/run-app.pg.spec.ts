@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { freePort } from '@pis/local-servers';
+import type { EventStore } from '@pis/event-store';
 import { requireServer, until } from '@pis/local-servers/testing';
 import { migrate } from '@pis/read-models';
 import pg from 'pg';
@@ -12,6 +13,7 @@ import { gatewayEnv } from './environment.js';
 import { createLogger } from './logging.js';
 import { type AppDefinition, platformEnv, startApp } from './run-app.js';
 import type { Readiness } from './health.js';
+import { EVENT_STORE, PG_POOL } from './tokens.js';
 
 const timeoutMs = 20_000;
 const logger = createLogger('test', 'silent');
@@ -62,7 +64,7 @@ describe('an app', () => {
       () => (isReady = true),
       () => undefined,
     );
-    return { ...app, ready, isReady: () => isReady };
+    return { ...app, ready, outcome: app.ready, isReady: () => isReady };
   }
 
   it('serves its health before its database exists, names what is missing, and gets ready when it comes', async () => {
@@ -91,6 +93,39 @@ describe('an app', () => {
       postgres: { status: 'up' },
       'event-store': { status: 'up' },
     });
+  });
+
+  it('refuses stores of another environment or master key, and touches nothing of them', async () => {
+    await onServer(`CREATE DATABASE ${database}`);
+    await migrate({ connectionString: databaseUrl });
+    const PIS_MASTER_KEY = randomBytes(32).toString('base64');
+    const first = await start({ PIS_MASTER_KEY });
+    await first.ready;
+    const same = await start({ PIS_MASTER_KEY });
+    await same.ready;
+    expect(same.isReady()).toBe(true);
+    const refusals = [
+      [{}, 'PIS_MASTER_KEY: '],
+      [
+        { PIS_MASTER_KEY, PIS_ENVIRONMENT: 'production', PIS_METRICS_PORT: '0' },
+        'PIS_ENVIRONMENT: ',
+      ],
+    ] as const;
+    for (const [variables, why] of refusals) {
+      const asked: Promise<unknown>[] = [];
+      const other = await start(variables, {
+        ...minimal,
+        prepare: async ({ app }) => {
+          const store = app.get<EventStore>(EVENT_STORE);
+          const pool = app.get<pg.Pool>(PG_POOL);
+          asked.push(store.readLog({ after: '' }), pool.query('SELECT 1'));
+          await Promise.allSettled(asked);
+        },
+      });
+      await expect(other.outcome).rejects.toThrow(why);
+      for (const answer of asked)
+        await expect(answer).rejects.toThrow('has not checked its stores');
+    }
   });
 
   it('can be ended while it still waits for its database', async () => {

@@ -3,6 +3,7 @@
  * anything else is reachable, consumers started once the schema is current, one ready line, and a
  * shutdown that ends every loop in order.
  */
+import { setTimeout as delay } from 'node:timers/promises';
 import type { DynamicModule, INestApplication } from '@nestjs/common';
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
@@ -12,7 +13,7 @@ import type pg from 'pg';
 import type { Registry } from 'prom-client';
 import type { z } from 'zod';
 import { ConfigurationError, loadConfig } from './config.js';
-import { type ConsumerStrategy, consumerStrategies } from './consumers.js';
+import { type ConsumerStrategy, consumerStrategies, isTransient } from './consumers.js';
 import {
   brokerEnv,
   keyringEnv,
@@ -28,7 +29,7 @@ import { createLogger, type Logger, logWarnings, nestLogger } from './logging.js
 import { metricsServer } from './metrics-server.js';
 import { PlatformModule } from './platform.module.js';
 import { onShutdownSignal } from './shutdown.js';
-import { EVENT_STORE, HEALTH, METRICS, PG_POOL } from './tokens.js';
+import { EVENT_STORE, HEALTH, METRICS, PG_POOL, STORE_CHECK } from './tokens.js';
 import { startTracing, traceConsumer, traceHttp } from './tracing.js';
 
 /** What every app reads. */
@@ -51,7 +52,7 @@ export interface AppDefinition<Shape extends z.ZodRawShape> {
   readonly defaultHost?: string;
   /** How long it serves after SIGTERM when PIS_SHUTDOWN_DRAIN_MS is not set; containerDrainMs unless said otherwise. */
   readonly defaultDrainMs?: number;
-  /** What must be there before the consumers start; by default the app waits for a current schema. */
+  /** What else must be done before the consumers start. Every app waits for a current schema and its own stores. */
   readonly prepare?: (context: PrepareContext<Shape>) => Promise<void>;
   /** Routes, parsers and hooks on the HTTP server, before it listens. */
   readonly configureHttp?: (
@@ -83,6 +84,7 @@ const containerDrainMs = 5_000;
 const shutdownMs = 9_000;
 /** How long open requests and loops have to end after the drain, at least. */
 const shutdownAfterDrainMs = 4_000;
+const checkRetryMs = 500;
 
 /** How long the app goes on serving after SIGTERM. */
 function drainMsOf<Shape extends z.ZodRawShape>(
@@ -187,17 +189,15 @@ export async function startApp<Shape extends z.ZodRawShape>(
 
   const health = app.get<Health>(HEALTH);
   const closing = new AbortController();
-  const prepare =
-    definition.prepare ??
-    (({ signal }: PrepareContext<Shape>) =>
-      waitForCurrentSchema({ connectionString: databaseUrl, signal }));
-  const ready = prepare({ app, config, databaseUrl, logger, signal: closing.signal }).then(
-    async () => {
-      if (strategies.length > 0) await app.startAllMicroservices();
-      // Whoever was told to wait a moment ago is told the truth now.
-      health.refresh();
-    },
-  );
+  const { signal } = closing;
+  const ready = Promise.all([
+    definition.prepare?.({ app, config, databaseUrl, logger, signal }),
+    checkStores(app.get<() => Promise<void>>(STORE_CHECK), databaseUrl, signal),
+  ]).then(async () => {
+    if (strategies.length > 0) await app.startAllMicroservices();
+    // Whoever was told to wait a moment ago is told the truth now.
+    health.refresh();
+  });
   return {
     app,
     url: await app.getUrl(),
@@ -214,6 +214,22 @@ export async function startApp<Shape extends z.ZodRawShape>(
       await stopTracing();
     },
   };
+}
+
+/** As soon as the stores are there. Until then nothing of the app can use them. @throws ConfigurationError */
+async function checkStores(
+  check: () => Promise<void>,
+  databaseUrl: string,
+  signal: AbortSignal,
+): Promise<void> {
+  await waitForCurrentSchema({ connectionString: databaseUrl, signal });
+  for (;;)
+    try {
+      return await check();
+    } catch (error) {
+      if (signal.aborted || !isTransient(error)) throw error;
+      await delay(checkRetryMs, undefined, { signal });
+    }
 }
 
 function connectConsumers(

@@ -12,3 +12,5 @@ export const LOGGER = Symbol('Logger');
 export const METRICS = Symbol('Metrics');
 /** Health, see health.ts. */
 export const HEALTH = Symbol('Health');
+/** () => Promise<void>: checks that the stores are this process's own and lets it use them; see store-binding.ts. */
+export const STORE_CHECK = Symbol('StoreCheck');

@@ -18,11 +18,11 @@ export function originatorCommands(): Command {
       ),
   ).action(async (options: OutputOptions & { organization: string; file: string }) => {
     const input = readJson(options.file);
-    const created = await withContext((context) =>
+    const created = await withContext(async (context) =>
       createOriginator(context, {
         organizationId: options.organization,
         input,
-        keyring: context.keyring(),
+        keyring: await context.keyring(),
         bankNameOf,
       }),
     );

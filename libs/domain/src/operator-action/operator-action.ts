@@ -19,6 +19,7 @@ export const operatorActionNames = [
   'consumers reset',
   'rails notifications retry',
   'event-store apply',
+  'store rebind',
 ] as const;
 export type OperatorActionName = (typeof operatorActionNames)[number];
 

@@ -1,0 +1,38 @@
+import { at, given, later } from '../testing.js';
+import { storeBinding, type StoreBindingEvent } from './store-binding.js';
+
+const sandbox = { storeId: 'a', environment: 'sandbox' } as const;
+const key = { keyId: 'k1', check: 'c1' };
+const bound: StoreBindingEvent = { type: 'StoreBound', at, data: sandbox };
+const keyBound: StoreBindingEvent = { type: 'MasterKeyBound', at, data: key };
+const bind = (data: { storeId: string; environment: 'sandbox' | 'production' }) =>
+  ({ type: 'BindStore', at: later, data }) as const;
+const bindKey = (data: typeof key) => ({ type: 'BindMasterKey', at: later, data }) as const;
+
+describe('a store', () => {
+  it('is bound to the environment of whoever comes first', () => {
+    given(storeBinding).when(bind(sandbox)).then({ type: 'StoreBound', at: later, data: sandbox });
+    given(storeBinding, bound)
+      .when(bind({ storeId: 'b', environment: 'sandbox' }))
+      .thenNothing();
+    given(storeBinding, bound)
+      .when(bind({ storeId: 'b', environment: 'production' }))
+      .thenRefused('OTHER_ENVIRONMENT');
+  });
+
+  it('is bound to the master key of whoever first has one', () => {
+    given(storeBinding, bound)
+      .when(bindKey(key))
+      .then({ type: 'MasterKeyBound', at: later, data: key });
+    given(storeBinding, bound, keyBound).when(bindKey(key)).thenNothing();
+    for (const other of [
+      { keyId: 'k2', check: 'c1' },
+      { keyId: 'k1', check: 'c2' },
+    ])
+      given(storeBinding, bound, keyBound).when(bindKey(other)).thenRefused('OTHER_MASTER_KEY');
+  });
+
+  it('has an environment before it has a key', () => {
+    given(storeBinding).when(bindKey(key)).thenRefused('NOT_BOUND');
+  });
+});

@@ -1,0 +1,157 @@
+/** A store belongs to one environment and one master key, a database to one log. */
+import { randomBytes } from 'node:crypto';
+import { type Environment } from '@pis/domain';
+import { type EventStore, memoryEventStore } from '@pis/event-store';
+import { createKeyring, type Keyring } from '@pis/keyring';
+import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
+import type pg from 'pg';
+import {
+  createApiKey,
+  createOrganization,
+  createOriginator,
+  systemContext,
+} from './provisioning.js';
+import { bindStore, rebindDatabase } from './store-binding.js';
+
+const by = systemContext('test');
+const newKey = () => createKeyring({ masterKey: randomBytes(32) });
+
+let database: TestDatabase;
+let pool: pg.Pool;
+let store: EventStore;
+let key: Keyring;
+beforeEach(async () => {
+  database = await createTestDatabase();
+  pool = openTestPool(database.url, 8);
+  store = memoryEventStore();
+  key = newKey();
+});
+afterEach(async () => {
+  await pool.end();
+  await database.drop();
+});
+
+interface Given {
+  readonly environment?: Environment;
+  readonly keyring?: Keyring | null;
+  readonly log?: EventStore;
+  readonly checkOnly?: boolean;
+}
+
+function bind({ environment = 'sandbox', keyring = key, log = store, checkOnly }: Given = {}) {
+  const given = { store: log, pool, environment, keyring, by };
+  return bindStore({ ...given, ...(checkOnly === undefined ? {} : { checkOnly }) });
+}
+
+const eventsOf = async (log: EventStore) =>
+  (await log.readLog({ after: '' })).events.map(({ type, data }) => ({ type, data }));
+
+describe('a store', () => {
+  it('is bound by its first process, and then is the same for all that fit', async () => {
+    await bind({ keyring: null });
+    await bind();
+    await Promise.all([bind(), bind(), bind({ keyring: null }), bind({ checkOnly: true })]);
+    const [bound, keyBound, ...rest] = await eventsOf(store);
+    expect(bound).toMatchObject({ type: 'StoreBound', data: { environment: 'sandbox' } });
+    expect(keyBound).toMatchObject({ type: 'MasterKeyBound', data: { keyId: key.masterKeyId } });
+    expect(rest).toEqual([]);
+  });
+
+  it('refuses a process of another environment, and says why', async () => {
+    await bind();
+    const refused = bind({ environment: 'production' });
+    await expect(refused).rejects.toMatchObject({ name: 'ConfigurationError' });
+    await expect(refused).rejects.toThrow(
+      'PIS_ENVIRONMENT: this process is production, but the event store belongs to the sandbox',
+    );
+  });
+
+  it('refuses a process with another master key, and names both without telling them', async () => {
+    await bind();
+    const other = newKey();
+    const refused = bind({ keyring: other });
+    await expect(refused).rejects.toThrow(
+      `PIS_MASTER_KEY: this process has the master key ${other.masterKeyId}, but the event store belongs to ${key.masterKeyId}`,
+    );
+    await expect(bind({ keyring: other, checkOnly: true })).rejects.toThrow('PIS_MASTER_KEY');
+  });
+
+  it('of processes that come first at the same time belongs to one, and refuses the others', async () => {
+    const keys = Array.from({ length: 8 }, newKey);
+    const results = await Promise.allSettled(keys.map((keyring) => bind({ keyring })));
+    expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    expect((await eventsOf(store)).map(({ type }) => type)).toEqual([
+      'StoreBound',
+      'MasterKeyBound',
+    ]);
+  });
+
+  it('is bound by nobody who only looks', async () => {
+    await bind({ checkOnly: true });
+    expect(await eventsOf(store)).toEqual([]);
+    await bind({ environment: 'production' });
+  });
+
+  it('that an older release has filled is bound only to what its records fit', async () => {
+    const context = { store, by };
+    const { organizationId } = await createOrganization(context, { name: 'Acme' });
+    const account = { achRoutingNumber: '021000021', achAccountNumber: '000123456789' };
+    const input = {
+      entityType: 'BUSINESS',
+      companyName: 'Acme',
+      email: 'a@example.com',
+      bankAccount: { subType: 'CHECKING', ...account },
+    };
+    await createOriginator(context, { organizationId, input, keyring: key });
+    const environment = 'production';
+    await createApiKey(context, { organizationId, type: 'full_access', environment });
+    const before = await eventsOf(store);
+    await expect(bind()).rejects.toThrow('PIS_ENVIRONMENT');
+    await expect(bind({ environment, keyring: newKey() })).rejects.toThrow('PIS_MASTER_KEY');
+    expect(await eventsOf(store)).toEqual(before);
+    await bind({ environment });
+  });
+});
+
+describe('a database', () => {
+  it('is refused with another log, or with an emptied one, which stays as it is', async () => {
+    await bind();
+    const emptied = memoryEventStore();
+    await expect(bind({ log: emptied })).rejects.toThrow('the one in use is empty');
+    expect(await eventsOf(emptied)).toEqual([]);
+
+    const elsewhere = await createTestDatabase();
+    const otherPool = openTestPool(elsewhere.url, 1);
+    const other = memoryEventStore();
+    try {
+      await bindStore({ store: other, pool: otherPool, environment: 'sandbox', keyring: key, by });
+    } finally {
+      await otherPool.end();
+      await elsewhere.drop();
+    }
+    const refused = bind({ log: other });
+    await expect(refused).rejects.toThrow('DATABASE_URL: this database belongs to');
+  });
+
+  it('that is restored from a copy goes on with its log', async () => {
+    await bind();
+    await pool.query('DELETE FROM store_binding');
+    await bind();
+    await bind();
+  });
+
+  it('goes on with another log when an operator says so', async () => {
+    await bind();
+    const next = memoryEventStore();
+    const { storeId, previousStoreId } = await rebindDatabase({ store: next, pool });
+    expect({ storeId, previousStoreId }).toEqual({
+      storeId: null,
+      previousStoreId: expect.any(String) as string,
+    });
+    await bind({ log: next });
+    await expect(bind()).rejects.toThrow('DATABASE_URL');
+    const back = await rebindDatabase({ store, pool });
+    expect(back.storeId).toBe(previousStoreId);
+    await bind();
+  });
+});

@@ -1,0 +1,170 @@
+/**
+ * Binds a store to its environment and its master key at its first use, and refuses every process that
+ * comes with another one.
+ *
+ * The binding is the stream `store-binding` of the log, below the namespace if there is one: appended at
+ * "no stream", so of two processes that come first one wins, and the other is compared with it. A log
+ * that is restored brings its binding along. The database keeps the id of its log: deliveries, deadlines
+ * and checkpoints of one log are never worked off against another, or against an emptied one.
+ */
+import { randomUUID } from 'node:crypto';
+import {
+  type Environment,
+  storeBinding,
+  type StoreBindingRefusal,
+  type StoreBindingState,
+  unreachable,
+} from '@pis/domain';
+import { beginning, type CommandContext, type EventStore, repository } from '@pis/event-store';
+import type { Keyring } from '@pis/keyring';
+import { orUnavailable } from '@pis/read-models';
+import type pg from 'pg';
+import { ConfigurationError } from './config.js';
+
+export interface BindingOptions {
+  readonly store: EventStore;
+  readonly pool: Pick<pg.Pool, 'query'>;
+  readonly environment: Environment;
+  /** Null for an operator's command that has no master key and needs none. */
+  readonly keyring: Keyring | null;
+  readonly by: CommandContext;
+  /** Binds nothing that is not bound yet; false when absent. */
+  readonly checkOnly?: boolean;
+}
+
+const bindingId = 'binding';
+/** Enough to meet the first API key or originator of a log that an older release has filled. */
+const firstRecordsMax = 100;
+
+/**
+ * @throws ConfigurationError when the store belongs to another environment, master key or database
+ * @throws StoreUnavailable nothing is known; ask again
+ */
+export async function bindStore(options: BindingOptions): Promise<void> {
+  const { store, environment, by, checkOnly = false } = options;
+  const bindings = repository(store, storeBinding);
+  const storeOfDatabase = await databaseBinding(options);
+  const { state: found } = await bindings.load(bindingId);
+  if (found === null) {
+    if (storeOfDatabase !== null) throw otherLog(storeOfDatabase, null);
+    await assertFitsFirstRecords(options);
+    if (checkOnly) return;
+  }
+  const at = new Date().toISOString();
+  const data = { storeId: found?.storeId ?? randomUUID(), environment };
+  const bound = await bindings.execute(bindingId, { type: 'BindStore', at, data }, by);
+  if ('refused' in bound) throw refusal(bound.refused, options, found);
+  const { state } = bound;
+  if (state === null) throw new Error('a store that was bound has a binding');
+  await bindMasterKey(options, state);
+  const belongsTo =
+    storeOfDatabase ?? (checkOnly ? state.storeId : await bindDatabase(options, state.storeId));
+  if (belongsTo !== state.storeId) throw otherLog(belongsTo, state.storeId);
+}
+
+async function bindMasterKey(
+  options: BindingOptions,
+  bound: NonNullable<StoreBindingState>,
+): Promise<void> {
+  const { store, keyring, by, checkOnly = false } = options;
+  if (keyring === null || (checkOnly && Object.keys(bound.masterKeys).length === 0)) return;
+  const bindings = repository(store, storeBinding);
+  const data = {
+    keyId: keyring.masterKeyId,
+    check: keyring.mac('store-binding', bound.storeId),
+  };
+  const at = new Date().toISOString();
+  const result = await bindings.execute(bindingId, { type: 'BindMasterKey', at, data }, by);
+  if ('refused' in result)
+    throw refusal(result.refused, options, (await bindings.load(bindingId)).state);
+}
+
+/**
+ * Makes the database belong to the log it is used with now, whatever it belonged to. For an operator who
+ * goes on with a database after its log was lost. Returns both ids.
+ */
+export async function rebindDatabase({
+  store,
+  pool,
+}: Pick<BindingOptions, 'store' | 'pool'>): Promise<{
+  readonly storeId: string | null;
+  readonly previousStoreId: string | null;
+}> {
+  const previousStoreId = await databaseBinding({ pool });
+  const { state } = await repository(store, storeBinding).load(bindingId);
+  await orUnavailable(() => pool.query('DELETE FROM store_binding'));
+  if (state !== null) await bindDatabase({ pool }, state.storeId);
+  return { storeId: state?.storeId ?? null, previousStoreId };
+}
+
+async function databaseBinding({ pool }: Pick<BindingOptions, 'pool'>): Promise<string | null> {
+  const { rows } = await orUnavailable(() =>
+    pool.query<{ store_id: string }>('SELECT store_id FROM store_binding'),
+  );
+  return rows[0]?.store_id ?? null;
+}
+
+/** Of several at once the first wins; all get its answer. */
+async function bindDatabase(
+  { pool }: Pick<BindingOptions, 'pool'>,
+  storeId: string,
+): Promise<string> {
+  await orUnavailable(() =>
+    pool.query(
+      `INSERT INTO store_binding (store_id, bound_at) VALUES ($1, now())
+       ON CONFLICT ON CONSTRAINT store_binding_pkey DO NOTHING`,
+      [storeId],
+    ),
+  );
+  return (await databaseBinding({ pool })) ?? storeId;
+}
+
+/** A log that was filled before there were bindings is only bound to what its first records fit. */
+async function assertFitsFirstRecords(options: BindingOptions): Promise<void> {
+  const { store, environment, keyring } = options;
+  const { events } = await store.readLog({
+    after: beginning,
+    streamPrefixes: ['apiKey-', 'originator-'],
+    pageMax: firstRecordsMax,
+  });
+  for (const { type, data } of events) {
+    if (type === 'ApiKeyCreated' && data['environment'] !== environment)
+      throw refusal('OTHER_ENVIRONMENT', options, null);
+    const { dataKey } = data;
+    if (type !== 'OriginatorCreated' || typeof dataKey !== 'string' || keyring === null) continue;
+    if (!dataKey.startsWith(`${keyring.masterKeyId}.`))
+      throw refusal('OTHER_MASTER_KEY', options, null);
+  }
+}
+
+function refusal(
+  refused: StoreBindingRefusal,
+  { environment, keyring }: BindingOptions,
+  state: StoreBindingState,
+): ConfigurationError {
+  switch (refused) {
+    case 'OTHER_ENVIRONMENT':
+      return new ConfigurationError([
+        `PIS_ENVIRONMENT: this process is ${environment}, but the event store belongs to ` +
+          `${environment === 'sandbox' ? 'production' : 'the sandbox'}. Check EVENTSTOREDB_URL and DATABASE_URL.`,
+      ]);
+    case 'OTHER_MASTER_KEY':
+      return new ConfigurationError([
+        `PIS_MASTER_KEY: this process has the master key ${keyring?.masterKeyId ?? 'none'}, but the event store ` +
+          `belongs to ${Object.keys(state?.masterKeys ?? {}).join(', ') || 'another one'}. Nothing that is sealed there could be opened.`,
+      ]);
+    case 'NOT_BOUND':
+      throw new Error('a store that was bound has a binding');
+    default:
+      return unreachable(refused);
+  }
+}
+
+function otherLog(database: string, log: string | null): ConfigurationError {
+  const used = log === null ? 'the one in use is empty' : `the one in use is ${log}`;
+  return new ConfigurationError([
+    `DATABASE_URL: this database belongs to the event store ${database}, but ${used}. ` +
+      'Check EVENTSTOREDB_URL, EVENTSTOREDB_NAMESPACE and DATABASE_URL. If the event store was lost for good, see ' +
+      'docs/operations.md, "What a store belongs to".',
+  ]);
+}
