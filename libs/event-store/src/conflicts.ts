@@ -1,18 +1,19 @@
 /**
  * What to do when others append to the same stream: begin again, a bounded number of times.
  *
- * Of many that begin again at once one gets through, and the others meet again: most would give up,
- * although the store is well. So those of this process that have met go on one after the other, in the
- * order of their arrival. What guards the stream is still the revision: a turn is a courtesy, for whose
- * end nobody waits longer than turnWaitMaxMs.
+ * Of many writers that begin again at once, one gets through and the others conflict again; most would
+ * give up although the store is well. So the writers of this process take turns, in the order of their
+ * first conflict, and everybody pauses after a conflict, longer each time, because the writers of other
+ * processes do not take turns with ours. The revision still guards the stream: nobody waits for a turn
+ * longer than turnWaitMaxMs.
  */
 import { type EventStore, WrongExpectedRevision } from './port.js';
 import { backoffMs, pause } from './wake-up.js';
 
 /** How often something is tried, at most, when others keep appending to the same stream. */
 export const conflictTriesMax = 10;
-const pauseInitialMs = 1;
-const pauseMaxMs = 50;
+const pauseInitialMs = 2;
+const pauseMaxMs = 200;
 const turnWaitMaxMs = 5_000;
 
 /** By stream: resolves when the last one in the queue has ended. */
@@ -36,15 +37,15 @@ export async function untilSettled<Result>(
   return inTurn(store, streamId, () => again(attempt));
 }
 
-/** From the second try on. */
+/** From the second try on, each after a pause. */
 async function again<Result>(attempt: () => Promise<Result>): Promise<Result> {
   for (let tries = 2; ; tries += 1) {
+    await pause(backoffMs(tries - 2, pauseInitialMs, pauseMaxMs));
     try {
       return await attempt();
     } catch (error) {
       if (!(error instanceof WrongExpectedRevision) || tries >= conflictTriesMax) throw error;
     }
-    await pause(backoffMs(tries, pauseInitialMs, pauseMaxMs));
   }
 }
 

@@ -8,4 +8,6 @@ export * from './postgres/postgres-event-store.js';
 export * from './readable.js';
 export * from './repository.js';
 export * from './eventstoredb/connection-string.js';
+export { namespaceDefault, namespaceForm } from './eventstoredb/namespace.js';
+export { unreadableSchemaVersion } from './eventstoredb/unreadable.js';
 export * from './eventstoredb/eventstoredb-event-store.js';

@@ -22,18 +22,23 @@ export interface PagedSubscription {
  */
 export async function* pagedSubscription(
   { readLog, bell, pollIntervalMs, retryInitialMs, retryMaxMs }: PagedSubscription,
-  { signal, ...options }: SubscribeOptions,
+  { signal, onConnection, ...options }: SubscribeOptions,
 ): AsyncGenerator<LogPage, void, undefined> {
   let after = options.after;
   let failures = 0;
+  let isConnected = false;
   while (!signal.aborted) {
     const { rung } = bell;
     let page: LogPage;
     try {
       page = await readLog({ ...options, after });
       failures = 0;
+      if (!isConnected) onConnection?.(null);
+      isConnected = true;
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error;
+      isConnected = false;
+      onConnection?.(error);
       await pause(backoffMs(failures++, retryInitialMs, retryMaxMs), signal);
       continue;
     }

@@ -83,13 +83,17 @@ export interface ReadLogOptions {
 export interface SubscribeOptions extends ReadLogOptions {
   /** Ends the subscription; the iteration then finishes without an error. */
   readonly signal: AbortSignal;
+  /** Told null each time the subscription is connected, and why each time it is not. */
+  readonly onConnection?: (failure: Error | null) => void;
 }
 
 export interface EventStore {
   /**
    * Appends all or nothing.
-   * @throws WrongExpectedRevision the stream is elsewhere; nothing was written
-   * @throws EventTooLarge an event exceeds eventSizeMaxBytes; nothing was written
+   * @throws WrongExpectedRevision the stream is elsewhere; nothing was written, and every read that
+   *   begins now shows what others wrote
+   * @throws EventTooLarge an event exceeds eventSizeMaxBytes, or all of them appendSizeMaxBytes;
+   *   nothing was written
    * @throws StoreUnavailable the outcome is unknown; the same event ids may be appended again
    */
   append(
@@ -124,6 +128,8 @@ export interface EventStore {
 
 /** The largest event (data and metadata as JSON, in bytes) any adapter takes. */
 export const eventSizeMaxBytes = 1_000_000;
+/** The largest append, with all its events: EventStoreDB's own limit. */
+export const appendSizeMaxBytes = 1_048_576;
 
 /** Someone else appended first: load again and decide again. */
 export class WrongExpectedRevision extends Error {
@@ -137,14 +143,15 @@ export class WrongExpectedRevision extends Error {
   }
 }
 
-/** Give up: the event will never fit. */
+/** Give up: the event, or the append, will never fit. */
 export class EventTooLarge extends Error {
   override readonly name = 'EventTooLarge';
   constructor(
     readonly streamId: string,
     readonly sizeBytes: number,
+    readonly maxBytes: number = eventSizeMaxBytes,
   ) {
-    super(`stream ${streamId}: an event of ${sizeBytes} bytes, the most is ${eventSizeMaxBytes}`);
+    super(`stream ${streamId}: ${sizeBytes} bytes to append, the most is ${maxBytes}`);
   }
 }
 

@@ -7,6 +7,7 @@ import {
   type EventToAppend,
   type ExpectedRevision,
   type RecordedEvent,
+  appendSizeMaxBytes,
   eventSizeMaxBytes,
 } from './port.js';
 
@@ -54,9 +55,12 @@ export function proposeAppend(
     const event = { id, type, data: JSON.stringify(data), metadata: JSON.stringify(metadata) };
     const eventBytes = Buffer.byteLength(event.data) + Buffer.byteLength(event.metadata);
     if (eventBytes > eventSizeMaxBytes) throw new EventTooLarge(streamId, eventBytes);
-    sizeBytes += eventBytes;
+    // EventStoreDB counts the type, too, in UTF-16.
+    sizeBytes += eventBytes + 2 * type.length;
     return event;
   });
+  if (sizeBytes > appendSizeMaxBytes)
+    throw new EventTooLarge(streamId, sizeBytes, appendSizeMaxBytes);
   return { streamId, expected, events: proposed, sizeBytes };
 }
 

@@ -78,7 +78,10 @@ export function createEventStore(
     throw new ConfigurationError([
       'EVENTSTOREDB_URL: required when PIS_EVENT_STORE is eventstoredb',
     ]);
-  return eventStoreDbEventStore({ connectionString: config.EVENTSTOREDB_URL });
+  return eventStoreDbEventStore({
+    connectionString: config.EVENTSTOREDB_URL,
+    namespace: config.EVENTSTOREDB_NAMESPACE,
+  });
 }
 
 const masterKeyBytes = 32;

@@ -3,7 +3,7 @@
  * "Environment"). An app composes the fragments it needs; loadConfig names every bad variable at
  * once. `.env.example` is checked against this file.
  */
-import { parseEventStoreDbUrl } from '@pis/event-store';
+import { namespaceDefault, namespaceForm, parseEventStoreDbUrl } from '@pis/event-store';
 import { z } from 'zod';
 
 const integer = (min: number, max: number) =>
@@ -53,6 +53,11 @@ export const storageEnv = {
   PIS_EVENT_STORE: z.enum(['postgres', 'eventstoredb']).default('postgres'),
   /** A node, a cluster or a name to discover one by; may hold credentials. */
   EVENTSTOREDB_URL: z.string().check(eventStoreDbUrl).optional(),
+  /** Before the name of every stream: several systems and environments can share a server. */
+  EVENTSTOREDB_NAMESPACE: z
+    .string()
+    .regex(namespaceForm, 'must be 1 to 64 of A-Z a-z 0-9 _ -')
+    .default(namespaceDefault),
 } as const;
 
 export const brokerEnv = {

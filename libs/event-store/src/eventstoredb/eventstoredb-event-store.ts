@@ -1,40 +1,51 @@
-/** The event store in EventStoreDB, through its official client. */
-import {
-  BACKWARDS,
-  END,
-  EventStoreDBClient,
-  NO_STREAM,
-  StreamNotFoundError,
-  type AllStreamResolvedEvent,
-  type AppendToStreamOptions,
-  type ReadStreamOptions,
-  type ReadAllOptions,
-  type ResolvedEvent,
-  type StreamingRead,
-  jsonEvent,
-} from '@eventstore/db-client';
+/** The event store in EventStoreDB, through its official client (see leader-connection.ts). */
 import {
   type AppendResult,
+  EventTooLarge,
   type EventStore,
+  type ExpectedRevision,
   type LogPage,
   type ReadOptions,
   type RecordedEvent,
   StoreUnavailable,
+  WrongExpectedRevision,
+  appendSizeMaxBytes,
   beginning,
 } from '../port.js';
-import { isStreamId, proposeAppend } from '../proposed-append.js';
-import { classified, classifiedAppend, within } from './errors.js';
-import { type LiveSubscriptionLimits, liveSubscription } from './live-subscription.js';
-import { logPosition, positionText, recorded } from './recorded.js';
+import { type ProposedAppend, isStreamId, proposeAppend } from '../proposed-append.js';
+import { backoffMs, pause } from '../wake-up.js';
+import { parseEventStoreDbUrl } from './connection-string.js';
+import { faultOf } from './faults.js';
+import { LeaderConnection } from './leader-connection.js';
+import {
+  type LiveSubscriptionLimits,
+  type OpenLogAt,
+  liveSubscription,
+} from './live-subscription.js';
+import {
+  appendMessages,
+  logRequest,
+  positionIn,
+  recordedIn,
+  streamRequest,
+  subscriptionRequest,
+} from './messages.js';
+import { Namespace, namespaceDefault, placeOf, positionOf } from './namespace.js';
+import { untilWinnerCanBeRead } from './winning-event.js';
 
 export interface EventStoreDbEventStoreOptions extends Partial<EventStoreDbEventStoreLimits> {
-  /** `esdb://…` or `esdb+discover://…` */
+  /** What the official client accepts: `esdb://…` or `esdb+discover://…` */
   readonly connectionString: string;
+  /** Before the name of every stream, see namespace.ts. */
+  readonly namespace?: string;
 }
 
 export interface EventStoreDbEventStoreLimits extends LiveSubscriptionLimits {
+  /** Of one append, with its repetitions while its outcome is unknown. */
   readonly appendTimeoutMs: number;
   readonly readTimeoutMs: number;
+  /** How long the winner of a conflict may stay unreadable. */
+  readonly conflictTimeoutMs: number;
   /** Streams read side by side, at most. */
   readonly readsInFlightMax: number;
   /** Events of the log looked at for one page, at most, however few match. */
@@ -44,91 +55,66 @@ export interface EventStoreDbEventStoreLimits extends LiveSubscriptionLimits {
 export const eventStoreDbEventStoreLimits: EventStoreDbEventStoreLimits = {
   appendTimeoutMs: 10_000,
   readTimeoutMs: 30_000,
+  conflictTimeoutMs: 3_000,
   readsInFlightMax: 32,
   pageMax: 500,
   pageEventsMax: 5_000,
   checkpointEvents: 32,
   retryInitialMs: 50,
   retryMaxMs: 2_000,
+  subscribeTimeoutMs: 10_000,
 };
 
+/** Between two askings for the outcome of an append. */
+const askAgainInitialMs = 20;
+const askAgainMaxMs = 500;
+
+/** @throws TypeError when the connection string or the namespace is not one */
 export function eventStoreDbEventStore({
   connectionString,
+  namespace: namespaceName = namespaceDefault,
   ...given
 }: EventStoreDbEventStoreOptions): EventStore {
   const limits = { ...eventStoreDbEventStoreLimits, ...given };
   const { readTimeoutMs, appendTimeoutMs } = limits;
+  const namespace = new Namespace(namespaceName);
   const closing = new AbortController();
-  let client = createClient(connectionString);
-
-  /** A client whose cluster was not discovered remembers the failure for ever: take a new one. */
-  const failed = (error: unknown, used: EventStoreDBClient): unknown => {
-    if (error instanceof Error && error.message.startsWith('Failed to discover') && client === used)
-      client = createClient(connectionString);
-    return classified(error);
-  };
-  const opened = () => {
-    if (closing.signal.aborted) throw new StoreUnavailable('the store is closed');
-    return client;
-  };
-  const read = async <Resolved extends ResolvedEvent | AllStreamResolvedEvent>(
-    start: (client: EventStoreDBClient) => StreamingRead<Resolved>,
-  ): Promise<Resolved[]> => {
-    const used = opened();
-    try {
-      return await collected(start(used), readTimeoutMs);
-    } catch (error) {
-      throw failed(error, used);
-    }
-  };
+  const connection = new LeaderConnection(parseEventStoreDbUrl(connectionString));
 
   const readStream = async (
     streamId: string,
-    { from, direction = 'forwards', maxCount }: ReadOptions = {},
+    options: ReadOptions = {},
+    timeoutMs = readTimeoutMs,
   ): Promise<RecordedEvent[]> => {
-    if (!isStreamId(streamId) || maxCount === 0) return [];
-    const range: ReadStreamOptions =
-      direction === 'backwards'
-        ? { fromRevision: from === undefined ? END : BigInt(from), direction: BACKWARDS }
-        : { fromRevision: BigInt(from ?? 0) };
-    if (maxCount !== undefined) range.maxCount = maxCount;
-    try {
-      const resolved = await read((used) => used.readStream(streamId, range));
-      return ours(resolved);
-    } catch (error) {
-      if (error instanceof StreamNotFoundError) return [];
-      throw error;
-    }
-  };
-
-  /** The server may answer a repeated append without a position. */
-  const positionAt = async (streamId: string, revision: number) => {
-    const [event] = await readStream(streamId, { from: revision, maxCount: 1 });
-    if (event === undefined) throw new StoreUnavailable(`${streamId} lags behind its own append`);
-    return event.position;
+    if (!isStreamId(streamId) || options.maxCount === 0) return [];
+    const request = streamRequest(namespace, streamId, options);
+    const responses = await connection.read(request, timeoutMs);
+    return responses
+      .map((response) => recordedIn(namespace, response))
+      .filter((event) => event !== null);
   };
 
   return {
     async append(streamId, expected, events): Promise<AppendResult> {
-      const { sizeBytes } = proposeAppend(streamId, expected, events);
-      const used = opened();
+      const proposed = proposeAppend(streamId, expected, events);
       const revision = (expected === 'noStream' ? -1 : expected) + events.length;
-      const options: AppendToStreamOptions = {
-        expectedRevision: expected === 'noStream' ? NO_STREAM : BigInt(expected),
-        deadline: appendTimeoutMs,
-      };
       try {
-        const appended = used.appendToStream(streamId, events.map(proposedEvent), options);
-        const { position } = await within(appended, appendTimeoutMs);
-        if (position !== undefined) return { revision, position: positionText(position) };
+        const position = await appendForSure(connection, namespace, proposed, appendTimeoutMs);
+        if (position !== null) return { revision, position };
       } catch (error) {
-        failed(error, used);
-        throw classifiedAppend(error, streamId, expected, sizeBytes);
+        if (!(error instanceof WrongExpectedRevision)) throw error;
+        const canRead = async (from: number) =>
+          (await readStream(streamId, { from, maxCount: 1 }, limits.conflictTimeoutMs)).length > 0;
+        await untilWinnerCanBeRead(error, limits.conflictTimeoutMs, canRead);
+        throw error;
       }
-      return { revision, position: await positionAt(streamId, revision) };
+      // The server may answer a repeated append without a position.
+      const [last] = await readStream(streamId, { from: revision, maxCount: 1 });
+      if (last === undefined) throw new StoreUnavailable(`${streamId} lags behind its own append`);
+      return { revision, position: last.position };
     },
 
-    readStream,
+    readStream: (streamId, options) => readStream(streamId, options),
 
     async readStreams(streamIds) {
       const streams = new Map<string, readonly RecordedEvent[]>();
@@ -141,89 +127,130 @@ export function eventStoreDbEventStore({
       return streamIds.map((streamId) => streams.get(streamId) ?? []);
     },
 
-    /** The client cannot filter a read of the log: more is read than matches. */
+    /**
+     * Filtered here and not by the server: that one would look for a page of ours without telling how
+     * far it is, through everything that others wrote.
+     */
     async readLog({ after, streamPrefixes, pageMax = limits.pageMax }): Promise<LogPage> {
-      const lookMax =
-        streamPrefixes === undefined ? pageMax : Math.max(pageMax, limits.pageEventsMax);
-      const fromPosition = logPosition(after);
+      const lookMax = Math.max(pageMax, limits.pageEventsMax);
       // The first one is the event at `after` itself.
-      const resolved = await read((used) => used.readAll({ fromPosition, maxCount: lookMax + 1 }));
+      const request = logRequest({ from: placeOf(after) ?? 'start', maxCount: lookMax + 1 });
       const events: RecordedEvent[] = [];
       let position = after;
-      for (const item of resolved) {
-        if (events.length === pageMax) break;
-        const at = item.event?.position ?? item.link?.position;
-        if (at === undefined || positionText(at) <= after) continue;
-        position = positionText(at);
-        const event = recorded(item);
-        if (event === null) continue;
-        if (streamPrefixes?.some((prefix) => event.streamId.startsWith(prefix)) ?? true)
-          events.push(event);
-      }
+      await connection.read(request, readTimeoutMs, (response) => {
+        const at = positionIn(response);
+        if (at === null || at <= after) return false;
+        position = at;
+        const event = recordedIn(namespace, response);
+        const wanted =
+          event !== null &&
+          (streamPrefixes?.some((prefix) => event.streamId.startsWith(prefix)) ?? true);
+        if (wanted) events.push(event);
+        return events.length === pageMax;
+      });
       return { events, position };
     },
 
-    /** The server's own events do not count: a subscription never sees them. */
+    /** Of our own streams: a subscription never sees the others. */
     async lastPosition() {
-      const options: ReadAllOptions = { direction: BACKWARDS, fromPosition: END, maxCount: 32 };
-      for (;;) {
-        const resolved = await read((used) => used.readAll({ ...options }));
-        const [last] = ours(resolved);
-        if (last !== undefined) return last.position;
-        const oldest = resolved.at(-1)?.event?.position;
-        if (oldest === undefined || resolved.length < (options.maxCount ?? 0)) return beginning;
-        options.fromPosition = oldest;
-        options.maxCount = limits.pageEventsMax;
-      }
+      const prefixes = namespace.prefixes(undefined);
+      const [last] = await connection.read(
+        logRequest({ from: 'end', direction: 'backwards', maxCount: 1, prefixes }),
+        readTimeoutMs,
+      );
+      return (last && positionIn(last)) ?? beginning;
     },
 
     subscribe: ({ signal, ...options }) =>
-      liveSubscription(() => client, limits, {
+      liveSubscription(logOf(connection, namespace, limits), limits, {
         ...options,
         signal: AbortSignal.any([signal, closing.signal]),
       }),
 
     async ping() {
-      await read((used) => used.readAll({ direction: BACKWARDS, fromPosition: END, maxCount: 1 }));
+      const last = logRequest({ from: 'end', direction: 'backwards', maxCount: 1 });
+      await connection.read(last, readTimeoutMs);
     },
 
     async close() {
       closing.abort();
-      await client.dispose();
+      connection.close();
     },
   };
 }
 
-function createClient(connectionString: string): EventStoreDBClient {
-  const client = EventStoreDBClient.connectionString(connectionString);
-  // One gRPC call an append. The client's batch append was rejected: it ignores its deadline, keeps the
-  // appends of all clients of a process in one table which the error of any of them empties, and then
-  // throws, outside of any promise, when an answer finds its entry gone.
-  Object.defineProperty(client, 'supports', { value: async () => false });
-  return client;
-}
-
-function proposedEvent({ id, type, data, metadata }: Parameters<EventStore['append']>[2][number]) {
-  return jsonEvent({ id, type, data, metadata });
-}
-
-function ours(resolved: readonly (ResolvedEvent | AllStreamResolvedEvent)[]): RecordedEvent[] {
-  return resolved.map(recorded).filter((event) => event !== null);
-}
-
-/** A read has no deadline of its own in the client. */
-async function collected<Resolved>(
-  read: StreamingRead<Resolved>,
+/**
+ * Appends, and asks again with the same ids while the server says that it does not know: a write that
+ * is not replicated in time, also one that repeats another which is still under way.
+ * @returns the position of the last event, or null when the server does not tell
+ * @throws WrongExpectedRevision, EventTooLarge, StoreUnavailable
+ */
+async function appendForSure(
+  connection: LeaderConnection,
+  namespace: Namespace,
+  proposed: ProposedAppend,
   timeoutMs: number,
-): Promise<Resolved[]> {
-  const resolved: Resolved[] = [];
-  const collect = async () => {
-    for await (const item of read) resolved.push(item);
-    return resolved;
-  };
-  try {
-    return await within(collect(), timeoutMs);
-  } finally {
-    await read.cancel().catch(() => undefined);
+): Promise<string | null> {
+  const { streamId, expected, sizeBytes } = proposed;
+  const messages = appendMessages(namespace, proposed);
+  const endsAtMs = performance.now() + timeoutMs;
+  for (let tries = 0; ; tries += 1) {
+    try {
+      const answer = await connection.append(messages, endsAtMs - performance.now());
+      const conflict = answer.getWrongExpectedVersion();
+      if (conflict !== undefined) throw conflictOf(streamId, expected, conflict);
+      const position = answer.getSuccess()?.getPosition();
+      return position === undefined
+        ? null
+        : positionOf({
+            commit: position.getCommitPosition(),
+            prepare: position.getPreparePosition(),
+          });
+    } catch (error) {
+      if (error instanceof StoreUnavailable) {
+        const pauseMs = backoffMs(tries, askAgainInitialMs, askAgainMaxMs);
+        const isKnown = faultOf(error.cause) !== 'commitTimeout';
+        if (isKnown || performance.now() + pauseMs >= endsAtMs) throw error;
+        await pause(pauseMs);
+      } else if (faultOf(error) === 'tooLarge') {
+        throw new EventTooLarge(streamId, sizeBytes, appendSizeMaxBytes);
+      } else throw error;
+    }
   }
+}
+
+function conflictOf(
+  streamId: string,
+  expected: ExpectedRevision,
+  conflict: { hasCurrentRevision(): boolean; getCurrentRevision(): string },
+): WrongExpectedRevision {
+  const actual = conflict.hasCurrentRevision() ? Number(conflict.getCurrentRevision()) : 'noStream';
+  return new WrongExpectedRevision(streamId, expected, actual);
+}
+
+function logOf(
+  connection: LeaderConnection,
+  namespace: Namespace,
+  { checkpointEvents, subscribeTimeoutMs }: LiveSubscriptionLimits,
+): OpenLogAt {
+  return (after, streamPrefixes, sink) => {
+    const prefixes = namespace.prefixes(streamPrefixes);
+    const request = subscriptionRequest(placeOf(after) ?? 'start', prefixes, checkpointEvents);
+    return connection.subscribe(request, subscribeTimeoutMs, {
+      response: (response) => {
+        const checkpoint = response.getCheckpoint();
+        const event = recordedIn(namespace, response);
+        if (response.hasConfirmation()) sink.confirmed();
+        if (event !== null) sink.event(event);
+        if (checkpoint !== undefined)
+          sink.checkpoint(
+            positionOf({
+              commit: checkpoint.getCommitPosition(),
+              prepare: checkpoint.getPreparePosition(),
+            }),
+          );
+      },
+      ended: sink.ended,
+    });
+  };
 }

@@ -1,16 +1,10 @@
 /**
- * A live `$all` subscription gathered into pages. The buffer between the server and the consumer is
- * one page; when it is full, gRPC's flow control holds the server back.
+ * A live subscription to the log, gathered into pages, for every client of EventStoreDB. Between the
+ * server and the consumer there are two pages at most; when they are full, the server is held back.
  *
  * The server filters by stream name and sends a checkpoint now and then while nothing matches; a
  * position may therefore lag by up to checkpointEvents events that do not match.
  */
-import {
-  type AllStreamSubscription,
-  type EventStoreDBClient,
-  type Position as LogPosition,
-  streamNameFilter,
-} from '@eventstore/db-client';
 import {
   type LogPage,
   type Position,
@@ -19,8 +13,7 @@ import {
   type SubscribeOptions,
 } from '../port.js';
 import { Bell, backoffMs, pause } from '../wake-up.js';
-import { classified } from './errors.js';
-import { logPosition, ourStreams, positionText, recorded } from './recorded.js';
+import { classified } from './faults.js';
 
 export interface LiveSubscriptionLimits {
   readonly pageMax: number;
@@ -28,29 +21,57 @@ export interface LiveSubscriptionLimits {
   readonly checkpointEvents: number;
   readonly retryInitialMs: number;
   readonly retryMaxMs: number;
+  /** Within which a subscription is confirmed. */
+  readonly subscribeTimeoutMs: number;
 }
+
+/** What comes from the server; calls after the end are ignored. */
+export interface LogSink {
+  confirmed(): void;
+  event(event: RecordedEvent): void;
+  checkpoint(position: Position): void;
+  /** Null when the server ended the subscription without an error. */
+  ended(error: unknown): void;
+}
+
+export interface OpenLog {
+  pause(): void;
+  resume(): void;
+  cancel(): void;
+}
+
+/** Subscribes to what follows `after` in these streams. @throws StoreUnavailable */
+export type OpenLogAt = (
+  after: Position,
+  streamPrefixes: readonly string[] | undefined,
+  sink: LogSink,
+) => Promise<OpenLog>;
 
 /** For waits that only a bell ends. */
 const hourMs = 3_600_000;
 
 /** Survives a lost connection: begins again after the last page that was yielded. */
 export async function* liveSubscription(
-  client: () => EventStoreDBClient,
+  open: OpenLogAt,
   limits: LiveSubscriptionLimits,
-  { signal, ...options }: SubscribeOptions,
+  options: SubscribeOptions,
 ): AsyncGenerator<LogPage, void, undefined> {
-  let after = options.after;
+  const { signal } = options;
+  let { after } = options;
   let failures = 0;
   while (!signal.aborted) {
     try {
-      for await (const page of pagesUntilCut(client(), limits, { ...options, after, signal })) {
+      for await (const page of pagesUntilCut(open, limits, { ...options, after })) {
         failures = 0;
         after = page.position;
         yield page;
       }
+      if (!signal.aborted)
+        options.onConnection?.(new StoreUnavailable('EventStoreDB ended the subscription'));
     } catch (error) {
       const known = classified(error);
       if (!(known instanceof StoreUnavailable)) throw known;
+      options.onConnection?.(known);
     }
     await pause(backoffMs(failures++, limits.retryInitialMs, limits.retryMaxMs), signal);
   }
@@ -58,80 +79,102 @@ export async function* liveSubscription(
 
 /** One connection's worth. Ends with the signal or with the stream; throws when the stream breaks. */
 async function* pagesUntilCut(
-  client: EventStoreDBClient,
+  open: OpenLogAt,
   limits: LiveSubscriptionLimits,
-  { after, streamPrefixes, pageMax = limits.pageMax, signal }: SubscribeOptions,
+  { after, streamPrefixes, pageMax = limits.pageMax, signal, onConnection }: SubscribeOptions,
 ): AsyncGenerator<LogPage, void, undefined> {
-  const bell = new Bell();
-  let checkpoint: Position = after;
-  let ended = false;
-  let failure: unknown = null;
-
-  const filter = {
-    checkpointInterval: 1,
-    maxSearchWindow: limits.checkpointEvents,
-    checkpointReached: (_subscription: AllStreamSubscription, at: LogPosition) => {
-      checkpoint = positionText(at);
-      bell.ring();
-    },
-  };
-  const subscription = client.subscribeToAll(
-    {
-      fromPosition: logPosition(after),
-      filter:
-        streamPrefixes === undefined
-          ? streamNameFilter({ ...filter, regex: ourStreams })
-          : streamNameFilter({ ...filter, prefixes: [...streamPrefixes] }),
-    },
-    { highWaterMark: pageMax },
-  );
-  subscription
-    .on('readable', () => bell.ring())
-    .on('error', (error) => {
-      failure = error;
-      bell.ring();
-    })
-    .on('end', () => {
-      ended = true;
-      bell.ring();
-    });
-  let position = after;
+  const arrivals = new Arrivals(after, 2 * pageMax);
+  const unconfirmed = setTimeout(() => {
+    arrivals.ended(new StoreUnavailable('EventStoreDB did not confirm the subscription in time'));
+  }, limits.subscribeTimeoutMs);
+  let log: OpenLog | null = null;
   try {
+    log = await open(after, streamPrefixes, {
+      confirmed: () => {
+        clearTimeout(unconfirmed);
+        if (!signal.aborted) onConnection?.(null);
+      },
+      event: (event) => arrivals.event(event),
+      checkpoint: (position) => arrivals.checkpoint(position),
+      ended: (error) => arrivals.ended(error),
+    });
+    arrivals.flowsFrom(log);
     while (!signal.aborted) {
-      const { rung } = bell;
-      const { events, drained } = takeBuffered(subscription, position, pageMax);
-      const last = events.at(-1);
-      const reached = last?.position ?? position;
-      // Events sent before the checkpoint were buffered before it: it counts once all are taken.
-      const read = drained && checkpoint > reached ? checkpoint : reached;
-      if (read !== position) {
-        position = read;
-        yield { events, position };
-      } else if (failure !== null) {
-        throw failure;
-      } else if (ended) {
-        return;
-      } else {
-        await bell.wait(rung, hourMs, signal);
-      }
+      const { rung } = arrivals.bell;
+      const page = arrivals.take(pageMax);
+      if (page !== null) yield page;
+      else if (arrivals.end === null) await arrivals.bell.wait(rung, hourMs, signal);
+      else if (arrivals.end.error === null) return;
+      else throw arrivals.end.error;
     }
   } finally {
-    await subscription.unsubscribe().catch(() => undefined);
+    clearTimeout(unconfirmed);
+    log?.cancel();
   }
 }
 
-function takeBuffered(
-  subscription: AllStreamSubscription,
-  after: Position,
-  max: number,
-): { readonly events: RecordedEvent[]; readonly drained: boolean } {
-  const events: RecordedEvent[] = [];
-  while (events.length < max) {
-    const resolved: Parameters<typeof recorded>[0] | null = subscription.read();
-    if (resolved === null) return { events, drained: true };
-    const event = recorded(resolved);
-    // The server sends each event once and in order; a consumer's checkpoint depends on it.
-    if (event !== null && event.position > after) events.push(event);
+/** What has come and was not taken yet. */
+class Arrivals {
+  readonly bell = new Bell();
+  end: { readonly error: unknown } | null = null;
+  #events: RecordedEvent[] = [];
+  #checkpoint: Position;
+  /** Of the last event that came. */
+  #received: Position;
+  /** Of the last page that was taken. */
+  #taken: Position;
+  #log: OpenLog | null = null;
+  #isPaused = false;
+
+  constructor(
+    after: Position,
+    private readonly eventsMax: number,
+  ) {
+    this.#checkpoint = after;
+    this.#received = after;
+    this.#taken = after;
   }
-  return { events, drained: false };
+
+  flowsFrom(log: OpenLog): void {
+    this.#log = log;
+    if (this.#isPaused) log.pause();
+  }
+
+  event(event: RecordedEvent): void {
+    // The server sends each event once and in order; a consumer's checkpoint depends on it.
+    if (event.position <= this.#received) return;
+    this.#received = event.position;
+    this.#events.push(event);
+    if (this.#events.length >= this.eventsMax && !this.#isPaused) {
+      this.#isPaused = true;
+      this.#log?.pause();
+    }
+    this.bell.ring();
+  }
+
+  checkpoint(position: Position): void {
+    if (position > this.#checkpoint) this.#checkpoint = position;
+    this.bell.ring();
+  }
+
+  ended(error: unknown): void {
+    this.end ??= { error };
+    this.bell.ring();
+  }
+
+  /** Null when there is nothing new. */
+  take(max: number): LogPage | null {
+    const events = this.#events.splice(0, max);
+    if (this.#isPaused && this.#events.length < this.eventsMax / 2) {
+      this.#isPaused = false;
+      this.#log?.resume();
+    }
+    const reached = events.at(-1)?.position ?? this.#taken;
+    // Events sent before the checkpoint came before it: it counts once all of them are taken.
+    const isDrained = this.#events.length === 0;
+    const position = isDrained && this.#checkpoint > reached ? this.#checkpoint : reached;
+    if (position === this.#taken) return null;
+    this.#taken = position;
+    return { events, position };
+  }
 }

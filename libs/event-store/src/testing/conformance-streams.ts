@@ -5,6 +5,7 @@ import {
   type ExpectedRevision,
   StoreUnavailable,
   WrongExpectedRevision,
+  appendSizeMaxBytes,
   eventSizeMaxBytes,
 } from '../port.js';
 import { type StoreUnderTest, eventToAppend, testTimeoutMs, unique } from './conformance-kit.js';
@@ -204,6 +205,42 @@ export function appendingConforms(under: Under): void {
       const [large, none] = await store().readStreams([streamId, `${streamId}-2`]);
       expect(large?.[0]?.data['pad']).toBe(pad);
       expect(none).toEqual([]);
+    },
+    testTimeoutMs,
+  );
+
+  it(
+    'refuses an append that is too large as a whole, and writes nothing of it',
+    async () => {
+      const streamId = `payment-${unique()}`;
+      const half = () => eventToAppend({ pad: 'x'.repeat(appendSizeMaxBytes / 2 - 1_000) });
+      const whole = [half(), half(), eventToAppend({ pad: 'x'.repeat(2_000) })];
+      const tooLarge = store().append(streamId, 'noStream', whole);
+      await expect(tooLarge).rejects.toBeInstanceOf(EventTooLarge);
+      expect((await store().append(`${streamId}-2`, 'noStream', [half(), half()])).revision).toBe(
+        1,
+      );
+      expect((await store().append(streamId, 'noStream', [half()])).revision).toBe(0);
+    },
+    testTimeoutMs,
+  );
+
+  it(
+    'shows what others wrote to every read that begins after a conflict',
+    async () => {
+      const writers = [store(), under().another(), under().another()];
+      for (let count = 0; count < 10; count += 1) {
+        const streamId = `payment-${unique()}`;
+        const outcomes = writers.map(async (writer) => {
+          try {
+            await writer.append(streamId, 'noStream', [eventToAppend()]);
+          } catch (error) {
+            expect(error).toBeInstanceOf(WrongExpectedRevision);
+          }
+          return writer.readStream(streamId);
+        });
+        for (const events of await Promise.all(outcomes)) expect(events).toHaveLength(1);
+      }
     },
     testTimeoutMs,
   );

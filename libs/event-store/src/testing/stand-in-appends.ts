@@ -8,59 +8,88 @@ import type {
   BatchAppendReq,
   BatchAppendResp,
 } from '@eventstore/db-client/generated/streams_pb.js';
-import type { ServerDuplexStream, ServerReadableStream, sendUnaryData } from '@grpc/grpc-js';
+import type {
+  Metadata,
+  ServerDuplexStream,
+  ServerReadableStream,
+  ServiceError,
+  sendUnaryData,
+} from '@grpc/grpc-js';
 import anyMessage from 'google-protobuf/google/protobuf/any_pb.js';
-import { type StandInFaults, unauthenticated, unavailable } from './stand-in-faults.js';
-import type { Expectation, StandInAppend, StandInEvent, StandInLog } from './stand-in-log.js';
+import { commitTimeout, tooLarge, unauthenticated, unavailable } from './stand-in-faults.js';
+import type { Expectation, StandInAppend, StandInEvent } from './stand-in-log.js';
 import { nameOf, proposedEvent, uuidText } from './stand-in-messages.js';
+import type { StandInNode } from './stand-in-node.js';
+
+/** The server's own limit of one append. It counts the data alone. */
+const appendMaxBytes = 1_048_576;
 
 type Answer = (outcome: StandInAppend) => void;
-type Fail = (error: ReturnType<typeof unavailable>) => void;
+type Fail = (error: ServiceError) => void;
 
-/** Applies a scripted fault to one append. */
-function appendWithFaults(
-  { log, faults }: { log: StandInLog; faults: StandInFaults },
+/** One append, as this node takes it. */
+function take(
+  node: StandInNode,
+  metadata: Metadata,
   streamId: string,
   expected: Expectation,
   events: readonly StandInEvent[],
   answer: Answer,
   fail: Fail,
 ): void {
+  const { cluster, faults } = node;
   const fault = faults.append?.(streamId) ?? null;
   if (fault === 'hang') return;
   if (fault === 'unavailable') return fail(unavailable());
   if (fault === 'unauthenticated') return fail(unauthenticated());
-  const outcome = log.append(streamId, expected, events);
+  const refusal = node.refusal(metadata) ?? node.access?.mayAppend(metadata, streamId) ?? null;
+  if (refusal !== null) return fail(refusal);
+  // A follower forwards what does not require the leader, and waits for nobody when none leads.
+  if (cluster.leader === null)
+    return void setTimeout(() => fail(commitTimeout()), node.commitTimeoutMs);
+  if (events.reduce((sum, { data }) => sum + data.length, 0) > appendMaxBytes)
+    return fail(tooLarge());
+  const outcome = cluster.log.append(streamId, expected, events);
   if (fault === 'answerHangs') return;
   if (fault === 'answerLost') return fail(unavailable());
-  answer(outcome);
+  if (!outcome.done || outcome.committing === null) return answer(outcome);
+  // Of an append that is repeated before it is committed the real server tells only that it timed out.
+  const isTold = outcome.committing !== 'repeated';
+  const timer = setTimeout(() => fail(commitTimeout()), node.commitTimeoutMs);
+  if (isTold)
+    void outcome.committing.then(() => {
+      clearTimeout(timer);
+      answer(outcome);
+    });
 }
 
-export function append(server: { log: StandInLog; faults: StandInFaults }) {
+export function append(node: StandInNode) {
   return (
     call: ServerReadableStream<AppendReq, AppendResp>,
     callback: sendUnaryData<AppendResp>,
   ): void => {
     let options: AppendReq.Options | undefined;
     const events: StandInEvent[] = [];
+    let answered = false;
+    /** What is answered after the time limit is not answered at all. */
+    const once: sendUnaryData<AppendResp> = (...answer) => {
+      if (answered) return;
+      answered = true;
+      node.answered += 1;
+      callback(...answer);
+    };
     call.on('data', (message: AppendReq) => {
       const proposed = message.getProposedMessage();
       if (message.hasOptions()) options = message.getOptions();
       else if (proposed !== undefined) events.push(proposedEvent(proposed));
     });
     call.on('end', () => {
-      if (options === undefined) return callback(unavailable());
+      if (options === undefined) return once(unavailable());
       const streamId = nameOf(options.getStreamIdentifier());
       const revision = options.hasRevision() ? Number(options.getRevision()) : null;
       const expected = expectation(options, revision);
-      appendWithFaults(
-        server,
-        streamId,
-        expected,
-        events,
-        (outcome) => callback(null, appendResponse(outcome, expected)),
-        callback,
-      );
+      const answer = (outcome: StandInAppend) => once(null, appendResponse(outcome, expected));
+      take(node, call.metadata, streamId, expected, events, answer, once);
     });
   };
 }
@@ -99,7 +128,7 @@ function appendResponse(outcome: StandInAppend, expected: Expectation): AppendRe
   return response;
 }
 
-export function batchAppend(server: { log: StandInLog; faults: StandInFaults }) {
+export function batchAppend(node: StandInNode) {
   return (call: ServerDuplexStream<BatchAppendReq, BatchAppendResp>): void => {
     const pending = new Map<
       string,
@@ -123,7 +152,7 @@ export function batchAppend(server: { log: StandInLog; faults: StandInFaults }) 
         response.setStreamIdentifier(options.getStreamIdentifier());
         call.write(batchResponse(response, outcome, expected));
       };
-      appendWithFaults(server, streamId, expected, events, answer, (error) =>
+      take(node, call.metadata, streamId, expected, events, answer, (error) =>
         call.emit('error', error),
       );
     });

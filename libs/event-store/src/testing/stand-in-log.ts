@@ -1,4 +1,9 @@
-/** What the EventStoreDB stand-in keeps: one log in memory, and EventStoreDB's rules for appending. */
+/**
+ * What the EventStoreDB stand-in keeps: one log in memory, and EventStoreDB's rules for appending.
+ *
+ * As in a cluster, an append is first prepared and then committed, once it is replicated. What is
+ * prepared counts for the expected revision and for conflicts, but nobody can read it yet.
+ */
 import { EventEmitter } from 'node:events';
 import { randomUUID } from 'node:crypto';
 
@@ -23,29 +28,67 @@ export interface LoggedEvent extends StandInEvent {
 export type Expectation = 'any' | 'noStream' | 'streamExists' | number;
 
 export type StandInAppend =
-  | { readonly done: true; readonly revision: number; readonly event: LoggedEvent | null }
+  | {
+      readonly done: true;
+      readonly revision: number;
+      /** Null for an append that was there already. */
+      readonly event: LoggedEvent | null;
+      /** Null when it is committed; `repeated` when the append that it repeats is still under way. */
+      readonly committing: Promise<void> | 'repeated' | null;
+    }
   /** `current` is -1 for no stream. */
   | { readonly done: false; readonly current: number };
 
 /** A real server writes statistics and indexes into the same log: readers must pass over them. */
 const appendsPerSystemEvent = 10;
+/** How long replication takes while it is not paused. */
+const replicationMs = 1;
 
 export class StandInLog {
+  /** What is committed. */
   readonly events: LoggedEvent[] = [];
   readonly #streams = new Map<string, LoggedEvent[]>();
+  readonly #prepared = new Set<LoggedEvent>();
+  #committing = Promise.withResolvers<void>();
+  #replicates = true;
+  #timer: NodeJS.Timeout | null = null;
   readonly #written = new EventEmitter<{ event: [LoggedEvent] }>().setMaxListeners(0);
   #position = 0n;
   #appends = 0;
 
   constructor() {
     this.#appendSystemEvent();
+    this.#commit();
   }
 
+  /** The committed events of a stream, undefined when there are none. */
   stream(streamId: string): readonly LoggedEvent[] | undefined {
-    return this.#streams.get(streamId);
+    const committed = this.#streams.get(streamId)?.filter((event) => !this.#prepared.has(event));
+    return committed?.length === 0 ? undefined : committed;
   }
 
-  /** Calls `listener` for each event written from now on, until the returned function is called. */
+  /** While it is paused, appends are prepared and never committed. */
+  pauseReplication(): void {
+    this.#replicates = false;
+  }
+
+  resumeReplication(): void {
+    this.#replicates = true;
+    this.#commit();
+  }
+
+  /** What was prepared is lost, as with a leader that dies before it has replicated it. */
+  dropPrepared(): void {
+    for (const event of this.#prepared) {
+      const kept = (this.#streams.get(event.streamId) ?? []).filter((other) => other !== event);
+      if (kept.length === 0) this.#streams.delete(event.streamId);
+      else this.#streams.set(event.streamId, kept);
+    }
+    this.#prepared.clear();
+    this.resumeReplication();
+  }
+
+  /** Calls `listener` for each event committed from now on, until the returned function is called. */
   follow(listener: (event: LoggedEvent) => void): () => void {
     this.#written.on('event', listener);
     return () => this.#written.off('event', listener);
@@ -55,7 +98,12 @@ export class StandInLog {
     const stream = this.#streams.get(streamId) ?? [];
     const current = stream.length - 1;
     const repeated = repetition(stream, expected, events);
-    if (repeated !== null) return { done: true, revision: repeated, event: null };
+    if (repeated !== null) {
+      const last = stream[repeated];
+      const isUnderWay = last !== undefined && this.#prepared.has(last);
+      const committing = isUnderWay ? 'repeated' : null;
+      return { done: true, revision: repeated, event: null, committing };
+    }
     const met =
       expected === 'any' ||
       (expected === 'noStream' && current < 0) ||
@@ -65,10 +113,35 @@ export class StandInLog {
     const written = this.#write(streamId, stream, events);
     this.#appends += 1;
     if (this.#appends % appendsPerSystemEvent === 0) this.#appendSystemEvent();
-    return { done: true, revision: current + events.length, event: written.at(-1) ?? null };
+    const committing = this.#committing.promise;
+    this.#commitSoon();
+    const event = written.at(-1) ?? null;
+    return { done: true, revision: current + events.length, event, committing };
   }
 
-  #write(streamId: string, stream: LoggedEvent[], events: readonly StandInEvent[]): LoggedEvent[] {
+  #commitSoon(): void {
+    if (!this.#replicates) return;
+    this.#timer ??= setTimeout(() => {
+      this.#timer = null;
+      if (this.#replicates) this.#commit();
+    }, replicationMs);
+  }
+
+  #commit(): void {
+    const committed = [...this.#prepared];
+    this.#prepared.clear();
+    this.events.push(...committed);
+    const { resolve } = this.#committing;
+    this.#committing = Promise.withResolvers();
+    for (const event of committed) this.#written.emit('event', event);
+    resolve();
+  }
+
+  #write(
+    streamId: string,
+    stream: readonly LoggedEvent[],
+    events: readonly StandInEvent[],
+  ): LoggedEvent[] {
     const createdTicks = BigInt(Date.now()) * 10_000n;
     const prepares = events.map(() => (this.#position += 100n));
     const commit = (this.#position += 10n);
@@ -77,10 +150,8 @@ export class StandInLog {
       const revision = stream.length + index;
       return { ...event, streamId, revision, commit, prepare, createdTicks };
     });
-    stream.push(...written);
-    this.#streams.set(streamId, stream);
-    this.events.push(...written);
-    for (const event of written) this.#written.emit('event', event);
+    this.#streams.set(streamId, [...stream, ...written]);
+    for (const event of written) this.#prepared.add(event);
     return written;
   }
 

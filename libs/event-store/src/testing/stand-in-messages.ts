@@ -4,10 +4,8 @@
  */
 import shared from '@eventstore/db-client/generated/shared_pb.js';
 import streams from '@eventstore/db-client/generated/streams_pb.js';
-import persistent from '@eventstore/db-client/generated/persistent_pb.js';
 import type { StreamIdentifier, UUID } from '@eventstore/db-client/generated/shared_pb.js';
 import type { AppendReq, ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
-import type { ReadResp as PersistentReadResp } from '@eventstore/db-client/generated/persistent_pb.js';
 import type { LoggedEvent, StandInEvent } from './stand-in-log.js';
 
 export function nameOf(identifier: StreamIdentifier | undefined): string {
@@ -64,21 +62,10 @@ export function readEvent(event: LoggedEvent): ReadResp {
   return response;
 }
 
-export function persistentReadEvent(event: LoggedEvent, retryCount: number): PersistentReadResp {
-  const response = new persistent.ReadResp();
-  const read = new persistent.ReadResp.ReadEvent();
-  read.setEvent(filled(new persistent.ReadResp.ReadEvent.RecordedEvent(), event));
-  read.setCommitPosition(String(event.commit));
-  read.setRetryCount(retryCount);
-  response.setEvent(read);
-  return response;
-}
-
-type RecordedMessage =
-  | ReadResp.ReadEvent.RecordedEvent
-  | PersistentReadResp.ReadEvent.RecordedEvent;
-
-function filled<Message extends RecordedMessage>(message: Message, event: LoggedEvent): Message {
+function filled(
+  message: ReadResp.ReadEvent.RecordedEvent,
+  event: LoggedEvent,
+): ReadResp.ReadEvent.RecordedEvent {
   message.setId(uuidOf(event.id));
   message.setStreamIdentifier(identifierOf(event.streamId));
   message.setStreamRevision(String(event.revision));

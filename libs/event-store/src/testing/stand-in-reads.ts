@@ -2,10 +2,11 @@
 import { randomUUID } from 'node:crypto';
 import streams from '@eventstore/db-client/generated/streams_pb.js';
 import type { ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
-import type { ServerWritableStream } from '@grpc/grpc-js';
-import { type StandInFaults, unauthenticated, unavailable } from './stand-in-faults.js';
-import { type LoggedEvent, type StandInLog, comparePlaces } from './stand-in-log.js';
+import type { ServerWritableStream, ServiceError } from '@grpc/grpc-js';
+import { unauthenticated, unavailable } from './stand-in-faults.js';
+import { type LoggedEvent, comparePlaces } from './stand-in-log.js';
 import { nameOf, readEvent } from './stand-in-messages.js';
+import type { StandInNode } from './stand-in-node.js';
 
 type ReadCall = ServerWritableStream<ReadReq, ReadResp>;
 
@@ -22,40 +23,57 @@ interface Source {
 
 const backwards = 1;
 
-export function read({ log, faults }: { log: StandInLog; faults: StandInFaults }) {
+export function read(node: StandInNode) {
   return (call: ReadCall): void => {
     const options = call.request.getOptions();
     const streamId = options?.hasStream()
       ? nameOf(options.getStream()?.getStreamIdentifier())
       : null;
-    const fault = faults.read?.(streamId ?? '$all') ?? null;
+    const name = streamId ?? '$all';
+    const fault = node.faults.read?.(name) ?? null;
     if (fault === 'hang') return;
-    if (fault === 'unauthenticated') {
-      call.emit('error', unauthenticated());
-      return;
+    const { log } = node.cluster;
+    const refusal =
+      node.refusal(call.metadata) ?? node.access?.mayRead(call.metadata, name, log) ?? null;
+    if (fault === 'unauthenticated') fail(call, unauthenticated());
+    else if (fault === 'unavailable' || options === undefined) fail(call, unavailable());
+    else if (refusal !== null) fail(call, refusal);
+    else if (options.hasSubscription()) subscribe(call, node, sourceOf(node, options, streamId));
+    else {
+      answer(call, node, options, streamId);
+      node.answered += 1;
+      call.end();
     }
-    if (fault === 'unavailable' || options === undefined) {
-      call.emit('error', unavailable());
-      return;
-    }
-    if (options.hasSubscription()) return subscribe(call, log, sourceOf(log, options, streamId));
-    if (streamId !== null && log.stream(streamId) === undefined) {
-      const notFound = new streams.ReadResp.StreamNotFound();
-      notFound.setStreamIdentifier(options.getStream()?.getStreamIdentifier());
-      const response = new streams.ReadResp();
-      response.setStreamNotFound(notFound);
-      call.write(response);
-    } else {
-      const back = Number(options.getReadDirection()) === backwards;
-      const selected = select(sourceOf(log, options, streamId), back, Number(options.getCount()));
-      for (const event of selected) call.write(readEvent(event));
-    }
-    call.end();
   };
 }
 
+function fail(call: ReadCall, error: ServiceError): void {
+  call.emit('error', error);
+}
+
+function answer(
+  call: ReadCall,
+  node: StandInNode,
+  options: ReadReq.Options,
+  streamId: string | null,
+): void {
+  const source = sourceOf(node, options, streamId);
+  if (streamId !== null && source.events.length === 0) {
+    const notFound = new streams.ReadResp.StreamNotFound();
+    notFound.setStreamIdentifier(options.getStream()?.getStreamIdentifier());
+    const response = new streams.ReadResp();
+    response.setStreamNotFound(notFound);
+    call.write(response);
+    return;
+  }
+  const back = Number(options.getReadDirection()) === backwards;
+  for (const event of select(source, back, Number(options.getCount())))
+    call.write(readEvent(event));
+}
+
 function select(source: Source, back: boolean, max: number): LoggedEvent[] {
-  const { events, compareToStart, fromEnd } = source;
+  const { compareToStart, fromEnd } = source;
+  const events = source.events.filter(source.matches);
   if (fromEnd) return back ? events.toReversed().slice(0, max) : [];
   const selected = events.filter((event) => {
     const place = compareToStart?.(event) ?? 1;
@@ -64,12 +82,13 @@ function select(source: Source, back: boolean, max: number): LoggedEvent[] {
   return (back ? selected.reverse() : selected).slice(0, max);
 }
 
-function sourceOf(log: StandInLog, options: ReadReq.Options, streamId: string | null): Source {
+function sourceOf(node: StandInNode, options: ReadReq.Options, streamId: string | null): Source {
+  const { log } = node.cluster;
   const stream = options.getStream();
   if (streamId !== null && stream !== undefined) {
     const revision = Number(stream.getRevision());
     return {
-      events: log.stream(streamId) ?? [],
+      events: (log.stream(streamId) ?? []).filter((event) => node.has(event)),
       compareToStart: stream.hasRevision() ? (event) => event.revision - revision : null,
       fromEnd: stream.hasEnd(),
       matches: (event) => event.streamId === streamId,
@@ -83,7 +102,7 @@ function sourceOf(log: StandInLog, options: ReadReq.Options, streamId: string | 
     prepare: BigInt(position?.getPreparePosition() ?? 0),
   };
   return {
-    events: log.events,
+    events: log.events.filter((event) => node.has(event)),
     compareToStart: position === undefined ? null : (event) => comparePlaces(event, start),
     fromEnd: all?.hasEnd() ?? false,
     ...filterOf(options.getFilter()),
@@ -109,7 +128,7 @@ function filterOf(
   };
 }
 
-function subscribe(call: ReadCall, log: StandInLog, source: Source): void {
+function subscribe(call: ReadCall, node: StandInNode, source: Source): void {
   const confirmation = new streams.ReadResp.SubscriptionConfirmation();
   confirmation.setSubscriptionId(randomUUID());
   const confirmed = new streams.ReadResp();
@@ -128,8 +147,28 @@ function subscribe(call: ReadCall, log: StandInLog, source: Source): void {
   const caughtUp = new streams.ReadResp();
   caughtUp.setCaughtUp(new streams.ReadResp.CaughtUp());
   call.write(caughtUp);
-  const unfollow = log.follow(push);
-  call.on('cancelled', unfollow).on('close', unfollow).on('error', unfollow);
+  const unfollow = node.cluster.log.follow((event) => {
+    if (node.has(event)) push(event);
+  });
+  const end = (error: ServiceError | null) => {
+    forget();
+    if (error === null) call.end();
+    else call.emit('error', error);
+  };
+  const subscription = { end, fallBehind: () => void call.write(fellBehind()) };
+  const forget = () => {
+    unfollow();
+    node.subscriptions.delete(subscription);
+  };
+  node.subscriptions.add(subscription);
+  call.on('cancelled', forget).on('close', forget).on('error', forget);
+}
+
+/** Tells a subscriber that it reads too slowly; the server goes on serving it. */
+function fellBehind(): ReadResp {
+  const response = new streams.ReadResp();
+  response.setFellBehind(new streams.ReadResp.FellBehind());
+  return response;
 }
 
 function checkpointAt(event: LoggedEvent): ReadResp {

@@ -1,0 +1,104 @@
+/**
+ * What a client of EventStoreDB throws, in the port's words. Both clients by the same makers name their
+ * errors alike, by `type` and gRPC `code`; this table holds for both.
+ */
+import { types } from 'node:util';
+import { StoreUnavailable } from '../port.js';
+
+/**
+ * - `conflict`: the stream is at another revision
+ * - `tooLarge`, `refused`: the server answers and waiting does not cure it
+ * - `notLeader`: the node follows another one, which it names
+ * - `commitTimeout`: not replicated in time; the outcome is unknown until it is asked for again
+ * - `credentials`, `rights`, `certificate`: an operator must change something
+ * - `unreachable`: everything else; the outcome is unknown
+ */
+export type StoreFault =
+  | 'conflict'
+  | 'tooLarge'
+  | 'refused'
+  | 'notLeader'
+  | 'commitTimeout'
+  | 'credentials'
+  | 'rights'
+  | 'certificate'
+  | 'unreachable';
+
+const faultOfType: Readonly<Record<string, StoreFault>> = {
+  'wrong-expected-version': 'conflict',
+  'maximum-append-size-exceeded': 'tooLarge',
+  'invalid-argument': 'refused',
+  'stream-deleted': 'refused',
+  'stream-not-found': 'refused',
+  'not-leader': 'notLeader',
+  timeout: 'commitTimeout',
+  'access-denied': 'rights',
+};
+
+const grpcInvalidArgument = 3;
+const grpcPermissionDenied = 7;
+const grpcUnauthenticated = 16;
+const grpcUnavailable = 14;
+const ofCertificates = /certificate|self.signed|CERT_|unable to verify/i;
+
+export function faultOf(error: unknown): StoreFault {
+  if (!types.isNativeError(error)) return 'unreachable';
+  if (error instanceof TypeError || error instanceof RangeError) return 'refused';
+  const { type, code, message } = error as Error & { type?: unknown; code?: unknown };
+  if (code === grpcUnauthenticated) return 'credentials';
+  if (code === grpcPermissionDenied) return 'rights';
+  const known = faultOfType[String(type)];
+  if (known !== undefined) return known;
+  if (code === grpcInvalidArgument) return 'refused';
+  if (code === grpcUnavailable && ofCertificates.test(message)) return 'certificate';
+  return 'unreachable';
+}
+
+/** Whether another node, or a new connection, may answer where this one did not. */
+export const isOfTheConnection = {
+  conflict: false,
+  tooLarge: false,
+  refused: false,
+  notLeader: true,
+  commitTimeout: false,
+  credentials: false,
+  rights: false,
+  certificate: true,
+  unreachable: true,
+} as const satisfies Record<StoreFault, boolean>;
+
+/** What an operator can do, where it is known. */
+const remedyOf: Partial<Record<StoreFault, string>> = {
+  credentials: 'EventStoreDB does not take the user and password of EVENTSTOREDB_URL: correct them',
+  rights:
+    'EventStoreDB denies the user of EVENTSTOREDB_URL a right: `pis event-store check` tells which one, ' +
+    '`pis event-store apply` grants it',
+  certificate:
+    'the certificate of EventStoreDB is not trusted: name its CA with tlsCAFile in EVENTSTOREDB_URL',
+};
+
+/**
+ * Everything that is not known to be a refusal means that the outcome is unknown. Denied rights count
+ * as that, too: they speak of our credentials, fail every event alike, and are cured by an operator.
+ */
+export function classified(error: unknown): unknown {
+  if (!types.isNativeError(error) || error instanceof StoreUnavailable) return error;
+  const fault = faultOf(error);
+  if (fault === 'refused') return error;
+  const message = remedyOf[fault] ?? `EventStoreDB is unavailable: ${error.message}`;
+  return new StoreUnavailable(message, { cause: error });
+}
+
+/** Rejects as StoreUnavailable when `answer` takes longer; what it does later is ignored. */
+export async function within<Result>(answer: Promise<Result>, timeoutMs: number): Promise<Result> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () => late.reject(new StoreUnavailable(`EventStoreDB did not answer in ${timeoutMs} ms`)),
+    timeoutMs,
+  );
+  try {
+    return await Promise.race([answer, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,271 @@
+/**
+ * Calls to the leader of an EventStoreDB.
+ *
+ * The official client finds the nodes and connects to them; the calls are made here, on the service
+ * definitions that it ships. Its own calls were left because of what they do when a node fails: they
+ * reconnect in promises that nobody awaits, and a discovery that fails in one of these ends the process.
+ * Its batch append ignores its deadline and keeps the appends of all clients in one table, which the
+ * error of any of them empties.
+ *
+ * Every call requires the leader. A follower lags behind it, so what it answers must not decide
+ * anything; and its refusal takes a connection that got stuck on a follower back to the leader.
+ */
+import { readFileSync } from 'node:fs';
+import { EventStoreDBClient, UnavailableError, convertToCommandError } from '@eventstore/db-client';
+import streamsService from '@eventstore/db-client/generated/streams_grpc_pb.js';
+import type { StreamsClient } from '@eventstore/db-client/generated/streams_grpc_pb.js';
+import type {
+  AppendReq,
+  AppendResp,
+  ReadReq,
+  ReadResp,
+} from '@eventstore/db-client/generated/streams_pb.js';
+import { StoreUnavailable } from '../port.js';
+import type { EventStoreDbUrl } from './connection-string.js';
+import { classified, faultOf, isOfTheConnection, within } from './faults.js';
+
+/** How often one call follows the word of a node about who leads, at most. */
+const leaderTriesMax = 4;
+/** A hung node delays each round of discovery by this; the client's own default is 5 s. */
+const gossipTimeoutS = 2;
+
+/** A subscription's responses, as they come. */
+export interface ResponseSink {
+  response(response: ReadResp): void;
+  /** Once, at its end; null when the server ended it without an error. */
+  ended(error: unknown): void;
+}
+
+export interface OpenCall {
+  /** Holds the server back once the connection's buffers are full. */
+  pause(): void;
+  resume(): void;
+  cancel(): void;
+}
+
+/** One connection to one node. */
+interface Node {
+  readonly client: NodeClient;
+  readonly stub: StreamsClient;
+  /** Aborted when the connection was given up. */
+  readonly left: AbortController;
+}
+
+export class LeaderConnection {
+  #client: NodeClient;
+  #node: Node | null = null;
+  readonly #closing = new AbortController();
+
+  /** Connects with the first call. @throws TypeError for a file of the URL that cannot be read */
+  constructor(private readonly url: EventStoreDbUrl) {
+    this.#client = new NodeClient(url);
+  }
+
+  /** @throws StoreUnavailable, and what the server refuses */
+  append(messages: readonly AppendReq[], timeoutMs: number): Promise<AppendResp> {
+    return this.#call(timeoutMs, ({ client, stub }, leftMs) => {
+      const { promise, resolve, reject } = Promise.withResolvers<AppendResp>();
+      const call = stub.append(...client.argumentsOf(leftMs), (error, response) =>
+        error === null ? resolve(response) : reject(error),
+      );
+      // The stream's own error is the callback's; without a listener it would end the process.
+      call.on('error', reject);
+      for (const message of messages) call.write(message);
+      call.end();
+      return promise;
+    });
+  }
+
+  /**
+   * @param isEnough asked with each answer: the rest is not read once it is true
+   * @throws StoreUnavailable, and what the server refuses
+   */
+  read(
+    request: ReadReq,
+    timeoutMs: number,
+    isEnough: (response: ReadResp) => boolean = () => false,
+  ): Promise<readonly ReadResp[]> {
+    return this.#call(timeoutMs, ({ client, stub }, leftMs) => {
+      const { promise, resolve, reject } = Promise.withResolvers<readonly ReadResp[]>();
+      const responses: ReadResp[] = [];
+      const call = stub.read(request, ...client.argumentsOf(leftMs));
+      let over = false;
+      call
+        .on('data', (response: ReadResp) => {
+          if (over) return;
+          responses.push(response);
+          over = isEnough(response);
+          if (!over) return;
+          resolve(responses);
+          call.cancel();
+        })
+        .on('error', reject)
+        .on('end', () => resolve(responses));
+      return promise;
+    });
+  }
+
+  /**
+   * A read without an end. It ends with an error when this connection is given up for another node.
+   * @throws StoreUnavailable when no node is found within `connectTimeoutMs`
+   */
+  async subscribe(
+    request: ReadReq,
+    connectTimeoutMs: number,
+    sink: ResponseSink,
+  ): Promise<OpenCall> {
+    const node = await this.#connected(connectTimeoutMs);
+    const { client, stub, left } = node;
+    const call = stub.read(request, ...client.argumentsOf(null));
+    let over = false;
+    const end = (error: unknown) => {
+      if (over) return;
+      over = true;
+      left.signal.removeEventListener('abort', leave);
+      sink.ended(error);
+    };
+    const leave = () => {
+      end(new StoreUnavailable('the connection to EventStoreDB moved to another node'));
+      call.cancel();
+    };
+    left.signal.addEventListener('abort', leave);
+    call
+      .on('data', (response: ReadResp) => over || sink.response(response))
+      .on('error', (error: unknown) => {
+        const known = commandError(error);
+        if (!over) void this.#leave(node, known);
+        end(classified(known));
+      })
+      .on('end', () => end(null));
+    return {
+      pause: () => void call.pause(),
+      resume: () => void call.resume(),
+      cancel: () => {
+        over = true;
+        left.signal.removeEventListener('abort', leave);
+        call.cancel();
+      },
+    };
+  }
+
+  close(): void {
+    this.#closing.abort();
+    this.#node?.left.abort();
+    this.#node?.stub.close();
+  }
+
+  /** Follows the word of followers about who leads, within the time limit. */
+  async #call<Answer>(
+    timeoutMs: number,
+    start: (node: Node, leftMs: number) => Promise<Answer>,
+  ): Promise<Answer> {
+    const endsAtMs = performance.now() + timeoutMs;
+    for (let tries = 1; ; tries += 1) {
+      const node = await this.#connected(endsAtMs - performance.now());
+      try {
+        return await start(node, Math.max(1, endsAtMs - performance.now()));
+      } catch (error) {
+        const known = commandError(error);
+        const left = this.#leave(node, known);
+        const leftMs = endsAtMs - performance.now();
+        if (faultOf(known) !== 'notLeader' || tries >= leaderTriesMax || leftMs <= 0)
+          throw classified(known);
+        await within(left, leftMs);
+      }
+    }
+  }
+
+  /** @throws StoreUnavailable */
+  async #connected(timeoutMs: number): Promise<Node> {
+    if (this.#closing.signal.aborted) throw new StoreUnavailable('the store is closed');
+    const client = this.#client;
+    let stub: StreamsClient;
+    try {
+      stub = await within(client.stub(), Math.max(1, timeoutMs));
+    } catch (error) {
+      // A client that gave up its discovery may remember that: a new one begins anew.
+      if (!(error instanceof StoreUnavailable) && this.#client === client)
+        this.#client = new NodeClient(this.url);
+      throw classified(error);
+    }
+    if (this.#node?.stub !== stub) {
+      this.#node?.left.abort();
+      this.#node = { client, stub, left: new AbortController() };
+    }
+    return this.#node;
+  }
+
+  /** Never rejects: what fails here fails again in the next call, and is told there. */
+  async #leave(node: Node, error: unknown): Promise<void> {
+    if (!isOfTheConnection[faultOf(error)] || this.#closing.signal.aborted) return;
+    await node.client.leave(node.stub, error);
+    node.left.abort();
+    if (this.#node === node) this.#node = null;
+  }
+}
+
+/** What the official client does for a connection: discovery, channel, credentials. */
+class NodeClient extends EventStoreDBClient {
+  constructor(url: EventStoreDbUrl) {
+    const { hosts, discover, tls, credentials, settings } = url;
+    const [first] = hosts.map(({ host, port }) => ({ address: host, port }));
+    if (first === undefined) throw new TypeError('EVENTSTOREDB_URL names no host');
+    const files = tls
+      ? {
+          ...fileOf('rootCertificate', url.tlsCaFile),
+          ...fileOf('userCertFile', url.userCertFile),
+          ...fileOf('userKeyFile', url.userKeyFile),
+        }
+      : {};
+    const options = { gossipTimeout: gossipTimeoutS, ...settings };
+    const channel = { insecure: !tls, ...files };
+    if (discover) super({ ...options, discover: first }, channel, credentials ?? undefined);
+    else if (hosts.length === 1)
+      super({ ...options, endpoint: first }, channel, credentials ?? undefined);
+    else {
+      const endpoints = hosts.map(({ host, port }) => ({ address: host, port }));
+      super({ ...options, endpoints }, channel, credentials ?? undefined);
+    }
+  }
+
+  /** The calls of the node that is connected; connects first when none is. Rejects when none is found. */
+  stub(): Promise<StreamsClient> {
+    return this.execute(streamsService.StreamsClient, 'streams', async (stub) => stub);
+  }
+
+  /** A time limit of null means none. */
+  argumentsOf(timeoutMs: number | null) {
+    return this.callArguments({ requiresLeader: true, deadline: timeoutMs ?? Infinity });
+  }
+
+  /** Gives the node's connection up, so that the next call connects again: to the leader, if it was told. */
+  async leave(stub: StreamsClient, error: unknown): Promise<void> {
+    const reason =
+      faultOf(error) === 'notLeader' && error instanceof Error
+        ? error
+        : new UnavailableError(undefined, 'the node did not answer');
+    try {
+      await this.handleError(stub, reason);
+    } catch {
+      // It awaits the connection that others are making meanwhile; they are told of its failure.
+    }
+  }
+}
+
+/** The client's own error, or the error itself where the client cannot read it. */
+function commandError(error: unknown): unknown {
+  try {
+    return error instanceof Error ? convertToCommandError(error) : error;
+  } catch {
+    return error;
+  }
+}
+
+function fileOf<Name extends string>(name: Name, file: string | undefined) {
+  if (file === undefined) return {};
+  try {
+    return { [name]: readFileSync(file) } as Record<Name, Buffer>;
+  } catch (error) {
+    throw new TypeError(`EVENTSTOREDB_URL: ${error instanceof Error ? error.message : ''}`);
+  }
+}
