@@ -32,6 +32,7 @@ import {
   type Loaded,
   type RecordedEvent,
   repository,
+  StoreUnavailable,
   WrongExpectedRevision,
 } from '@pis/event-store';
 import { ApiError, invalid, notFound } from './errors.js';
@@ -174,7 +175,8 @@ function partyOf(id: string, party: Originator | Contact): PaymentParty {
  *   that differs, never a value: the spec keeps `error.details` for validation errors.
  */
 function replayOf(original: PaymentState, request: PaymentCreateRequest): CreatedPayment {
-  if (original === null) throw new Error('a stream with events folds to a payment');
+  if (original === null)
+    throw new StoreUnavailable('the payment that was there before cannot be read');
   const first = requestOf(original);
   const differing = recognizedPaymentFields.filter((field) => first[field] !== request[field]);
   if (differing.length === 0) return { paymentId: original.paymentId, replayed: true };
