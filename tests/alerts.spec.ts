@@ -6,7 +6,7 @@ import { parse } from 'yaml';
 import { root, runCommand } from './support/process.js';
 
 /** Webhooks have a spec of their own, beside a running system. */
-const areas = ['log', 'rails'] as const;
+const areas = ['consumers', 'log', 'rails'] as const;
 const toolLimitMs = 60_000;
 
 interface Alert {

@@ -1,20 +1,31 @@
 import { Server, type CustomTransportStrategy, type MessageHandler } from '@nestjs/microservices';
 import { isObservable, lastValueFrom } from 'rxjs';
 import { defaultCommitLimits, type CommitLimits } from './commit-schedule.js';
+import type { ConsumerObserver } from './attempts.js';
+import type { DeferredMessages } from './deferred-messages.js';
+import { defaultRetryLimits, type RetryLimits } from './deferred-retries.js';
 import { abortableDelay } from './delay.js';
+import { ConsumerEngine } from './engine.js';
 import { isNonRetryable, isTransient, NonRetryable } from './errors.js';
-import { defaultLaneLimits, Lanes, type ConsumerObserver, type LaneLimits } from './lanes.js';
+import { defaultLaneLimits, type LaneLimits } from './lanes.js';
 import { MessageContext } from './message-context.js';
 import { consumerGroup, type Delivery } from './message.js';
 import { replayForGroupHeader } from './message-headers.js';
 import { keepHandlerErrors } from './rpc-errors.js';
 
-export interface ConsumerOptions extends Partial<LaneLimits>, Partial<CommitLimits> {
+export interface ConsumerOptions
+  extends Partial<LaneLimits>,
+    Partial<CommitLimits>,
+    Partial<RetryLimits> {
   /** Without the prefix. Handlers are bound to it by `consumerGroup(group)`. */
   readonly group: string;
+  /** Where messages go that keep failing while others succeed. */
+  readonly deferred: DeferredMessages;
+  /** How often lag, age and retry table are reported to the observer. */
+  readonly progressIntervalMs?: number;
   /** How long close() waits for handlers that run. */
   readonly drainMs?: number;
-  /** Errors retried for ever; see errors.ts for the default. */
+  /** Errors that never park a message; see errors.ts for the default. */
   readonly isTransient?: (error: unknown) => boolean;
   readonly observe?: ConsumerObserver;
 }
@@ -22,8 +33,10 @@ export interface ConsumerOptions extends Partial<LaneLimits>, Partial<CommitLimi
 /** For /health/ready. */
 export interface ConsumerStatus {
   readonly connected: boolean;
-  /** Messages known of and not done. */
+  /** Messages known of and not done, read or not. */
   readonly lag: number;
+  /** How long the oldest message taken that is not done has been here. 0 without one. */
+  readonly oldestUnfinishedMs: number;
   /** Why it is not connected. */
   readonly error: string | null;
 }
@@ -40,7 +53,7 @@ export abstract class ConsumerStrategy extends Server implements CustomTransport
   protected readonly commitLimits: CommitLimits;
   protected readonly drainMs: number;
   readonly #handlers = new Map<string, MessageHandler[]>();
-  readonly #laneLimits: LaneLimits;
+  readonly #options: ConsumerOptions;
   readonly #isTransient: (error: unknown) => boolean;
 
   protected constructor(options: ConsumerOptions) {
@@ -50,7 +63,7 @@ export abstract class ConsumerStrategy extends Server implements CustomTransport
     this.transportId = consumerGroup(options.group);
     this.observe = options.observe ?? {};
     this.drainMs = options.drainMs ?? drainDefaultMs;
-    this.#laneLimits = pickDefined(defaultLaneLimits, options);
+    this.#options = options;
     this.commitLimits = pickDefined(defaultCommitLimits, options);
     this.#isTransient = options.isTransient ?? isTransient;
   }
@@ -95,12 +108,20 @@ export abstract class ConsumerStrategy extends Server implements CustomTransport
     throw new Error('a consumer strategy has no events of its own: pass `observe`');
   }
 
-  protected createLanes(park: (delivery: Delivery, error: unknown) => Promise<void>): Lanes {
-    return new Lanes({
-      limits: this.#laneLimits,
+  protected createEngine(
+    park: (delivery: Delivery, error: unknown) => Promise<void>,
+  ): ConsumerEngine {
+    const { group, deferred, progressIntervalMs = progressIntervalDefaultMs } = this.#options;
+    return new ConsumerEngine({
+      group,
+      deferred,
+      limits: pickDefined(defaultLaneLimits, this.#options),
+      retryLimits: pickDefined(defaultRetryLimits, this.#options),
+      progressIntervalMs,
       handle: (delivery) => this.deliver(delivery),
       park,
       delay: abortableDelay,
+      nowMs: () => performance.now(),
       isTransient: this.#isTransient,
       observe: this.observe,
     });
@@ -139,6 +160,7 @@ export abstract class ConsumerStrategy extends Server implements CustomTransport
   }
 }
 
+const progressIntervalDefaultMs = 5_000;
 /** Below the 10 s an app has to shut down. */
 const drainDefaultMs = 5_000;
 

@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Delay } from './lanes.js';
+import type { Delay } from './attempts.js';
 
 export const abortableDelay: Delay = async (ms, signal) => {
   try {

@@ -2,10 +2,11 @@ import { CommitSchedule } from './commit-schedule.js';
 import { ConsumerStrategy, type ConsumerOptions, type ConsumerStatus } from './consumer.server.js';
 import { abortableDelay, atMost } from './delay.js';
 import { errorText } from './errors.js';
-import type { Lanes, Run } from './lanes.js';
+import type { ConsumerEngine } from './engine.js';
 import type { ConsumerState, Delivery, MessagePage, MessageSource } from './message.js';
 import { replayOfHeader } from './message-headers.js';
 import type { ReplayRequests } from './pg-consumer-state.js';
+import type { Run } from './run.js';
 
 export interface EmbeddedConsumerOptions extends ConsumerOptions {
   readonly source: MessageSource;
@@ -22,10 +23,14 @@ export class EmbeddedConsumerStrategy extends ConsumerStrategy {
   readonly #source: MessageSource;
   readonly #state: ConsumerState & Partial<ReplayRequests>;
   readonly #replayPollMs: number;
-  readonly #lanes: Lanes;
+  readonly #engine: ConsumerEngine;
   readonly #commits: CommitSchedule;
   readonly #reading = new AbortController();
   readonly #run: Run;
+  /** How far the log was read; null before the checkpoint is known. */
+  #readTo: string | null = null;
+  /** Messages behind that, when they were counted last. */
+  #unread = 0;
   /** Replayed messages have no place in the log; named alike, so that they share the lanes of their keys. */
   readonly #replays: Run;
   #loops: Promise<unknown> = Promise.resolve();
@@ -37,11 +42,11 @@ export class EmbeddedConsumerStrategy extends ConsumerStrategy {
     this.#source = options.source;
     this.#state = options.state;
     this.#replayPollMs = options.replayPollMs ?? replayPollDefaultMs;
-    this.#lanes = this.createLanes((delivery, error) =>
+    this.#engine = this.createEngine((delivery, error) =>
       this.#state.park(this.group, withoutReplayOf(delivery), errorText(error)),
     );
-    this.#run = this.#lanes.open(logName, (count) => this.#commits.advanced(count));
-    this.#replays = this.#lanes.open(logName, () => undefined);
+    this.#run = this.#engine.open(logName, (count) => this.#commits.advanced(count));
+    this.#replays = this.#engine.open(logName, () => undefined);
     this.#commits = new CommitSchedule(
       this.commitLimits,
       () => this.#commit(),
@@ -50,16 +55,19 @@ export class EmbeddedConsumerStrategy extends ConsumerStrategy {
   }
 
   get consumerStatus(): ConsumerStatus {
-    return { connected: this.#connected, lag: this.#run.unfinished, error: this.#error };
+    const { unfinished, oldestUnfinishedMs } = this.#run;
+    const lag = unfinished + this.#unread;
+    return { connected: this.#connected, lag, oldestUnfinishedMs, error: this.#error };
   }
 
   protected override start(): void {
     this.#loops = Promise.all([this.#read(), this.#pollReplays()]);
+    this.#engine.start(() => this.#measure());
   }
 
   override async close(): Promise<void> {
     this.#reading.abort();
-    if (!(await this.#lanes.stop(this.drainMs))) {
+    if (!(await this.#engine.stop(this.drainMs))) {
       this.observe.problem?.('draining', new Error(`handlers still run after ${this.drainMs} ms`));
     }
     await atMost(lastCommitMs, this.#commits.flush());
@@ -68,6 +76,7 @@ export class EmbeddedConsumerStrategy extends ConsumerStrategy {
 
   override async abandon(): Promise<void> {
     this.#reading.abort();
+    this.#engine.abandon();
     this.#run.abandon();
     this.#replays.abandon();
     await atMost(lastCommitMs, this.#commits.close());
@@ -121,10 +130,9 @@ export class EmbeddedConsumerStrategy extends ConsumerStrategy {
   /** Reads until stopped; a failing source or state is tried again with backoff, from where it was. */
   async #read(): Promise<void> {
     const { signal } = this.#reading;
-    let after: string | null = null;
     for (let failures = 0; !signal.aborted; failures += 1) {
       try {
-        after ??= await this.#state.loadCheckpoint(this.group);
+        const after = this.#readTo ?? (await this.#begin());
         const pages = this.#source.subscribe({ after, topics: this.topics, signal });
         this.#connected = true;
         for await (const page of pages) {
@@ -132,7 +140,7 @@ export class EmbeddedConsumerStrategy extends ConsumerStrategy {
           this.#error = null;
           failures = 0;
           this.#take(page);
-          after = page.position;
+          this.#readTo = page.position;
           await this.#run.room();
         }
         if (!signal.aborted) throw new Error('the log ended');
@@ -144,6 +152,12 @@ export class EmbeddedConsumerStrategy extends ConsumerStrategy {
         await abortableDelay(ms, signal);
       }
     }
+  }
+
+  async #begin(): Promise<string> {
+    this.#readTo = await this.#state.loadCheckpoint(this.group);
+    this.#engine.recheck();
+    return this.#readTo;
   }
 
   #take({ messages, position }: MessagePage): void {
@@ -158,7 +172,19 @@ export class EmbeddedConsumerStrategy extends ConsumerStrategy {
   async #commit(): Promise<void> {
     const { position } = this.#run;
     if (position !== null) await this.#state.saveCheckpoint(this.group, position);
-    this.observe.lag?.(this.#run.unfinished);
+  }
+
+  /** Counts what is not read yet, too: up to a limit, for it costs a page of the log. */
+  async #measure() {
+    const after = this.#readTo;
+    if (after !== null) {
+      const { topics } = this;
+      const unread = await this.#source.countAfter({ after, topics, max: unreadMax });
+      // Messages read meanwhile are counted as unfinished already.
+      this.#unread = this.#readTo === after ? unread : 0;
+    }
+    const { lag, oldestUnfinishedMs } = this.consumerStatus;
+    return { lag, oldestUnfinishedMs };
   }
 }
 
@@ -169,6 +195,8 @@ function withoutReplayOf(delivery: Delivery): Delivery {
 
 const logName = 'log';
 const replayMax = 100;
+/** Messages not read yet are counted up to here. */
+const unreadMax = 1_000;
 const replayPollDefaultMs = 5_000;
 const lastCommitMs = 3_000;
 const readBackoffInitialMs = 100;

@@ -4,7 +4,7 @@ import type { ConsumerState, MessagePage, MessageSource } from './message.js';
 import { messagingConformance } from './testing/conformance.js';
 import { gate, sees, Stage, timeoutMs } from './testing/stage.js';
 import { embeddedHarness } from './testing/embedded-harness.js';
-import { memoryConsumerState } from './testing/memory.js';
+import { memoryConsumerState, memoryDeferredMessages } from './testing/memory.js';
 
 messagingConformance('the embedded transport in memory', () =>
   Promise.resolve(embeddedHarness(memoryConsumerState())),
@@ -61,6 +61,7 @@ describe('the embedded transport', () => {
     const full = gate();
     let pages = 0;
     const source: MessageSource = {
+      countAfter: () => Promise.resolve(0),
       async *subscribe({ signal }): AsyncGenerator<MessagePage> {
         while (!signal.aborted) {
           pages += 1;
@@ -76,6 +77,7 @@ describe('the embedded transport', () => {
       group: 'g',
       source,
       state: memoryConsumerState(),
+      deferred: memoryDeferredMessages(),
       inFlightMax: 5,
     });
     const handle = async () => {
@@ -102,8 +104,13 @@ describe('the embedded transport', () => {
   });
 
   it('refuses to listen without a handler, and to answer requests', () => {
+    const deferred = memoryDeferredMessages();
     const options = { group: 'g', source: embeddedHarness(memoryConsumerState()).log };
-    const strategy = new EmbeddedConsumerStrategy({ ...options, state: memoryConsumerState() });
+    const strategy = new EmbeddedConsumerStrategy({
+      ...options,
+      state: memoryConsumerState(),
+      deferred,
+    });
     let refusal: unknown;
     strategy.listen((error) => {
       refusal = error;

@@ -2,7 +2,16 @@ export * from './message.js';
 export { MessageContext } from './message-context.js';
 export { deadLetterHeaders, deadLetterTopicOf, replayForGroupHeader } from './message-headers.js';
 export { errorText, isTransient, NonRetryable } from './errors.js';
-export { defaultLaneLimits, type ConsumerObserver, type LaneLimits } from './lanes.js';
+export type { ConsumerObserver, ConsumerProgress } from './attempts.js';
+export {
+  deferredCountMax,
+  type DeferredBacklog,
+  type DeferredMessage,
+  type DeferredMessages,
+} from './deferred-messages.js';
+export { defaultRetryLimits, type RetryLimits } from './deferred-retries.js';
+export { pgDeferredMessages } from './pg-deferred-messages.js';
+export { defaultLaneLimits, type LaneLimits } from './lanes.js';
 export { defaultCommitLimits, type CommitLimits } from './commit-schedule.js';
 export { ConsumerStrategy, type ConsumerOptions, type ConsumerStatus } from './consumer.server.js';
 export { EmbeddedConsumerStrategy, type EmbeddedConsumerOptions } from './embedded.server.js';

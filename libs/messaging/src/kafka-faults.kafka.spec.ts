@@ -6,6 +6,7 @@ import { applyTopics } from './kafka-admin.js';
 import { KafkaConsumerStrategy } from './kafka.server.js';
 import { deadLetterHeaders, deadLetterTopicOf } from './message-headers.js';
 import type { Message } from './message.js';
+import { memoryDeferredMessages } from './testing/memory.js';
 import { gate, sees, Stage, timeoutMs, type Seen } from './testing/stage.js';
 import { kafkaHarness, readAll } from './testing/kafka-harness.js';
 
@@ -83,6 +84,7 @@ withBroker('over Kafka (skipped without a broker)', () => {
     const work = gate();
     const strategy = new KafkaConsumerStrategy({
       group,
+      deferred: memoryDeferredMessages(),
       kafka: settings(),
       prefix: 'spec.',
       sessionTimeoutMs: 3_000,
@@ -182,7 +184,12 @@ withBroker('over Kafka (skipped without a broker)', () => {
   it('a consumer whose topic does not exist yet waits for it', async () => {
     const group = 'early';
     const topic = `later-${process.hrtime.bigint()}`;
-    const strategy = new KafkaConsumerStrategy({ group, kafka: settings(), prefix: 'spec.' });
+    const strategy = new KafkaConsumerStrategy({
+      group,
+      deferred: memoryDeferredMessages(),
+      kafka: settings(),
+      prefix: 'spec.',
+    });
     let handled = 0;
     strategy.addHandler(topic, (() => Promise.resolve(void (handled += 1))) as never, true);
     strategy.listen(() => undefined);
@@ -202,6 +209,7 @@ withBroker('over Kafka (skipped without a broker)', () => {
     const problems: string[] = [];
     const strategy = new KafkaConsumerStrategy({
       group: 'no-dlq',
+      deferred: memoryDeferredMessages(),
       kafka: settings(),
       prefix: 'spec.',
       commitIntervalMs: 20,

@@ -6,7 +6,8 @@ import { errorText } from './errors.js';
 import { errorTypes, kafkaClient, textHeaders, type KafkaSettings } from './kafka-client.js';
 import { asDeadLetter } from './kafka-dead-letters.js';
 import { kafkaPublisher } from './kafka.publisher.js';
-import type { Lanes, Run } from './lanes.js';
+import type { Run } from './run.js';
+import type { ConsumerEngine } from './engine.js';
 
 export interface KafkaConsumerOptions extends ConsumerOptions {
   readonly kafka: KafkaSettings;
@@ -29,7 +30,7 @@ export interface KafkaConsumerOptions extends ConsumerOptions {
  */
 export class KafkaConsumerStrategy extends ConsumerStrategy {
   readonly #options: KafkaConsumerOptions;
-  readonly #lanes: Lanes;
+  readonly #engine: ConsumerEngine;
   readonly #commits: CommitSchedule;
   readonly #deadLetters: ReturnType<typeof kafkaPublisher>;
   readonly #ending = new AbortController();
@@ -46,7 +47,7 @@ export class KafkaConsumerStrategy extends ConsumerStrategy {
     super(options);
     this.#options = options;
     this.#deadLetters = kafkaPublisher(options.kafka, options);
-    this.#lanes = this.createLanes((delivery, error) =>
+    this.#engine = this.createEngine((delivery, error) =>
       this.#deadLetters.publish([asDeadLetter(delivery, this.group, error)]),
     );
     this.#commits = new CommitSchedule(
@@ -57,16 +58,20 @@ export class KafkaConsumerStrategy extends ConsumerStrategy {
   }
 
   get consumerStatus(): ConsumerStatus {
-    return { connected: this.#connected, lag: this.#lag(), error: this.#error };
+    const ages = [...this.#partitions.values()].map(({ run }) => run.oldestUnfinishedMs);
+    const oldestUnfinishedMs = Math.max(0, ...ages);
+    const lag = this.#lag();
+    return { connected: this.#connected, lag, oldestUnfinishedMs, error: this.#error };
   }
 
   protected override start(): void {
     this.#loop = this.#supervise();
+    this.#engine.start(() => Promise.resolve(this.consumerStatus));
   }
 
   override async close(): Promise<void> {
     this.#draining = true;
-    if (!(await this.#lanes.stop(this.drainMs))) {
+    if (!(await this.#engine.stop(this.drainMs))) {
       this.observe.problem?.('draining', new Error(`handlers still run after ${this.drainMs} ms`));
     }
     await atMost(lastCommitMs, this.#commits.flush());
@@ -75,6 +80,7 @@ export class KafkaConsumerStrategy extends ConsumerStrategy {
 
   override async abandon(): Promise<void> {
     this.#draining = true;
+    this.#engine.abandon();
     this.#dropAll();
     const committed = this.#commits.close();
     this.#ending.abort();
@@ -243,7 +249,7 @@ export class KafkaConsumerStrategy extends ConsumerStrategy {
       // The log ends before what we have seen of it: the topic was made anew.
       held.run.abandon();
     }
-    const run = this.#lanes.open(name, (count) => this.#commits.advanced(count));
+    const run = this.#engine.open(name, (count) => this.#commits.advanced(count));
     const fresh: Partition = { topic, partition, run, highWatermark, next: null, committed: null };
     this.#partitions.set(name, fresh);
     return fresh;
@@ -264,7 +270,6 @@ export class KafkaConsumerStrategy extends ConsumerStrategy {
   }
 
   async #commit(): Promise<void> {
-    this.observe.lag?.(this.#lag());
     const consumer = this.#consumer;
     const due = [...this.#partitions.values()].flatMap((held) => {
       const offset = held.run.position;

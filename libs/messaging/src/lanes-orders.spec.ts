@@ -3,6 +3,7 @@
  * history follows from its seed, so that a failing one can be run again alone.
  */
 import { defaultLaneLimits, Lanes, type LaneLimits } from './lanes.js';
+import { generator, type Random } from './testing/random.js';
 
 const histories = 300;
 
@@ -61,6 +62,13 @@ class History {
           this.#running.push({ value, end });
         }),
       park: () => Promise.reject(new Error('nothing is to be parked')),
+      deferral: {
+        mayHold: false,
+        follow: () => Promise.resolve(false),
+        defer: () => Promise.reject(new Error('nothing is to be deferred')),
+        recheck: () => undefined,
+      },
+      nowMs: () => 0,
       delay: (_ms, _signal) => new Promise((resolve) => void this.#delays.push(resolve)),
     });
     this.#run = this.#lanes.open('r', () => undefined);
@@ -145,17 +153,3 @@ function randomLimits(random: Random): LaneLimits {
 
 const at = (offset: number) => String(offset).padStart(6, '0');
 const settled = () => new Promise((resolve) => setImmediate(resolve));
-
-/** A whole number from 0 up to, but without, the limit. */
-type Random = (limit: number) => number;
-
-/** mulberry32: small, and the same everywhere. */
-function generator(seed: number): Random {
-  let state = seed;
-  return (limit) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return Math.floor((((t ^ (t >>> 14)) >>> 0) / 2 ** 32) * limit);
-  };
-}

@@ -1,68 +1,6 @@
 import { jest } from '@jest/globals';
 import { NonRetryable } from './errors.js';
-import { defaultLaneLimits, Lanes, type LaneLimits, type LanesOptions, type Run } from './lanes.js';
-import type { Delivery } from './message.js';
-
-/** Lets everything that is ready happen; nothing in the lanes waits for time but the injected delay. */
-const settled = () => new Promise((resolve) => setImmediate(resolve));
-
-interface Waiting {
-  readonly ms: number;
-  readonly over: () => void;
-}
-
-/** Lanes whose handlers and delays end when the test says so. */
-function scene(limits: Partial<LaneLimits> = {}, options: Partial<LanesOptions> = {}) {
-  const started: string[] = [];
-  const running = new Map<string, { succeed: () => void; fail: (error: unknown) => void }>();
-  const parked: string[] = [];
-  const waiting: Waiting[] = [];
-  const lanes = new Lanes({
-    limits: { ...defaultLaneLimits, ...limits },
-    handle: ({ value, attempt }) => {
-      started.push(attempt === 1 ? value : `${value}#${attempt}`);
-      return new Promise((resolve, reject) => {
-        running.set(value, { succeed: resolve, fail: reject });
-      });
-    },
-    park: ({ value }) => {
-      parked.push(value);
-      return Promise.resolve();
-    },
-    delay: (ms, signal) =>
-      new Promise((resolve) => {
-        waiting.push({ ms, over: resolve });
-        signal.addEventListener('abort', () => resolve());
-      }),
-    ...options,
-  });
-  const end = async (value: string, error?: unknown) => {
-    const handler = running.get(value);
-    if (handler === undefined) throw new Error(`${value} is not being handled`);
-    running.delete(value);
-    if (error === undefined) handler.succeed();
-    else handler.fail(error);
-    await settled();
-  };
-  const passTime = async () => {
-    for (const { over } of waiting.splice(0)) over();
-    await settled();
-  };
-  return { lanes, started, parked, waiting, end, passTime };
-}
-
-function submit(run: Run, key: string, value: string, position: string = value) {
-  const delivery: Omit<Delivery, 'attempt'> = {
-    topic: 't',
-    key,
-    value,
-    headers: {},
-    offset: value,
-  };
-  run.submit(delivery, position);
-}
-
-const unused = () => undefined;
+import { away, scene, settled, submit, unused } from './testing/lanes-scene.js';
 
 describe('lanes', () => {
   it('handle different keys at once and one key in order', async () => {
@@ -163,9 +101,8 @@ describe('lanes', () => {
     const { lanes, parked, end, passTime } = scene({ attemptsMax: 2 });
     const run = lanes.open('r', unused);
     submit(run, 'a', '1');
-    const away = Object.assign(new Error('connect'), { code: 'ECONNREFUSED' });
     for (let attempt = 1; attempt <= 20; attempt += 1) {
-      await end('1', away);
+      await end('1', away());
       await passTime();
     }
     await end('1', new Error('no'));
@@ -173,6 +110,38 @@ describe('lanes', () => {
     await passTime();
     await end('1', new Error('no'));
     expect(parked).toEqual(['1']);
+  });
+
+  it('tell how long the oldest message that is not done has been here', async () => {
+    const { lanes, clock, end } = scene();
+    const run = lanes.open('r', unused);
+    expect(run.oldestUnfinishedMs).toBe(0);
+    submit(run, 'a', '1');
+    clock.nowMs = 300;
+    submit(run, 'b', '2');
+    clock.nowMs = 500;
+    expect(run.oldestUnfinishedMs).toBe(500);
+    await end('1');
+    expect(run.oldestUnfinishedMs).toBe(200);
+    await end('2');
+    expect(run.oldestUnfinishedMs).toBe(0);
+  });
+
+  it('tell of each failed attempt and its cause', async () => {
+    const failed: string[] = [];
+    const { lanes, end, passTime } = scene(
+      {},
+      {
+        observe: {
+          failed: ({ key, attempt }, error) => failed.push(`${key} ${attempt} ${String(error)}`),
+        },
+      },
+    );
+    submit(lanes.open('r', unused), 'a', '1');
+    await end('1', new Error('first'));
+    await passTime();
+    await end('1', new Error('second'));
+    expect(failed).toEqual(['a 1 Error: first', 'a 2 Error: second']);
   });
 
   it('try parking again when it fails, and keep the position behind the message until then', async () => {

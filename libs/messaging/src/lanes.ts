@@ -4,26 +4,30 @@
  *
  * What always holds:
  * - one key's messages are handled one after the other, in order; different keys in parallel;
- * - a run's position is only ever past messages that were handled or durably parked, without a gap;
+ * - a run's position is only ever past messages that were handled, durably deferred or durably parked,
+ *   without a gap;
  * - a lane that waits for its next attempt takes no handler slot, so it holds up nobody else;
- * - a message is never dropped: parking that fails is tried again.
+ * - a message that keeps failing while others succeed is deferred to the retry table after a bounded
+ *   time, and the later ones of its key behind it; while everything fails nothing is deferred;
+ * - a message is never dropped: parking or deferring that fails is tried again.
  *
- * No clock in here but the duration it reports: waiting is the injected `delay`.
+ * Waiting is the injected `delay`, time the injected `nowMs`.
  */
-import { isNonRetryable, isTransient } from './errors.js';
+import { attempt, type AttemptOptions, backoffMs, type Delay, judge, tell } from './attempts.js';
+import type { Deferral } from './deferral.js';
+import { errorText } from './errors.js';
 import type { Delivery } from './message.js';
+import { type Item, Run, type RunLimits } from './run.js';
 
-export interface LaneLimits {
+export interface LaneLimits extends RunLimits {
   /** Handlers running at once, over all keys and runs. */
   readonly concurrencyMax: number;
   /** Failed attempts, transient ones not counted, after which a message is parked. */
   readonly attemptsMax: number;
   readonly backoffInitialMs: number;
   readonly backoffMaxMs: number;
-  /** Messages of a run that wait or are being handled; beyond it the reader must pause. */
-  readonly inFlightMax: number;
-  /** Messages of a run behind one that is not done, done or not: what a crash would deliver again. */
-  readonly uncommittedMax: number;
+  /** So long a message may fail in its run. Then it is deferred at the next failure beside a success. */
+  readonly deferAfterMs: number;
 }
 
 export const defaultLaneLimits: LaneLimits = {
@@ -31,32 +35,18 @@ export const defaultLaneLimits: LaneLimits = {
   attemptsMax: 8,
   backoffInitialMs: 100,
   backoffMaxMs: 30_000,
+  deferAfterMs: 60_000,
   inFlightMax: 1_000,
   uncommittedMax: 10_000,
 };
 
-/** Hooks for metrics and logs. */
-export interface ConsumerObserver {
-  /** After each attempt; `failed` ones are tried again or parked. */
-  handled?(delivery: Delivery, outcome: 'handled' | 'failed', durationMs: number): void;
-  parked?(delivery: Delivery, error: unknown): void;
-  /** Messages that the group has not done yet, as far as it knows. */
-  lag?(messages: number): void;
-  /** Something failed that is tried again: what was being done, and why it failed. */
-  problem?(doing: string, error: unknown): void;
-}
-
-/** Resolves after the time or at once when the signal aborts; never rejects. */
-export type Delay = (ms: number, signal: AbortSignal) => Promise<void>;
-
-export interface LanesOptions {
+export interface LanesOptions extends AttemptOptions {
   readonly limits: LaneLimits;
-  readonly handle: (delivery: Delivery) => Promise<void>;
   /** Resolves once the message rests durably among the dead letters. */
   readonly park: (delivery: Delivery, error: unknown) => Promise<void>;
+  readonly deferral: Pick<Deferral, 'mayHold' | 'follow' | 'defer' | 'recheck'>;
   readonly delay: Delay;
-  readonly isTransient?: (error: unknown) => boolean;
-  readonly observe?: ConsumerObserver;
+  readonly nowMs: () => number;
 }
 
 export class Lanes {
@@ -65,12 +55,19 @@ export class Lanes {
   readonly #working = new Set<Promise<void>>();
   readonly #stop = new AbortController();
   #active = 0;
+  /** Handled so far, of all keys and runs: tells a message that fails from everything failing. */
+  #successes = 0;
 
   constructor(readonly options: LanesOptions) {}
 
-  /** A new run. `name` tells runs apart; a run opened after an abandoned one of the same name waits per key for its leftovers. */
+  /**
+   * A new run, opened once its place in the log is known. `name` tells runs apart; a run opened after
+   * an abandoned one of the same name waits per key for its leftovers.
+   */
   open(name: string, onAdvance: (count: number) => void): Run {
-    return new Run(name, this.options.limits, onAdvance, (item) => this.#enter(item));
+    const { limits, nowMs, deferral } = this.options;
+    deferral.recheck();
+    return new Run(name, limits, onAdvance, (item) => this.#enter(item), nowMs);
   }
 
   /**
@@ -116,45 +113,73 @@ export class Lanes {
     }
   }
 
-  /** One attempt at the head of a lane, and what follows from it. Never rejects. */
+  /** One try at the head of a lane, and what follows from it. Never rejects. */
   async #work(lane: Lane, item: Item): Promise<void> {
+    item.tries += 1;
+    const outcome =
+      item.isLookedUp || !this.options.deferral.mayHold ? null : await this.#lookUp(item);
+    if (outcome !== null) {
+      this.#active -= 1;
+      this.#pump();
+      if (outcome === 'follows') return this.#done(lane, item);
+      return this.#later(lane, item);
+    }
+    item.isLookedUp = true;
     item.attempt += 1;
     const delivery = { ...item.delivery, attempt: item.attempt };
-    const failure = await this.#attempt(delivery);
+    const failure = await attempt(this.options, delivery);
     this.#active -= 1;
+    if (failure === null) this.#successes += 1;
     this.#pump();
 
     if (failure === null) return this.#done(lane, item);
-    if (this.#givesUp(item, failure.error)) {
-      if (await this.#park(item, delivery, failure.error)) this.#done(lane, item);
-      else this.#again(lane);
-      return;
-    }
-    await this.#backoff(item, item.attempt);
-    this.#again(lane);
+    const { error } = failure;
+    const { attemptsMax } = this.options.limits;
+    const { givesUp, failures } = judge(this.options, error, item.failures, attemptsMax);
+    item.failures = failures;
+    const isPutAway = givesUp
+      ? await this.#park(item, delivery, error)
+      : this.#fails(item) && (await this.#defer(item, delivery, error));
+    return isPutAway ? this.#done(lane, item) : this.#later(lane, item);
   }
 
-  #givesUp(item: Item, error: unknown): boolean {
-    if (isNonRetryable(error)) return true;
-    if ((this.options.isTransient ?? isTransient)(error)) return false;
-    item.failures += 1;
-    return item.failures >= this.options.limits.attemptsMax;
-  }
-
-  async #attempt(delivery: Delivery): Promise<{ error: unknown } | null> {
-    const startedMs = performance.now();
-    const observed = (outcome: 'handled' | 'failed') => {
-      const durationMs = performance.now() - startedMs;
-      this.#tell((observe) => observe.handled?.(delivery, outcome, durationMs));
-    };
+  /** Whether older messages of the key are in the retry table; then this one goes in behind them. */
+  async #lookUp(item: Item): Promise<'follows' | 'failed' | null> {
     try {
-      await this.options.handle(delivery);
+      if (await this.options.deferral.follow(item.delivery)) return 'follows';
     } catch (error) {
-      observed('failed');
-      return { error };
+      this.#problem('looking into the retry table', error);
+      return 'failed';
     }
-    observed('handled');
-    return null;
+    // Meanwhile the run may have gone to another process.
+    return item.run.abandoned ? 'failed' : null;
+  }
+
+  /** Notes a failed attempt. @returns whether the message has failed for too long while others succeed */
+  #fails(item: Item): boolean {
+    const nowMs = this.options.nowMs();
+    const before = item.failing;
+    item.failing = { sinceMs: before?.sinceMs ?? nowMs, successes: this.#successes };
+    if (before === null || item.run.abandoned) return false;
+    const isLong = nowMs - before.sinceMs >= this.options.limits.deferAfterMs;
+    return isLong && this.#successes > before.successes;
+  }
+
+  /** One try: what is to be deferred may as well be attempted again. */
+  async #defer(item: Item, delivery: Delivery, error: unknown): Promise<boolean> {
+    const { backoffInitialMs, backoffMaxMs } = this.options.limits;
+    try {
+      await this.options.deferral.defer(delivery, {
+        error: errorText(error),
+        failures: item.failures,
+        dueInMs: backoffMs(item.tries, backoffInitialMs, backoffMaxMs),
+      });
+    } catch (deferringError) {
+      this.#problem('deferring a message', deferringError);
+      return false;
+    }
+    tell(this.options.observe, (observe) => observe.deferred?.(delivery, error));
+    return true;
   }
 
   /** Tries until the message is parked, the run is no longer ours or we stop. */
@@ -162,28 +187,23 @@ export class Lanes {
     for (let tries = 1; !item.run.abandoned && !this.#stop.signal.aborted; tries += 1) {
       try {
         await this.options.park(delivery, error);
-        this.#tell((observe) => observe.parked?.(delivery, error));
+        tell(this.options.observe, (observe) => observe.parked?.(delivery, error));
         return true;
       } catch (parkingError) {
-        this.#tell((observe) => observe.problem?.('parking a message', parkingError));
+        this.#problem('parking a message', parkingError);
         await this.#backoff(item, tries);
       }
     }
     return false;
   }
 
-  /** A faulty observer must not stop a lane. */
-  #tell(what: (observe: ConsumerObserver) => void): void {
-    try {
-      if (this.options.observe !== undefined) what(this.options.observe);
-    } catch (error) {
-      process.emitWarning(`an observer of the consumer failed: ${String(error)}`);
-    }
+  #problem(doing: string, error: unknown): void {
+    tell(this.options.observe, (observe) => observe.problem?.(doing, error));
   }
 
-  #backoff(item: Item, attempt: number): Promise<void> {
+  #backoff(item: Item, tries: number): Promise<void> {
     const { backoffInitialMs, backoffMaxMs } = this.options.limits;
-    const ms = Math.min(backoffInitialMs * 2 ** Math.min(attempt - 1, 30), backoffMaxMs);
+    const ms = backoffMs(tries, backoffInitialMs, backoffMaxMs);
     return this.options.delay(ms, AbortSignal.any([item.run.signal, this.#stop.signal]));
   }
 
@@ -193,7 +213,9 @@ export class Lanes {
     this.#pump();
   }
 
-  #again(lane: Lane): void {
+  /** The head of the lane is tried again after a pause that takes no handler slot. */
+  async #later(lane: Lane, item: Item): Promise<void> {
+    await this.#backoff(item, item.tries);
     this.#ready.push(lane);
     this.#pump();
   }
@@ -204,150 +226,6 @@ export class Lanes {
     if (lane.queue.length === 0) this.#lanes.delete(lane.name);
     else this.#ready.push(lane);
   }
-}
-
-/** An ordered sequence of deliveries and how far it is done. */
-export class Run {
-  readonly #uncommitted = new Uncommitted();
-  readonly #abandon = new AbortController();
-  #unfinished = 0;
-  #position: string | null = null;
-  #waiting: (() => void)[] = [];
-
-  constructor(
-    readonly name: string,
-    private readonly limits: LaneLimits,
-    private readonly onAdvance: (count: number) => void,
-    private readonly enter: (item: Item) => void,
-  ) {}
-
-  /** Takes the next delivery. `position` is where to resume once it and all before it are done; null: nowhere. */
-  submit(delivery: Omit<Delivery, 'attempt'>, position: string | null): void {
-    if (this.abandoned) return;
-    const entry: Entry = { position, done: false };
-    this.#uncommitted.push(entry);
-    this.#unfinished += 1;
-    this.enter({
-      run: this,
-      entry,
-      delivery: { ...delivery, attempt: 0 },
-      attempt: 0,
-      failures: 0,
-    });
-  }
-
-  /** Notes a position without a message: done as soon as everything before it is. */
-  mark(position: string): void {
-    this.#uncommitted.push({ position, done: true });
-    this.#advance();
-  }
-
-  /** Where to resume: everything before is done. Null when nothing was done yet. */
-  get position(): string | null {
-    return this.#position;
-  }
-
-  /** Messages taken that wait or are being handled. */
-  get unfinished(): number {
-    return this.#unfinished;
-  }
-
-  /** Whether the reader must pause. */
-  get full(): boolean {
-    return (
-      this.#unfinished >= this.limits.inFlightMax ||
-      this.#uncommitted.length >= this.limits.uncommittedMax
-    );
-  }
-
-  /**
-   * Resolves when the reader may go on: the run is not full and half of its in-flight window is free
-   * again, or the run was abandoned.
-   */
-  async room(): Promise<void> {
-    if (this.full && !this.abandoned)
-      await new Promise<void>((resolve) => this.#waiting.push(resolve));
-  }
-
-  /** No longer ours: nothing further of it starts, nothing further of it counts. */
-  abandon(): void {
-    this.#abandon.abort();
-    this.#wake();
-  }
-
-  get abandoned(): boolean {
-    return this.#abandon.signal.aborted;
-  }
-
-  get signal(): AbortSignal {
-    return this.#abandon.signal;
-  }
-
-  settle(entry: Entry): void {
-    this.#unfinished -= 1;
-    entry.done = true;
-    if (!this.abandoned) this.#advance();
-  }
-
-  /**
-   * Runs after each settled message. Only the in-flight window must be half empty before the reader is
-   * woken. The uncommitted window has no such threshold: what is behind a hanging message would never
-   * fall below it, and a whole page is read per wake-up anyway.
-   */
-  #advance(): void {
-    const { count, position } = this.#uncommitted.takeDone();
-    this.#position = position ?? this.#position;
-    if (count > 0) this.onAdvance(count);
-    if (!this.full && this.#unfinished <= this.limits.inFlightMax / 2) this.#wake();
-  }
-
-  #wake(): void {
-    for (const resolve of this.#waiting.splice(0)) resolve();
-  }
-}
-
-interface Entry {
-  readonly position: string | null;
-  done: boolean;
-}
-
-/** Entries in log order, from the first that is not done. Taking the done prefix costs what it takes. */
-class Uncommitted {
-  #entries: Entry[] = [];
-  /** Entries before this index are taken; they are dropped when they are more than half of the array. */
-  #taken = 0;
-
-  get length(): number {
-    return this.#entries.length - this.#taken;
-  }
-
-  push(entry: Entry): void {
-    this.#entries.push(entry);
-  }
-
-  /** Removes the contiguous done prefix. `position` is the last one in it, null when it has none. */
-  takeDone(): { readonly count: number; readonly position: string | null } {
-    const before = this.#taken;
-    let position: string | null = null;
-    for (let entry = this.#entries[before]; entry?.done; entry = this.#entries[this.#taken]) {
-      position = entry.position ?? position;
-      this.#taken += 1;
-    }
-    const count = this.#taken - before;
-    if (this.#taken > this.#entries.length / 2) {
-      this.#entries = this.#entries.slice(this.#taken);
-      this.#taken = 0;
-    }
-    return { count, position };
-  }
-}
-
-interface Item {
-  readonly run: Run;
-  readonly entry: Entry;
-  readonly delivery: Delivery;
-  attempt: number;
-  failures: number;
 }
 
 /** One key of one run: its messages in order, the head being the one that is worked on. */

@@ -37,6 +37,12 @@ export interface MessageSource {
     readonly topics: readonly string[];
     readonly signal: AbortSignal;
   }): AsyncIterable<MessagePage>;
+  /** How many messages of the topics come after a position, as far as known; counted up to `max`. */
+  countAfter(options: {
+    readonly after: string;
+    readonly topics: readonly string[];
+    readonly max: number;
+  }): Promise<number>;
 }
 
 /** Where a consumer group of the embedded transport keeps how far it is, and what it gave up on. */

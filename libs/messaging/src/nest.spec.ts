@@ -8,7 +8,7 @@ import { EmbeddedConsumerStrategy } from './embedded.server.js';
 import { NonRetryable } from './errors.js';
 import { MessageContext } from './message-context.js';
 import { consumerGroup } from './message.js';
-import { MemoryLog, memoryConsumerState } from './testing/memory.js';
+import { MemoryLog, memoryConsumerState, memoryDeferredMessages } from './testing/memory.js';
 
 const timeoutMs = 20_000;
 const seen: string[] = [];
@@ -75,6 +75,7 @@ describe('a Nest controller', () => {
     group: 'nest',
     source: log,
     state,
+    deferred: memoryDeferredMessages(),
     attemptsMax: 2,
     backoffInitialMs: 1,
   });

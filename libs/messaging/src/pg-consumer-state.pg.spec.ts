@@ -9,6 +9,7 @@ import { EmbeddedConsumerStrategy } from './embedded.server.js';
 import type { Delivery } from './message.js';
 import { NonRetryable } from './errors.js';
 import { pgConsumerState } from './pg-consumer-state.js';
+import { pgDeferredMessages } from './pg-deferred-messages.js';
 import { messagingConformance } from './testing/conformance.js';
 import { timeoutMs } from './testing/stage.js';
 import { embeddedHarness } from './testing/embedded-harness.js';
@@ -26,7 +27,7 @@ afterAll(async () => {
 });
 
 messagingConformance('the embedded transport on PostgreSQL', () =>
-  Promise.resolve(embeddedHarness(pgConsumerState(pool))),
+  Promise.resolve(embeddedHarness(pgConsumerState(pool), pgDeferredMessages(pool))),
 );
 
 const letter = (offset: string): Delivery => ({
@@ -78,6 +79,7 @@ describe('the consumer state in PostgreSQL', () => {
       group: 'op',
       source: log,
       state,
+      deferred: pgDeferredMessages(pool),
       replayPollMs: 20,
     });
     let mended = false;
@@ -103,6 +105,7 @@ describe('the consumer state in PostgreSQL', () => {
       group: 'cut',
       source: log,
       state: pgConsumerState(pool),
+      deferred: pgDeferredMessages(pool),
       commitIntervalMs: 5,
       backoffInitialMs: 5,
       backoffMaxMs: 20,

@@ -47,6 +47,11 @@ export function integrationFeed(store: EventStore, given: Partial<FeedLimits> = 
         yield { messages, position: page.position };
       }
     },
+    async countAfter({ after, topics: wanted, max }) {
+      const streamPrefixes = wanted.flatMap((topic) => streamPrefixesOf[topic] ?? []);
+      const { events } = await store.readLog({ after, streamPrefixes, pageMax: max });
+      return events.length;
+    },
   };
 }
 
@@ -69,6 +74,12 @@ export function integrationFeeds(options: FeedsOptions): (reader: string) => Mes
         prefixesOf(wanted),
         signal,
       ),
+    // Counts events, for nearly each makes a message: translating them would cost much more.
+    async countAfter({ after, topics: wanted, max }) {
+      const streamPrefixes = prefixesOf(wanted);
+      const { events } = await options.store.readLog({ after, streamPrefixes, pageMax: max });
+      return events.length;
+    },
   });
 }
 

@@ -7,7 +7,7 @@ import {
 } from '@opentelemetry/sdk-trace-node';
 import { until } from '@pis/local-servers/testing';
 import { EmbeddedConsumerStrategy } from '@pis/messaging';
-import { MemoryLog, memoryConsumerState } from '@pis/messaging/testing';
+import { MemoryLog, memoryConsumerState, memoryDeferredMessages } from '@pis/messaging/testing';
 import { fastify } from 'fastify';
 import { currentTraceparent, traceConsumer, traced, traceHttp } from './tracing.js';
 
@@ -98,6 +98,7 @@ describe('while traces are exported', () => {
       group: 'executor',
       source: log,
       state: memoryConsumerState(),
+      deferred: memoryDeferredMessages(),
     });
     traceConsumer(strategy);
     let current: string | null = null;

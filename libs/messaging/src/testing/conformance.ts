@@ -4,6 +4,7 @@
  */
 import { until } from '@pis/local-servers/testing';
 import { NonRetryable } from '../errors.js';
+import { deferralTests } from './conformance-deferral.js';
 import { gate, type MessagingHarness, sees, Stage, timeoutMs } from './stage.js';
 
 const noCommit = { commitIntervalMs: 3_600_000, commitCountMax: 1_000_000 };
@@ -28,6 +29,7 @@ export function messagingConformance(
     commitTests(create);
     failureTests(create);
     deadLetterTests(create);
+    deferralTests(create);
   });
 }
 

@@ -1,22 +1,24 @@
 import { randomUUID } from 'node:crypto';
 import { EmbeddedConsumerStrategy } from '../embedded.server.js';
+import type { DeferredMessages } from '../deferred-messages.js';
 import type { ConsumerState } from '../message.js';
 import type { MessagingHarness } from './stage.js';
-import { MemoryLog } from './memory.js';
+import { MemoryLog, memoryDeferredMessages } from './memory.js';
 
-/** The embedded transport on a log in memory and any ConsumerState. */
+/** The embedded transport on a log in memory, any ConsumerState and any retry table. */
 export function embeddedHarness(
   state: ConsumerState,
-  close: () => Promise<void> = () => Promise.resolve(),
+  deferred: DeferredMessages = memoryDeferredMessages(),
 ): MessagingHarness & { readonly log: MemoryLog } {
   const log = new MemoryLog();
   const consumers = new Map<string, EmbeddedConsumerStrategy>();
   return {
     log,
+    deferred,
     createTopic: () => Promise.resolve(`topic-${randomUUID()}`),
     publish: (messages) => log.publish(messages),
     createConsumer(options) {
-      const consumer = new EmbeddedConsumerStrategy({ ...options, source: log, state });
+      const consumer = new EmbeddedConsumerStrategy({ deferred, ...options, source: log, state });
       consumers.set(options.group, consumer);
       return consumer;
     },
@@ -33,6 +35,6 @@ export function embeddedHarness(
     async replay(group) {
       await consumers.get(group)?.replayDeadLetters();
     },
-    close,
+    close: () => Promise.resolve(),
   };
 }

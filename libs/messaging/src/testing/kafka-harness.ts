@@ -6,16 +6,19 @@ import { replayDeadLetters } from '../kafka-dead-letters.js';
 import { kafkaPublisher } from '../kafka.publisher.js';
 import { KafkaConsumerStrategy } from '../kafka.server.js';
 import { deadLetterHeaders, deadLetterTopicOf } from '../message-headers.js';
+import { memoryDeferredMessages } from './memory.js';
 import type { MessagingHarness } from './stage.js';
 
 /** The Kafka transport on a real broker; topics and groups carry a prefix, as on a shared cluster. */
 export async function kafkaHarness(brokers: readonly string[]): Promise<MessagingHarness> {
   const settings: KafkaSettings = { brokers, clientId: 'messaging-spec' };
   const prefix = 'spec.';
+  const deferred = memoryDeferredMessages();
   const publisher = kafkaPublisher(settings, { prefix });
   const admin = kafkaClient(settings).admin();
   await admin.connect();
   return {
+    deferred,
     async createTopic({ partitions }) {
       const topic = `topic-${randomUUID()}`;
       const retentionMs = 3_600_000;
@@ -28,6 +31,7 @@ export async function kafkaHarness(brokers: readonly string[]): Promise<Messagin
     publish: (messages) => publisher.publish(messages),
     createConsumer: (options) =>
       new KafkaConsumerStrategy({
+        deferred,
         ...options,
         kafka: settings,
         prefix,

@@ -1,3 +1,8 @@
+import {
+  deferredCountMax,
+  type DeferredMessage,
+  type DeferredMessages,
+} from '../deferred-messages.js';
 import type { ConsumerState, Delivery, Message, MessagePage, MessageSource } from '../message.js';
 
 /** Checkpoints and dead letters in memory. Passed the same suite as the one on PostgreSQL. */
@@ -34,6 +39,94 @@ export function memoryConsumerState(): ConsumerState {
   };
 }
 
+/** The retry table in memory, on a clock of the test's choice. Passed the same suite as the one on PostgreSQL. */
+export function memoryDeferredMessages(nowMs: () => number = Date.now): DeferredMessages {
+  const keys = new Map<string, { key: string; group: string; dueMs: number; lease: number }>();
+  let messages: (Omit<DeferredMessage, 'lease'> & { group: string; deferredMs: number })[] = [];
+  let lastId = 0;
+  let lastLease = 0;
+  const nameOf = (group: string, key: string) => `${group}\0${key}`;
+  const ofKey = (group: string, key: string) =>
+    messages.filter((message) => message.group === group && message.delivery.key === key);
+  const leased = (group: string, { delivery, lease }: DeferredMessage) => {
+    const found = keys.get(nameOf(group, delivery.key));
+    return found !== undefined && String(found.lease) === lease ? found : null;
+  };
+  const append = (group: string, delivery: Delivery, failures: number) => {
+    const { topic, offset, key } = delivery;
+    const isThere = ofKey(group, key).some(
+      (other) => other.delivery.topic === topic && other.delivery.offset === offset,
+    );
+    if (isThere) return;
+    messages.push({ id: String((lastId += 1)), group, delivery, failures, deferredMs: nowMs() });
+  };
+  return {
+    defer(group, delivery, { failures, dueInMs }) {
+      const { key } = delivery;
+      const name = nameOf(group, key);
+      if (!keys.has(name)) keys.set(name, { key, group, dueMs: nowMs() + dueInMs, lease: 0 });
+      append(group, delivery, failures);
+      return Promise.resolve();
+    },
+    follow(group, delivery) {
+      const isHeld = keys.has(nameOf(group, delivery.key));
+      if (isHeld) append(group, delivery, 0);
+      return Promise.resolve(isHeld);
+    },
+    holding: (group, asked) =>
+      Promise.resolve(new Set(asked.filter((key) => keys.has(nameOf(group, key))))),
+    isEmpty: (group) => Promise.resolve(![...keys.values()].some((key) => key.group === group)),
+    claim(group, max, leaseMs) {
+      const due = [...keys.values()]
+        .filter((key) => key.group === group && key.dueMs <= nowMs())
+        .sort((a, b) => a.dueMs - b.dueMs)
+        .slice(0, max);
+      for (const key of due)
+        Object.assign(key, { dueMs: nowMs() + leaseMs, lease: (lastLease += 1) });
+      return Promise.resolve(
+        due.flatMap(({ key, lease }) =>
+          ofKey(group, key)
+            .slice(0, 1)
+            .map(({ id, delivery, failures }) => ({ id, delivery, failures, lease: `${lease}` })),
+        ),
+      );
+    },
+    renew(group, claimed, leaseMs) {
+      for (const message of claimed) {
+        const key = leased(group, message);
+        if (key !== null) key.dueMs = nowMs() + leaseMs;
+      }
+      return Promise.resolve();
+    },
+    settle(group, message) {
+      const { key } = message.delivery;
+      if (leased(group, message) === null) return Promise.resolve(null);
+      messages = messages.filter(({ id }) => id !== message.id);
+      const [next] = ofKey(group, key);
+      if (next === undefined) keys.delete(nameOf(group, key));
+      if (next === undefined) return Promise.resolve(null);
+      const { id, delivery, failures } = next;
+      return Promise.resolve({ id, delivery, failures, lease: message.lease });
+    },
+    postpone(group, message, { failures, dueInMs }) {
+      const key = leased(group, message);
+      if (key === null) return Promise.resolve();
+      key.dueMs = nowMs() + dueInMs;
+      messages = messages.map((other) =>
+        other.id === message.id ? { ...other, delivery: message.delivery, failures } : other,
+      );
+      return Promise.resolve();
+    },
+    backlog(group) {
+      const mine = messages.filter((message) => message.group === group);
+      return Promise.resolve({
+        messages: Math.min(mine.length, deferredCountMax),
+        oldestAgeMs: mine[0] === undefined ? 0 : nowMs() - mine[0].deferredMs,
+      });
+    },
+  };
+}
+
 /** A log in memory: the MessageSource of tests. Messages of one publish() make one page. */
 export class MemoryLog implements MessageSource {
   readonly #entries: (Message & { readonly offset: string })[] = [];
@@ -62,6 +155,14 @@ export class MemoryLog implements MessageSource {
   /** The offsets of a topic's messages, in order. */
   offsetsOf(topic: string): string[] {
     return this.#entries.filter((entry) => entry.topic === topic).map(({ offset }) => offset);
+  }
+
+  countAfter({ after, topics, max }: Parameters<MessageSource['countAfter']>[0]): Promise<number> {
+    if (this.#broken !== null) return Promise.reject(this.#broken);
+    const later = this.#entries.filter(
+      ({ offset, topic }) => offset > after && topics.includes(topic),
+    );
+    return Promise.resolve(Math.min(later.length, max));
   }
 
   async *subscribe({

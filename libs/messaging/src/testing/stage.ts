@@ -2,15 +2,22 @@
 import { randomUUID } from 'node:crypto';
 import { until } from '@pis/local-servers/testing';
 import type { ConsumerOptions, ConsumerStrategy } from '../consumer.server.js';
+import type { DeferredMessages } from '../deferred-messages.js';
 import { MessageContext } from '../message-context.js';
 import type { Delivery, Message } from '../message.js';
 
+/** The harness gives all consumers the same retry table, unless the test has one. */
+export type StageOptions = Omit<ConsumerOptions, 'deferred'> &
+  Partial<Pick<ConsumerOptions, 'deferred'>>;
+
 /** A transport under test. */
 export interface MessagingHarness {
+  /** The retry table of all its consumers. */
+  readonly deferred: DeferredMessages;
   /** A topic that nobody else uses; its dead letters too. */
   createTopic(options: { readonly partitions: number }): Promise<string>;
   publish(messages: readonly Message[]): Promise<void>;
-  createConsumer(options: ConsumerOptions): ConsumerStrategy;
+  createConsumer(options: StageOptions): ConsumerStrategy;
   /** How many messages of the topic are committed as done. */
   committed(group: string, topic: string): Promise<number>;
   /** The oldest first. */
@@ -88,6 +95,11 @@ export class Stage {
 
   parked(group: string = this.group) {
     return this.harness.parked(group, this.topic);
+  }
+
+  /** How many messages of the group wait in the retry table. */
+  async deferred(group: string = this.group): Promise<number> {
+    return (await this.harness.deferred.backlog(group)).messages;
   }
 
   async untilCommitted(count: number, group?: string): Promise<void> {

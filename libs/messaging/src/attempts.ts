@@ -1,0 +1,91 @@
+/** One attempt at a message and what follows from its failure: the same in the lanes and in the retry table. */
+import { isNonRetryable, isTransient } from './errors.js';
+import type { DeferredBacklog } from './deferred-messages.js';
+import type { Delivery } from './message.js';
+
+/** Hooks for metrics and logs. */
+export interface ConsumerObserver {
+  /** After each attempt; `failed` ones are tried again or parked. */
+  handled?(delivery: Delivery, outcome: 'handled' | 'failed', durationMs: number): void;
+  /** After each failed attempt, with its cause. */
+  failed?(delivery: Delivery, error: unknown): void;
+  parked?(delivery: Delivery, error: unknown): void;
+  /** A message went to the retry table: it keeps failing while others succeed. */
+  deferred?(delivery: Delivery, error: unknown): void;
+  /** By the clock: how far the group is behind, as far as this process knows. */
+  progress?(progress: ConsumerProgress): void;
+  /** Something failed that is tried again: what was being done, and why it failed. */
+  problem?(doing: string, error: unknown): void;
+}
+
+export interface ConsumerProgress {
+  /** Messages that are not done, read or not. */
+  readonly lag: number;
+  /** How long the oldest message taken that is not done has been here. 0 without one. */
+  readonly oldestUnfinishedMs: number;
+  /** The retry table of the group. Null while it cannot be read. */
+  readonly deferred: DeferredBacklog | null;
+}
+
+/** Resolves after the time or at once when the signal aborts; never rejects. */
+export type Delay = (ms: number, signal: AbortSignal) => Promise<void>;
+
+export interface AttemptOptions {
+  readonly handle: (delivery: Delivery) => Promise<void>;
+  readonly isTransient?: (error: unknown) => boolean;
+  readonly observe?: ConsumerObserver;
+}
+
+/** Runs the handler once. @returns null, or what it threw. Never rejects */
+export async function attempt(
+  { handle, observe }: AttemptOptions,
+  delivery: Delivery,
+): Promise<{ readonly error: unknown } | null> {
+  const startedMs = performance.now();
+  const handled = (outcome: 'handled' | 'failed') => {
+    const durationMs = performance.now() - startedMs;
+    tell(observe, (observer) => observer.handled?.(delivery, outcome, durationMs));
+  };
+  try {
+    await handle(delivery);
+  } catch (error) {
+    handled('failed');
+    tell(observe, (observer) => observer.failed?.(delivery, error));
+    return { error };
+  }
+  handled('handled');
+  return null;
+}
+
+/**
+ * What a failure means. `failures` are those that count towards the dead letters, this one included:
+ * transient ones do not count.
+ */
+export function judge(
+  { isTransient: isPassing = isTransient }: AttemptOptions,
+  error: unknown,
+  failuresBefore: number,
+  attemptsMax: number,
+): { readonly givesUp: boolean; readonly failures: number } {
+  if (isNonRetryable(error)) return { givesUp: true, failures: failuresBefore + 1 };
+  if (isPassing(error)) return { givesUp: false, failures: failuresBefore };
+  const failures = failuresBefore + 1;
+  return { givesUp: failures >= attemptsMax, failures };
+}
+
+/** A faulty observer must not stop a consumer. */
+export function tell(
+  observe: ConsumerObserver | undefined,
+  what: (observe: ConsumerObserver) => void,
+): void {
+  try {
+    if (observe !== undefined) what(observe);
+  } catch (error) {
+    process.emitWarning(`an observer of the consumer failed: ${String(error)}`);
+  }
+}
+
+/** The n-th pause, n from 1: doubled each time up to the limit. */
+export function backoffMs(n: number, initialMs: number, maxMs: number): number {
+  return Math.min(initialMs * 2 ** Math.min(n - 1, 30), maxMs);
+}

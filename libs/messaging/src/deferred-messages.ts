@@ -1,0 +1,57 @@
+/**
+ * The retry table of a consumer group: messages that keep failing while others succeed. They leave
+ * their run, so that its position moves on, and are tried again from here by any process of the group.
+ *
+ * What always holds:
+ * - messages of one key come out in the order in which they went in;
+ * - while a key is in the table, its newer messages go in behind (`follow`), whoever receives them;
+ * - a key is worked on by the process that holds its lease. A process that lost its lease changes nothing.
+ */
+import type { Delivery } from './message.js';
+
+/** The first message of a key, claimed by this process. */
+export interface DeferredMessage {
+  readonly id: string;
+  /** With the key, what the claim is known by. */
+  readonly lease: string;
+  /** `attempt` counts the attempts so far. */
+  readonly delivery: Delivery;
+  /** Attempts that count towards the dead letters. */
+  readonly failures: number;
+}
+
+/** What is known about a message after a failed attempt, and when to try again. */
+export interface FailedAttempt {
+  readonly error: string;
+  readonly failures: number;
+  readonly dueInMs: number;
+}
+
+export interface DeferredBacklog {
+  /** Counted up to `deferredCountMax`. */
+  readonly messages: number;
+  /** 0 without a message. */
+  readonly oldestAgeMs: number;
+}
+
+export interface DeferredMessages {
+  /** Appends a message behind the others of its key. The same message twice is one. */
+  defer(group: string, delivery: Delivery, failed: FailedAttempt): Promise<void>;
+  /** Appends a message only while others of its key wait. @returns whether it is in the table now */
+  follow(group: string, delivery: Delivery): Promise<boolean>;
+  /** Those of the keys that are in the table. */
+  holding(group: string, keys: readonly string[]): Promise<ReadonlySet<string>>;
+  isEmpty(group: string): Promise<boolean>;
+  /** Leases due keys, the longest due first. @returns the first message of each */
+  claim(group: string, max: number, leaseMs: number): Promise<readonly DeferredMessage[]>;
+  /** Prolongs leases that are still held; 0 gives them back. */
+  renew(group: string, claimed: readonly DeferredMessage[], leaseMs: number): Promise<void>;
+  /** Removes a message that is done. @returns the next of its key, null without one or without the lease */
+  settle(group: string, message: DeferredMessage): Promise<DeferredMessage | null>;
+  /** Notes a failed attempt and gives the lease back. */
+  postpone(group: string, message: DeferredMessage, failed: FailedAttempt): Promise<void>;
+  backlog(group: string): Promise<DeferredBacklog>;
+}
+
+/** A longer backlog is not counted more exactly. */
+export const deferredCountMax = 10_000;

@@ -1,0 +1,195 @@
+/**
+ * Works off the retry table of a group: claims due keys, tries the first message of each, and goes on
+ * with the key's next one as long as they succeed. Every process of the group runs one; leases share
+ * the keys among them, and a process that dies leaves its keys to the others when its leases end.
+ *
+ * What it costs: one small query each `idlePollMs` while the table is empty. Otherwise a round claims no
+ * more keys than there are free slots, however many wait. The next round follows after `retryPollMs`, at
+ * once when a key was worked off: failing messages cost little, and a backlog is gone soon.
+ */
+import { attempt, type AttemptOptions, backoffMs, type Delay, judge, tell } from './attempts.js';
+import type { Deferral } from './deferral.js';
+import type { DeferredMessage, DeferredMessages } from './deferred-messages.js';
+import { errorText } from './errors.js';
+import type { Delivery } from './message.js';
+
+export interface RetryLimits {
+  /** Keys worked on at once by this process. */
+  readonly retryConcurrencyMax: number;
+  /** Messages of a key handled under one claim: after that other due keys have their turn. */
+  readonly retryMessagesMax: number;
+  /** Between two attempts at a message in the table; doubled each time up to the limit. */
+  readonly retryInitialMs: number;
+  readonly retryMaxMs: number;
+  /** How soon due messages are noticed. */
+  readonly retryPollMs: number;
+  /** How soon a table that was empty is seen to have messages of another process. */
+  readonly idlePollMs: number;
+  /** So long the keys of a process that died wait for the others. */
+  readonly leaseMs: number;
+}
+
+export const defaultRetryLimits: RetryLimits = {
+  retryConcurrencyMax: 16,
+  retryMessagesMax: 100,
+  retryInitialMs: 1_000,
+  retryMaxMs: 60_000,
+  retryPollMs: 1_000,
+  idlePollMs: 5_000,
+  leaseMs: 30_000,
+};
+
+export interface DeferredRetriesOptions extends AttemptOptions {
+  readonly group: string;
+  readonly table: DeferredMessages;
+  readonly deferral: Pick<Deferral, 'look'>;
+  readonly limits: RetryLimits;
+  /** As in the lanes. */
+  readonly attemptsMax: number;
+  readonly park: (delivery: Delivery, error: unknown) => Promise<void>;
+  readonly delay: Delay;
+}
+
+export class DeferredRetries {
+  /** Claims that are worked on. */
+  readonly #held = new Set<DeferredMessage>();
+  readonly #working = new Set<Promise<void>>();
+  readonly #stop = new AbortController();
+  #abandoned = false;
+  #wake = new AbortController();
+  #loop: Promise<unknown> = Promise.resolve();
+
+  constructor(private readonly options: DeferredRetriesOptions) {}
+
+  start(): void {
+    this.#loop = Promise.all([this.#run(), this.#prolong()]);
+  }
+
+  /** Looks again at once. */
+  wake(): void {
+    this.#wake.abort();
+  }
+
+  /** Claims nothing more and waits for the handlers that run. Keys whose turn is over are given back. */
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await this.#loop;
+    await Promise.allSettled([...this.#working]);
+  }
+
+  /** Lets go at once, as if the process had died here: what still runs changes nothing in the table. */
+  abandon(): void {
+    this.#abandoned = true;
+    this.#stop.abort();
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      this.#wake = new AbortController();
+      const pause = AbortSignal.any([signal, this.#wake.signal]);
+      await this.options.delay(await this.#round(), pause);
+    }
+  }
+
+  /** @returns when to look again, milliseconds */
+  async #round(): Promise<number> {
+    const { group, table, deferral, limits } = this.options;
+    try {
+      if ((await deferral.look()).isEmpty) return limits.idlePollMs;
+      const free = limits.retryConcurrencyMax - this.#held.size;
+      const claimed = free > 0 ? await table.claim(group, free, limits.leaseMs) : [];
+      for (const message of claimed) this.#begin(message);
+      return limits.retryPollMs;
+    } catch (error) {
+      this.#problem('looking into the retry table', error);
+      return limits.idlePollMs;
+    }
+  }
+
+  #begin(claimed: DeferredMessage): void {
+    this.#held.add(claimed);
+    const work = this.#workOff(claimed).then(
+      (hasSucceeded) => {
+        this.#held.delete(claimed);
+        if (hasSucceeded) this.wake();
+      },
+      (error: unknown) => {
+        this.#held.delete(claimed);
+        // The lease ends by itself: what was handled and could not be settled is handled again.
+        this.#problem('settling a message of the retry table', error);
+      },
+    );
+    this.#working.add(work);
+    void work.finally(() => this.#working.delete(work));
+  }
+
+  /**
+   * The messages of one claimed key, until one fails, none is left or the turn is over.
+   * @returns whether it ended without a failure
+   */
+  async #workOff(claimed: DeferredMessage): Promise<boolean> {
+    const { group, table, limits } = this.options;
+    let message: DeferredMessage | null = claimed;
+    for (let done = 0; message !== null; done += 1) {
+      if (this.#stop.signal.aborted || done === limits.retryMessagesMax) {
+        if (!this.#abandoned) await table.renew(group, [message], 0);
+        return true;
+      }
+      const isDone = await this.#try(message);
+      if (!isDone || this.#abandoned) return false;
+      message = await table.settle(group, message);
+    }
+    return true;
+  }
+
+  /** One attempt. @returns whether the message is done: handled, or parked among the dead letters */
+  async #try(message: DeferredMessage): Promise<boolean> {
+    const { group, table, attemptsMax, limits, park, observe } = this.options;
+    const delivery = { ...message.delivery, attempt: message.delivery.attempt + 1 };
+    const failure = await attempt(this.options, delivery);
+    if (failure === null) return true;
+    if (this.#abandoned) return false;
+    const { error } = failure;
+    const { givesUp, failures } = judge(this.options, error, message.failures, attemptsMax);
+    if (givesUp) {
+      try {
+        await park(delivery, error);
+        tell(observe, (observer) => observer.parked?.(delivery, error));
+        return true;
+      } catch (parkingError) {
+        this.#problem('parking a message', parkingError);
+      }
+    }
+    await table.postpone(
+      group,
+      { ...message, delivery },
+      {
+        error: errorText(error),
+        // Parking failed: the next failure tries it again.
+        failures: givesUp ? Math.min(failures, attemptsMax - 1) : failures,
+        dueInMs: backoffMs(delivery.attempt, limits.retryInitialMs, limits.retryMaxMs),
+      },
+    );
+    return false;
+  }
+
+  /** Leases last as long as the handlers that run under them. */
+  async #prolong(): Promise<void> {
+    const { group, table, limits, delay } = this.options;
+    const { signal } = this.#stop;
+    for (;;) {
+      await delay(limits.leaseMs / 3, signal);
+      if (signal.aborted) return;
+      try {
+        if (this.#held.size > 0) await table.renew(group, [...this.#held], limits.leaseMs);
+      } catch (error) {
+        this.#problem('prolonging leases of the retry table', error);
+      }
+    }
+  }
+
+  #problem(doing: string, error: unknown): void {
+    tell(this.options.observe, (observe) => observe.problem?.(doing, error));
+  }
+}

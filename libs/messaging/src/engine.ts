@@ -1,0 +1,94 @@
+/**
+ * What handles the messages of a consumer group, whatever transport brings them: the lanes, the retry
+ * table and its worker, and the figures that are published by the clock.
+ */
+import { type ConsumerProgress, tell } from './attempts.js';
+import { Deferral } from './deferral.js';
+import { DeferredRetries, type RetryLimits } from './deferred-retries.js';
+import { atMost } from './delay.js';
+import { Lanes, type LanesOptions } from './lanes.js';
+import type { DeferredMessages } from './deferred-messages.js';
+import type { Run } from './run.js';
+
+export interface EngineOptions extends Omit<LanesOptions, 'deferral'> {
+  readonly group: string;
+  readonly deferred: DeferredMessages;
+  readonly retryLimits: RetryLimits;
+  readonly progressIntervalMs: number;
+}
+
+/** What only the transport knows. */
+export type MeasureProgress = () => Promise<Omit<ConsumerProgress, 'deferred'>>;
+
+export class ConsumerEngine {
+  readonly #lanes: Lanes;
+  readonly #retries: DeferredRetries;
+  readonly #deferral: Deferral;
+  #reports: NodeJS.Timeout | null = null;
+  #isReporting = false;
+
+  constructor(private readonly options: EngineOptions) {
+    const { group, deferred: table, limits, retryLimits } = options;
+    this.#deferral = new Deferral(group, table, () => this.#retries.wake());
+    this.#retries = new DeferredRetries({
+      ...options,
+      table,
+      deferral: this.#deferral,
+      limits: retryLimits,
+      attemptsMax: limits.attemptsMax,
+    });
+    this.#lanes = new Lanes({ ...options, deferral: this.#deferral });
+  }
+
+  open(name: string, onAdvance: (count: number) => void): Run {
+    return this.#lanes.open(name, onAdvance);
+  }
+
+  /** The place in the log is known only now: what was known of the retry table before counts for nothing. */
+  recheck(): void {
+    this.#deferral.recheck();
+  }
+
+  start(measure: MeasureProgress): void {
+    this.#retries.start();
+    const report = () => void this.#report(measure);
+    this.#reports = setInterval(report, this.options.progressIntervalMs).unref();
+  }
+
+  /**
+   * Starts no further handler and waits for those that run, `drainMs` at most.
+   * @returns whether all of them ended in time
+   */
+  async stop(drainMs: number): Promise<boolean> {
+    const ended = await Promise.all([
+      this.#lanes.stop(drainMs),
+      atMost(drainMs, this.#retries.stop()),
+    ]);
+    return ended.every((inTime) => inTime);
+  }
+
+  /** Ends what goes on by itself; runs are abandoned by whoever opened them. */
+  abandon(): void {
+    this.#retries.abandon();
+    if (this.#reports !== null) clearInterval(this.#reports);
+  }
+
+  /** One report at a time: a database that hangs must not pile them up. */
+  async #report(measure: MeasureProgress): Promise<void> {
+    if (this.#isReporting) return;
+    this.#isReporting = true;
+    const [measured, deferred] = await Promise.allSettled([measure(), this.#backlog()]);
+    this.#isReporting = false;
+    if (measured.status === 'rejected') return;
+    const progress = {
+      ...measured.value,
+      deferred: deferred.status === 'fulfilled' ? deferred.value : null,
+    };
+    tell(this.options.observe, (observe) => observe.progress?.(progress));
+  }
+
+  async #backlog() {
+    if (!this.#deferral.mayHold) return { messages: 0, oldestAgeMs: 0 };
+    return this.options.deferred.backlog(this.options.group);
+  }
+}

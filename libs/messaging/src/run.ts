@@ -1,0 +1,178 @@
+/** A run: an ordered sequence of deliveries (a partition, or the whole log) and how far it is done. */
+import type { Delivery } from './message.js';
+
+export interface RunLimits {
+  /** Messages of a run that wait or are being handled; beyond it the reader must pause. */
+  readonly inFlightMax: number;
+  /** Messages of a run behind one that is not done, done or not: what a crash would deliver again. */
+  readonly uncommittedMax: number;
+}
+
+/** An ordered sequence of deliveries and how far it is done. */
+export class Run {
+  readonly #uncommitted = new Uncommitted();
+  readonly #abandon = new AbortController();
+  #unfinished = 0;
+  #position: string | null = null;
+  #waiting: (() => void)[] = [];
+
+  constructor(
+    readonly name: string,
+    private readonly limits: RunLimits,
+    private readonly onAdvance: (count: number) => void,
+    private readonly enter: (item: Item) => void,
+    private readonly nowMs: () => number,
+  ) {}
+
+  /** Takes the next delivery. `position` is where to resume once it and all before it are done; null: nowhere. */
+  submit(delivery: Omit<Delivery, 'attempt'>, position: string | null): void {
+    if (this.abandoned) return;
+    const entry: Entry = { position, done: false, takenMs: this.nowMs() };
+    this.#uncommitted.push(entry);
+    this.#unfinished += 1;
+    this.enter({
+      run: this,
+      entry,
+      delivery: { ...delivery, attempt: 0 },
+      isLookedUp: false,
+      attempt: 0,
+      tries: 0,
+      failures: 0,
+      failing: null,
+    });
+  }
+
+  /** Notes a position without a message: done as soon as everything before it is. */
+  mark(position: string): void {
+    this.#uncommitted.push({ position, done: true, takenMs: this.nowMs() });
+    this.#advance();
+  }
+
+  /** Where to resume: everything before is done. Null when nothing was done yet. */
+  get position(): string | null {
+    return this.#position;
+  }
+
+  /** Messages taken that wait or are being handled. */
+  get unfinished(): number {
+    return this.#unfinished;
+  }
+
+  /** How long the oldest message that is not done has been here. 0 when all are done. */
+  get oldestUnfinishedMs(): number {
+    const { first } = this.#uncommitted;
+    return first === null || this.abandoned ? 0 : Math.max(0, this.nowMs() - first.takenMs);
+  }
+
+  /** Whether the reader must pause. */
+  get full(): boolean {
+    return (
+      this.#unfinished >= this.limits.inFlightMax ||
+      this.#uncommitted.length >= this.limits.uncommittedMax
+    );
+  }
+
+  /**
+   * Resolves when the reader may go on: the run is not full and half of its in-flight window is free
+   * again, or the run was abandoned.
+   */
+  async room(): Promise<void> {
+    if (this.full && !this.abandoned)
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+  }
+
+  /** No longer ours: nothing further of it starts, nothing further of it counts. */
+  abandon(): void {
+    this.#abandon.abort();
+    this.#wake();
+  }
+
+  get abandoned(): boolean {
+    return this.#abandon.signal.aborted;
+  }
+
+  get signal(): AbortSignal {
+    return this.#abandon.signal;
+  }
+
+  settle(entry: Entry): void {
+    this.#unfinished -= 1;
+    entry.done = true;
+    if (!this.abandoned) this.#advance();
+  }
+
+  /**
+   * Runs after each settled message. Only the in-flight window must be half empty before the reader is
+   * woken. The uncommitted window has no such threshold: what is behind a hanging message would never
+   * fall below it, and a whole page is read per wake-up anyway.
+   */
+  #advance(): void {
+    const { count, position } = this.#uncommitted.takeDone();
+    this.#position = position ?? this.#position;
+    if (count > 0) this.onAdvance(count);
+    if (!this.full && this.#unfinished <= this.limits.inFlightMax / 2) this.#wake();
+  }
+
+  #wake(): void {
+    for (const resolve of this.#waiting.splice(0)) resolve();
+  }
+}
+
+export interface Entry {
+  readonly position: string | null;
+  readonly takenMs: number;
+  done: boolean;
+}
+
+/** Entries in log order, from the first that is not done. Taking the done prefix costs what it takes. */
+class Uncommitted {
+  #entries: Entry[] = [];
+  /** Entries before this index are taken; they are dropped when they are more than half of the array. */
+  #taken = 0;
+
+  get length(): number {
+    return this.#entries.length - this.#taken;
+  }
+
+  /** Never a done one: those are taken as soon as they are first. */
+  get first(): Entry | null {
+    return this.#entries[this.#taken] ?? null;
+  }
+
+  push(entry: Entry): void {
+    this.#entries.push(entry);
+  }
+
+  /** Removes the contiguous done prefix. `position` is the last one in it, null when it has none. */
+  takeDone(): { readonly count: number; readonly position: string | null } {
+    const before = this.#taken;
+    let position: string | null = null;
+    for (let entry = this.#entries[before]; entry?.done; entry = this.#entries[this.#taken]) {
+      position = entry.position ?? position;
+      this.#taken += 1;
+    }
+    const count = this.#taken - before;
+    if (this.#taken > this.#entries.length / 2) {
+      this.#entries = this.#entries.slice(this.#taken);
+      this.#taken = 0;
+    }
+    return { count, position };
+  }
+}
+
+/** A message in its lane. */
+export interface Item {
+  readonly run: Run;
+  readonly entry: Entry;
+  readonly delivery: Delivery;
+  /** Whether it is known that no older message of its key waits in the retry table. */
+  isLookedUp: boolean;
+  /** Times the handler was called. */
+  attempt: number;
+  /** Times something was tried, the handler or a look-up: what the backoff grows with. */
+  tries: number;
+  /** Attempts that count towards the dead letters. */
+  failures: number;
+  /** Null before the first failed attempt. */
+  failing: { readonly sinceMs: number; readonly successes: number } | null;
+}

@@ -1,0 +1,131 @@
+/** What a consumer group shows of itself: metrics by the clock, and a log that no storm can flood. */
+import type { ConsumerObserver } from '@pis/messaging';
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import type { Logger } from './logging.js';
+
+/** Lines of one kind that a group may log at once, and how often one more after that. */
+const linesAtOnce = 20;
+const lineEveryMs = 1_000;
+
+/** The metrics are created once; each group gets an observer of its own. */
+export function consumerObservers(
+  registry: Registry,
+  logger: Logger,
+  nowMs: () => number = () => performance.now(),
+): (group: string) => Required<ConsumerObserver> {
+  const metrics = consumerMetrics(registry);
+  return (group) => {
+    const { handled, parked, deferred } = metrics;
+    const failures = new LineLimit(linesAtOnce, lineEveryMs, nowMs);
+    const problems = new LineLimit(linesAtOnce, lineEveryMs, nowMs);
+    metrics.show(group, {
+      lag: 0,
+      oldestUnfinishedMs: 0,
+      deferred: { messages: 0, oldestAgeMs: 0 },
+    });
+    return {
+      handled: ({ topic }, outcome, durationMs) =>
+        handled.observe({ group, topic, outcome }, durationMs / 1000),
+      failed: ({ topic, key, offset, attempt }, err) =>
+        failures.log((withheld) =>
+          logger.warn(
+            { err, group, topic, key, offset, attempt, ...withheld },
+            'attempt at a message failed',
+          ),
+        ),
+      deferred: ({ topic, key, offset, attempt }, err) => {
+        deferred.inc({ group, topic });
+        failures.log((withheld) =>
+          logger.warn(
+            { err, group, topic, key, offset, attempt, ...withheld },
+            'message deferred to the retry table',
+          ),
+        );
+      },
+      parked: ({ topic, key, offset, attempt }, err) => {
+        parked.inc({ group, topic });
+        logger.error(
+          { err, group, topic, key, offset, attempt },
+          'message parked as a dead letter',
+        );
+      },
+      progress: (progress) => metrics.show(group, progress),
+      problem: (doing, err) =>
+        problems.log((withheld) =>
+          logger.warn({ err, group, doing, ...withheld }, 'consumer problem, trying again'),
+        ),
+    };
+  };
+}
+
+function consumerMetrics(registry: Registry) {
+  const registers = [registry];
+  const gauge = (name: string, help: string) =>
+    new Gauge({ name, help, labelNames: ['group'], registers });
+  const counter = (name: string, help: string) =>
+    new Counter({ name, help, labelNames: ['group', 'topic'], registers });
+  const lag = gauge(
+    'pis_consumer_lag_messages',
+    'Messages a group knows of and has not done, read or not',
+  );
+  const oldest = gauge(
+    'pis_consumer_oldest_message_seconds',
+    'How long the oldest message that this process has taken is not done',
+  );
+  const waiting = gauge(
+    'pis_consumer_deferred_messages',
+    'Messages of a group in the retry table, counted up to 10000',
+  );
+  const longest = gauge(
+    'pis_consumer_deferred_oldest_seconds',
+    'How long the oldest message of a group has been in the retry table',
+  );
+  return {
+    handled: new Histogram({
+      name: 'pis_consumer_handled_seconds',
+      help: 'Time a handler took for one message, by outcome',
+      labelNames: ['group', 'topic', 'outcome'],
+      buckets: [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10, 60],
+      registers,
+    }),
+    parked: counter('pis_consumer_dead_letters_total', 'Messages given up on and parked'),
+    deferred: counter('pis_consumer_deferred_total', 'Messages that went to the retry table'),
+    /** A retry table that cannot be read shows NaN. */
+    show(group: string, progress: Parameters<NonNullable<ConsumerObserver['progress']>>[0]) {
+      lag.set({ group }, progress.lag);
+      oldest.set({ group }, progress.oldestUnfinishedMs / 1000);
+      waiting.set({ group }, progress.deferred?.messages ?? NaN);
+      longest.set({ group }, (progress.deferred?.oldestAgeMs ?? NaN) / 1000);
+    },
+  };
+}
+
+/** Lets some lines through at once and then one per interval. The next line says how many were withheld. */
+export class LineLimit {
+  #withheld = 0;
+  #free: number;
+  #sinceMs: number;
+
+  constructor(
+    private readonly atOnce: number,
+    private readonly everyMs: number,
+    private readonly nowMs: () => number,
+  ) {
+    this.#free = atOnce;
+    this.#sinceMs = nowMs();
+  }
+
+  log(write: (withheld: { readonly withheld?: number }) => void): void {
+    const nowMs = this.nowMs();
+    this.#free = Math.min(this.atOnce, this.#free + (nowMs - this.#sinceMs) / this.everyMs);
+    this.#sinceMs = nowMs;
+    if (this.#free < 1) {
+      this.#withheld += 1;
+      return;
+    }
+    this.#free -= 1;
+    const withheld = this.#withheld;
+    this.#withheld = 0;
+    write(withheld === 0 ? {} : { withheld });
+  }
+}
