@@ -1,4 +1,4 @@
-/** What waits in the tables, counted for the metrics. */
+/** What waits in the tables, counted for the metrics, no further than it matters. */
 import { failingAfterMs } from '@pis/webhooks';
 import type pg from 'pg';
 
@@ -25,13 +25,45 @@ const failing = `
       LIMIT $3) f`;
 const failingEndpointsMax = 10_000;
 
+/** Deliveries counted in each of the two: due, and not yet due. */
+const countedMax = 100_000;
+/** Endpoints looked at. */
+const endpointsMax = 10_000;
+/** The deliveries of an endpoint, those due for longest, among which the oldest is looked for. */
+const oldestOfEachMax = 100;
+
+/**
+ * One index probe finds each endpoint, and the index the deliveries of each: what is read is bounded, however
+ * many wait.
+ */
 const counted = `
-  SELECT count(*) FILTER (WHERE due_at <= $1)::float8 AS due,
-      count(*) FILTER (WHERE due_at > $1 AND leased_until IS NULL)::float8 AS waiting,
-      count(*) FILTER (WHERE due_at > $1 AND leased_until IS NOT NULL)::float8 AS leased,
-      min(due_at) FILTER (WHERE due_at <= $1 AND attempts = 0) AS first_due_at,
-      min(due_at) FILTER (WHERE due_at <= $1 AND attempts > 0) AS retry_due_at
-    FROM webhook_deliveries`;
+  WITH RECURSIVE pending AS (
+    (SELECT endpoint_id FROM webhook_deliveries ORDER BY endpoint_id LIMIT 1)
+    UNION ALL
+    SELECT following.endpoint_id FROM pending CROSS JOIN LATERAL (
+      SELECT d.endpoint_id FROM webhook_deliveries d
+        WHERE d.endpoint_id > pending.endpoint_id ORDER BY d.endpoint_id LIMIT 1) following
+  ), endpoint AS MATERIALIZED (
+    SELECT endpoint_id FROM pending LIMIT $3
+  ), due AS (
+    SELECT FROM endpoint e CROSS JOIN LATERAL (
+      SELECT FROM webhook_deliveries d
+        WHERE d.endpoint_id = e.endpoint_id AND d.due_at <= $1 LIMIT $2) d LIMIT $2
+  ), later AS (
+    SELECT d.leased_until FROM endpoint e CROSS JOIN LATERAL (
+      SELECT d.leased_until FROM webhook_deliveries d
+        WHERE d.endpoint_id = e.endpoint_id AND d.due_at > $1 ORDER BY d.due_at LIMIT $2) d LIMIT $2
+  ), oldest AS (
+    SELECT d.due_at, d.attempts FROM endpoint e CROSS JOIN LATERAL (
+      SELECT d.due_at, d.attempts FROM webhook_deliveries d
+        WHERE d.endpoint_id = e.endpoint_id AND d.due_at <= $1 ORDER BY d.due_at LIMIT $4) d LIMIT $2
+  )
+  SELECT due.due, later.waiting, later.leased, oldest.first_due_at, oldest.retry_due_at
+    FROM (SELECT count(*)::float8 AS due FROM due) due,
+      (SELECT count(*) FILTER (WHERE leased_until IS NULL)::float8 AS waiting,
+          count(*) FILTER (WHERE leased_until IS NOT NULL)::float8 AS leased FROM later) later,
+      (SELECT min(due_at) FILTER (WHERE attempts = 0) AS first_due_at,
+          min(due_at) FILTER (WHERE attempts > 0) AS retry_due_at FROM oldest) oldest`;
 
 /** The first day of the finished deliveries, and the last day that all tables have. */
 const days = `
@@ -50,9 +82,10 @@ export async function countBacklog(
   pool: pg.Pool,
   now: Date,
   partitionedTables: readonly string[],
+  max = countedMax,
 ): Promise<Backlog> {
   const [{ rows }, { rows: dayRows }, { rows: failingRows }] = await Promise.all([
-    pool.query<CountedRow>(counted, [now.toISOString()]),
+    pool.query<CountedRow>(counted, [now.toISOString(), max, endpointsMax, oldestOfEachMax]),
     pool.query<{ first_day: string | null; last_day: string | null }>(days, [partitionedTables]),
     pool.query<{ failing: number }>(failing, [
       new Date(now.getTime() - dayMs).toISOString(),

@@ -12,7 +12,7 @@
  */
 import { Claims, type ClaimedWork } from './claims.js';
 import { type Delivery, deliveryOf, type FanOut, type Outcome, type Receiver } from './delivery.js';
-import type { DecidedDelivery, DeliveryTable } from './delivery-table.js';
+import type { DecidedDelivery, DeliveryPlace, DeliveryTable } from './delivery-table.js';
 import { FanOutWriter } from './fan-out-writer.js';
 import { GroupCommit, isDataError } from './group-commit.js';
 import { type AttemptResult, Traffic, type TrafficLimits, type Ticket } from './traffic.js';
@@ -32,6 +32,8 @@ export interface EngineLimits extends TrafficLimits, WaitingRoomLimits {
   readonly pollMaxMs: number;
   /** How soon a delivery is tried again when no attempt could be made. */
   readonly postponeMs: number;
+  /** Deliveries of a disabled endpoint looked at in one statement, for those whose window has ended. */
+  readonly expiredBatchMax: number;
   /** How soon deliveries go on after their endpoint was enabled again, at the latest. */
   readonly disabledRecheckMs: number;
   readonly errorPauseMinMs: number;
@@ -59,6 +61,8 @@ export interface EngineDeps {
     signal: AbortSignal,
   ) => Promise<Outcome | 'disabled'>;
   readonly now: () => Date;
+  /** The shortest that a delivery is tried for. */
+  readonly windowMinMs: number;
   /** @param about which delivery it is, if it is one */
   readonly logError: (error: unknown, what: string, about?: DeliveryIds) => void;
   readonly limits: EngineLimits;
@@ -310,9 +314,15 @@ export class DeliveryEngine {
 
   /** Leaves the deliveries of a disabled endpoint where they are, without reading them, for a while. */
   private async rest(endpointId: string): Promise<void> {
-    const { limits, table, now } = this.deps;
+    const { limits, table, now, windowMinMs } = this.deps;
     const isNew = this.traffic.close(endpointId, limits.disabledRecheckMs);
-    if (isNew) await table.failExpired(endpointId, now());
+    if (!isNew) return;
+    const time = now();
+    const range = { now: time, createdBefore: new Date(time.getTime() - windowMinMs) };
+    let after: DeliveryPlace | null = null;
+    do
+      after = await table.failExpired(endpointId, { ...range, after, max: limits.expiredBatchMax });
+    while (after !== null && !this.stopping.signal.aborted);
   }
 
   private async run(): Promise<void> {

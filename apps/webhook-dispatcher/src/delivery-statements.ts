@@ -154,14 +154,27 @@ export const statements = {
       FROM outcome o
       WHERE d.id = ANY ($1::uuid[]) AND d.id = o.delivery_id AND d.lease_owner = $12`,
 
+  // Looks at so many, by the index of created_at, whatever else the endpoint has waiting. The place of the last
+  // is returned when there may be more. What somebody else is at work on is left alone.
   failExpired: `
-    WITH expired AS (
-      DELETE FROM webhook_deliveries
-        WHERE endpoint_id = $1 AND due_at <= $2 AND window_ends_at < $2
+    WITH seen AS MATERIALIZED (
+      SELECT id, created_at FROM webhook_deliveries
+        WHERE endpoint_id = $1 AND created_at < $3
+          AND ($4::timestamptz IS NULL OR (created_at, id) > ($4::timestamptz(3), $5::uuid))
+        ORDER BY created_at, id LIMIT $6
+    ), over AS MATERIALIZED (
+      SELECT id FROM webhook_deliveries
+        WHERE id = ANY (ARRAY(SELECT id FROM seen)) AND due_at <= $2 AND window_ends_at < $2
+        FOR UPDATE SKIP LOCKED
+    ), expired AS (
+      DELETE FROM webhook_deliveries WHERE id = ANY (ARRAY(SELECT id FROM over))
         RETURNING ${described}
+    ), failed AS (
+      INSERT INTO webhook_finished_deliveries (${described}, state, finished_at, finished_reason)
+        SELECT ${described}, 'failed', $2, 'window_ended' FROM expired
     )
-    INSERT INTO webhook_finished_deliveries (${described}, state, finished_at, finished_reason)
-      SELECT ${described}, 'failed', $2, 'window_ended' FROM expired`,
+    SELECT id, created_at AS "createdAt" FROM seen
+      WHERE (SELECT count(*) FROM seen) = $6 ORDER BY created_at DESC, id DESC LIMIT 1`,
 } as const;
 
 export type StatementName = keyof typeof statements;

@@ -38,6 +38,22 @@ export interface DueEndpoints {
   readonly nextDueAt: Date | null;
 }
 
+/** A place among the deliveries of an endpoint, the oldest first. */
+export interface DeliveryPlace {
+  readonly createdAt: Date;
+  readonly id: string;
+}
+
+export interface ExpiredOptions {
+  readonly now: Date;
+  /** No window of a later delivery can have ended. */
+  readonly createdBefore: Date;
+  /** Null: from the oldest on. */
+  readonly after: DeliveryPlace | null;
+  /** Deliveries looked at. */
+  readonly max: number;
+}
+
 export interface ClaimOptions {
   readonly now: Date;
   readonly leasedUntil: Date;
@@ -47,6 +63,9 @@ export interface ClaimOptions {
 
 /** An event that is older than this when it is fanned out leaves its body with its deliveries. */
 const lateAfterMs = 24 * 3_600_000;
+
+/** A statement writes to three partitioned tables; each may have a partition attached meanwhile. */
+const partitionTriesMax = 5;
 
 export class DeliveryTable {
   /** @param owner UUID of this process in the leases; a new one at every start */
@@ -171,15 +190,48 @@ export class DeliveryTable {
     return new Set(rows.map(({ id }) => id));
   }
 
-  /** Fails what is due for an endpoint whose deliveries wait, and past its window. */
-  async failExpired(endpointId: string, now: Date): Promise<number> {
-    const { rowCount } = await this.query('failExpired', [endpointId, iso(now)]);
-    return rowCount ?? 0;
+  /**
+   * Fails what is due for an endpoint whose deliveries wait, and past its window: looks at the oldest deliveries
+   * after a place, no more than asked for.
+   * @returns where to go on; null at the end
+   */
+  async failExpired(
+    endpointId: string,
+    { now, createdBefore, after, max }: ExpiredOptions,
+  ): Promise<DeliveryPlace | null> {
+    const { rows } = await this.query<DeliveryPlace>('failExpired', [
+      endpointId,
+      iso(now),
+      iso(createdBefore),
+      iso(after?.createdAt ?? null),
+      after?.id ?? null,
+      max,
+    ]);
+    return rows[0] ?? null;
   }
 
-  private query<Row extends pg.QueryResultRow>(name: StatementName, values: unknown[]) {
-    return this.pool.query<Row>({ name: `webhook_${name}`, text: statements[name], values });
+  /** Repeats a statement whose rows were on their way to a partition that is no longer theirs. */
+  private async query<Row extends pg.QueryResultRow>(name: StatementName, values: unknown[]) {
+    for (let tries = 1; ; tries += 1)
+      try {
+        return await this.pool.query<Row>({
+          name: `webhook_${name}`,
+          text: statements[name],
+          values,
+        });
+      } catch (error) {
+        if (tries >= partitionTriesMax || !isPartitionMoved(error)) throw error;
+      }
   }
+}
+
+/**
+ * PostgreSQL chooses the default partition, waits for its lock while the day's own partition is attached, and
+ * then refuses the row (23514). The next try finds the new partition. A CHECK of ours names its constraint.
+ */
+function isPartitionMoved(error: unknown): boolean {
+  const { code, constraint } = error as { code?: unknown; constraint?: unknown };
+  return code === '23514' && constraint === undefined;
 }
 
 function attemptColumns(rows: readonly RecordedRow[]): unknown[] {

@@ -112,6 +112,10 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     attempt: (delivery, mayBegin, signal) =>
       attemptDelivery(attemptDeps, delivery, mayBegin, signal),
     now,
+    windowMinMs: Math.min(
+      config.PIS_WEBHOOK_RETRY_WINDOW_PAYMENTS_MS,
+      config.PIS_WEBHOOK_RETRY_WINDOW_STATEMENTS_MS,
+    ),
     logError: (error, what, about) => logger.warn({ err: error, ...about }, what),
     limits: {
       ...dispatcherLimits.engine,

@@ -58,6 +58,7 @@ export const dispatcherLimits = {
     beginWithinMs: 9_000,
     pollMaxMs: 1_000,
     postponeMs: 1_000,
+    expiredBatchMax: 1_000,
     disabledRecheckMs: 10_000,
     errorPauseMinMs: 100,
     errorPauseMaxMs: 5_000,

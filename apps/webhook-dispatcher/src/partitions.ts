@@ -4,7 +4,8 @@
  *
  * What always holds: no row is lost and no delivery waits for this. A day that has no partition goes to
  * the default one, and moves to its own when that is made; locks are waited for briefly and tried again,
- * for whoever waits for a lock holds up all who come after. (DETACH CONCURRENTLY is not to be had beside
+ * for whoever waits for a lock holds up all who come after. A row that was on its way to the default
+ * partition while its own was attached is refused and written again (delivery-table.ts). (DETACH CONCURRENTLY is not to be had beside
  * a default partition; DROP TABLE of one that nobody writes to is a matter of milliseconds.) What is
  * dropped is past by our clock and by the database's: one that has jumped ahead drops nothing.
  */
