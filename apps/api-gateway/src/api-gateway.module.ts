@@ -4,7 +4,7 @@
  */
 import { type DynamicModule, Module, type Provider } from '@nestjs/common';
 import { bankNameOf } from '@pis/bank-rails';
-import type { EventStore } from '@pis/event-store';
+import { type EventStore, StreamStates } from '@pis/event-store';
 import type { Keyring } from '@pis/keyring';
 import { directoryQuery, eventsQuery, paymentsQuery, projectionProgress } from '@pis/read-models';
 import {
@@ -15,6 +15,7 @@ import {
   type Logger,
   PG_POOL,
   type ProcessConfig,
+  streamStates,
   webhookEgress,
   type WebhookEgressConfig,
   type WebhooksConfig,
@@ -110,6 +111,11 @@ function providersFor(config: ApiGatewayConfig): Provider[] {
         }),
     },
     {
+      provide: StreamStates,
+      inject: [PG_POOL, KEYRING, LOGGER],
+      useFactory: streamStates,
+    },
+    {
       provide: Authentication,
       inject: [EVENT_STORE, PG_POOL, LOGGER],
       useFactory: (store: EventStore, pool: PgPool, logger: Logger) =>
@@ -174,10 +180,9 @@ function providersFor(config: ApiGatewayConfig): Provider[] {
     },
     {
       provide: ContactDirectory,
-      inject: [EVENT_STORE, KEYRING, PartyAccounts, OwnWrites],
-      useFactory: (
-        ...[store, keyring, accounts, own]: ConstructorParameters<typeof ContactDirectory>
-      ) => new ContactDirectory(store, keyring, accounts, own),
+      inject: [EVENT_STORE, KEYRING, PartyAccounts, OwnWrites, StreamStates],
+      useFactory: (...given: ConstructorParameters<typeof ContactDirectory>) =>
+        new ContactDirectory(...given),
     },
     {
       provide: PaymentByKey,
@@ -187,9 +192,9 @@ function providersFor(config: ApiGatewayConfig): Provider[] {
     },
     {
       provide: PaymentCreation,
-      inject: [EVENT_STORE, OwnWrites],
-      useFactory: (...[store, own]: ConstructorParameters<typeof PaymentCreation>) =>
-        new PaymentCreation(store, own),
+      inject: [EVENT_STORE, OwnWrites, StreamStates],
+      useFactory: (...given: ConstructorParameters<typeof PaymentCreation>) =>
+        new PaymentCreation(...given),
     },
   ];
 }

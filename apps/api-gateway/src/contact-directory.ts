@@ -31,6 +31,7 @@ import {
   type Loaded,
   repository,
   StoreUnavailable,
+  StreamStates,
   untilSettled,
   WrongExpectedRevision,
 } from '@pis/event-store';
@@ -54,10 +55,11 @@ export class ContactDirectory {
     private readonly keyring: Keyring,
     private readonly accounts: PartyAccounts,
     private readonly ownWrites: OwnWrites,
+    states: StreamStates = new StreamStates(),
   ) {
-    this.contacts = repository(store, contacts);
-    this.identities = repository(store, identities);
-    this.originators = repository(store, originators);
+    this.contacts = repository(store, contacts, { states });
+    this.identities = repository(store, identities, { states });
+    this.originators = repository(store, originators, { states });
   }
 
   /** @throws ApiError NOT_FOUND (originator), CONFLICT; StoreUnavailable */
@@ -71,18 +73,18 @@ export class ContactDirectory {
     return untilSettled(this.store, this.identities.streamIdOf(identity), async () => {
       // A new one each time: the former, if it was reserved, may be a rival's contact by now.
       const newId = randomUUID();
-      const [originatorEvents = [], identityEvents = []] = await this.store.readStreams([
-        this.originators.streamIdOf(request.originatorId),
-        this.identities.streamIdOf(identity),
+      const [{ state: originator }, reserved] = await Promise.all([
+        this.originators.load(request.originatorId, organizationId),
+        this.identities.load(identity, organizationId),
       ]);
-      const originator = this.originators.fold(originatorEvents).state;
       if (originator?.organizationId !== organizationId) throw notFound('originator');
 
-      const reserved = this.identities.fold(identityEvents);
       const { holder } = reserved.state;
       const abandoned =
-        holder !== null && (await this.contacts.load(holder)).revision === 'noStream';
-      if (!abandoned) await this.reserve(identity, reserved, newId, context);
+        holder !== null &&
+        (await this.contacts.load(holder, organizationId)).revision === 'noStream';
+      const wanting = { organizationId, contactId: newId };
+      if (!abandoned) await this.reserve(identity, reserved, wanting, context);
       const contactId = abandoned ? holder : newId;
       return this.append(contactId, { organizationId, identity, request }, context);
     });
@@ -99,7 +101,7 @@ export class ContactDirectory {
     context: CommandContext,
   ): Promise<Contact> {
     return untilSettled(this.store, this.contacts.streamIdOf(contactId), async () => {
-      const loaded = await this.contacts.load(contactId);
+      const loaded = await this.contacts.load(contactId, organizationId);
       const current = loaded.state?.organizationId === organizationId ? loaded.state : null;
       const patch = accepted<ContactPatchRequest>(
         validatePatch(contactPatchSchema, body, current?.entityType ?? null),
@@ -136,16 +138,16 @@ export class ContactDirectory {
   /** Reserves `identity` for a contact that changes into it; the result is its former reservation. */
   private async moveTo(
     identity: string,
-    { contactId, identity: formerIdentity }: Contact,
+    { contactId, organizationId, identity: formerIdentity }: Contact,
     context: CommandContext,
   ): Promise<Reservation | null> {
     if (identity === formerIdentity) return null;
-    const [wanted = [], former = []] = await this.store.readStreams([
-      this.identities.streamIdOf(identity),
-      this.identities.streamIdOf(formerIdentity),
+    const [wanted, former] = await Promise.all([
+      this.identities.load(identity, organizationId),
+      this.identities.load(formerIdentity, organizationId),
     ]);
-    await this.reserve(identity, this.identities.fold(wanted), contactId, context);
-    return this.identities.fold(former);
+    await this.reserve(identity, wanted, { organizationId, contactId }, context);
+    return former;
   }
 
   /**
@@ -155,11 +157,12 @@ export class ContactDirectory {
   private async reserve(
     identity: string,
     reserved: Reservation,
-    contactId: string,
+    { organizationId, contactId }: Pick<Contact, 'organizationId' | 'contactId'>,
     context: CommandContext,
   ): Promise<void> {
     const { holder } = reserved.state;
-    if (holder !== null && holder !== contactId) await this.forfeit(holder, identity, context);
+    if (holder !== null && holder !== contactId)
+      await this.forfeit(organizationId, holder, identity, context);
     const data = { contactId, insteadOf: holder === contactId ? null : holder };
     const command = { type: 'ReserveContactIdentity', at: now(), data } as const;
     const decision = identities.decide(command, reserved.state);
@@ -171,8 +174,13 @@ export class ContactDirectory {
    * Makes the holder give up an identity that it does not use, or its creation if that never ended.
    * @throws ApiError CONFLICT if it uses it; WrongExpectedRevision when it was created meanwhile
    */
-  private async forfeit(holder: string, identity: string, context: CommandContext): Promise<void> {
-    const loaded = await this.contacts.load(holder);
+  private async forfeit(
+    organizationId: string,
+    holder: string,
+    identity: string,
+    context: CommandContext,
+  ): Promise<void> {
+    const loaded = await this.contacts.load(holder, organizationId);
     const type = loaded.state === null ? 'ForfeitContactCreation' : 'ForfeitContactIdentity';
     const command = { type, at: now(), data: { identity } } as const;
     const decision = contacts.decide(command, loaded.state);

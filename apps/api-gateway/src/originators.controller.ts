@@ -7,7 +7,7 @@ import {
   validatePatch,
 } from '@pis/contracts';
 import { isRefusal, originator as originators, type OriginatorChanges } from '@pis/domain';
-import { type EventStore, repository, untilSettled } from '@pis/event-store';
+import { type EventStore, repository, StreamStates, untilSettled } from '@pis/event-store';
 import type { DirectoryQuery } from '@pis/read-models';
 import { EVENT_STORE } from '@pis/service-kit';
 import type { FastifyRequest } from 'fastify';
@@ -29,8 +29,9 @@ export class OriginatorsController {
     @Inject(DirectoryLists) private readonly lists: DirectoryLists,
     @Inject(PartyAccounts) private readonly accounts: PartyAccounts,
     @Inject(OwnWrites) private readonly ownWrites: OwnWrites,
+    @Inject(StreamStates) states: StreamStates,
   ) {
-    this.originators = repository(store, originators);
+    this.originators = repository(store, originators, { states });
   }
 
   @Get()
@@ -47,7 +48,7 @@ export class OriginatorsController {
     const originatorId = idIn(request, 'originatorId');
     const context = contextOf(request);
     return untilSettled(this.store, this.originators.streamIdOf(originatorId), async () => {
-      const loaded = await this.originators.load(originatorId);
+      const loaded = await this.originators.load(originatorId, organizationId);
       const current = loaded.state?.organizationId === organizationId ? loaded.state : null;
       const patch = accepted(
         validatePatch(originatorPatchSchema, bodyOf(request), current?.entityType ?? null),

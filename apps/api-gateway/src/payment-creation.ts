@@ -2,7 +2,8 @@
  * Creating a payment. Idempotency is the stream itself: its id is derived from the organization and
  * the Idempotency-Key, and the first event is appended only if the stream does not exist. Whoever
  * comes second compares its request with that event: a replay or a conflict, whatever has happened
- * to the referenced records since. No table, no lock, no expiry.
+ * to the referenced records since. No table, no lock, no expiry. So the payment's own stream is read
+ * only when the append conflicts, or when the request would be refused otherwise.
  */
 import { selectRail } from '@pis/bank-rails';
 import {
@@ -30,9 +31,9 @@ import {
   type CommandContext,
   type EventStore,
   type Loaded,
-  type RecordedEvent,
   repository,
   StoreUnavailable,
+  StreamStates,
   WrongExpectedRevision,
 } from '@pis/event-store';
 import { ApiError, invalid, notFound } from './errors.js';
@@ -59,13 +60,14 @@ export class PaymentCreation {
   private readonly contacts;
 
   constructor(
-    private readonly store: EventStore,
+    store: EventStore,
     private readonly ownWrites: OwnWrites,
+    states: StreamStates = new StreamStates(),
   ) {
     this.payments = repository(store, payments);
-    this.organizations = repository(store, organizations);
-    this.originators = repository(store, originators);
-    this.contacts = repository(store, contacts);
+    this.organizations = repository(store, organizations, { states });
+    this.originators = repository(store, originators, { states });
+    this.contacts = repository(store, contacts, { states });
   }
 
   /** @throws ApiError as the specification lists them; StoreUnavailable */
@@ -76,18 +78,16 @@ export class PaymentCreation {
     context: CommandContext,
   ): Promise<CreatedPayment> {
     const paymentId = paymentIdOf(organizationId, key);
-    const [existing = [], ...referenced] = await this.store.readStreams([
-      this.payments.streamIdOf(paymentId),
-      this.organizations.streamIdOf(organizationId),
-      this.originators.streamIdOf(request.originatorId),
-      this.contacts.streamIdOf(request.contactId),
-    ]);
-    if (existing.length > 0)
-      return this.replay(organizationId, this.payments.fold(existing), request);
-
-    const parties = this.referencedIn(referenced, organizationId, request);
-    const data = this.detailsOf(paymentId, key, request, parties);
     const nothing = this.payments.fold([]);
+    const parties = await this.referenced(organizationId, request).catch(async (error: unknown) => {
+      if (!(error instanceof ApiError)) throw error;
+      // A used key is answered first, whatever has become of the records since.
+      const used = await this.payments.load(paymentId);
+      if (used.revision === 'noStream') throw error;
+      return used;
+    });
+    if ('revision' in parties) return this.replay(organizationId, parties, request);
+    const data = this.detailsOf(paymentId, key, request, parties);
     const decision = payments.decide({ type: 'QueuePayment', at: now(), data }, nothing.state);
     // Everything it refuses has been checked above: what is left is a fault of ours.
     if (isRefusal(decision)) throw new Error(`a valid payment was refused: ${decision.refused}`);
@@ -111,16 +111,19 @@ export class PaymentCreation {
     return replayOf(state, request);
   }
 
-  /** @throws ApiError NOT_FOUND, VALIDATION_ERROR */
-  private referencedIn(
-    streams: readonly (readonly RecordedEvent[])[],
+  /**
+   * Three reads side by side, each of what its stream has gained since the last one.
+   * @throws ApiError NOT_FOUND, VALIDATION_ERROR; StoreUnavailable
+   */
+  private async referenced(
     organizationId: string,
     request: PaymentCreateRequest,
-  ): Referenced {
-    const [organizationEvents = [], originatorEvents = [], contactEvents = []] = streams;
-    const organization = this.organizations.fold(organizationEvents).state;
-    const originator = this.originators.fold(originatorEvents).state;
-    const contact = this.contacts.fold(contactEvents).state;
+  ): Promise<Referenced> {
+    const [{ state: organization }, { state: originator }, { state: contact }] = await Promise.all([
+      this.organizations.load(organizationId),
+      this.originators.load(request.originatorId, organizationId),
+      this.contacts.load(request.contactId, organizationId),
+    ]);
     if (organization === null) throw new Error(`organization ${organizationId} has no stream`);
     if (originator?.organizationId !== organizationId) throw notFound('originator');
     if (contact?.organizationId !== organizationId) throw notFound('contact');

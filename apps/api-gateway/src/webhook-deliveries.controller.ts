@@ -8,7 +8,7 @@ import {
   type WebhookDeliveryView,
 } from '@pis/contracts';
 import { type WebhookEndpoint, webhookEndpoints } from '@pis/domain';
-import { type EventStore, repository } from '@pis/event-store';
+import { type EventStore, repository, StreamStates } from '@pis/event-store';
 import { EVENT_STORE, pastPaymentEvents, PG_POOL } from '@pis/service-kit';
 import {
   type AttemptRecord,
@@ -44,8 +44,9 @@ export class WebhookDeliveriesController {
     @Inject(DELIVERY_LOG) private readonly log: DeliveryLog,
     @Inject(RETRY_WINDOWS) private readonly windows: RetryWindows,
     @Inject(Cursors) private readonly cursors: Cursors,
+    @Inject(StreamStates) states: StreamStates,
   ) {
-    this.endpoints = repository(store, webhookEndpoints);
+    this.endpoints = repository(store, webhookEndpoints, { states });
     this.pastEvents = (refs) => pastPaymentEvents(store, this.pool, refs);
   }
 

@@ -8,7 +8,7 @@ import {
   type WebhookReplayView,
 } from '@pis/contracts';
 import { eventTypes, subscribes, type WebhookEndpoint, webhookEndpoints } from '@pis/domain';
-import { type EventStore, repository } from '@pis/event-store';
+import { type EventStore, repository, StreamStates } from '@pis/event-store';
 import { EVENT_STORE } from '@pis/service-kit';
 import { type ReplayRecord, type ReplayRequests, runningReplaysMax } from '@pis/webhooks';
 import type { FastifyRequest } from 'fastify';
@@ -26,8 +26,9 @@ export class WebhookReplaysController {
   constructor(
     @Inject(EVENT_STORE) private readonly store: EventStore,
     @Inject(REPLAY_REQUESTS) private readonly replays: ReplayRequests,
+    @Inject(StreamStates) states: StreamStates,
   ) {
-    this.endpoints = repository(store, webhookEndpoints);
+    this.endpoints = repository(store, webhookEndpoints, { states });
   }
 
   @Post(':id/replay')

@@ -22,7 +22,7 @@ import {
   webhookEndpoints,
   type WebhookEndpointsCommand,
 } from '@pis/domain';
-import { type CommandContext, type EventStore, repository } from '@pis/event-store';
+import { type CommandContext, type EventStore, repository, StreamStates } from '@pis/event-store';
 import type { Keyring } from '@pis/keyring';
 import { EVENT_STORE, KEYRING } from '@pis/service-kit';
 import { checkWebhookUrl, createSecret, type WebhookUrlOptions } from '@pis/webhooks';
@@ -47,8 +47,9 @@ export class WebhooksController {
     @Inject(WEBHOOK_URL_OPTIONS) private readonly urlOptions: WebhookUrlOptions,
     @Inject(WebhookTests) private readonly tests: WebhookTests,
     @Inject(WebhookHealth) private readonly health: WebhookHealth,
+    @Inject(StreamStates) states: StreamStates,
   ) {
-    this.endpoints = repository(store, webhookEndpoints);
+    this.endpoints = repository(store, webhookEndpoints, { states });
   }
 
   /** The only answer that ever shows the secret. */

@@ -43,6 +43,11 @@ export interface Aggregate<
   evolve(state: State, event: Event): State;
   /** The current schema version of each event type, written into the event's metadata. */
   readonly schemaVersions: Readonly<Record<Event['type'], number>>;
+  /**
+   * Raised with every change of what `evolve` makes of the same events: snapshots of another version are
+   * not used. Absent: no snapshots are kept, because the streams of the aggregate stay short.
+   */
+  readonly stateVersion?: number;
   /** Brings the data of an older schema version to the current one. Absent while every version is 1. */
   readonly upcast?: (type: Event['type'], schemaVersion: number, data: unknown) => unknown;
 }

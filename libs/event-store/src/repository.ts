@@ -26,6 +26,7 @@ import {
   WrongExpectedRevision,
 } from './port.js';
 import { domainEventOf } from './readable.js';
+import { type FoldedStream, type Folder, readPages, type StreamStates } from './stream-states.js';
 import { backoffMs, pause } from './wake-up.js';
 
 /** Who and what caused a command; written into the metadata of its events. */
@@ -76,8 +77,12 @@ export interface Repository<
    */
   fold(events: readonly RecordedEvent[], onto?: Loaded<State>): Loaded<State>;
 
-  /** @throws StoreUnavailable, UnreadableEvent */
-  load(id: string): Promise<Loaded<State>>;
+  /**
+   * @param share whose part of the memory the state takes, for example an organization's id; the
+   *   aggregate's own id when absent
+   * @throws StoreUnavailable, UnreadableEvent
+   */
+  load(id: string, share?: string): Promise<Loaded<State>>;
 
   /**
    * Appends at the revision of `loaded`, once; repeats with the same event ids while the store is
@@ -117,6 +122,11 @@ export interface Repository<
   ): Promise<Executed<State> | Refusal<Code>>;
 }
 
+export interface RepositoryOptions {
+  /** Remembers states between loads, which then read only what the stream has gained. */
+  readonly states?: StreamStates;
+}
+
 /** How often an append is tried, at most, while the store is unavailable. */
 export const unavailableTriesMax = 3;
 const unavailablePauseInitialMs = 50;
@@ -130,6 +140,7 @@ export function repository<
 >(
   store: EventStore,
   aggregate: Aggregate<State, Command, Event, Code>,
+  { states }: RepositoryOptions = {},
 ): Repository<State, Command, Event, Code> {
   const nothing: Loaded<State> = {
     state: aggregate.initial,
@@ -148,7 +159,19 @@ export function repository<
       onto,
     );
 
-  const load = async (id: string) => fold(await store.readStream(streamIdOf(id)));
+  const folder: Folder<State> = {
+    fold: (events, { state, lastEvent }) => fold(events, loadedFrom({ state, lastEvent })),
+    nothing,
+    version: versionOf(aggregate),
+  };
+  const load: Repository<State, Command, Event, Code>['load'] = async (id, share = id) => {
+    const streamId = streamIdOf(id);
+    const folded =
+      states === undefined
+        ? await readPages(store, streamId, folder, nothing)
+        : await states.load(store, streamId, share, folder);
+    return loadedFrom(folded);
+  };
 
   const append: Repository<State, Command, Event, Code>['append'] = async (
     id,
@@ -170,6 +193,7 @@ export function repository<
     );
     const { state, lastEvent } = appended;
     if (lastEvent === null) throw new RangeError('an append takes at least one event');
+    states?.appended(streamId, folder, { state, lastEvent });
     return { state, revision: lastEvent.revision, lastEvent, events: recorded, position };
   };
 
@@ -209,6 +233,21 @@ export function repository<
   };
 
   return { streamIdOf, fold, load, append, execute, create };
+}
+
+function loadedFrom<State>({ state, lastEvent }: FoldedStream<State>): Loaded<State> {
+  return { state, lastEvent, revision: lastEvent?.revision ?? 'noStream' };
+}
+
+/** What a snapshot was folded by: the aggregate's code and the schema of its events. */
+function versionOf<
+  State,
+  Command extends DomainCommand,
+  Event extends DomainEvent,
+  Code extends string,
+>({ stateVersion, schemaVersions }: Aggregate<State, Command, Event, Code>): string | null {
+  if (stateVersion === undefined) return null;
+  return `${stateVersion} ${JSON.stringify(schemaVersions)}`;
 }
 
 type Unplaced = Omit<RecordedEvent, 'position'>;

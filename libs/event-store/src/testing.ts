@@ -3,3 +3,4 @@ export * from './testing/eventstoredb-stand-in.js';
 export * from './testing/event-store-conformance.js';
 export * from './testing/cluster-faults.js';
 export * from './testing/server-faults.js';
+export * from './testing/counting-store.js';

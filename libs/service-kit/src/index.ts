@@ -17,6 +17,7 @@ export * from './projector.js';
 export * from './quarantine-metrics.js';
 export * from './run-app.js';
 export * from './shutdown.js';
+export * from './snapshots.js';
 export * from './provisioning.js';
 export * from './transaction.js';
 export * from './operator-actions.js';

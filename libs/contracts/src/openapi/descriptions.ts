@@ -81,7 +81,7 @@ export const describedFields: Readonly<Record<string, string>> = {
     'healthy: the last attempt succeeded, or none was made. degraded: attempts fail. failing: they have failed for a day or longer. Null when it cannot be told now.',
   failingSince: 'The first failed attempt after the last success; null while there is none.',
   subscribedEvents:
-    'payment.* takes in all payment events, future ones too. At most five endpoints per event type.',
+    'payment.* takes in all payment events, future ones too. At most five endpoints per event type and 500 in all.',
   'WebhookPatchRequest.subscribedEvents':
     'Replaces the whole subscription; empty unsubscribes from everything.',
   label: 'For you; it has no effect on delivery.',

@@ -61,5 +61,6 @@ export const contactIdentity: Aggregate<
   evolve: (_state, event) => ({
     holder: event.type === 'ContactIdentityReserved' ? event.data.contactId : null,
   }),
+  stateVersion: 1,
   schemaVersions: { ContactIdentityReserved: 1, ContactIdentityReleased: 1 },
 };

@@ -122,6 +122,7 @@ export const contact: Aggregate<ContactState, ContactCommand, ContactEvent, Cont
   initial: null,
   decide,
   evolve,
+  stateVersion: 1,
   schemaVersions: {
     ContactCreated: 1,
     ContactUpdated: 1,

@@ -63,5 +63,6 @@ export const organization: Aggregate<
   initial: null,
   decide,
   evolve: (_state, event) => ({ ...event.data, createdAt: event.at }),
+  stateVersion: 1,
   schemaVersions: { OrganizationCreated: 1 },
 };

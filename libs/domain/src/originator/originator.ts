@@ -73,5 +73,6 @@ export const originator: Aggregate<
   initial: null,
   decide,
   evolve,
+  stateVersion: 1,
   schemaVersions: { OriginatorCreated: 1, OriginatorUpdated: 1 },
 };

@@ -173,6 +173,9 @@ export type WebhookEndpointsRefusal = 'WEBHOOK_ENDPOINT_NOT_FOUND' | 'SUBSCRIPTI
 /** Endpoints an organization may have per event type; disabled ones count (spec, "Limits"). */
 export const endpointsPerEventTypeMax = 5;
 
+/** Endpoints an organization may have, also those that are subscribed to nothing. */
+export const endpointsMax = 500;
+
 function exceedsLimit(endpoints: readonly Pick<WebhookEndpoint, 'subscribedEvents'>[]): boolean {
   return eventTypes.some(
     (eventType) =>
@@ -191,7 +194,8 @@ function decide(
   if (command.type === 'CreateWebhookEndpoint') {
     // Decided again after an append whose outcome was unknown: it is there already.
     if (endpoint) return [];
-    return exceedsLimit([...state.endpoints, command.data])
+    const isFull = state.endpoints.length >= endpointsMax;
+    return isFull || exceedsLimit([...state.endpoints, command.data])
       ? { refused: 'SUBSCRIPTION_LIMIT_EXCEEDED' }
       : [{ type: 'WebhookEndpointCreated', at, data: command.data }];
   }
@@ -238,6 +242,7 @@ export const webhookEndpoints: Aggregate<
   initial: { endpoints: [] },
   decide,
   evolve,
+  stateVersion: 1,
   schemaVersions: {
     WebhookEndpointCreated: 1,
     WebhookEndpointUpdated: 1,

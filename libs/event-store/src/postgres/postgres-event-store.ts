@@ -24,7 +24,7 @@ import { Bell } from '../wake-up.js';
 import { type Query, database } from './database.js';
 import { GroupCommit, type GroupCommitLimits } from './group-commit.js';
 import { Listener } from './listener.js';
-import { StreamLoader, type StreamLoaderLimits } from './stream-loader.js';
+import { StreamLoader, type StreamLoaderLimits, type StreamPart } from './stream-loader.js';
 import * as sql from './statements.js';
 
 export interface PostgresEventStoreOptions extends Partial<PostgresEventStoreLimits> {
@@ -75,7 +75,7 @@ export function postgresEventStore({
     (batch) => writeBatch(query, batch).finally(() => bell.ring()),
     limits,
   );
-  const loader = new StreamLoader((streamIds) => readStreams(query, streamIds), limits);
+  const loader = new StreamLoader((parts) => readParts(query, parts), limits);
   const listener = new Listener({
     connection:
       listenConnectionString === undefined
@@ -100,16 +100,18 @@ export function postgresEventStore({
     async readStream(streamId, options = {}) {
       opened();
       if (!isStreamId(streamId)) return [];
-      const whole = options.direction !== 'backwards' && options.maxCount === undefined;
-      return whole && !options.from
-        ? loader.load(streamId)
-        : readPartOfStream(query, streamId, options);
+      const { from = 0, maxCount = null } = options;
+      return options.direction === 'backwards'
+        ? readBackwards(query, streamId, options)
+        : loader.load({ streamId, from, maxCount });
     },
 
     async readStreams(streamIds) {
       opened();
       return Promise.all(
-        streamIds.map(async (streamId) => (isStreamId(streamId) ? loader.load(streamId) : [])),
+        streamIds.map(async (streamId) =>
+          isStreamId(streamId) ? loader.load(whole(streamId)) : [],
+        ),
       );
     },
 
@@ -186,24 +188,30 @@ function appendParameters(batch: readonly ProposedAppend[]): readonly [string, s
   return [`[${proposals.join(',')}]`, data.join('\n'), metadata.join('\n')];
 }
 
-async function readStreams(query: Query, streamIds: readonly string[]) {
-  const streams = new Map<string, RecordedEvent[]>();
-  for (const row of await query<sql.EventRow>(sql.readStreams, [streamIds])) {
-    const events = streams.get(row.stream_id);
-    if (events === undefined) streams.set(row.stream_id, [eventOf(row)]);
+const whole = (streamId: string): StreamPart => ({ streamId, from: 0, maxCount: null });
+
+async function readParts(query: Query, parts: readonly StreamPart[]) {
+  const found = new Map<number, RecordedEvent[]>();
+  const values = [
+    parts.map(({ streamId }) => streamId),
+    parts.map(({ from }) => from),
+    parts.map(({ maxCount }) => maxCount),
+  ];
+  for (const { part, ...row } of await query<sql.PartRow>(sql.readParts, values)) {
+    const events = found.get(part - 1);
+    if (events === undefined) found.set(part - 1, [eventOf(row)]);
     else events.push(eventOf(row));
   }
-  return streams;
+  return found;
 }
 
-async function readPartOfStream(
+async function readBackwards(
   query: Query,
   streamId: string,
-  { from, direction = 'forwards', maxCount }: ReadOptions,
+  { from, maxCount }: ReadOptions,
 ): Promise<RecordedEvent[]> {
-  const statement = direction === 'forwards' ? sql.readForwards : sql.readBackwards;
   const values = [streamId, from ?? null, maxCount ?? null];
-  return (await query<sql.EventRow>(statement, values)).map(eventOf);
+  return (await query<sql.EventRow>(sql.readBackwards, values)).map(eventOf);
 }
 
 async function readLog(

@@ -203,8 +203,7 @@ describe('the event store when PostgreSQL fails', () => {
       await client.connect();
       await client.query('SET plan_cache_mode = force_generic_plan');
       const parameters = new Map([
-        [statements.readStreams, `'{payment-1}'`],
-        [statements.readForwards, `'payment-1', 0, 1`],
+        [statements.readParts, `'{payment-1}', '{0}', '{1}'`],
         [statements.readBackwards, `'payment-1', 0, 1`],
         [statements.readLog, '0, 5000, 500'],
         [statements.readLogOfPrefixes, `0, 5000, 500, '{payment-}'`],

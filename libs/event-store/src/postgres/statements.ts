@@ -36,18 +36,20 @@ export const appendEvents: Statement = {
     FROM append_events($1::json, $2, $3)`,
 };
 
-export const readStreams: Statement = {
-  name: 'pis_read_streams',
-  text: `SELECT ${columns} FROM unnest($1::text[]) AS asked(id) CROSS JOIN LATERAL (
-      SELECT * FROM events WHERE stream_id = asked.id ORDER BY revision
-    ) e`,
-};
+/** A row of a part: which of those asked for, counted from 1. */
+export interface PartRow extends EventRow {
+  readonly part: number;
+}
 
-export const readForwards: Statement = {
-  name: 'pis_read_forwards',
-  text: `SELECT ${columns} FROM events e
-    WHERE e.stream_id = $1 AND e.revision >= coalesce($2::bigint, 0)
-    ORDER BY e.revision LIMIT $3::bigint`,
+export const readParts: Statement = {
+  name: 'pis_read_parts',
+  text: `SELECT asked.part::int AS part, ${columns}
+    FROM unnest($1::text[], $2::bigint[], $3::bigint[])
+      WITH ORDINALITY AS asked(id, first_revision, max_count, part)
+    CROSS JOIN LATERAL (
+      SELECT * FROM events WHERE stream_id = asked.id AND revision >= asked.first_revision
+      ORDER BY revision LIMIT asked.max_count
+    ) e`,
 };
 
 export const readBackwards: Statement = {

@@ -5,29 +5,42 @@ import { StreamLoader } from './stream-loader.js';
 function manual(limits = { queryStreamsMax: 3, queriesInFlightMax: 1 }) {
   const queries: { readonly ids: readonly string[]; readonly end: (error?: Error) => void }[] = [];
   const loader = new StreamLoader(
-    (ids) =>
+    (parts) =>
       new Promise((resolve, reject) => {
+        const ids = parts.map(({ streamId, from }) =>
+          from === 0 ? streamId : `${streamId}@${from}`,
+        );
         queries.push({ ids, end: (error) => (error ? reject(error) : resolve(new Map())) });
       }),
     limits,
   );
-  return { queries, loader, asked: () => queries.map(({ ids }) => ids) };
+  const load = (streamId: string, from = 0) => loader.load({ streamId, from, maxCount: null });
+  return { queries, load, asked: () => queries.map(({ ids }) => ids) };
 }
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 describe('reading streams together', () => {
   it('asks once for what is wanted in the same turn, each stream once', async () => {
-    const { loader, queries, asked } = manual();
-    const loads = Promise.all(['a', 'b', 'a'].map((id) => loader.load(id)));
+    const { load, queries, asked } = manual();
+    const loads = Promise.all(['a', 'b', 'a'].map((id) => load(id)));
     await turn();
     expect(asked()).toEqual([['a', 'b']]);
     queries[0]?.end();
     expect(await loads).toEqual([[], [], []]);
   });
 
+  it('asks apart for parts of a stream that begin elsewhere', async () => {
+    const { load, queries, asked } = manual();
+    const loads = Promise.all([load('a'), load('a', 7), load('a', 7)]);
+    await turn();
+    expect(asked()).toEqual([['a', 'a@7']]);
+    queries[0]?.end();
+    expect(await loads).toEqual([[], [], []]);
+  });
+
   it('keeps to the largest query and to the queries in flight', async () => {
-    const { loader, queries, asked } = manual();
-    const loads = Promise.all(['a', 'b', 'c', 'd'].map((id) => loader.load(id)));
+    const { load, queries, asked } = manual();
+    const loads = Promise.all(['a', 'b', 'c', 'd'].map((id) => load(id)));
     await turn();
     await turn();
     expect(asked()).toEqual([['a', 'b', 'c']]);
@@ -40,10 +53,10 @@ describe('reading streams together', () => {
   });
 
   it('reads a stream anew for whoever asks after a query was sent', async () => {
-    const { loader, queries, asked } = manual({ queryStreamsMax: 3, queriesInFlightMax: 2 });
-    const first = loader.load('a');
+    const { load, queries, asked } = manual({ queryStreamsMax: 3, queriesInFlightMax: 2 });
+    const first = load('a');
     await turn();
-    const second = loader.load('a');
+    const second = load('a');
     await turn();
     expect(asked()).toEqual([['a'], ['a']]);
     for (const { end } of queries) end();
@@ -51,12 +64,12 @@ describe('reading streams together', () => {
   });
 
   it('fails those who asked, and goes on', async () => {
-    const { loader, queries } = manual();
-    const failing = loader.load('a');
+    const { load, queries } = manual();
+    const failing = load('a');
     await turn();
     queries[0]?.end(new StoreUnavailable('down'));
     await expect(failing).rejects.toBeInstanceOf(StoreUnavailable);
-    const working = loader.load('a');
+    const working = load('a');
     await turn();
     queries[1]?.end();
     expect(await working).toEqual([]);

@@ -1,6 +1,7 @@
 /**
- * Whole streams, many in one query: what is asked for in the same turn of the event loop, or while
- * the queries before it are in flight, goes out together. A read always begins after it was asked for.
+ * Streams or their tails, many in one query: what is asked for in the same turn of the event loop, or
+ * while the queries before it are in flight, goes out together. A read always begins after it was asked
+ * for.
  */
 import type { RecordedEvent } from '../port.js';
 
@@ -10,29 +11,43 @@ export interface StreamLoaderLimits {
   readonly queriesInFlightMax: number;
 }
 
+/** What is asked of one stream. */
+export interface StreamPart {
+  readonly streamId: string;
+  /** The first revision, inclusive. */
+  readonly from: number;
+  /** Events at most; all when null. */
+  readonly maxCount: number | null;
+}
+
 type Events = readonly RecordedEvent[];
-/** Streams that do not exist may be absent from the answer. */
-export type ReadStreams = (streamIds: readonly string[]) => Promise<ReadonlyMap<string, Events>>;
+/** By index of the part; parts without events may be absent from the answer. */
+export type ReadParts = (parts: readonly StreamPart[]) => Promise<ReadonlyMap<number, Events>>;
+
+interface Asked extends PromiseWithResolvers<Events> {
+  readonly part: StreamPart;
+}
 
 export class StreamLoader {
-  /** Not sent yet. Two who ask for the same stream share one answer. */
-  readonly #asked = new Map<string, PromiseWithResolvers<Events>>();
+  /** Not sent yet. Two who ask for the same part share one answer. */
+  readonly #asked = new Map<string, Asked>();
   #inFlight = 0;
   #scheduled = false;
 
   constructor(
-    private readonly read: ReadStreams,
+    private readonly read: ReadParts,
     private readonly limits: StreamLoaderLimits,
   ) {}
 
-  load(streamId: string): Promise<Events> {
-    let answer = this.#asked.get(streamId);
-    if (answer === undefined) {
-      answer = Promise.withResolvers<Events>();
-      this.#asked.set(streamId, answer);
+  load(part: StreamPart): Promise<Events> {
+    const key = `${part.from} ${part.maxCount} ${part.streamId}`;
+    let asked = this.#asked.get(key);
+    if (asked === undefined) {
+      asked = { ...Promise.withResolvers<Events>(), part };
+      this.#asked.set(key, asked);
       this.#schedule();
     }
-    return answer.promise;
+    return asked.promise;
   }
 
   #schedule(): void {
@@ -48,12 +63,12 @@ export class StreamLoader {
   async #send(): Promise<void> {
     const batch = [...this.#asked].slice(0, this.limits.queryStreamsMax);
     if (batch.length === 0) return;
-    for (const [streamId] of batch) this.#asked.delete(streamId);
+    for (const [key] of batch) this.#asked.delete(key);
     this.#inFlight += 1;
     if (this.#asked.size > 0) this.#schedule();
     try {
-      const streams = await this.read(batch.map(([streamId]) => streamId));
-      for (const [streamId, { resolve }] of batch) resolve(streams.get(streamId) ?? []);
+      const parts = await this.read(batch.map(([, { part }]) => part));
+      for (const [index, [, { resolve }]] of batch.entries()) resolve(parts.get(index) ?? []);
     } catch (error) {
       for (const [, { reject }] of batch) reject(error);
     }

@@ -1,0 +1,107 @@
+/**
+ * Snapshots of states outlive the code that folded them. This holds what `evolve` makes of fixed events
+ * beside the aggregate's stateVersion: a change of the one without the other fails here.
+ */
+import { createHash } from 'node:crypto';
+import { contact } from './contact/contact.js';
+import { contactIdentity } from './contact/contact-identity.js';
+import { organization } from './organization/organization.js';
+import { originator } from './originator/originator.js';
+import {
+  at,
+  bankAccountExample,
+  contactExample,
+  ids,
+  later,
+  legalAddress,
+  organizationExample,
+  originatorExample,
+} from './testing/examples.js';
+import { webhookEndpoints } from './webhook-endpoints/webhook-endpoints.js';
+
+const { organization: organizationId, contact: contactId } = ids;
+
+/** Every state on the way of some events, in order. */
+function states<State, Event>(
+  { initial, evolve }: { initial: State; evolve(state: State, event: Event): State },
+  events: readonly NoInfer<Event>[],
+): State[] {
+  const seen: State[] = [];
+  events.reduce((state, event) => {
+    seen.push(evolve(state, event));
+    return evolve(state, event);
+  }, initial);
+  return seen;
+}
+
+const changes = { legalAddress, bankAccount: bankAccountExample({ sealed: 'v1.other' }) };
+
+const endpoint = {
+  organizationId,
+  endpointId: ids.otherContact,
+  url: 'https://hooks.example/pis',
+  subscribedEvents: ['payment.completed', 'statement.generated'],
+  label: null,
+  sealedSecret: 'v1.sealed-secret',
+} as const;
+
+const folded = {
+  organization: states(organization, [
+    { type: 'OrganizationCreated', at, data: organizationExample() },
+  ]),
+  originator: states(originator, [
+    { type: 'OriginatorCreated', at, data: originatorExample() },
+    { type: 'OriginatorUpdated', at: later, data: { changes } },
+  ]),
+  contact: states(contact, [
+    { type: 'ContactCreated', at, data: contactExample() },
+    { type: 'ContactUpdated', at: later, data: { changes, identity: 'identity-2' } },
+    { type: 'ContactIdentityForfeited', at: later, data: { identity: 'identity-1' } },
+  ]),
+  contactIdentity: states(contactIdentity, [
+    { type: 'ContactIdentityReserved', at, data: { contactId } },
+    { type: 'ContactIdentityReleased', at: later, data: { contactId } },
+  ]),
+  webhookEndpoints: states(webhookEndpoints, [
+    { type: 'WebhookEndpointCreated', at, data: endpoint },
+    {
+      type: 'WebhookEndpointUpdated',
+      at: later,
+      data: { organizationId, endpointId: endpoint.endpointId, changes: { enabled: false } },
+    },
+    {
+      type: 'WebhookEndpointSecretRotated',
+      at: later,
+      data: {
+        organizationId,
+        endpointId: endpoint.endpointId,
+        sealedSecret: 'v1.other-secret',
+        previousSecretEndsAt: later,
+      },
+    },
+  ]),
+} as const;
+
+const versions = { organization, originator, contact, contactIdentity, webhookEndpoints };
+
+/** A new line for a new stateVersion; never another hash for the same one. */
+const known: readonly string[] = [
+  'organization 1 081ae0108499488f',
+  'originator 1 1849e2e437ffa7bc',
+  'contact 1 809682ce275ef654',
+  'contactIdentity 1 6d4dd1040e14ab9c',
+  'webhookEndpoints 1 efd205479037d161',
+];
+
+it.each(Object.keys(folded) as (keyof typeof folded)[])(
+  'raise the stateVersion of %s when the state that its events fold to changes',
+  (category) => {
+    const text = JSON.stringify(folded[category]);
+    const hash = createHash('sha256').update(text).digest('hex').slice(0, 16);
+    expect(known).toContain(`${category} ${versions[category].stateVersion} ${hash}`);
+  },
+);
+
+it.each(Object.values(folded))('a state survives a snapshot as it is', (...seen) => {
+  expect(JSON.parse(JSON.stringify(seen))).toEqual(seen);
+});

@@ -1,0 +1,70 @@
+import { randomUUID } from 'node:crypto';
+import type { Snapshot } from '@pis/event-store';
+import { testKeyring } from '@pis/keyring/testing';
+import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
+import type pg from 'pg';
+import { pgSnapshots } from './snapshots.js';
+
+const poolMax = 2;
+const streamId = 'contact-1';
+const version = '1 {}';
+const snapshot: Snapshot = {
+  streamId,
+  version,
+  revision: 199,
+  eventId: randomUUID(),
+  state: { contactId: '1', name: 'Ada \u0000 "O\'Neill"', bankAccount: null },
+};
+
+let database: TestDatabase;
+let pool: pg.Pool;
+beforeEach(async () => {
+  database = await createTestDatabase();
+  pool = openTestPool(database.url, poolMax);
+});
+afterEach(async () => {
+  await pool?.end();
+  await database?.drop();
+});
+
+it('keeps one snapshot for each stream and version, the last that was written', async () => {
+  const snapshots = pgSnapshots(pool, testKeyring());
+  expect(await snapshots.read(streamId, version)).toBeNull();
+  await snapshots.write(snapshot);
+  expect(await snapshots.read(streamId, version)).toEqual(snapshot);
+  const later = { ...snapshot, revision: 399, state: { contactId: '1' } };
+  await snapshots.write(later);
+  const ofOtherCode = { ...snapshot, version: '2 {}' };
+  await snapshots.write(ofOtherCode);
+  expect(await snapshots.read(streamId, version)).toEqual(later);
+  expect(await snapshots.read(streamId, '2 {}')).toEqual(ofOtherCode);
+});
+
+it('forgets snapshots of code that has not run for a month', async () => {
+  const snapshots = pgSnapshots(pool, testKeyring());
+  await snapshots.write(snapshot);
+  await snapshots.write({ ...snapshot, version: '2 {}' });
+  await pool.query(`UPDATE stream_snapshots SET written_at = now() - interval '31 days'`);
+  await snapshots.write({ ...snapshot, version: '3 {}' });
+  const { rows } = await pool.query<{ version: string }>('SELECT version FROM stream_snapshots');
+  expect(rows).toEqual([{ version: '3 {}' }]);
+});
+
+it.each([
+  ['the state', `state = replace(state, 'null', '{"sealed":"v1.mine"}')`],
+  ['the revision', 'revision = revision + 1'],
+  ['the event', 'event_id = gen_random_uuid()'],
+  ['the code', `code = 'nonsense'`],
+])('does not use a row in which somebody has changed %s', async (_what, change) => {
+  const snapshots = pgSnapshots(pool, testKeyring());
+  await snapshots.write(snapshot);
+  await pool.query(`UPDATE stream_snapshots SET ${change}`);
+  expect(await snapshots.read(streamId, version)).toBeNull();
+});
+
+it('does not use the state of another stream', async () => {
+  const snapshots = pgSnapshots(pool, testKeyring());
+  await snapshots.write(snapshot);
+  await pool.query(`UPDATE stream_snapshots SET stream_id = 'contact-2'`);
+  expect(await snapshots.read('contact-2', version)).toBeNull();
+});
