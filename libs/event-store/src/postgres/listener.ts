@@ -1,7 +1,7 @@
 /**
  * LISTEN on a connection of its own: rings the bell when any process has appended. What is notified
- * while the connection is down is lost, so the bell rings after each reconnection too, and
- * subscriptions poll besides.
+ * while the connection is down is lost, so the bell rings after each reconnection too. HeadWatch finds
+ * what no notification told of.
  */
 import pg from 'pg';
 import { type Bell, backoffMs, pause } from '../wake-up.js';

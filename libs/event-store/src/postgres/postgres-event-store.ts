@@ -23,6 +23,7 @@ import {
 import { Bell } from '../wake-up.js';
 import { type Query, database } from './database.js';
 import { GroupCommit, type GroupCommitLimits } from './group-commit.js';
+import { HeadWatch } from './head-watch.js';
 import { Listener } from './listener.js';
 import { StreamLoader, type StreamLoaderLimits, type StreamPart } from './stream-loader.js';
 import * as sql from './statements.js';
@@ -40,9 +41,11 @@ export interface PostgresEventStoreLimits extends GroupCommitLimits, StreamLoade
   readonly pageMax: number;
   /** Positions looked at for one page, at most, however few events match. */
   readonly pagePositionsMax: number;
-  /** How often a subscription looks by itself while it is notified, and while it cannot be. */
+  /** How often the head of the log is looked at while the store is notified, and while it cannot be. */
   readonly pollIntervalMs: number;
   readonly pollWithoutListenIntervalMs: number;
+  /** How often each subscription looks by itself, whatever the head of the log was said to be. */
+  readonly subscriptionPollIntervalMs: number;
   readonly retryInitialMs: number;
   readonly retryMaxMs: number;
 }
@@ -58,6 +61,7 @@ export const postgresEventStoreLimits: PostgresEventStoreLimits = {
   pagePositionsMax: 5_000,
   pollIntervalMs: 1_000,
   pollWithoutListenIntervalMs: 200,
+  subscriptionPollIntervalMs: 30_000,
   retryInitialMs: 50,
   retryMaxMs: 2_000,
 };
@@ -85,6 +89,12 @@ export function postgresEventStore({
     retryInitialMs: limits.retryInitialMs,
     retryMaxMs: limits.retryMaxMs,
     connectTimeoutMs: limits.queryTimeoutMs,
+  });
+  const headWatch = new HeadWatch({
+    readHead: () => lastPosition(query),
+    bell,
+    intervalMs: () =>
+      listener.listening ? limits.pollIntervalMs : limits.pollWithoutListenIntervalMs,
   });
   const opened = () => {
     if (closing.signal.aborted) throw new StoreUnavailable('the store is closed');
@@ -127,14 +137,13 @@ export function postgresEventStore({
 
     subscribe({ signal, ...options }) {
       listener.start();
+      headWatch.start();
       const { retryInitialMs, retryMaxMs } = limits;
-      const pollIntervalMs = () =>
-        listener.listening ? limits.pollIntervalMs : limits.pollWithoutListenIntervalMs;
       return pagedSubscription(
         {
           readLog: (page) => readLog(query, limits, page),
           bell,
-          pollIntervalMs,
+          pollIntervalMs: () => limits.subscriptionPollIntervalMs,
           retryInitialMs,
           retryMaxMs,
         },
@@ -149,6 +158,7 @@ export function postgresEventStore({
 
     async close() {
       closing.abort();
+      headWatch.stop();
       await Promise.all([commits.close(), listener.stop()]);
     },
   };

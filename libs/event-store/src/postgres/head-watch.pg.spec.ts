@@ -1,0 +1,91 @@
+/** What subscriptions cost while nothing happens, and what they find when nobody tells them. */
+import { createTestDatabase, openTestPool, until } from '@pis/local-servers/testing';
+import type pg from 'pg';
+import type { EventStore } from '../port.js';
+import { eventToAppend, follow, testTimeoutMs, unique } from '../testing/conformance-kit.js';
+import { type PostgresEventStoreOptions, postgresEventStore } from './postgres-event-store.js';
+import * as statements from './statements.js';
+
+const timeoutMs = 20_000;
+
+describe('subscriptions to the log in PostgreSQL', () => {
+  let database: Awaited<ReturnType<typeof createTestDatabase>>;
+  let pool: pg.Pool;
+  let store: EventStore;
+
+  beforeEach(async () => {
+    database = await createTestDatabase();
+    pool = openTestPool(database.url, 5);
+  });
+  afterEach(async () => {
+    await store.close();
+    await pool.end();
+    await database.drop();
+  });
+
+  /** Counts the statements that the store sends, by name. */
+  function open(options: Partial<PostgresEventStoreOptions>): ReadonlyMap<string, number> {
+    const sent = new Map<string, number>();
+    const counting = new Proxy(pool, {
+      get(target, property) {
+        const value: unknown = Reflect.get(target, property, target);
+        if (typeof value !== 'function') return value;
+        return (...args: unknown[]): unknown => {
+          if (property === 'query') {
+            const { name } = args[0] as { name: string };
+            sent.set(name, (sent.get(name) ?? 0) + 1);
+          }
+          return Reflect.apply(value, target, args);
+        };
+      },
+    });
+    store = postgresEventStore({ pool: counting, ...options });
+    return sent;
+  }
+
+  it(
+    'cost one look at the head of the log per interval while idle, however many there are',
+    async () => {
+      const sent = open({ pollIntervalMs: 20, pollWithoutListenIntervalMs: 20 });
+      const followers = Array.from({ length: 10 }, () =>
+        follow(store, { after: '', streamPrefixes: ['payment-'] }),
+      );
+      const looks = () => sent.get(statements.readHead.name) ?? 0;
+      const others = () => [...sent.values()].reduce((sum, count) => sum + count, 0) - looks();
+      const looked = (count: number) => until(() => looks() >= count, { timeoutMs });
+      // The first look, and the listener when it has connected, wake every subscription.
+      await until(
+        async () => {
+          const before = others();
+          await looked(looks() + 5);
+          return others() === before;
+        },
+        { timeoutMs },
+      );
+      const before = others();
+      await looked(looks() + 20);
+      expect(others()).toBe(before);
+      await Promise.all(followers.map((follower) => follower.stop()));
+    },
+    testTimeoutMs,
+  );
+
+  it(
+    'find what no notification told of',
+    async () => {
+      const elsewhere = new URL(database.url);
+      elsewhere.pathname = '/postgres';
+      open({ pollIntervalMs: 50, listenConnectionString: elsewhere.href });
+      const category = unique();
+      const follower = follow(store, { after: '', streamPrefixes: [`${category}-`] });
+      const writer = postgresEventStore({ pool });
+      for (let count = 1; count <= 3; count += 1) {
+        await writer.append(`${category}-${count}`, 'noStream', [eventToAppend()]);
+        await until(() => follower.events.length === count, { timeoutMs });
+      }
+      await follower.stop();
+      await writer.close();
+    },
+    testTimeoutMs,
+  );
+});

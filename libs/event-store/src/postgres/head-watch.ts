@@ -1,0 +1,43 @@
+/**
+ * Looks at the head of the log at an interval, once for all subscriptions of a store, and rings the bell
+ * when it has moved. A notification may be lost; and with a page read per subscription an idle process
+ * asked PostgreSQL many times a second for nothing.
+ */
+import { type Bell, pause } from '../wake-up.js';
+
+export interface HeadWatchOptions {
+  readonly readHead: () => Promise<string>;
+  readonly bell: Bell;
+  /** Asked before each wait. */
+  readonly intervalMs: () => number;
+}
+
+export class HeadWatch {
+  readonly #stopping = new AbortController();
+  #running: Promise<void> | null = null;
+
+  constructor(private readonly options: HeadWatchOptions) {}
+
+  start(): void {
+    this.#running ??= this.#run();
+  }
+
+  /** A read that is under way ends by itself and is ignored. */
+  stop(): void {
+    this.#stopping.abort();
+  }
+
+  async #run(): Promise<void> {
+    const { readHead, bell, intervalMs } = this.options;
+    const { signal } = this.#stopping;
+    let seen: string | null = null;
+    for (;;) {
+      await pause(intervalMs(), signal);
+      if (signal.aborted) return;
+      // While the store is away its subscriptions notice by themselves, and look again when it is back.
+      const head = await readHead().catch(() => seen);
+      if (head !== seen) bell.ring();
+      seen = head;
+    }
+  }
+}
