@@ -3,6 +3,7 @@
  * before a body is parsed is in http.ts, the decisions are in the domain.
  */
 import { type DynamicModule, Module, type Provider } from '@nestjs/common';
+import { Reflector } from '@nestjs/core';
 import { bankNameOf } from '@pis/bank-rails';
 import { type EventStore, StreamStates } from '@pis/event-store';
 import type { Keyring } from '@pis/keyring';
@@ -41,6 +42,7 @@ import { PaymentsController } from './payments.controller.js';
 import { RateLimit } from './rate-limit.js';
 import { postgresTally } from './rate-limit-tally.js';
 import { ReferenceController } from './reference.controller.js';
+import { RequestTimeLimit } from './request-time-limit.js';
 import { SandboxController } from './sandbox.controller.js';
 import { ScalarScript } from './scalar-script.js';
 import { StatementsController } from './statements.controller.js';
@@ -125,6 +127,12 @@ function providersFor(config: ApiGatewayConfig): Provider[] {
       provide: RateLimit,
       inject: [PG_POOL, LOGGER],
       useFactory: (pool: PgPool, logger: Logger) => rateLimit('key', pool, logger),
+    },
+    {
+      provide: RequestTimeLimit,
+      inject: [Reflector],
+      useFactory: (reflector: Reflector) =>
+        new RequestTimeLimit(config.PIS_REQUEST_TIMEOUT_MS, reflector),
     },
     { provide: PAYMENTS_QUERY, inject: [PG_POOL], useFactory: paymentsQuery },
     { provide: EVENTS_QUERY, inject: [PG_POOL], useFactory: eventsQuery },

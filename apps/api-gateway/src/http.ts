@@ -14,6 +14,7 @@ import { guardEdge } from './http-edge.js';
 import { rateLimitHeaders, requestIdFor, securityHeaders } from './http-headers.js';
 import { parseJson } from './json-body.js';
 import { RateLimit, RateLimited } from './rate-limit.js';
+import { RequestTimeLimit } from './request-time-limit.js';
 import { OPENAPI_OPTIONS } from './tokens.js';
 
 declare module 'fastify' {
@@ -28,6 +29,7 @@ const bodyBytesMax = 64 * 1024;
 /** Call it after NestFactory.create and before the application listens. */
 export function configureHttp(app: NestFastifyApplication): void {
   const gates = { authentication: app.get(Authentication), rateLimit: app.get(RateLimit) };
+  const timeLimit = app.get(RequestTimeLimit);
   const logger = app.get<Logger>(LOGGER);
   const server = app.getHttpAdapter().getInstance();
   const headers = securityHeaders(app.get<OpenApiOptions>(OPENAPI_OPTIONS).publicUrl);
@@ -40,14 +42,14 @@ export function configureHttp(app: NestFastifyApplication): void {
       const admitted = admit(request, reply, gates);
       // Without a promise when the key is cached: this is every request's way.
       if (admitted === undefined) done();
-      else admitted.then(() => done(), done);
+      else timeLimit.admission(request, admitted).then(() => done(), done);
     } catch (error) {
       done(error as Error);
     }
   });
   server.addHook('preHandler', (request, reply, done) => {
     if (request.caller === null || reply.elapsedTime < slowBodyMs) done();
-    else stillValid(request, gates).then(() => done(), done);
+    else timeLimit.admission(request, stillValid(request, gates)).then(() => done(), done);
   });
   server.addHook('onResponse', (request, reply, done) => {
     logAccess(logger, request, reply);
@@ -56,6 +58,7 @@ export function configureHttp(app: NestFastifyApplication): void {
   app.useBodyParser('application/json', { bodyLimit: bodyBytesMax }, (_request, body, done) => {
     done(null, parseJson(body));
   });
+  app.useGlobalInterceptors(timeLimit);
   app.useGlobalFilters(new ErrorAnswers(logger));
   let closing = false;
   server.addHook('preClose', (done) => {

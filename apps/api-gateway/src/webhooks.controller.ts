@@ -33,6 +33,7 @@ import { OwnWrites } from './own-writes.js';
 import { accepted, type Answer, answer, bodyOf, contextOf, idIn, now } from './requests.js';
 import { WEBHOOK_URL_OPTIONS } from './tokens.js';
 import { healthy, WebhookHealth } from './webhook-health.js';
+import { OwnTimeLimit } from './request-time-limit.js';
 import { secretOwnerOf, type WebhookTestResult, WebhookTests } from './webhook-test.js';
 
 /** One stream holds all endpoints of an organization, so reads fold it and are always current. */
@@ -136,6 +137,7 @@ export class WebhooksController {
 
   @Post(':id/test')
   @HttpCode(200)
+  @OwnTimeLimit()
   async test(@Req() request: FastifyRequest): Promise<Answer<WebhookTestResult>> {
     const endpointId = idIn(request, 'id');
     const test = accepted<WebhookTestRequest>(validate(webhookTestSchema, bodyOf(request)));

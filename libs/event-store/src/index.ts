@@ -12,3 +12,4 @@ export * from './eventstoredb/connection-string.js';
 export { namespaceDefault, namespaceForm } from './eventstoredb/namespace.js';
 export { unreadableSchemaVersion } from './eventstoredb/unreadable.js';
 export * from './eventstoredb/eventstoredb-event-store.js';
+export * from './time-limit.js';

@@ -6,7 +6,12 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { type EventStore, eventStoreDbEventStore, postgresEventStore } from '@pis/event-store';
+import {
+  type EventStore,
+  eventStoreDbEventStore,
+  postgresEventStore,
+  timeLimited,
+} from '@pis/event-store';
 import { createKeyring, type Keyring } from '@pis/keyring';
 import type { KafkaSettings } from '@pis/messaging';
 import pg from 'pg';
@@ -73,15 +78,17 @@ export function createEventStore(
   databaseUrl: string,
 ): EventStore {
   if (config.PIS_EVENT_STORE === 'postgres')
-    return postgresEventStore({ pool, listenConnectionString: databaseUrl });
+    return timeLimited(postgresEventStore({ pool, listenConnectionString: databaseUrl }));
   if (config.EVENTSTOREDB_URL === undefined)
     throw new ConfigurationError([
       'EVENTSTOREDB_URL: required when PIS_EVENT_STORE is eventstoredb',
     ]);
-  return eventStoreDbEventStore({
-    connectionString: config.EVENTSTOREDB_URL,
-    namespace: config.EVENTSTOREDB_NAMESPACE,
-  });
+  return timeLimited(
+    eventStoreDbEventStore({
+      connectionString: config.EVENTSTOREDB_URL,
+      namespace: config.EVENTSTOREDB_NAMESPACE,
+    }),
+  );
 }
 
 const masterKeyBytes = 32;

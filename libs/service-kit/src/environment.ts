@@ -88,6 +88,8 @@ export const gatewayEnv = {
     .string()
     .regex(/^pis_test_[A-Za-z0-9_-]{16,128}$/, 'must be pis_test_ and 16 to 128 characters')
     .optional(),
+  /** Within which the API answers, with 503 when a store does not. */
+  PIS_REQUEST_TIMEOUT_MS: integer(100, 600_000).default(10_000),
   PIS_RATE_LIMIT_PER_KEY: integer(0, 1_000_000).default(200),
   PIS_RATE_LIMIT_STORE: z.enum(['memory', 'postgres']).default('memory'),
 } as const;

@@ -25,6 +25,7 @@ import { OwnWrites } from '../own-writes.js';
 
 export const config: ApiGatewayConfig = {
   PIS_ENVIRONMENT: 'sandbox',
+  PIS_REQUEST_TIMEOUT_MS: 10_000,
   PIS_RATE_LIMIT_PER_KEY: 0,
   PIS_RATE_LIMIT_STORE: 'memory',
   PIS_WEBHOOK_ALLOWED_NETWORKS: ['203.0.113.0/24'],

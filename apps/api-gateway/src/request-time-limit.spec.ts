@@ -1,0 +1,122 @@
+/** A store that does not answer: requests are answered all the same, and nothing is half done. */
+import { randomUUID } from 'node:crypto';
+import { type EventStore, memoryEventStore, timeLimited } from '@pis/event-store';
+import { startHttpsReceiver } from '@pis/local-servers/testing';
+import { type Gateway, startGateway } from './testing/gateway.js';
+import { codeOf, createPayer, idOf, type Payer } from './testing/payments.js';
+
+const databaseUrl = 'postgres://nobody@127.0.0.1:1/nothing';
+const limitMs = 300;
+
+/** A store whose calls hang from time to time; what hangs goes on once it is released. */
+class HangingStore {
+  readonly memory = memoryEventStore();
+  readonly store: EventStore;
+  hangs: 'append' | 'read' | null = null;
+  readonly #held: (() => void)[] = [];
+  #appends: Promise<unknown>[] = [];
+
+  constructor() {
+    const { append, readStream, readStreams } = this.memory;
+    this.store = timeLimited({
+      ...this.memory,
+      append: (...args) => {
+        const appended = this.#through('append').then(() => append(...args));
+        this.#appends.push(appended);
+        return appended;
+      },
+      readStream: (...args) => this.#through('read').then(() => readStream(...args)),
+      readStreams: (...args) => this.#through('read').then(() => readStreams(...args)),
+    });
+  }
+
+  get appends(): number {
+    return this.#appends.length;
+  }
+
+  async release(): Promise<void> {
+    this.hangs = null;
+    for (const go of this.#held.splice(0)) go();
+    await Promise.allSettled(this.#appends);
+  }
+
+  async #through(call: 'append' | 'read'): Promise<void> {
+    if (this.hangs !== call) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#held.push(resolve);
+    await promise;
+  }
+}
+
+let store: HangingStore;
+let gateway: Gateway;
+let payer: Payer;
+beforeEach(async () => {
+  store = new HangingStore();
+  gateway = await startGateway({
+    databaseUrl,
+    store: store.store,
+    projects: false,
+    changes: { PIS_REQUEST_TIMEOUT_MS: limitMs },
+  });
+  payer = await createPayer(gateway);
+});
+afterEach(async () => {
+  await store.release();
+  await gateway.close();
+});
+
+it('a payment whose append hangs is answered 503, and the same key tells that it was made', async () => {
+  const key = randomUUID();
+  store.hangs = 'append';
+  const late = await payer.pay({ key });
+  expect(codeOf(late)).toBe('503 SERVICE_UNAVAILABLE');
+  expect(late.headers['retry-after']).toBe('1');
+  await store.release();
+  const again = await payer.pay({ key });
+  expect(codeOf(again)).toBe('201');
+  expect(again.headers['idempotent-replayed']).toBe('true');
+  expect(await gateway.store.readStream(`payment-${idOf(again)}`)).toHaveLength(1);
+});
+
+it('what a request was still reading when its time was over leads to no append later', async () => {
+  const appends = store.appends;
+  store.hangs = 'read';
+  expect(codeOf(await payer.pay({}))).toBe('503 SERVICE_UNAVAILABLE');
+  await store.release();
+  expect(codeOf(await payer.pay({}))).toBe('201');
+  expect(store.appends).toBe(appends + 1);
+});
+
+it('the authentication is part of the request', async () => {
+  const tenant = await gateway.createTenant();
+  store.hangs = 'read';
+  const reply = await gateway.call('/v1/webhooks', { tenant });
+  expect(codeOf(reply)).toBe('503 SERVICE_UNAVAILABLE');
+});
+
+it('a test of a webhook endpoint has a time limit of its own', async () => {
+  const receiver = await startHttpsReceiver();
+  const slow = await startGateway({
+    databaseUrl,
+    projects: false,
+    changes: {
+      PIS_REQUEST_TIMEOUT_MS: limitMs,
+      PIS_WEBHOOK_ALLOWED_NETWORKS: ['127.0.0.0/8'],
+      PIS_WEBHOOK_CA_FILE: receiver.caFile,
+    },
+  });
+  try {
+    const tenant = await slow.createTenant();
+    receiver.respondWith(() => ({ delayMs: 2 * limitMs }));
+    const body = { url: `${receiver.url}/slow`, subscribedEvents: ['payment.*'] };
+    const endpoint = await slow.call('/v1/webhooks', { tenant, method: 'POST', body });
+    const { id } = endpoint.body?.data as { id: string };
+    const path = `/v1/webhooks/${id}/test`;
+    const reply = await slow.call(path, { tenant, method: 'POST', body: {} });
+    expect(reply.body?.data).toMatchObject({ success: true, statusCode: 200 });
+  } finally {
+    await slow.close();
+    await receiver.close();
+  }
+});

@@ -1,0 +1,51 @@
+import { memoryEventStore } from './memory/memory-event-store.js';
+import { type EventStore, StoreUnavailable } from './port.js';
+import { eventStoreConformance } from './testing/event-store-conformance.js';
+import { eventToAppend } from './testing/conformance-kit.js';
+import { MemoryLog } from './memory/memory-event-store.js';
+import { timeLimited, withTimeLimit } from './time-limit.js';
+
+eventStoreConformance('memory, with a time limit', async () => {
+  const log = new MemoryLog();
+  return {
+    store: timeLimited(memoryEventStore(log)),
+    another: () => timeLimited(memoryEventStore(log)),
+    cutConnections: null,
+    fresh: true,
+    end: async () => undefined,
+  };
+});
+
+it('a call that is under way when the time is over is not waited for, and none begins after it', async () => {
+  const memory = memoryEventStore();
+  const reached = Promise.withResolvers<void>();
+  const released = Promise.withResolvers<void>();
+  const appends: Promise<unknown>[] = [];
+  const append: EventStore['append'] = async (...append) => {
+    reached.resolve();
+    await released.promise;
+    return memory.append(...append);
+  };
+  const store = timeLimited({
+    ...memory,
+    append: (...args) => {
+      const appended = append(...args);
+      appends.push(appended);
+      return appended;
+    },
+  });
+  const over = new AbortController();
+  const request = withTimeLimit(over.signal, async () => {
+    await expect(store.append('a-1', 'noStream', [eventToAppend()])).rejects.toBeInstanceOf(
+      StoreUnavailable,
+    );
+    await store.append('a-2', 'noStream', [eventToAppend()]);
+  });
+  await reached.promise;
+  over.abort();
+  await expect(request).rejects.toBeInstanceOf(StoreUnavailable);
+  released.resolve();
+  await Promise.all(appends);
+  // What was sent happened; what had not begun did not.
+  expect(await store.readStreams(['a-1', 'a-2'])).toMatchObject([[{ revision: 0 }], []]);
+});
