@@ -10,6 +10,7 @@ import { BankController } from './bank.controller.js';
 import { BankSimulator } from './bank-simulator.js';
 
 export { BankSimulator } from './bank-simulator.js';
+export { UnreliableLine, type UnreliableLineOptions } from './unreliable-line.js';
 
 export type BankSimulatorConfig = Pick<RailsConfig, 'PIS_SANDBOX_RAIL_DELAY_MS'> &
   Pick<ProcessConfig, 'PIS_ENVIRONMENT'>;

@@ -89,6 +89,28 @@ describe('the simulated bank', () => {
     expect(rows).toEqual([{ status: 'accepted', submissions: 50 }]);
   });
 
+  it('forgets a reference after its memory, and then executes it again', async () => {
+    const terms = { submissionInFlightMaxMs: 60_000, referenceMemoryMs: 3_600_000 };
+    const bank = new BankSimulator(pool, { delayMs: 0, terms });
+    const instruction = instructionEnding('0101');
+    await bank.submit(instruction);
+    await pool.query(`UPDATE bank_transfers SET submitted_at = now() - interval '1 hour'`);
+    expect(await bank.inquire(instruction.reference)).toEqual({ outcome: 'unknown' });
+    await bank.submit(instruction);
+    await bank.submit(instruction);
+    const { rows } = await pool.query('SELECT executions, submissions FROM bank_transfers');
+    expect(rows).toEqual([{ executions: 2, submissions: 2 }]);
+    expect(await count('bank_notifications')).toBe(2);
+  });
+
+  it('does not take a submission that has waited longer than its terms allow', async () => {
+    const terms = { submissionInFlightMaxMs: 0, referenceMemoryMs: 3_600_000 };
+    const connection = directBankConnection(new BankSimulator(pool, { delayMs: 0, terms }));
+    const instruction = instructionEnding('4321');
+    await expect(connection.submit(instruction)).rejects.toBeInstanceOf(BankUnavailable);
+    expect(await connection.inquire(instruction.reference)).toEqual({ outcome: 'unknown' });
+  });
+
   it('keeps no account number in any table', async () => {
     const bank = new BankSimulator(pool, { delayMs: 1 });
     const instruction = instructionEnding('0101');

@@ -15,10 +15,11 @@ import {
   type InquiryResult,
   type ScreeningResult,
   type SubmissionResult,
+  type VoidResult,
   bankPaths,
   describeIssues,
   feedQuerySchema,
-  inquirySchema,
+  referenceSchema,
   transferInstructionSchema,
 } from '@pis/bank-rails';
 import { BankSimulator } from './bank-simulator.js';
@@ -43,7 +44,13 @@ export class BankController {
   @Post(bankPaths.inquiries)
   @HttpCode(200)
   async inquire(@Body() body: unknown): Promise<InquiryResult> {
-    return answer(async () => this.bank.inquire(parsed(inquirySchema, body).reference));
+    return answer(async () => this.bank.inquire(parsed(referenceSchema, body).reference));
+  }
+
+  @Post(bankPaths.voids)
+  @HttpCode(200)
+  async void(@Body() body: unknown): Promise<VoidResult> {
+    return answer(async () => this.bank.void(parsed(referenceSchema, body).reference));
   }
 
   @Get(bankPaths.notifications)

@@ -1,9 +1,13 @@
 /**
  * The port to the bank. What always holds, in every adapter (conformance suite:
  * `bankConnectionConformance` in `@pis/bank-rails/testing`):
- * - a transfer executes at most once per reference, however often it is submitted;
+ * - a transfer executes at most once per reference, however often it is submitted, for as long as the
+ *   bank remembers the reference (BankTerms);
+ * - a voided reference is never executed, also when a submission arrives after the void;
  * - the feed has one order: what was read up to a cursor never changes;
- * - BankUnavailable leaves the outcome unknown; asking again with the same reference is safe.
+ * - BankUnavailable leaves the outcome unknown; asking again with the same reference is safe within
+ *   the bank's memory.
+ * When a claimed payment may be submitted or FAILED follows from this: submission-rule.ts.
  */
 import type { BankAccountSubType, Direction, FailureCode, PaymentRail } from '@pis/domain';
 
@@ -60,9 +64,42 @@ export type SubmissionResult =
   | { readonly outcome: 'error'; readonly message: string };
 
 export type InquiryResult =
+  /** The rail has accepted it. */
+  | { readonly outcome: 'accepted' }
+  /** The bank has it and looks into it. The feed tells how it ends. */
   | { readonly outcome: 'received' }
-  /** The bank has no transfer of this reference. */
+  /** Definitely not executed, now and under this reference never. */
+  | { readonly outcome: 'error'; readonly message: string }
+  /** The bank has no transfer of this reference: it never came, is still under way, or was forgotten. */
   | { readonly outcome: 'unknown' };
+
+export type VoidResult =
+  /** Never executed: what still arrives under this reference is answered with 'error'. */
+  | { readonly outcome: 'voided' }
+  /** Too late: the bank has taken it. */
+  | { readonly outcome: 'received' }
+  /** The bank does not offer it. */
+  | { readonly outcome: 'unable' };
+
+/** What a connection states about itself. */
+export interface BankTerms {
+  /**
+   * The longest time, in milliseconds, from a call of `submit` until the bank can no longer take that
+   * submission. Counts our own timeouts, the network and the bank's queues, not the caller's answer.
+   */
+  readonly submissionInFlightMaxMs: number;
+  /**
+   * How long the bank remembers a reference after its first submission, in milliseconds. Later it
+   * would execute the same reference again, and answers about it mean nothing.
+   */
+  readonly referenceMemoryMs: number;
+}
+
+/** Of the simulated bank. A real connection states what its bank's contract says. */
+export const simulatedBankTerms: BankTerms = {
+  submissionInFlightMaxMs: 600_000,
+  referenceMemoryMs: 90 * 24 * 3_600_000,
+};
 
 export const bankNotificationTypes = ['confirmed', 'returned', 'rejected'] as const;
 export type BankNotificationType = (typeof bankNotificationTypes)[number];
@@ -88,12 +125,15 @@ export interface BankNotificationPage {
 export const feedBeginning = '';
 
 export interface Bank {
+  readonly terms: BankTerms;
   /** Looks at a transfer before it is submitted; moves nothing. @throws BankUnavailable, BankRefused */
   screen(instruction: TransferInstruction): Promise<ScreeningResult>;
   /** Submits it. Again with the same reference: says how it stands. @throws BankUnavailable, BankRefused */
   submit(instruction: TransferInstruction): Promise<SubmissionResult>;
-  /** Asks to look into a transfer that was not confirmed in time. @throws BankUnavailable */
+  /** Asks how a transfer stands, and to look into it. @throws BankUnavailable, BankRefused */
   inquire(reference: string): Promise<InquiryResult>;
+  /** Asks never to execute the reference, whether it is known or not. @throws BankUnavailable, BankRefused */
+  void(reference: string): Promise<VoidResult>;
   /** The feed, oldest first, at most `max` (up to notificationsMax). @throws BankUnavailable */
   notifications(page: {
     readonly after: string;
@@ -115,7 +155,19 @@ export const notificationsMax = 500;
 
 /** Wait and ask again: the bank cannot be reached or did not answer; the outcome is unknown. */
 export class BankUnavailable extends Error {
-  override readonly name = 'BankUnavailable';
+  override name = 'BankUnavailable';
+}
+
+/**
+ * The bank answered this request with something that cannot be read. The outcome is unknown, as with
+ * BankUnavailable, but it says nothing about other requests: the bank is there.
+ */
+export class BankAnswerUnclear extends BankUnavailable {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    // Not "…Unavailable": by that name every request would be taken to fail alike.
+    this.name = 'BankAnswerUnclear';
+  }
 }
 
 /** Give up: the bank will not take this request, and has done nothing. */

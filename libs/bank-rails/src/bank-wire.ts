@@ -13,6 +13,7 @@ import {
   type ScreeningResult,
   type SubmissionResult,
   type TransferInstruction,
+  type VoidResult,
   bankNotificationTypes,
   notificationsMax,
 } from './bank-connection.js';
@@ -21,6 +22,7 @@ export const bankPaths = {
   screenings: '/bank/screenings',
   transfers: '/bank/transfers',
   inquiries: '/bank/inquiries',
+  voids: '/bank/voids',
   notifications: '/bank/notifications',
 } as const;
 
@@ -47,7 +49,8 @@ export const transferInstructionSchema: z.ZodType<TransferInstruction> = z.objec
   contactAccount: account,
 });
 
-export const inquirySchema = z.object({ reference });
+/** The body of an inquiry and of a void. */
+export const referenceSchema = z.object({ reference });
 
 /** The query of the feed; numbers arrive as text. */
 export const feedQuerySchema = z.object({
@@ -75,8 +78,15 @@ export const submissionResultSchema: z.ZodType<SubmissionResult> = z.discriminat
   z.object({ outcome: z.literal('error'), message: z.string() }),
 ]);
 
-export const inquiryResultSchema: z.ZodType<InquiryResult> = z.object({
-  outcome: z.enum(['received', 'unknown']),
+export const inquiryResultSchema: z.ZodType<InquiryResult> = z.discriminatedUnion('outcome', [
+  z.object({ outcome: z.literal('accepted') }),
+  z.object({ outcome: z.literal('received') }),
+  z.object({ outcome: z.literal('error'), message: z.string() }),
+  z.object({ outcome: z.literal('unknown') }),
+]);
+
+export const voidResultSchema: z.ZodType<VoidResult> = z.object({
+  outcome: z.enum(['voided', 'received', 'unable']),
 });
 
 export const notificationPageSchema: z.ZodType<BankNotificationPage> = z.object({

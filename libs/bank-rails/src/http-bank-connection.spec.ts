@@ -1,6 +1,11 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { BankRefused, BankUnavailable } from './bank-connection.js';
+import {
+  BankAnswerUnclear,
+  BankRefused,
+  BankUnavailable,
+  simulatedBankTerms,
+} from './bank-connection.js';
 import { directBankConnection } from './direct-bank-connection.js';
 import { httpBankConnection } from './http-bank-connection.js';
 import { instructionEnding } from './testing/transfer-instructions.js';
@@ -67,6 +72,23 @@ describe('a bank over HTTP', () => {
     expect(await submitTo(answer, 300)).toBeInstanceOf(BankUnavailable);
   });
 
+  it.each<[string, Answer]>([
+    ['answers 500', respond(500, '{"outcome":"accepted"}')],
+    ['answers 404', respond(404, '')],
+    ['answers with something that is not JSON', respond(200, '<html>')],
+    ['answers with an outcome nobody knows', respond(200, '{"outcome":"maybe"}')],
+  ])('is there for other requests when it %s', async (_what, answer) => {
+    expect(await submitTo(answer)).toBeInstanceOf(BankAnswerUnclear);
+  });
+
+  it.each<[string, Answer]>([
+    ['answers 503', respond(503, '')],
+    ['answers 504', respond(504, '')],
+    ['hangs up before it answers', (_, response) => response.destroy()],
+  ])('is away for every request when it %s', async (_what, answer) => {
+    expect(await submitTo(answer)).not.toBeInstanceOf(BankAnswerUnclear);
+  });
+
   it('leaves the outcome unknown when nobody listens', async () => {
     const server = createServer().listen(0, '127.0.0.1');
     await new Promise((resolve) => server.once('listening', resolve));
@@ -100,7 +122,9 @@ describe('a bank in this process', () => {
     directBankConnection({
       screen: () => Promise.reject(error),
       submit: () => Promise.reject(error),
+      terms: simulatedBankTerms,
       inquire: () => Promise.reject(error),
+      void: () => Promise.reject(error),
       notifications: () => Promise.reject(error),
       onNotification: () => () => undefined,
     });

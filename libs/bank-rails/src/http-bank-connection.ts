@@ -1,12 +1,20 @@
 import { Agent, request } from 'undici';
 import type { z } from 'zod';
-import { type BankConnection, BankRefused, BankUnavailable } from './bank-connection.js';
+import {
+  BankAnswerUnclear,
+  type BankConnection,
+  BankRefused,
+  type BankTerms,
+  BankUnavailable,
+  simulatedBankTerms,
+} from './bank-connection.js';
 import {
   bankPaths,
   inquiryResultSchema,
   notificationPageSchema,
   screeningResultSchema,
   submissionResultSchema,
+  voidResultSchema,
 } from './bank-wire.js';
 
 export interface HttpBankConnectionOptions {
@@ -16,6 +24,8 @@ export interface HttpBankConnectionOptions {
   readonly timeoutMs?: number;
   readonly connectionsMax?: number;
   readonly responseMaxBytes?: number;
+  /** What the bank behind it states. */
+  readonly terms?: BankTerms;
 }
 
 /** Of a whole exchange, in `timeoutMs`: an answer that comes byte by byte would never end by its pauses. */
@@ -23,10 +33,13 @@ const exchangeTimeouts = 3;
 
 /** The statuses with which the bank says clearly that it took nothing. Anything else leaves it open. */
 const refusals: readonly number[] = [400, 413, 415, 422];
+/** The statuses that speak of the bank as a whole. Any other speaks of the one request. */
+const absences: readonly number[] = [429, 502, 503, 504];
 
 /** The connection to a bank that is a process of its own. */
 export function httpBankConnection(options: HttpBankConnectionOptions): BankConnection {
   const { baseUrl, timeoutMs = 5_000, connectionsMax = 32, responseMaxBytes = 1 << 20 } = options;
+  const { terms = simulatedBankTerms } = options;
   const base = baseUrl.replace(/\/+$/, '');
   const agent = new Agent({
     connections: connectionsMax,
@@ -59,17 +72,21 @@ export function httpBankConnection(options: HttpBankConnectionOptions): BankConn
       throw new BankUnavailable(`the bank cannot be reached (${path})`, { cause: error });
     }
     if (refusals.includes(status)) throw new BankRefused(`the bank refused ${path} with ${status}`);
-    if (status !== 200) throw new BankUnavailable(`the bank answered ${path} with ${status}`);
+    if (absences.includes(status))
+      throw new BankUnavailable(`the bank answered ${path} with ${status}`);
+    if (status !== 200) throw new BankAnswerUnclear(`the bank answered ${path} with ${status}`);
     // An answer that cannot be read says nothing about what the bank did.
     const parsed = schema.safeParse(parseJson(text));
-    if (!parsed.success) throw new BankUnavailable(`the bank's answer to ${path} is unreadable`);
+    if (!parsed.success) throw new BankAnswerUnclear(`the bank's answer to ${path} is unreadable`);
     return parsed.data;
   }
 
   return {
+    terms,
     screen: (instruction) => call(bankPaths.screenings, screeningResultSchema, instruction),
     submit: (instruction) => call(bankPaths.transfers, submissionResultSchema, instruction),
     inquire: (reference) => call(bankPaths.inquiries, inquiryResultSchema, { reference }),
+    void: (reference) => call(bankPaths.voids, voidResultSchema, { reference }),
     notifications: ({ after, max }) => {
       const query = new URLSearchParams({ after, max: String(max) });
       return call(`${bankPaths.notifications}?${query.toString()}`, notificationPageSchema);

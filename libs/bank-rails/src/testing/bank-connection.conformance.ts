@@ -25,6 +25,7 @@ export function bankConnectionConformance(name: string, open: () => Promise<Bank
 
     screeningConformance(connection);
     submissionConformance(connection);
+    voidConformance(connection);
     feedConformance(connection);
   });
 }
@@ -83,6 +84,17 @@ function submissionConformance(connection: () => BankConnection): void {
     expect(String(refusal)).not.toContain(instruction.contactAccount.achAccountNumber);
   });
 
+  it.each([
+    ['4321', { outcome: 'accepted' }],
+    ['0401', { outcome: 'received' }],
+    ['0502', { outcome: 'received' }],
+    ['0204', { outcome: 'error', message: expect.any(String) as string }],
+  ])('answers an inquiry about a submitted transfer of %s with %j', async (ending, expected) => {
+    const instruction = instructionEnding(ending);
+    await connection().submit(instruction);
+    expect(await connection().inquire(instruction.reference)).toEqual(expected);
+  });
+
   it('confirms a late transfer after an inquiry, once', async () => {
     const instruction = instructionEnding('0402');
     await connection().submit(instruction);
@@ -93,6 +105,42 @@ function submissionConformance(connection: () => BankConnection): void {
       { type: 'confirmed', reference: instruction.reference },
     ]);
     expect(await connection().submit(instruction)).toEqual({ outcome: 'accepted' });
+  });
+}
+
+function voidConformance(connection: () => BankConnection): void {
+  const error = { outcome: 'error', message: expect.any(String) as string };
+
+  it('never executes a voided reference, however often it is submitted afterwards', async () => {
+    const instruction = instructionEnding('0101');
+    const { reference } = instruction;
+    expect(await connection().void(reference)).toEqual({ outcome: 'voided' });
+    expect(await connection().void(reference)).toEqual({ outcome: 'voided' });
+    for (let times = 0; times < 2; times += 1)
+      expect(await connection().submit(instruction)).toEqual(error);
+    expect(await connection().inquire(reference)).toEqual(error);
+    expect(await readAll(connection())).toEqual([]);
+  });
+
+  it.each(['4321', '0401', '0502'])('does not void what it has taken (%s)', async (ending) => {
+    const instruction = instructionEnding(ending);
+    const answer = await connection().submit(instruction);
+    expect(await connection().void(instruction.reference)).toEqual({ outcome: 'received' });
+    expect(await connection().submit(instruction)).toEqual(answer);
+  });
+
+  it('lets either the void or the submission win when both come at once', async () => {
+    const instructions = Array.from({ length: 30 }, () => instructionEnding('4321'));
+    await Promise.all(
+      instructions.map(async (instruction) => {
+        const [submitted, voided] = await Promise.all([
+          connection().submit(instruction),
+          connection().void(instruction.reference),
+        ]);
+        const executed = voided.outcome === 'received';
+        expect(submitted).toEqual(executed ? { outcome: 'accepted' } : error);
+      }),
+    );
   });
 }
 

@@ -1,0 +1,91 @@
+/**
+ * A circuit around one connection. While the bank is away its calls fail at once, except for one probe
+ * per pause. One payment alone never opens the circuit: its request may be what the bank cannot take.
+ */
+import { type BankConnection, BankAnswerUnclear, BankUnavailable } from './bank-connection.js';
+
+export interface BankCircuitOptions {
+  /** How many different transfers must fail in a row before the circuit opens. */
+  readonly failuresMax?: number;
+  /** The pause before the first probe, doubling up to pauseMaxMs. */
+  readonly pauseInitialMs?: number;
+  readonly pauseMaxMs?: number;
+  /** Milliseconds that only grow. */
+  readonly clock?: () => number;
+}
+
+export class BankCircuit {
+  /** The bank, through the circuit. The feed, the terms and the end are the connection's own. */
+  readonly bank: BankConnection;
+  private readonly failed = new Set<string>();
+  private probesFailed = 0;
+  private closedAgainAt: number | null = null;
+  private probing = false;
+
+  constructor(
+    connection: BankConnection,
+    private readonly options: BankCircuitOptions = {},
+  ) {
+    this.bank = {
+      ...connection,
+      screen: (order) => this.through(order.reference, () => connection.screen(order)),
+      submit: (order) => this.through(order.reference, () => connection.submit(order)),
+      inquire: (reference) => this.through(reference, () => connection.inquire(reference)),
+      void: (reference) => this.through(reference, () => connection.void(reference)),
+    };
+  }
+
+  /** 'open' while calls fail at once; 'probe' when the next call goes through and decides. */
+  state(): 'closed' | 'open' | 'probe' {
+    if (this.closedAgainAt === null) return 'closed';
+    return this.probing || this.now() < this.closedAgainAt ? 'open' : 'probe';
+  }
+
+  /** Milliseconds until the next probe, 0 when none is waited for. */
+  probeInMs(): number {
+    return this.closedAgainAt === null ? 0 : Math.max(0, this.closedAgainAt - this.now());
+  }
+
+  private async through<Result>(reference: string, ask: () => Promise<Result>): Promise<Result> {
+    const state = this.state();
+    if (state === 'open') throw new BankUnavailable('the bank is away and is asked again later');
+    const isProbe = state === 'probe';
+    if (isProbe) this.probing = true;
+    try {
+      const result = await ask();
+      this.answered();
+      return result;
+    } catch (error) {
+      if (isAway(error)) this.unanswered(reference, isProbe);
+      else this.answered();
+      throw error;
+    } finally {
+      if (isProbe) this.probing = false;
+    }
+  }
+
+  private answered(): void {
+    this.failed.clear();
+    this.probesFailed = 0;
+    this.closedAgainAt = null;
+  }
+
+  private unanswered(reference: string, isProbe: boolean): void {
+    const { failuresMax = 3, pauseInitialMs = 1_000, pauseMaxMs = 30_000 } = this.options;
+    const isOpen = this.closedAgainAt !== null;
+    // A call that was sent before the circuit opened says nothing new.
+    if (isOpen && !isProbe) return;
+    if (!isOpen && this.failed.add(reference).size < failuresMax) return;
+    const pauseMs = Math.min(pauseInitialMs * 2 ** Math.min(this.probesFailed, 16), pauseMaxMs);
+    this.closedAgainAt = this.now() + pauseMs;
+    this.probesFailed += 1;
+  }
+
+  private now(): number {
+    return (this.options.clock ?? (() => performance.now()))();
+  }
+}
+
+function isAway(error: unknown): boolean {
+  return error instanceof BankUnavailable && !(error instanceof BankAnswerUnclear);
+}
