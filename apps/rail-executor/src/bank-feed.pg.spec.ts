@@ -36,6 +36,7 @@ describe('what the bank reports', () => {
     await handle(executor, message);
     await executor.deadlineRound();
     expect(await world.payment(message.paymentId)).toMatchObject({ status: 'FAILED_IN_FLIGHT' });
+    await executor.sweepRound();
     await executor.feedRound();
     const payment = await world.payment(message.paymentId);
     expect(payment).toMatchObject({ status: 'COMPLETED', failedAt: null, failureReason: null });

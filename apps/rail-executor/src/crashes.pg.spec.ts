@@ -15,6 +15,8 @@ const outcomes: readonly [string, string[], number][] = [
   ['0502', ['Queued', 'Processing'], 1],
 ];
 const stepsMax = 200;
+/** What the bank has not settled goes on being asked about. */
+const waiting: Readonly<Record<string, string>> = { '0401': 'in_flight', '0502': 'submitted' };
 
 describe('an executor that dies', () => {
   let world: World;
@@ -71,6 +73,7 @@ function atBothMoments(rows: typeof outcomes): Row[] {
 async function rest(world: World, row: Row, executor: RailExecutor, message: QueuedMessage) {
   const end = await until(
     async () => {
+      await world.timePasses(message.paymentId);
       const failure: unknown = await goRound(executor).catch((error: unknown) => error);
       if (failure !== undefined) return { failure };
       const { length } = await world.history(message.paymentId);
@@ -104,6 +107,10 @@ async function dieAtEveryStep(world: World, row: Row): Promise<void> {
     const atTheBank = await world.transfers(message.paymentId);
     expect(atTheBank).toHaveLength(transfers);
     if (history.includes('FailedInFlight')) expect(atTheBank).toMatchObject([{ inquired: true }]);
+    const pending = await world.pending(message.paymentId);
+    expect({ told, stage: pending?.stage }).toEqual({ told, stage: waiting[ending] });
+    // The next one counts its steps without it.
+    await world.pool.query('DELETE FROM rail_pending WHERE payment_id = $1', [message.paymentId]);
   }
 }
 

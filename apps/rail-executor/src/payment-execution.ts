@@ -2,33 +2,28 @@
  * Takes one payment from QUEUED to what the bank makes of it.
  *
  *   QUEUED ─ screen ─► blocked, rejected, held, or clear
- *             clear ─► PROCESSING (the claim) ─ submit ─► accepted, error, or pending
+ *     clear ─ note ─► PROCESSING (the claim) ─ submit ─► accepted, error, pending, refused or silence
  *
- * The claim is an append at the revision that was read: of two executors one gets it. Everything
- * after it may happen twice (a crash, a redelivery, the loser of the race) and is safe, because the
- * submission carries the claimed reference and the bank executes a reference once. A payment whose
- * submission has an unknown outcome is never failed: BankUnavailable goes to the caller, who comes again.
- * One that the bank refuses is failed, as nobody would come again for it; after the claim only when
- * the bank does not know the reference from an earlier submission.
+ * The claim is an append at the revision that was read: of two executors one gets it. Its row in
+ * rail_pending is written before it, and each submission is noted there before it is sent. So a crash
+ * at any point leaves a row that is looked at again. A submission may be repeated: it carries the
+ * claimed reference, and the bank executes a reference once, for as long as it remembers it.
+ *
+ * After the claim nothing is thrown for what the bank does: the row is looked at again. When such a
+ * payment is FAILED is the rule of `submission-rule.ts`, and TransferOutcome applies it.
  */
 import {
   type BankConnection,
   BankRefused,
-  railReferenceOf,
+  BankUnavailable,
+  maySubmit,
   type ScreeningResult,
-  type SubmissionResult,
   type TransferInstruction,
 } from '@pis/bank-rails';
-import {
-  actsFrom,
-  type Payment,
-  type PaymentCommand,
-  type PaymentRail,
-  type PaymentStatus,
-  unreachable,
-} from '@pis/domain';
+import { type Payment, type PaymentCommand, type PaymentRail, unreachable } from '@pis/domain';
+import { WrongExpectedRevision } from '@pis/event-store';
 import type { Keyring } from '@pis/keyring';
-import { NonRetryable } from '@pis/messaging';
+import { isTransient, NonRetryable } from '@pis/messaging';
 import type { Logger } from '@pis/service-kit';
 import {
   againOnConflict,
@@ -36,11 +31,10 @@ import {
   type LoadedPayment,
   type PaymentStream,
 } from './payment-stream.js';
-import type { PendingTransfers } from './pending-transfers.js';
+import type { Backoff, PendingTransfer, PendingTransfers, Transfer } from './pending-transfers.js';
+import { transferOf } from './transfer-of.js';
 import { transferInstruction } from './transfer-instruction.js';
-
-/** How far it came: `done` needs no timer, the others say what is waited for. */
-export type Progress = 'done' | 'held' | 'in_review' | 'pending';
+import { internalError, TransferOutcome } from './transfer-outcome.js';
 
 export interface PaymentExecutionOptions {
   readonly payments: PaymentStream;
@@ -50,152 +44,239 @@ export interface PaymentExecutionOptions {
   readonly logger: Logger;
   /** The normal time of a rail: without a confirmation within it the payment is overdue. */
   readonly confirmationTimeoutMs: (rail: PaymentRail) => number;
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number;
 }
 
-const internalErrorMessage =
-  'An unexpected error prevented the submission: wait a few minutes, then create a new payment.';
+/** While the bank or something of ours is in the way. */
+export const retryBackoff: Backoff = { initialMs: 500, maxMs: 60_000 };
+/** The bank keeps the payment back until somebody there releases it. */
+const heldBackoff: Backoff = { initialMs: 60_000, maxMs: 24 * 3_600_000 };
+/** Whatever the bank says: it is asked neither all the time nor never again. */
+const reviewPauseMinMs = 20;
+const reviewPauseMaxMs = 24 * 3_600_000;
+/** So many unexpected errors before the claim make the payment FAILED. */
+export const failuresMax = 8;
 
 export class PaymentExecution {
-  constructor(private readonly options: PaymentExecutionOptions) {}
+  private readonly outcome: TransferOutcome;
 
-  /**
-   * Does whatever the payment's status asks for; again and again is safe.
-   * @throws BankUnavailable, StoreUnavailable, and connection errors of PostgreSQL: come again
-   */
-  advance(paymentId: string, cause: Cause): Promise<Progress> {
-    return againOnConflict(async () => {
-      const current = await this.options.payments.load(paymentId);
-      switch (current.state.status) {
-        case 'QUEUED':
-          return this.start(current, cause);
-        case 'PROCESSING':
-          // Claimed, and no outcome recorded: the one who claimed it may have died anywhere.
-          return this.submit(current, this.instructionFor(current.state), cause);
-        default:
-          return 'done';
-      }
-    });
+  /** Milliseconds until a PROCESSING payment is overdue; 0 or less when it is. */
+  readonly overdueInMs: (payment: Payment) => number;
+
+  constructor(private readonly options: PaymentExecutionOptions) {
+    this.outcome = new TransferOutcome(options);
+    this.overdueInMs = this.outcome.overdueInMs;
   }
 
-  private async start(current: LoadedPayment, cause: Cause): Promise<Progress> {
-    const { payments, bank, pending } = this.options;
-    const instruction = this.instructionFor(current.state);
-    const screening = await this.unlessRefused(instruction, () => bank.screen(instruction));
+  /**
+   * Does whatever the payment's status asks for; again and again is safe. When it returns, the payment
+   * is at its end or has a row in rail_pending.
+   * @param due the row that is due, when that is why the payment is looked at
+   * @throws StoreUnavailable and connection errors of PostgreSQL: come again
+   * @throws NonRetryable the bank broke its word; staff must look
+   */
+  async advance(paymentId: string, cause: Cause, due?: PendingTransfer): Promise<void> {
+    let queued: Transfer | null = null;
+    try {
+      await againOnConflict(async () => {
+        const current = await this.options.payments.load(paymentId);
+        queued = current.state.status === 'QUEUED' ? transferOf(current.state) : null;
+        await this.step(current, cause, due);
+      });
+    } catch (error) {
+      if (queued === null || isOurs(error)) throw error;
+      await this.tryLater(queued, error, cause);
+    }
+  }
+
+  private step(current: LoadedPayment, cause: Cause, due?: PendingTransfer): Promise<void> {
+    const { status, paymentId } = current.state;
+    switch (status) {
+      case 'QUEUED':
+        return this.start(current, cause);
+      case 'PROCESSING':
+        return this.resume(current, cause, due);
+      case 'FAILED_IN_FLIGHT':
+        // A repeated message asks for nothing; the row does.
+        return due === undefined ? Promise.resolve() : this.outcome.ask(current, cause);
+      case 'AWAITING_CONFIRMATION':
+      case 'COMPLETED':
+      case 'FAILED':
+      case 'BLOCKED':
+      case 'RETURNED':
+      case 'CANCELED':
+        return this.options.pending.done(paymentId);
+      default:
+        return unreachable(status);
+    }
+  }
+
+  private async start(current: LoadedPayment, cause: Cause): Promise<void> {
+    const { pending } = this.options;
+    const transfer = transferOf(current.state);
+    const screening = await this.screen(this.instructionFor(current.state, transfer));
     switch (screening.outcome) {
-      case 'clear': {
-        const railReference = instruction.reference;
-        const claim: PaymentCommand = {
-          type: 'ProcessPayment',
-          at: now(),
-          data: { railReference },
-        };
-        return this.submit(await payments.record(current, [claim], cause), instruction, cause);
-      }
+      case 'clear':
+        return this.claim(current, transfer, cause);
       case 'refused':
-        await payments.record(current, [internalError()], cause);
-        return 'done';
+        return this.end(current, internalError(), cause);
       case 'blocked':
-        await payments.record(current, [{ type: 'BlockPayment', at: now(), data: {} }], cause);
-        return 'done';
+        return this.end(current, { type: 'BlockPayment', at: now(), data: {} }, cause);
       case 'rejected':
-        await payments.record(current, [rejection(screening)], cause);
-        return 'done';
+        return this.end(current, rejection(screening), cause);
       case 'hold':
-        return 'held';
-      case 'in_review':
-        await pending.inReview(instruction, screening.checkAgainInMs);
-        return 'in_review';
+        await pending.wait(transfer, heldBackoff);
+        return;
+      case 'in_review': {
+        const { checkAgainInMs } = screening;
+        const pauseMs = Math.min(Math.max(checkAgainInMs, reviewPauseMinMs), reviewPauseMaxMs);
+        await pending.wait(transfer, { initialMs: pauseMs, maxMs: pauseMs });
+        return;
+      }
       default:
         return unreachable(screening);
     }
   }
 
-  private async submit(
-    claimed: LoadedPayment,
-    instruction: TransferInstruction,
-    cause: Cause,
-  ): Promise<Progress> {
+  private async end(current: LoadedPayment, command: PaymentCommand, cause: Cause): Promise<void> {
+    await this.options.payments.record(current, [command], cause);
+    await this.options.pending.done(current.state.paymentId);
+  }
+
+  /** The row first: it is harmless when the append loses, and a claim without it could be forgotten. */
+  private async claim(current: LoadedPayment, transfer: Transfer, cause: Cause): Promise<void> {
     const { payments, pending, confirmationTimeoutMs } = this.options;
-    const { paymentId, paymentRail } = claimed.state;
-    const submission = await this.submission(instruction);
-    switch (submission.outcome) {
-      case 'accepted': {
-        // Recorded from FAILED_IN_FLIGHT too: what the bank has accepted is true, however late we hear it.
-        const { state } = await payments.apply(paymentId, cause, whereAllowed(completion), claimed);
-        if (state.status === 'FAILED')
-          throw new NonRetryable(`the bank accepted ${paymentId}, which is FAILED`);
-        return 'done';
+    const sinceNotedMs = stopwatch();
+    await pending.note(transfer, confirmationTimeoutMs(transfer.rail));
+    const data = { railReference: transfer.reference };
+    const claimed = await payments.record(
+      current,
+      [{ type: 'ProcessPayment', at: now(), data }],
+      cause,
+    );
+    await this.submit(claimed, transfer, cause, sinceNotedMs);
+  }
+
+  /** Claimed, and no outcome recorded: whoever claimed it may have died anywhere. */
+  private async resume(current: LoadedPayment, cause: Cause, due?: PendingTransfer): Promise<void> {
+    const { payments, bank, pending } = this.options;
+    const { state } = current;
+    const row = due ?? (await pending.find(state.paymentId));
+    if (row?.stage === 'submitted') {
+      if (due !== undefined) await this.outcome.ask(current, cause);
+      return;
+    }
+    const transfer = transferOf(state);
+    const resolve = () => this.afterClaim(current, () => this.outcome.resolve(current, cause));
+    if (
+      row?.isSealed === true ||
+      !maySubmit(bank.terms, Date.parse(state.statusAt), this.options.clock())
+    )
+      return resolve();
+    const sinceNotedMs = stopwatch();
+    if (!(await pending.note(transfer, this.overdueInMs(state)))) {
+      // Sealed meanwhile; or settled, or taken by the bank, for another one who submitted it.
+      const isSealed = (await pending.find(state.paymentId))?.isSealed === true;
+      return isSealed ? resolve() : undefined;
+    }
+    // Read after the note: whoever fails the payment has sealed it before, and then nothing is noted.
+    const noted = await payments.load(state.paymentId);
+    if (noted.state.status !== 'PROCESSING') return this.step(noted, cause, due);
+    return this.submit(noted, transfer, cause, sinceNotedMs);
+  }
+
+  private submit(
+    claimed: LoadedPayment,
+    transfer: Transfer,
+    cause: Cause,
+    sinceNotedMs: () => number,
+  ): Promise<void> {
+    const { bank, logger } = this.options;
+    return this.afterClaim(claimed, async () => {
+      const instruction = this.instructionFor(claimed.state, transfer);
+      // This process stood still: the note may be taken for one that can no longer arrive.
+      if (sinceNotedMs() > bank.terms.submissionInFlightMaxMs)
+        throw new BankUnavailable('the submission was noted too long ago to be sent');
+      try {
+        await this.outcome.submitted(claimed, await bank.submit(instruction), cause);
+      } catch (error) {
+        if (!(error instanceof BankRefused)) throw error;
+        // The refusal speaks of this request alone: an earlier one may be on its way.
+        logger.error(
+          { err: error, paymentId: transfer.paymentId },
+          'the bank refused a submission',
+        );
+        await this.outcome.resolve(claimed, cause);
       }
-      case 'error':
-        await payments.apply(paymentId, cause, whereAllowed(internalError), claimed);
-        return 'done';
-      case 'pending':
-        // No time was named: there is no deadline to miss, and it stays PROCESSING.
-        if (submission.confirmationExpected)
-          await pending.submitted(instruction, confirmationTimeoutMs(paymentRail));
-        return 'pending';
-      default:
-        return unreachable(submission);
+    });
+  }
+
+  /** The row is there: whatever fails, the payment is looked at again, and its message is done. */
+  private async afterClaim(claimed: LoadedPayment, work: () => Promise<void>): Promise<void> {
+    const { pending, logger } = this.options;
+    const { paymentId } = claimed.state;
+    try {
+      await work();
+    } catch (error) {
+      if (error instanceof NonRetryable) throw error;
+      logger.warn({ err: error, paymentId }, 'a submitted payment will be looked at again');
+      await pending.again(paymentId, retryBackoff);
     }
   }
 
-  /** A refusal speaks of this request alone: an earlier one with the same reference may have been taken. */
-  private async submission(instruction: TransferInstruction): Promise<SubmissionResult> {
-    const { bank } = this.options;
-    const submission = await this.unlessRefused(instruction, () => bank.submit(instruction));
-    if (submission.outcome !== 'refused') return submission;
-    // Refused that too, the bank may know it: the deadline sees to it, as nobody else would come again.
-    const { outcome } = await this.unlessRefused(instruction, () =>
-      bank.inquire(instruction.reference),
-    );
-    return outcome === 'unknown'
-      ? { outcome: 'error', message: 'refused' }
-      : { outcome: 'pending', confirmationExpected: true };
-  }
-
-  private async unlessRefused<Result>(
-    { paymentId }: TransferInstruction,
-    ask: () => Promise<Result>,
-  ): Promise<Result | { readonly outcome: 'refused' }> {
+  /** What the bank refuses to look at fails: nothing was submitted. */
+  private async screen(
+    instruction: TransferInstruction,
+  ): Promise<ScreeningResult | { readonly outcome: 'refused' }> {
+    const { bank, logger } = this.options;
     try {
-      return await ask();
+      return await bank.screen(instruction);
     } catch (error) {
       if (!(error instanceof BankRefused)) throw error;
-      this.options.logger.error({ err: error, paymentId }, 'the bank refused a payment');
+      logger.error({ err: error, paymentId: instruction.paymentId }, 'the bank refused a payment');
       return { outcome: 'refused' };
     }
   }
 
+  private async tryLater(transfer: Transfer, error: unknown, cause: Cause): Promise<void> {
+    const { payments, pending, logger } = this.options;
+    const { paymentId } = transfer;
+    if (error instanceof BankUnavailable || error instanceof WrongExpectedRevision) {
+      logger.warn({ err: error, paymentId }, 'a queued payment will be looked at again');
+      await pending.wait(transfer, retryBackoff);
+      return;
+    }
+    const failures = await pending.wait(transfer, retryBackoff, true);
+    logger.error(
+      { err: error, paymentId, failures, failuresMax },
+      'a queued payment cannot be submitted',
+    );
+    if (failures < failuresMax) return;
+    // Decided at the revision: a claim that came first keeps its own course.
+    const { state } = await payments.apply(paymentId, cause, ({ status }) =>
+      status === 'QUEUED' ? [internalError()] : [],
+    );
+    if (state.status === 'FAILED') await pending.done(paymentId);
+  }
+
   /** The reference that was claimed, if any: it must not change with the way it is derived. */
-  private instructionFor(payment: Payment): TransferInstruction {
-    const reference = payment.railReference ?? railReferenceOf(payment.paymentId);
+  private instructionFor(payment: Payment, { reference }: Transfer): TransferInstruction {
     return transferInstruction(payment, reference, this.options.keyring);
   }
 }
 
-/** The command where the status allows it, nothing where the payment has moved on. */
-function whereAllowed(
-  command: () => Exclude<PaymentCommand, { type: 'QueuePayment' | 'AwaitConfirmation' }>,
-) {
-  return (payment: Payment): readonly PaymentCommand[] => {
-    const wanted = command();
-    const from: readonly PaymentStatus[] = actsFrom[wanted.type];
-    return from.includes(payment.status) ? [wanted] : [];
-  };
+/** Milliseconds since now, by the clock that shows more: one stands still while the machine sleeps. */
+function stopwatch(): () => number {
+  const [steady, wall] = [performance.now(), Date.now()];
+  return () => Math.max(performance.now() - steady, Date.now() - wall);
 }
 
-const completion = () => ({ type: 'CompletePayment', at: now(), data: {} }) as const;
-
-const internalError = () =>
-  ({
-    type: 'FailPayment',
-    at: now(),
-    data: {
-      failureCode: 'INTERNAL_ERROR',
-      failureMessage: internalErrorMessage,
-      failureReason: 'The payment could not be submitted to the rail. No funds were moved.',
-    },
-  }) as const;
+/** Ours are away (every payment would fail alike), or there is nothing that trying again would change. */
+function isOurs(error: unknown): boolean {
+  if (error instanceof BankUnavailable) return false;
+  return error instanceof NonRetryable || isTransient(error);
+}
 
 /** For data failures the message names the field and the reason repeats the message (spec, Payment). */
 function rejection(screening: Extract<ScreeningResult, { outcome: 'rejected' }>): PaymentCommand {

@@ -1,10 +1,14 @@
 /**
- * Durable timers: which payment must be looked at again, and when. The row is there before the message
- * that led to it is done, so that a crash loses none. A row too many does no harm: whoever is due finds
- * the payment's status in its stream. PostgreSQL's clock alone decides what is due.
+ * What must be looked at again, and when: a row for each payment that is not at its end. It is there
+ * before the first byte goes to the bank, so that a crash loses none. A row too many does no harm:
+ * whoever is due finds the payment's status in its stream.
+ *
+ * Rows are due by PostgreSQL's clock. Where a wrong clock would do harm, this process's clock must
+ * agree: a note bears the later of both, and its age counts from the earlier of both.
  */
 import type { PaymentRail } from '@pis/domain';
 import type pg from 'pg';
+import { Batcher } from './batcher.js';
 
 export interface Transfer {
   readonly paymentId: string;
@@ -12,101 +16,307 @@ export interface Transfer {
   readonly rail: PaymentRail;
 }
 
-export type Stage = 'screening' | 'submitted';
+/** See the migration `rail_submissions`. */
+export type Stage = 'queued' | 'claimed' | 'submitted' | 'in_flight';
 
-export interface DueTransfer {
+export interface PendingTransfer {
   readonly paymentId: string;
   readonly reference: string;
   readonly stage: Stage;
+  readonly isSealed: boolean;
 }
 
-/** Whatever the bank says: it is asked neither all the time nor never again. */
-const screeningPauseMinMs = 20;
-const screeningPauseMaxMs = 24 * 3_600_000;
+export interface Backoff {
+  readonly initialMs: number;
+  readonly maxMs: number;
+}
+
+/** What holds once no further submission can be noted. Milliseconds since the epoch. */
+export interface Sealed {
+  readonly lastNotedAtMs: number;
+  /** The earlier of both clocks. */
+  readonly nowMs: number;
+}
+
+const noteBatchMax = 200;
+/** While somebody looks at a row nobody else does, and after a crash it is due after this time. */
+export const leaseMs = 30_000;
 
 export class PendingTransfers {
   private readonly listeners = new Set<() => void>();
+  private readonly notes: Batcher<Transfer & { readonly overdueInMs: number }, boolean>;
+  private readonly ends: Batcher<string, true>;
 
-  constructor(private readonly pool: pg.Pool) {}
-
-  /** The bank still looks at it: ask again after this time. */
-  async inReview(transfer: Transfer, checkAgainInMs: number): Promise<void> {
-    const pauseMs = Math.min(Math.max(checkAgainInMs, screeningPauseMinMs), screeningPauseMaxMs);
-    await this.put('screening', transfer, pauseMs);
-  }
-
-  /** Submitted, and to be confirmed within this time. A second submission does not move the deadline. */
-  async submitted(transfer: Transfer, deadlineInMs: number): Promise<void> {
-    await this.put('submitted', transfer, deadlineInMs);
-  }
-
-  /** What is due, the oldest first. */
-  async due(max: number): Promise<readonly DueTransfer[]> {
-    const { rows } = await this.pool.query<{
-      payment_id: string;
-      reference: string;
-      stage: Stage;
-    }>({
-      name: 'rail-pending-due',
-      text: `SELECT payment_id, reference, stage FROM rail_pending
-              WHERE deadline_at <= now() ORDER BY deadline_at LIMIT $1`,
-      values: [max],
+  constructor(
+    private readonly pool: pg.Pool,
+    /** This process's, milliseconds since the epoch. */
+    private readonly clock: () => number,
+  ) {
+    this.notes = new Batcher({
+      keyOf: ({ paymentId }) => paymentId,
+      run: (transfers) => this.writeNotes(transfers),
+      batchMax: noteBatchMax,
     });
-    return rows.map((row) => ({
-      paymentId: row.payment_id,
-      reference: row.reference,
-      stage: row.stage,
-    }));
-  }
-
-  /** Milliseconds until the next one is due, null when none waits. */
-  async nextDueInMs(): Promise<number | null> {
-    const { rows } = await this.pool.query<{ ms: number | null }>({
-      name: 'rail-pending-next',
-      // Null without rows. `greatest` must not be used here: it ignores null, and an empty table is due at 0.
-      text: `SELECT (extract(epoch FROM min(deadline_at) - now()) * 1000)::float8 AS ms
-               FROM rail_pending`,
+    this.ends = new Batcher({
+      keyOf: (paymentId) => paymentId,
+      run: (paymentIds) => this.writeEnds(paymentIds),
+      batchMax: noteBatchMax,
     });
-    const ms = rows[0]?.ms ?? null;
-    return ms === null ? null : Math.max(0, Math.ceil(ms));
   }
 
-  /** Not before this time. Never earlier than it is set to, nor when it has become one of another stage. */
-  async postpone(paymentId: string, stage: Stage, byMs: number): Promise<void> {
+  /**
+   * Notes that a submission is about to be sent; it must be, if at all, within the time that the
+   * connection states. `overdueInMs` counts for the first note of a payment.
+   * @returns false when no submission may be sent any more
+   */
+  note(transfer: Transfer, overdueInMs: number): Promise<boolean> {
+    return this.notes.add({ ...transfer, overdueInMs });
+  }
+
+  /** From now on no submission can be noted. What is unknown of the last one counts as just noted. */
+  async seal(transfer: Transfer, overdueInMs: number): Promise<Sealed> {
+    const { rows } = await this.pool.query<{ last: Date; now: Date }>({
+      name: 'rail-pending-seal',
+      text: `INSERT INTO rail_pending AS p (payment_id, reference, rail, stage, submitted_at,
+               last_submission_at, sealed_at, overdue_at, deadline_at)
+             VALUES ($1, $2, $3, 'claimed', now(), greatest(now(), $4), now(),
+               now() + $5 * interval '1 millisecond', now() + $6 * interval '1 millisecond')
+             ON CONFLICT (payment_id) DO UPDATE SET
+               stage = CASE p.stage WHEN 'queued' THEN 'claimed' ELSE p.stage END,
+               rail = excluded.rail,
+               sealed_at = coalesce(p.sealed_at, excluded.sealed_at),
+               last_submission_at = coalesce(p.last_submission_at, excluded.last_submission_at),
+               overdue_at = CASE p.stage WHEN 'queued' THEN excluded.overdue_at ELSE p.overdue_at END
+             RETURNING last_submission_at AS last, least(now(), $4) AS now`,
+      values: [
+        transfer.paymentId,
+        transfer.reference,
+        transfer.rail,
+        new Date(this.clock()),
+        overdueInMs,
+        leaseMs,
+      ],
+    });
+    const row = rows[0];
+    if (row === undefined) throw new Error('the seal returned no row');
+    return { lastNotedAtMs: row.last.getTime(), nowMs: row.now.getTime() };
+  }
+
+  /** The bank has taken it. Without a confirmation to expect there is no deadline to miss. */
+  async taken(paymentId: string, confirmationExpected: boolean, askInMs: number): Promise<void> {
+    await this.pool.query({
+      name: 'rail-pending-taken',
+      text: `UPDATE rail_pending SET stage = 'submitted', attempts = 0,
+               overdue_at = CASE WHEN $2 THEN overdue_at END,
+               deadline_at = now() + $3 * interval '1 millisecond'
+             WHERE payment_id = $1 AND stage IN ('queued', 'claimed')`,
+      values: [paymentId, confirmationExpected, askInMs],
+    });
+    this.changed();
+  }
+
+  /**
+   * Not submitted yet: look again after a pause that doubles with each look.
+   * @param isFailure counts as one of the tries of an unexpected error
+   * @returns how many such tries there were
+   */
+  async wait(transfer: Transfer, backoff: Backoff, isFailure = false): Promise<number> {
+    const { rows } = await this.pool.query<{ failures: number }>({
+      name: 'rail-pending-wait',
+      text: `INSERT INTO rail_pending AS p (payment_id, reference, rail, stage, submitted_at,
+               deadline_at, attempts, failures)
+             VALUES ($1, $2, $3, 'queued', now(), now() + $4 * interval '1 millisecond', 1, $6)
+             ON CONFLICT (payment_id) DO UPDATE SET
+               deadline_at = now() + ${doubled} * interval '1 millisecond',
+               attempts = p.attempts + 1, failures = p.failures + excluded.failures
+             RETURNING failures`,
+      values: [
+        transfer.paymentId,
+        transfer.reference,
+        transfer.rail,
+        jittered(backoff.initialMs),
+        backoff.maxMs,
+        isFailure ? 1 : 0,
+      ],
+    });
+    this.changed();
+    return rows[0]?.failures ?? 0;
+  }
+
+  /** Look at it again after a pause that doubles with each look. Says nothing when there is no row. */
+  async again(paymentId: string, { initialMs, maxMs }: Backoff): Promise<void> {
+    await this.pool.query({
+      name: 'rail-pending-again',
+      text: `UPDATE rail_pending AS p SET attempts = p.attempts + 1,
+               deadline_at = now() + least($3::float8, $2::float8 * power(2, least(p.attempts, 30)))
+                                     * interval '1 millisecond'
+             WHERE payment_id = $1`,
+      values: [paymentId, jittered(initialMs), maxMs],
+    });
+    this.changed();
+  }
+
+  /** FAILED_IN_FLIGHT is recorded: ask the bank about it at once, and then again and again. */
+  async inFlight(paymentId: string): Promise<void> {
     await this.pool.query(
       `UPDATE rail_pending
-          SET deadline_at = greatest(deadline_at, now() + $3 * interval '1 millisecond')
-        WHERE payment_id = $1 AND stage = $2`,
-      [paymentId, stage, byMs],
+          SET stage = 'in_flight', overdue_at = NULL, attempts = 0, deadline_at = now()
+        WHERE payment_id = $1`,
+      [paymentId],
+    );
+    this.changed();
+  }
+
+  /** Look again after this time whether it is overdue; null when it is not, and has no claim. */
+  async postponeOverdue(paymentId: string, inMs: number | null): Promise<void> {
+    await this.pool.query(
+      `UPDATE rail_pending SET overdue_at = now() + $2::float8 * interval '1 millisecond'
+        WHERE payment_id = $1`,
+      [paymentId, inMs],
     );
   }
 
-  /** Seen to. A timer that has become one of another stage meanwhile stays. */
-  async remove(paymentId: string, stage: Stage): Promise<void> {
-    await this.pool.query('DELETE FROM rail_pending WHERE payment_id = $1 AND stage = $2', [
-      paymentId,
-      stage,
-    ]);
+  /** The payment is at its end, or somebody else's. */
+  async done(paymentId: string): Promise<void> {
+    await this.ends.add(paymentId);
   }
 
-  /** Calls back when a timer was set; a hint for the loop in this process. */
+  async find(paymentId: string): Promise<PendingTransfer | null> {
+    const { rows } = await this.pool.query<Row>({
+      name: 'rail-pending-find',
+      text: `SELECT ${columns} FROM rail_pending p WHERE payment_id = $1`,
+      values: [paymentId],
+    });
+    return rows[0] === undefined ? null : pendingTransfer(rows[0]);
+  }
+
+  /** Takes what is due, the oldest first, for leaseMs. Several executors share the rows. */
+  leaseDue(max: number): Promise<readonly PendingTransfer[]> {
+    return this.lease('deadline_at', max);
+  }
+
+  /** Takes what may be overdue, the oldest first, for leaseMs. */
+  leaseOverdue(max: number): Promise<readonly PendingTransfer[]> {
+    return this.lease('overdue_at', max);
+  }
+
+  /** Milliseconds until the next row is due, null when none waits. */
+  nextDueInMs(): Promise<number | null> {
+    return this.nextInMs('deadline_at');
+  }
+
+  /** Milliseconds until the next row may be overdue, null when none may. */
+  nextOverdueInMs(): Promise<number | null> {
+    return this.nextInMs('overdue_at');
+  }
+
+  /** Calls back when a row was set; a hint for the loops in this process. */
   onChange(listener: () => void): () => void {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);
   }
 
-  /** 'screening' may become 'submitted' or be asked again later; 'submitted' stays as it is. */
-  private async put(stage: Stage, transfer: Transfer, inMs: number): Promise<void> {
-    await this.pool.query({
-      name: 'rail-pending-put',
-      text: `INSERT INTO rail_pending AS p
-               (payment_id, reference, rail, stage, submitted_at, deadline_at)
-             VALUES ($1, $2, $3, $4, now(), now() + $5 * interval '1 millisecond')
-             ON CONFLICT (payment_id) DO UPDATE
-               SET stage = excluded.stage, deadline_at = excluded.deadline_at
-               WHERE p.stage = 'screening'`,
-      values: [transfer.paymentId, transfer.reference, transfer.rail, stage, inMs],
-    });
+  private changed(): void {
     for (const listener of this.listeners) listener();
   }
+
+  private async lease(due: DueColumn, max: number): Promise<readonly PendingTransfer[]> {
+    const { rows } = await this.pool.query<Row>({
+      name: `rail-pending-lease-${due}`,
+      text: `WITH due AS (
+               SELECT payment_id FROM rail_pending WHERE ${due} <= now()
+                ORDER BY ${due} LIMIT $1 FOR UPDATE SKIP LOCKED
+             )
+             UPDATE rail_pending p SET ${due} = now() + $2 * interval '1 millisecond'
+               FROM due WHERE p.payment_id = due.payment_id
+             RETURNING ${columns}`,
+      values: [max, leaseMs],
+    });
+    return rows.map(pendingTransfer);
+  }
+
+  private async nextInMs(due: DueColumn): Promise<number | null> {
+    const { rows } = await this.pool.query<{ ms: number | null }>({
+      name: `rail-pending-next-${due}`,
+      // Null without rows. `greatest` must not be used here: it ignores null, and an empty table is due at 0.
+      text: `SELECT (extract(epoch FROM min(${due}) - now()) * 1000)::float8 AS ms
+               FROM rail_pending WHERE ${due} IS NOT NULL`,
+    });
+    const ms = rows[0]?.ms ?? null;
+    return ms === null ? null : Math.max(0, Math.ceil(ms));
+  }
+
+  private async writeNotes(
+    transfers: readonly (Transfer & { readonly overdueInMs: number })[],
+  ): Promise<boolean[]> {
+    const { rows } = await this.pool.query<{ payment_id: string }>({
+      name: 'rail-pending-note',
+      text: noteSql,
+      values: [
+        transfers.map(({ paymentId }) => paymentId),
+        transfers.map(({ reference }) => reference),
+        transfers.map(({ rail }) => rail),
+        transfers.map(({ overdueInMs }) => overdueInMs),
+        new Date(this.clock()),
+        leaseMs,
+      ],
+    });
+    const noted = new Set(rows.map((row) => row.payment_id));
+    return transfers.map(({ paymentId }) => noted.has(paymentId));
+  }
+
+  private async writeEnds(paymentIds: readonly string[]): Promise<true[]> {
+    await this.pool.query({
+      name: 'rail-pending-done',
+      text: 'DELETE FROM rail_pending WHERE payment_id = ANY ($1::uuid[])',
+      values: [paymentIds],
+    });
+    return paymentIds.map(() => true);
+  }
+}
+
+type DueColumn = 'deadline_at' | 'overdue_at';
+
+const columns = 'p.payment_id, p.reference, p.stage, p.sealed_at IS NOT NULL AS is_sealed';
+
+interface Row {
+  readonly payment_id: string;
+  readonly reference: string;
+  readonly stage: Stage;
+  readonly is_sealed: boolean;
+}
+
+const pendingTransfer = (row: Row): PendingTransfer => ({
+  paymentId: row.payment_id,
+  reference: row.reference,
+  stage: row.stage,
+  isSealed: row.is_sealed,
+});
+
+/** Of $4 and $5, milliseconds. */
+const doubled = 'least($5::float8, $4::float8 * power(2, least(p.attempts, 30)))';
+
+/** Rows in one order: two executors that note the same payments do not wait for each other in a circle. */
+const noteSql = `
+  INSERT INTO rail_pending AS p (payment_id, reference, rail, stage, submitted_at,
+    last_submission_at, submissions, overdue_at, deadline_at)
+  SELECT t.payment_id, t.reference, t.rail, 'claimed', now(), greatest(now(), $5), 1,
+         now() + t.overdue_in_ms * interval '1 millisecond', now() + $6 * interval '1 millisecond'
+    FROM unnest($1::uuid[], $2::text[], $3::text[], $4::float8[])
+           AS t (payment_id, reference, rail, overdue_in_ms)
+   ORDER BY t.payment_id
+  ON CONFLICT (payment_id) DO UPDATE SET
+    stage = 'claimed', reference = excluded.reference, rail = excluded.rail,
+    last_submission_at = greatest(p.last_submission_at, excluded.last_submission_at),
+    submissions = p.submissions + 1,
+    attempts = CASE p.stage WHEN 'queued' THEN 0 ELSE p.attempts END,
+    overdue_at = CASE p.stage WHEN 'queued' THEN excluded.overdue_at
+                      ELSE coalesce(p.overdue_at, excluded.overdue_at) END,
+    deadline_at = excluded.deadline_at
+   WHERE p.sealed_at IS NULL AND p.stage IN ('queued', 'claimed')
+  RETURNING payment_id`;
+
+/** A tenth more or less: what failed together does not come again together. */
+function jittered(ms: number): number {
+  return ms * (0.9 + 0.2 * Math.random());
 }

@@ -1,10 +1,16 @@
-/** The executor without Nest: the handler of messages and the two loops, wired together. */
-import { type BankConnection, BankRefused, BankUnavailable, normalTimeMs } from '@pis/bank-rails';
+/** The executor without Nest: the handler of messages and the loops, wired together. */
+import {
+  BankCircuit,
+  type BankConnection,
+  BankRefused,
+  BankUnavailable,
+  normalTimeMs,
+} from '@pis/bank-rails';
 import { messageHeaders, paymentIntegrationEventSchema } from '@pis/contracts';
 import type { PaymentRail } from '@pis/domain';
 import type { EventStore } from '@pis/event-store';
 import type { Keyring } from '@pis/keyring';
-import { type Delivery, NonRetryable } from '@pis/messaging';
+import { type Delivery, NonRetryable, pgConsumerState } from '@pis/messaging';
 import {
   currentTraceparent,
   type Logger,
@@ -14,9 +20,11 @@ import {
 import type pg from 'pg';
 import { BankFeed } from './bank-feed.js';
 import { Deadlines } from './deadlines.js';
+import { OpenPayments } from './open-payments.js';
 import { PaymentExecution } from './payment-execution.js';
 import { PaymentStream } from './payment-stream.js';
 import { PendingTransfers } from './pending-transfers.js';
+import { Sweeper } from './sweeper.js';
 import { WakeLoop } from './wake-loop.js';
 
 export type RailExecutorConfig = RailsConfig & Pick<ProcessConfig, 'PIS_ENVIRONMENT'>;
@@ -28,14 +36,18 @@ export interface RailExecutorOptions {
   readonly pool: pg.Pool;
   readonly bank: BankConnection;
   readonly logger: Logger;
+  /** Milliseconds since the epoch; this process's clock when absent. */
+  readonly clock?: () => number;
 }
 
 const queued = 'payment.queued';
 
 /** How often the bank's feed is asked when nothing wakes the loop. */
 const feedPollMs = { sandbox: 250, production: 1_000 } as const;
-/** The longest sleep of the deadline loop: another process may have set an earlier timer. */
-const deadlinePollMs = 1_000;
+/** The longest sleep of the loops over rail_pending: another process may have set an earlier time. */
+const pendingPollMs = 1_000;
+/** How often the log is read for payments whose messages never came. */
+const openPaymentsPollMs = 5_000;
 const retryInitialMs = 100;
 const retryMaxMs = 5_000;
 /** The messages in flight need most of the ten seconds of a shutdown. */
@@ -57,29 +69,35 @@ export class RailExecutor {
   private readonly execution: PaymentExecution;
   private readonly feed: BankFeed;
   private readonly deadlines: Deadlines;
-  private readonly feedLoop: WakeLoop;
-  private readonly deadlineLoop: WakeLoop;
+  private readonly sweeper: Sweeper;
+  private readonly openPayments: OpenPayments;
+  private readonly loops: readonly WakeLoop[];
   private readonly endListening: readonly (() => void)[];
   private readonly logger: Logger;
   private bankAway: BankUnavailable | BankRefused | null = null;
 
   constructor(options: RailExecutorOptions) {
-    const { config, store, keyring, pool, bank, logger } = options;
+    const { config, store, keyring, pool, bank, logger, clock = Date.now } = options;
     this.logger = logger;
     const payments = new PaymentStream(store);
-    const pending = new PendingTransfers(pool);
-    const timeoutMs = (rail: PaymentRail) => confirmationTimeoutMs(config, rail);
+    const pending = new PendingTransfers(pool, clock);
+    const circuit = new BankCircuit(bank);
     this.execution = new PaymentExecution({
       payments,
-      bank,
+      bank: circuit.bank,
       keyring,
       pending,
       logger,
-      confirmationTimeoutMs: timeoutMs,
+      confirmationTimeoutMs: (rail) => confirmationTimeoutMs(config, rail),
+      clock,
     });
     this.feed = new BankFeed({ payments, bank, pool, logger });
     const { execution, feed } = this;
-    this.deadlines = new Deadlines({ payments, execution, feed, bank, pending, logger });
+    const overdueInMs = execution.overdueInMs;
+    this.deadlines = new Deadlines({ payments, feed, pending, logger, overdueInMs });
+    this.sweeper = new Sweeper({ execution, circuit, pending, logger });
+    const checkpoints = pgConsumerState(pool);
+    this.openPayments = new OpenPayments({ store, pool, checkpoints });
 
     const loop = (name: string, pollMs: number, round: () => Promise<number | null>) =>
       new WakeLoop({
@@ -90,20 +108,23 @@ export class RailExecutor {
         onFailure: (error) => logger.warn({ err: error }, `${name} fails, and is retried`),
         onRecovery: () => logger.info(`${name} goes on`),
       });
-    this.feedLoop = loop('the bank feed', feedPollMs[config.PIS_ENVIRONMENT], () =>
+    const feedLoop = loop('the bank feed', feedPollMs[config.PIS_ENVIRONMENT], () =>
       this.feedRound(),
     );
-    this.deadlineLoop = loop('the deadline loop', deadlinePollMs, () => this.deadlineRound());
+    const deadlineLoop = loop('the deadline loop', pendingPollMs, () => this.deadlineRound());
+    const sweepLoop = loop('the sweep of open payments', pendingPollMs, () => this.sweepRound());
+    const logLoop = loop('the log of open payments', openPaymentsPollMs, () => this.logRound());
+    this.loops = [feedLoop, deadlineLoop, sweepLoop, logLoop];
     this.endListening = [
-      bank.onNotification(() => this.feedLoop.wake()),
-      pending.onChange(() => this.deadlineLoop.wake()),
+      bank.onNotification(() => feedLoop.wake()),
+      pending.onChange(() => sweepLoop.wake()),
     ];
   }
 
   /**
    * Handles a message of the payments topic; all but payment.queued are none of ours. Safe to repeat.
    * @throws NonRetryable for a message that is no payment event
-   * @throws BankUnavailable, StoreUnavailable, connection errors of PostgreSQL: to be delivered again
+   * @throws StoreUnavailable, connection errors of PostgreSQL: to be delivered again
    */
   async handle(value: unknown, delivery: Delivery): Promise<void> {
     const headers = delivery.headers;
@@ -121,15 +142,13 @@ export class RailExecutor {
   }
 
   start(): void {
-    this.feedLoop.start();
-    this.deadlineLoop.start();
+    for (const loop of this.loops) loop.start();
   }
 
   /** Resolves when nothing of the loops is in flight, or when that takes too long for a shutdown. */
   async stop(): Promise<void> {
     for (const end of this.endListening) end();
-    const loops = [this.feedLoop, this.deadlineLoop];
-    const ended = await Promise.all(loops.map((loop) => loop.stop(stopLimitMs)));
+    const ended = await Promise.all(this.loops.map((loop) => loop.stop(stopLimitMs)));
     if (ended.includes(false))
       this.logger.warn({ stopLimitMs }, 'a round of the rails still runs; it is done again later');
   }
@@ -155,5 +174,15 @@ export class RailExecutor {
   /** What the deadline loop does each time, see Deadlines.round. */
   deadlineRound(): Promise<number | null> {
     return this.deadlines.round();
+  }
+
+  /** What the sweep does each time, see Sweeper.round. */
+  sweepRound(): Promise<number | null> {
+    return this.sweeper.round();
+  }
+
+  /** What the reader of the log does each time, see OpenPayments.round. */
+  logRound(): Promise<number | null> {
+    return this.openPayments.round();
   }
 }

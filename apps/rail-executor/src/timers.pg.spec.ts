@@ -1,5 +1,4 @@
 import type { BankConnection } from '@pis/bank-rails';
-import { until } from '@pis/local-servers/testing';
 import { openWorld, type QueuedMessage, settle, type World } from './testing/world.js';
 import type { RailExecutor } from './rail-executor.js';
 
@@ -23,10 +22,65 @@ describe('the deadline loop', () => {
     await handle(executor, await world.queue('0401'));
     expect(await executor.deadlineRound()).toBeGreaterThan(3_000_000);
   });
+
+  it('shares what is due among executors, each row with one of them', async () => {
+    const messages = await Promise.all(Array.from({ length: 30 }, () => world.queue('0401')));
+    for (const message of messages) await handle(world.executor(), message);
+    let asked = 0;
+    const bank: BankConnection = {
+      ...world.bank,
+      inquire: (reference) => ((asked += 1), world.bank.inquire(reference)),
+    };
+    const executors = [1, 2, 3].map(() => world.executor({ bank }));
+    await Promise.all(executors.map((executor) => executor.deadlineRound()));
+    await Promise.all(executors.map((executor) => executor.sweepRound()));
+    expect(asked).toBe(messages.length);
+    for (const { paymentId } of messages)
+      expect(await world.history(paymentId)).toEqual(['Queued', 'Processing', 'FailedInFlight']);
+  });
+
+  it('holds no transaction open while it asks the bank', async () => {
+    for (let payments = 0; payments < 3; payments += 1)
+      await handle(world.executor(), await world.queue('0401'));
+    const open: number[] = [];
+    const look = async <Result>(ask: () => Promise<Result>): Promise<Result> => {
+      open.push(
+        await world.count(`pg_stat_activity WHERE datname = current_database()
+        AND state LIKE 'idle in transaction%'`),
+      );
+      return ask();
+    };
+    const bank: BankConnection = {
+      ...world.bank,
+      inquire: (reference) => look(() => world.bank.inquire(reference)),
+    };
+    const executor = world.executor({ bank });
+    await executor.deadlineRound();
+    await executor.sweepRound();
+    expect(open).toEqual([0, 0, 0]);
+  });
+
+  it('fails nothing in flight when the clock of the database jumps', async () => {
+    const config = { ...world.config, PIS_RAIL_CONFIRMATION_TIMEOUT_MS: 3_600_000 };
+    const messages = await Promise.all(['0401', '0402'].map((ending) => world.queue(ending)));
+    for (const message of messages) await handle(world.executor({ config }), message);
+    await using jumped = await world.poolWithClockAhead('3 days');
+    const executor = world.executor({ config, pool: jumped.pool });
+    await executor.deadlineRound();
+    await executor.deadlineRound();
+    for (const { paymentId } of messages)
+      expect(await world.history(paymentId)).toEqual(['Queued', 'Processing']);
+    // The clock is right again, and the time has passed.
+    const late = world.executor();
+    await world.timePasses(messages[0]?.paymentId ?? '');
+    await late.deadlineRound();
+    expect(await world.payment(messages[0]?.paymentId ?? '')).toMatchObject({
+      status: 'FAILED_IN_FLIGHT',
+    });
+  });
 });
 
 describe('a timer', () => {
-  const patient = () => ({ ...world.config, PIS_RAIL_CONFIRMATION_TIMEOUT_MS: 3_600_000 });
   const inReview = (checkAgainInMs: number): BankConnection => ({
     ...world.bank,
     screen: () => Promise.resolve({ outcome: 'in_review', checkAgainInMs }),
@@ -39,31 +93,6 @@ describe('a timer', () => {
         [paymentId],
       )
     ).rows[0]?.ms;
-
-  it('that could not be put away leaves the deadline of the submitted payment where it is', async () => {
-    const message = await world.queue('0401');
-    await handle(world.executor({ bank: inReview(0) }), message);
-    const forgetful = new Proxy(world.pool, {
-      get(pool, name) {
-        if (name !== 'query') return Reflect.get(pool, name, pool) as unknown;
-        return (...args: Parameters<typeof pool.query>) =>
-          String(args[0]).startsWith('DELETE FROM rail_pending')
-            ? Promise.reject(new Error('Connection terminated unexpectedly'))
-            : pool.query(...args);
-      },
-    });
-    const executor = world.executor({ pool: forgetful, config: patient() });
-    await until(
-      async () => {
-        await executor.deadlineRound();
-        return (await world.history(message.paymentId)).includes('Processing');
-      },
-      { timeoutMs: 20_000 },
-    );
-    expect(await waitsMs(message.paymentId)).toBeGreaterThan(3_000_000);
-    await world.executor({ config: patient() }).deadlineRound();
-    expect(await world.history(message.paymentId)).toEqual(['Queued', 'Processing']);
-  });
 
   it.each([
     ['confirmed', ['Completed']],

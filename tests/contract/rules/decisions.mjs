@@ -220,6 +220,24 @@ export const decisions = [
           },
         ],
       },
+      'rail-decision-2': {
+        text: 'An unexpected error before submission ends in FAILED / INTERNAL_ERROR after its tries.',
+        tests: [
+          {
+            file: 'apps/rail-executor/src/open-payments.pg.spec.ts',
+            title: 'ends in FAILED / INTERNAL_ERROR after its tries, without another message',
+          },
+        ],
+      },
+      'rail-decision-3': {
+        text: "Silence is never FAILED: FAILED_IN_FLIGHT in the rail's normal time, however long the bank cannot be reached.",
+        tests: [
+          {
+            file: 'apps/rail-executor/src/submissions.pg.spec.ts',
+            title: 'does not keep the payment from FAILED_IN_FLIGHT in the normal time',
+          },
+        ],
+      },
       ...laterDecisions,
     },
     context: {

@@ -42,12 +42,4 @@ export const laterDecisions = {
     text: 'SWIFT: only for a bankAccount with a swiftCode of a country other than US.',
     notTestable: 'this release sends no payment over SWIFT',
   },
-  'rail-decision-2': {
-    text: 'An unexpected error before submission ends in FAILED / INTERNAL_ERROR after its tries.',
-    notTestable: 'not kept yet: such a payment stays QUEUED in this release',
-  },
-  'rail-decision-3': {
-    text: "Silence is never FAILED: FAILED_IN_FLIGHT in the rail's normal time, however long the bank cannot be reached.",
-    notTestable: 'not kept yet: the time begins when the bank has answered in this release',
-  },
 };

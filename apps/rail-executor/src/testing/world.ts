@@ -128,6 +128,54 @@ export async function openWorld({ delayMs = 0, confirmationTimeoutMs = 0 }: Worl
         )
       ).rows,
 
+    /** What of the payment is looked at later is due now: its pause is over, and the lease of the dead. */
+    timePasses: (paymentId: string) =>
+      pool.query(
+        `UPDATE rail_pending SET deadline_at = least(deadline_at, now()),
+                overdue_at = CASE WHEN overdue_at IS NOT NULL THEN least(overdue_at, now()) END
+          WHERE payment_id = $1`,
+        [paymentId],
+      ),
+
+    /** Connections on which the database's `now()` is ahead. */
+    async poolWithClockAhead(ahead: string) {
+      await pool.query('CREATE SCHEMA IF NOT EXISTS ahead');
+      await pool.query(
+        `CREATE OR REPLACE FUNCTION ahead.now() RETURNS timestamptz STABLE LANGUAGE sql
+         AS $$ SELECT pg_catalog.now() + interval '${ahead}' $$`,
+      );
+      const url = new URL(database.url);
+      url.searchParams.set('options', '-c search_path=ahead,pg_catalog,public');
+      const aheadPool = openTestPool(url.href, 4);
+      return { pool: aheadPool, [Symbol.asyncDispose]: () => aheadPool.end() };
+    },
+
+    /** The last submission was noted longer ago by this time. */
+    age: (paymentId: string, byMs: number) =>
+      pool.query(
+        `UPDATE rail_pending
+            SET last_submission_at = last_submission_at - $2 * interval '1 millisecond'
+          WHERE payment_id = $1`,
+        [paymentId, byMs],
+      ),
+
+    /** How often the bank has moved money. */
+    executions: async () =>
+      Number(
+        (await pool.query<{ n: string | null }>('SELECT sum(executions) AS n FROM bank_transfers'))
+          .rows[0]?.n ?? 0,
+      ),
+
+    /** The row of the payment, null when nothing waits for it. */
+    pending: async (paymentId: string) =>
+      (
+        await pool.query<{ stage: string; submissions: number; sealed: boolean }>(
+          `SELECT stage, submissions, sealed_at IS NOT NULL AS sealed
+             FROM rail_pending WHERE payment_id = $1`,
+          [paymentId],
+        )
+      ).rows[0] ?? null,
+
     count: async (table: string) =>
       Number((await pool.query<{ n: string }>(`SELECT count(*) AS n FROM ${table}`)).rows[0]?.n),
 
@@ -159,6 +207,7 @@ export type World = Awaited<ReturnType<typeof openWorld>>;
 export async function goRound(executor: RailExecutor): Promise<void> {
   await executor.feedRound();
   await executor.deadlineRound();
+  await executor.sweepRound();
 }
 
 /** Rounds until nothing is left of what a bank without delay brings: return, deadline, late confirmation. */

@@ -1,0 +1,168 @@
+import { type BankConnection, BankAnswerUnclear, BankUnavailable } from '@pis/bank-rails';
+import type { Keyring } from '@pis/keyring';
+import { failuresMax } from './payment-execution.js';
+import type { RailExecutor } from './rail-executor.js';
+import { keyring, openWorld, type QueuedMessage, settle, type World } from './testing/world.js';
+
+let world: World;
+beforeEach(async () => {
+  world = await openWorld();
+});
+afterEach(() => world.close());
+
+const handle = (executor: RailExecutor, { value, delivery }: QueuedMessage) =>
+  executor.handle(value, delivery);
+const completed = ['Queued', 'Processing', 'Completed'];
+const silent = () => Promise.reject(new BankUnavailable('no answer'));
+
+describe('a payment whose message never comes', () => {
+  it('is found in the log and taken to its end', async () => {
+    const [lost, returned] = [await world.queue('4321'), await world.queue('0101')];
+    const executor = world.executor();
+    await executor.logRound();
+    await executor.sweepRound();
+    // It has a minute to go its ordinary way.
+    expect(await world.history(lost.paymentId)).toEqual(['Queued']);
+    for (const { paymentId } of [lost, returned]) await world.timePasses(paymentId);
+    await executor.sweepRound();
+    await settle(executor);
+    expect(await world.history(lost.paymentId)).toEqual(completed);
+    expect(await world.history(returned.paymentId)).toEqual([...completed, 'Returned']);
+    expect(await world.count('rail_pending')).toBe(0);
+  });
+
+  it('or whose row is lost after the claim becomes FAILED_IN_FLIGHT in time, bank or no bank', async () => {
+    const bank = { ...world.bank, submit: silent, inquire: silent, void: silent };
+    const message = await world.queue('4321');
+    const executor = world.executor({ bank });
+    await handle(executor, message);
+    await world.pool.query('DELETE FROM rail_pending');
+    await executor.logRound();
+    await executor.deadlineRound();
+    expect(await world.payment(message.paymentId)).toMatchObject({ status: 'FAILED_IN_FLIGHT' });
+  });
+
+  it('costs nothing when it has ended, however often the log is read', async () => {
+    const executor = world.executor();
+    for (const ending of ['4321', '0101', '0201', '0301']) {
+      await handle(executor, await world.queue(ending));
+    }
+    await settle(executor);
+    for (let times = 0; times < 2; times += 1) {
+      while ((await executor.logRound()) !== null)
+        expect(await world.count('rail_pending')).toBe(0);
+      await world.pool.query('DELETE FROM consumer_checkpoints');
+    }
+    expect(await world.count('rail_pending')).toBe(0);
+  });
+
+  it('keeps the pause that it has when the log is read again', async () => {
+    const message = await world.queue('0501');
+    const executor = world.executor();
+    await handle(executor, message);
+    const dueAt = () =>
+      world.pool.query('SELECT deadline_at, attempts FROM rail_pending').then(({ rows }) => rows);
+    const before: unknown = await dueAt();
+    await executor.logRound();
+    expect(await dueAt()).toEqual(before);
+  });
+});
+
+describe('an unexpected error before the claim', () => {
+  const broken: Keyring = {
+    ...keyring,
+    open: () => {
+      throw new Error('cannot be opened');
+    },
+  };
+
+  it('ends in FAILED / INTERNAL_ERROR after its tries, without another message', async () => {
+    const message = await world.queue('4321');
+    const executor = world.executor({ keyring: broken });
+    await handle(executor, message);
+    for (let tries = 2; tries < failuresMax; tries += 1) {
+      await world.timePasses(message.paymentId);
+      await executor.sweepRound();
+      expect(await world.history(message.paymentId)).toEqual(['Queued']);
+    }
+    await world.timePasses(message.paymentId);
+    await executor.sweepRound();
+    expect(await world.history(message.paymentId)).toEqual(['Queued', 'Failed']);
+    expect(await world.payment(message.paymentId)).toMatchObject({
+      failureCode: 'INTERNAL_ERROR',
+    });
+    await settle(executor);
+    expect(await world.count('rail_pending')).toBe(0);
+    expect(await world.count('bank_transfers')).toBe(0);
+  });
+
+  it('does not count while it is the bank that is away', async () => {
+    const message = await world.queue('4321');
+    const executor = world.executor({ bank: { ...world.bank, screen: silent } });
+    await handle(executor, message);
+    for (let tries = 0; tries < 2 * failuresMax; tries += 1) {
+      await world.timePasses(message.paymentId);
+      await executor.sweepRound();
+    }
+    expect(await world.history(message.paymentId)).toEqual(['Queued']);
+    await world.timePasses(message.paymentId);
+    await world.executor().sweepRound();
+    expect(await world.history(message.paymentId)).toEqual(completed);
+  });
+});
+
+describe('one payment that the bank cannot answer', () => {
+  it.each([
+    ['an unknown status', () => Promise.reject(new BankAnswerUnclear('500'))],
+    ['silence', silent],
+  ])('for %s holds up no other, and its message is done', async (_what, answer) => {
+    const poisoned = await world.queue('4321');
+    const only =
+      <Result>(ask: (order: Parameters<BankConnection['submit']>[0]) => Promise<Result>) =>
+      (order: Parameters<BankConnection['submit']>[0]) =>
+        order.paymentId === poisoned.paymentId ? (answer() as Promise<Result>) : ask(order);
+    const bank: BankConnection = {
+      ...world.bank,
+      screen: only(world.bank.screen),
+      submit: only(world.bank.submit),
+    };
+    const executor = world.executor({ bank });
+    await handle(executor, poisoned);
+    for (let times = 0; times < 5; times += 1) {
+      await world.timePasses(poisoned.paymentId);
+      await executor.sweepRound();
+    }
+    const others = await Promise.all(['4321', '4322', '4323', '4324'].map((e) => world.queue(e)));
+    for (const other of others) await handle(executor, other);
+    for (const { paymentId } of others) expect(await world.history(paymentId)).toEqual(completed);
+    expect(await world.history(poisoned.paymentId)).toEqual(['Queued']);
+  });
+});
+
+describe('a bank that is away', () => {
+  it('is asked by one payment per pause, and all go on when it is back', async () => {
+    let [asked, away] = [0, true];
+    const bank: BankConnection = {
+      ...world.bank,
+      screen: (instruction) => {
+        asked += 1;
+        return away ? silent() : world.bank.screen(instruction);
+      },
+    };
+    const executor = world.executor({ bank });
+    const messages = await Promise.all(Array.from({ length: 40 }, () => world.queue('4321')));
+    // Messages are done at once: they wait in the table, and nobody else waits for them.
+    for (const message of messages) await handle(executor, message);
+    expect(asked).toBeLessThan(10);
+    const askedBefore = asked;
+    for (const { paymentId } of messages) await world.timePasses(paymentId);
+    const nextInMs = await executor.sweepRound();
+    expect(nextInMs).toBeGreaterThan(0);
+    expect(asked - askedBefore).toBeLessThan(3);
+    away = false;
+    const other = world.executor({ bank });
+    for (const { paymentId } of messages) await world.timePasses(paymentId);
+    await other.sweepRound();
+    for (const { paymentId } of messages) expect(await world.history(paymentId)).toEqual(completed);
+  });
+});

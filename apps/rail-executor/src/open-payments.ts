@@ -1,0 +1,124 @@
+/**
+ * Follows the event log and gives each payment that is QUEUED or PROCESSING a row in rail_pending, due
+ * some time later: so a payment whose message was parked, lost or never came is looked at all the same.
+ * Payments that have ended lose their row. Most payments begin and end within a page and cost nothing.
+ *
+ * It may read a page twice, or two executors may read the same one: a row too many does no harm.
+ */
+import { railReferenceOf } from '@pis/bank-rails';
+import { type PaymentEvent, type PaymentStatus, statusAfter, unreachable } from '@pis/domain';
+import type { EventStore, RecordedEvent } from '@pis/event-store';
+import type { ConsumerState } from '@pis/messaging';
+import type pg from 'pg';
+
+export interface OpenPaymentsOptions {
+  readonly store: EventStore;
+  readonly pool: pg.Pool;
+  readonly checkpoints: Pick<ConsumerState, 'loadCheckpoint' | 'saveCheckpoint'>;
+}
+
+/** The name of its checkpoint. */
+export const openPaymentsReader = 'rail-open-payments';
+
+const streamPrefix = 'payment-';
+const pageMax = 1_000;
+/** Between two pages: it never takes more than 5,000 events a second, and catches up later. */
+const pagePauseMs = 200;
+/** Expected to be over by then; otherwise the payment is looked at. */
+const expectedWithinMs = 60_000;
+
+export class OpenPayments {
+  constructor(private readonly options: OpenPaymentsOptions) {}
+
+  /** One page. Says after how many milliseconds it wants the next one. @throws StoreUnavailable, connection errors */
+  async round(): Promise<number | null> {
+    const { store, pool, checkpoints } = this.options;
+    const after = await checkpoints.loadCheckpoint(openPaymentsReader);
+    const page = await store.readLog({ after, streamPrefixes: [streamPrefix], pageMax });
+    if (page.position === after) return null;
+    const { open, ended } = changesOf(page.events);
+    if (open.length > 0)
+      await pool.query({
+        name: 'rail-open-payments',
+        text: openSql,
+        values: [
+          open.map(({ paymentId }) => paymentId),
+          open.map(({ reference }) => reference),
+          open.map(({ isClaimed }) => isClaimed),
+          expectedWithinMs,
+        ],
+      });
+    if (ended.length > 0)
+      await pool.query({
+        name: 'rail-ended-payments',
+        text: 'DELETE FROM rail_pending WHERE payment_id = ANY ($1::uuid[])',
+        values: [ended],
+      });
+    await checkpoints.saveCheckpoint(openPaymentsReader, page.position);
+    return pagePauseMs;
+  }
+}
+
+/** A claim whose row is lost is looked at for its deadline too, however long the bank is away. */
+const openSql = `
+  INSERT INTO rail_pending AS p (payment_id, reference, stage, submitted_at, deadline_at, overdue_at)
+  SELECT t.payment_id, t.reference, 'queued', now(), now() + $4 * interval '1 millisecond',
+         CASE WHEN t.is_claimed THEN now() END
+    FROM unnest($1::uuid[], $2::text[], $3::boolean[]) AS t (payment_id, reference, is_claimed)
+   ORDER BY t.payment_id
+  ON CONFLICT (payment_id) DO UPDATE SET overdue_at = excluded.overdue_at
+   WHERE p.stage = 'queued' AND p.overdue_at IS NULL AND excluded.overdue_at IS NOT NULL`;
+
+interface OpenPayment {
+  readonly paymentId: string;
+  readonly reference: string;
+  readonly isClaimed: boolean;
+}
+
+/** What the last event of each payment in the page means. */
+export function changesOf(events: readonly RecordedEvent[]): {
+  readonly open: readonly OpenPayment[];
+  readonly ended: readonly string[];
+} {
+  const last = new Map(events.map((event) => [event.streamId, event]));
+  const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+  const open: OpenPayment[] = [];
+  const ended: string[] = [];
+  for (const event of last.values()) {
+    const paymentId = event.streamId.slice(streamPrefix.length);
+    // No stream of ours; one such name must not stop the reader.
+    if (!uuid.test(paymentId)) continue;
+    const status = statusOf(event.type);
+    switch (status) {
+      case 'QUEUED':
+        open.push({ paymentId, reference: railReferenceOf(paymentId), isClaimed: false });
+        break;
+      case 'PROCESSING': {
+        const { railReference } = event.data;
+        const isText = typeof railReference === 'string';
+        const reference = isText ? railReference : railReferenceOf(paymentId);
+        open.push({ paymentId, reference, isClaimed: true });
+        break;
+      }
+      case 'COMPLETED':
+      case 'FAILED':
+      case 'BLOCKED':
+      case 'RETURNED':
+      case 'CANCELED':
+        ended.push(paymentId);
+        break;
+      case 'AWAITING_CONFIRMATION':
+      case 'FAILED_IN_FLIGHT':
+      // An event of a newer release: the payment's row says when it is looked at.
+      case null:
+        break;
+      default:
+        return unreachable(status);
+    }
+  }
+  return { open, ended };
+}
+
+function statusOf(type: string): PaymentStatus | null {
+  return Object.hasOwn(statusAfter, type) ? statusAfter[type as PaymentEvent['type']] : null;
+}

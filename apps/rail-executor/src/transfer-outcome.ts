@@ -1,0 +1,207 @@
+/**
+ * What the bank's answers mean for a claimed payment. COMPLETED is recorded whenever the bank has
+ * accepted the transfer, however late. FAILED follows the rule of `submission-rule.ts` alone.
+ * FAILED_IN_FLIGHT is never taken back: the specification knows only COMPLETED after it, so whatever
+ * else the bank says goes to staff.
+ */
+import {
+  arrivalMaxMs,
+  type BankConnection,
+  BankRefused,
+  type Evidence,
+  type InquiryResult,
+  provesFailure,
+  remembers,
+  type SubmissionResult,
+  type VoidResult,
+} from '@pis/bank-rails';
+import {
+  actsFrom,
+  type Payment,
+  type PaymentCommand,
+  type PaymentRail,
+  type PaymentStatus,
+  unreachable,
+} from '@pis/domain';
+import { NonRetryable } from '@pis/messaging';
+import type { Logger } from '@pis/service-kit';
+import type { Cause, LoadedPayment, PaymentStream } from './payment-stream.js';
+import type { Backoff, PendingTransfers, Sealed } from './pending-transfers.js';
+import { transferOf } from './transfer-of.js';
+
+export interface TransferOutcomeOptions {
+  readonly payments: PaymentStream;
+  readonly bank: BankConnection;
+  readonly pending: PendingTransfers;
+  readonly logger: Logger;
+  readonly confirmationTimeoutMs: (rail: PaymentRail) => number;
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number;
+}
+
+/** Between two questions about a transfer that only the bank can settle. */
+export const inquiryBackoff: Backoff = { initialMs: 5_000, maxMs: 24 * 3_600_000 };
+
+export class TransferOutcome {
+  constructor(private readonly options: TransferOutcomeOptions) {}
+
+  /** Records the bank's answer to a submission. */
+  async submitted(claimed: LoadedPayment, result: SubmissionResult, cause: Cause): Promise<void> {
+    const { paymentId } = claimed.state;
+    switch (result.outcome) {
+      case 'accepted':
+        return this.complete(claimed, cause);
+      case 'error':
+        return this.fail(claimed, cause);
+      case 'pending':
+        return this.options.pending.taken(
+          paymentId,
+          result.confirmationExpected,
+          inquiryBackoff.maxMs,
+        );
+      default:
+        return unreachable(result);
+    }
+  }
+
+  /** Asks the bank about a transfer that it has taken, or about one that is FAILED_IN_FLIGHT. */
+  async ask(current: LoadedPayment, cause: Cause): Promise<void> {
+    const { pending, logger } = this.options;
+    const { paymentId, status } = current.state;
+    const { reference } = transferOf(current.state);
+    const { outcome } = await this.options.bank.inquire(reference);
+    switch (outcome) {
+      case 'accepted':
+        return this.complete(current, cause);
+      case 'error':
+        if (status === 'PROCESSING') return this.fail(current, cause);
+        logger.error({ paymentId, reference }, 'a payment in flight was never executed');
+        return pending.done(paymentId);
+      case 'unknown':
+        logger.error({ paymentId, reference }, 'the bank does not know a transfer');
+        return pending.again(paymentId, inquiryBackoff);
+      case 'received':
+        return pending.again(paymentId, inquiryBackoff);
+      default:
+        return unreachable(outcome);
+    }
+  }
+
+  /**
+   * Finds out about a payment that must not be submitted again: it was refused, or the bank may have
+   * forgotten it. FAILED only with proof; otherwise it is asked about until it is overdue.
+   */
+  async resolve(claimed: LoadedPayment, cause: Cause): Promise<void> {
+    const { bank, pending } = this.options;
+    const { paymentId } = claimed.state;
+    const transfer = transferOf(claimed.state);
+    const sealed = await pending.seal(transfer, this.overdueInMs(claimed.state));
+    const claimedAtMs = Date.parse(claimed.state.statusAt);
+    if (remembers(bank.terms, claimedAtMs, this.options.clock())) {
+      const { outcome } = await this.voided(transfer.reference);
+      if (outcome === 'voided' && this.proves('voided', claimed, sealed))
+        return this.fail(claimed, cause);
+    }
+    const answer = await this.inquired(transfer.reference);
+    switch (answer.outcome) {
+      case 'accepted':
+        return this.complete(claimed, cause);
+      case 'error':
+        return this.fail(claimed, cause);
+      case 'received':
+        return pending.taken(paymentId, true, inquiryBackoff.maxMs);
+      case 'unknown':
+        if (this.proves('unknown', claimed, sealed)) return this.fail(claimed, cause);
+        return pending.again(paymentId, this.untilRuledOut(sealed));
+      default:
+        return unreachable(answer);
+    }
+  }
+
+  /** Milliseconds until a PROCESSING payment is overdue; 0 or less when it is. */
+  readonly overdueInMs = ({ statusAt, paymentRail }: Payment): number =>
+    Date.parse(statusAt) + this.options.confirmationTimeoutMs(paymentRail) - this.options.clock();
+
+  private proves(evidence: Evidence, { state }: LoadedPayment, sealed: Sealed): boolean {
+    const { terms } = this.options.bank;
+    const claimedAtMs = Date.parse(state.statusAt);
+    // Of two clocks the later one says what the bank has forgotten, the earlier one what has arrived.
+    if (!remembers(terms, claimedAtMs, this.options.clock())) return false;
+    return provesFailure(evidence, terms, {
+      claimedAtMs,
+      lastNotedAtMs: sealed.lastNotedAtMs,
+      askedAtMs: sealed.nowMs,
+    });
+  }
+
+  /** When 'unknown' will prove something; later, when it will not. */
+  private untilRuledOut({ lastNotedAtMs, nowMs }: Sealed): Backoff {
+    const waitMs = lastNotedAtMs + arrivalMaxMs(this.options.bank.terms) - nowMs;
+    return waitMs > 0 ? { initialMs: waitMs, maxMs: waitMs } : inquiryBackoff;
+  }
+
+  /** A bank that refuses to void is asked about the transfer instead. */
+  private async voided(reference: string): Promise<VoidResult> {
+    try {
+      return await this.options.bank.void(reference);
+    } catch (error) {
+      if (!(error instanceof BankRefused)) throw error;
+      return { outcome: 'unable' };
+    }
+  }
+
+  /** A refused question leaves it open what the bank has. */
+  private async inquired(
+    reference: string,
+  ): Promise<InquiryResult | { readonly outcome: 'received' }> {
+    try {
+      return await this.options.bank.inquire(reference);
+    } catch (error) {
+      if (!(error instanceof BankRefused)) throw error;
+      return { outcome: 'received' };
+    }
+  }
+
+  private async complete(current: LoadedPayment, cause: Cause): Promise<void> {
+    const { payments, pending } = this.options;
+    const { paymentId } = current.state;
+    const { state } = await payments.apply(paymentId, cause, whereAllowed(completion), current);
+    await pending.done(paymentId);
+    if (state.status === 'FAILED')
+      throw new NonRetryable(`the bank accepted ${paymentId}, which is FAILED`);
+  }
+
+  /** The row goes only with the payment at its end: one that is FAILED_IN_FLIGHT by now stays. */
+  private async fail(current: LoadedPayment, cause: Cause): Promise<void> {
+    const { payments, pending } = this.options;
+    const { paymentId } = current.state;
+    const { state } = await payments.apply(paymentId, cause, whereAllowed(internalError), current);
+    if (state.status !== 'FAILED_IN_FLIGHT') await pending.done(paymentId);
+  }
+}
+
+/** The command where the status allows it, nothing where the payment has moved on. */
+function whereAllowed(
+  command: () => Exclude<PaymentCommand, { type: 'QueuePayment' | 'AwaitConfirmation' }>,
+) {
+  return (payment: Payment): readonly PaymentCommand[] => {
+    const wanted = command();
+    const from: readonly PaymentStatus[] = actsFrom[wanted.type];
+    return from.includes(payment.status) ? [wanted] : [];
+  };
+}
+
+const completion = () =>
+  ({ type: 'CompletePayment', at: new Date().toISOString(), data: {} }) as const;
+
+export const internalError = () =>
+  ({
+    type: 'FailPayment',
+    at: new Date().toISOString(),
+    data: {
+      failureCode: 'INTERNAL_ERROR',
+      failureMessage:
+        'An unexpected error prevented the submission: wait a few minutes, then create a new payment.',
+      failureReason: 'The payment could not be submitted to the rail. No funds were moved.',
+    },
+  }) as const;
