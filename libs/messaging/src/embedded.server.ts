@@ -177,11 +177,16 @@ export class EmbeddedConsumerStrategy extends ConsumerStrategy {
   /** Counts what is not read yet, too: up to a limit, for it costs a page of the log. */
   async #measure() {
     const after = this.#readTo;
-    if (after !== null) {
-      const { topics } = this;
-      const unread = await this.#source.countAfter({ after, topics, max: unreadMax });
-      // Messages read meanwhile are counted as unfinished already.
-      this.#unread = this.#readTo === after ? unread : 0;
+    try {
+      if (after !== null) {
+        const { topics } = this;
+        const unread = await this.#source.countAfter({ after, topics, max: unreadMax });
+        // Messages read meanwhile are counted as unfinished already.
+        this.#unread = this.#readTo === after ? unread : 0;
+      }
+    } catch (error) {
+      // The last count stands. What was taken is still known, and grows older.
+      this.observe.problem?.('counting what is not read yet', error);
     }
     const { lag, oldestUnfinishedMs } = this.consumerStatus;
     return { lag, oldestUnfinishedMs };

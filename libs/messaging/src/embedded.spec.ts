@@ -1,5 +1,7 @@
 import { until } from '@pis/local-servers/testing';
+import type { ConsumerProgress } from './attempts.js';
 import { EmbeddedConsumerStrategy } from './embedded.server.js';
+import { NonRetryable } from './errors.js';
 import type { ConsumerState, MessagePage, MessageSource } from './message.js';
 import { messagingConformance } from './testing/conformance.js';
 import { gate, sees, Stage, timeoutMs } from './testing/stage.js';
@@ -92,6 +94,64 @@ describe('the embedded transport', () => {
     full.open();
     await until(() => pages > 50, { timeoutMs });
     await strategy.close();
+  });
+
+  it('counts what it has not read, too, and goes on reporting when it cannot', async () => {
+    const harness = embeddedHarness(memoryConsumerState());
+    const stage = await Stage.create(harness, 1);
+    const hangs = gate();
+    const reports: ConsumerProgress[] = [];
+    const problems: string[] = [];
+    for (let n = 1; n <= 10; n += 1) await stage.publish(`a:${n}`);
+    const seen = stage.consume(() => hangs.opened, {
+      inFlightMax: 10,
+      progressIntervalMs: 10,
+      observe: {
+        progress: (progress) => reports.push(progress),
+        problem: (doing) => problems.push(doing),
+      },
+    });
+    await sees(seen, 1);
+    for (let n = 11; n <= 17; n += 1) await stage.publish(`a:${n}`);
+    await until(() => reports.at(-1)?.lag === 17, { timeoutMs });
+    harness.log.break(new Error('read failed'));
+    await until(() => problems.includes('counting what is not read yet'), { timeoutMs });
+    const { length } = reports;
+    const { oldestUnfinishedMs = 0 } = reports.at(-1) ?? {};
+    await until(() => reports.length > length, { timeoutMs });
+    await until(() => (reports.at(-1)?.oldestUnfinishedMs ?? 0) > oldestUnfinishedMs, {
+      timeoutMs,
+    });
+    expect(reports.at(-1)?.lag).toBe(17);
+    harness.log.mend();
+    hangs.open();
+    await until(() => reports.at(-1)?.lag === 0, { timeoutMs });
+    await stage.close();
+  });
+
+  it('takes a dead letter off its list once its replay succeeds from the retry table', async () => {
+    const stage = await Stage.create(embeddedHarness(memoryConsumerState()), 1);
+    let error: Error | null = new NonRetryable('a bug');
+    await stage.publish('a:1', 'b:1');
+    const quick = { deferAfterMs: 0, retryPollMs: 10, idlePollMs: 10 };
+    stage.consume((value) => {
+      if (value === 'a:1' && error !== null) throw error;
+    }, quick);
+    await until(async () => (await stage.parked()).length === 1, { timeoutMs });
+    error = Object.assign(new Error('away'), { code: 'ECONNREFUSED' });
+    await stage.harness.replay(stage.group, stage.topic);
+    await until(
+      async () => {
+        await stage.publish('other:1');
+        return (await stage.deferred()) === 1;
+      },
+      { timeoutMs },
+    );
+    expect(await stage.parked()).toHaveLength(1);
+    error = null;
+    await until(async () => (await stage.deferred()) === 0, { timeoutMs });
+    expect(await stage.parked()).toEqual([]);
+    await stage.close();
   });
 
   it('ends although a handler never does', async () => {

@@ -79,7 +79,12 @@ export class ConsumerEngine {
     this.#isReporting = true;
     const [measured, deferred] = await Promise.allSettled([measure(), this.#backlog()]);
     this.#isReporting = false;
-    if (measured.status === 'rejected') return;
+    if (measured.status === 'rejected') {
+      tell(this.options.observe, (observe) =>
+        observe.problem?.('measuring the lag', measured.reason),
+      );
+      return;
+    }
     const progress = {
       ...measured.value,
       deferred: deferred.status === 'fulfilled' ? deferred.value : null,

@@ -15,7 +15,7 @@
  */
 import { attempt, type AttemptOptions, backoffMs, type Delay, judge, tell } from './attempts.js';
 import type { Deferral } from './deferral.js';
-import { errorText } from './errors.js';
+import { errorText, isNonRetryable } from './errors.js';
 import type { Delivery } from './message.js';
 import { type Item, Run, type RunLimits } from './run.js';
 
@@ -148,8 +148,11 @@ export class Lanes {
     try {
       if (await this.options.deferral.follow(item.delivery)) return 'follows';
     } catch (error) {
-      this.#problem('looking into the retry table', error);
-      return 'failed';
+      // What no table can hold is not readable either: the attempt finds that out, and parks it.
+      if (!isNonRetryable(error)) {
+        this.#problem('looking into the retry table', error);
+        return 'failed';
+      }
     }
     // Meanwhile the run may have gone to another process.
     return item.run.abandoned ? 'failed' : null;

@@ -50,7 +50,10 @@ export function pgConsumerState(pool: Queryable): ConsumerState & ReplayRequests
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, now())
          ON CONFLICT (consumer_group, topic, "offset", key) DO UPDATE
            SET attempts = EXCLUDED.attempts, error = EXCLUDED.error, parked_at = EXCLUDED.parked_at`,
-        [group, topic, key, value, JSON.stringify(headers), offset, attempt, error],
+        [
+          ...[group, topic, withoutNul(key), withoutNul(value)],
+          ...[JSON.stringify(headers), offset, attempt, error],
+        ],
       );
     },
 
@@ -94,6 +97,9 @@ export function pgConsumerState(pool: Queryable): ConsumerState & ReplayRequests
     },
   };
 }
+
+/** PostgreSQL's text holds no NUL. JSON holds none either: what has one was unreadable before. */
+const withoutNul = (text: string) => text.replaceAll('\0', '\ufffd');
 
 const columns = 'id::text, topic, key, value, headers::text, "offset", attempts, error';
 

@@ -4,6 +4,7 @@ import {
   type DeferredMessages,
   type FailedAttempt,
 } from './deferred-messages.js';
+import { NonRetryable } from './errors.js';
 import type { Delivery } from './message.js';
 import type { Queryable } from './pg-consumer-state.js';
 
@@ -15,6 +16,7 @@ import type { Queryable } from './pg-consumer-state.js';
 export function pgDeferredMessages(pool: Queryable): DeferredMessages {
   const append = async (group: string, delivery: Delivery, failed: FailedAttempt | null) => {
     const { topic, key, value, headers, offset, attempt } = delivery;
+    if (!canBeStored(value)) throw new NonRetryable('the value holds a NUL, which is not JSON');
     const { rows } = await pool.query(
       'SELECT defer_message($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) AS done',
       [
@@ -113,8 +115,8 @@ export function pgDeferredMessages(pool: Queryable): DeferredMessages {
 
 const leaseOf = ({ lease }: DeferredMessage) => lease;
 
-/** PostgreSQL's text holds no NUL: such a key is in no table. */
-const canBeStored = (key: string) => !key.includes('\0');
+/** PostgreSQL's text holds no NUL: such a key is in no table, and JSON holds none either. */
+const canBeStored = (text: string) => !text.includes('\0');
 
 const columns =
   'm.id::text, m.topic, m.key, m.value, m.headers::text, m."offset", m.attempts, m.failures';

@@ -2,6 +2,7 @@
 import { until } from '@pis/local-servers/testing';
 import type { ConsumerProgress } from '../attempts.js';
 import type { ConsumerOptions } from '../consumer.server.js';
+import { NonRetryable } from '../errors.js';
 import { gate, sees, type Seen, type Stage, timeoutMs } from './stage.js';
 
 /** Soon deferred and soon tried again. */
@@ -136,6 +137,38 @@ function outcomeTests(create: (partitions?: number) => Promise<Stage>): void {
     ]);
     expect(succeeded.filter(isOfA)).toEqual(['a:2']);
   });
+
+  it('parks an unreadable message although its key waits in the retry table', async () => {
+    const stage = await create();
+    const work = failingWork('a:1');
+    await stage.publish('a:1');
+    stage.consume(work.handle, quick);
+    const published = await publishUntilDeferred(stage, 1);
+    await stage.harness.publish([{ topic: stage.topic, key: 'a', value: '{\0', headers: {} }]);
+    await stage.untilCommitted(published + 1);
+    work.mend();
+    await until(async () => (await stage.deferred()) === 0, { timeoutMs });
+    expect(await stage.parked()).toHaveLength(1);
+    expect(work.succeeded.filter(isOfA)).toEqual(['a:1']);
+  });
+
+  it('defers a replayed dead letter, too, and handles it once', async () => {
+    const stage = await create();
+    let error: Error | null = new NonRetryable('a bug');
+    let succeeded = 0;
+    await stage.publish('a:1');
+    stage.consume((value) => {
+      if (value === 'a:1' && error !== null) throw error;
+      if (value === 'a:1') succeeded += 1;
+    }, quick);
+    await until(async () => (await stage.parked()).length === 1, { timeoutMs });
+    error = away();
+    await stage.harness.replay(stage.group, stage.topic);
+    await untilDeferred(stage, 1);
+    error = null;
+    await until(async () => (await stage.deferred()) === 0, { timeoutMs });
+    expect(succeeded).toBe(1);
+  });
 }
 
 const away = (): Error =>
@@ -158,21 +191,26 @@ function failingWork(...failing: readonly string[]) {
   };
 }
 
+/** Publishes others that succeed until so many messages rest in the retry table. @returns how many it published */
+async function untilDeferred(stage: Stage, count: number): Promise<number> {
+  let published = 0;
+  await until(
+    async () => {
+      if ((await stage.deferred()) === count) return true;
+      await stage.publish(`other-${(published += 1)}:1`);
+      return false;
+    },
+    { timeoutMs, everyMs: 20 },
+  );
+  return published;
+}
+
 /**
  * Publishes others that succeed until so many messages rest in the retry table and all that was
  * published is committed. @returns how many messages were published, those given included
  */
 async function publishUntilDeferred(stage: Stage, given: number): Promise<number> {
-  let published = given;
-  await until(
-    async () => {
-      if ((await stage.deferred()) === given) return true;
-      await stage.publish(`other-${published}:1`);
-      published += 1;
-      return false;
-    },
-    { timeoutMs, everyMs: 20 },
-  );
+  const published = given + (await untilDeferred(stage, given));
   await stage.untilCommitted(published);
   return published;
 }

@@ -1,6 +1,7 @@
 /** What every retry table must do: `deferredMessagesContract(name, create)`. */
 import { randomUUID } from 'node:crypto';
 import type { DeferredMessages } from '../deferred-messages.js';
+import { NonRetryable } from '../errors.js';
 import type { Delivery } from '../message.js';
 
 const leaseMs = 60_000;
@@ -118,6 +119,14 @@ export function deferredMessagesContract(name: string, create: () => DeferredMes
       await table.renew(group, [old], 0);
       expect(await table.claim(group, 1, leaseMs)).toEqual([]);
       expect(current).toMatchObject({ delivery: { offset: '2' } });
+    });
+
+    it('refuses for good what it can never hold', async () => {
+      const { table, group } = scene();
+      await table.defer(group, message('a', '1'), due);
+      const odd = { ...message('a', '2', 0), value: '"\0"' };
+      await expect(table.follow(group, odd)).rejects.toThrow(NonRetryable);
+      expect((await table.backlog(group)).messages).toBe(1);
     });
 
     it('counts what waits and tells how long the oldest has waited', async () => {

@@ -3,6 +3,7 @@ import {
   type DeferredMessage,
   type DeferredMessages,
 } from '../deferred-messages.js';
+import { NonRetryable } from '../errors.js';
 import type { ConsumerState, Delivery, Message, MessagePage, MessageSource } from '../message.js';
 
 /** Checkpoints and dead letters in memory. Passed the same suite as the one on PostgreSQL. */
@@ -69,6 +70,7 @@ export function memoryDeferredMessages(nowMs: () => number = Date.now): Deferred
       return Promise.resolve();
     },
     follow(group, delivery) {
+      if (delivery.value.includes('\0')) return Promise.reject(new NonRetryable('not JSON'));
       const isHeld = keys.has(nameOf(group, delivery.key));
       if (isHeld) append(group, delivery, 0);
       return Promise.resolve(isHeld);
