@@ -110,6 +110,24 @@ withBroker('over Kafka (skipped without a broker)', () => {
     await strategy.close();
   });
 
+  it('a consumer whose window is full counts what comes meanwhile', async () => {
+    const { publish, consume } = bound(await create(1));
+    const hangs = gate();
+    const lags: number[] = [];
+    await publish('a:1', 'a:2');
+    const seen = consume(() => hangs.opened, {
+      inFlightMax: 2,
+      progressIntervalMs: 50,
+      observe: { progress: ({ lag }) => lags.push(lag) },
+    });
+    await sees(seen, 1);
+    await until(() => lags.at(-1) === 2, { timeoutMs });
+    await publish(...Array.from({ length: 30 }, (_, n) => `b:${n}`));
+    await until(() => lags.at(-1) === 32, { timeoutMs });
+    hangs.open();
+    await until(() => lags.at(-1) === 0, { timeoutMs });
+  });
+
   it('the broker dies and comes back: everybody says so, nothing is lost, and all go on by themselves', async () => {
     const problems: string[] = [];
     const { publish, consume, untilCommitted, group, topic } = bound(await create(3));

@@ -5,6 +5,7 @@ import { aborted, abortableDelay, atMost } from './delay.js';
 import { errorText } from './errors.js';
 import { errorTypes, kafkaClient, textHeaders, type KafkaSettings } from './kafka-client.js';
 import { asDeadLetter } from './kafka-dead-letters.js';
+import { KafkaEnds } from './kafka-ends.js';
 import { kafkaPublisher } from './kafka.publisher.js';
 import type { Run } from './run.js';
 import type { ConsumerEngine } from './engine.js';
@@ -33,6 +34,7 @@ export class KafkaConsumerStrategy extends ConsumerStrategy {
   readonly #engine: ConsumerEngine;
   readonly #commits: CommitSchedule;
   readonly #deadLetters: ReturnType<typeof kafkaPublisher>;
+  readonly #ends: KafkaEnds;
   readonly #ending = new AbortController();
   readonly #partitions = new Map<string, Partition>();
   #assignment: Readonly<Record<string, readonly number[]>> = {};
@@ -47,6 +49,7 @@ export class KafkaConsumerStrategy extends ConsumerStrategy {
     super(options);
     this.#options = options;
     this.#deadLetters = kafkaPublisher(options.kafka, options);
+    this.#ends = new KafkaEnds(options.kafka);
     this.#engine = this.createEngine((delivery, error) =>
       this.#deadLetters.publish([asDeadLetter(delivery, this.group, error)]),
     );
@@ -66,7 +69,7 @@ export class KafkaConsumerStrategy extends ConsumerStrategy {
 
   protected override start(): void {
     this.#loop = this.#supervise();
-    this.#engine.start(() => Promise.resolve(this.consumerStatus));
+    this.#engine.start(() => this.#measure());
   }
 
   override async close(): Promise<void> {
@@ -89,6 +92,7 @@ export class KafkaConsumerStrategy extends ConsumerStrategy {
       this.#loop,
       atMost(lastCommitMs, committed),
       atMost(disconnectMs, this.#deadLetters.close()),
+      atMost(disconnectMs, this.#ends.close()),
     ]);
   }
 
@@ -286,6 +290,24 @@ export class KafkaConsumerStrategy extends ConsumerStrategy {
       throw error;
     }
     for (const { held, offset } of due) held.committed = offset;
+  }
+
+  /** A partition whose window is full is not fetched: the broker is asked where it ends by now. */
+  async #measure(): Promise<ConsumerStatus> {
+    const held = [...this.#partitions.values()];
+    const busy = new Set(held.filter(({ run }) => run.unfinished > 0).map(({ topic }) => topic));
+    try {
+      for (const topic of busy) {
+        const ends = await this.#ends.of(topic);
+        for (const partition of held) {
+          const end = partition.topic === topic ? ends.get(partition.partition) : undefined;
+          if (end !== undefined && end > partition.highWatermark) partition.highWatermark = end;
+        }
+      }
+    } catch (error) {
+      this.observe.problem?.('counting what is not read yet', error);
+    }
+    return this.consumerStatus;
   }
 
   #lag(): number {
