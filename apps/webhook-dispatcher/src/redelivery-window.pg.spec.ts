@@ -89,6 +89,19 @@ describe('A pending delivery that is asked for again', () => {
     },
   );
 
+  it.each(ways)(
+    '%s is sent as it was, although the day of its event was dropped since',
+    async (way) => {
+      await failedOnce();
+      expect(await asked[way](fixture.now())).toBe(true);
+      await fixture.query('TRUNCATE webhook_fan_outs');
+      fixture.dispatcher().start();
+      await untilState('delivered');
+      const [first, again] = fixture.receiver.requests.map(({ body }) => body);
+      expect(again).toBe(first);
+    },
+  );
+
   it.each(ways)('%s keeps its window when that ends later', async (way) => {
     await failedOnce();
     const { window_ends_at: before } = await record();

@@ -1,7 +1,7 @@
 /**
  * Sends deliveries again: by hand, or in a replay. What always holds:
  *
- * - A delivery keeps its id and its body.
+ * - A delivery keeps its id and its body, also when the day of its event is dropped later.
  * - A pending delivery is due at once. A delivery that is leased is due as soon as its attempt fails.
  * - A finished delivery is pending again.
  * - The window ends when a new one would, or later.
@@ -37,17 +37,22 @@ const described = `id, organization_id, endpoint_id, event_id, event_type, payme
 
 const statements = {
   // In one order, as the dispatchers do: nobody waits in a circle. The request is counted: a dispatcher that
-  // has leased the delivery before then knows that a failure is not the end, whatever the clocks say.
+  // has leased the delivery before then knows that a failure is not the end, whatever the clocks say. With its
+  // new window the delivery may outlive the day of its event, so it gets the body.
   wake: `
     WITH pending AS (
       SELECT id FROM webhook_deliveries WHERE id = ANY ($1::uuid[]) ORDER BY id FOR UPDATE
+    ), wanted AS MATERIALIZED (
+      SELECT * FROM unnest($1::uuid[], $4::timestamptz[], $5::text[]) AS t (id, window_ends_at, body)
     )
     UPDATE webhook_deliveries d SET
         next_attempt_at = LEAST(d.next_attempt_at, $2::timestamptz(3)),
         window_ends_at = GREATEST(d.window_ends_at, wanted.window_ends_at),
         redelivery_requests = d.redelivery_requests + 1,
-        is_replay = d.is_replay OR $3
-      FROM pending JOIN unnest($1::uuid[], $4::timestamptz[]) AS wanted (id, window_ends_at) USING (id)
+        is_replay = d.is_replay OR $3,
+        body = COALESCE(d.body, (SELECT f.body FROM webhook_fan_outs f
+          WHERE f.event_id = d.event_id AND f.occurred_at = d.occurred_at LIMIT 1), wanted.body)
+      FROM pending JOIN wanted USING (id)
       WHERE d.id = pending.id RETURNING d.id`,
   revive: `
     WITH wanted AS MATERIALIZED (
@@ -89,7 +94,8 @@ export async function reviveDeliveries(
   if (deliveries.length === 0) return new Set();
   const ids = deliveries.map(({ id }) => id);
   const windowEnds = deliveries.map(({ windowEndsAt }) => windowEndsAt);
-  const woken = await run(client, 'wake', [ids, now, isReplay, windowEnds]);
+  const bodies = deliveries.map(({ body }) => body);
+  const woken = await run(client, 'wake', [ids, now, isReplay, windowEnds, bodies]);
   const asleep = deliveries.filter(({ id }) => !woken.has(id));
   if (asleep.length === 0) return woken;
   const revived = await run(client, 'revive', [
