@@ -3,6 +3,7 @@
  * of its deliveries. An endpoint can be read and changed while the delivery tables are away; its health is
  * then not known.
  */
+import { setTimeout as delay } from 'node:timers/promises';
 import {
   webhookEndpointView,
   type WebhookEndpointView,
@@ -17,10 +18,14 @@ const unknown: WebhookHealthView = { health: null, failingSince: null };
 /** Of an endpoint that takes what is sent to it, or was never sent anything. */
 export const healthy: WebhookHealthView = { health: 'healthy', failingSince: null };
 
+/** A database that hangs must not hold up reads and changes that do not need it. */
+const knownWithinDefaultMs = 1_000;
+
 export class WebhookHealth {
   constructor(
     private readonly healths: EndpointHealths,
     private readonly logger: Pick<Logger, 'warn'>,
+    private readonly knownWithinMs = knownWithinDefaultMs,
   ) {}
 
   async viewOf(organizationId: string, endpoint: WebhookEndpoint): Promise<WebhookEndpointView> {
@@ -41,14 +46,26 @@ export class WebhookHealth {
     endpoints: readonly WebhookEndpoint[],
   ): Promise<(endpoint: WebhookEndpoint) => WebhookHealthView> {
     const ids = endpoints.map(({ endpointId }) => endpointId);
+    const failing = await this.known(this.healths.failing(organizationId, ids));
+    return ({ endpointId }) => (failing === null ? unknown : healthView(failing.get(endpointId)));
+  }
+
+  /** Null when it is not known in time. */
+  private async known<Result>(reading: Promise<Result>): Promise<Result | null> {
+    const answered = new AbortController();
+    const { signal } = answered;
+    const late = delay(this.knownWithinMs, null, { signal }).catch(() => null);
     try {
-      const failing = await this.healths.failing(organizationId, ids);
-      return ({ endpointId }) => healthView(failing.get(endpointId));
-    } catch (error) {
-      if (!isTransient(error)) throw error;
-      this.logger.warn({ err: error }, 'the health of webhook endpoints is not known');
-      return () => unknown;
+      return await Promise.race([reading.catch((error: unknown) => this.unknown(error)), late]);
+    } finally {
+      answered.abort();
     }
+  }
+
+  private unknown(error: unknown): null {
+    if (!isTransient(error)) throw error;
+    this.logger.warn({ err: error }, 'the health of webhook endpoints is not known');
+    return null;
   }
 }
 
