@@ -16,6 +16,8 @@ export { projectionProgress, type ProjectionProgress } from './projection-progre
 export {
   rebuildProjection,
   type RebuildOptions,
+  type RebuildPhase,
+  type RebuildProgress,
   type RebuildReport,
   RebuildUnderWay,
 } from './rebuild.js';
@@ -25,3 +27,4 @@ export type { ListCursor, ListPage, PageRequest } from './list-page.js';
 export * from './payments-query.js';
 export * from './directory-query.js';
 export * from './events-query.js';
+export { apiKeyEvents, findApiKeyDigest } from './api-key-lookup.js';

@@ -2,20 +2,31 @@
  * Rebuilds a projection from the whole log, beside the running one: into shadow tables, which take
  * the place of the old ones by a rename once they have caught up. Lists are answered all the while.
  *
- * What always holds: tables and checkpoint change hands in one transaction; a rebuild that dies
- * leaves the old tables in use, and the next one starts clean.
+ * What always holds:
+ * - tables and checkpoint change hands in one transaction; a rebuild that dies leaves the old tables in
+ *   use, and the next one starts clean;
+ * - the running projector is held only while the tables change hands, for a bounded time: what came
+ *   during the copy is caught up in rounds before that, and a change of hands that takes too long is
+ *   rolled back and tried again;
+ * - no timeout of the service ends it: it has a connection of its own.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { beginning, type EventStore, type LogPage, type Position } from '@pis/event-store';
-import type pg from 'pg';
+import {
+  beginning,
+  type EventStore,
+  type LogPage,
+  type Position,
+  StoreUnavailable,
+} from '@pis/event-store';
+import pg from 'pg';
 import {
   createCheckpoint,
   inTransaction,
   lockCheckpoint,
-  releaseLocks,
   saveCheckpoint,
   tryRebuildLock,
 } from './checkpoint.js';
+import { isTransient } from './connection-loss.js';
 import { type ProjectionName, projections } from './projections.js';
 import { PageTables } from './page-tables.js';
 import type { Projection } from './projection.js';
@@ -23,8 +34,16 @@ import { projectionReader, replaceQuarantine } from './quarantine.js';
 
 export interface RebuildOptions {
   readonly store: EventStore;
+  /** Says how to connect; the rebuild opens a connection of its own. */
   readonly pool: pg.Pool;
-  readonly onProgress?: (progress: RebuildReport) => void;
+  readonly onProgress?: (progress: RebuildProgress) => void;
+}
+
+/** copy: the log from its beginning; catch up: what came meanwhile; swap: the tables change hands. */
+export type RebuildPhase = 'copy' | 'vacuum' | 'catch up' | 'swap';
+
+export interface RebuildProgress extends RebuildReport {
+  readonly phase: RebuildPhase;
 }
 
 export interface RebuildReport {
@@ -40,10 +59,18 @@ export class RebuildUnderWay extends Error {
 }
 
 const pageMax = 1_000;
-/** How long readers may hold up the rename, and every new reader behind it. */
-const swapLockTimeoutMs = 2_000;
-const swapAttemptsMax = 10;
-const swapRetryMs = 500;
+/** Events left to apply while the projector is held, at most. */
+export const gapEventsMax = 500;
+const roundsMax = 100;
+/** From the lock on the checkpoint, which stops the projector, to the end of the transaction. */
+const holdMaxMs = 1_500;
+/** How long a change of hands is tried again while readers do not let go of the tables. */
+const swapGiveUpMs = 3_600_000;
+const swapRetryInitialMs = 500;
+const swapRetryMaxMs = 15_000;
+/** How long a rebuild waits for an event store that is away. */
+const awayGiveUpMs = 600_000;
+const awayRetryMs = 1_000;
 
 /**
  * @throws RebuildUnderWay
@@ -61,27 +88,45 @@ export async function rebuild(
   projection: Projection,
   options: RebuildOptions,
 ): Promise<RebuildReport> {
-  const client = await options.pool.connect();
-  // A lost connection fails the next query; without a listener it ends the process.
-  client.on('error', () => undefined);
+  const client = await ownConnection(options.pool);
   try {
     if (!(await tryRebuildLock(client, projection.name)))
       throw new RebuildUnderWay(`projection ${projection.name} is being rebuilt already`);
     return await new Rebuild(projection, client, options).run();
   } finally {
-    await releaseLocks(client);
+    // First in words: the server may notice the end of the connection only later.
+    await client.query('SELECT pg_advisory_unlock_all()').catch(() => undefined);
+    await client.end().catch(() => undefined);
   }
+}
+
+/** As the pool's, but without limits of time: indexing and vacuuming millions of rows takes minutes. */
+async function ownConnection(pool: pg.Pool): Promise<pg.Client> {
+  const client = new pg.Client({ ...pool.options, statement_timeout: 0, query_timeout: 0 });
+  // A lost connection fails the next query; without a listener it ends the process.
+  client.on('error', () => undefined);
+  await client.connect();
+  // Also what is set for the user or the database.
+  await client.query('SET statement_timeout = 0');
+  await client.query('SET idle_in_transaction_session_timeout = 0');
+  return client;
+}
+
+/** The projector would be held for too long: let it go, catch up, and try again. */
+class HeldTooLong extends Error {
+  override readonly name = 'HeldTooLong';
 }
 
 class Rebuild {
   private readonly startedMs = performance.now();
   private eventsRead = 0;
+  private phase: RebuildPhase = 'copy';
   private readonly tables: PageTables;
   private readonly reader: string;
 
   constructor(
     private readonly projection: Projection,
-    private readonly client: pg.PoolClient,
+    private readonly client: pg.Client,
     private readonly options: RebuildOptions,
   ) {
     this.reader = `${projectionReader(projection.name)}:rebuild`;
@@ -99,21 +144,44 @@ class Rebuild {
     }
     await replaceQuarantine(client, this.reader, []);
     await this.tables.open();
-    let position = beginning;
-    for (let attempt = 1; ; attempt++) {
-      position = await this.catchUp(position);
-      // So that the first lists on the new tables are planned as well as the last on the old, and read
-      // from the indexes alone.
-      for (const { name } of projection.tables)
-        await client.query(`VACUUM (ANALYZE) ${shadowOf(name)}`);
+    const copied = await this.catchUp(beginning);
+    this.enter('vacuum');
+    // So that the first lists on the new tables are planned as well as the last on the old, and read
+    // from the indexes alone.
+    for (const { name } of projection.tables)
+      await client.query(`VACUUM (ANALYZE) ${shadowOf(name)}`);
+    await this.changeHands(copied);
+    return this.report();
+  }
+
+  /** Tries until it succeeds; between two tries the projector goes on. */
+  private async changeHands(copied: Position): Promise<void> {
+    const giveUpAtMs = performance.now() + swapGiveUpMs;
+    let position = copied;
+    for (let pauseMs = swapRetryInitialMs; ; pauseMs = Math.min(pauseMs * 2, swapRetryMaxMs)) {
+      this.enter('catch up');
+      position = await this.closeGap(position);
+      this.enter('swap');
       try {
-        await inTransaction(client, () => this.swap(position));
-        return this.report();
+        return await inTransaction(this.client, () => this.swap(position));
       } catch (error) {
-        if (!isLockTimeout(error) || attempt === swapAttemptsMax) throw error;
-        await delay(swapRetryMs);
+        if (!isHeldTooLong(error) || performance.now() > giveUpAtMs) throw error;
+        // What the transaction held back is forgotten with it.
+        await this.tables.open();
+        await delay(pauseMs);
       }
     }
+  }
+
+  /** In rounds, each shorter than the last, until few events come during one. */
+  private async closeGap(from: Position): Promise<Position> {
+    let position = from;
+    for (let round = 1; round <= roundsMax; round++) {
+      const before = this.eventsRead;
+      position = await this.catchUp(position);
+      if (this.eventsRead - before <= gapEventsMax) break;
+    }
+    return position;
   }
 
   /** When it is vacuumed, for one, which a migration may have set: LIKE leaves that out. */
@@ -132,7 +200,7 @@ class Rebuild {
    * meanwhile. Not until nothing more comes: with steady traffic that would be never.
    */
   private async catchUp(position: Position): Promise<Position> {
-    const end = await this.options.store.lastPosition();
+    const end = await this.whileAway(() => this.options.store.lastPosition());
     let reached = position;
     let page = await this.read(position);
     while (page.position > reached) {
@@ -141,7 +209,7 @@ class Rebuild {
         inTransaction(this.client, () => this.apply(page)),
       ]);
       reached = page.position;
-      this.options.onProgress?.(this.report());
+      this.tell();
       if (reached >= end) break;
       page = following;
     }
@@ -151,22 +219,49 @@ class Rebuild {
   /**
    * In one transaction: holds the running projector at its checkpoint, gets past it if need be, and
    * renames. The order of locks is the projector's, checkpoint before tables, so they cannot deadlock.
+   * @throws HeldTooLong, or a timeout of PostgreSQL: see isHeldTooLong
    */
   private async swap(position: Position): Promise<void> {
     const { client, projection } = this;
-    await client.query(`SET LOCAL lock_timeout = ${swapLockTimeoutMs}`);
+    await client.query(`SET LOCAL lock_timeout = ${holdMaxMs}`);
     const live = (await lockCheckpoint(client, projection.name)) ?? beginning;
+    const releaseAtMs = performance.now() + holdMaxMs;
+    const reached =
+      live > position ? await this.closeLastGap(position, live, releaseAtMs) : position;
+    const tables = projection.tables.map(({ name }) => name);
+    const leftMs = Math.ceil(releaseAtMs - performance.now());
+    if (leftMs <= 0) throw new HeldTooLong('no time is left to rename the tables');
+    await client.query(`SET LOCAL lock_timeout = ${leftMs}`);
+    await client.query(`SET LOCAL statement_timeout = ${leftMs}`);
+    await client.query(`LOCK TABLE ${tables.join(', ')} IN ACCESS EXCLUSIVE MODE`);
+    for (const table of tables) await this.replace(table);
+    await replaceQuarantine(client, projectionReader(projection.name), [this.reader]);
+    await saveCheckpoint(client, projection.name, reached);
+  }
+
+  /** From `position` past `live`, in one page and in time. */
+  private async closeLastGap(
+    position: Position,
+    live: Position,
+    releaseAtMs: number,
+  ): Promise<Position> {
+    const { streamPrefixes } = this.projection;
+    const { store } = this.options;
     let reached = position;
-    while (reached < live) {
-      const page = await this.read(reached);
+    for (let events = 0; reached < live; ) {
+      const reading = store.readLog({ after: reached, streamPrefixes, pageMax: gapEventsMax });
+      const page = await inTime(reading, releaseAtMs - performance.now());
       // The log ends before the checkpoint: it was restored from an older copy. The tables follow it.
       if (page.position <= reached) break;
+      events += page.events.length;
+      if (events > gapEventsMax) throw new HeldTooLong('too many events came meanwhile');
+      const leftMs = Math.ceil(releaseAtMs - performance.now());
+      if (leftMs <= 0) throw new HeldTooLong('the last events took too long');
+      await this.client.query(`SET LOCAL statement_timeout = ${leftMs}`);
       await this.apply(page);
       reached = page.position;
     }
-    for (const { name } of projection.tables) await this.replace(name);
-    await replaceQuarantine(client, projectionReader(projection.name), [this.reader]);
-    await saveCheckpoint(client, projection.name, reached);
+    return reached;
   }
 
   /** Indexes get the names of their predecessors, by which later migrations know them. */
@@ -185,7 +280,28 @@ class Rebuild {
 
   private read(after: Position): Promise<LogPage> {
     const { streamPrefixes } = this.projection;
-    return this.options.store.readLog({ after, streamPrefixes, pageMax });
+    return this.whileAway(() => this.options.store.readLog({ after, streamPrefixes, pageMax }));
+  }
+
+  /** A copy of hours does not fail because the event store is away for minutes. */
+  private async whileAway<Result>(ask: () => Promise<Result>): Promise<Result> {
+    const giveUpAtMs = performance.now() + awayGiveUpMs;
+    for (;;)
+      try {
+        return await ask();
+      } catch (error) {
+        if (!isTransient(error) || performance.now() > giveUpAtMs) throw error;
+        await delay(awayRetryMs);
+      }
+  }
+
+  private enter(phase: RebuildPhase): void {
+    this.phase = phase;
+    this.tell();
+  }
+
+  private tell(): void {
+    this.options.onProgress?.({ ...this.report(), phase: this.phase });
   }
 
   private async apply({ events }: LogPage): Promise<void> {
@@ -219,6 +335,23 @@ async function indexesOf(
   return rows;
 }
 
-function isLockTimeout(error: unknown): boolean {
-  return typeof error === 'object' && error !== null && 'code' in error && error.code === '55P03';
+/** Fails when `work` has not answered within `ms`. */
+async function inTime<Result>(work: Promise<Result>, ms: number): Promise<Result> {
+  const waiting = new AbortController();
+  const tooLate = delay(Math.max(ms, 0), undefined, { signal: waiting.signal }).then(() => {
+    throw new HeldTooLong('the event store took too long to answer');
+  });
+  try {
+    return await Promise.race([work, tooLate]);
+  } finally {
+    waiting.abort();
+  }
+}
+
+/** lock_not_available and query_canceled: readers of the tables, or a statement, took too long. */
+const timeoutCodes = ['55P03', '57014'];
+
+function isHeldTooLong(error: unknown): boolean {
+  if (error instanceof HeldTooLong || error instanceof StoreUnavailable) return true;
+  return error instanceof Error && 'code' in error && timeoutCodes.includes(String(error.code));
 }

@@ -1,5 +1,7 @@
+import { idSchema, validate } from '@pis/contracts';
 import { apiKey as apiKeys, type ApiKeyState, apiKeyTypes, type ApiKeyType } from '@pis/domain';
 import { beginning, type EventStore, type RecordedEvent, repository } from '@pis/event-store';
+import { apiKeyEvents, findApiKeyDigest } from '@pis/read-models';
 import { createApiKey, revokeApiKey } from '@pis/service-kit';
 import { Command, Option } from 'commander';
 import { withContext } from '../context.js';
@@ -46,9 +48,11 @@ export function apiKeyCommands(): Command {
       outcome: ({ revokedAt }: { readonly revokedAt: string }) => ({ revokedAt }),
     } as const;
     const revoked = await act(options, action, async (context) => {
-      const key = (await allApiKeys(context.store)).find(({ apiKeyId }) => apiKeyId === options.id);
-      if (key === undefined) throw new CommandFailed(`there is no API key ${options.id}`);
-      return revokeApiKey(context, { digest: key.digest });
+      const id = validate(idSchema, options.id);
+      if (!id.ok) throw new CommandFailed('--id is not a UUID');
+      const digest = await findApiKeyDigest(context.pool, context.store, id.value);
+      if (digest === null) throw new CommandFailed(`there is no API key ${options.id}`);
+      return revokeApiKey(context, { digest });
     });
     print(revoked, options);
   });
@@ -69,18 +73,11 @@ export function apiKeyCommands(): Command {
   return apiKey;
 }
 
-const pageMax = 500;
-
-/** Folded from the log, so that a command works whether or not a projector runs. Keys are few. */
+/** Folded from the log, so that the list is right whether or not a projector runs. */
 async function allApiKeys(store: EventStore): Promise<NonNullable<ApiKeyState>[]> {
   const streams = new Map<string, RecordedEvent[]>();
-  for (let after = beginning; ; ) {
-    const page = await store.readLog({ after, streamPrefixes: ['apiKey-'], pageMax });
-    for (const event of page.events)
-      streams.set(event.streamId, [...(streams.get(event.streamId) ?? []), event]);
-    if (page.events.length === 0 && page.position === after) break;
-    after = page.position;
-  }
+  for await (const event of apiKeyEvents(store, beginning))
+    streams.set(event.streamId, [...(streams.get(event.streamId) ?? []), event]);
   const { fold } = repository(store, apiKeys);
   return [...streams.values()].flatMap((events) => fold(events).state ?? []);
 }

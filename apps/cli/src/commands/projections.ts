@@ -3,12 +3,29 @@ import {
   type ProjectionName,
   projectionStatus,
   rebuildProjection,
+  type RebuildProgress,
   type RebuildReport,
 } from '@pis/read-models';
 import { Argument, Command } from 'commander';
 import { withContext } from '../context.js';
 import { act, type ActionOptions, withOperator } from '../operator-action.js';
 import { type OutputOptions, print, withJson } from '../output.js';
+
+const progressEveryMs = 5_000;
+
+/** Tells on stderr of each new phase, and how far it is every few seconds. */
+function progressLine(): (progress: RebuildProgress) => void {
+  let toldAtMs = -Infinity;
+  let toldPhase: string | null = null;
+  return ({ projection, phase, eventsRead, eventsPerSecond }) => {
+    const isNew = phase !== toldPhase;
+    if (!isNew && performance.now() - toldAtMs < progressEveryMs) return;
+    toldAtMs = performance.now();
+    toldPhase = phase;
+    const rate = eventsRead === 0 ? '' : `, ${eventsPerSecond} events/s`;
+    process.stderr.write(`pis: ${projection}: ${phase}: ${eventsRead} events${rate}\n`);
+  };
+}
 
 export function projectionCommands(): Command {
   const command = new Command('projections').description('the read models');
@@ -35,7 +52,7 @@ export function projectionCommands(): Command {
     const reports = await act(options, action, async ({ pool, store }) => {
       const done = [];
       for (const projection of name === undefined ? projectionNames : [name])
-        done.push(await rebuildProjection(projection, { pool, store }));
+        done.push(await rebuildProjection(projection, { pool, store, onProgress: progressLine() }));
       return done;
     });
     print(reports, options);

@@ -1,0 +1,45 @@
+/** Finds an API key by its id: its stream is named by the digest, which operators do not have. */
+import { beginning, type EventStore, type Position, type RecordedEvent } from '@pis/event-store';
+import type pg from 'pg';
+import { readCheckpoint } from './checkpoint.js';
+import { orUnavailable } from './connection-loss.js';
+
+const pageMax = 500;
+
+/**
+ * The digest of the key, null when there is none. From the list of keys, by its index. A key that is not
+ * listed is looked for in what the log has gained since, then in all of it: a revocation waits neither
+ * for a projector nor for a stream that is held back.
+ * @param apiKeyId UUID
+ * @throws StoreUnavailable
+ */
+export async function findApiKeyDigest(
+  pool: pg.Pool,
+  store: EventStore,
+  apiKeyId: string,
+): Promise<string | null> {
+  // Read before the list: a key that is listed between the two reads is then found in the log.
+  const listedTo = await orUnavailable(() => readCheckpoint(pool, 'directory'));
+  const { rows } = await orUnavailable(() =>
+    pool.query<{ digest: string }>('SELECT digest FROM api_keys WHERE api_key_id = $1', [apiKeyId]),
+  );
+  const [listed] = rows;
+  if (listed !== undefined) return listed.digest;
+  for (const from of [listedTo, beginning])
+    for await (const { type, data } of apiKeyEvents(store, from))
+      if (type === 'ApiKeyCreated' && data['apiKeyId'] === apiKeyId) return String(data['digest']);
+  return null;
+}
+
+/** The events of all API keys after a position, in order. @throws StoreUnavailable */
+export async function* apiKeyEvents(
+  store: EventStore,
+  from: Position,
+): AsyncIterable<RecordedEvent> {
+  for (let after = from; ; ) {
+    const page = await store.readLog({ after, streamPrefixes: ['apiKey-'], pageMax });
+    yield* page.events;
+    if (page.events.length === 0 && page.position === after) return;
+    after = page.position;
+  }
+}
