@@ -18,6 +18,8 @@ export interface BankFeedOptions {
   readonly bank: BankConnection;
   readonly pool: pg.Pool;
   readonly logger: Logger;
+  /** Told when the bank has reported something. */
+  readonly onReports?: () => void;
 }
 
 const pageMax = 200;
@@ -42,6 +44,7 @@ export class BankFeed {
     const taken = await this.takeIn(place).catch((error: unknown) => ({ failure: error }));
     // A bank that is away holds up nothing that is here already.
     const wasTaken = !('failure' in taken) && taken.count > 0;
+    if (wasTaken) this.options.onReports?.();
     const isFull = (place.isDue || wasTaken) && (await this.recordDue());
     if ('failure' in taken) throw taken.failure;
     return isFull || taken.isFull ? 0 : null;

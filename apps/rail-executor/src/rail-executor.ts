@@ -18,6 +18,7 @@ import {
   type RailsConfig,
 } from '@pis/service-kit';
 import type pg from 'pg';
+import { Activity } from './activity.js';
 import { BankFeed } from './bank-feed.js';
 import { Deadlines } from './deadlines.js';
 import { OpenPayments } from './open-payments.js';
@@ -42,12 +43,22 @@ export interface RailExecutorOptions {
 
 const queued = 'payment.queued';
 
-/** How often the bank's feed is asked when nothing wakes the loop. */
-const feedPollMs = { sandbox: 250, production: 1_000 } as const;
-/** The longest sleep of the loops over rail_pending: another process may have set an earlier time. */
-const pendingPollMs = 1_000;
-/** How often the log is read for payments whose messages never came. */
-const openPaymentsPollMs = 5_000;
+/** The longest sleep of a loop that nothing wakes, while payments are under way here and while not. */
+interface Poll {
+  readonly busyMs: number;
+  readonly idleMs: number;
+}
+/** Of the bank's feed. */
+const feedPoll = {
+  sandbox: { busyMs: 250, idleMs: 2_000 },
+  production: { busyMs: 1_000, idleMs: 2_000 },
+} as const satisfies Record<string, Poll>;
+/** Of the loops over rail_pending: another process may have set an earlier time. */
+const pendingPoll: Poll = { busyMs: 1_000, idleMs: 5_000 };
+/** Of the log, which is read for payments whose messages never came. */
+const openPaymentsPoll: Poll = { busyMs: 5_000, idleMs: 5_000 };
+/** How long payments count as under way after the last one was handled or reported on. */
+const busyForMs = 60_000;
 const retryInitialMs = 100;
 const retryMaxMs = 5_000;
 /** The messages in flight need most of the ten seconds of a shutdown. */
@@ -71,6 +82,7 @@ export class RailExecutor {
   private readonly deadlines: Deadlines;
   private readonly sweeper: Sweeper;
   private readonly openPayments: OpenPayments;
+  private readonly activity: Activity;
   private readonly loops: readonly WakeLoop[];
   private readonly endListening: readonly (() => void)[];
   private readonly logger: Logger;
@@ -91,7 +103,11 @@ export class RailExecutor {
       confirmationTimeoutMs: (rail) => confirmationTimeoutMs(config, rail),
       clock,
     });
-    this.feed = new BankFeed({ payments, bank, pool, logger });
+    this.activity = new Activity(busyForMs, () => {
+      for (const loop of this.loops) loop.wake();
+    });
+    const onReports = () => this.activity.noticed();
+    this.feed = new BankFeed({ payments, bank, pool, logger, onReports });
     const { execution, feed } = this;
     const overdueInMs = execution.overdueInMs;
     this.deadlines = new Deadlines({ payments, feed, pending, logger, overdueInMs });
@@ -99,25 +115,28 @@ export class RailExecutor {
     const checkpoints = pgConsumerState(pool);
     this.openPayments = new OpenPayments({ store, pool, checkpoints });
 
-    const loop = (name: string, pollMs: number, round: () => Promise<number | null>) =>
+    const loop = (name: string, poll: Poll, round: () => Promise<number | null>) =>
       new WakeLoop({
         round,
-        pollMs,
+        pollMs: () => (this.activity.isBusy ? poll.busyMs : poll.idleMs),
         retryInitialMs,
         retryMaxMs,
         onFailure: (error) => logger.warn({ err: error }, `${name} fails, and is retried`),
         onRecovery: () => logger.info(`${name} goes on`),
       });
-    const feedLoop = loop('the bank feed', feedPollMs[config.PIS_ENVIRONMENT], () =>
+    const feedLoop = loop('the bank feed', feedPoll[config.PIS_ENVIRONMENT], () =>
       this.feedRound(),
     );
-    const deadlineLoop = loop('the deadline loop', pendingPollMs, () => this.deadlineRound());
-    const sweepLoop = loop('the sweep of open payments', pendingPollMs, () => this.sweepRound());
-    const logLoop = loop('the log of open payments', openPaymentsPollMs, () => this.logRound());
+    const deadlineLoop = loop('the deadline loop', pendingPoll, () => this.deadlineRound());
+    const sweepLoop = loop('the sweep of open payments', pendingPoll, () => this.sweepRound());
+    const logLoop = loop('the log of open payments', openPaymentsPoll, () => this.logRound());
     this.loops = [feedLoop, deadlineLoop, sweepLoop, logLoop];
     this.endListening = [
       bank.onNotification(() => feedLoop.wake()),
-      pending.onChange(() => sweepLoop.wake()),
+      pending.onChange(() => {
+        this.activity.noticed();
+        sweepLoop.wake();
+      }),
     ];
   }
 
@@ -135,6 +154,7 @@ export class RailExecutor {
     const { eventType, eventId, data } = parsed.data;
     if (eventType !== queued) return;
     const traceparent = currentTraceparent() ?? headers[messageHeaders.traceparent];
+    this.activity.noticed();
     await this.execution.advance(data.paymentId, {
       eventId,
       ...(traceparent !== undefined && { traceparent }),

@@ -7,7 +7,7 @@ function loopOf(changes: Partial<WakeLoopOptions>) {
   const told: string[] = [];
   const loop = new WakeLoop({
     round: () => Promise.resolve(null),
-    pollMs: 60_000,
+    pollMs: () => 60_000,
     retryInitialMs: 1,
     retryMaxMs: 4,
     onFailure: () => told.push('failure'),
@@ -49,7 +49,10 @@ describe('a loop that waits to be woken', () => {
 
   it('polls when nobody wakes it, and earlier when a round asks for it', async () => {
     let rounds = 0;
-    const polling = loopOf({ pollMs: 1, round: () => Promise.resolve(((rounds += 1), null)) });
+    const polling = loopOf({
+      pollMs: () => 1,
+      round: () => Promise.resolve(((rounds += 1), null)),
+    });
     polling.loop.start();
     await until(() => rounds > 3, limit);
     await polling.loop.stop(5_000);

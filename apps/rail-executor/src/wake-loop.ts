@@ -5,8 +5,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 export interface WakeLoopOptions {
   /** One round. Says after how many milliseconds it wants the next one; null leaves it to the poll. */
   readonly round: () => Promise<number | null>;
-  /** The longest wait: the wake-up is a hint and may be missing. */
-  readonly pollMs: number;
+  /** The longest wait, asked before each one: the wake-up is a hint and may be missing. */
+  readonly pollMs: () => number;
   /** A failed round is repeated after this, doubling up to retryMaxMs. */
   readonly retryInitialMs: number;
   readonly retryMaxMs: number;
@@ -59,7 +59,8 @@ export class WakeLoop {
         const nextInMs = await round();
         if (failures > 0) onRecovery();
         failures = 0;
-        await this.wait(Math.min(nextInMs ?? pollMs, pollMs));
+        const longestMs = pollMs();
+        await this.wait(Math.min(nextInMs ?? longestMs, longestMs));
       } catch (error) {
         if (failures === 0) onFailure(error);
         failures += 1;

@@ -1,0 +1,23 @@
+import { Activity } from './activity.js';
+
+describe('the activity of an executor', () => {
+  it('lasts for a while after the last payment, and its beginning is told once', () => {
+    let nowMs = 0;
+    let told = 0;
+    const activity = new Activity(
+      60_000,
+      () => (told += 1),
+      () => nowMs,
+    );
+    expect(activity.isBusy).toBe(false);
+    activity.noticed();
+    nowMs = 59_000;
+    activity.noticed();
+    nowMs = 118_999;
+    expect([activity.isBusy, told]).toEqual([true, 1]);
+    nowMs = 119_000;
+    expect(activity.isBusy).toBe(false);
+    activity.noticed();
+    expect([activity.isBusy, told]).toEqual([true, 2]);
+  });
+});
