@@ -131,7 +131,8 @@ export abstract class ConsumerStrategy extends Server implements CustomTransport
   protected async deliver(delivery: Delivery): Promise<void> {
     const addressee = delivery.headers[replayForGroupHeader];
     if (addressee !== undefined && addressee !== this.group) return;
-    const handlers = this.#handlers.get(delivery.topic) ?? [];
+    const handlers = this.#handlers.get(delivery.topic);
+    if (handlers === undefined) throw new HandlerUnavailable(this.group, delivery.topic);
     const outcomes = await Promise.allSettled(
       handlers.map((handler) => this.#run(handler, delivery)),
     );
@@ -157,6 +158,18 @@ export abstract class ConsumerStrategy extends Server implements CustomTransport
     await new Promise<void>((resolve, reject) => {
       this.onProcessingStartHook(this.transportId, context, () => handle().then(resolve, reject));
     }).finally(() => this.onProcessingEndHook?.(this.transportId, context));
+  }
+}
+
+/**
+ * A message of the retry table or of the dead letters whose topic this release does not handle. It waits
+ * for a release that does.
+ */
+class HandlerUnavailable extends Error {
+  override readonly name = 'HandlerUnavailable';
+
+  constructor(group: string, topic: string) {
+    super(`consumer group ${group} has no handler for ${topic}`);
   }
 }
 

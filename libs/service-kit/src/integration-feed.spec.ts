@@ -175,6 +175,18 @@ it.each([1, 3, 10, 25])(
   },
 );
 
+it('tells how much of the wanted topics comes after a position, up to a limit', async () => {
+  const store = await lifeOf('p6');
+  const feed = integrationFeed(store);
+  const [first] = await read(feed, beginning, 3);
+  const count = (after: string, topic: string, max = 1_000) =>
+    feed.countAfter({ after, topics: [topic], max });
+  expect(await count(beginning, topics.payments)).toBe(3);
+  expect(await count(first?.offset ?? '', topics.payments)).toBe(2);
+  expect(await count(beginning, topics.payments, 1)).toBe(1);
+  expect(await count(beginning, topics.directory)).toBe(0);
+});
+
 it('waits for a stream that does not show yet what the log has shown', async () => {
   const store = await lifeOf('p5');
   const all = await read(integrationFeed(store), beginning, 3);

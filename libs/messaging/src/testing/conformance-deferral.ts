@@ -152,6 +152,23 @@ function outcomeTests(create: (partitions?: number) => Promise<Stage>): void {
     expect(work.succeeded.filter(isOfA)).toEqual(['a:1']);
   });
 
+  it('keeps a deferred message whose topic it does not handle', async () => {
+    const stage = await create();
+    const { deferred } = stage.harness;
+    const message = { topic: 'of-another-release', key: 'a', value: '1', headers: {}, offset: '1' };
+    const due = { error: 'away', failures: 0, dueInMs: 0 };
+    await deferred.defer(stage.group, { ...message, attempt: 1 }, due);
+    const failed: string[] = [];
+    stage.consume(() => undefined, {
+      ...quick,
+      observe: { failed: (_delivery, error) => failed.push(String(error)) },
+    });
+    await until(() => failed.length >= 3, { timeoutMs });
+    expect(failed[0]).toContain('has no handler for of-another-release');
+    expect(await stage.deferred()).toBe(1);
+    expect(await stage.parked()).toEqual([]);
+  });
+
   it('defers a replayed dead letter, too, and handles it once', async () => {
     const stage = await create();
     let error: Error | null = new NonRetryable('a bug');
