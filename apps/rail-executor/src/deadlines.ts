@@ -1,7 +1,8 @@
 /**
  * Turns payments that were not confirmed in their normal time into FAILED_IN_FLIGHT, whether the bank
  * can be reached or not. A confirmation that is in the feed and not recorded yet, after a restart for
- * instance, came in time: the feed is waited for.
+ * instance, came in time: the feed is waited for. A payment whose claimer died before the bank answered
+ * is taken up once more before it is given up.
  *
  * PostgreSQL's clock says when to look. Whether the time has passed is decided by the claim's time in
  * the payment's stream and this process's clock. So a jump of one of the clocks fails nothing.
@@ -10,6 +11,7 @@ import { BankRefused, BankUnavailable } from '@pis/bank-rails';
 import type { Payment, PaymentCommand } from '@pis/domain';
 import type { Logger } from '@pis/service-kit';
 import type { BankFeed } from './bank-feed.js';
+import type { PaymentExecution } from './payment-execution.js';
 import type { PaymentStream } from './payment-stream.js';
 import type { PendingTransfer, PendingTransfers } from './pending-transfers.js';
 
@@ -18,15 +20,14 @@ export interface DeadlinesOptions {
   readonly feed: Pick<BankFeed, 'unrecorded'>;
   readonly pending: PendingTransfers;
   readonly logger: Logger;
-  /** Milliseconds until a claimed payment is overdue. */
-  readonly overdueInMs: (payment: Payment) => number;
+  readonly execution: Pick<PaymentExecution, 'advance' | 'overdueInMs'>;
 }
 
 const batchMax = 100;
 /** A deadline that could not be seen to is looked at again after this. */
 const retryAfterMs = 5_000;
-/** How long the bank may take to show its feed; it must not hold up the deadlines. */
-const feedLimitMs = 3_000;
+/** How long the bank may take to show its feed, and to take a last submission: deadlines do not wait. */
+const bankLimitMs = 3_000;
 /** A clock that was set back moves no deadline further away than this at once. */
 const postponeMaxMs = 3_600_000;
 
@@ -47,32 +48,31 @@ export class Deadlines {
   /** Which transfers the bank has reported on. While it is away nobody knows, and time passes all the same. */
   private async reported(): Promise<(reference: string) => boolean> {
     const none = () => false;
-    const limit = Promise.withResolvers<() => boolean>();
-    const timer = setTimeout(() => limit.resolve(none), feedLimitMs);
     try {
-      return await Promise.race([this.options.feed.unrecorded(), limit.promise]);
+      return (await withinLimit(this.options.feed.unrecorded())) ?? none;
     } catch (error) {
       if (error instanceof BankUnavailable || error instanceof BankRefused) return none;
       throw error;
-    } finally {
-      clearTimeout(timer);
     }
   }
 
   private async seeTo(
-    { paymentId, reference }: PendingTransfer,
+    transfer: PendingTransfer,
     isReported: (reference: string) => boolean,
   ): Promise<void> {
-    const { payments, pending, logger } = this.options;
+    const { payments, pending, execution, logger } = this.options;
+    const { paymentId, reference, stage } = transfer;
     try {
       if (isReported(reference)) return await pending.postponeOverdue(paymentId, retryAfterMs);
+      const isUnanswered = stage === 'claimed' || stage === 'queued';
+      if (isUnanswered) await withinLimit(execution.advance(paymentId, {}, transfer));
       const { state } = await payments.apply(paymentId, {}, (payment) => this.missed(payment));
       switch (state.status) {
         case 'FAILED_IN_FLIGHT':
           logger.warn({ paymentId, reference }, 'not confirmed in time; the bank is asked');
           return await pending.inFlight(paymentId);
         case 'PROCESSING': {
-          const inMs = Math.min(this.options.overdueInMs(state), postponeMaxMs);
+          const inMs = Math.min(execution.overdueInMs(state), postponeMaxMs);
           return await pending.postponeOverdue(paymentId, Math.max(inMs, retryAfterMs));
         }
         case 'QUEUED':
@@ -89,7 +89,8 @@ export class Deadlines {
   }
 
   private missed(payment: Payment): readonly PaymentCommand[] {
-    if (payment.status !== 'PROCESSING' || this.options.overdueInMs(payment) > 0) return [];
+    if (payment.status !== 'PROCESSING' || this.options.execution.overdueInMs(payment) > 0)
+      return [];
     return [
       {
         type: 'FailPaymentInFlight',
@@ -100,5 +101,16 @@ export class Deadlines {
         },
       },
     ];
+  }
+}
+
+/** Undefined when it takes longer than bankLimitMs; it then goes on by itself. */
+async function withinLimit<Result>(work: Promise<Result>): Promise<Result | undefined> {
+  const late = Promise.withResolvers<undefined>();
+  const timer = setTimeout(() => late.resolve(undefined), bankLimitMs);
+  try {
+    return await Promise.race([work, late.promise]);
+  } finally {
+    clearTimeout(timer);
   }
 }

@@ -109,8 +109,7 @@ export class RailExecutor {
     const onReports = () => this.activity.noticed();
     this.feed = new BankFeed({ payments, bank, pool, logger, onReports });
     const { execution, feed } = this;
-    const overdueInMs = execution.overdueInMs;
-    this.deadlines = new Deadlines({ payments, feed, pending, logger, overdueInMs });
+    this.deadlines = new Deadlines({ payments, feed, pending, logger, execution });
     this.sweeper = new Sweeper({ execution, circuit, pending, logger });
     const checkpoints = pgConsumerState(pool);
     this.openPayments = new OpenPayments({ store, pool, checkpoints });

@@ -175,6 +175,27 @@ describe('a bank that cannot be reached after the claim', () => {
     expect(await world.pending(message.paymentId)).toMatchObject({ stage: 'in_flight' });
   });
 
+  it('and is back when the normal time is over gets the submission that nobody sent', async () => {
+    const message = await world.queue('4321');
+    await handle(world.executor({ bank: away() }), message);
+    const config = { ...world.config, PIS_RAIL_CONFIRMATION_TIMEOUT_MS: 0 };
+    await world.timePasses(message.paymentId);
+    await world.executor({ config }).deadlineRound();
+    expect(await world.history(message.paymentId)).toEqual(completed);
+  });
+
+  it('and never answers does not hold up the deadline', async () => {
+    const config = { ...world.config, PIS_RAIL_CONFIRMATION_TIMEOUT_MS: 0 };
+    const message = await world.queue('4321');
+    await handle(world.executor({ bank: away(), config }), message);
+    const end = Promise.withResolvers<never>();
+    const hangs = () => end.promise;
+    const bank = { ...world.bank, submit: hangs, notifications: hangs };
+    await world.executor({ bank, config }).deadlineRound();
+    expect(await world.history(message.paymentId)).toEqual(inFlight);
+    end.reject(new BankUnavailable('no answer'));
+  });
+
   it('goes on being asked, and the payment is COMPLETED when the bank turns out to have it', async () => {
     const config = { ...world.config, PIS_RAIL_CONFIRMATION_TIMEOUT_MS: 0 };
     const bank: BankConnection = {
