@@ -129,3 +129,28 @@ describe('when something is away', () => {
     }
   });
 });
+
+it('refuses commands, and answers reads, while the log is not the one that was read', async () => {
+  let isShort = false;
+  const gateway = await startGateway({
+    databaseUrl: database.url,
+    projects: false,
+    checkLog: () => {
+      if (isShort) throw new StoreUnavailable('the event log lacks events');
+    },
+  });
+  try {
+    const tenant = await gateway.createTenant();
+    isShort = true;
+    const body = contactBody(tenant);
+    const refused = await gateway.call('/v1/contacts', { tenant, method: 'POST', body });
+    expect(codeOf(refused)).toBe('503 SERVICE_UNAVAILABLE');
+    expect(refused.headers['retry-after']).toBe('1');
+    expect((await gateway.call('/v1/webhooks', { tenant })).status).toBe(200);
+    isShort = false;
+    const taken = await gateway.call('/v1/contacts', { tenant, method: 'POST', body });
+    expect(taken.status).toBe(201);
+  } finally {
+    await gateway.close();
+  }
+});

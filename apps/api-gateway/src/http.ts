@@ -6,7 +6,7 @@
 import type { ArgumentsHost, ExceptionFilter } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { OpenApiOptions } from '@pis/contracts';
-import { LOGGER, type Logger } from '@pis/service-kit';
+import { LOG_WATCH, LOGGER, type Logger, type LogWatch } from '@pis/service-kit';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { authorize, Authentication, type Caller } from './authentication.js';
 import { answerTo, ApiError } from './errors.js';
@@ -47,6 +47,12 @@ export function configureHttp(app: NestFastifyApplication): void {
       done(error as Error);
     }
   });
+  // After authentication, and before a command is looked at.
+  const logWatch = app.get<LogWatch>(LOG_WATCH);
+  server.addHook('preHandler', (request, _reply, done) => {
+    if (request.caller === null || isRead(request.method)) done();
+    else refusing(() => logWatch.check(), done);
+  });
   server.addHook('preHandler', (request, reply, done) => {
     if (request.caller === null || reply.elapsedTime < slowBodyMs) done();
     else timeLimit.admission(request, stillValid(request, gates)).then(() => done(), done);
@@ -66,6 +72,20 @@ export function configureHttp(app: NestFastifyApplication): void {
     done();
   });
   guardEdge(server.server, { logger, headers, isClosing: () => closing });
+}
+
+function isRead(method: string): boolean {
+  return method === 'GET' || method === 'HEAD' || method === 'OPTIONS';
+}
+
+function refusing(check: () => void, done: (error?: Error) => void): void {
+  try {
+    check();
+  } catch (error) {
+    done(error as Error);
+    return;
+  }
+  done();
 }
 
 interface Gates {

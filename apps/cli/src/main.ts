@@ -2,6 +2,7 @@
 import { ConfigurationError, onWarning, ProvisioningRefused } from '@pis/service-kit';
 import { Command, CommanderError } from 'commander';
 import { apiKeyCommands } from './commands/api-key.js';
+import { consumerCommands } from './commands/consumers.js';
 import { deadLetterCommands } from './commands/dead-letters.js';
 import { kafkaCommands } from './commands/kafka.js';
 import { migrateCommand } from './commands/migrate.js';
@@ -10,6 +11,7 @@ import { originatorCommands } from './commands/originator.js';
 import { projectionCommands } from './commands/projections.js';
 import { quarantineCommands } from './commands/quarantine.js';
 import { railCommands } from './commands/rails.js';
+import { relayCommands } from './commands/relay.js';
 import { storeCommands } from './commands/store.js';
 import { webhookCommands } from './commands/webhooks.js';
 import { CommandFailed, describe } from './output.js';
@@ -32,6 +34,8 @@ for (const command of [
   deadLetterCommands(),
   quarantineCommands(),
   railCommands(),
+  consumerCommands(),
+  relayCommands(),
   storeCommands(),
   webhookCommands(),
 ])

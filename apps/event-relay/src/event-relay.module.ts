@@ -10,7 +10,7 @@ import {
   type OnApplicationBootstrap,
 } from '@nestjs/common';
 import { topics } from '@pis/contracts';
-import type { EventStore } from '@pis/event-store';
+import { anchorAt, type EventStore } from '@pis/event-store';
 import { kafkaPublisher, pgConsumerState } from '@pis/messaging';
 import {
   type BrokerConfig,
@@ -20,14 +20,17 @@ import {
   heldLogger,
   integrationFeeds,
   kafkaSettings,
+  LOG_WATCH,
   LOGGER,
   type Logger,
+  type LogWatch,
   METRICS,
   PG_POOL,
+  relayGroup,
 } from '@pis/service-kit';
 import type pg from 'pg';
 import { Counter, type Registry } from 'prom-client';
-import { Relay, relayGroup } from './relay.js';
+import { Relay } from './relay.js';
 
 const CONFIG = Symbol('EventRelayConfig');
 
@@ -46,6 +49,7 @@ export class EventRelayModule implements OnApplicationBootstrap, BeforeApplicati
     @Inject(LOGGER) private readonly logger: Logger,
     @Inject(METRICS) private readonly metrics: Registry,
     @Inject(HEALTH) private readonly health: Health,
+    @Inject(LOG_WATCH) private readonly logWatch: LogWatch,
   ) {}
 
   onApplicationBootstrap(): void {
@@ -58,6 +62,7 @@ export class EventRelayModule implements OnApplicationBootstrap, BeforeApplicati
     const feedOf = integrationFeeds({
       store: this.store,
       pool: this.pool,
+      sameLog: (reader, ending) => this.logWatch.sameLog(reader, ending),
       onHeld: heldLogger(this.logger),
     });
     const relay = new Relay({
@@ -66,7 +71,10 @@ export class EventRelayModule implements OnApplicationBootstrap, BeforeApplicati
       publisher: kafkaPublisher(kafkaSettings(this.config, 'pis-event-relay'), {
         prefix: this.config.KAFKA_PREFIX,
       }),
-      state: pgConsumerState(this.pool),
+      state: pgConsumerState(this.pool, {
+        anchorAt: (position) => anchorAt(this.store, position),
+        transport: 'kafka',
+      }),
       pool: this.pool,
       logger: this.logger,
       published: (topic) => published.inc({ topic }),

@@ -5,11 +5,9 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ConsumerState, KafkaPublisher, MessageSource } from '@pis/messaging';
-import type { Logger } from '@pis/service-kit';
+import { type Logger, relayGroup } from '@pis/service-kit';
 import type pg from 'pg';
 
-/** Names the relay in the checkpoints. */
-export const relayGroup = 'event-relay';
 /** The advisory lock of the active relay: the bytes of 'pisrelay' as a number. */
 const lockKey = '8100132339967615353';
 const retryInitialMs = 200;

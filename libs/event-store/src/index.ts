@@ -1,5 +1,6 @@
 /** The event store: the port, its adapters, and the repository that decides and appends through it. */
 export * from './port.js';
+export * from './anchor.js';
 export { appendEventsMax } from './proposed-append.js';
 export * from './conflicts.js';
 export * from './event-hash.js';

@@ -114,6 +114,9 @@ export interface EventStore {
   /** The position of the last event in the log, `beginning` when empty. @throws StoreUnavailable */
   lastPosition(): Promise<Position>;
 
+  /** The last event of any stream at or before a position, null when there is none. @throws StoreUnavailable */
+  lastEvent(upTo: Position): Promise<RecordedEvent | null>;
+
   /**
    * The log from a position on, for ever: pages as they come, the next one read when the consumer
    * asks for it. Survives a lost connection by itself (backoff, then on from the last page).

@@ -27,6 +27,7 @@ export function timeLimited(store: EventStore): EventStore {
     readStreams: limited(store.readStreams.bind(store)),
     readLog: limited(store.readLog.bind(store)),
     lastPosition: limited(store.lastPosition.bind(store)),
+    lastEvent: limited(store.lastEvent.bind(store)),
     ping: limited(store.ping.bind(store)),
     subscribe: store.subscribe.bind(store),
     close: store.close.bind(store),

@@ -15,7 +15,13 @@ export { defaultLaneLimits, type LaneLimits } from './lanes.js';
 export { defaultCommitLimits, type CommitLimits } from './commit-schedule.js';
 export { ConsumerStrategy, type ConsumerOptions, type ConsumerStatus } from './consumer.server.js';
 export { EmbeddedConsumerStrategy, type EmbeddedConsumerOptions } from './embedded.server.js';
-export { pgConsumerState, type Queryable, type ReplayRequests } from './pg-consumer-state.js';
+export {
+  CheckpointMoved,
+  pgConsumerState,
+  type PgConsumerStateOptions,
+  type Queryable,
+  type ReplayRequests,
+} from './pg-consumer-state.js';
 export type { KafkaSettings } from './kafka-client.js';
 export {
   BrokerUnavailable,

@@ -16,31 +16,82 @@ export interface ReplayRequests {
   ): Promise<readonly { id: string; delivery: Delivery }[]>;
 }
 
+/** The event that a checkpoint stands on. */
+export interface CheckpointAnchor {
+  readonly position: string;
+  readonly eventId: string;
+  readonly streamId: string;
+  readonly revision: number;
+}
+
+export interface PgConsumerStateOptions {
+  /** The last event at or before a position, null when the log has none. The checkpoint is put onto it. */
+  readonly anchorAt?: (position: string) => Promise<CheckpointAnchor | null>;
+  /** Over which broker the groups go on. */
+  readonly transport?: 'embedded' | 'kafka';
+}
+
+/** An operator has moved the checkpoint since it was loaded: load it again, and read on from there. */
+export class CheckpointMoved extends Error {
+  override readonly name = 'CheckpointMoved';
+  constructor(group: string) {
+    super(`the checkpoint of ${group} was moved by an operator`);
+  }
+}
+
 /**
  * Checkpoints and dead letters of the embedded mode in PostgreSQL (tables consumer_checkpoints and
  * dead_letters). A checkpoint never moves backwards, and parking the same message again keeps one row,
  * so that a stale or repeated call does no harm.
  */
-export function pgConsumerState(pool: Queryable): ConsumerState & ReplayRequests {
+export function pgConsumerState(
+  pool: Queryable,
+  { anchorAt, transport = 'embedded' }: PgConsumerStateOptions = {},
+): ConsumerState & ReplayRequests {
+  /** Of the checkpoints that were loaded here. */
+  const generations = new Map<string, number>();
   return {
     async loadCheckpoint(group) {
       const { rows } = await pool.query(
-        'SELECT position FROM consumer_checkpoints WHERE consumer_group = $1',
+        'SELECT position, generation FROM consumer_checkpoints WHERE consumer_group = $1',
         [group],
       );
-      const [row] = rows as { position: string }[];
+      const [row] = rows as { position: string; generation: number }[];
+      generations.set(group, row?.generation ?? 0);
       return row?.position ?? '';
     },
 
     async saveCheckpoint(group, position) {
-      await pool.query(
-        `INSERT INTO consumer_checkpoints AS c (consumer_group, position, updated_at)
-         VALUES ($1, $2, now())
-         ON CONFLICT (consumer_group) DO UPDATE
-           SET position = EXCLUDED.position, updated_at = now()
-           WHERE c.position < EXCLUDED.position`,
-        [group, position],
+      const anchor = await anchorAt?.(position);
+      // The log has become shorter: what stands in the table is what tells.
+      if (anchor === null) return;
+      const generation = generations.get(group) ?? null;
+      const { rows } = await pool.query(
+        `WITH saved AS (
+           INSERT INTO consumer_checkpoints AS c
+             (consumer_group, position, event_id, stream_id, revision, transport, updated_at)
+           VALUES ($1, $2, $3, $4, $5, $6, now())
+           ON CONFLICT (consumer_group) DO UPDATE
+             SET position = EXCLUDED.position, event_id = EXCLUDED.event_id,
+               stream_id = EXCLUDED.stream_id, revision = EXCLUDED.revision,
+               transport = EXCLUDED.transport, updated_at = now()
+             WHERE c.position < EXCLUDED.position AND c.generation = coalesce($7::integer, c.generation))
+         SELECT generation FROM consumer_checkpoints WHERE consumer_group = $1`,
+        [
+          group,
+          anchor?.position ?? position,
+          anchor?.eventId ?? null,
+          anchor?.streamId ?? null,
+          anchor?.revision ?? null,
+          transport,
+          generation,
+        ],
       );
+      const [before] = rows as { generation: number }[];
+      const isMoved =
+        generation !== null && before !== undefined && before.generation !== generation;
+      // The embedded consumers learn it from the log's feed.
+      if (isMoved && transport === 'kafka') throw new CheckpointMoved(group);
     },
 
     async park(group, { topic, key, value, headers, offset, attempt }, error) {

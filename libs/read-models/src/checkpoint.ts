@@ -1,5 +1,13 @@
 /** How far a projection is: one row, written in the transaction that writes the tables. */
-import { beginning, type Position } from '@pis/event-store';
+import {
+  type Anchor,
+  anchorOf,
+  beginning,
+  type EventStore,
+  type LogPage,
+  type Position,
+  StoreUnavailable,
+} from '@pis/event-store';
 import type pg from 'pg';
 
 /** First key of the advisory locks; the second is the hash of the name. */
@@ -65,16 +73,40 @@ export async function lockCheckpoint(
   return rows[0]?.position;
 }
 
+/** Null is before every event. */
 export async function saveCheckpoint(
   client: pg.ClientBase,
   projection: string,
-  position: Position,
+  anchor: Anchor | null,
 ): Promise<void> {
   await client.query({
     name: 'projection_checkpoints.save',
-    text: 'UPDATE projection_checkpoints SET position = $2, updated_at = now() WHERE name = $1',
-    values: [projection, position],
+    text: `UPDATE projection_checkpoints SET position = $2, event_id = $3, stream_id = $4,
+        revision = $5, updated_at = now() WHERE name = $1`,
+    values: [
+      projection,
+      anchor?.position ?? beginning,
+      anchor?.eventId ?? null,
+      anchor?.streamId ?? null,
+      anchor?.revision ?? null,
+    ],
   });
+}
+
+/**
+ * The event that a projection stands on once it has applied a page.
+ * @throws StoreUnavailable also when the log has become shorter than what was read from it
+ */
+export async function anchorOfPage(
+  store: Pick<EventStore, 'lastEvent'>,
+  { events, position }: LogPage,
+): Promise<Anchor> {
+  const last = events.at(-1);
+  if (last?.position === position) return anchorOf(last);
+  const event = await store.lastEvent(position);
+  if (event === null || event.position < (last?.position ?? beginning))
+    throw new StoreUnavailable('the log has become shorter than what was read from it');
+  return anchorOf(event);
 }
 
 /** All of `work` or nothing. After an error the connection is in no transaction, or is lost. */

@@ -23,6 +23,7 @@ export {
 } from './rebuild.js';
 export * from './projections.js';
 export * from './quarantine.js';
+export * from './consumer-checkpoints.js';
 export type { ListCursor, ListPage, PageRequest } from './list-page.js';
 export * from './payments-query.js';
 export * from './directory-query.js';

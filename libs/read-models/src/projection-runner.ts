@@ -19,6 +19,7 @@ import {
 } from '@pis/event-store';
 import type pg from 'pg';
 import {
+  anchorOfPage,
   createCheckpoint,
   inTransaction,
   lockCheckpoint,
@@ -40,6 +41,11 @@ export interface ProjectionRunnerOptions {
   readonly pool: pg.Pool;
   /** After each page that is committed, with the number of its events. */
   readonly onApplied?: (events: number) => void;
+  /**
+   * A signal that aborts when the log is not the one that the checkpoint stands on; its reason says so.
+   * Asked for before each start; resolves once that is known, and rejects when `ending` aborts.
+   */
+  readonly sameLog?: (ending: AbortSignal) => Promise<AbortSignal>;
   /** A stream that is held back from now on: one of its events cannot be read. */
   readonly onHeld?: (cause: UnreadableEvent) => void;
   /** Each failure; `stopped` says that the projection has ended for good. */
@@ -157,12 +163,15 @@ export class ProjectionRunner implements LocalProgress {
 
   /** From connecting to losing the connection; returns when asked to end or when a rebuild moved the checkpoint. */
   private async session(progressed: () => void): Promise<void> {
-    const { pool, projection } = this.options;
+    const { pool, projection, store } = this.options;
+    const sameLog =
+      (await this.options.sameLog?.(this.ending.signal)) ?? new AbortController().signal;
+    sameLog.throwIfAborted();
     const client = await pool.connect();
     const lost = new AbortController();
     client.on('error', (error) => lost.abort(error));
-    const signal = AbortSignal.any([this.ending.signal, lost.signal]);
     try {
+      const signal = AbortSignal.any([this.ending.signal, lost.signal, sameLog]);
       if (!(await this.takeLock(client, signal))) return;
       // Rows and checkpoint are lost together or not at all, and can be computed again: no need to
       // compete with the event store for the disk.
@@ -172,11 +181,12 @@ export class ProjectionRunner implements LocalProgress {
       const reader = projectionReader(this.name);
       const tables = new PageTables(projection, reader, client, this.options.onHeld);
       await tables.open();
-      const writer = new PageWriter(projection, client, tables, after);
+      const writer = new PageWriter(projection, client, tables, store, after);
       this.role = 'active';
       this.reached(after);
       while (!signal.aborted && (await this.follow(writer, tables, signal, progressed)));
       lost.signal.throwIfAborted();
+      sameLog.throwIfAborted();
     } finally {
       if (this.role === 'active') this.role = 'standby';
       await releaseLocks(client);
@@ -195,7 +205,7 @@ export class ProjectionRunner implements LocalProgress {
   ): Promise<boolean> {
     const { store, projection } = this.options;
     const { streamPrefixes } = projection;
-    if (tables.holdsAny) await writer.release(store);
+    if (tables.holdsAny) await writer.release();
     const isHolding = tables.holdsAny;
     const until = isHolding
       ? AbortSignal.any([signal, AbortSignal.timeout(releaseEveryMs)])
@@ -241,6 +251,7 @@ class PageWriter {
     private readonly projection: Projection,
     private readonly client: pg.ClientBase,
     private readonly tables: PageTables,
+    private readonly store: EventStore,
     private saved: Position,
   ) {}
 
@@ -250,26 +261,28 @@ class PageWriter {
   }
 
   /** False when a rebuild has put the checkpoint elsewhere: read it again. */
-  async write({ events, position }: LogPage): Promise<boolean> {
-    const { client, projection } = this;
+  async write(page: LogPage): Promise<boolean> {
+    const { client, projection, store } = this;
     const { name } = projection;
+    const { events } = page;
     const now = performance.now();
     if (events.length === 0 && now - this.savedAtMs < idleCheckpointMs) return true;
+    const anchor = await anchorOfPage(store, page);
     const written = await inTransaction(client, async () => {
       if ((await lockCheckpoint(client, name)) !== this.saved) return false;
       await this.tables.write(events);
-      await saveCheckpoint(client, name, position);
+      await saveCheckpoint(client, name, anchor);
       return true;
     });
     if (!written) return false;
-    this.saved = position;
+    this.saved = anchor.position;
     this.savedAtMs = now;
     return true;
   }
 
   /** Tries the streams in quarantine again, the ones that waited longest first, while some are freed. */
-  async release(store: EventStore): Promise<void> {
-    const { client, projection, saved } = this;
+  async release(): Promise<void> {
+    const { client, projection, store, saved } = this;
     for (let freed = 1; freed > 0; ) {
       const due = await this.tables.due(store, saved);
       freed = await inTransaction(client, async () =>

@@ -12,6 +12,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import {
+  anchorAt,
   beginning,
   type EventStore,
   type LogPage,
@@ -228,6 +229,8 @@ class Rebuild {
     const releaseAtMs = performance.now() + holdMaxMs;
     const reached =
       live > position ? await this.closeLastGap(position, live, releaseAtMs) : position;
+    const anchoring = anchorAt(this.options.store, reached);
+    const anchor = await inTime(anchoring, releaseAtMs - performance.now());
     const tables = projection.tables.map(({ name }) => name);
     const leftMs = Math.ceil(releaseAtMs - performance.now());
     if (leftMs <= 0) throw new HeldTooLong('no time is left to rename the tables');
@@ -236,7 +239,7 @@ class Rebuild {
     await client.query(`LOCK TABLE ${tables.join(', ')} IN ACCESS EXCLUSIVE MODE`);
     for (const table of tables) await this.replace(table);
     await replaceQuarantine(client, projectionReader(projection.name), [this.reader]);
-    await saveCheckpoint(client, projection.name, reached);
+    await saveCheckpoint(client, projection.name, anchor);
   }
 
   /** From `position` past `live`, in one page and in time. */

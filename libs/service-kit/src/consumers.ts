@@ -2,7 +2,7 @@
  * The transport of a consumer group, by configuration: Kafka, or the event store read in-process.
  * Which one it is shows nowhere but here.
  */
-import type { EventStore } from '@pis/event-store';
+import { anchorAt, type EventStore } from '@pis/event-store';
 import {
   EmbeddedConsumerStrategy,
   isTransient as isBrokerTransient,
@@ -55,7 +55,9 @@ export function consumerStrategies(
             group,
             deferred,
             source: context.feedOf(group),
-            state: pgConsumerState(context.pool),
+            state: pgConsumerState(context.pool, {
+              anchorAt: (position) => anchorAt(context.store, position),
+            }),
             observe: observe(group),
             isTransient,
           });

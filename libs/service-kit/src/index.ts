@@ -2,6 +2,8 @@ export * from './tokens.js';
 export * from './environment.js';
 export * from './config.js';
 export * from './logging.js';
+export * from './log-places.js';
+export * from './log-watch.js';
 export * from './health.js';
 export * from './forwarded.js';
 export * from './http-server.js';

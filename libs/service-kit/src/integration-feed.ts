@@ -7,8 +7,15 @@
  * (see quarantine.ts of read-models). What was held back comes later, in the order of its stream.
  */
 import { topics } from '@pis/contracts';
-import type { EventStore, Position, RecordedEvent, UnreadableEvent } from '@pis/event-store';
+import {
+  type EventStore,
+  type Position,
+  type RecordedEvent,
+  StoreUnavailable,
+  type UnreadableEvent,
+} from '@pis/event-store';
 import type { MessagePage, MessageSource } from '@pis/messaging';
+import { readPlace } from '@pis/read-models';
 import type pg from 'pg';
 import { FeedQuarantine } from './feed-quarantine.js';
 import type { OutgoingMessage } from './integration-message.js';
@@ -58,6 +65,8 @@ export function integrationFeed(store: EventStore, given: Partial<FeedLimits> = 
 export interface FeedsOptions {
   readonly store: EventStore;
   readonly pool: pg.Pool;
+  /** Resolves once the log was checked; the signal aborts when it lacks what the reader has read. */
+  readonly sameLog?: (reader: string, ending: AbortSignal) => Promise<AbortSignal>;
   /** Told of each stream when it is held back. */
   readonly onHeld: (reader: string, cause: UnreadableEvent) => void;
   readonly limits?: Partial<FeedLimits>;
@@ -67,13 +76,26 @@ export interface FeedsOptions {
 export function integrationFeeds(options: FeedsOptions): (reader: string) => MessageSource {
   const limits = { ...feedLimits, ...options.limits };
   const translator = new Translator(options.store, limits);
+  const { sameLog, pool } = options;
+  const generations = new Map<string, number>();
+  /** A group that goes on from memory does not know that an operator has moved its checkpoint. */
+  const refuseStale = async (reader: string, after: Position) => {
+    const { position, generation } = await readPlace(pool, reader);
+    const isMoved = (generations.get(reader) ?? generation) !== generation;
+    if (isMoved && after !== position)
+      throw new StoreUnavailable(`the checkpoint of ${reader} was moved: restart this process`);
+    generations.set(reader, generation);
+  };
   return (reader) => ({
-    subscribe: ({ after, topics: wanted, signal }) =>
-      new ReaderFeed(options, limits, translator, reader).subscribe(
-        after,
-        prefixesOf(wanted),
-        signal,
-      ),
+    async *subscribe({ after, topics: wanted, signal: ending }) {
+      const logOfReader = (await sameLog?.(reader, ending)) ?? new AbortController().signal;
+      logOfReader.throwIfAborted();
+      const signal = AbortSignal.any([ending, logOfReader]);
+      await refuseStale(reader, after);
+      const feed = new ReaderFeed(options, limits, translator, reader);
+      yield* feed.subscribe(after, prefixesOf(wanted), signal);
+      if (!ending.aborted) logOfReader.throwIfAborted();
+    },
     // Counts events, for nearly each makes a message: translating them would cost much more.
     async countAfter({ after, topics: wanted, max }) {
       const streamPrefixes = prefixesOf(wanted);

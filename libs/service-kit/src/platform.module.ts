@@ -7,6 +7,8 @@ import {
   Global,
   Inject,
   Module,
+  type BeforeApplicationShutdown,
+  type OnApplicationBootstrap,
   type OnApplicationShutdown,
 } from '@nestjs/common';
 import { type EventStore } from '@pis/event-store';
@@ -16,11 +18,21 @@ import { createEventStore, createKeyringFrom, createPool } from './composition.j
 import type { PlatformConfig } from './environment.js';
 import { Health, HealthController, MetricsController } from './health.js';
 import type { Logger } from './logging.js';
+import { LogWatch } from './log-watch.js';
 import { quarantineGauge } from './quarantine-metrics.js';
 import { systemContext } from './provisioning.js';
 import { bindStore } from './store-binding.js';
 import { StoreGate } from './store-gate.js';
-import { EVENT_STORE, HEALTH, KEYRING, LOGGER, METRICS, PG_POOL, STORE_CHECK } from './tokens.js';
+import {
+  EVENT_STORE,
+  HEALTH,
+  KEYRING,
+  LOG_WATCH,
+  LOGGER,
+  METRICS,
+  PG_POOL,
+  STORE_CHECK,
+} from './tokens.js';
 
 export interface PlatformOptions {
   readonly app: string;
@@ -39,11 +51,14 @@ const STORE_POOL = Symbol('StorePool');
 
 @Global()
 @Module({})
-export class PlatformModule implements OnApplicationShutdown {
+export class PlatformModule
+  implements OnApplicationBootstrap, BeforeApplicationShutdown, OnApplicationShutdown
+{
   constructor(
     @Inject(EVENT_STORE) private readonly store: EventStore,
     @Inject(PG_POOL) private readonly pool: pg.Pool,
     @Inject(STORE_POOL) private readonly storePool: pg.Pool,
+    @Inject(LOG_WATCH) private readonly logWatch: LogWatch,
   ) {}
 
   static register(options: PlatformOptions): DynamicModule {
@@ -70,7 +85,11 @@ export class PlatformModule implements OnApplicationShutdown {
     health.register('postgres', async () => {
       await storePool.query('SELECT 1');
     });
-    health.register('event-store', () => store.ping());
+    const logWatch = new LogWatch({ store, pool, logger, metrics });
+    health.register('event-store', async () => {
+      await store.ping();
+      logWatch.check();
+    });
     return {
       module: PlatformModule,
       global: true,
@@ -83,10 +102,19 @@ export class PlatformModule implements OnApplicationShutdown {
         { provide: LOGGER, useValue: logger },
         { provide: METRICS, useValue: metrics },
         { provide: HEALTH, useValue: health },
+        { provide: LOG_WATCH, useValue: logWatch },
         { provide: STORE_CHECK, useValue: checkStores },
       ],
-      exports: [EVENT_STORE, KEYRING, PG_POOL, LOGGER, METRICS, HEALTH, STORE_CHECK],
+      exports: [EVENT_STORE, KEYRING, PG_POOL, LOGGER, METRICS, HEALTH, LOG_WATCH, STORE_CHECK],
     };
+  }
+
+  onApplicationBootstrap(): void {
+    this.logWatch.start();
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    await this.logWatch.stop();
   }
 
   /** After every app's own loops have ended (they end in beforeApplicationShutdown). */

@@ -14,8 +14,9 @@ import type pg from 'pg';
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { Health } from './health.js';
 import type { Logger } from './logging.js';
+import type { LogWatch } from './log-watch.js';
 import { heldLogger } from './quarantine-metrics.js';
-import { EVENT_STORE, HEALTH, LOGGER, METRICS, PG_POOL } from './tokens.js';
+import { EVENT_STORE, HEALTH, LOG_WATCH, LOGGER, METRICS, PG_POOL } from './tokens.js';
 
 /** The lag is measured this often: it costs a page of the log. */
 const lagIntervalMs = 5_000;
@@ -25,7 +26,7 @@ export function projectorOf(projection: Projection): FactoryProvider<Projector> 
   return {
     provide: Symbol(`Projector ${projection.name}`),
     useFactory: (...platform: ProjectorPlatform) => new Projector(projection, ...platform),
-    inject: [EVENT_STORE, PG_POOL, LOGGER, METRICS, HEALTH],
+    inject: [EVENT_STORE, PG_POOL, LOGGER, METRICS, HEALTH, LOG_WATCH],
   };
 }
 
@@ -35,6 +36,7 @@ type ProjectorPlatform = [
   logger: Logger,
   metrics: Registry,
   health: Health,
+  logWatch: LogWatch,
 ];
 
 export class Projector implements OnApplicationBootstrap, BeforeApplicationShutdown {
@@ -45,7 +47,8 @@ export class Projector implements OnApplicationBootstrap, BeforeApplicationShutd
   private lagTimer: NodeJS.Timeout | undefined;
 
   constructor(projection: Projection, ...platform: ProjectorPlatform) {
-    const [store, pool, logger, registry, health] = platform;
+    const [store, pool, logger, registry, health, logWatch] = platform;
+    const reader = projectionReader(projection.name);
     this.logger = logger.child({ projection: projection.name });
     this.health = health;
     this.metrics = projectionMetrics(registry, projection.name);
@@ -53,8 +56,9 @@ export class Projector implements OnApplicationBootstrap, BeforeApplicationShutd
       projection,
       store,
       pool,
+      sameLog: (ending) => logWatch.sameLog(reader, ending),
       onApplied: (events) => this.metrics.applied(events),
-      onHeld: (cause) => heldLogger(this.logger)(projectionReader(projection.name), cause),
+      onHeld: (cause) => heldLogger(this.logger)(reader, cause),
       onFailure: (err, stopped) => this.failed(err, stopped),
     });
   }

@@ -29,7 +29,8 @@ import { createLogger, type Logger, logWarnings, nestLogger } from './logging.js
 import { metricsServer } from './metrics-server.js';
 import { PlatformModule } from './platform.module.js';
 import { onShutdownSignal } from './shutdown.js';
-import { EVENT_STORE, HEALTH, METRICS, PG_POOL, STORE_CHECK } from './tokens.js';
+import type { LogWatch } from './log-watch.js';
+import { EVENT_STORE, HEALTH, LOG_WATCH, METRICS, PG_POOL, STORE_CHECK } from './tokens.js';
 import { startTracing, traceConsumer, traceHttp } from './tracing.js';
 
 /** What every app reads. */
@@ -244,7 +245,12 @@ function connectConsumers(
     config,
     store,
     pool,
-    feedOf: integrationFeeds({ store, pool, onHeld: heldLogger(logger) }),
+    feedOf: integrationFeeds({
+      store,
+      pool,
+      sameLog: (reader, ending) => app.get<LogWatch>(LOG_WATCH).sameLog(reader, ending),
+      onHeld: heldLogger(logger),
+    }),
     logger,
     metrics: app.get<Registry>(METRICS),
     health: app.get<Health>(HEALTH),

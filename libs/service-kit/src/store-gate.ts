@@ -48,6 +48,7 @@ export class StoreGate {
       readStreams: (...args) => after(() => store.readStreams(...args)),
       readLog: (...args) => after(() => store.readLog(...args)),
       lastPosition: () => after(() => store.lastPosition()),
+      lastEvent: (...args) => after(() => store.lastEvent(...args)),
       subscribe: (options) => this.subscribe(store, options),
       ping: () => store.ping(),
       close: () => store.close(),

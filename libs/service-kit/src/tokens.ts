@@ -10,6 +10,8 @@ export const PG_POOL = Symbol('PgPool');
 export const LOGGER = Symbol('Logger');
 /** prom-client Registry, served at /metrics. */
 export const METRICS = Symbol('Metrics');
+/** LogWatch, see log-watch.ts. */
+export const LOG_WATCH = Symbol('LogWatch');
 /** Health, see health.ts. */
 export const HEALTH = Symbol('Health');
 /** () => Promise<void>: checks that the stores are this process's own and lets it use them; see store-binding.ts. */

@@ -16,6 +16,7 @@ import {
   httpAdapter,
   type HttpServerOptions,
   KEYRING,
+  LOG_WATCH,
   LOGGER,
   type Logger,
   PG_POOL,
@@ -105,6 +106,8 @@ export async function startGateway(options: {
   readonly environment?: ApiGatewayConfig['PIS_ENVIRONMENT'];
   readonly logger?: Logger;
   readonly projects?: boolean;
+  /** Throws while the log is not the one that the checkpoints stand on. */
+  readonly checkLog?: () => void;
   readonly changes?: Partial<ApiGatewayConfig>;
   readonly http?: HttpServerOptions;
 }): Promise<Gateway> {
@@ -116,6 +119,7 @@ export async function startGateway(options: {
     [KEYRING, keyring],
     [PG_POOL, pool],
     [LOGGER, logger],
+    [LOG_WATCH, { check: options.checkLog ?? (() => undefined) }],
   ]);
   const platform: DynamicModule = {
     module: TestPlatform,

@@ -94,6 +94,14 @@ export function eventStoreDbEventStore({
       .filter((event) => event !== null);
   };
 
+  /** The last event of ours before a place. */
+  const lastBefore = async (from: Parameters<typeof logRequest>[0]['from']) => {
+    const prefixes = namespace.prefixes(undefined);
+    const request = logRequest({ from, direction: 'backwards', maxCount: 1, prefixes });
+    const [last] = await connection.read(request, readTimeoutMs);
+    return last === undefined ? null : recordedIn(namespace, last);
+  };
+
   return {
     async append(streamId, expected, events): Promise<AppendResult> {
       const proposed = proposeAppend(streamId, expected, events);
@@ -153,12 +161,18 @@ export function eventStoreDbEventStore({
 
     /** Of our own streams: a subscription never sees the others. */
     async lastPosition() {
-      const prefixes = namespace.prefixes(undefined);
-      const [last] = await connection.read(
-        logRequest({ from: 'end', direction: 'backwards', maxCount: 1, prefixes }),
-        readTimeoutMs,
-      );
-      return (last && positionIn(last)) ?? beginning;
+      return (await lastBefore('end'))?.position ?? beginning;
+    },
+
+    /** From the end first: a reader is mostly there, and a position past the end is no place in the log. */
+    async lastEvent(upTo) {
+      const place = placeOf(upTo);
+      const last = await lastBefore('end');
+      if (last === null || last.position <= upTo) return last;
+      if (place === null) return null;
+      const [at] = await connection.read(logRequest({ from: place, maxCount: 1 }), readTimeoutMs);
+      const event = at === undefined ? null : recordedIn(namespace, at);
+      return event?.position === upTo ? event : lastBefore(place);
     },
 
     subscribe: ({ signal, ...options }) =>

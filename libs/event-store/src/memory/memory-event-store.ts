@@ -98,6 +98,11 @@ export function memoryEventStore(log: MemoryLog = new MemoryLog()): EventStore {
       return log.events.at(-1)?.position ?? beginning;
     },
 
+    async lastEvent(upTo) {
+      await opened();
+      return log.events[Math.min(Number(upTo), log.events.length) - 1] ?? null;
+    },
+
     subscribe: ({ signal, ...options }) =>
       pagedSubscription(
         {

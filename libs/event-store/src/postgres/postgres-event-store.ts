@@ -135,6 +135,12 @@ export function postgresEventStore({
       return lastPosition(query);
     },
 
+    async lastEvent(upTo) {
+      opened();
+      const [row] = await query<sql.EventRow>(sql.readLastUpTo, [String(placeOf(upTo))]);
+      return row === undefined ? null : eventOf(row);
+    },
+
     subscribe({ signal, ...options }) {
       listener.start();
       headWatch.start();
@@ -229,8 +235,7 @@ async function readLog(
   limits: PostgresEventStoreLimits,
   { after, streamPrefixes, pageMax = limits.pageMax }: ReadLogOptions,
 ): Promise<LogPage> {
-  if (!/^(\d{20})?$/.test(after)) throw new TypeError(`${JSON.stringify(after)} is not a position`);
-  const start = BigInt(after === beginning ? 0 : after);
+  const start = placeOf(after);
   const end = start + BigInt(Math.max(limits.pagePositionsMax, pageMax));
   const values = [String(start), String(end), pageMax];
   const rows = await (streamPrefixes === undefined
@@ -248,6 +253,12 @@ async function readLog(
 async function lastPosition(query: Query): Promise<string> {
   const [row] = await query<{ readonly head: string }>(sql.readHead, []);
   return row === undefined || row.head === '0' ? beginning : positionOf(row.head);
+}
+
+function placeOf(position: string): bigint {
+  if (!/^(\d{20})?$/.test(position))
+    throw new TypeError(`${JSON.stringify(position)} is not a position`);
+  return BigInt(position === beginning ? 0 : position);
 }
 
 function positionOf(position: string): string {

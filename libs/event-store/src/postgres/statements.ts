@@ -76,6 +76,12 @@ export const readLogOfPrefixes = readLogWhere(
   'AND stream_id ^@ ANY($4::text[])',
 );
 
+export const readLastUpTo: Statement = {
+  name: 'pis_read_last_up_to',
+  text: `SELECT ${columns} FROM events e WHERE e.position <= $1::bigint
+    ORDER BY e.position DESC LIMIT 1`,
+};
+
 export const readHead: Statement = {
   name: 'pis_read_head',
   text: 'SELECT position::text AS head FROM event_log_head',

@@ -74,6 +74,32 @@ export function logConforms(under: Under): void {
   );
 }
 
+export function lastEventConforms(under: Under): void {
+  const store = () => under().store;
+
+  it(
+    'tells the last event at or before a position, whatever stream it is of',
+    async () => {
+      const category = unique();
+      const events = [eventToAppend(), eventToAppend(), eventToAppend()];
+      const positions: string[] = [];
+      for (const [index, event] of events.entries()) {
+        const { position } = await store().append(`${category}-${index}`, 'noStream', [event]);
+        positions.push(position);
+      }
+      for (const [index, position] of positions.entries())
+        expect(await store().lastEvent(position)).toMatchObject({
+          id: events[index]?.id,
+          streamId: `${category}-${index}`,
+          revision: 0,
+          position,
+        });
+      expect(await store().lastEvent(beginning)).toBeNull();
+    },
+    testTimeoutMs,
+  );
+}
+
 export function subscribingConforms(under: Under): void {
   const store = () => under().store;
 

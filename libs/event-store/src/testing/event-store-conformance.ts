@@ -4,7 +4,12 @@
  */
 import { beginning } from '../port.js';
 import { type StoreUnderTest, testTimeoutMs } from './conformance-kit.js';
-import { logConforms, recoveryConforms, subscribingConforms } from './conformance-log.js';
+import {
+  lastEventConforms,
+  logConforms,
+  recoveryConforms,
+  subscribingConforms,
+} from './conformance-log.js';
 import { appendingConforms, readingConforms } from './conformance-streams.js';
 
 export type { StoreUnderTest } from './conformance-kit.js';
@@ -38,6 +43,7 @@ export function eventStoreConformance(
     describe('appending', () => appendingConforms(under));
     describe('reading streams', () => readingConforms(under));
     describe('reading the log', () => logConforms(under));
+    describe('the last event', () => lastEventConforms(under));
     describe('subscribing', () => subscribingConforms(under));
     describe('losing connections', () => recoveryConforms(under));
   });

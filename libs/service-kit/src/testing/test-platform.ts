@@ -7,7 +7,8 @@ import type pg from 'pg';
 import { Registry } from 'prom-client';
 import { Health } from '../health.js';
 import { createLogger } from '../logging.js';
-import { EVENT_STORE, HEALTH, LOGGER, METRICS, PG_POOL } from '../tokens.js';
+import { LogWatch } from '../log-watch.js';
+import { EVENT_STORE, HEALTH, LOG_WATCH, LOGGER, METRICS, PG_POOL } from '../tokens.js';
 
 export interface TestPlatform {
   readonly app: INestApplicationContext;
@@ -36,12 +37,16 @@ export async function startOnTestPlatform(
   const store = memoryEventStore();
   const health = new Health();
   const metrics = new Registry();
+  const logger = createLogger('test', 'silent');
+  const logWatch = new LogWatch({ store, pool, logger, metrics });
+  logWatch.start();
   const providers = [
     { provide: EVENT_STORE, useValue: store },
     { provide: PG_POOL, useValue: pool },
     { provide: HEALTH, useValue: health },
     { provide: METRICS, useValue: metrics },
-    { provide: LOGGER, useValue: createLogger('test', 'silent') },
+    { provide: LOGGER, useValue: logger },
+    { provide: LOG_WATCH, useValue: logWatch },
   ];
   const exports = providers.map(({ provide }) => provide);
   const app = await NestFactory.createApplicationContext(
@@ -56,6 +61,7 @@ export async function startOnTestPlatform(
     metrics,
     close: async () => {
       await app.close();
+      await logWatch.stop();
       await store.close();
       await pool.end();
       await database.drop();

@@ -1,0 +1,140 @@
+/** `pis consumers`: where each reader of the event log stands, and how to have it go on elsewhere. */
+import { readFileSync } from 'node:fs';
+import { idSchema, validate } from '@pis/contracts';
+import { readCheckpoints } from '@pis/read-models';
+import {
+  anchorNamed,
+  consumerGroups,
+  exportCheckpoints,
+  type ExportedCheckpoint,
+  importCheckpoints,
+  type MovedReader,
+  moveReaders,
+  NoSuchPlace,
+  relayGroup,
+  shortReaders,
+} from '@pis/service-kit';
+import { Argument, Command } from 'commander';
+import { type Context, withContext } from '../context.js';
+import { act, type ActionOptions, withOperator } from '../operator-action.js';
+import { CommandFailed, type OutputOptions, print, withJson } from '../output.js';
+
+const groups = [relayGroup, ...consumerGroups];
+
+export function consumerCommands(): Command {
+  const command = new Command('consumers').description('how far the readers of the log are');
+  withJson(
+    command.command('list').description('each checkpoint, and whether the log has its event'),
+  ).action(async (options: OutputOptions) => {
+    const data = await withContext(listed);
+    print(options.json === true ? { data } : data, options);
+  });
+  withJson(
+    command.command('export').description('the checkpoints of the consumer groups, for import'),
+  ).action(async () => {
+    const consumers = await withContext(({ pool }) => exportCheckpoints(pool));
+    print({ consumers }, { json: true });
+  });
+  withOperator(
+    withJson(
+      command
+        .command('import')
+        .description('have the groups go on from where they were exported; refuses another log')
+        .requiredOption('--file <file>', 'what pis consumers export printed'),
+    ),
+  ).action(async (options: OutputOptions & ActionOptions & { file: string }) => {
+    const consumers = fileOf(options.file);
+    const subject = { groups: consumers.map(({ group }) => group) };
+    const action = { name: 'consumers import', subject, outcome } as const;
+    const moved = await act(options, action, (context) =>
+      refusing(() => importCheckpoints(context, consumers)),
+    );
+    print({ moved }, options);
+  });
+  withOperator(
+    withJson(
+      command
+        .command('reset')
+        .description('have a group go on elsewhere in the log; all groups when none is named')
+        .addArgument(new Argument('[name]', 'which').choices(groups))
+        .requiredOption('--to <place>', 'a position, an ISO 8601 time, beginning, or end'),
+    ),
+  ).action(async (name: string | undefined, options: OutputOptions & ActionOptions & To) => {
+    const subject = { group: name ?? null, to: options.to };
+    const action = { name: 'consumers reset', subject, outcome } as const;
+    const moved = await act(options, action, (context) => reset(context, name, options.to));
+    print({ moved }, options);
+  });
+  return command;
+}
+
+export interface To {
+  readonly to: string;
+}
+
+export const outcome = (moved: readonly MovedReader[]) => ({ moved });
+
+/** Turns a place that is none into a failure that the operator reads. */
+export async function refusing<Result>(work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof NoSuchPlace) throw new CommandFailed(error.message);
+    throw error;
+  }
+}
+
+async function listed({ pool, store }: Context) {
+  const checkpoints = await readCheckpoints(pool);
+  const short = new Set(await shortReaders(store, checkpoints));
+  return checkpoints.map(({ reader, position, anchor }) => ({
+    reader,
+    position,
+    eventId: anchor?.eventId ?? null,
+    logHasIt: !short.has(reader),
+  }));
+}
+
+/** On Kafka the other groups stand in its topics: what the relay publishes again reaches them again. */
+async function reset(
+  context: Context,
+  name: string | undefined,
+  to: string,
+): Promise<readonly MovedReader[]> {
+  const isOnKafka = context.config.PIS_BROKER === 'kafka';
+  if (isOnKafka && name !== undefined && name !== relayGroup)
+    throw new CommandFailed(`on Kafka only ${relayGroup} reads the log: reset that one`);
+  const stored = await readCheckpoints(context.pool);
+  const known = groups.filter((group) => stored.some(({ reader }) => reader === group));
+  const all = isOnKafka ? [relayGroup] : known;
+  return refusing(async () =>
+    moveReaders(context, name === undefined ? all : [name], await anchorNamed(context.store, to)),
+  );
+}
+
+function fileOf(file: string): readonly ExportedCheckpoint[] {
+  let content: unknown;
+  try {
+    content = JSON.parse(readFileSync(file, 'utf8'));
+  } catch (error) {
+    throw new CommandFailed(`${file}: ${(error as Error).message}`);
+  }
+  const consumers: unknown = Object(content).consumers;
+  if (!Array.isArray(consumers) || consumers.length === 0 || !consumers.every(isExported))
+    throw new CommandFailed(`${file} is not what pis consumers export printed`);
+  return consumers;
+}
+
+function isExported(given: unknown): given is ExportedCheckpoint {
+  const { group, position, eventId, streamId, revision } = Object(given) as Partial<
+    Record<keyof ExportedCheckpoint, unknown>
+  >;
+  return (
+    groups.some((known) => known === group) &&
+    /^\d{1,40}$/.test(String(position)) &&
+    validate(idSchema, eventId).ok &&
+    typeof streamId === 'string' &&
+    Number.isSafeInteger(revision) &&
+    Number(revision) >= 0
+  );
+}

@@ -1,0 +1,101 @@
+/** `pis relay`: publishes to Kafka again what the event log says. */
+import { topics } from '@pis/contracts';
+import { kafkaPublisher } from '@pis/messaging';
+import {
+  anchorNamed,
+  integrationFeed,
+  kafkaSettings,
+  moveReaders,
+  relayGroup,
+} from '@pis/service-kit';
+import { Command, Option } from 'commander';
+import type { Context } from '../context.js';
+import { act, type ActionOptions, withOperator } from '../operator-action.js';
+import { CommandFailed, type OutputOptions, print, withJson } from '../output.js';
+import { outcome, refusing, type To } from './consumers.js';
+
+const replayable = [topics.payments, topics.directory];
+const place = 'a position, an ISO 8601 time, beginning, or end';
+
+interface Range {
+  readonly from: string;
+  readonly to: string;
+  readonly topic: string;
+}
+
+export function relayCommands(): Command {
+  const command = new Command('relay').description('what is published to Kafka');
+  withOperator(
+    withJson(
+      command
+        .command('rewind')
+        .description('have the relay publish again all that follows a place in the log')
+        .requiredOption('--to <place>', place),
+    ),
+  ).action(async (options: OutputOptions & ActionOptions & To) => {
+    const action = { name: 'relay rewind', subject: { to: options.to }, outcome } as const;
+    const moved = await act(options, action, (context) =>
+      refusing(async () => {
+        const anchor = await anchorNamed(context.store, options.to);
+        return moveReaders(context, [relayGroup], anchor);
+      }),
+    );
+    print({ moved }, options);
+  });
+  withOperator(
+    withJson(
+      command
+        .command('replay')
+        .description('publish a part of the log again, beside the relay, whose place stays')
+        .requiredOption('--from <place>', place)
+        .requiredOption('--to <place>', place)
+        .addOption(
+          new Option('--topic <topic>', 'which').choices([...replayable]).makeOptionMandatory(),
+        ),
+    ),
+  ).action(async (options: OutputOptions & ActionOptions & Range) => {
+    const { from, to, topic } = options;
+    const action = {
+      name: 'relay replay',
+      subject: { from, to, topic },
+      outcome: (result: { readonly published: number }) => result,
+    } as const;
+    const published = await act(options, action, (context) => replay(context, options));
+    print(published, options);
+  });
+  return command;
+}
+
+/** At least once and in the order of the log: a failure may leave a part published. */
+async function replay(
+  { config, store }: Context,
+  { from, to, topic }: Range,
+): Promise<{ readonly published: number }> {
+  const [after, last] = await refusing(() =>
+    Promise.all([anchorNamed(store, from), anchorNamed(store, to)]),
+  );
+  const start = after?.position ?? '';
+  const end = last?.position ?? '';
+  if (start >= end) throw new CommandFailed('--to is not after --from');
+  const publisher = kafkaPublisher(kafkaSettings(config, 'pis-cli'), {
+    prefix: config.KAFKA_PREFIX,
+  });
+  const done = new AbortController();
+  let published = 0;
+  try {
+    const feed = integrationFeed(store);
+    for await (const { messages, position } of feed.subscribe({
+      after: start,
+      topics: [topic],
+      signal: done.signal,
+    })) {
+      const due = messages.filter(({ offset }) => offset <= end);
+      if (due.length > 0) await publisher.publish(due);
+      published += due.length;
+      if (position >= end) done.abort();
+    }
+    return { published };
+  } finally {
+    await publisher.close();
+  }
+}

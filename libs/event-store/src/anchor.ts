@@ -1,0 +1,31 @@
+/**
+ * Anchor: the event that a checkpoint stands on. A log that does not have it at its place is another
+ * log, or was restored from a backup that is older than the checkpoint.
+ */
+import type { EventStore, Position, RecordedEvent } from './port.js';
+
+export interface Anchor {
+  readonly position: Position;
+  readonly eventId: string;
+  readonly streamId: string;
+  readonly revision: number;
+}
+
+export function anchorOf({ position, id, streamId, revision }: RecordedEvent): Anchor {
+  return { position, eventId: id, streamId, revision };
+}
+
+/** The anchor of a reader that has read up to `position`, null when no event is there. @throws StoreUnavailable */
+export async function anchorAt(store: EventStore, position: Position): Promise<Anchor | null> {
+  const event = await store.lastEvent(position);
+  return event === null ? null : anchorOf(event);
+}
+
+/** Whether the log has the event where it was. @throws StoreUnavailable */
+export async function hasAnchor(
+  store: Pick<EventStore, 'readStream'>,
+  { position, eventId, streamId, revision }: Anchor,
+): Promise<boolean> {
+  const [event] = await store.readStream(streamId, { from: revision, maxCount: 1 });
+  return event?.id === eventId && event.position === position && event.revision === revision;
+}

@@ -1,0 +1,96 @@
+/**
+ * The checkpoints of all readers of the log, for operators and for the watch over the log: consumer
+ * groups by their name, projections as `projection:<name>`.
+ */
+import { type Anchor, beginning, type Position } from '@pis/event-store';
+import type pg from 'pg';
+import { orUnavailable } from './connection-loss.js';
+
+export interface ReaderCheckpoint {
+  readonly reader: string;
+  readonly position: Position;
+  /** Null before the first event, and in a checkpoint that an older release saved. */
+  readonly anchor: Anchor | null;
+  /** How often an operator has moved it; 0 for projections. */
+  readonly generation: number;
+}
+
+export type Transport = 'embedded' | 'kafka';
+
+/** @throws StoreUnavailable */
+export async function readCheckpoints(db: pg.Pool): Promise<readonly ReaderCheckpoint[]> {
+  const { rows } = await orUnavailable(() =>
+    db.query<{
+      reader: string;
+      position: string;
+      eventId: string | null;
+      streamId: string | null;
+      revision: number | null;
+      generation: number;
+    }>(
+      `SELECT consumer_group AS reader, position, event_id AS "eventId", stream_id AS "streamId", revision,
+           generation
+         FROM consumer_checkpoints
+       UNION ALL
+       SELECT 'projection:' || name, position, event_id, stream_id, revision, 0
+         FROM projection_checkpoints
+       ORDER BY 1`,
+    ),
+  );
+  return rows.map(({ reader, position, generation, eventId, streamId, revision }) => ({
+    reader,
+    position,
+    generation,
+    anchor:
+      eventId === null || streamId === null || revision === null
+        ? null
+        : { position, eventId, streamId, revision },
+  }));
+}
+
+/** Of one consumer group. */
+export async function readPlace(
+  db: pg.Pool,
+  group: string,
+): Promise<{ readonly position: Position; readonly generation: number }> {
+  const { rows } = await orUnavailable(() =>
+    db.query<{ position: Position; generation: number }>(
+      'SELECT position, generation FROM consumer_checkpoints WHERE consumer_group = $1',
+      [group],
+    ),
+  );
+  return rows[0] ?? { position: beginning, generation: 0 };
+}
+
+/**
+ * Moves the checkpoint of a consumer group, forwards or backwards. A process that reads on from the
+ * former one saves nothing more. What is held back after the new one comes again with the log.
+ * @param anchor null moves it before every event
+ */
+export async function moveCheckpoint(
+  pool: pg.Pool,
+  group: string,
+  anchor: Anchor | null,
+  transport: Transport,
+): Promise<void> {
+  const position = anchor?.position ?? beginning;
+  await pool.query(
+    `WITH moved AS (
+       INSERT INTO consumer_checkpoints AS c
+         (consumer_group, position, event_id, stream_id, revision, generation, transport, updated_at)
+       VALUES ($1, $2, $3, $4, $5, 1, $6, now())
+       ON CONFLICT (consumer_group) DO UPDATE
+         SET position = excluded.position, event_id = excluded.event_id,
+           stream_id = excluded.stream_id, revision = excluded.revision,
+           generation = c.generation + 1, transport = excluded.transport, updated_at = now())
+     DELETE FROM quarantined_streams WHERE reader = $1 AND position > $2`,
+    [
+      group,
+      position,
+      anchor?.eventId ?? null,
+      anchor?.streamId ?? null,
+      anchor?.revision ?? null,
+      transport,
+    ],
+  );
+}

@@ -1,0 +1,138 @@
+/** Places in the event log as operators name them, and where readers go on from. */
+import {
+  type Anchor,
+  anchorAt,
+  anchorOf,
+  type EventStore,
+  hasAnchor,
+  type Position,
+  type RecordedEvent,
+} from '@pis/event-store';
+import { moveCheckpoint, readCheckpoints, type Transport } from '@pis/read-models';
+import type pg from 'pg';
+
+/** The groups that handle payment events, on either broker. */
+export const consumerGroups = ['rail-executor', 'webhook-dispatcher'] as const;
+/** The reader that publishes the log to Kafka. */
+export const relayGroup = 'event-relay';
+
+/** The text names no place in this log. */
+export class NoSuchPlace extends Error {
+  override readonly name = 'NoSuchPlace';
+}
+
+const positionForm = /^\d{1,40}$/;
+const postgresDigits = 20;
+const pageMax = 1_000;
+/** More events are not counted. */
+const countMax = 100_000;
+
+/**
+ * The event after which a reader goes on, null for the beginning of the log.
+ * @param to `beginning`, `end`, a position, or an ISO 8601 time: then what was recorded from that time on
+ *   is read. A time is looked for from the beginning of the log on
+ * @throws NoSuchPlace, StoreUnavailable
+ */
+export async function anchorNamed(store: EventStore, to: string): Promise<Anchor | null> {
+  if (to === 'beginning') return null;
+  const end = await store.lastPosition();
+  if (to === 'end') return anchorAt(store, end);
+  if (positionForm.test(to)) {
+    const position = to.padStart(postgresDigits, '0');
+    if (position > end) throw new NoSuchPlace(`the log ends at ${end || 'its beginning'}`);
+    return anchorAt(store, position);
+  }
+  const time = new Date(to);
+  if (!/^\d{4}-\d\d-\d\d/.test(to) || Number.isNaN(time.getTime()))
+    throw new NoSuchPlace(`${JSON.stringify(to)} is no position and no ISO 8601 time`);
+  return lastBefore(store, time.toISOString());
+}
+
+/** The event before the first one that was recorded at or after `time`. */
+async function lastBefore(store: EventStore, time: string): Promise<Anchor | null> {
+  let last: RecordedEvent | null = null;
+  for (let after: Position = ''; ; ) {
+    const { events, position } = await store.readLog({ after, pageMax });
+    for (const event of events) {
+      if (event.metadata.at >= time) return last === null ? null : anchorOf(last);
+      last = event;
+    }
+    if (position === after) return last === null ? null : anchorOf(last);
+    after = position;
+  }
+}
+
+export interface MovedReader {
+  readonly reader: string;
+  readonly from: Position;
+  readonly to: Position;
+  /** What the reader has before it now, counted up to 100,000: read before, or not. */
+  readonly eventsToRead: number;
+}
+
+/** Has consumer groups go on after `anchor`. */
+export async function moveReaders(
+  { pool, store }: { readonly pool: pg.Pool; readonly store: EventStore },
+  groups: readonly string[],
+  anchor: Anchor | null,
+): Promise<readonly MovedReader[]> {
+  const checkpoints = await readCheckpoints(pool);
+  const eventsToRead = await countAfter(store, anchor?.position ?? '');
+  const moved: MovedReader[] = [];
+  for (const group of groups) {
+    const from = checkpoints.find(({ reader }) => reader === group)?.position ?? '';
+    await moveCheckpoint(pool, group, anchor, transportOf(group));
+    moved.push({ reader: group, from, to: anchor?.position ?? '', eventsToRead });
+  }
+  return moved;
+}
+
+function transportOf(group: string): Transport {
+  return group === relayGroup ? 'kafka' : 'embedded';
+}
+
+async function countAfter(store: EventStore, from: Position): Promise<number> {
+  let count = 0;
+  for (let after = from; count < countMax; ) {
+    const { events, position } = await store.readLog({ after, pageMax });
+    count += events.length;
+    if (position === after) break;
+    after = position;
+  }
+  return Math.min(count, countMax);
+}
+
+export interface ExportedCheckpoint {
+  readonly group: string;
+  readonly position: Position;
+  readonly eventId: string;
+  readonly streamId: string;
+  readonly revision: number;
+}
+
+/** The checkpoints of the consumer groups. One that has read nothing yet has none. */
+export async function exportCheckpoints(pool: pg.Pool): Promise<readonly ExportedCheckpoint[]> {
+  const checkpoints = await readCheckpoints(pool);
+  return checkpoints.flatMap(({ reader, anchor }) =>
+    anchor === null || reader.startsWith('projection:') ? [] : [{ group: reader, ...anchor }],
+  );
+}
+
+/**
+ * Has the groups go on from where they were when they were exported.
+ * @throws NoSuchPlace when the log lacks an event that one of them stood on: nothing is changed then
+ */
+export async function importCheckpoints(
+  { pool, store }: { readonly pool: pg.Pool; readonly store: EventStore },
+  checkpoints: readonly ExportedCheckpoint[],
+): Promise<readonly MovedReader[]> {
+  for (const checkpoint of checkpoints)
+    if (!(await hasAnchor(store, checkpoint)))
+      throw new NoSuchPlace(
+        `event ${checkpoint.eventId}, where ${checkpoint.group} stood, is not at its place: these checkpoints are of another log`,
+      );
+  const moved: MovedReader[] = [];
+  for (const { group, ...anchor } of checkpoints)
+    moved.push(...(await moveReaders({ pool, store }, [group], anchor)));
+  return moved;
+}

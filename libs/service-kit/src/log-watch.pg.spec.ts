@@ -1,0 +1,282 @@
+import { randomUUID } from 'node:crypto';
+import { topics } from '@pis/contracts';
+import {
+  anchorAt,
+  type EventStore,
+  memoryEventStore,
+  MemoryLog,
+  type Position,
+  postgresEventStore,
+} from '@pis/event-store';
+import {
+  createTestDatabase,
+  openTestPool,
+  type TestDatabase,
+  until,
+} from '@pis/local-servers/testing';
+import { pgConsumerState } from '@pis/messaging';
+import {
+  moveCheckpoint,
+  paymentsProjection,
+  ProjectionRunner,
+  type ReaderCheckpoint,
+  rebuildProjection,
+} from '@pis/read-models';
+import { completePayment, queuePayment } from '@pis/read-models/testing';
+import type pg from 'pg';
+import { Registry } from 'prom-client';
+import { integrationFeeds } from './integration-feed.js';
+import { createLogger } from './logging.js';
+import { LogWatch, shortReaders } from './log-watch.js';
+
+const at = '2026-11-21T09:00:00.000Z';
+const timeoutMs = 20_000;
+const eventsMax = 9;
+
+/** Payments and other streams in turn, so that events of other streams stand between those of one reader. */
+async function write(store: EventStore, count: number): Promise<void> {
+  for (let n = 0; n < count; n += 1)
+    if (n % 3 === 2)
+      await store.append(`other-${randomUUID()}`, 'noStream', [
+        { id: randomUUID(), type: 'Other', data: {}, metadata: metadata() },
+      ]);
+    else await queuePayment(store, at);
+}
+
+function metadata() {
+  return {
+    at,
+    schemaVersion: 1,
+    actor: 'system:test',
+    requestId: null,
+    correlationId: 'c',
+    causationId: null,
+    traceparent: null,
+    previousHash: null,
+  };
+}
+
+/** A checkpoint after each event, and one before all. */
+async function checkpointsOf(store: EventStore): Promise<readonly ReaderCheckpoint[]> {
+  const positions: Position[] = [
+    '',
+    ...(await store.readLog({ after: '' })).events.map((e) => e.position),
+  ];
+  return Promise.all(
+    positions.map(async (position, index) => ({
+      reader: String(index),
+      position,
+      anchor: await anchorAt(store, position),
+      generation: 0,
+    })),
+  );
+}
+
+/** Those that stand on an event after the cut, and no others. */
+function expectedShort(kept: number, of: number): readonly string[] {
+  return Array.from({ length: of - kept }, (_, index) => String(kept + 1 + index));
+}
+
+const grownAgain = [0, 1, eventsMax, 3 * eventsMax];
+
+it('a log that is cut at any position, and written on, is too short for just those that read more', async () => {
+  const log = new MemoryLog();
+  const store = memoryEventStore(log);
+  await write(store, eventsMax);
+  const checkpoints = await checkpointsOf(store);
+  for (let kept = 0; kept <= eventsMax; kept += 1)
+    for (const more of grownAgain) {
+      const cut = new MemoryLog();
+      for (const event of log.events.slice(0, kept)) {
+        cut.events.push(event);
+        cut.streams.set(event.streamId, [...(cut.streams.get(event.streamId) ?? []), event]);
+      }
+      const restored = memoryEventStore(cut);
+      await write(restored, more);
+      expect(await shortReaders(restored, checkpoints)).toEqual(expectedShort(kept, eventsMax));
+    }
+});
+
+describe('on PostgreSQL', () => {
+  let database: TestDatabase;
+  let pool: pg.Pool;
+  let store: EventStore;
+  let watch: LogWatch;
+  let metrics: Registry;
+
+  beforeEach(async () => {
+    database = await createTestDatabase();
+    pool = openTestPool(database.url, 10);
+    store = postgresEventStore({ pool });
+    metrics = new Registry();
+    watch = new LogWatch({
+      store,
+      pool,
+      metrics,
+      logger: createLogger('test', 'silent'),
+      limits: { everyMs: 20, againMs: 5, triesMax: 2 },
+    });
+  });
+  afterEach(async () => {
+    await watch.stop();
+    await store.close();
+    await pool.end();
+    await database.drop();
+  });
+
+  /** As after a restore of the events from an older backup, without the rest of the database. */
+  async function cut(kept: number): Promise<void> {
+    await pool.query('DELETE FROM events WHERE position > $1', [kept]);
+    await pool.query('UPDATE event_log_head SET position = $1', [kept]);
+  }
+
+  it('a log that is cut at any position is too short for just those that read more', async () => {
+    for (let kept = 0; kept <= eventsMax; kept += 1) {
+      await cut(0);
+      await write(store, eventsMax);
+      const checkpoints = await checkpointsOf(store);
+      await cut(kept);
+      expect(await shortReaders(store, checkpoints)).toEqual(expectedShort(kept, eventsMax));
+      await write(store, eventsMax);
+      expect(await shortReaders(store, checkpoints)).toEqual(expectedShort(kept, eventsMax));
+    }
+  });
+
+  it('a checkpoint of an older release, without its event, is measured by the length of the log', async () => {
+    await write(store, 2);
+    const position = await store.lastPosition();
+    const old = { reader: 'old', position, anchor: null, generation: 0 };
+    expect(await shortReaders(store, [old])).toEqual([]);
+    await cut(1);
+    expect(await shortReaders(store, [old])).toEqual(['old']);
+  });
+
+  it('readers stand still, say why, and go on where an operator puts them', async () => {
+    const runner = new ProjectionRunner({
+      projection: paymentsProjection,
+      store,
+      pool,
+      sameLog: (ending) => watch.sameLog('projection:payments', ending),
+    });
+    const told: string[] = [];
+    const reading = new AbortController();
+    const feedOf = integrationFeeds({
+      store,
+      pool,
+      sameLog: (reader, ending) => watch.sameLog(reader, ending),
+      onHeld: () => undefined,
+    });
+    /** As the relay: begins again from its checkpoint after each failure. */
+    const relay = async () => {
+      const { signal } = reading;
+      const state = pgConsumerState(pool, {
+        anchorAt: (p) => anchorAt(store, p),
+        transport: 'kafka',
+      });
+      while (!signal.aborted)
+        try {
+          const after = await state.loadCheckpoint('event-relay');
+          const given = { after, topics: [topics.payments], signal };
+          for await (const page of feedOf('event-relay').subscribe(given)) {
+            told.push(...page.messages.map(({ key }) => key));
+            await state.saveCheckpoint('event-relay', page.position);
+          }
+        } catch (error) {
+          expect((error as Error).name).toBe('StoreUnavailable');
+          await until(async () => signal.aborted || (await isWell()), { timeoutMs, everyMs: 20 });
+        }
+    };
+    const isWell = async () => {
+      try {
+        watch.check();
+        return true;
+      } catch {
+        return false;
+      }
+    };
+    expect(() => watch.check()).toThrow(/has not been checked/);
+    watch.start();
+    runner.start();
+    const relaying = relay();
+    try {
+      const kept = await queuePayment(store, at);
+      const lost = await queuePayment(store, at);
+      await completePayment(store, lost);
+      await until(() => told.length === 4 && runner.state.position === lostEnd(), { timeoutMs });
+
+      await cut(1);
+      await until(async () => !(await isWell()), { timeoutMs });
+      expect(() => watch.check()).toThrow(
+        /lacks events that were read from it by event-relay, projection:payments/,
+      );
+      await until(() => runner.state.lastError !== null, { timeoutMs });
+      expect(await metrics.metrics()).toContain('pis_log_too_short{reader="event-relay"} 1');
+
+      // Written while nobody reads: at the very positions that were read before.
+      const [late, later] = [await queuePayment(store, at), await queuePayment(store, at)];
+      await completePayment(store, later);
+      expect(told).toHaveLength(4);
+
+      await moveCheckpoint(pool, 'event-relay', await anchorAt(store, kept.position), 'kafka');
+      await rebuildProjection('payments', { store, pool });
+      await until(() => told.length === 8, { timeoutMs });
+      expect(told.slice(4)).toEqual([
+        late.streamId,
+        later.streamId,
+        later.streamId,
+        later.streamId,
+      ]);
+      await until(() => isWell(), { timeoutMs });
+      const after = await queuePayment(store, at);
+      expect(await runner.waitFor(after.position, timeoutMs)).toBe(true);
+      expect(await metrics.metrics()).toContain('pis_log_too_short{reader="event-relay"} 0');
+      const { rows } = await pool.query<{ payment_id: string }>('SELECT payment_id FROM payments');
+      expect(rows.map((row) => row.payment_id).sort()).toEqual(
+        [kept, late, later, after].map(({ paymentId }) => paymentId).sort(),
+      );
+    } finally {
+      reading.abort();
+      await relaying;
+      await runner.stop();
+    }
+  });
+
+  const lostEnd = () => '4'.padStart(20, '0');
+
+  it('a group that goes on from memory stops when its checkpoint is moved, and saves nothing', async () => {
+    await write(store, 2);
+    const state = pgConsumerState(pool, { anchorAt: (p) => anchorAt(store, p) });
+    const first = (await store.readLog({ after: '', pageMax: 1 })).events[0]?.position ?? '';
+    const last = await store.lastPosition();
+    await state.loadCheckpoint('rail-executor');
+    await state.saveCheckpoint('rail-executor', first);
+    const ending = new AbortController();
+    watch.start();
+    const feedOf = integrationFeeds({
+      store,
+      pool,
+      sameLog: (reader, end) => watch.sameLog(reader, end),
+      onHeld: () => undefined,
+    });
+    const subscribe = async (after: string) => {
+      const given = { after, topics: [topics.payments], signal: ending.signal };
+      for await (const page of feedOf('rail-executor').subscribe(given))
+        expect(page.position >= last).toBe(true);
+    };
+    let failure: Error | null = null;
+    const read = subscribe(last).catch((error: unknown) => (failure = error as Error));
+    await until(
+      async () => {
+        await moveCheckpoint(pool, 'rail-executor', null, 'embedded');
+        return failure;
+      },
+      { timeoutMs, everyMs: 50 },
+    );
+    await read;
+    expect(failure).toMatchObject({ message: expect.stringContaining('was moved') as string });
+    await expect(subscribe(last)).rejects.toThrow(/restart this process/);
+    await state.saveCheckpoint('rail-executor', last);
+    expect(await pgConsumerState(pool).loadCheckpoint('rail-executor')).toBe('');
+    ending.abort();
+  });
+});

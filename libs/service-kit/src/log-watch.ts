@@ -1,0 +1,174 @@
+/**
+ * Watches that the event log is the one that the checkpoints stand on. A log that was restored from an
+ * older backup, emptied, or is another one altogether lacks events that readers have read: they would
+ * wait behind its end in silence, and pass over what is written there next.
+ *
+ * What always holds: no reader starts and no command is taken before the log was checked once. While a
+ * checkpoint stands on an event that is not there, its reader stands still and commands are refused.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { type EventStore, hasAnchor, StoreUnavailable } from '@pis/event-store';
+import { type ReaderCheckpoint, readCheckpoints } from '@pis/read-models';
+import type pg from 'pg';
+import { Gauge, type Registry } from 'prom-client';
+import type { Logger } from './logging.js';
+
+export interface LogWatchLimits {
+  readonly everyMs: number;
+  /** Until the first check has succeeded, and before a finding is believed. */
+  readonly againMs: number;
+  /** How often an event must be missing: a replica of the store may lag. */
+  readonly triesMax: number;
+}
+
+const logWatchLimits: LogWatchLimits = { everyMs: 5_000, againMs: 500, triesMax: 4 };
+
+export interface LogWatchOptions {
+  readonly store: EventStore;
+  readonly pool: pg.Pool;
+  readonly logger: Logger;
+  readonly metrics: Registry;
+  readonly limits?: Partial<LogWatchLimits>;
+}
+
+/** The log is not the one that a checkpoint stands on. An operator restores it or moves the checkpoint. */
+export class LogTooShort extends StoreUnavailable {
+  constructor(readers: readonly string[]) {
+    super(
+      `the event log lacks events that were read from it by ${readers.join(', ')}: see "A log that is too short" in docs/operations.md`,
+    );
+  }
+}
+
+const notChecked = 'the event log has not been checked against the checkpoints yet';
+
+export class LogWatch {
+  private readonly limits: LogWatchLimits;
+  private readonly stopping = new AbortController();
+  private readonly checked = Promise.withResolvers<void>();
+  private readonly gates = new Map<string, AbortController>();
+  private readonly generations = new Map<string, number>();
+  private readonly gauge: Gauge;
+  private isChecked = false;
+  private short: readonly string[] = [];
+  private loop: Promise<void> = Promise.resolve();
+
+  constructor(private readonly options: LogWatchOptions) {
+    this.limits = { ...logWatchLimits, ...options.limits };
+    this.gauge = new Gauge({
+      name: 'pis_log_too_short',
+      help: '1 when the event log lacks the event that the checkpoint of a reader stands on',
+      labelNames: ['reader'],
+      registers: [options.metrics],
+    });
+  }
+
+  start(): void {
+    this.loop = this.run();
+  }
+
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    await this.loop;
+  }
+
+  /** For health, and before each command. @throws LogTooShort, StoreUnavailable */
+  check(): void {
+    if (!this.isChecked) throw new StoreUnavailable(notChecked);
+    if (this.short.length > 0) throw new LogTooShort(this.short);
+  }
+
+  /** Resolves once the log was checked. The signal aborts when it is found to be too short for the reader. */
+  async sameLog(reader: string, ending: AbortSignal): Promise<AbortSignal> {
+    const ended = Promise.withResolvers<never>();
+    const end = () => ended.reject(ending.reason);
+    ending.addEventListener('abort', end);
+    try {
+      ending.throwIfAborted();
+      await Promise.race([this.checked.promise, ended.promise]);
+    } finally {
+      ending.removeEventListener('abort', end);
+    }
+    return this.gateOf(reader).signal;
+  }
+
+  private gateOf(reader: string): AbortController {
+    const gate = this.gates.get(reader);
+    const isShort = this.short.includes(reader);
+    if (gate !== undefined && gate.signal.aborted === isShort) return gate;
+    const fresh = gate === undefined || gate.signal.aborted ? new AbortController() : gate;
+    if (isShort) fresh.abort(new LogTooShort([reader]));
+    this.gates.set(reader, fresh);
+    return fresh;
+  }
+
+  private async run(): Promise<void> {
+    const { signal } = this.stopping;
+    while (!signal.aborted) {
+      try {
+        this.found(await this.findShort());
+      } catch (err) {
+        // The store or the database is away, which others say. What was found last still holds.
+        this.options.logger.debug({ err }, 'the event log was not checked');
+      }
+      const ms = this.isChecked ? this.limits.everyMs : this.limits.againMs;
+      await delay(ms, undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  private found(short: readonly string[]): void {
+    const { logger } = this.options;
+    if (short.join() !== this.short.join()) {
+      if (short.length > 0) logger.error({ readers: short }, new LogTooShort(short).message);
+      else logger.info('the event log has the events of all checkpoints again');
+    }
+    for (const reader of this.short) this.gauge.set({ reader }, 0);
+    for (const reader of short) this.gauge.set({ reader }, 1);
+    this.short = short;
+    this.isChecked = true;
+    this.checked.resolve();
+    for (const reader of this.gates.keys()) this.gateOf(reader);
+  }
+
+  /** A reader whose checkpoint an operator has moved begins again, from there. */
+  private followMoves(checkpoints: readonly ReaderCheckpoint[]): void {
+    for (const { reader, generation } of checkpoints) {
+      const known = this.generations.get(reader);
+      this.generations.set(reader, generation);
+      if (known === undefined || known === generation) continue;
+      this.gates.get(reader)?.abort(new StoreUnavailable(`the checkpoint of ${reader} was moved`));
+      this.gates.delete(reader);
+    }
+  }
+
+  /** The readers whose event is missing each time that it is looked for. @throws StoreUnavailable */
+  private async findShort(): Promise<readonly string[]> {
+    const { signal } = this.stopping;
+    for (let tries = 1; ; tries += 1) {
+      const checkpoints = await readCheckpoints(this.options.pool);
+      this.followMoves(checkpoints);
+      const short = await shortReaders(this.options.store, checkpoints);
+      if (short.length === 0 || tries >= this.limits.triesMax || signal.aborted) return short;
+      await delay(this.limits.againMs, undefined, { signal }).catch(() => undefined);
+    }
+  }
+}
+
+/** Which readers have a checkpoint that the log does not reach, or on an event that it does not have. */
+export async function shortReaders(
+  store: Pick<EventStore, 'readStream' | 'lastPosition'>,
+  checkpoints: readonly ReaderCheckpoint[],
+): Promise<readonly string[]> {
+  const standing = new Map<string, boolean>();
+  const short: string[] = [];
+  for (const { reader, position, anchor } of checkpoints) {
+    // A checkpoint of an older release has no event: all that can be told is whether the log reaches it.
+    const key = anchor === null ? position : `${anchor.eventId} ${anchor.position}`;
+    const stands =
+      standing.get(key) ??
+      (anchor === null ? position <= (await store.lastPosition()) : await hasAnchor(store, anchor));
+    standing.set(key, stands);
+    if (!stands) short.push(reader);
+  }
+  return short;
+}

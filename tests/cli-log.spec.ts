@@ -1,0 +1,144 @@
+/** The commands of `pis` on the event log: quarantine, consumers, relay. */
+import { randomBytes, randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { jest } from '@jest/globals';
+import { createTestDatabase, type TestDatabase } from '@pis/local-servers/testing';
+import pg from 'pg';
+import { pis, pisJson } from './support/process.js';
+import { expectRefusal } from './support/refusal.js';
+
+// Each command is a process of its own.
+jest.setTimeout(120_000);
+
+let scratch: string;
+let database: TestDatabase;
+let environment: Record<string, string>;
+let pool: pg.Pool;
+
+beforeAll(async () => {
+  scratch = mkdtempSync(path.join(os.tmpdir(), 'pis-cli-log-'));
+  database = await createTestDatabase();
+  pool = new pg.Pool({ connectionString: database.url });
+  environment = {
+    DATABASE_URL: database.url,
+    PIS_MASTER_KEY: randomBytes(32).toString('base64'),
+    PIS_DATA_DIR: path.join(scratch, 'unused'),
+  };
+  // Events to stand on.
+  for (const name of ['one', 'two', 'three']) await json('organization', 'create', '--name', name);
+  await pool.query(
+    `INSERT INTO consumer_checkpoints (consumer_group, position, event_id, stream_id, revision, updated_at)
+     SELECT g.name, e.position, e.id, e.stream_id, e.revision, now()
+     FROM (VALUES ('rail-executor', 1), ('webhook-dispatcher', 2)) g(name, position)
+     JOIN (SELECT lpad(position::text, 20, '0') AS position, position AS n, id, stream_id, revision FROM events) e
+       ON e.n = g.position`,
+  );
+});
+afterAll(async () => {
+  await pool?.end();
+  await database?.drop();
+  rmSync(scratch, { recursive: true, force: true });
+});
+
+const json = (...args: string[]) => pisJson<unknown>(args, environment);
+const plain = (...args: string[]) => pis(args, environment);
+const positionAt = (n: number) => String(n).padStart(20, '0');
+
+async function positions(): Promise<Record<string, string>> {
+  const { rows } = await pool.query<{ consumer_group: string; position: string }>(
+    'SELECT consumer_group, position FROM consumer_checkpoints',
+  );
+  return Object.fromEntries(rows.map((row) => [row.consumer_group, row.position]));
+}
+
+function fileOf(content: unknown): string {
+  const file = path.join(scratch, `${randomUUID()}.json`);
+  writeFileSync(file, JSON.stringify(content));
+  return file;
+}
+
+it('consumers list says where each reader stands, and whether the log has its event', async () => {
+  expect(await json('consumers', 'list')).toMatchObject({
+    data: [
+      { reader: 'rail-executor', position: positionAt(1), logHasIt: true },
+      { reader: 'webhook-dispatcher', position: positionAt(2), logHasIt: true },
+    ],
+  });
+});
+
+it('consumers export and import carry checkpoints, and refuse those of another log', async () => {
+  const exported = (await json('consumers', 'export')) as { consumers: { eventId: string }[] };
+  expect(exported.consumers).toHaveLength(2);
+  await json('consumers', 'reset', '--to', 'beginning');
+  expect(await positions()).toEqual({ 'rail-executor': '', 'webhook-dispatcher': '' });
+
+  const foreign = exported.consumers.map((one) => ({ ...one, eventId: randomUUID() }));
+  const file = fileOf({ consumers: foreign });
+  expectRefusal(await plain('consumers', 'import', '--file', file), /of another log/);
+  expect(await positions()).toEqual({ 'rail-executor': '', 'webhook-dispatcher': '' });
+
+  await json('consumers', 'import', '--file', fileOf(exported), '--reason', 'moved');
+  expect(await positions()).toEqual({
+    'rail-executor': positionAt(1),
+    'webhook-dispatcher': positionAt(2),
+  });
+  expectRefusal(
+    await plain('consumers', 'import', '--file', fileOf({ consumers: [{}] })),
+    /is not what pis consumers export printed/,
+  );
+});
+
+it('consumers reset takes a position or a time, and says what is read then', async () => {
+  const { rows } = await pool.query<{ at: string }>(
+    `SELECT metadata->>'at' AS at FROM events WHERE position = 2`,
+  );
+  expect(
+    await json('consumers', 'reset', 'rail-executor', '--to', rows[0]?.at ?? ''),
+  ).toMatchObject({ moved: [{ reader: 'rail-executor', to: positionAt(1) }] });
+  const moved = await json('consumers', 'reset', 'rail-executor', '--to', '2');
+  expect(moved).toMatchObject({ moved: [{ from: positionAt(1), to: positionAt(2) }] });
+  const beyond = await plain('consumers', 'reset', 'rail-executor', '--to', '999999');
+  expectRefusal(beyond, /the log ends at/);
+  const nonsense = await plain('consumers', 'reset', 'rail-executor', '--to', 'yesterday');
+  expectRefusal(nonsense, /no position and no ISO 8601 time/);
+});
+
+it('relay rewind moves the relay, recorded with actor and reason', async () => {
+  const moved = await json(
+    ...['relay', 'rewind', '--to', '1', '--actor', 'ada', '--reason', 'topics were lost'],
+  );
+  expect(moved).toMatchObject({ moved: [{ reader: 'event-relay', to: positionAt(1) }] });
+  const { rows } = await pool.query<{ data: object }>(
+    `SELECT data FROM events WHERE type = 'OperatorActionStarted' ORDER BY position DESC LIMIT 1`,
+  );
+  expect(rows[0]?.data).toMatchObject({
+    action: 'relay rewind',
+    actor: 'ada',
+    reason: 'topics were lost',
+  });
+});
+
+it('quarantine skip needs a reason and an event that is in quarantine', async () => {
+  expect(await json('quarantine', 'list')).toEqual({ data: [] });
+  const eventId = randomUUID();
+  const skip = ['quarantine', 'skip', '--event', eventId];
+  expectRefusal(await plain(...skip), /--reason is required/);
+  expectRefusal(await plain(...skip, '--reason', 'x'), /is not in quarantine/);
+  await pool.query(
+    `INSERT INTO quarantined_streams
+       (reader, stream_id, from_revision, position, event_id, event_type, reason)
+     VALUES ('event-relay', 'payment-1', 0, '1', $1, 'InvoicePaid', 'unknown type of event')`,
+    [eventId],
+  );
+  expect(await json('quarantine', 'list')).toMatchObject({
+    data: [{ reader: 'event-relay', streamId: 'payment-1', eventId }],
+  });
+  expect(await json(...skip, '--reason', 'of the billing system')).toEqual({
+    eventId,
+    streamId: 'payment-1',
+    readers: ['event-relay'],
+  });
+  expect(await json('quarantine', 'retry')).toEqual({ requested: 1 });
+});
