@@ -110,9 +110,14 @@ async function reasonToWait(options: MigrationOptions): Promise<string | null> {
     const { pending } = await migrationStatus(options);
     return pending.length === 0 ? null : `waiting for the migrations ${pending.join(', ')}`;
   } catch (error) {
-    if (!isConnectionLoss(error)) throw error;
+    if (!isConnectionLoss(error) && !isMissingDatabase(error)) throw error;
     return `waiting for PostgreSQL: ${reasonOf(error)}`;
   }
+}
+
+/** PostgreSQL answers, and the database is still to be created. */
+function isMissingDatabase(error: unknown): boolean {
+  return Object(error).code === '3D000';
 }
 
 interface MigrationFile {
