@@ -8,7 +8,9 @@ import { join } from 'node:path';
 import { bundledPackages, majorOf } from './runtime.mjs';
 import { root } from './workspace.mjs';
 
-const askTimeoutMs = 60_000;
+const askTimeoutMs = 30_000;
+/** A registry that cannot be reached is told of at once. */
+const impatient = ['--fetch-retries=0', '--fetch-timeout=20000'];
 const grave = ['high', 'critical'];
 
 /** @returns {{ findings: string[], notes: string[] }} */
@@ -77,7 +79,11 @@ function byVersion(a, b) {
 
 /** Null when npm has no JSON to say. `npm audit` ends with 1 when it finds something. */
 function askNpm(args) {
-  const { stdout } = spawnSync('npm', args, { cwd: root, encoding: 'utf8', timeout: askTimeoutMs });
+  const { stdout } = spawnSync('npm', [...args, ...impatient], {
+    cwd: root,
+    encoding: 'utf8',
+    timeout: askTimeoutMs,
+  });
   try {
     return JSON.parse(stdout);
   } catch {

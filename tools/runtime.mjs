@@ -5,7 +5,7 @@
  */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { join, sep } from 'node:path';
+import { join } from 'node:path';
 
 const root = join(import.meta.dirname, '..');
 
@@ -34,9 +34,10 @@ export function bundledNode({ platform, arch } = process) {
  * @param versionOf asks a Node for its version, null when there is none
  */
 export function chooseNode({ runs, npmNode, bundled, versionOf }) {
-  const machine = isInstalledPackage(runs.execPath)
-    ? { execPath: npmNode, version: npmNode ? versionOf(npmNode) : null }
-    : runs;
+  const machine =
+    runs.execPath === bundled
+      ? { execPath: npmNode, version: npmNode ? versionOf(npmNode) : null }
+      : runs;
   if (machine.version !== null && majorOf(machine.version) >= supportedMajor)
     return { path: machine.execPath, isBundled: false };
   return bundled === null ? null : { path: bundled, isBundled: true };
@@ -61,10 +62,6 @@ export function noNode({ platform, arch, versions } = process) {
 
 export function majorOf(version) {
   return Number(version.replace(/^v/, '').split('.')[0]);
-}
-
-function isInstalledPackage(path) {
-  return path.includes(`${sep}node_modules${sep}`);
 }
 
 function versionOf(path) {

@@ -232,14 +232,21 @@ class Rebuild {
     const anchoring = anchorAt(this.options.store, reached);
     const anchor = await inTime(anchoring, releaseAtMs - performance.now());
     const tables = projection.tables.map(({ name }) => name);
-    const leftMs = Math.ceil(releaseAtMs - performance.now());
-    if (leftMs <= 0) throw new HeldTooLong('no time is left to rename the tables');
-    await client.query(`SET LOCAL lock_timeout = ${leftMs}`);
-    await client.query(`SET LOCAL statement_timeout = ${leftMs}`);
+    await this.limitTo(releaseAtMs);
     await client.query(`LOCK TABLE ${tables.join(', ')} IN ACCESS EXCLUSIVE MODE`);
-    for (const table of tables) await this.replace(table);
+    for (const table of tables) {
+      await this.limitTo(releaseAtMs);
+      await this.replace(table);
+    }
     await replaceQuarantine(client, projectionReader(projection.name), [this.reader]);
     await saveCheckpoint(client, projection.name, anchor);
+  }
+
+  /** Within the transaction: the next statement ends in time. @throws HeldTooLong when no time is left */
+  private async limitTo(releaseAtMs: number): Promise<void> {
+    const leftMs = Math.ceil(releaseAtMs - performance.now());
+    if (leftMs <= 0) throw new HeldTooLong('the tables cannot change hands in time');
+    await this.client.query(`SET LOCAL statement_timeout = ${leftMs}`);
   }
 
   /** From `position` past `live`, in one page and in time. */
@@ -258,9 +265,7 @@ class Rebuild {
       if (page.position <= reached) break;
       events += page.events.length;
       if (events > gapEventsMax) throw new HeldTooLong('too many events came meanwhile');
-      const leftMs = Math.ceil(releaseAtMs - performance.now());
-      if (leftMs <= 0) throw new HeldTooLong('the last events took too long');
-      await this.client.query(`SET LOCAL statement_timeout = ${leftMs}`);
+      await this.limitTo(releaseAtMs);
       await this.apply(page);
       reached = page.position;
     }

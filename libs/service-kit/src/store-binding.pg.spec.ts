@@ -124,13 +124,15 @@ describe('a database', () => {
     const otherPool = openTestPool(elsewhere.url, 1);
     const other = memoryEventStore();
     try {
-      await bindStore({ store: other, pool: otherPool, environment: 'sandbox', keyring: key, by });
+      // Without a key yet: the refused process must not bind its own.
+      await bindStore({ store: other, pool: otherPool, environment: 'sandbox', keyring: null, by });
     } finally {
       await otherPool.end();
       await elsewhere.drop();
     }
     const refused = bind({ log: other });
     await expect(refused).rejects.toThrow('DATABASE_URL: this database belongs to');
+    expect(await eventsOf(other)).toHaveLength(1);
   });
 
   it('that is restored from a copy goes on with its log', async () => {

@@ -45,13 +45,16 @@ export async function bindStore(options: BindingOptions): Promise<void> {
   const bindings = repository(store, storeBinding);
   const storeOfDatabase = await databaseBinding(options);
   const { state: found } = await bindings.load(bindingId);
+  const idFound = found?.storeId ?? null;
+  // First of all: nothing is written into a log that this database does not belong to.
+  if (storeOfDatabase !== null && storeOfDatabase !== idFound)
+    throw otherLog(storeOfDatabase, idFound);
   if (found === null) {
-    if (storeOfDatabase !== null) throw otherLog(storeOfDatabase, null);
     await assertFitsFirstRecords(options);
     if (checkOnly) return;
   }
   const at = new Date().toISOString();
-  const data = { storeId: found?.storeId ?? randomUUID(), environment };
+  const data = { storeId: idFound ?? randomUUID(), environment };
   const bound = await bindings.execute(bindingId, { type: 'BindStore', at, data }, by);
   if ('refused' in bound) throw refusal(bound.refused, options, found);
   const { state } = bound;
