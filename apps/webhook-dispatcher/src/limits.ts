@@ -38,6 +38,7 @@ export const dispatcherLimits = {
     waitMs: 1_000,
     disabledRecheckMs: 10_000,
     pruneEveryMs: 3_600_000,
+    pruneMax: 5_000,
   },
   engine: {
     quickMax: 256,

@@ -73,7 +73,8 @@ const statements = {
       state = CASE WHEN $6::boolean THEN 'completed' ELSE 'running' END,
       finished_at = CASE WHEN $6::boolean THEN $7::timestamptz END
     WHERE id = $1 AND lease_owner = $3 AND state = 'running'`,
-  prune: `DELETE FROM webhook_replays WHERE finished_at < $1`,
+  prune: `DELETE FROM webhook_replays WHERE id = ANY (ARRAY(
+      SELECT id FROM webhook_replays WHERE finished_at < $1 ORDER BY finished_at LIMIT $2))`,
 } as const;
 
 /** The lease ended before the page was written, and another dispatcher has it: nothing was written. */
@@ -123,9 +124,10 @@ export class ReplayTable {
     });
   }
 
-  /** Forgets the replays that ended before a time. */
-  async prune(before: Date): Promise<void> {
-    await query(this.pool, 'prune', [before]);
+  /** Forgets replays that ended before a time, as many as given at most. @returns how many */
+  async prune(before: Date, max: number): Promise<number> {
+    const { rowCount } = await query(this.pool, 'prune', [before, max]);
+    return rowCount ?? 0;
   }
 }
 

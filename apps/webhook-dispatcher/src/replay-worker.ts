@@ -40,6 +40,8 @@ export interface ReplayLimits {
   /** or for its endpoint to be enabled. */
   readonly disabledRecheckMs: number;
   readonly pruneEveryMs: number;
+  /** Replays that have ended, forgotten in one statement. */
+  readonly pruneMax: number;
 }
 
 export interface ReplayDeps {
@@ -92,6 +94,7 @@ export class ReplayWorker {
     while (!signal.aborted)
       try {
         const hadWork = await this.step();
+        await this.prune();
         await pause(hadWork ? limits.pageEveryMs : limits.pollMs, signal);
       } catch (error) {
         logError(error, 'a replay waits');
@@ -103,10 +106,7 @@ export class ReplayWorker {
   private async step(): Promise<boolean> {
     const { table, limits, now } = this.deps;
     const replay = await table.lease(now(), this.fromNow(limits.leaseMs));
-    if (replay === null) {
-      await this.prune();
-      return false;
-    }
+    if (replay === null) return false;
     // Given up after a failure too; when that fails, the lease ends by itself.
     const waitMs = await this.goOn(replay).catch((error: unknown) => {
       const { id: replayId, endpointId } = replay;
@@ -183,8 +183,9 @@ export class ReplayWorker {
     const { table, keptMs, limits } = this.deps;
     const nowMs = performance.now();
     if (nowMs - this.prunedAtMs < limits.pruneEveryMs) return;
-    this.prunedAtMs = nowMs;
-    await table.prune(this.fromNow(-keptMs));
+    const pruned = await table.prune(this.fromNow(-keptMs), limits.pruneMax);
+    // There may be more: the next look goes on.
+    if (pruned < limits.pruneMax) this.prunedAtMs = nowMs;
   }
 
   private fromNow(ms: number): Date {

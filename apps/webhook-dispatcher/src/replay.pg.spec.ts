@@ -176,6 +176,17 @@ describe('An endpoint whose owner asks for a replay', () => {
     expect(fixture.receiver.requests).toHaveLength(20);
   });
 
+  it('has one that never rests: those that ended long ago are forgotten all the same', async () => {
+    const old = await fixture.requested();
+    await fixture.query(
+      `UPDATE webhook_replays SET state = 'completed', finished_at = now() - interval '1 year'`,
+    );
+    await fixture.enable(false);
+    await fixture.requested();
+    fixture.started({ limits: { replays: { disabledRecheckMs: -1 } } });
+    await until(async () => (await fixture.current(old)) === null, { timeoutMs });
+  });
+
   it('deletes it in the midst of it: the replay and what it had made due are canceled', async () => {
     for (let n = 0; n < 20; n += 1) await fixture.queue(n);
     fixture.index.start();

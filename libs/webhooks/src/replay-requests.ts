@@ -51,7 +51,7 @@ export function replayRequests(pool: pg.Pool): ReplayRequests {
             event_types, through_position, requested_at)
           SELECT $1, $2, $3, $4, $5, $6::text[], $7, $8
             WHERE (SELECT count(*) FROM webhook_replays
-              WHERE endpoint_id = $3 AND state = 'running') < $9
+              WHERE organization_id = $2 AND endpoint_id = $3 AND state = 'running') < $9
           RETURNING ${replayColumns}`,
         values: [
           request.id,
