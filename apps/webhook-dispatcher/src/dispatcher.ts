@@ -4,7 +4,7 @@ import type { PaymentIntegrationEvent } from '@pis/contracts';
 import type { EventStore } from '@pis/event-store';
 import type { Keyring } from '@pis/keyring';
 import { eventsQuery } from '@pis/read-models';
-import type { Logger, WebhooksConfig } from '@pis/service-kit';
+import { type Logger, streamStates, type WebhooksConfig } from '@pis/service-kit';
 import { type EgressRules, guardedClient } from '@pis/webhooks';
 import type pg from 'pg';
 import type { Registry } from 'prom-client';
@@ -77,6 +77,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     freshForMs: endpointFreshForMs,
     onDeleted: (endpointId) => engine.traffic.excuse(endpointId),
     logError: (error, what) => logger.warn({ err: error }, what),
+    states: streamStates(pool, keyring, logger),
   });
   const owner = options.owner ?? randomUUID();
   const table = new DeliveryTable(pool, owner);

@@ -19,6 +19,7 @@ describe('The endpoints that an event goes to', () => {
   let directory: EndpointDirectory;
   /** Streams read by the directory. */
   let reads: number;
+  let eventsRead: number;
   /** What a read that has its events waits for before it answers. */
   let beforeAnswer: () => Promise<void>;
   let subscriptions: { fail: (error: Error) => void }[];
@@ -29,6 +30,7 @@ describe('The endpoints that an event goes to', () => {
   beforeEach(() => {
     store = memoryEventStore();
     reads = 0;
+    eventsRead = 0;
     beforeAnswer = () => Promise.resolve();
     subscriptions = [];
     errors = [];
@@ -106,6 +108,38 @@ describe('The endpoints that an event goes to', () => {
     expect(await receivers(before)).toEqual([a]);
     expect(await receivers(after)).toEqual([b]);
   });
+
+  it.each([
+    // About each change once, and a page for each event that comes before what is remembered.
+    ['in the order of the log', 20, (positions: readonly string[]) => positions],
+    ['backwards', 300, (positions: readonly string[]) => positions.toReversed()],
+  ] as const)(
+    'cost no fold of the whole stream for each event, when endpoints change all the time: %s',
+    async (_order, eventsPerEventMax, ordered) => {
+      const a = await create();
+      const positions: string[] = [];
+      const expected = new Map<string, readonly string[]>();
+      const changes = 1_500;
+      for (let n = 0; n < changes; n += 1) {
+        const enabled = n % 2 === 1;
+        await change(a, { enabled });
+        if (n % 10 > 1) continue;
+        const position = await occur();
+        positions.push(position);
+        expected.set(position, enabled ? [a] : []);
+      }
+      await followed();
+      eventsRead = 0;
+      for (const position of ordered(positions))
+        expect(await receivers(position)).toEqual(expected.get(position));
+      expect(eventsRead / positions.length).toBeLessThan(eventsPerEventMax);
+      const inOrder = positions.map((position) => expected.get(position));
+      eventsRead = 0;
+      const again = await Promise.all(positions.slice(-20).map((position) => receivers(position)));
+      expect(again).toEqual(inOrder.slice(-20));
+      expect(eventsRead).toBeLessThan(20 * 200);
+    },
+  );
 
   it('have none that was deleted, which is told to who kept count of its failures', async () => {
     const [a, b] = [await create(), await create()];
@@ -186,6 +220,7 @@ describe('The endpoints that an event goes to', () => {
       async readStream(streamId, options) {
         const events = await store.readStream(streamId, options);
         reads += 1;
+        eventsRead += events.length;
         await beforeAnswer();
         return events;
       },

@@ -5,6 +5,9 @@
  * What always holds: what is remembered of an organization lacks no event up to `followedTo`. For a
  * reading is remembered from its begin, forgotten when the log tells of an event of its stream, and
  * what is read after that has the event.
+ *
+ * A client can make its stream as long as it likes. So no event costs a fold of the whole stream: the
+ * state is carried on with what the stream has gained, and former states come from a timeline.
  */
 import {
   subscribes,
@@ -14,7 +17,8 @@ import {
   type WebhookEndpointsEvent,
   type WebhookEndpointsState,
 } from '@pis/domain';
-import { type EventStore, type Position, type RecordedEvent, repository } from '@pis/event-store';
+import { type EventStore, type Position, repository, StreamStates } from '@pis/event-store';
+import { EndpointTimeline, type Point, pointOf } from './endpoint-timeline.js';
 import { pause } from './wake-up.js';
 
 export interface EndpointDirectoryOptions {
@@ -30,28 +34,25 @@ export interface EndpointDirectoryOptions {
   /** Told while the log is followed. */
   readonly onDeleted: (endpointId: string) => void;
   readonly logError: (error: unknown, what: string) => void;
-}
-
-interface Snapshot {
-  readonly state: WebhookEndpointsState;
-  /** Of its last event; '' for an organization without endpoints. */
-  readonly position: Position;
-  readonly count: number;
+  /** Where states are remembered, and snapshots of long streams kept; in memory alone when absent. */
+  readonly states?: StreamStates;
 }
 
 interface Reading {
   /** Monotonic, when the read began: nothing older than that is missing from it. */
   readonly beganAtMs: number;
-  readonly snapshot: Promise<Snapshot>;
+  /** The state and the last event of the stream. */
+  readonly snapshot: Promise<Point>;
 }
 
 const deleted: WebhookEndpointsEvent['type'] = 'WebhookEndpointDeleted';
-const none: Snapshot = { state: webhookEndpoints.initial, position: '', count: 0 };
 
 export class EndpointDirectory {
   private readonly repository;
   /** The last reading of each organization, the one not used for longest first. */
   private readonly readings = new Map<string, Reading>();
+  /** What was before, by organization; in the same order. */
+  private readonly timelines = new Map<string, EndpointTimeline>();
   /** How far the log has been followed; null while it is not. */
   private followedTo: Position | null = null;
   private readonly stopping = new AbortController();
@@ -61,7 +62,8 @@ export class EndpointDirectory {
     private readonly store: EventStore,
     private readonly options: EndpointDirectoryOptions,
   ) {
-    this.repository = repository(store, webhookEndpoints);
+    const { states = new StreamStates() } = options;
+    this.repository = repository(store, webhookEndpoints, { states });
   }
 
   /** Follows the log, so that not every event costs a read. */
@@ -86,6 +88,7 @@ export class EndpointDirectory {
     position: Position,
   ): Promise<readonly WebhookEndpoint[]> {
     const state =
+      this.timelines.get(organizationId)?.known(position) ??
       (await this.rememberedAt(organizationId, position)) ??
       (await this.readAt(organizationId, position));
     return state.endpoints.filter(
@@ -104,10 +107,9 @@ export class EndpointDirectory {
   }
 
   private async readAt(organizationId: string, position: Position): Promise<WebhookEndpointsState> {
-    const { events, snapshot } = await this.read(organizationId);
-    return snapshot.position < position
-      ? snapshot.state
-      : this.repository.fold(events.filter((event) => event.position < position)).state;
+    const current = await this.read(organizationId);
+    if (current.position < position) return current.state;
+    return this.timelineOf(organizationId).at(position);
   }
 
   /** The endpoint as it stands now (see freshForMs), or null when it was deleted. @throws StoreUnavailable */
@@ -115,7 +117,7 @@ export class EndpointDirectory {
     const cached = this.readings.get(organizationId);
     const isFresh =
       cached !== undefined && performance.now() - cached.beganAtMs < this.options.freshForMs;
-    const { state } = isFresh ? await cached.snapshot : (await this.read(organizationId)).snapshot;
+    const { state } = await (isFresh ? cached.snapshot : this.read(organizationId));
     return state.endpoints.find((endpoint) => endpoint.endpointId === endpointId) ?? null;
   }
 
@@ -150,19 +152,14 @@ export class EndpointDirectory {
     }
   }
 
-  private async read(
-    organizationId: string,
-  ): Promise<{ events: readonly RecordedEvent[]; snapshot: Snapshot }> {
-    const before = this.readings.get(organizationId)?.snapshot.catch(() => none) ?? none;
+  private async read(organizationId: string): Promise<Point> {
     const beganAtMs = performance.now();
-    const reading = this.store.readStream(this.repository.streamIdOf(organizationId));
-    const snapshot = Promise.all([reading, before]).then(([events, known]) =>
-      this.snapshotOf(events, known),
-    );
+    const snapshot = this.repository.load(organizationId).then(pointOf);
     this.remember(organizationId, { beganAtMs, snapshot });
     try {
-      const [events, folded] = await Promise.all([reading, snapshot]);
-      return { events, snapshot: folded };
+      const point = await snapshot;
+      this.timelineOf(organizationId).add(point);
+      return point;
     } catch (error) {
       if (this.readings.get(organizationId)?.snapshot === snapshot)
         this.readings.delete(organizationId);
@@ -170,18 +167,24 @@ export class EndpointDirectory {
     }
   }
 
-  /** Streams only grow: the same length is the same state, and need not be folded again. */
-  private snapshotOf(events: readonly RecordedEvent[], known: Snapshot): Snapshot {
-    if (events.length === known.count) return known;
-    const { state, lastEvent } = this.repository.fold(events);
-    return { state, position: lastEvent?.position ?? '', count: events.length };
+  private timelineOf(organizationId: string): EndpointTimeline {
+    const { fold, streamIdOf } = this.repository;
+    const timeline =
+      this.timelines.get(organizationId) ??
+      new EndpointTimeline({ store: this.store, streamId: streamIdOf(organizationId), fold });
+    this.keep(this.timelines, organizationId, timeline);
+    return timeline;
   }
 
   private remember(organizationId: string, reading: Reading): void {
-    this.readings.delete(organizationId);
-    this.readings.set(organizationId, reading);
-    const [oldest] = this.readings.keys();
-    if (this.readings.size > this.options.organizationsMax && oldest !== undefined)
-      this.readings.delete(oldest);
+    this.keep(this.readings, organizationId, reading);
+  }
+
+  /** The one used last comes last; beyond organizationsMax the first goes. */
+  private keep<Value>(map: Map<string, Value>, organizationId: string, value: Value): void {
+    map.delete(organizationId);
+    map.set(organizationId, value);
+    const [oldest] = map.keys();
+    if (map.size > this.options.organizationsMax && oldest !== undefined) map.delete(oldest);
   }
 }

@@ -1,11 +1,19 @@
 import { topics } from '@pis/contracts';
-import { payment as paymentAggregate, type PaymentCommand, type PaymentDetails } from '@pis/domain';
+import {
+  contact as contactAggregate,
+  payment as paymentAggregate,
+  type PaymentCommand,
+  type PaymentDetails,
+} from '@pis/domain';
+import { contactExample } from '@pis/domain/testing';
 import {
   beginning,
   type EventStore,
   memoryEventStore,
   repository,
   StoreUnavailable,
+  streamPageMax,
+  StreamStates,
 } from '@pis/event-store';
 import type { Message } from '@pis/messaging';
 import { integrationFeed } from './integration-feed.js';
@@ -56,12 +64,13 @@ async function read(
   feed: ReturnType<typeof integrationFeed>,
   after: string,
   count: number,
+  topic: string = topics.payments,
 ): Promise<(Message & { offset: string })[]> {
   const enough = new AbortController();
   const messages = [];
   for await (const page of feed.subscribe({
     after,
-    topics: [topics.payments],
+    topics: [topic],
     signal: enough.signal,
   })) {
     messages.push(...page.messages);
@@ -141,13 +150,13 @@ it('readers at different places get the right messages although their reads end 
   const waiting: (() => void)[] = [];
   const together: EventStore = {
     ...store,
-    readStreams: async (ids) => {
-      const streams = await store.readStreams(ids);
+    readStream: async (...given) => {
+      const events = await store.readStream(...given);
       await new Promise<void>((resolve) => {
         waiting.push(resolve);
         if (waiting.length === 2) for (const go of waiting) go();
       });
-      return streams;
+      return events;
     },
   };
   const feed = integrationFeed(together);
@@ -193,12 +202,45 @@ it('waits for a stream that does not show yet what the log has shown', async () 
   let lags = true;
   const lagging: EventStore = {
     ...store,
-    readStreams: async (ids) =>
-      (await store.readStreams(ids)).map((events) => (lags ? events.slice(0, 1) : events)),
+    readStream: async (...given) => (lags ? [] : store.readStream(...given)),
   };
   const feed = integrationFeed(lagging);
   const after = all[1]?.offset ?? '';
   await expect(read(feed, after, 1)).rejects.toBeInstanceOf(StoreUnavailable);
   lags = false;
   expect(await read(feed, after, 1)).toEqual(all.slice(2));
+});
+
+it('reads a contact that has changed often a page at a time, once', async () => {
+  const store = memoryEventStore();
+  const contacts = repository(store, contactAggregate, { states: new StreamStates() });
+  const record = contactExample();
+  const { contactId } = record;
+  await contacts.create(contactId, { type: 'CreateContact', at, data: record }, context);
+  const changes = 1_000;
+  for (let n = 0; n < changes; n += 1) {
+    const data = { changes: { firstName: `Ada ${n}` }, identity: record.identity };
+    await contacts.execute(contactId, { type: 'UpdateContact', at, data }, context);
+  }
+  const { events } = await store.readLog({ after: beginning, pageMax: 2 * changes });
+  const reads: number[] = [];
+  const counted: EventStore = {
+    ...store,
+    readStream: async (...given) => {
+      const page = await store.readStream(...given);
+      reads.push(page.length);
+      return page;
+    },
+    readStreams: async (ids) => {
+      const streams = await store.readStreams(ids);
+      reads.push(...streams.map(({ length }) => length));
+      return streams;
+    },
+  };
+  const last = 10;
+  const after = events.at(-last - 1)?.position ?? '';
+  const feed = integrationFeed(counted, { pageMax: 1 });
+  expect(await read(feed, after, last, topics.directory)).toHaveLength(last);
+  expect(Math.max(...reads)).toBeLessThanOrEqual(streamPageMax);
+  expect(reads.reduce((sum, length) => sum + length, 0)).toBe(changes + 1 - last);
 });

@@ -10,6 +10,7 @@ import {
   type RecordedEvent,
   repository,
   StoreUnavailable,
+  streamPageMax,
   UnreadableEvent,
 } from '@pis/event-store';
 import type { UnreadableStream } from '@pis/read-models';
@@ -28,6 +29,9 @@ export interface Translation {
   /** Streams with an event that cannot be read: nothing from `first` on is among the messages. */
   readonly unreadable: readonly UnreadableStream[];
 }
+
+/** Streams that are read at the same time. */
+const readsInFlightMax = 64;
 
 type Failures = Map<string, UnreadableStream>;
 
@@ -96,7 +100,7 @@ export class Translator {
     return this.skipped.has(event.id) ? 'none' : messageOf(event, step);
   }
 
-  /** The state of each stream just before its first event here; what is not at hand is read in one trip. */
+  /** The state of each stream just before its first event here; what is not at hand is read side by side. */
   private async statesBefore(
     events: readonly RecordedEvent[],
     failures: Failures,
@@ -110,24 +114,41 @@ export class Translator {
       else missing.push(event);
     }
     if (missing.length === 0) return states;
-    const streams = await this.store.readStreams(missing.map(({ streamId }) => streamId));
-    missing.forEach((event, index) => {
-      const { streamId, revision } = event;
-      const before = (streams[index] ?? []).filter((earlier) => earlier.revision < revision);
-      try {
-        const state = before.reduce(
-          (loaded, earlier) => this.after(loaded, earlier),
-          this.foldOf(streamId)([]),
-        );
-        // A replica of the store may lag behind the one that the log was read from.
-        if (!follows(event, state)) throw new StoreUnavailable(`${streamId} lags behind the log`);
-        states.set(streamId, state);
-      } catch (error) {
-        if (!(error instanceof UnreadableEvent)) throw error;
-        failures.set(streamId, { first: event, cause: error });
+    const left = missing.values();
+    const reader = async () => {
+      for (const event of left) {
+        const { streamId } = event;
+        try {
+          states.set(streamId, await this.stateBefore(event));
+        } catch (error) {
+          if (!(error instanceof UnreadableEvent)) throw error;
+          failures.set(streamId, { first: event, cause: error });
+        }
       }
-    });
+    };
+    await Promise.all(Array.from({ length: readsInFlightMax }, reader));
     return states;
+  }
+
+  /**
+   * A client can make a stream as long as it likes: it is read on from the state that is at hand, if that
+   * is one of before, and a page at a time.
+   * @throws StoreUnavailable, UnreadableEvent
+   */
+  private async stateBefore(event: RecordedEvent): Promise<Loaded<unknown>> {
+    const { streamId, revision } = event;
+    const kept = this.states.get(streamId);
+    const isEarlier = kept !== undefined && nextRevision(kept) < revision;
+    let state = isEarlier ? kept : this.foldOf(streamId)([]);
+    while (nextRevision(state) < revision) {
+      const from = nextRevision(state);
+      const maxCount = Math.min(streamPageMax, revision - from);
+      const page = await this.store.readStream(streamId, { from, maxCount });
+      // A replica of the store may lag behind the one that the log was read from.
+      if (page.length === 0) throw new StoreUnavailable(`${streamId} lags behind the log`);
+      state = page.reduce((loaded, earlier) => this.after(loaded, earlier), state);
+    }
+    return state;
   }
 
   /** Null for an event before the state that is at hand: its message is known. */
