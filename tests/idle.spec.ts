@@ -1,0 +1,113 @@
+/**
+ * What the whole system costs while nothing happens. Transactions are counted by PostgreSQL. CPU time is
+ * compared with that of a request to the same process, so that the machine's speed does not matter.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { createTestDatabase, type TestDatabase, until } from '@pis/local-servers/testing';
+import pg from 'pg';
+import { type RunningProcess, startProcess } from './support/process.js';
+
+const startLimitMs = 240_000;
+const windowMs = 10_000;
+/** What the start leaves to be done must be over by then. */
+const settledLimitMs = 120_000;
+/** The goal is 1 % of a core. Each transaction takes about 0.5 ms of CPU time here and in PostgreSQL. */
+const transactionsPerSecondMax = 20;
+/** A smallest read takes 0.5 to 1 ms of CPU time: this is 1 to 2 % of a core, some three times of what there is. */
+const idleSecondInReadsMax = 20;
+const readsMeasured = 300;
+
+let scratch: string;
+let database: TestDatabase;
+let statistics: pg.Client;
+let system: RunningProcess;
+
+beforeAll(async () => {
+  scratch = mkdtempSync(path.join(os.tmpdir(), 'pis-idle-'));
+  database = await createTestDatabase();
+  // From another database of the server: what asks for the count is not counted.
+  const elsewhere = new URL(database.url);
+  elsewhere.pathname = '/postgres';
+  statistics = new pg.Client({ connectionString: elsewhere.href });
+  await statistics.connect();
+  system = await startProcess(null, {
+    DATABASE_URL: database.url,
+    PIS_DATA_DIR: scratch,
+    PIS_RATE_LIMIT_PER_KEY: '0',
+  });
+}, startLimitMs);
+afterAll(async () => {
+  await system?.stop();
+  await statistics?.end();
+  await database?.drop();
+  rmSync(scratch, { recursive: true, force: true });
+}, startLimitMs);
+
+const apiUrl = () => String(system.ready['apiUrl']);
+
+/** CPU time of the system's process since its start. */
+async function cpuSeconds(): Promise<number> {
+  const text = await (await fetch(`${apiUrl()}/metrics`)).text();
+  const seconds = /^process_cpu_seconds_total(?:\{.*\})? (\S+)$/m.exec(text)?.[1];
+  if (seconds === undefined) throw new Error('the process does not say how much CPU time it took');
+  return Number(seconds);
+}
+
+async function counted(): Promise<{ transactions: number; atMs: number }> {
+  const { rows } = await statistics.query<{ transactions: number; at_ms: number }>(
+    `SELECT (xact_commit + xact_rollback)::float8 AS transactions,
+            (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS at_ms
+       FROM pg_stat_database WHERE datname = $1`,
+    [new URL(database.url).pathname.slice(1)],
+  );
+  const [row] = rows;
+  if (row === undefined) throw new Error('PostgreSQL does not know the database');
+  return { transactions: row.transactions, atMs: row.at_ms };
+}
+
+async function readOften(): Promise<void> {
+  const headers = { authorization: `Bearer ${String(system.ready['apiKey'])}` };
+  for (let count = 0; count < readsMeasured; count += 1) {
+    const answer = await fetch(`${apiUrl()}/v1/originators/`, { headers });
+    expect(answer.status).toBe(200);
+    await answer.arrayBuffer();
+  }
+}
+
+/** What one window of at least windowMs took, per second. */
+async function window(): Promise<{ transactions: number; cpuMs: number }> {
+  const [before, cpuBefore] = [await counted(), await cpuSeconds()];
+  const after = await until(
+    async () => {
+      const now = await counted();
+      return now.atMs - before.atMs >= windowMs && now;
+    },
+    { timeoutMs: 6 * windowMs, everyMs: 250 },
+  );
+  const seconds = (after.atMs - before.atMs) / 1_000;
+  return {
+    transactions: (after.transactions - before.transactions) / seconds,
+    cpuMs: (((await cpuSeconds()) - cpuBefore) * 1_000) / seconds,
+  };
+}
+
+it(
+  'an idle system asks PostgreSQL a few times a second and takes hardly any CPU time',
+  async () => {
+    await readOften();
+    const before = await cpuSeconds();
+    await readOften();
+    const cpuMsOfRead = (((await cpuSeconds()) - before) * 1_000) / readsMeasured;
+
+    const isIdle = ({ transactions, cpuMs }: Awaited<ReturnType<typeof window>>) =>
+      transactions < transactionsPerSecondMax && cpuMs < idleSecondInReadsMax * cpuMsOfRead;
+    let last = await window();
+    const giveUpAtMs = performance.now() + settledLimitMs;
+    while (!isIdle(last) && performance.now() < giveUpAtMs) last = await window();
+    expect(last.transactions).toBeLessThan(transactionsPerSecondMax);
+    expect(last.cpuMs / cpuMsOfRead).toBeLessThan(idleSecondInReadsMax);
+  },
+  startLimitMs,
+);
