@@ -70,6 +70,8 @@ describe('on a database of its own', () => {
       ['api-key', 'revoke'],
       ['api-key', 'list'],
       ['migrate'],
+      ['event-store', 'check'],
+      ['event-store', 'apply'],
       ['kafka', 'apply'],
       ['projections', 'rebuild'],
       ['projections', 'status'],

@@ -4,6 +4,7 @@ import { Command, CommanderError } from 'commander';
 import { apiKeyCommands } from './commands/api-key.js';
 import { consumerCommands } from './commands/consumers.js';
 import { deadLetterCommands } from './commands/dead-letters.js';
+import { eventStoreCommands } from './commands/event-store.js';
 import { kafkaCommands } from './commands/kafka.js';
 import { migrateCommand } from './commands/migrate.js';
 import { organizationCommands } from './commands/organization.js';
@@ -29,6 +30,7 @@ for (const command of [
   originatorCommands(),
   apiKeyCommands(),
   migrateCommand(),
+  eventStoreCommands(),
   kafkaCommands(),
   projectionCommands(),
   deadLetterCommands(),

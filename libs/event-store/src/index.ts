@@ -13,4 +13,5 @@ export * from './eventstoredb/connection-string.js';
 export { namespaceDefault, namespaceForm } from './eventstoredb/namespace.js';
 export { unreadableSchemaVersion } from './eventstoredb/unreadable.js';
 export * from './eventstoredb/eventstoredb-event-store.js';
+export * from './eventstoredb/set-up.js';
 export * from './time-limit.js';

@@ -65,6 +65,11 @@ export async function bindStore(options: BindingOptions): Promise<void> {
   if (belongsTo !== state.storeId) throw otherLog(belongsTo, state.storeId);
 }
 
+/** What the log says of itself; null when it is not bound yet. @throws StoreUnavailable */
+export async function bindingOf(store: EventStore): Promise<StoreBindingState> {
+  return (await repository(store, storeBinding).load(bindingId)).state;
+}
+
 async function bindMasterKey(
   options: BindingOptions,
   bound: NonNullable<StoreBindingState>,

@@ -87,7 +87,7 @@ export function eventStoreDbEventStore({
     timeoutMs = readTimeoutMs,
   ): Promise<RecordedEvent[]> => {
     if (!isStreamId(streamId) || options.maxCount === 0) return [];
-    const request = streamRequest(namespace, streamId, options);
+    const request = streamRequest(namespace.add(streamId), options);
     const responses = await connection.read(request, timeoutMs);
     return responses
       .map((response) => recordedIn(namespace, response))
@@ -206,7 +206,7 @@ async function appendForSure(
   timeoutMs: number,
 ): Promise<string | null> {
   const { streamId, expected, sizeBytes } = proposed;
-  const messages = appendMessages(namespace, proposed);
+  const messages = appendMessages(namespace.add(streamId), proposed);
   const endsAtMs = performance.now() + timeoutMs;
   for (let tries = 0; ; tries += 1) {
     try {

@@ -12,6 +12,8 @@
  */
 import { readFileSync } from 'node:fs';
 import { EventStoreDBClient, UnavailableError, convertToCommandError } from '@eventstore/db-client';
+import featuresService from '@eventstore/db-client/generated/serverfeatures_grpc_pb.js';
+import shared from '@eventstore/db-client/generated/shared_pb.js';
 import streamsService from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import type { StreamsClient } from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import type {
@@ -148,6 +150,11 @@ export class LeaderConnection {
     };
   }
 
+  /** The version of the node that is connected. @throws StoreUnavailable */
+  serverVersion(timeoutMs: number): Promise<string> {
+    return this.#call(timeoutMs, ({ client }, leftMs) => client.serverVersion(leftMs));
+  }
+
   close(): void {
     this.#closing.abort();
     this.#node?.left.abort();
@@ -231,6 +238,22 @@ class NodeClient extends EventStoreDBClient {
   /** The calls of the node that is connected; connects first when none is. Rejects when none is found. */
   stub(): Promise<StreamsClient> {
     return this.execute(streamsService.StreamsClient, 'streams', async (stub) => stub);
+  }
+
+  async serverVersion(timeoutMs: number): Promise<string> {
+    const stub = await this.execute(
+      featuresService.ServerFeaturesClient,
+      'features',
+      async (found) => found,
+    );
+    const { promise, resolve, reject } = Promise.withResolvers<string>();
+    stub.getSupportedMethods(
+      new shared.Empty(),
+      ...this.argumentsOf(timeoutMs),
+      (error, features) =>
+        error === null ? resolve(features.getEventStoreServerVersion()) : reject(error),
+    );
+    return promise;
   }
 
   /** A time limit of null means none. */

@@ -7,13 +7,13 @@ import type { ProposedAppend } from '../proposed-append.js';
 import { type LogPlace, type Namespace, positionOf } from './namespace.js';
 import { contentsOf } from './unreadable.js';
 
-/** The options first, then one message an event. */
+/** The options first, then one message an event. `name` is the stream's name with its namespace. */
 export function appendMessages(
-  namespace: Namespace,
-  { streamId, expected, events }: ProposedAppend,
+  name: string,
+  { expected, events }: Pick<ProposedAppend, 'expected' | 'events'>,
 ): AppendReq[] {
   const options = new streams.AppendReq.Options();
-  options.setStreamIdentifier(identifierOf(namespace.add(streamId)));
+  options.setStreamIdentifier(identifierOf(name));
   if (expected === 'noStream') options.setNoStream(new shared.Empty());
   else options.setRevision(String(expected));
   const first = new streams.AppendReq();
@@ -36,12 +36,11 @@ export function appendMessages(
 }
 
 export function streamRequest(
-  namespace: Namespace,
-  streamId: string,
+  name: string,
   { from, direction = 'forwards', maxCount }: ReadOptions,
 ): ReadReq {
   const stream = new streams.ReadReq.Options.StreamOptions();
-  stream.setStreamIdentifier(identifierOf(namespace.add(streamId)));
+  stream.setStreamIdentifier(identifierOf(name));
   if (from !== undefined) stream.setRevision(String(from));
   else if (direction === 'backwards') stream.setEnd(new shared.Empty());
   else stream.setStart(new shared.Empty());

@@ -1,0 +1,93 @@
+/** The event store as an operator sets it up: does it answer, and may we do there what we need. */
+import {
+  checkEventStoreDb,
+  letReadLog,
+  parseEventStoreDbUrl,
+  type SetUpFinding,
+} from '@pis/event-store';
+import { bindingOf, createEventStore, createPool, type PlatformConfig } from '@pis/service-kit';
+import { Command } from 'commander';
+import { databaseUrlOf, readConfig } from '../context.js';
+import { CommandFailed, describe, type OutputOptions, print, withJson } from '../output.js';
+
+interface Finding extends Omit<SetUpFinding, 'name'> {
+  readonly name: SetUpFinding['name'] | 'marker';
+}
+
+export function eventStoreCommands(): Command {
+  const eventStore = new Command('event-store').description('the store of all events');
+  withJson(
+    eventStore
+      .command('check')
+      .description('look whether the event store can be used; changes nothing'),
+  ).action(check);
+  withJson(
+    eventStore
+      .command('apply')
+      .description("let a user read the log; EVENTSTOREDB_URL must be an administrator's")
+      .requiredOption('--user <name>', 'the user that the apps connect as'),
+  ).action(apply);
+  return eventStore;
+}
+
+/** @throws CommandFailed when something is not well, once all of it was printed */
+async function check(options: OutputOptions): Promise<void> {
+  const { config } = readConfig();
+  const findings: Finding[] =
+    config.PIS_EVENT_STORE === 'eventstoredb'
+      ? [...(await checkEventStoreDb(urlOf(config), config.EVENTSTOREDB_NAMESPACE))]
+      : [];
+  findings.push(...(await storeFindings(config)));
+  const ok = findings.every((finding) => finding.ok);
+  if (options.json) print({ ok, findings }, options);
+  else
+    for (const finding of findings)
+      process.stdout.write(
+        `${finding.ok ? 'ok    ' : 'not ok'} ${finding.name}: ${finding.text}\n`,
+      );
+  if (!ok) throw new CommandFailed('the event store cannot be used as it is');
+}
+
+/** What every event store has: the binding that says to whom it belongs. */
+async function storeFindings(config: PlatformConfig): Promise<Finding[]> {
+  const { logger } = readConfig();
+  const databaseUrl = config.PIS_EVENT_STORE === 'postgres' ? databaseUrlOf(config) : '';
+  const pool = createPool(databaseUrl, 'cli', logger);
+  const store = createEventStore(config, pool, databaseUrl);
+  try {
+    const found = await bindingOf(store);
+    const environment = config.PIS_ENVIRONMENT;
+    if (found === null)
+      return [{ name: 'marker', ok: true, text: 'none yet: the first process writes it' }];
+    return found.environment === environment
+      ? [{ name: 'marker', ok: true, text: `${environment}, store ${found.storeId}` }]
+      : [
+          {
+            name: 'marker',
+            ok: false,
+            text: `the store belongs to ${found.environment}: correct PIS_ENVIRONMENT or the address`,
+          },
+        ];
+  } catch (error) {
+    return [{ name: 'marker', ok: false, text: describe(error) }];
+  } finally {
+    await store.close();
+    await pool.end();
+  }
+}
+
+/** @throws CommandFailed */
+async function apply({ user, ...options }: OutputOptions & { user: string }): Promise<void> {
+  const { config } = readConfig();
+  if (config.PIS_EVENT_STORE !== 'eventstoredb')
+    throw new CommandFailed('nothing to set: PIS_EVENT_STORE is not eventstoredb');
+  const url = urlOf(config);
+  if (parseEventStoreDbUrl(url).credentials === null)
+    throw new CommandFailed("EVENTSTOREDB_URL must have an administrator's user and password");
+  print(await letReadLog(url, user), options);
+}
+
+function urlOf({ EVENTSTOREDB_URL: url }: PlatformConfig): string {
+  if (url === undefined) throw new CommandFailed('EVENTSTOREDB_URL is not set');
+  return url;
+}
