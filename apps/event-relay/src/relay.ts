@@ -110,8 +110,12 @@ export class Relay {
   private async relayPages(signal: AbortSignal, onProgress: () => void): Promise<void> {
     const { feed, publisher, state, topics, published } = this.options;
     const after = await state.loadCheckpoint(relayGroup);
-    this.lastError = undefined;
-    for await (const page of feed.subscribe({ after, topics, signal })) {
+    const onConnection = (failure: Error | null) => {
+      this.lastError = failure ?? undefined;
+      if (failure !== null) this.options.logger.warn({ err: failure }, 'the log is not connected');
+    };
+    this.lastError = new Error('the log is not connected yet');
+    for await (const page of feed.subscribe({ after, topics, signal, onConnection })) {
       if (signal.aborted) return;
       if (page.messages.length > 0)
         await unlessAborted(this.givingUp.signal, publisher.publish(page.messages));

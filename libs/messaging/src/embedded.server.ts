@@ -133,11 +133,11 @@ export class EmbeddedConsumerStrategy extends ConsumerStrategy {
     for (let failures = 0; !signal.aborted; failures += 1) {
       try {
         const after = this.#readTo ?? (await this.#begin());
-        const pages = this.#source.subscribe({ after, topics: this.topics, signal });
-        this.#connected = true;
-        for await (const page of pages) {
+        const onConnection = (failure: Error | null) => this.#connection(failure);
+        const { topics } = this;
+        for await (const page of this.#source.subscribe({ after, topics, signal, onConnection })) {
           if (signal.aborted) return;
-          this.#error = null;
+          this.#connection(null);
           failures = 0;
           this.#take(page);
           this.#readTo = page.position;
@@ -152,6 +152,13 @@ export class EmbeddedConsumerStrategy extends ConsumerStrategy {
         await abortableDelay(ms, signal);
       }
     }
+  }
+
+  /** The source tries again by itself what it reports here. */
+  #connection(failure: Error | null): void {
+    this.#connected = failure === null;
+    this.#error = failure === null ? null : errorText(failure);
+    if (failure !== null) this.observe.problem?.('connecting to the log', failure);
   }
 
   async #begin(): Promise<string> {

@@ -36,6 +36,8 @@ export interface MessageSource {
     readonly after: string;
     readonly topics: readonly string[];
     readonly signal: AbortSignal;
+    /** Told null each time the log is connected, and why each time it is not. */
+    readonly onConnection?: (failure: Error | null) => void;
   }): AsyncIterable<MessagePage>;
   /** How many messages of the topics come after a position, as far as known; counted up to `max`. */
   countAfter(options: {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type EventStore, memoryEventStore } from '@pis/event-store';
+import { type EventStore, memoryEventStore, StoreUnavailable } from '@pis/event-store';
 import {
   createTestDatabase,
   openTestPool,
@@ -28,8 +28,12 @@ function openPool(url = database.url): pg.Pool {
   return pool;
 }
 
-function startRunner(pool: pg.Pool, projection: Projection = paymentsProjection): ProjectionRunner {
-  const runner = new ProjectionRunner({ projection, store, pool });
+function startRunner(
+  pool: pg.Pool,
+  projection: Projection = paymentsProjection,
+  from: EventStore = store,
+): ProjectionRunner {
+  const runner = new ProjectionRunner({ projection, store: from, pool });
   runners.push(runner);
   runner.start();
   return runner;
@@ -151,6 +155,23 @@ describe('a projection', () => {
     expect(() => runner.check()).toThrow(/does not exist/);
     await migrate({ connectionString: database.url });
     expect(await runner.waitFor(payment.position, timeoutMs)).toBe(true);
+    expect(() => runner.check()).not.toThrow();
+  });
+
+  it('is up only while its subscription is connected, and says why it is not', async () => {
+    const pool = openPool();
+    const told = Promise.withResolvers<(failure: Error | null) => void>();
+    const subscribe: EventStore['subscribe'] = (options) => {
+      const { onConnection } = options;
+      if (onConnection !== undefined) told.resolve(onConnection);
+      return store.subscribe({ ...options, onConnection: () => undefined });
+    };
+    const runner = startRunner(pool, paymentsProjection, { ...store, subscribe });
+    const tell = await told.promise;
+    expect(() => runner.check()).toThrow(/the log is not connected yet/);
+    tell(new StoreUnavailable('the user may not read the log'));
+    expect(() => runner.check()).toThrow(/the user may not read the log/);
+    tell(null);
     expect(() => runner.check()).not.toThrow();
   });
 

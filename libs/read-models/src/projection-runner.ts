@@ -184,6 +184,7 @@ export class ProjectionRunner implements LocalProgress {
       const writer = new PageWriter(projection, client, tables, store, after);
       this.role = 'active';
       this.reached(after);
+      this.lastError = 'the log is not connected yet';
       while (!signal.aborted && (await this.follow(writer, tables, signal, progressed)));
       lost.signal.throwIfAborted();
       sameLog.throwIfAborted();
@@ -210,8 +211,12 @@ export class ProjectionRunner implements LocalProgress {
     const until = isHolding
       ? AbortSignal.any([signal, AbortSignal.timeout(releaseEveryMs)])
       : signal;
-    const after = writer.position;
-    for await (const page of store.subscribe({ after, streamPrefixes, pageMax, signal: until })) {
+    const onConnection = (failure: Error | null) => {
+      this.lastError = failure === null ? null : reasonOf(failure);
+      if (failure !== null) this.options.onFailure?.(failure, false);
+    };
+    const from = { after: writer.position, streamPrefixes, pageMax, signal: until, onConnection };
+    for await (const page of store.subscribe(from)) {
       if (!(await writer.write(page))) return false;
       progressed();
       this.reached(page.position);

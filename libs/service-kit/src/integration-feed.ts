@@ -12,6 +12,7 @@ import {
   type Position,
   type RecordedEvent,
   StoreUnavailable,
+  type SubscribeOptions,
   type UnreadableEvent,
 } from '@pis/event-store';
 import type { MessagePage, MessageSource } from '@pis/messaging';
@@ -44,10 +45,10 @@ export function integrationFeed(store: EventStore, given: Partial<FeedLimits> = 
   const limits = { ...feedLimits, ...given };
   const translator = new Translator(store, limits);
   return {
-    async *subscribe({ after, topics: wanted, signal }): AsyncIterable<MessagePage> {
+    async *subscribe({ topics: wanted, ...options }): AsyncIterable<MessagePage> {
       const { pageMax } = limits;
       const streamPrefixes = prefixesOf(wanted);
-      for await (const page of store.subscribe({ after, streamPrefixes, pageMax, signal })) {
+      for await (const page of store.subscribe({ ...options, streamPrefixes, pageMax })) {
         const { messages, unreadable } = await translator.translate(page.events);
         const [first] = unreadable;
         if (first !== undefined) throw first.cause;
@@ -87,13 +88,13 @@ export function integrationFeeds(options: FeedsOptions): (reader: string) => Mes
     generations.set(reader, generation);
   };
   return (reader) => ({
-    async *subscribe({ after, topics: wanted, signal: ending }) {
+    async *subscribe({ topics: wanted, signal: ending, ...subscription }) {
       const logOfReader = (await sameLog?.(reader, ending)) ?? new AbortController().signal;
       logOfReader.throwIfAborted();
       const signal = AbortSignal.any([ending, logOfReader]);
-      await refuseStale(reader, after);
+      await refuseStale(reader, subscription.after);
       const feed = new ReaderFeed(options, limits, translator, reader);
-      yield* feed.subscribe(after, prefixesOf(wanted), signal);
+      yield* feed.subscribe({ ...subscription, streamPrefixes: prefixesOf(wanted), signal });
       if (!ending.aborted) logOfReader.throwIfAborted();
     },
     // Counts events, for nearly each makes a message: translating them would cost much more.
@@ -120,10 +121,9 @@ class ReaderFeed {
   }
 
   async *subscribe(
-    after: Position,
-    streamPrefixes: readonly string[],
-    signal: AbortSignal,
+    subscription: Omit<SubscribeOptions, 'pageMax'>,
   ): AsyncGenerator<MessagePage, void, undefined> {
+    const { after, signal } = subscription;
     const { quarantine, limits } = this;
     const { store } = this.options;
     const { pageMax } = limits;
@@ -137,7 +137,8 @@ class ReaderFeed {
         ? AbortSignal.any([signal, AbortSignal.timeout(limits.releaseEveryMs)])
         : signal;
       follows = false;
-      const pages = store.subscribe({ after: position, streamPrefixes, pageMax, signal: until });
+      const from = { ...subscription, after: position, pageMax, signal: until };
+      const pages = store.subscribe(from);
       for await (const page of pages) {
         const messages = await this.pass(page.events);
         await quarantine.advance(page.position);

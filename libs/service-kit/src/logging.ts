@@ -1,8 +1,10 @@
 /** Structured logs: JSON lines on stderr, so that stdout holds nothing but the ready line. */
 import type { LoggerService } from '@nestjs/common';
-import { destination, type Logger, pino } from 'pino';
+import { destination, type Logger, type LoggerOptions, pino } from 'pino';
 
 export type { Logger } from 'pino';
+
+type LogHook = NonNullable<NonNullable<LoggerOptions['hooks']>['logMethod']>;
 
 export function createLogger(app: string, level: string): Logger {
   return pino(
@@ -13,10 +15,48 @@ export function createLogger(app: string, level: string): Logger {
       formatters: { level: (label) => ({ level: label }) },
       // Errors carry the request and the row they failed on in fields of their own; keep the message and stack.
       serializers: { err: (error: unknown) => describeError(error) },
+      hooks: { logMethod: onceAMinute() },
     },
     // Not synchronous: a request does not wait for its log line. Flushed when the process exits.
     destination({ fd: 2, sync: false }),
   );
+}
+
+const repeatMs = 60_000;
+/** Kinds of lines that are counted at a time; the oldest are forgotten. */
+const kindsMax = 1_000;
+const warning = 40;
+const storeAway = 'StoreUnavailable';
+
+/**
+ * A store that is away is told by everybody who waits for it, again and again: the same line is
+ * written the first time, and then once a minute with the count of those that were left out.
+ */
+export function onceAMinute(now: () => number = () => performance.now()): LogHook {
+  const kinds = new Map<string, { toldAtMs: number; leftOut: number }>();
+  return function (args, method, level) {
+    const [first, message] = args as unknown as [unknown, unknown];
+    const err = isObject(first) ? first['err'] : undefined;
+    if (level < warning || !(err instanceof Error) || err.name !== storeAway)
+      return method.apply(this, args);
+    const kind = JSON.stringify([this.bindings(), message, err.message]);
+    const told = kinds.get(kind);
+    if (told !== undefined && now() - told.toldAtMs < repeatMs) {
+      told.leftOut += 1;
+      return;
+    }
+    kinds.delete(kind);
+    const [oldest] = kinds.keys();
+    if (kinds.size >= kindsMax && oldest !== undefined) kinds.delete(oldest);
+    kinds.set(kind, { toldAtMs: now(), leftOut: 0 });
+    const leftOut = told?.leftOut ?? 0;
+    if (leftOut > 0) args[0] = { ...(first as object), leftOut };
+    method.apply(this, args);
+  };
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
 }
 
 /** Node's own warnings as log lines instead of text: who collects the logs reads JSON. */

@@ -171,12 +171,14 @@ export class MemoryLog implements MessageSource {
     after,
     topics,
     signal,
+    onConnection,
   }: Parameters<MessageSource['subscribe']>[0]): AsyncGenerator<MessagePage> {
     const ended = Promise.withResolvers<void>();
     signal.addEventListener('abort', () => ended.resolve(), { once: true });
     let position = after;
     while (!signal.aborted) {
       if (this.#broken !== null) throw this.#broken;
+      onConnection?.(null);
       const grown = this.#grown.promise;
       const page = this.#entries.filter(({ offset }) => offset > position);
       const last = page.at(-1);

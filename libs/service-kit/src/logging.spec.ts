@@ -1,0 +1,36 @@
+import { Writable } from 'node:stream';
+import { pino } from 'pino';
+import { onceAMinute } from './logging.js';
+
+function unavailable(message = 'no leader'): Error {
+  return Object.assign(new Error(message), { name: 'StoreUnavailable' });
+}
+
+it('a store that is away is logged first, then once a minute with a count', () => {
+  let nowMs = 0;
+  const lines: Record<string, unknown>[] = [];
+  const stream = new Writable({
+    write: (line: Buffer, _encoding, done) => {
+      lines.push(JSON.parse(line.toString()) as Record<string, unknown>);
+      done();
+    },
+  });
+  const logger = pino({ hooks: { logMethod: onceAMinute(() => nowMs) } }, stream);
+  for (; nowMs <= 120_000; nowMs += 1_000)
+    logger.child({ projection: 'payments' }).warn({ err: unavailable() }, 'trying again');
+  logger.warn({ err: unavailable('wrong password') }, 'trying again');
+  logger.warn({ err: unavailable() }, 'something else');
+  logger.warn({ err: new Error('a fault') }, 'trying again');
+  logger.warn({ err: new Error('a fault') }, 'trying again');
+  logger.info({ err: unavailable() }, 'trying again');
+  expect(lines.map(({ msg, leftOut }) => [msg, leftOut])).toEqual([
+    ['trying again', undefined],
+    ['trying again', 59],
+    ['trying again', 59],
+    ['trying again', undefined],
+    ['something else', undefined],
+    ['trying again', undefined],
+    ['trying again', undefined],
+    ['trying again', undefined],
+  ]);
+});
