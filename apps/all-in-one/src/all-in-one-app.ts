@@ -23,6 +23,8 @@ import {
   PG_POOL,
   type PlatformConfig,
   railsEnv,
+  STORE_CHECK,
+  type StoreCheck,
   webhooksEnv,
 } from '@pis/service-kit';
 import { WebhookDispatcherModule } from '@pis/webhook-dispatcher/module';
@@ -55,6 +57,8 @@ export function allInOneApp(onDemo: (demo: DemoOrganization) => void): AppDefini
       ...(config.PIS_BROKER === 'kafka' ? [EventRelayModule.register(config)] : []),
     ],
     prepare: async ({ app, config, databaseUrl, logger, signal }) => {
+      // Before anything is changed in stores that may not be ours.
+      await retryWhileAway(signal, () => checkUnlessNew(app.get<StoreCheck>(STORE_CHECK)));
       await retryWhileAway(signal, () =>
         migrate({ connectionString: databaseUrl, log: (line) => logger.info(line) }),
       );
@@ -99,6 +103,18 @@ function railExecutor(config: AllInOneConfig): DynamicModule {
       inject: [BankSimulator],
     },
   });
+}
+
+/** PostgreSQL's code for a table that is not there. */
+const tableMissing = '42P01';
+
+/** A database without our tables, or with those of an older release, is checked after its migration. */
+async function checkUnlessNew(check: StoreCheck): Promise<void> {
+  try {
+    await check({ checkOnly: true });
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === tableMissing)) throw error;
+  }
 }
 
 /** A database or event store that is not there yet is waited for; /health/ready says so meanwhile. */

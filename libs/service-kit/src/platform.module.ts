@@ -21,7 +21,7 @@ import type { Logger } from './logging.js';
 import { LogWatch } from './log-watch.js';
 import { quarantineGauge } from './quarantine-metrics.js';
 import { systemContext } from './provisioning.js';
-import { bindStore } from './store-binding.js';
+import { bindStore, type StoreCheck } from './store-binding.js';
 import { StoreGate } from './store-gate.js';
 import {
   EVENT_STORE,
@@ -70,12 +70,11 @@ export class PlatformModule
     const gate = new StoreGate();
     const store = gate.guardStore(rawStore);
     gate.guardPool(pool);
-    /** @throws as bindStore; the stores may be used once it has answered. */
-    const checkStores = async () => {
+    const checkStores: StoreCheck = async ({ checkOnly = false } = {}) => {
       const { PIS_ENVIRONMENT: environment } = config;
       const by = systemContext(app);
-      await bindStore({ store: rawStore, pool: storePool, environment, keyring, by });
-      gate.open();
+      await bindStore({ store: rawStore, pool: storePool, environment, keyring, by, checkOnly });
+      if (!checkOnly) gate.open();
     };
     const metrics = new Registry();
     metrics.setDefaultLabels({ app });

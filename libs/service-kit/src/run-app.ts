@@ -30,6 +30,7 @@ import { metricsServer } from './metrics-server.js';
 import { PlatformModule } from './platform.module.js';
 import { onShutdownSignal } from './shutdown.js';
 import type { LogWatch } from './log-watch.js';
+import type { StoreCheck } from './store-binding.js';
 import { EVENT_STORE, HEALTH, LOG_WATCH, METRICS, PG_POOL, STORE_CHECK } from './tokens.js';
 import { startTracing, traceConsumer, traceHttp } from './tracing.js';
 
@@ -193,7 +194,7 @@ export async function startApp<Shape extends z.ZodRawShape>(
   const { signal } = closing;
   const ready = Promise.all([
     definition.prepare?.({ app, config, databaseUrl, logger, signal }),
-    checkStores(app.get<() => Promise<void>>(STORE_CHECK), databaseUrl, signal),
+    checkStores(app.get<StoreCheck>(STORE_CHECK), databaseUrl, signal),
   ]).then(async () => {
     if (strategies.length > 0) await app.startAllMicroservices();
     // Whoever was told to wait a moment ago is told the truth now.
@@ -219,7 +220,7 @@ export async function startApp<Shape extends z.ZodRawShape>(
 
 /** As soon as the stores are there. Until then nothing of the app can use them. @throws ConfigurationError */
 async function checkStores(
-  check: () => Promise<void>,
+  check: StoreCheck,
   databaseUrl: string,
   signal: AbortSignal,
 ): Promise<void> {

@@ -32,6 +32,12 @@ export interface BindingOptions {
   readonly checkOnly?: boolean;
 }
 
+/**
+ * Checks the stores of this process, and lets it use them unless it only looks.
+ * @throws as bindStore
+ */
+export type StoreCheck = (options?: Pick<BindingOptions, 'checkOnly'>) => Promise<void>;
+
 const bindingId = 'binding';
 /** Enough to meet the first API key or originator of a log that an older release has filled. */
 const firstRecordsMax = 100;

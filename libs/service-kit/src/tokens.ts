@@ -14,5 +14,5 @@ export const METRICS = Symbol('Metrics');
 export const LOG_WATCH = Symbol('LogWatch');
 /** Health, see health.ts. */
 export const HEALTH = Symbol('Health');
-/** () => Promise<void>: checks that the stores are this process's own and lets it use them; see store-binding.ts. */
+/** StoreCheck: checks that the stores are this process's own and lets it use them; see store-binding.ts. */
 export const STORE_CHECK = Symbol('StoreCheck');
