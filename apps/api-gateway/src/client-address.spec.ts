@@ -17,6 +17,8 @@ it.each([
   ['[::ffff:203.0.113.7]:80', '203.0.113.7'],
   ['[fe80::1%eth0]:80', 'fe80:0:0:0::/64'],
   ['not an address', 'not an address'],
+  // Of a connection that has ended.
+  [undefined, ''],
   ['not an address:80', 'not an address:80'],
   ['[not an address]:80', '[not an address]:80'],
 ])('%s counts as %s', (address, network) => {

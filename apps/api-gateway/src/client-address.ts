@@ -9,7 +9,7 @@ const groupsOfNetwork = 4;
  * The network whose failed authentications are counted together: an IPv4 address itself, the /64 of an
  * IPv6 address, because that is what one customer gets. A port does not count.
  */
-export function networkOf(text: string): string {
+export function networkOf(text: string | undefined): string {
   const address = withoutPort(text);
   const ipv4 = mappedIpv4.exec(address)?.[1];
   if (ipv4 !== undefined) return ipv4;

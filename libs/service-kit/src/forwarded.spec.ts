@@ -13,6 +13,8 @@ it.each([
   ['2001:db9::1', false],
   ['unknown', false],
   ['', false],
+  // Of a connection that has ended.
+  [undefined, false],
 ])('%s is one of the trusted proxies: %s', (address, expected) => {
   expect(isProxy(address)).toBe(expected);
 });

@@ -7,15 +7,15 @@ import { BlockList, isIP, isIPv6 } from 'node:net';
 const bracketed = /^\[([^\]]*)\](?::\d*)?$/;
 const ipv4WithPort = /^(\d+\.\d+\.\d+\.\d+):\d*$/;
 
-/** The address alone; a text that is no address stays as it is. */
-export function withoutPort(text: string): string {
-  const trimmed = text.trim();
+/** The address alone; a text that is no address stays as it is. A connection that has ended has none: ''. */
+export function withoutPort(text: string | undefined): string {
+  const trimmed = text?.trim() ?? '';
   const address = bracketed.exec(trimmed)?.[1] ?? ipv4WithPort.exec(trimmed)?.[1];
   return address !== undefined && isIP(address) !== 0 ? address : trimmed;
 }
 
 /** Whether an address, with or without a port, belongs to one of the networks (CIDR). */
-export function inNetworks(networks: readonly string[]): (address: string) => boolean {
+export function inNetworks(networks: readonly string[]): (address: string | undefined) => boolean {
   const list = new BlockList();
   for (const network of networks) {
     const [address = '', prefix = ''] = network.split('/');

@@ -62,7 +62,7 @@ describe('readiness', () => {
     });
   });
 
-  it('asks a dependency that hangs only once', async () => {
+  it('asks a dependency that hangs once, and anew when no answer can come any more', async () => {
     let nowMs = 0;
     const health = new Health({ clock: () => nowMs });
     const { asked, check } = dependency();
@@ -75,6 +75,11 @@ describe('readiness', () => {
       });
     }
     expect(asked).toHaveLength(1);
+    nowMs += 60_000;
+    const recovered = health.readiness();
+    expect(asked).toHaveLength(2);
+    asked[1]?.resolve();
+    expect((await recovered).status).toBe('ready');
   });
 });
 

@@ -28,6 +28,8 @@ export interface HealthOptions {
 }
 
 const checkTimeoutMs = 2_000;
+/** A call that has not ended by then never will: the dependency is asked anew. */
+const abandonedAfterMs = 60_000;
 /** The checks run at most this often, however many ask. */
 const freshForMs = 1_000;
 
@@ -36,8 +38,8 @@ class PlainReason extends Error {}
 
 interface Dependency {
   readonly check: HealthCheck;
-  /** The call that has not ended yet, if any: a hanging dependency is not asked again. */
-  underWay: Promise<void> | null;
+  /** The call that has not ended yet, if any: a hanging dependency is not asked again and again. */
+  underWay: { readonly answer: Promise<void>; readonly sinceMs: number } | null;
   isDown: boolean;
 }
 
@@ -103,7 +105,7 @@ export class Health {
   private async run(name: string, dependency: Dependency): Promise<DependencyHealth> {
     const { logger, isPublic = false } = this.options;
     try {
-      await inTime(dependency);
+      await inTime(dependency, this.clock());
       if (dependency.isDown) logger?.info({ dependency: name }, 'a dependency is up again');
       dependency.isDown = false;
       return { status: 'up' };
@@ -116,7 +118,7 @@ export class Health {
   }
 }
 
-async function inTime(dependency: Dependency): Promise<void> {
+async function inTime(dependency: Dependency, nowMs: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(
@@ -124,14 +126,25 @@ async function inTime(dependency: Dependency): Promise<void> {
       checkTimeoutMs,
     );
   });
-  dependency.underWay ??= (async () => dependency.check())().finally(
-    () => (dependency.underWay = null),
-  );
   try {
-    await Promise.race([dependency.underWay, late]);
+    await Promise.race([answerOf(dependency, nowMs), late]);
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** One call at a time. */
+function answerOf(dependency: Dependency, nowMs: number): Promise<void> {
+  const { check, underWay } = dependency;
+  if (underWay !== null && nowMs - underWay.sinceMs < abandonedAfterMs) return underWay.answer;
+  const answer = (async () => check())();
+  const call = { answer, sinceMs: nowMs };
+  dependency.underWay = call;
+  const end = () => {
+    if (dependency.underWay === call) dependency.underWay = null;
+  };
+  answer.then(end, end);
+  return answer;
 }
 
 function messageOf(error: unknown): string {
