@@ -73,6 +73,7 @@ export class DeferredRetries {
   /** Claims nothing more and waits for the handlers that run. Keys whose turn is over are given back. */
   async stop(): Promise<void> {
     this.#stop.abort();
+    this.wake();
     await this.#loop;
     await Promise.allSettled([...this.#working]);
   }
@@ -81,14 +82,15 @@ export class DeferredRetries {
   abandon(): void {
     this.#abandoned = true;
     this.#stop.abort();
+    this.wake();
   }
 
   async #run(): Promise<void> {
     const { signal } = this.#stop;
     while (!signal.aborted) {
       this.#wake = new AbortController();
-      const pause = AbortSignal.any([signal, this.#wake.signal]);
-      await this.options.delay(await this.#round(), pause);
+      const { signal: woken } = this.#wake;
+      await this.options.delay(await this.#round(), woken);
     }
   }
 

@@ -1,9 +1,29 @@
-import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
+import {
+  createTestDatabase,
+  openTestPool,
+  type TestDatabase,
+  until,
+} from '@pis/local-servers/testing';
 import { randomUUID } from 'node:crypto';
-import type pg from 'pg';
-import type { Delivery } from './message.js';
+import pg from 'pg';
+import { EmbeddedConsumerStrategy } from './embedded.server.js';
+import type { ConsumerState, Delivery } from './message.js';
+import type { MessageContext } from './message-context.js';
+import { pgConsumerState } from './pg-consumer-state.js';
 import { pgDeferredMessages } from './pg-deferred-messages.js';
 import { deferredMessagesContract } from './testing/deferred-contract.js';
+import { MemoryLog } from './testing/memory.js';
+import { timeoutMs } from './testing/stage.js';
+
+/** What fails is deferred only while others succeed: they go on coming until all up to here is committed. */
+async function untilCommitted(log: MemoryLog, state: ConsumerState, group: string): Promise<void> {
+  const end = log.offsetsOf('t').at(-1) ?? '';
+  const isCommitted = async () => {
+    await log.publish([{ topic: 't', key: 'other', value: '"other"', headers: {} }]);
+    return (await state.loadCheckpoint(group)) >= end;
+  };
+  await until(isCommitted, { timeoutMs });
+}
 
 let database: TestDatabase;
 let pool: pg.Pool;
@@ -53,6 +73,58 @@ describe('the retry table in PostgreSQL', () => {
     };
     await Promise.all([worker(), worker(), receiver()]);
     expect(handled).toEqual(Array.from({ length: 300 }, (_, n) => n + 1));
+  });
+
+  it('keeps the order of each key while connections are cut and processes are replaced', async () => {
+    const log = new MemoryLog();
+    const group = `group-${randomUUID()}`;
+    const state = pgConsumerState(pool);
+    const succeeded = new Map<string, string[]>();
+    let isMended = false;
+    const start = () => {
+      const strategy = new EmbeddedConsumerStrategy({
+        ...{ group, source: log, state, deferred: pgDeferredMessages(pool) },
+        ...{ commitIntervalMs: 5, backoffInitialMs: 5, backoffMaxMs: 20, deferAfterMs: 50 },
+        ...{ retryInitialMs: 5, retryMaxMs: 20, retryPollMs: 10, idlePollMs: 10, leaseMs: 300 },
+      });
+      const handle = async (value: unknown, context: MessageContext) => {
+        const { key } = context.getDelivery();
+        await pool.query('SELECT 1');
+        if (key.startsWith('sick') && !isMended)
+          throw Object.assign(new Error('away'), { code: 'ECONNREFUSED' });
+        succeeded.set(key, [...(succeeded.get(key) ?? []), String(value)]);
+      };
+      strategy.addHandler('t', handle as never, true);
+      strategy.listen(() => undefined);
+      return strategy;
+    };
+    const killer = new pg.Client({ connectionString: database.url });
+    await killer.connect();
+    let consumer = start();
+    const keys = ['sick-1', 'sick-2', 'a', 'b', 'c'];
+    for (let n = 0; n < 200; n += 1) {
+      const key = keys[n % keys.length] ?? '';
+      await log.publish([{ topic: 't', key, value: String(n), headers: {} }]);
+      if (n % 25 === 0)
+        await killer.query(
+          `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+           WHERE datname = current_database() AND pid <> pg_backend_pid()`,
+        );
+      if (n % 40 !== 39) continue;
+      await untilCommitted(log, state, group);
+      await consumer.abandon();
+      consumer = start();
+    }
+    expect([...succeeded.keys()].sort()).toEqual(['a', 'b', 'c', 'other']);
+    isMended = true;
+    const table = pgDeferredMessages(pool);
+    await until(() => table.isEmpty(group), { timeoutMs });
+    await consumer.close();
+    await killer.end();
+    keys.forEach((key, first) => {
+      const expected = Array.from({ length: 40 }, (_, n) => String(first + n * keys.length));
+      expect([...new Set(succeeded.get(key))]).toEqual(expected);
+    });
   });
 
   it('claims from ten thousand keys without reading them all', async () => {
