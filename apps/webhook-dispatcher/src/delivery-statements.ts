@@ -160,7 +160,7 @@ export const statements = {
     WITH seen AS MATERIALIZED (
       SELECT id, created_at FROM webhook_deliveries
         WHERE endpoint_id = $1 AND created_at < $3
-          AND ($4::timestamptz IS NULL OR (created_at, id) > ($4::timestamptz(3), $5::uuid))
+          AND (created_at, id) > ($4::timestamptz(3), $5::uuid)
         ORDER BY created_at, id LIMIT $6
     ), over AS MATERIALIZED (
       SELECT id FROM webhook_deliveries

@@ -64,6 +64,8 @@ export interface ClaimOptions {
 /** An event that is older than this when it is fanned out leaves its body with its deliveries. */
 const lateAfterMs = 24 * 3_600_000;
 
+const nilUuid = '00000000-0000-0000-0000-000000000000';
+
 /** A statement writes to three partitioned tables; each may have a partition attached meanwhile. */
 const partitionTriesMax = 5;
 
@@ -203,8 +205,9 @@ export class DeliveryTable {
       endpointId,
       iso(now),
       iso(createdBefore),
-      iso(after?.createdAt ?? null),
-      after?.id ?? null,
+      // Without a place: before every delivery, so that the index is entered at the place each time.
+      iso(after?.createdAt ?? null) ?? '-infinity',
+      after?.id ?? nilUuid,
       max,
     ]);
     return rows[0] ?? null;
