@@ -142,6 +142,27 @@ describe('a notification that contradicts its payment', () => {
     expect(await reasons()).toEqual(['rejected, but the payment is RETURNED']);
   });
 
+  it('or that nobody can read stays, and holds up nothing', async () => {
+    const { paymentId, reference } = await submitted();
+    const notification = (sequence: string, type: 'unreadable' | 'confirmed') =>
+      ({
+        sequence,
+        reference,
+        type,
+        returnReasonCode: null,
+        at: new Date().toISOString(),
+      }) as const;
+    const notifications = [notification('1', 'unreadable'), notification('2', 'confirmed')];
+    const bank: BankConnection = {
+      ...world.bank,
+      notifications: ({ after }) =>
+        Promise.resolve({ notifications: after === '2' ? [] : notifications, cursor: '2' }),
+    };
+    await settle(world.executor({ bank }));
+    expect(await world.history(paymentId)).toEqual(completed);
+    expect(await reasons()).toEqual(['this release cannot read what the bank reported']);
+  });
+
   it('costs a bounded number of tries a round, and what is new does not wait for it', async () => {
     const junk = Array.from({ length: 120 }, () => railReferenceOf(randomUUID()));
     for (const reference of junk) await world.report(reference, 'confirmed');

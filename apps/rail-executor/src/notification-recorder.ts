@@ -7,7 +7,12 @@
  * recorded (the executor died in between, or is about to), both facts are appended together: waiting
  * for the other one could wait for ever.
  */
-import { type BankNotification, BankUnavailable, paymentIdOfRailReference } from '@pis/bank-rails';
+import {
+  type BankNotification,
+  type BankNotificationType,
+  BankUnavailable,
+  paymentIdOfRailReference,
+} from '@pis/bank-rails';
 import { type Payment, type PaymentCommand, unreachable } from '@pis/domain';
 import { StoreUnavailable } from '@pis/event-store';
 import { isTransient } from '@pis/messaging';
@@ -71,8 +76,12 @@ export class NotificationRecorder {
     notification: BankNotification,
     current: LoadedPayment | undefined,
   ): Promise<LoadedPayment> {
+    // What it means is not known. The bank still has it, at this place of its feed.
+    if (notification.type === 'unreadable')
+      throw new Unfit('this release cannot read what the bank reported', true);
     if (paymentId === null) throw new Unfit('no payment can have this reference', true);
-    const choose = (payment: Payment) => commandsFor(notification, payment);
+    const { type } = notification;
+    const choose = (payment: Payment) => commandsFor({ ...notification, type }, payment);
     return this.payments.apply(paymentId, {}, choose, current);
   }
 
@@ -94,9 +103,11 @@ function isAway(error: unknown): boolean {
   );
 }
 
+type Readable = BankNotification & { readonly type: BankNotificationType };
+
 /** What a notification means for the payment as it stands; nothing when it is known already. @throws Unfit */
 function commandsFor(
-  { type, reference, returnReasonCode }: BankNotification,
+  { type, reference, returnReasonCode }: Readable,
   { status, railReference }: Payment,
 ): readonly PaymentCommand[] {
   // The claim may be recorded and not visible yet.

@@ -108,7 +108,8 @@ export interface BankNotification {
   /** Where it stands in the feed; a cursor: `after: sequence` goes on behind it. Opaque. */
   readonly sequence: string;
   readonly reference: string;
-  readonly type: BankNotificationType;
+  /** `unreadable`: the bank said something in a form that we do not know. */
+  readonly type: BankNotificationType | 'unreadable';
   /** R01 to R85 for returns; null when the bank gave none. */
   readonly returnReasonCode: string | null;
   /** ISO 8601 with milliseconds. */

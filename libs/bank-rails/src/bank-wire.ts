@@ -89,22 +89,33 @@ export const voidResultSchema: z.ZodType<VoidResult> = z.object({
   outcome: z.enum(['voided', 'received', 'unable']),
 });
 
+/** Opaque, but text that can be kept and compared. Without it a notification cannot be told from others. */
+const sequence = z.string().regex(/^[\x21-\x7e]{1,200}$/);
+
+const notification = z.object({
+  sequence,
+  reference: z.string(),
+  type: z.enum(bankNotificationTypes),
+  returnReasonCode: z
+    .string()
+    .regex(/^R\d{2}$/)
+    .nullable(),
+  at: z.iso.datetime({ precision: 3 }),
+});
+
+/** One that cannot be read is kept as such: it must not hold up the feed. */
+const unreadableNotification = z
+  .object({ sequence, reference: z.string().catch('') })
+  .transform((readable) => ({
+    ...readable,
+    type: 'unreadable' as const,
+    returnReasonCode: null,
+    at: new Date().toISOString(),
+  }));
+
 export const notificationPageSchema: z.ZodType<BankNotificationPage> = z.object({
-  notifications: z
-    .array(
-      z.object({
-        sequence: z.string(),
-        reference: z.string(),
-        type: z.enum(bankNotificationTypes),
-        returnReasonCode: z
-          .string()
-          .regex(/^R\d{2}$/)
-          .nullable(),
-        at: z.iso.datetime({ precision: 3 }),
-      }),
-    )
-    .max(notificationsMax),
-  cursor: z.string(),
+  notifications: z.array(z.union([notification, unreadableNotification])).max(notificationsMax),
+  cursor: z.string().regex(/^[\x21-\x7e]{0,200}$/),
 });
 
 /** What goes wrong, named without the values: they hold account numbers. */

@@ -143,3 +143,39 @@ describe('a bank in this process', () => {
     await expect(bankThatThrows(refusal).inquire('x')).rejects.toBe(refusal);
   });
 });
+
+it('a notification that cannot be read is told apart, and holds up no other', async () => {
+  const readable = {
+    ...{ sequence: '1', reference: 'A', type: 'returned', returnReasonCode: 'R01' },
+    at: '2026-11-22T06:00:00.000Z',
+  };
+  const body = JSON.stringify({
+    notifications: [
+      readable,
+      { ...readable, sequence: '2', type: 'reversed' },
+      { sequence: '3', text: 'hello' },
+      { ...readable, sequence: '4' },
+    ],
+    cursor: '4',
+  });
+  const server = createServer(respond(200, body)).listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  const { port } = server.address() as AddressInfo;
+  const connection = httpBankConnection({ baseUrl: `http://127.0.0.1:${port}` });
+  const unreadable = { type: 'unreadable', returnReasonCode: null };
+  try {
+    expect(await connection.notifications({ after: '', max: 10 })).toMatchObject({
+      notifications: [
+        readable,
+        { sequence: '2', reference: 'A', ...unreadable },
+        { sequence: '3', reference: '', ...unreadable },
+        { ...readable, sequence: '4' },
+      ],
+      cursor: '4',
+    });
+  } finally {
+    server.closeAllConnections();
+    server.close();
+    await connection.close();
+  }
+});
