@@ -10,6 +10,7 @@ import { type PaymentEvent, type PaymentStatus, statusAfter, unreachable } from 
 import type { EventStore, RecordedEvent } from '@pis/event-store';
 import type { ConsumerState } from '@pis/messaging';
 import type pg from 'pg';
+import { endSql } from './pending-transfers.js';
 
 export interface OpenPaymentsOptions {
   readonly store: EventStore;
@@ -49,11 +50,7 @@ export class OpenPayments {
         ],
       });
     if (ended.length > 0)
-      await pool.query({
-        name: 'rail-ended-payments',
-        text: 'DELETE FROM rail_pending WHERE payment_id = ANY ($1::uuid[])',
-        values: [ended],
-      });
+      await pool.query({ name: 'rail-pending-done', text: endSql, values: [ended] });
     await checkpoints.saveCheckpoint(openPaymentsReader, page.position);
     return pagePauseMs;
   }

@@ -148,14 +148,16 @@ export class PaymentExecution {
   private async claim(current: LoadedPayment, transfer: Transfer, cause: Cause): Promise<void> {
     const { payments, pending, confirmationTimeoutMs } = this.options;
     const sinceNotedMs = stopwatch();
-    await pending.note(transfer, confirmationTimeoutMs(transfer.rail));
+    const isNoted = await pending.note(transfer, confirmationTimeoutMs(transfer.rail));
     const data = { railReference: transfer.reference };
     const claimed = await payments.record(
       current,
       [{ type: 'ProcessPayment', at: now(), data }],
       cause,
     );
-    await this.submit(claimed, transfer, cause, sinceNotedMs);
+    // The row knows of submissions that the stream does not: it was restored from a backup.
+    if (!isNoted) return this.resume(claimed, cause);
+    return this.submit(claimed, transfer, cause, sinceNotedMs);
   }
 
   /** Claimed, and no outcome recorded: whoever claimed it may have died anywhere. */

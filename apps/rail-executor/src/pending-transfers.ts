@@ -268,7 +268,7 @@ export class PendingTransfers {
   private async writeEnds(paymentIds: readonly string[]): Promise<true[]> {
     await this.pool.query({
       name: 'rail-pending-done',
-      text: 'DELETE FROM rail_pending WHERE payment_id = ANY ($1::uuid[])',
+      text: endSql,
       values: [paymentIds],
     });
     return paymentIds.map(() => true);
@@ -315,6 +315,13 @@ const noteSql = `
     deadline_at = excluded.deadline_at
    WHERE p.sealed_at IS NULL AND p.stage IN ('queued', 'claimed')
   RETURNING payment_id`;
+
+/** In the same order as the notes. */
+export const endSql = `
+  DELETE FROM rail_pending p USING (
+    SELECT payment_id FROM rail_pending WHERE payment_id = ANY ($1::uuid[])
+     ORDER BY payment_id FOR UPDATE
+  ) ended WHERE p.payment_id = ended.payment_id`;
 
 /** A tenth more or less: what failed together does not come again together. */
 function jittered(ms: number): number {

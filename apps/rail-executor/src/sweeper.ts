@@ -21,6 +21,8 @@ export interface SweeperOptions {
 const batchMax = 100;
 /** Payments looked at side by side; the messages need the bank too. */
 const concurrencyMax = 16;
+/** While another one's probe is under way. */
+const probePollMs = 100;
 
 export class Sweeper {
   constructor(private readonly options: SweeperOptions) {}
@@ -29,7 +31,7 @@ export class Sweeper {
   async round(): Promise<number | null> {
     const { circuit, pending } = this.options;
     const state = circuit.state();
-    if (state === 'open') return Math.max(circuit.probeInMs(), 1);
+    if (state === 'open') return Math.max(circuit.probeInMs(), probePollMs);
     const max = state === 'probe' ? 1 : batchMax;
     const due = [...(await pending.leaseDue(max))];
     const isFull = due.length === max;

@@ -167,8 +167,10 @@ export class TransferOutcome {
     const { paymentId } = current.state;
     const { state } = await payments.apply(paymentId, cause, whereAllowed(completion), current);
     await pending.done(paymentId);
-    if (state.status === 'FAILED')
-      throw new NonRetryable(`the bank accepted ${paymentId}, which is FAILED`);
+    if (state.status !== 'FAILED') return;
+    const broken = new NonRetryable(`the bank accepted ${paymentId}, which is FAILED`);
+    this.options.logger.error({ err: broken, paymentId }, 'the bank broke its word');
+    throw broken;
   }
 
   /** The row goes only with the payment at its end: one that is FAILED_IN_FLIGHT by now stays. */
