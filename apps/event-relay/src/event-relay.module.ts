@@ -11,9 +11,11 @@ import {
 } from '@nestjs/common';
 import { topics } from '@pis/contracts';
 import { anchorAt, type EventStore } from '@pis/event-store';
-import { kafkaPublisher, pgConsumerState } from '@pis/messaging';
+import { kafkaProgress, kafkaPublisher, pgConsumerState } from '@pis/messaging';
 import {
   type BrokerConfig,
+  carryOverToRelay,
+  consumerGroups,
   EVENT_STORE,
   HEALTH,
   type Health,
@@ -27,9 +29,11 @@ import {
   METRICS,
   PG_POOL,
   relayGroup,
+  relayPosition,
 } from '@pis/service-kit';
 import type pg from 'pg';
 import { Counter, type Registry } from 'prom-client';
+import { GroupFollower } from './group-follower.js';
 import { Relay } from './relay.js';
 
 const CONFIG = Symbol('EventRelayConfig');
@@ -37,6 +41,7 @@ const CONFIG = Symbol('EventRelayConfig');
 @Module({})
 export class EventRelayModule implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private relay: Relay | undefined;
+  private follower: GroupFollower | undefined;
 
   static register(config: BrokerConfig): DynamicModule {
     return { module: EventRelayModule, providers: [{ provide: CONFIG, useValue: config }] };
@@ -59,6 +64,10 @@ export class EventRelayModule implements OnApplicationBootstrap, BeforeApplicati
       labelNames: ['topic'],
       registers: [this.metrics],
     });
+    const checkpoints = {
+      anchorAt: (position: string) => anchorAt(this.store, position),
+      transport: 'kafka',
+    } as const;
     const feedOf = integrationFeeds({
       store: this.store,
       pool: this.pool,
@@ -71,20 +80,33 @@ export class EventRelayModule implements OnApplicationBootstrap, BeforeApplicati
       publisher: kafkaPublisher(kafkaSettings(this.config, 'pis-event-relay'), {
         prefix: this.config.KAFKA_PREFIX,
       }),
-      state: pgConsumerState(this.pool, {
-        anchorAt: (position) => anchorAt(this.store, position),
-        transport: 'kafka',
-      }),
+      state: pgConsumerState(this.pool, checkpoints),
       pool: this.pool,
       logger: this.logger,
       published: (topic) => published.inc({ topic }),
+      onActive: async () => {
+        const begin = await carryOverToRelay(this.pool);
+        if (begin !== null)
+          this.logger.info({ begin }, 'relay begins where the embedded groups were');
+      },
     });
     this.health.register('relay', () => relay.check());
     relay.start();
     this.relay = relay;
+    this.follower = new GroupFollower({
+      groups: consumerGroups,
+      progress: kafkaProgress(kafkaSettings(this.config, 'pis-event-relay'), {
+        prefix: this.config.KAFKA_PREFIX,
+        topics: [topics.payments],
+      }),
+      published: () => relayPosition(this.pool),
+      state: pgConsumerState(this.pool, checkpoints),
+      logger: this.logger,
+    });
+    this.follower.start();
   }
 
   async beforeApplicationShutdown(): Promise<void> {
-    await this.relay?.stop();
+    await Promise.all([this.relay?.stop(), this.follower?.stop()]);
   }
 }

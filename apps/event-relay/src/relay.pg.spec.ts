@@ -6,7 +6,7 @@ import {
 } from '@pis/local-servers/testing';
 import { BrokerUnavailable, type Message, pgConsumerState } from '@pis/messaging';
 import { MemoryLog } from '@pis/messaging/testing';
-import { createLogger } from '@pis/service-kit';
+import { carryOverToRelay, createLogger } from '@pis/service-kit';
 import type pg from 'pg';
 import { Relay, type RelayOptions } from './relay.js';
 
@@ -156,6 +156,52 @@ describe('the event relay', () => {
     await until(() => [...new Set(published)].join() === '1,2,3', { timeoutMs });
     await until(() => a.isActive !== b.isActive, { timeoutMs });
   });
+
+  it('begins where the embedded groups were, and not before, when the broker changes to Kafka', async () => {
+    await write('1', '2', '3', '4');
+    const embedded = pgConsumerState(pool);
+    const [, second, third] = await offsets();
+    await embedded.saveCheckpoint('rail-executor', third ?? '');
+    await embedded.saveCheckpoint('webhook-dispatcher', second ?? '');
+    const onActive = async () => void (await carryOverToRelay(pool));
+    const state = pgConsumerState(pool, { transport: 'kafka' });
+    const relay = start(undefined, { onActive, state });
+    await seen('3', '4');
+    await relay.stop();
+    // On Kafka the groups stay behind the relay: a rewind is not taken back by the next start.
+    await moveTo(second ?? '');
+    start(undefined, { onActive, state: pgConsumerState(pool, { transport: 'kafka' }) });
+    await seen('3', '4', '3', '4');
+  });
+
+  it('publishes again what follows the place that it is rewound to while it runs', async () => {
+    await write('1', '2', '3');
+    start(undefined, { state: pgConsumerState(pool, { transport: 'kafka' }) });
+    await seen('1', '2', '3');
+    const [first] = await offsets();
+    await moveTo(first ?? '');
+    await write('4');
+    await until(() => published.slice(3).join().endsWith('2,3,4'), { timeoutMs });
+  });
+
+  async function moveTo(position: string): Promise<void> {
+    await pool.query(
+      `UPDATE consumer_checkpoints SET position = $1, generation = generation + 1
+       WHERE consumer_group = 'event-relay'`,
+      [position],
+    );
+  }
+
+  async function offsets(): Promise<readonly string[]> {
+    const all = new AbortController();
+    for await (const { messages } of log.subscribe({
+      after: '',
+      topics: [topic],
+      signal: all.signal,
+    }))
+      return messages.map(({ offset }) => offset);
+    return [];
+  }
 
   it('hands over at once when it is stopped', async () => {
     const first = start();

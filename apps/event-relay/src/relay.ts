@@ -24,6 +24,8 @@ export interface RelayOptions {
   readonly pool: pg.Pool;
   readonly logger: Logger;
   readonly published: (topic: string) => void;
+  /** Once this relay is the active one, before it reads its checkpoint. */
+  readonly onActive?: () => Promise<void>;
 }
 
 export class Relay {
@@ -109,6 +111,7 @@ export class Relay {
 
   private async relayPages(signal: AbortSignal, onProgress: () => void): Promise<void> {
     const { feed, publisher, state, topics, published } = this.options;
+    await this.options.onActive?.();
     const after = await state.loadCheckpoint(relayGroup);
     const onConnection = (failure: Error | null) => {
       this.lastError = failure ?? undefined;

@@ -41,7 +41,13 @@ export function dispatcherMetrics(registry: Registry, sources: MetricsSources) {
     buckets: [0.005, 0.01, 0.025, 0.05, 0.25, 1, 5, 60, 600, 3_600, 36_000],
     registers: [registry],
   });
+  const tooOld = new Counter({
+    name: 'pis_webhook_events_too_old_total',
+    help: 'Events that came too late to know whether they had deliveries; they got none',
+    registers: [registry],
+  });
   return {
+    eventTooOld: () => tooOld.inc(),
     observeAttempt(outcome: OutcomeClass, result: DeliveryResult, delivery: Delivery): void {
       attempts.inc({ outcome });
       attemptSeconds.observe({ outcome }, result.durationMs / 1000);

@@ -17,7 +17,7 @@ import { EndpointDirectory } from './endpoint-directory.js';
 import { type FailureReportLimits, FailureReports } from './endpoint-failures.js';
 import { fanOut } from './fan-out.js';
 import { dispatcherLimits, leaseMs } from './limits.js';
-import { Partitions, partitionedTables } from './partitions.js';
+import { fanOutsKnownSince, Partitions, partitionedTables } from './partitions.js';
 import { ReplayTable } from './replay-table.js';
 import { type ReplayDeps, type ReplayLimits, ReplayWorker } from './replay-worker.js';
 
@@ -128,6 +128,13 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     config.PIS_WEBHOOK_RETRY_WINDOW_PAYMENTS_MS,
     config.PIS_WEBHOOK_RETRY_WINDOW_STATEMENTS_MS,
   );
+  const kept = {
+    retentionDays: config.PIS_WEBHOOK_RETENTION_DAYS,
+    windowMs: Math.max(
+      config.PIS_WEBHOOK_RETRY_WINDOW_PAYMENTS_MS,
+      config.PIS_WEBHOOK_RETRY_WINDOW_STATEMENTS_MS,
+    ),
+  };
   const partitions = new Partitions({
     pool,
     now,
@@ -155,6 +162,11 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     deliver: engine.deliver.bind(engine),
     now,
     windowMs: config.PIS_WEBHOOK_RETRY_WINDOW_PAYMENTS_MS,
+    knownSince: () => fanOutsKnownSince(now(), kept),
+    onTooOld: ({ eventId, occurredAt }: PaymentIntegrationEvent) => {
+      metrics.eventTooOld();
+      logger.warn({ eventId, occurredAt }, 'event too old for deliveries');
+    },
   };
   return {
     handle: (event) => fanOut(fanOutDeps, event),

@@ -15,13 +15,24 @@ export interface FanOutDeps {
   readonly now: () => Date;
   /** How long attempts go on. */
   readonly windowMs: number;
+  /** Nobody knows any more whether earlier events were made into deliveries. */
+  readonly knownSince: () => Date;
+  readonly onTooOld: (event: PaymentIntegrationEvent) => void;
 }
 
-/** @throws StoreUnavailable, or what `deliver` throws: nothing is lost when the message comes again */
+/**
+ * An event that is too old to know whether it has deliveries gets none: it comes again after a rewind or
+ * with a new broker, and its receivers were told at the time. Clients may ask for a replay.
+ * @throws StoreUnavailable, or what `deliver` throws: nothing is lost when the message comes again
+ */
 export async function fanOut(deps: FanOutDeps, event: PaymentIntegrationEvent): Promise<void> {
   const { organizationId, eventId, eventType, position } = event;
   const receivers = await deps.endpoints.receiversOf(organizationId, eventType, position);
   if (receivers.length === 0) return;
+  if (new Date(event.occurredAt) < deps.knownSince()) {
+    deps.onTooOld(event);
+    return;
+  }
   const createdAt = deps.now();
   await deps.deliver({
     eventId,

@@ -56,6 +56,22 @@ export const partitionedTables = [
 const maintenanceLock = 72_707_411;
 const dayMs = 24 * 3_600_000;
 
+/** How many days the rows of events that were made into deliveries are kept. */
+function fanOutsKeptDays(retentionDays: number, windowMs: number): number {
+  return retentionDays + Math.ceil(windowMs / dayMs) + 1;
+}
+
+/**
+ * Since when it is known of each event whether it was made into deliveries. A day later than the first
+ * day that is kept: the clocks of dispatchers may differ.
+ */
+export function fanOutsKnownSince(
+  now: Date,
+  { retentionDays, windowMs }: Pick<PartitionsOptions, 'retentionDays' | 'windowMs'>,
+): Date {
+  return new Date(startOfDay(now) - (fanOutsKeptDays(retentionDays, windowMs) - 1) * dayMs);
+}
+
 export class Partitions {
   private readonly stopping = new AbortController();
   private loop: Promise<void> = Promise.resolve();
@@ -110,7 +126,7 @@ export class Partitions {
 
   private tables(): readonly PartitionedTable[] {
     const { retentionDays, windowMs } = this.options;
-    const withWindow = retentionDays + Math.ceil(windowMs / dayMs) + 1;
+    const withWindow = fanOutsKeptDays(retentionDays, windowMs);
     return [
       { name: 'webhook_fan_outs', key: 'occurred_at', age: 'created_at', keptDays: withWindow },
       {

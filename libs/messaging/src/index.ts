@@ -31,5 +31,12 @@ export {
   type KafkaPublisher,
 } from './kafka.publisher.js';
 export { KafkaConsumerStrategy, type KafkaConsumerOptions } from './kafka.server.js';
-export { applyTopics, type TopicReport, type TopicSpec } from './kafka-admin.js';
+export {
+  applyTopics,
+  productionReplication,
+  type Replication,
+  type TopicReport,
+  type TopicSpec,
+} from './kafka-admin.js';
+export { type GroupProgress, kafkaProgress } from './kafka-progress.js';
 export { replayDeadLetters, type ReplayOptions } from './kafka-dead-letters.js';

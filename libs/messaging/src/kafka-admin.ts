@@ -10,23 +10,36 @@ export interface TopicSpec {
   readonly retentionMs: number;
 }
 
+/** How many brokers have each message, and how many must have it before it is acknowledged. */
+export interface Replication {
+  readonly factor: number;
+  readonly minInsyncReplicas: number;
+}
+
+/** Survives the loss of one broker, with messages still being taken and none lost. */
+export const productionReplication: Replication = { factor: 3, minInsyncReplicas: 2 };
+
 export interface TopicReport {
   /** As Kafka knows it, with the prefix. */
   readonly topic: string;
   readonly outcome: 'created' | 'unchanged' | 'differs';
   /** What differs, each as `name: is X, should be Y`; empty otherwise. */
   readonly differences: readonly string[];
+  /** Whether it is replicated less than asked for: the loss of one broker may lose messages. */
+  readonly isAtRisk: boolean;
 }
 
 /**
  * Creates the topics that are missing and says what differs in those that exist. Never changes an
  * existing one: more partitions would move keys to other partitions, a shorter retention would delete.
+ * @param options.replication of new topics, and what existing ones are compared with. The broker's
+ *   default, and not compared, when absent
  * Running it twice, or in two places at once, does no harm.
  * @throws when the broker cannot be reached, or refuses to create a topic
  */
 export async function applyTopics(
   settings: KafkaSettings,
-  { prefix }: { readonly prefix: string },
+  { prefix, replication }: { readonly prefix: string; readonly replication?: Replication },
   specs: readonly TopicSpec[],
 ): Promise<readonly TopicReport[]> {
   const admin = kafkaClient(settings).admin();
@@ -36,13 +49,15 @@ export async function applyTopics(
     for (const spec of specs) {
       const topic = prefix + spec.topic;
       // Creating is asked for first: a list of what exists fails while any topic elects a leader.
-      const created = await onceElected(() => create(admin, topic, spec));
-      const differences = await onceElected(() => differencesOf(admin, topic, spec));
+      const created = await onceElected(() => create(admin, topic, spec, replication));
+      const { differences, isAtRisk } = await onceElected(() =>
+        compared(admin, topic, spec, replication),
+      );
       const existing = differences.length === 0 ? 'unchanged' : 'differs';
       reports.push(
         created
-          ? { topic, outcome: 'created', differences: [] }
-          : { topic, outcome: existing, differences },
+          ? { topic, outcome: 'created', differences: [], isAtRisk: false }
+          : { topic, outcome: existing, differences, isAtRisk },
       );
     }
     return reports;
@@ -69,7 +84,16 @@ const electionAttemptsMax = 50;
 const electionPollMs = 100;
 
 /** @returns false when it exists */
-function create(admin: Admin, topic: string, spec: TopicSpec): Promise<boolean> {
+function create(
+  admin: Admin,
+  topic: string,
+  spec: TopicSpec,
+  replication: Replication | undefined,
+): Promise<boolean> {
+  const insync =
+    replication === undefined
+      ? []
+      : [{ name: minInsync, value: String(replication.minInsyncReplicas) }];
   return admin.createTopics({
     // Waiting for the leaders may fail with UNKNOWN_TOPIC_OR_PARTITION although the topic is made.
     waitForLeaders: false,
@@ -77,31 +101,61 @@ function create(admin: Admin, topic: string, spec: TopicSpec): Promise<boolean> 
       {
         topic,
         numPartitions: spec.partitions,
-        // The broker's default, so that one broker and a cluster of three both do what they are set to.
-        replicationFactor: -1,
-        configEntries: [{ name: 'retention.ms', value: String(spec.retentionMs) }],
+        replicationFactor: replication?.factor ?? brokersDefault,
+        configEntries: [{ name: 'retention.ms', value: String(spec.retentionMs) }, ...insync],
       },
     ],
   });
 }
 
-async function differencesOf(admin: Admin, topic: string, spec: TopicSpec): Promise<string[]> {
+const brokersDefault = -1;
+const minInsync = 'min.insync.replicas';
+
+async function compared(
+  admin: Admin,
+  topic: string,
+  spec: TopicSpec,
+  replication: Replication | undefined,
+): Promise<Pick<TopicReport, 'differences' | 'isAtRisk'>> {
   const { topics } = await admin.fetchTopicMetadata({ topics: [topic] });
-  const partitions = topics[0]?.partitions.length ?? 0;
+  const partitions = topics[0]?.partitions ?? [];
+  const factor = Math.min(...partitions.map(({ replicas }) => replicas.length));
   const { resources } = await admin.describeConfigs({
     includeSynonyms: false,
     resources: [
-      { type: kafkajs.ConfigResourceTypes.TOPIC, name: topic, configNames: ['retention.ms'] },
+      {
+        type: kafkajs.ConfigResourceTypes.TOPIC,
+        name: topic,
+        configNames: ['retention.ms', minInsync],
+      },
     ],
   });
-  const retention = resources[0]?.configEntries.find(
-    ({ configName }) => configName === 'retention.ms',
-  )?.configValue;
-  const compared = [
-    { name: 'partitions', is: String(partitions), should: String(spec.partitions) },
-    { name: 'retention.ms', is: retention ?? 'unknown', should: String(spec.retentionMs) },
+  const setting = (name: string) =>
+    resources[0]?.configEntries.find(({ configName }) => configName === name)?.configValue;
+  const replicated =
+    replication === undefined
+      ? []
+      : [
+          { name: 'replication factor', is: String(factor), should: String(replication.factor) },
+          {
+            name: minInsync,
+            is: setting(minInsync) ?? 'unknown',
+            should: String(replication.minInsyncReplicas),
+          },
+        ];
+  const facts = [
+    { name: 'partitions', is: String(partitions.length), should: String(spec.partitions) },
+    {
+      name: 'retention.ms',
+      is: setting('retention.ms') ?? 'unknown',
+      should: String(spec.retentionMs),
+    },
+    ...replicated,
   ];
-  return compared
-    .filter(({ is, should }) => is !== should)
-    .map(({ name, is, should }) => `${name}: is ${is}, should be ${should}`);
+  return {
+    differences: facts
+      .filter(({ is, should }) => is !== should)
+      .map(({ name, is, should }) => `${name}: is ${is}, should be ${should}`),
+    isAtRisk: replicated.some(({ is, should }) => !(Number(is) >= Number(should))),
+  };
 }

@@ -167,9 +167,9 @@ function withoutDeadLetterHeaders(headers: Record<string, string>): Record<strin
 }
 
 /** Per topic and partition the offset after the last message; partitions without messages are left out. */
-type Ends = ReadonlyMap<string, ReadonlyMap<number, bigint>>;
+export type Ends = ReadonlyMap<string, ReadonlyMap<number, bigint>>;
 
-async function endsOf(admin: Admin, topics: readonly string[]): Promise<Ends> {
+export async function endsOf(admin: Admin, topics: readonly string[]): Promise<Ends> {
   const ends = new Map<string, ReadonlyMap<number, bigint>>();
   for (const topic of topics) {
     const offsets = await admin.fetchTopicOffsets(topic);
@@ -181,7 +181,7 @@ async function endsOf(admin: Admin, topics: readonly string[]): Promise<Ends> {
   return ends;
 }
 
-async function reached(admin: Admin, groupId: string, ends: Ends): Promise<boolean> {
+export async function reached(admin: Admin, groupId: string, ends: Ends): Promise<boolean> {
   if (ends.size === 0) return true;
   const committed = await admin.fetchOffsets({ groupId, topics: [...ends.keys()] });
   return committed.every(({ topic, partitions }) =>

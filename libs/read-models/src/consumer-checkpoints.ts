@@ -94,3 +94,34 @@ export async function moveCheckpoint(
     ],
   );
 }
+
+/**
+ * After a time on the embedded broker: has the relay begin where the group that is furthest behind was,
+ * unless it is past that place, so that history is not published once more.
+ * @returns where the relay begins now, null when it stays where it was
+ */
+export async function carryOverToKafka(
+  pool: pg.Pool,
+  relay: string,
+  groups: readonly string[],
+): Promise<Position | null> {
+  const { rows } = await pool.query<{ position: Position | null }>(
+    `WITH ours AS (SELECT * FROM consumer_checkpoints WHERE consumer_group = ANY($2::text[])),
+     moved AS (
+       INSERT INTO consumer_checkpoints AS c
+         (consumer_group, position, event_id, stream_id, revision, transport, updated_at)
+       SELECT $1, position, event_id, stream_id, revision, 'kafka', now() FROM ours
+       WHERE (SELECT count(*) = cardinality($2::text[]) AND bool_or(transport = 'embedded') FROM ours)
+       ORDER BY position LIMIT 1
+       ON CONFLICT (consumer_group) DO UPDATE
+         SET position = excluded.position, event_id = excluded.event_id,
+           stream_id = excluded.stream_id, revision = excluded.revision, updated_at = now()
+         WHERE c.position < excluded.position
+       RETURNING position),
+     marked AS (
+       UPDATE consumer_checkpoints SET transport = 'kafka' WHERE consumer_group = ANY($2::text[]))
+     SELECT (SELECT position FROM moved) AS position`,
+    [relay, groups],
+  );
+  return rows[0]?.position ?? null;
+}

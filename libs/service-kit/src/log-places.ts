@@ -8,13 +8,29 @@ import {
   type Position,
   type RecordedEvent,
 } from '@pis/event-store';
-import { moveCheckpoint, readCheckpoints, type Transport } from '@pis/read-models';
+import {
+  carryOverToKafka,
+  moveCheckpoint,
+  readCheckpoints,
+  readPlace,
+  type Transport,
+} from '@pis/read-models';
 import type pg from 'pg';
 
 /** The groups that handle payment events, on either broker. */
 export const consumerGroups = ['rail-executor', 'webhook-dispatcher'] as const;
 /** The reader that publishes the log to Kafka. */
 export const relayGroup = 'event-relay';
+
+/** How far the relay has published. @throws StoreUnavailable */
+export async function relayPosition(pool: pg.Pool): Promise<Position> {
+  return (await readPlace(pool, relayGroup)).position;
+}
+
+/** Before the relay begins: see carryOverToKafka. */
+export function carryOverToRelay(pool: pg.Pool): Promise<Position | null> {
+  return carryOverToKafka(pool, relayGroup, consumerGroups);
+}
 
 /** The text names no place in this log. */
 export class NoSuchPlace extends Error {

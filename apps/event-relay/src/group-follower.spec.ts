@@ -1,0 +1,48 @@
+import { until } from '@pis/local-servers/testing';
+import type { GroupProgress } from '@pis/messaging';
+import { createLogger } from '@pis/service-kit';
+import { GroupFollower } from './group-follower.js';
+
+const timeoutMs = 10_000;
+
+it('notes a place only once the group has handled all that was published up to there', async () => {
+  let published = '10';
+  let end = 5n;
+  let committed = 3n;
+  const saved: string[] = [];
+  const partition = 0;
+  const progress: GroupProgress = {
+    ends: () => Promise.resolve(new Map([['t', new Map([[partition, end]])]])),
+    hasReached: (_group, ends) =>
+      Promise.resolve(committed >= (ends.get('t')?.get(partition) ?? 0n)),
+    close: () => Promise.resolve(),
+  };
+  let asked = 0;
+  const follower = new GroupFollower({
+    groups: ['webhook-dispatcher'],
+    progress: {
+      ...progress,
+      hasReached: (group, ends) => {
+        asked += 1;
+        return progress.hasReached(group, ends);
+      },
+    },
+    published: () => Promise.resolve(published),
+    state: { saveCheckpoint: (_group, position) => Promise.resolve(void saved.push(position)) },
+    logger: createLogger('test', 'silent'),
+    everyMs: 1,
+  });
+  follower.start();
+  await until(() => asked > 2, { timeoutMs });
+  expect(saved).toEqual([]);
+  // More is published while the group catches up: what counts are the ends of that time.
+  published = '20';
+  end = 9n;
+  committed = 5n;
+  await until(() => saved.length === 1, { timeoutMs });
+  expect(saved).toEqual(['10']);
+  committed = 9n;
+  await until(() => saved.length === 2, { timeoutMs });
+  expect(saved).toEqual(['10', '20']);
+  await follower.stop();
+});

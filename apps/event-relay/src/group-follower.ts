@@ -1,0 +1,77 @@
+/**
+ * Notes in the database how far the consumer groups on Kafka are, as places in the event log, so that
+ * the embedded broker can go on from there.
+ *
+ * What always holds: a group has handled every event up to the place that is noted. It is noted once the
+ * group has committed all that the topics held after the relay had published up to there.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { ConsumerState, GroupProgress } from '@pis/messaging';
+import type { Logger } from '@pis/service-kit';
+
+export interface GroupFollowerOptions {
+  readonly groups: readonly string[];
+  readonly progress: GroupProgress;
+  /** How far the relay has published. */
+  readonly published: () => Promise<string>;
+  readonly state: Pick<ConsumerState, 'saveCheckpoint'>;
+  readonly logger: Logger;
+  readonly everyMs?: number;
+}
+
+interface Mark {
+  readonly position: string;
+  readonly ends: Awaited<ReturnType<GroupProgress['ends']>>;
+}
+
+const everyDefaultMs = 10_000;
+
+export class GroupFollower {
+  private readonly stopping = new AbortController();
+  private readonly marks = new Map<string, Mark>();
+  private readonly noted = new Map<string, string>();
+  private loop: Promise<void> = Promise.resolve();
+
+  constructor(private readonly options: GroupFollowerOptions) {}
+
+  start(): void {
+    this.loop = this.run();
+  }
+
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    await this.loop;
+    await this.options.progress.close();
+  }
+
+  private async run(): Promise<void> {
+    const { groups, logger, everyMs = everyDefaultMs } = this.options;
+    const { signal } = this.stopping;
+    while (!signal.aborted) {
+      for (const group of groups)
+        try {
+          await this.follow(group);
+        } catch (err) {
+          // The broker or the database is away, which others say. The next round looks again.
+          logger.debug({ err, group }, 'the progress of a group was not noted');
+        }
+      await delay(everyMs, undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  private async follow(group: string): Promise<void> {
+    const { progress, published, state } = this.options;
+    const mark = this.marks.get(group);
+    if (mark === undefined) {
+      // In this order: what was published up to the position lies before the ends.
+      const position = await published();
+      if (position !== this.noted.get(group))
+        this.marks.set(group, { position, ends: await progress.ends() });
+      return;
+    }
+    if (!(await progress.hasReached(group, mark.ends))) return;
+    if (mark.position !== '') await state.saveCheckpoint(group, mark.position);
+    this.noted.set(group, mark.position);
+    this.marks.delete(group);
+  }
+}

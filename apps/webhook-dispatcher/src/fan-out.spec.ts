@@ -1,0 +1,43 @@
+import type { PaymentIntegrationEvent } from '@pis/contracts';
+import type { EndpointDirectory } from './endpoint-directory.js';
+import type { FanOut } from './delivery.js';
+import { fanOut } from './fan-out.js';
+import { fanOutsKnownSince } from './partitions.js';
+
+const now = new Date('2026-11-22T12:00:00.000Z');
+const dayMs = 24 * 3_600_000;
+const kept = { retentionDays: 30, windowMs: 14 * dayMs };
+
+async function deliveriesOf(occurredAt: string): Promise<{ made: number; tooOld: number }> {
+  const counted = { made: 0, tooOld: 0 };
+  const receivers = [{ endpointId: '7d0f5a51-6a0f-4d39-8c0e-000000000001' }];
+  const event = {
+    eventId: '7d0f5a51-6a0f-4d39-8c0e-000000000002',
+    eventType: 'payment.queued',
+    organizationId: 'o',
+    position: '1',
+    occurredAt,
+    data: { paymentId: 'p' },
+  } as unknown as PaymentIntegrationEvent;
+  await fanOut(
+    {
+      endpoints: {
+        receiversOf: () => Promise.resolve(receivers),
+      } as unknown as EndpointDirectory,
+      deliver: (made: FanOut) => Promise.resolve(void (counted.made += made.receivers.length)),
+      now: () => now,
+      windowMs: dayMs,
+      knownSince: () => fanOutsKnownSince(now, kept),
+      onTooOld: () => (counted.tooOld += 1),
+    },
+    event,
+  );
+  return counted;
+}
+
+it('an event of which it is not known any more whether it was delivered makes no deliveries', async () => {
+  expect(await deliveriesOf('2026-11-22T11:00:00.000Z')).toEqual({ made: 1, tooOld: 0 });
+  // 30 days, a window of 14, and the day of today: one day less than the rows are kept.
+  expect(await deliveriesOf('2026-10-09T00:00:00.000Z')).toEqual({ made: 1, tooOld: 0 });
+  expect(await deliveriesOf('2026-10-08T23:59:59.999Z')).toEqual({ made: 0, tooOld: 1 });
+});

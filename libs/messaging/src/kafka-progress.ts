@@ -1,0 +1,53 @@
+/** How far consumer groups are in their topics, seen from outside of them. */
+import type { Admin } from 'kafkajs';
+import { type Ends, endsOf, onceCoordinated, reached } from './kafka-dead-letters.js';
+import { kafkaClient, type KafkaSettings } from './kafka-client.js';
+
+/** How long a broker may take to load a group that nobody has asked for yet. */
+const coordinatorMs = 10_000;
+
+export interface GroupProgress {
+  /** Where the topics end now. */
+  ends(): Promise<Ends>;
+  /** Whether a group has committed all that came before those ends. */
+  hasReached(group: string, ends: Ends): Promise<boolean>;
+  close(): Promise<void>;
+}
+
+/** Connects at the first question. @throws what kafkajs throws when the broker is away */
+export function kafkaProgress(
+  settings: KafkaSettings,
+  { prefix, topics }: { readonly prefix: string; readonly topics: readonly string[] },
+): GroupProgress {
+  let connecting: Promise<Admin> | null = null;
+  const connected = () => {
+    connecting ??= connect(settings).catch((error: unknown) => {
+      connecting = null;
+      throw error;
+    });
+    return connecting;
+  };
+  return {
+    async ends() {
+      return endsOf(
+        await connected(),
+        topics.map((topic) => prefix + topic),
+      );
+    },
+    async hasReached(group, ends) {
+      const admin = await connected();
+      const deadlineMs = performance.now() + coordinatorMs;
+      return onceCoordinated(() => reached(admin, prefix + group, ends), deadlineMs);
+    },
+    async close() {
+      const admin = await connecting?.catch(() => null);
+      await admin?.disconnect();
+    },
+  };
+}
+
+async function connect(settings: KafkaSettings): Promise<Admin> {
+  const admin = kafkaClient(settings).admin();
+  await admin.connect();
+  return admin;
+}
