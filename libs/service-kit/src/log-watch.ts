@@ -80,6 +80,12 @@ export class LogWatch {
 
   /** Resolves once the log was checked. The signal aborts when it is found to be too short for the reader. */
   async sameLog(reader: string, ending: AbortSignal): Promise<AbortSignal> {
+    await this.untilChecked(ending);
+    return this.gateOf(reader).signal;
+  }
+
+  /** Resolves once the log was checked, whatever was found. @throws the signal's reason */
+  async untilChecked(ending: AbortSignal): Promise<void> {
     const ended = Promise.withResolvers<never>();
     const end = () => ended.reject(ending.reason);
     ending.addEventListener('abort', end);
@@ -89,7 +95,6 @@ export class LogWatch {
     } finally {
       ending.removeEventListener('abort', end);
     }
-    return this.gateOf(reader).signal;
   }
 
   private gateOf(reader: string): AbortController {

@@ -13,7 +13,8 @@ import { gatewayEnv } from './environment.js';
 import { createLogger } from './logging.js';
 import { type AppDefinition, platformEnv, startApp } from './run-app.js';
 import type { Readiness } from './health.js';
-import { EVENT_STORE, PG_POOL } from './tokens.js';
+import type { LogWatch } from './log-watch.js';
+import { EVENT_STORE, LOG_WATCH, PG_POOL } from './tokens.js';
 
 const timeoutMs = 20_000;
 const logger = createLogger('test', 'silent');
@@ -126,6 +127,16 @@ describe('an app', () => {
       for (const answer of asked)
         await expect(answer).rejects.toThrow('has not checked its stores');
     }
+  });
+
+  it('takes commands from the moment on at which it says that it is ready', async () => {
+    await onServer(`CREATE DATABASE ${database}`);
+    await migrate({ connectionString: databaseUrl });
+    const app = await start();
+    const watch = app.app.get<LogWatch>(LOG_WATCH);
+    expect(() => watch.check()).toThrow('has not been checked');
+    await app.outcome;
+    expect(() => watch.check()).not.toThrow();
   });
 
   it('can be ended while it still waits for its database', async () => {

@@ -196,6 +196,8 @@ export async function startApp<Shape extends z.ZodRawShape>(
     definition.prepare?.({ app, config, databaseUrl, logger, signal }),
     checkStores(app.get<StoreCheck>(STORE_CHECK), databaseUrl, signal),
   ]).then(async () => {
+    // No command is taken before: whoever is told that the app is ready may send one at once.
+    await app.get<LogWatch>(LOG_WATCH).untilChecked(signal);
     if (strategies.length > 0) await app.startAllMicroservices();
     // Whoever was told to wait a moment ago is told the truth now.
     health.refresh();
