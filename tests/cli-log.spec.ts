@@ -120,6 +120,21 @@ it('relay rewind moves the relay, recorded with actor and reason', async () => {
   });
 });
 
+it('on Kafka, a reset moves the relay, and the places noted for the groups along with it', async () => {
+  const onKafka = { ...environment, PIS_BROKER: 'kafka', KAFKA_BROKERS: '127.0.0.1:1' };
+  const reset = ['consumers', 'reset', '--to', '2'];
+  await pisJson(reset, onKafka);
+  expect(await positions()).toEqual({
+    'event-relay': positionAt(2),
+    'rail-executor': positionAt(2),
+    'webhook-dispatcher': positionAt(2),
+  });
+  expectRefusal(
+    await pis(['consumers', 'reset', 'rail-executor', '--to', '2'], onKafka),
+    /only event-relay reads the log/,
+  );
+});
+
 it('quarantine skip needs a reason and an event that is in quarantine', async () => {
   expect(await json('quarantine', 'list')).toEqual({ data: [] });
   const eventId = randomUUID();

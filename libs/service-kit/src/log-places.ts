@@ -86,18 +86,19 @@ export interface MovedReader {
   readonly eventsToRead: number;
 }
 
-/** Has consumer groups go on after `anchor`. */
+/** Has consumer groups go on after `anchor`. @param transport over which broker they go on; each its own when absent */
 export async function moveReaders(
   { pool, store }: { readonly pool: pg.Pool; readonly store: EventStore },
   groups: readonly string[],
   anchor: Anchor | null,
+  transport?: Transport,
 ): Promise<readonly MovedReader[]> {
   const checkpoints = await readCheckpoints(pool);
   const eventsToRead = await countAfter(store, anchor?.position ?? '');
   const moved: MovedReader[] = [];
   for (const group of groups) {
     const from = checkpoints.find(({ reader }) => reader === group)?.position ?? '';
-    await moveCheckpoint(pool, group, anchor, transportOf(group));
+    await moveCheckpoint(pool, group, anchor, transport ?? transportOf(group));
     moved.push({ reader: group, from, to: anchor?.position ?? '', eventsToRead });
   }
   return moved;

@@ -7,7 +7,7 @@
  * checkpoint stands on an event that is not there, its reader stands still and commands are refused.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { type EventStore, hasAnchor, StoreUnavailable } from '@pis/event-store';
+import { beginning, type EventStore, hasAnchor, StoreUnavailable } from '@pis/event-store';
 import { type ReaderCheckpoint, readCheckpoints } from '@pis/read-models';
 import type pg from 'pg';
 import { Gauge, type Registry } from 'prom-client';
@@ -159,7 +159,7 @@ export class LogWatch {
   }
 }
 
-/** Which readers have a checkpoint that the log does not reach, or on an event that it does not have. */
+/** Which readers have a checkpoint on an event that the log does not have. */
 export async function shortReaders(
   store: Pick<EventStore, 'readStream' | 'lastPosition'>,
   checkpoints: readonly ReaderCheckpoint[],
@@ -167,11 +167,14 @@ export async function shortReaders(
   const standing = new Map<string, boolean>();
   const short: string[] = [];
   for (const { reader, position, anchor } of checkpoints) {
-    // A checkpoint of an older release has no event: all that can be told is whether the log reaches it.
+    // A checkpoint of an older release has no event. It may stand behind the last one of ours, on an event of
+    // the server's own: all that can be told is that an empty log is not the one that was read.
     const key = anchor === null ? position : `${anchor.eventId} ${anchor.position}`;
     const stands =
       standing.get(key) ??
-      (anchor === null ? position <= (await store.lastPosition()) : await hasAnchor(store, anchor));
+      (anchor === null
+        ? position === beginning || (await store.lastPosition()) !== beginning
+        : await hasAnchor(store, anchor));
     standing.set(key, stands);
     if (!stands) short.push(reader);
   }

@@ -95,7 +95,10 @@ async function listed({ pool, store }: Context) {
   }));
 }
 
-/** On Kafka the other groups stand in its topics: what the relay publishes again reaches them again. */
+/**
+ * On Kafka the other groups stand in its topics: what the relay publishes again reaches them again. The places
+ * that the relay has noted for them are moved along, for they may stand on events that were lost.
+ */
 async function reset(
   context: Context,
   name: string | undefined,
@@ -106,9 +109,13 @@ async function reset(
     throw new CommandFailed(`on Kafka only ${relayGroup} reads the log: reset that one`);
   const stored = await readCheckpoints(context.pool);
   const known = groups.filter((group) => stored.some(({ reader }) => reader === group));
-  const all = isOnKafka ? [relayGroup] : known;
   return refusing(async () =>
-    moveReaders(context, name === undefined ? all : [name], await anchorNamed(context.store, to)),
+    moveReaders(
+      context,
+      name === undefined ? known : [name],
+      await anchorNamed(context.store, to),
+      isOnKafka ? 'kafka' : undefined,
+    ),
   );
 }
 
