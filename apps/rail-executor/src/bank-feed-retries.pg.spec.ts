@@ -129,6 +129,19 @@ describe('a notification that does not fit yet', () => {
   });
 });
 
+it('many that fit at last are recorded one batch after the other, without a pause', async () => {
+  const payments = await Promise.all(Array.from({ length: 60 }, submitted));
+  for (const { reference } of payments) await world.report(reference, 'confirmed');
+  const blind: EventStore = { ...world.store, readStream: () => Promise.resolve([]) };
+  await world.executor({ store: blind }).feedRound();
+  await world.makeNotificationsDue();
+  const executor = world.executor();
+  expect(await executor.feedRound()).toBe(0);
+  await executor.feedRound();
+  for (const { paymentId } of payments) expect(await world.history(paymentId)).toEqual(completed);
+  expect(await world.count('rail_notifications')).toBe(0);
+});
+
 describe('a notification that contradicts its payment', () => {
   it('stays and does not hold up what comes later', async () => {
     const { paymentId, reference } = await submitted();

@@ -84,16 +84,17 @@ export class BankFeed {
   }
 
   /**
-   * Payments side by side. Says whether there may be more that is new.
+   * Payments side by side. Says whether there may be more to record at once: more that is new, or that
+   * was tried before while such tries succeed.
    * @throws what is away, when it kept every payment from being recorded
    */
   private async recordDue(): Promise<boolean> {
-    const { lease, turns, isFull } = await this.table.claim();
+    const { lease, turns, isFull, isRetryFull } = await this.table.claim();
     if (turns.length === 0) return false;
     const recordings = await Promise.all(turns.map((turn) => this.recorder.record(turn)));
     await this.table.settle(lease, recordings);
     if (recordings.every(isAway)) throw recordings[0]?.cause;
-    return isFull;
+    return isFull || (isRetryFull && recordings.some(({ recorded }) => recorded.length > 0));
   }
 }
 

@@ -21,8 +21,9 @@ export interface Turn {
 export interface Claim {
   readonly lease: string;
   readonly turns: readonly Turn[];
-  /** There may be more that has not been tried yet. */
+  /** There may be more that has not been tried yet, or that was tried before. */
   readonly isFull: boolean;
+  readonly isRetryFull: boolean;
 }
 
 /** A notification that was not recorded, and why. */
@@ -115,13 +116,14 @@ export class NotificationTable {
       text: claimSql,
       values: [newMax, retriedMax, lease, leaseMs],
     });
-    if (claimed.rows.length === 0) return { lease, turns: [], isFull: false };
+    if (claimed.rows.length === 0) return { lease, turns: [], isFull: false, isRetryFull: false };
     const { rows } = await this.pool.query<NotificationRow>({
       name: 'rail-notifications-of',
       text: notificationsSql,
       values: [claimed.rows.map(({ reference }) => reference), perTurnMax],
     });
     const byReference = Map.groupBy(rows, ({ reference }) => reference);
+    const untried = claimed.rows.filter(({ tries }) => tries === 0).length;
     return {
       lease,
       turns: claimed.rows.map(({ reference, tries }) => ({
@@ -129,7 +131,8 @@ export class NotificationTable {
         tries,
         notifications: (byReference.get(reference) ?? []).map(notificationOf),
       })),
-      isFull: claimed.rows.filter(({ tries }) => tries === 0).length === newMax,
+      isFull: untried === newMax,
+      isRetryFull: claimed.rows.length - untried === retriedMax,
     };
   }
 
@@ -138,7 +141,7 @@ export class NotificationTable {
    * another executor are left to it: recording them again changes nothing.
    */
   async settle(lease: string, outcomes: readonly Outcome[]): Promise<void> {
-    await inTransaction(this.pool, async (client) => {
+    const ended = await inTransaction(this.pool, async (client) => {
       // In the order of the references, which is that of every other writer, and in a statement of its
       // own: the next ones must see what was kept until now.
       const { rows } = await client.query<{ reference: string }>(leasedSql, [
@@ -147,12 +150,9 @@ export class NotificationTable {
       ]);
       const leased = new Set(rows.map(({ reference }) => reference));
       const mine = outcomes.filter(({ reference }) => leased.has(reference));
-      if (mine.length === 0) return;
+      if (mine.length === 0) return [];
       const recorded = mine.filter((outcome) => outcome.recorded.length > 0);
       await client.query(deleteSql, [feedName, recorded.flatMap((outcome) => outcome.recorded)]);
-      await client.query('DELETE FROM rail_pending WHERE payment_id = ANY ($1::uuid[])', [
-        recorded.flatMap(({ paymentId }) => paymentId ?? []),
-      ]);
       const unmatched = mine.flatMap((outcome) => outcome.unmatched);
       await client.query(unmatchedSql, [
         feedName,
@@ -171,7 +171,10 @@ export class NotificationTable {
         retryForMs,
         awayPauseMs,
       ]);
+      return recorded.flatMap(({ paymentId }) => paymentId ?? []);
     });
+    // Apart, so that it never waits for another writer's rows with ours locked. A row too many does no harm.
+    if (ended.length > 0) await this.pool.query(endTimersSql, [ended]);
   }
 
   /** How far the feed is taken in, and the references whose kept notifications are about to be recorded. */
@@ -266,6 +269,11 @@ const leasedSql = `
 const deleteSql = `
   DELETE FROM rail_notifications n USING unnest($2::text[]) AS d (sequence)
    WHERE n.feed = $1 AND n.sequence = d.sequence`;
+
+const endTimersSql = `
+  DELETE FROM rail_pending WHERE payment_id IN (
+    SELECT payment_id FROM rail_pending WHERE payment_id = ANY ($1::uuid[])
+     ORDER BY payment_id FOR UPDATE)`;
 
 const unmatchedSql = `
   UPDATE rail_notifications n SET reason = u.reason, contradicts = u.contradicts
