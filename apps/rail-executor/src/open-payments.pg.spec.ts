@@ -51,9 +51,19 @@ describe('a payment whose message never comes', () => {
     for (let times = 0; times < 2; times += 1) {
       while ((await executor.logRound()) !== null)
         expect(await world.count('rail_pending')).toBe(0);
-      await world.pool.query('DELETE FROM consumer_checkpoints');
+      await world.pool.query('DELETE FROM rail_log_place');
     }
     expect(await world.count('rail_pending')).toBe(0);
+  });
+
+  it('is found in a log that was restored and is shorter than what was read', async () => {
+    const message = await world.queue('4321');
+    const executor = world.executor();
+    await executor.logRound();
+    await world.pool.query(`DELETE FROM rail_pending`);
+    await world.pool.query(`UPDATE rail_log_place SET position = '99999999999999999999'`);
+    for (let rounds = 0; rounds < 2; rounds += 1) await executor.logRound();
+    expect(await world.pending(message.paymentId)).toMatchObject({ stage: 'queued' });
   });
 
   it('keeps the pause that it has when the log is read again', async () => {

@@ -3,23 +3,21 @@
  * some time later: so a payment whose message was parked, lost or never came is looked at all the same.
  * Payments that have ended lose their row. Most payments begin and end within a page and cost nothing.
  *
- * It may read a page twice, or two executors may read the same one: a row too many does no harm.
+ * It may read a page twice, or two executors may read the same one: a row too many does no harm. So it
+ * starts over by itself when the log has become shorter than what was read, after a restore.
  */
 import { railReferenceOf } from '@pis/bank-rails';
 import { type PaymentEvent, type PaymentStatus, statusAfter, unreachable } from '@pis/domain';
-import type { EventStore, RecordedEvent } from '@pis/event-store';
-import type { ConsumerState } from '@pis/messaging';
+import { beginning, type EventStore, type RecordedEvent } from '@pis/event-store';
 import type pg from 'pg';
 import { endSql } from './pending-transfers.js';
 
 export interface OpenPaymentsOptions {
   readonly store: EventStore;
   readonly pool: pg.Pool;
-  readonly checkpoints: Pick<ConsumerState, 'loadCheckpoint' | 'saveCheckpoint'>;
 }
 
-/** The name of its checkpoint. */
-export const openPaymentsReader = 'rail-open-payments';
+const reader = 'open-payments';
 
 const streamPrefix = 'payment-';
 const pageMax = 1_000;
@@ -29,15 +27,31 @@ const pagePauseMs = 200;
 const expectedWithinMs = 60_000;
 
 export class OpenPayments {
+  /** How far was read behind the place, past events that are no payment's. */
+  private read: { readonly place: string; readonly position: string } | null = null;
+
   constructor(private readonly options: OpenPaymentsOptions) {}
 
   /** One page. Says after how many milliseconds it wants the next one. @throws StoreUnavailable, connection errors */
   async round(): Promise<number | null> {
-    const { store, pool, checkpoints } = this.options;
-    const after = await checkpoints.loadCheckpoint(openPaymentsReader);
+    const { store } = this.options;
+    const place = await this.place();
+    const after = this.read?.place === place ? this.read.position : place;
     const page = await store.readLog({ after, streamPrefixes: [streamPrefix], pageMax });
-    if (page.position === after) return null;
-    const { open, ended } = changesOf(page.events);
+    const last = page.events.at(-1);
+    if (last === undefined && page.position === after) {
+      // The place is an event's: only a log that was cut ends before it.
+      if (place !== beginning && (await store.lastPosition()) < place) await this.startOver(place);
+      return null;
+    }
+    await this.keep(changesOf(page.events));
+    if (last !== undefined) await this.save(last.position);
+    this.read = { place: last?.position ?? place, position: page.position };
+    return pagePauseMs;
+  }
+
+  private async keep({ open, ended }: ReturnType<typeof changesOf>): Promise<void> {
+    const { pool } = this.options;
     if (open.length > 0)
       await pool.query({
         name: 'rail-open-payments',
@@ -51,8 +65,33 @@ export class OpenPayments {
       });
     if (ended.length > 0)
       await pool.query({ name: 'rail-pending-done', text: endSql, values: [ended] });
-    await checkpoints.saveCheckpoint(openPaymentsReader, page.position);
-    return pagePauseMs;
+  }
+
+  private async place(): Promise<string> {
+    const { rows } = await this.options.pool.query<{ position: string }>({
+      name: 'rail-log-place',
+      text: 'SELECT position FROM rail_log_place WHERE reader = $1',
+      values: [reader],
+    });
+    return rows[0]?.position ?? beginning;
+  }
+
+  /** Another executor may be further. */
+  private async save(position: string): Promise<void> {
+    await this.options.pool.query({
+      name: 'rail-log-place-save',
+      text: `INSERT INTO rail_log_place AS p (reader, position, updated_at) VALUES ($1, $2, now())
+             ON CONFLICT (reader) DO UPDATE SET position = excluded.position, updated_at = now()
+               WHERE p.position < excluded.position`,
+      values: [reader, position],
+    });
+  }
+
+  private async startOver(place: string): Promise<void> {
+    await this.options.pool.query(
+      'DELETE FROM rail_log_place WHERE reader = $1 AND position = $2',
+      [reader, place],
+    );
   }
 }
 

@@ -10,7 +10,7 @@ import { messageHeaders, paymentIntegrationEventSchema } from '@pis/contracts';
 import type { PaymentRail } from '@pis/domain';
 import type { EventStore } from '@pis/event-store';
 import type { Keyring } from '@pis/keyring';
-import { type Delivery, NonRetryable, pgConsumerState } from '@pis/messaging';
+import { type Delivery, NonRetryable } from '@pis/messaging';
 import {
   currentTraceparent,
   type Logger,
@@ -111,8 +111,7 @@ export class RailExecutor {
     const { execution, feed } = this;
     this.deadlines = new Deadlines({ payments, feed, pending, logger, execution });
     this.sweeper = new Sweeper({ execution, circuit, pending, logger });
-    const checkpoints = pgConsumerState(pool);
-    this.openPayments = new OpenPayments({ store, pool, checkpoints });
+    this.openPayments = new OpenPayments({ store, pool });
 
     const loop = (name: string, poll: Poll, round: () => Promise<number | null>) =>
       new WakeLoop({
