@@ -83,12 +83,17 @@ export function createEventStore(
     throw new ConfigurationError([
       'EVENTSTOREDB_URL: required when PIS_EVENT_STORE is eventstoredb',
     ]);
-  return timeLimited(
-    eventStoreDbEventStore({
-      connectionString: config.EVENTSTOREDB_URL,
-      namespace: config.EVENTSTOREDB_NAMESPACE,
-    }),
-  );
+  try {
+    return timeLimited(
+      eventStoreDbEventStore({
+        connectionString: config.EVENTSTOREDB_URL,
+        namespace: config.EVENTSTOREDB_NAMESPACE,
+      }),
+    );
+  } catch (error) {
+    // A file that it names and that cannot be read.
+    throw new ConfigurationError([`EVENTSTOREDB_URL: ${(error as Error).message}`]);
+  }
 }
 
 const masterKeyBytes = 32;

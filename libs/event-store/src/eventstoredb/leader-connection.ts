@@ -11,7 +11,12 @@
  * anything; and its refusal takes a connection that got stuck on a follower back to the leader.
  */
 import { readFileSync } from 'node:fs';
-import { EventStoreDBClient, UnavailableError, convertToCommandError } from '@eventstore/db-client';
+import {
+  DeadlineExceededError,
+  EventStoreDBClient,
+  UnavailableError,
+  convertToCommandError,
+} from '@eventstore/db-client';
 import featuresService from '@eventstore/db-client/generated/serverfeatures_grpc_pb.js';
 import shared from '@eventstore/db-client/generated/shared_pb.js';
 import streamsService from '@eventstore/db-client/generated/streams_grpc_pb.js';
@@ -51,6 +56,8 @@ interface Node {
   readonly stub: StreamsClient;
   /** Aborted when the connection was given up. */
   readonly left: AbortController;
+  /** When it last answered anything, on the clock of performance.now(). */
+  answeredAtMs: number;
 }
 
 export class LeaderConnection {
@@ -87,7 +94,8 @@ export class LeaderConnection {
     timeoutMs: number,
     isEnough: (response: ReadResp) => boolean = () => false,
   ): Promise<readonly ReadResp[]> {
-    return this.#call(timeoutMs, ({ client, stub }, leftMs) => {
+    return this.#call(timeoutMs, (node, leftMs) => {
+      const { client, stub } = node;
       const { promise, resolve, reject } = Promise.withResolvers<readonly ReadResp[]>();
       const responses: ReadResp[] = [];
       const call = stub.read(request, ...client.argumentsOf(leftMs));
@@ -95,6 +103,7 @@ export class LeaderConnection {
       call
         .on('data', (response: ReadResp) => {
           if (over) return;
+          node.answeredAtMs = performance.now();
           responses.push(response);
           over = isEnough(response);
           if (!over) return;
@@ -132,7 +141,10 @@ export class LeaderConnection {
     };
     left.signal.addEventListener('abort', leave);
     call
-      .on('data', (response: ReadResp) => over || sink.response(response))
+      .on('data', (response: ReadResp) => {
+        node.answeredAtMs = performance.now();
+        if (!over) sink.response(response);
+      })
       .on('error', (error: unknown) => {
         const known = commandError(error);
         if (!over) void this.#leave(node, known);
@@ -169,11 +181,16 @@ export class LeaderConnection {
     const endsAtMs = performance.now() + timeoutMs;
     for (let tries = 1; ; tries += 1) {
       const node = await this.#connected(endsAtMs - performance.now());
+      const beganAtMs = performance.now();
       try {
-        return await start(node, Math.max(1, endsAtMs - performance.now()));
+        const answer = await start(node, Math.max(1, endsAtMs - beganAtMs));
+        node.answeredAtMs = performance.now();
+        return answer;
       } catch (error) {
         const known = commandError(error);
-        const left = this.#leave(node, known);
+        // A call can be slow on a node that answers others meanwhile: those need not be cut.
+        const isSlow = isLate(known) && node.answeredAtMs > beganAtMs;
+        const left = isSlow ? Promise.resolve() : this.#leave(node, known);
         const leftMs = endsAtMs - performance.now();
         if (faultOf(known) !== 'notLeader' || tries >= leaderTriesMax || leftMs <= 0)
           throw classified(known);
@@ -195,9 +212,13 @@ export class LeaderConnection {
         this.#client = new NodeClient(this.url);
       throw classified(error);
     }
+    if (this.#closing.signal.aborted) {
+      stub.close();
+      throw new StoreUnavailable('the store is closed');
+    }
     if (this.#node?.stub !== stub) {
       this.#node?.left.abort();
-      this.#node = { client, stub, left: new AbortController() };
+      this.#node = { client, stub, left: new AbortController(), answeredAtMs: 0 };
     }
     return this.#node;
   }
@@ -275,6 +296,10 @@ class NodeClient extends EventStoreDBClient {
   }
 }
 
+function isLate(error: unknown): boolean {
+  return error instanceof DeadlineExceededError;
+}
+
 /** The client's own error, or the error itself where the client cannot read it. */
 function commandError(error: unknown): unknown {
   try {
@@ -289,6 +314,6 @@ function fileOf<Name extends string>(name: Name, file: string | undefined) {
   try {
     return { [name]: readFileSync(file) } as Record<Name, Buffer>;
   } catch (error) {
-    throw new TypeError(`EVENTSTOREDB_URL: ${error instanceof Error ? error.message : ''}`);
+    throw new TypeError(error instanceof Error ? error.message : `${file} cannot be read`);
   }
 }

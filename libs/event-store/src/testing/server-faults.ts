@@ -118,6 +118,34 @@ export function serverFaults(open: OpenEventStoreDb): void {
   );
 
   it(
+    'cuts no subscription because of one read that is slow',
+    async () => {
+      const failures: unknown[] = [];
+      const follower = follow(patient, {
+        after: '',
+        onConnection: (failure) => void (failure && failures.push(failure)),
+      });
+      const hasty = open({ connectionString: server.url, readTimeoutMs: 1_500 });
+      const other = follow(hasty, {
+        after: '',
+        onConnection: (failure) => void (failure && failures.push(failure)),
+      });
+      server.faults.read = (streamId) => (streamId.endsWith('payment-slow') ? 'hang' : null);
+      await until(() => server.subscriptions() === 2, { timeoutMs });
+      const slow = hasty.readStream('payment-slow');
+      slow.catch(() => undefined);
+      await hasty.append('payment-1', 'noStream', [eventToAppend()]);
+      await expect(slow).rejects.toBeInstanceOf(StoreUnavailable);
+      await hasty.append('payment-2', 'noStream', [eventToAppend()]);
+      await until(() => other.events.length + follower.events.length === 4, { timeoutMs });
+      expect(failures).toEqual([]);
+      await Promise.all([follower.stop(), other.stop()]);
+      await hasty.close();
+    },
+    testTimeoutMs,
+  );
+
+  it(
     'does not take the other appends of the process down with one that fails',
     async () => {
       const other = open({ connectionString: server.url });
