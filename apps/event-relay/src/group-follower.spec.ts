@@ -46,3 +46,24 @@ it('notes a place only once the group has handled all that was published up to t
   expect(saved).toEqual(['10', '20']);
   await follower.stop();
 });
+
+it('ends although the broker never answers', async () => {
+  let asked = false;
+  const follower = new GroupFollower({
+    groups: ['webhook-dispatcher'],
+    progress: {
+      ends: () => {
+        asked = true;
+        return new Promise(() => undefined);
+      },
+      hasReached: () => Promise.resolve(false),
+      close: () => Promise.resolve(),
+    },
+    published: () => Promise.resolve('1'),
+    state: { saveCheckpoint: () => Promise.resolve() },
+    logger: createLogger('test', 'silent'),
+  });
+  follower.start();
+  await until(() => asked, { timeoutMs });
+  await follower.stop();
+});

@@ -25,6 +25,7 @@ interface Mark {
 }
 
 const everyDefaultMs = 10_000;
+const stopMaxMs = 2_000;
 
 export class GroupFollower {
   private readonly stopping = new AbortController();
@@ -40,8 +41,13 @@ export class GroupFollower {
 
   async stop(): Promise<void> {
     this.stopping.abort();
-    await this.loop;
-    await this.options.progress.close();
+    // A broker that does not answer must not hold up the shutdown.
+    const waiting = new AbortController();
+    const { signal } = waiting;
+    const ended = this.loop.then(() => this.options.progress.close());
+    const limit = delay(stopMaxMs, undefined, { signal }).catch(() => undefined);
+    await Promise.race([ended.catch(() => undefined), limit]);
+    waiting.abort();
   }
 
   private async run(): Promise<void> {
