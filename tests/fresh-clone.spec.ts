@@ -1,6 +1,6 @@
 /** The operator's command on a clone in which nothing is installed: what runs there must be ours. */
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { createTestDatabase } from '@pis/local-servers/testing';
@@ -39,6 +39,12 @@ it(
         stdout: '{"applied":[]}\n',
         stderr: '',
       });
+
+      // As an operator has it in the PATH.
+      const link = path.join(base, 'linked-pis');
+      symlinkSync(path.join(clone, 'pis'), link);
+      const linked = await runCommand(link, ['migrate', '--json'], { cwd: base, env });
+      expect({ code: linked.code, stdout: linked.stdout }).toEqual({ code, stdout });
     } finally {
       await database.drop();
     }
