@@ -24,6 +24,7 @@ import {
 } from '@pis/service-kit';
 import type pg from 'pg';
 import { notificationGauges } from './notification-metrics.js';
+import { pendingGauges } from './pending-metrics.js';
 import { PaymentQueuedController } from './payment-queued.controller.js';
 import { RailExecutor, type RailExecutorConfig } from './rail-executor.js';
 
@@ -78,6 +79,7 @@ export class RailExecutorModule
 
   onApplicationBootstrap(): void {
     notificationGauges(this.metrics, this.pool);
+    pendingGauges(this.metrics, this.pool);
     this.health.register('bank', () => this.executor.checkBank());
     this.executor.start();
   }
