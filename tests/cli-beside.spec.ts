@@ -135,7 +135,12 @@ describe('on Kafka', () => {
     expect(new Set(topics.map(({ outcome }) => outcome))).toEqual(new Set(['created']));
     const again = await pisJson<Report>(['kafka', 'apply'], environment);
     expect(again.topics).toEqual(
-      topics.map(({ topic }) => ({ topic, outcome: 'unchanged', differences: [] })),
+      topics.map(({ topic }) => ({
+        topic,
+        outcome: 'unchanged',
+        differences: [],
+        isAtRisk: false,
+      })),
     );
   });
 
