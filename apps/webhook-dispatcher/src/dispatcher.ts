@@ -47,8 +47,11 @@ export interface DispatcherOptions {
 }
 
 export interface Dispatcher {
-  /** Resolves once the event's deliveries are stored. @throws what its stores throw: give it again */
-  handle(event: PaymentIntegrationEvent): Promise<void>;
+  /**
+   * Resolves once the event's deliveries are stored. @throws what its stores throw: give it again
+   * @param waitingSince when it was put aside; null or absent for one that comes in time
+   */
+  handle(event: PaymentIntegrationEvent, waitingSince?: Date | null): Promise<void>;
   start(): void;
   stop(): Promise<void>;
 }
@@ -128,13 +131,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     config.PIS_WEBHOOK_RETRY_WINDOW_PAYMENTS_MS,
     config.PIS_WEBHOOK_RETRY_WINDOW_STATEMENTS_MS,
   );
-  const kept = {
-    retentionDays: config.PIS_WEBHOOK_RETENTION_DAYS,
-    windowMs: Math.max(
-      config.PIS_WEBHOOK_RETRY_WINDOW_PAYMENTS_MS,
-      config.PIS_WEBHOOK_RETRY_WINDOW_STATEMENTS_MS,
-    ),
-  };
+  const kept = { retentionDays: config.PIS_WEBHOOK_RETENTION_DAYS, windowMs: windowMaxMs };
   const partitions = new Partitions({
     pool,
     now,
@@ -162,14 +159,14 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     deliver: engine.deliver.bind(engine),
     now,
     windowMs: config.PIS_WEBHOOK_RETRY_WINDOW_PAYMENTS_MS,
-    knownSince: () => fanOutsKnownSince(now(), kept),
+    knownSince: (at: Date) => fanOutsKnownSince(at, kept),
     onTooOld: ({ eventId, occurredAt }: PaymentIntegrationEvent) => {
       metrics.eventTooOld();
       logger.warn({ eventId, occurredAt }, 'event too old for deliveries');
     },
   };
   return {
-    handle: (event) => fanOut(fanOutDeps, event),
+    handle: (event, waitingSince) => fanOut(fanOutDeps, event, waitingSince),
     start() {
       endpoints.start();
       partitions.start();

@@ -8,7 +8,10 @@ const now = new Date('2026-11-22T12:00:00.000Z');
 const dayMs = 24 * 3_600_000;
 const kept = { retentionDays: 30, windowMs: 14 * dayMs };
 
-async function deliveriesOf(occurredAt: string): Promise<{ made: number; tooOld: number }> {
+async function deliveriesOf(
+  occurredAt: string,
+  waitingSince: Date | null = null,
+): Promise<{ made: number; tooOld: number }> {
   const counted = { made: 0, tooOld: 0 };
   const receivers = [{ endpointId: '7d0f5a51-6a0f-4d39-8c0e-000000000001' }];
   const event = {
@@ -27,10 +30,11 @@ async function deliveriesOf(occurredAt: string): Promise<{ made: number; tooOld:
       deliver: (made: FanOut) => Promise.resolve(void (counted.made += made.receivers.length)),
       now: () => now,
       windowMs: dayMs,
-      knownSince: () => fanOutsKnownSince(now, kept),
+      knownSince: (at) => fanOutsKnownSince(at, kept),
       onTooOld: () => (counted.tooOld += 1),
     },
     event,
+    waitingSince,
   );
   return counted;
 }
@@ -40,4 +44,15 @@ it('an event of which it is not known any more whether it was delivered makes no
   // 30 days, a window of 14, and the day of today: one day less than the rows are kept.
   expect(await deliveriesOf('2026-10-09T00:00:00.000Z')).toEqual({ made: 1, tooOld: 0 });
   expect(await deliveriesOf('2026-10-08T23:59:59.999Z')).toEqual({ made: 0, tooOld: 1 });
+});
+
+it('an event that waited for a year before it could be handled makes its deliveries', async () => {
+  const occurredAt = '2025-11-20T11:00:00.000Z';
+  const waitingSince = new Date('2025-11-21T11:00:00.000Z');
+  expect(await deliveriesOf(occurredAt, waitingSince)).toEqual({ made: 1, tooOld: 0 });
+  // It was history already when it was put aside.
+  expect(await deliveriesOf('2025-10-01T00:00:00.000Z', waitingSince)).toEqual({
+    made: 0,
+    tooOld: 1,
+  });
 });

@@ -15,21 +15,26 @@ export interface FanOutDeps {
   readonly now: () => Date;
   /** How long attempts go on. */
   readonly windowMs: number;
-  /** Nobody knows any more whether earlier events were made into deliveries. */
-  readonly knownSince: () => Date;
+  /** At that time nobody knew any more whether events of before were made into deliveries. */
+  readonly knownSince: (at: Date) => Date;
   readonly onTooOld: (event: PaymentIntegrationEvent) => void;
 }
 
 /**
- * An event that is too old to know whether it has deliveries gets none: it comes again after a rewind or
- * with a new broker, and its receivers were told at the time. Clients may ask for a replay.
+ * An event that came too late to know whether it has deliveries gets none: it comes again after a rewind or
+ * with a new broker, and its receivers were told at the time. Clients may ask for a replay. One that was put
+ * aside came when it was put aside, however late it is handled.
  * @throws StoreUnavailable, or what `deliver` throws: nothing is lost when the message comes again
  */
-export async function fanOut(deps: FanOutDeps, event: PaymentIntegrationEvent): Promise<void> {
+export async function fanOut(
+  deps: FanOutDeps,
+  event: PaymentIntegrationEvent,
+  waitingSince: Date | null = null,
+): Promise<void> {
   const { organizationId, eventId, eventType, position } = event;
   const receivers = await deps.endpoints.receiversOf(organizationId, eventType, position);
   if (receivers.length === 0) return;
-  if (new Date(event.occurredAt) < deps.knownSince()) {
+  if (new Date(event.occurredAt) < deps.knownSince(waitingSince ?? deps.now())) {
     deps.onTooOld(event);
     return;
   }

@@ -1,8 +1,8 @@
 /** The consumer of payment events: each becomes deliveries to the endpoints that subscribe to it. */
 import { Controller, Inject } from '@nestjs/common';
-import { EventPattern, Payload } from '@nestjs/microservices';
+import { Ctx, EventPattern, Payload } from '@nestjs/microservices';
 import { paymentIntegrationEventSchema, topics } from '@pis/contracts';
-import { consumerGroup, NonRetryable } from '@pis/messaging';
+import { consumerGroup, MessageContext, NonRetryable } from '@pis/messaging';
 import type { Dispatcher } from './dispatcher.js';
 
 export const DISPATCHER = Symbol('Dispatcher');
@@ -13,12 +13,12 @@ export class PaymentEventsController {
 
   /** Handled once the deliveries are stored. A message twice makes them once. */
   @EventPattern<string>(topics.payments, consumerGroup('webhook-dispatcher'))
-  async handle(@Payload() value: unknown): Promise<void> {
+  async handle(@Payload() value: unknown, @Ctx() context: MessageContext): Promise<void> {
     const event = paymentIntegrationEventSchema.safeParse(value);
     if (!event.success) {
       const path = event.error.issues[0]?.path.join('.');
       throw new NonRetryable(`not a payment event, see ${path || 'the whole'}`);
     }
-    await this.dispatcher.handle(event.data);
+    await this.dispatcher.handle(event.data, context.waitingSince());
   }
 }

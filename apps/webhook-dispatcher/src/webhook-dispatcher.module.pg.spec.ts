@@ -3,6 +3,7 @@ import { Global, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { EVENT_STORE, KEYRING, LOGGER, METRICS, PG_POOL } from '@pis/service-kit';
 import { until } from '@pis/local-servers/testing';
+import { MessageContext, waitingSince } from '@pis/messaging';
 import { pino } from 'pino';
 import { PaymentEventsController } from './payment-events.controller.js';
 import { dispatcherFixture, testConfig } from './testing/dispatcher-fixture.js';
@@ -12,8 +13,15 @@ jest.setTimeout(120_000);
 
 const timeoutMs = 30_000;
 
+function message(since?: string): MessageContext {
+  const headers = since === undefined ? {} : waitingSince(new Date(since), {});
+  return new MessageContext([
+    { topic: 't', key: 'k', value: '', headers, offset: '0/1', attempt: 1 },
+  ]);
+}
+
 describe('The webhook-dispatcher as an app', () => {
-  it('delivers a message of the broker, parks what is none, counts, and ends in order', async () => {
+  it('delivers a message of the broker, however long it was put aside, parks what is none, counts, and ends in order', async () => {
     const fixture = await dispatcherFixture();
     const tokens = [
       { provide: EVENT_STORE, useValue: fixture.store },
@@ -32,12 +40,16 @@ describe('The webhook-dispatcher as an app', () => {
     await app.init();
 
     const controller = app.get(PaymentEventsController);
-    await expect(controller.handle({ eventType: 'payment.queued' })).rejects.toMatchObject({
+    await expect(
+      controller.handle({ eventType: 'payment.queued' }, message()),
+    ).rejects.toMatchObject({
       name: 'NonRetryable',
     });
     await fixture.createEndpoint();
+    const [then, soonAfter] = ['2025-01-01T10:00:00.000Z', '2025-01-01T10:01:00.000Z'];
+    const event = await fixture.paymentEvent({ occurredAt: then });
     // As it comes from the broker.
-    await controller.handle(JSON.parse(JSON.stringify(await fixture.paymentEvent())));
+    await controller.handle(JSON.parse(JSON.stringify(event)), message(soonAfter));
     await until(
       async () =>
         (await fixture.query(`SELECT 1 FROM webhook_delivery_records WHERE state = 'delivered'`))

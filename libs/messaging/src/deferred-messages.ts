@@ -16,6 +16,8 @@ export interface DeferredMessage {
   readonly lease: string;
   /** `attempt` counts the attempts so far. */
   readonly delivery: Delivery;
+  /** When it was put into the table. */
+  readonly deferredAt: Date;
   /** Attempts that count towards the dead letters. */
   readonly failures: number;
 }

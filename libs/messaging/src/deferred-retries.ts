@@ -12,6 +12,7 @@ import type { Deferral } from './deferral.js';
 import type { DeferredMessage, DeferredMessages } from './deferred-messages.js';
 import { errorText } from './errors.js';
 import type { Delivery } from './message.js';
+import { waitingSince } from './message-headers.js';
 
 export interface RetryLimits {
   /** Keys worked on at once by this process. */
@@ -148,7 +149,12 @@ export class DeferredRetries {
   /** One attempt. @returns whether the message is done: handled, or parked among the dead letters */
   async #try(message: DeferredMessage): Promise<boolean> {
     const { group, table, attemptsMax, limits, park, observe } = this.options;
-    const delivery = { ...message.delivery, attempt: message.delivery.attempt + 1 };
+    const { headers, attempt: attempts } = message.delivery;
+    const delivery = {
+      ...message.delivery,
+      headers: waitingSince(message.deferredAt, headers),
+      attempt: attempts + 1,
+    };
     const failure = await attempt(this.options, delivery);
     if (failure === null) return true;
     if (this.#abandoned) return false;

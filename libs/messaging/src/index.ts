@@ -1,6 +1,11 @@
 export * from './message.js';
 export { MessageContext } from './message-context.js';
-export { deadLetterHeaders, deadLetterTopicOf, replayForGroupHeader } from './message-headers.js';
+export {
+  deadLetterHeaders,
+  deadLetterTopicOf,
+  replayForGroupHeader,
+  waitingSince,
+} from './message-headers.js';
 export { errorText, isTransient, NonRetryable } from './errors.js';
 export type { ConsumerObserver, ConsumerProgress } from './attempts.js';
 export {

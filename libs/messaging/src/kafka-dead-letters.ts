@@ -4,7 +4,12 @@ import { errorText } from './errors.js';
 import { errorTypes, kafkaClient, textHeaders, type KafkaSettings } from './kafka-client.js';
 import { kafkaPublisher } from './kafka.publisher.js';
 import type { Delivery, Message, MessagePublisher } from './message.js';
-import { deadLetterHeaders, deadLetterTopicOf, replayForGroupHeader } from './message-headers.js';
+import {
+  deadLetterHeaders,
+  deadLetterTopicOf,
+  replayForGroupHeader,
+  waitingSince,
+} from './message-headers.js';
 
 /** The message as it rests in `….dlq`: itself, and in headers where it came from and why it is there. */
 export function asDeadLetter(delivery: Delivery, group: string, error: unknown): Message {
@@ -142,7 +147,7 @@ async function replayBatch(
   const end = ends.get(topic)?.get(partition) ?? 0n;
   // What was parked after the call began stays for the next one: a message that fails again must not loop.
   const due = messages.filter(({ offset }) => BigInt(offset) < end);
-  const again = due.flatMap(({ key, value, headers }): Message[] => {
+  const again = due.flatMap(({ key, value, headers, timestamp }): Message[] => {
     const parked = textHeaders(headers);
     const original = parked[deadLetterHeaders.topic];
     if (parked[deadLetterHeaders.group] !== group || original === undefined) return [];
@@ -151,7 +156,10 @@ async function replayBatch(
         topic: original,
         key: key?.toString() ?? '',
         value: value?.toString() ?? '',
-        headers: { ...withoutDeadLetterHeaders(parked), [replayForGroupHeader]: group },
+        headers: {
+          ...waitingSince(new Date(Number(timestamp)), withoutDeadLetterHeaders(parked)),
+          [replayForGroupHeader]: group,
+        },
       },
     ];
   });

@@ -53,10 +53,14 @@ describe('the consumer state in PostgreSQL', () => {
     await state.park('parking', letter('2'), 'other');
     await state.park('parking', letter('1'), 'again');
     const parked = await state.parked('parking', 10);
+    const waiting = { ...letter('1').headers, 'waiting-since': expect.any(String) as string };
     expect(parked.map(({ delivery, error }) => ({ delivery, error }))).toEqual([
-      { delivery: letter('1'), error: 'again' },
-      { delivery: letter('2'), error: 'other' },
+      { delivery: { ...letter('1'), headers: waiting }, error: 'again' },
+      { delivery: { ...letter('2'), headers: waiting }, error: 'other' },
     ]);
+    const since = parked.map(({ delivery }) => delivery.headers['waiting-since'] ?? '');
+    // Parking the first one again did not make it younger.
+    expect(since.toSorted()).toEqual(since);
     await state.unpark('parking', parked[0]?.id ?? '');
     expect(await state.parked('parking', 10)).toHaveLength(1);
     expect(await state.parked('somebody else', 10)).toEqual([]);

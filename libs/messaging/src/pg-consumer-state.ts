@@ -1,4 +1,5 @@
 import type { ConsumerState, Delivery } from './message.js';
+import { waitingSince } from './message-headers.js';
 
 /** What is needed of a `pg` Pool. */
 export interface Queryable {
@@ -94,13 +95,14 @@ export function pgConsumerState(
       if (isMoved && transport === 'kafka') throw new CheckpointMoved(group);
     },
 
+    /** One that is there keeps the time at which it came. */
     async park(group, { topic, key, value, headers, offset, attempt }, error) {
       await pool.query(
         `INSERT INTO dead_letters
            (consumer_group, topic, key, value, headers, "offset", attempts, error, parked_at)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, now())
          ON CONFLICT (consumer_group, topic, "offset", key) DO UPDATE
-           SET attempts = EXCLUDED.attempts, error = EXCLUDED.error, parked_at = EXCLUDED.parked_at`,
+           SET attempts = EXCLUDED.attempts, error = EXCLUDED.error`,
         [
           ...[group, topic, withoutNul(key), withoutNul(value)],
           ...[JSON.stringify(headers), offset, attempt, error],
@@ -152,7 +154,8 @@ export function pgConsumerState(
 /** PostgreSQL's text holds no NUL. JSON holds none either: what has one was unreadable before. */
 const withoutNul = (text: string) => text.replaceAll('\0', '\ufffd');
 
-const columns = 'id::text, topic, key, value, headers::text, "offset", attempts, error';
+const columns =
+  'id::text, topic, key, value, headers::text, "offset", attempts, error, parked_at AS "parkedAt"';
 
 interface DeadLetterRow {
   readonly id: string;
@@ -163,14 +166,15 @@ interface DeadLetterRow {
   readonly offset: string;
   readonly attempts: number;
   readonly error: string;
+  readonly parkedAt: Date;
 }
 
-function fromRow({ id, error, attempts, headers, ...message }: DeadLetterRow) {
+function fromRow({ id, error, attempts, headers, parkedAt, ...message }: DeadLetterRow) {
   const delivery: Delivery = {
     topic: message.topic,
     key: message.key,
     value: message.value,
-    headers: JSON.parse(headers) as Record<string, string>,
+    headers: waitingSince(parkedAt, JSON.parse(headers) as Record<string, string>),
     offset: message.offset,
     attempt: attempts,
   };

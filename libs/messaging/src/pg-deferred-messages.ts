@@ -119,7 +119,7 @@ const leaseOf = ({ lease }: DeferredMessage) => lease;
 const canBeStored = (text: string) => !text.includes('\0');
 
 const columns =
-  'm.id::text, m.topic, m.key, m.value, m.headers::text, m."offset", m.attempts, m.failures';
+  'm.id::text, m.topic, m.key, m.value, m.headers::text, m."offset", m.attempts, m.failures, m.deferred_at AS "deferredAt"';
 
 interface Row {
   readonly lease: string;
@@ -131,10 +131,11 @@ interface Row {
   readonly offset: string;
   readonly attempts: number;
   readonly failures: number;
+  readonly deferredAt: Date;
 }
 
 function fromRow(row: Row, lease: string): DeferredMessage {
-  const { id, topic, key, value, headers, offset, attempts, failures } = row;
+  const { id, topic, key, value, headers, offset, attempts, failures, deferredAt } = row;
   const delivery: Delivery = {
     topic,
     key,
@@ -143,5 +144,5 @@ function fromRow(row: Row, lease: string): DeferredMessage {
     offset,
     attempt: attempts,
   };
-  return { id, lease, delivery, failures };
+  return { id, lease, delivery, failures, deferredAt };
 }

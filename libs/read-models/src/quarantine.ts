@@ -21,6 +21,7 @@ export interface UnreadableStream {
 export interface DueStream {
   readonly streamId: string;
   readonly fromRevision: number;
+  readonly heldSince: Date;
 }
 
 export interface QuarantinedStream {
@@ -93,12 +94,12 @@ export async function takeDue(
   reader: string,
   max: number,
 ): Promise<readonly DueStream[]> {
-  const { rows } = await db.query<{ streamId: string; fromRevision: number }>(
+  const { rows } = await db.query<DueStream>(
     `UPDATE quarantined_streams SET tried_at = now()
      WHERE reader = $1 AND stream_id IN (
        SELECT stream_id FROM quarantined_streams WHERE reader = $1 AND released_to IS NULL
        ORDER BY tried_at NULLS FIRST LIMIT $2)
-     RETURNING stream_id AS "streamId", from_revision AS "fromRevision"`,
+     RETURNING stream_id AS "streamId", from_revision AS "fromRevision", held_since AS "heldSince"`,
     [reader, max],
   );
   return rows;

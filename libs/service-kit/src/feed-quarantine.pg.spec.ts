@@ -89,7 +89,9 @@ function relay({ savesCheckpoint = true } = {}): { readonly told: string[]; stop
       signal,
     })) {
       for (const { key, headers } of page.messages)
-        told.push(`${key.slice(-1)} ${headers['event-type']}`);
+        told.push(
+          `${key.slice(-1)} ${headers['event-type']}${'waiting-since' in headers ? ' late' : ''}`,
+        );
       if (savesCheckpoint) await state.saveCheckpoint(group, page.position);
     }
   };
@@ -138,13 +140,16 @@ it('a skipped event says nothing, and what follows it in its payment is told wit
   await until(() => held.length > 0, { timeoutMs });
   expect(await skipEvent(pool, await idOf(bad, 2), 'ada')).not.toBeNull();
   await append(good, queued(good));
-  await until(() => told.includes('a payment.completed') && told.includes('b payment.queued'), {
-    timeoutMs,
-  });
+  await until(
+    () => told.includes('a payment.completed late') && told.includes('b payment.queued'),
+    {
+      timeoutMs,
+    },
+  );
   expect(told.filter((text) => text.startsWith('a'))).toEqual([
     'a payment.queued',
     'a payment.processing',
-    'a payment.completed',
+    'a payment.completed late',
   ]);
   await append(good, processing);
   await until(async () => (await listQuarantine(pool, 1)).length === 0, { timeoutMs });
@@ -177,7 +182,7 @@ it('after a rollback, the newer events wait, and the next upgrade tells them in 
   }
   const { told } = relay();
   await until(() => told.length === 2, { timeoutMs });
-  expect(told).toEqual(['a payment.processing', 'a payment.completed']);
+  expect(told).toEqual(['a payment.processing late', 'a payment.completed late']);
   expect(held).toHaveLength(1);
 });
 
@@ -191,13 +196,13 @@ it('a death before the checkpoint tells what was held back once more', async () 
   stop();
   await skipEvent(pool, await idOf(bad, 1), 'ada');
   const dying = relay({ savesCheckpoint: false });
-  await until(() => dying.told.includes('a payment.processing'), { timeoutMs });
+  await until(() => dying.told.includes('a payment.processing late'), { timeoutMs });
   await append(good, queued(good));
   await until(() => dying.told.includes('b payment.queued'), { timeoutMs });
   dying.stop();
   const { told } = relay();
   await until(() => told.length >= 2, { timeoutMs });
-  expect(told).toEqual(['a payment.processing', 'b payment.queued']);
+  expect(told).toEqual(['a payment.processing late', 'b payment.queued']);
 });
 
 it('events of a release that is too new are told to nobody in part', async () => {

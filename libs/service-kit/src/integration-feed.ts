@@ -15,7 +15,7 @@ import {
   type SubscribeOptions,
   type UnreadableEvent,
 } from '@pis/event-store';
-import type { MessagePage, MessageSource } from '@pis/messaging';
+import { type MessagePage, type MessageSource, waitingSince } from '@pis/messaging';
 import { readPlace } from '@pis/read-models';
 import type pg from 'pg';
 import { FeedQuarantine } from './feed-quarantine.js';
@@ -184,11 +184,19 @@ class ReaderFeed {
       quarantine.release(due.map(({ streamId }) => streamId));
       const messages = await this.translated(events);
       // A stream that still cannot be read to its end keeps what it holds: it would come again each time.
-      const whole = messages.filter(({ key }) => quarantine.isReleased(key));
+      const heldSince = new Map(due.map((stream) => [stream.streamId, stream.heldSince]));
+      const whole = messages
+        .filter(({ key }) => quarantine.isReleased(key))
+        .map((message) => late(message, heldSince.get(message.key)));
       if (whole.length > 0) yield { messages: whole, position };
       if (due.every(({ streamId }) => !quarantine.isReleased(streamId))) return;
     }
   }
+}
+
+function late(message: OutgoingMessage, since: Date | undefined): OutgoingMessage {
+  if (since === undefined) return message;
+  return { ...message, headers: waitingSince(since, message.headers) };
 }
 
 function prefixesOf(wanted: readonly string[]): readonly string[] {

@@ -3,6 +3,7 @@ import { until } from '@pis/local-servers/testing';
 import type { ConsumerProgress } from '../attempts.js';
 import type { ConsumerOptions } from '../consumer.server.js';
 import { NonRetryable } from '../errors.js';
+import { MessageContext } from '../message-context.js';
 import { gate, sees, type Seen, type Stage, timeoutMs } from './stage.js';
 
 /** Soon deferred and soon tried again. */
@@ -43,7 +44,7 @@ function orderTests(create: (partitions?: number) => Promise<Stage>): void {
     const stage = await create();
     const work = failingWork('a:1');
     await stage.publish('a:1', 'a:2');
-    stage.consume(work.handle, quick);
+    const seen = stage.consume(work.handle, quick);
     let published = await publishUntilDeferred(stage, 2);
     await stage.publish('a:3');
     await stage.untilCommitted((published += 1));
@@ -53,6 +54,11 @@ function orderTests(create: (partitions?: number) => Promise<Stage>): void {
     await stage.publish('a:4');
     await stage.untilCommitted(published + 1);
     expect(work.succeeded.filter(isOfA)).toEqual(['a:1', 'a:2', 'a:3', 'a:4']);
+    const waited = (id: string) => {
+      const last = seen.deliveries.findLast(({ headers }) => headers['event-id'] === id);
+      return last === undefined ? null : new MessageContext([last]).waitingSince();
+    };
+    expect(['a:1', 'a:2', 'a:4'].map((id) => waited(id) !== null)).toEqual([true, true, false]);
     expect(await stage.parked()).toEqual([]);
   });
 

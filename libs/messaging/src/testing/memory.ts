@@ -5,13 +5,14 @@ import {
 } from '../deferred-messages.js';
 import { NonRetryable } from '../errors.js';
 import type { ConsumerState, Delivery, Message, MessagePage, MessageSource } from '../message.js';
+import { waitingSince } from '../message-headers.js';
 
 /** Checkpoints and dead letters in memory. Passed the same suite as the one on PostgreSQL. */
 export function memoryConsumerState(): ConsumerState {
   const checkpoints = new Map<string, string>();
   const letters = new Map<
     string,
-    { id: string; group: string; delivery: Delivery; error: string }
+    { id: string; group: string; delivery: Delivery; error: string; parkedAt: Date }
   >();
   let lastId = 0;
   return {
@@ -24,12 +25,17 @@ export function memoryConsumerState(): ConsumerState {
       const { topic, offset, key } = delivery;
       const name = [group, topic, offset, key].join('\0');
       const id = letters.get(name)?.id ?? String((lastId += 1));
-      letters.set(name, { id, group, delivery, error });
+      letters.set(name, { id, group, delivery, error, parkedAt: new Date() });
       return Promise.resolve();
     },
     parked(group, max) {
       const mine = [...letters.values()].filter((letter) => letter.group === group).slice(0, max);
-      return Promise.resolve(mine.map(({ id, delivery, error }) => ({ id, delivery, error })));
+      return Promise.resolve(
+        mine.map(({ id, delivery, error, parkedAt }) => {
+          const headers = waitingSince(parkedAt, delivery.headers);
+          return { id, delivery: { ...delivery, headers }, error };
+        }),
+      );
     },
     unpark(group, id) {
       for (const [name, letter] of letters) {
@@ -43,7 +49,7 @@ export function memoryConsumerState(): ConsumerState {
 /** The retry table in memory, on a clock of the test's choice. Passed the same suite as the one on PostgreSQL. */
 export function memoryDeferredMessages(nowMs: () => number = Date.now): DeferredMessages {
   const keys = new Map<string, { key: string; group: string; dueMs: number; lease: number }>();
-  let messages: (Omit<DeferredMessage, 'lease'> & { group: string; deferredMs: number })[] = [];
+  let messages: (Omit<DeferredMessage, 'lease'> & { group: string })[] = [];
   let lastId = 0;
   let lastLease = 0;
   const nameOf = (group: string, key: string) => `${group}\0${key}`;
@@ -59,7 +65,8 @@ export function memoryDeferredMessages(nowMs: () => number = Date.now): Deferred
       (other) => other.delivery.topic === topic && other.delivery.offset === offset,
     );
     if (isThere) return;
-    messages.push({ id: String((lastId += 1)), group, delivery, failures, deferredMs: nowMs() });
+    const deferredAt = new Date(nowMs());
+    messages.push({ id: String((lastId += 1)), group, delivery, failures, deferredAt });
   };
   return {
     defer(group, delivery, { failures, dueInMs }) {
@@ -89,7 +96,7 @@ export function memoryDeferredMessages(nowMs: () => number = Date.now): Deferred
         due.flatMap(({ key, lease }) =>
           ofKey(group, key)
             .slice(0, 1)
-            .map(({ id, delivery, failures }) => ({ id, delivery, failures, lease: `${lease}` })),
+            .map(({ group: _group, ...message }) => ({ ...message, lease: `${lease}` })),
         ),
       );
     },
@@ -107,8 +114,8 @@ export function memoryDeferredMessages(nowMs: () => number = Date.now): Deferred
       const [next] = ofKey(group, key);
       if (next === undefined) keys.delete(nameOf(group, key));
       if (next === undefined) return Promise.resolve(null);
-      const { id, delivery, failures } = next;
-      return Promise.resolve({ id, delivery, failures, lease: message.lease });
+      const { group: _group, ...rest } = next;
+      return Promise.resolve({ ...rest, lease: message.lease });
     },
     postpone(group, message, { failures, dueInMs }) {
       const key = leased(group, message);
@@ -123,7 +130,7 @@ export function memoryDeferredMessages(nowMs: () => number = Date.now): Deferred
       const mine = messages.filter((message) => message.group === group);
       return Promise.resolve({
         messages: Math.min(mine.length, deferredCountMax),
-        oldestAgeMs: mine[0] === undefined ? 0 : nowMs() - mine[0].deferredMs,
+        oldestAgeMs: mine[0] === undefined ? 0 : nowMs() - mine[0].deferredAt.getTime(),
       });
     },
   };
