@@ -159,6 +159,8 @@ export class DeliveryTable {
   }
 
   async record(decided: readonly DecidedDelivery[]): Promise<void> {
+    // While the deliveries are still leased: a later attempt, and its success, must not come in between.
+    await noteFailures(this.pool, decided);
     const ended = decided.flatMap(finishedRow).toSorted(byId);
     const askedAgain = await this.askedAgain(ended.filter(({ state }) => state === 'failed'));
     const finished = ended.filter(({ id }) => !askedAgain.has(id));
@@ -179,7 +181,6 @@ export class DeliveryTable {
         pending.map((row) => iso(row.leasedUntil)),
         this.owner,
       ]);
-    await noteFailures(this.pool, decided);
   }
 
   private async askedAgain(failed: readonly RecordedRow[]): Promise<ReadonlySet<string>> {

@@ -1,6 +1,7 @@
 import { jest } from '@jest/globals';
 import { until } from '@pis/local-servers/testing';
 import { endpointHealths } from '@pis/webhooks';
+import type pg from 'pg';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import {
@@ -27,7 +28,7 @@ beforeEach(async () => {
 });
 afterEach(() => fixture.close());
 
-const started = (metrics = new Registry()) => {
+const started = (metrics = new Registry(), pool: pg.Pool = fixture.pool) => {
   const write = (line: string) => void lines.push(JSON.parse(line) as (typeof lines)[number]);
   const limits = {
     ...testLimits,
@@ -35,7 +36,7 @@ const started = (metrics = new Registry()) => {
     failureReports: { everyMs: 10 },
   };
   const logger = pino({ base: null }, { write });
-  const dispatcher = fixture.dispatcher({ logger, limits, metrics });
+  const dispatcher = fixture.dispatcher({ logger, limits, metrics, pool });
   dispatcher.start();
   return dispatcher;
 };
@@ -53,14 +54,24 @@ const leased = async () =>
   (await fixture.query('SELECT 1 FROM webhook_deliveries WHERE leased_until IS NOT NULL')).length;
 const reports = () => lines.filter(({ msg }) => msg === 'a webhook endpoint has failed for a day');
 
-/** Fails each attempt for a day. */
+/** A pool that looks before each statement that notes failures. */
+function beforeNoting(pool: pg.Pool, look: () => Promise<void>): pg.Pool {
+  const query = async (config: pg.QueryConfig) => {
+    if (config.name === 'webhook_endpoint_failures.note') await look();
+    return pool.query(config);
+  };
+  return { query, connect: () => pool.connect() } as unknown as pg.Pool;
+}
+
+/** Fails each attempt for a day. None is in flight at the end: the clock may move on. */
 async function failedForADay(): Promise<void> {
   fixture.receiver.respondWith(() => ({ status: 500 }));
   await started().handle(await fixture.paymentEvent());
   const end = fixture.now().getTime() + 25 * hourMs;
-  for (let made = 1; fixture.now().getTime() < end; made += 1) {
+  for (let made = 1; ; made += 1) {
     expect(made).toBeLessThan(attemptsInADay);
     await untilAttempted(made);
+    if (fixture.now().getTime() >= end) return;
     const [next] = await fixture.query<{ next_attempt_at: Date }>(
       'SELECT next_attempt_at FROM webhook_deliveries',
     );
@@ -117,6 +128,17 @@ describe('An endpoint', () => {
     fixture.advance(windowMs);
     await until(async () => (await health()) === undefined, { timeoutMs, what: 'forgotten' });
     expect(reports()).toHaveLength(0);
+  });
+
+  it('is noted as failing before anybody can try again, and succeed', async () => {
+    fixture.receiver.respondWith(() => ({ status: 500 }));
+    const leasedWhenNoted: number[] = [];
+    const pool = beforeNoting(fixture.pool, async () => {
+      leasedWhenNoted.push(await leased());
+    });
+    await started(new Registry(), pool).handle(await fixture.paymentEvent());
+    await until(health, { timeoutMs });
+    expect(leasedWhenNoted).toEqual([1]);
   });
 
   it('that is deleted leaves nothing behind', async () => {
