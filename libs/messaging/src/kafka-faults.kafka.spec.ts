@@ -306,6 +306,21 @@ withBroker('over Kafka (skipped without a broker)', () => {
       expect(await readAll(settings(), `spec.${topic}`)).toHaveLength(1);
       await publisher.close();
     });
+
+    it('names the one message of many that is too large, and has published all before it', async () => {
+      const { topic } = await create(1);
+      const publisher = kafkaPublisher(settings(), { prefix: 'spec.' });
+      const small = Array.from({ length: 9 }, () => large(topic, 10));
+      const refused = large(topic, 2_000_000);
+      const error: unknown = await publisher
+        .publish([...small, refused, large(topic, 10)])
+        .catch((thrown: unknown) => thrown);
+      expect(error).toBeInstanceOf(MessageRefused);
+      expect((error as MessageRefused).refused).toBe(refused);
+      expect((error as MessageRefused).message).toContain('MESSAGE_TOO_LARGE');
+      expect(await readAll(settings(), `spec.${topic}`)).toHaveLength(small.length);
+      await publisher.close();
+    });
   });
 
   it('topics are made when they are missing, left alone when they are there, and differences are named', async () => {

@@ -12,9 +12,18 @@ export class BrokerUnavailable extends ProduceError {
   override readonly name = 'BrokerUnavailable';
 }
 
-/** Give up: the broker will never take this batch as it is (a message too large, not a valid record). */
+/**
+ * The broker will not take one message as it is: it is too large, or no valid record for its topic. All
+ * messages given before it are published, and none of its key after it.
+ */
 export class MessageRefused extends ProduceError {
   override readonly name = 'MessageRefused';
+  constructor(
+    readonly refused: Message,
+    cause: unknown,
+  ) {
+    super(errorText(cause), { cause });
+  }
 }
 
 /** A publisher that also says whether it reaches the broker. */
@@ -28,7 +37,7 @@ export interface KafkaPublisher extends MessagePublisher {
  * as Java's clients do), so that one stream stays in order. `prefix` is prepended to topics.
  *
  * publish() sends in the order given and resolves when all of it is durable.
- * @throws BrokerUnavailable | MessageRefused messages before the failing chunk may have been published
+ * @throws BrokerUnavailable | MessageRefused
  */
 export function kafkaPublisher(
   settings: KafkaSettings,
@@ -56,8 +65,23 @@ export function kafkaPublisher(
       await sendBatch({ acks: -1, topicMessages: byTopic(messages, prefix) });
     } catch (error) {
       await discard(current);
-      throw produceError(error);
+      if (!isRefusal(error))
+        throw new BrokerUnavailable(`publishing: ${errorText(error)}`, { cause: error });
+      await narrow(messages, error);
     }
+  };
+
+  /**
+   * The broker names no message, so halves are sent until one message is left. What it took of the refused
+   * batch, in other partitions, is sent once more: publishing is at least once anyway.
+   */
+  const narrow = async (messages: readonly Message[], cause: unknown): Promise<void> => {
+    const [first] = messages;
+    if (first === undefined) return;
+    if (messages.length === 1) throw new MessageRefused(first, cause);
+    const middle = Math.ceil(messages.length / 2);
+    await send(messages.slice(0, middle));
+    await send(messages.slice(middle));
   };
 
   return {
@@ -132,17 +156,9 @@ function byTopic(messages: readonly Message[], prefix: string) {
   }));
 }
 
-const refusals = new Set([
-  'MESSAGE_TOO_LARGE',
-  'RECORD_LIST_TOO_LARGE',
-  'INVALID_TOPIC_EXCEPTION',
-  'INVALID_RECORD',
-  'CORRUPT_MESSAGE',
-  'INVALID_TIMESTAMP',
-]);
+/** What the broker has against one message. Others, like a topic's name, are about all messages or pass. */
+const refusals = new Set(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE', 'INVALID_RECORD']);
 
-function produceError(error: unknown): ProduceError {
-  const refused = errorTypes(error).some((type) => refusals.has(type));
-  const Failure = refused ? MessageRefused : BrokerUnavailable;
-  return new Failure(`publishing: ${errorText(error)}`, { cause: error });
+function isRefusal(error: unknown): boolean {
+  return errorTypes(error).some((type) => refusals.has(type));
 }

@@ -30,6 +30,16 @@ export interface MessagePage {
   readonly messages: readonly (Message & { readonly offset: string })[];
   /** How far was read; a consumer that has handled all messages may checkpoint it. */
   readonly position: string;
+  /**
+   * Holds back the stream of a message of this page that cannot be passed on, from that message on. To be
+   * called before the next page is asked for, once all messages before this one are handled. Absent where
+   * nothing can be held back.
+   * @returns 'held', or 'skipped' when an operator wants only this message left out
+   */
+  readonly holdBack?: (
+    message: Message & { readonly offset: string },
+    reason: string,
+  ) => Promise<'held' | 'skipped'>;
 }
 export interface MessageSource {
   subscribe(options: {

@@ -1,7 +1,7 @@
 /**
- * Quarantine: streams that a reader of the log holds back because it cannot read one of their events.
- * All other streams go on. When a later release can read the event, or an operator has told the readers
- * to skip it, what was held back follows in the order of its stream.
+ * Quarantine: streams that a reader of the log holds back because it cannot read one of their events, or,
+ * as the relay, cannot pass it on. All other streams go on. When the event can be read and passed on, or an
+ * operator has told the readers to skip it, what was held back follows in the order of its stream.
  *
  * What always holds: a stream is recorded here before the reader's checkpoint passes its event, and
  * stays until what was held back has been handled. One row per stream and reader bounds the list.
@@ -42,11 +42,17 @@ export function projectionReader(projection: string): string {
   return `projection:${projection}`;
 }
 
-/** Holds streams back. One that is held already keeps its first event. */
+export interface HoldOptions {
+  /** All before `first` was handled: a stream that is held already is held only from there on now. */
+  readonly beginsThere?: boolean;
+}
+
+/** Holds streams back. One that is held already keeps its first event, unless the options say otherwise. */
 export async function holdStreams(
   db: Database,
   reader: string,
   streams: readonly UnreadableStream[],
+  { beginsThere = false }: HoldOptions = {},
 ): Promise<void> {
   if (streams.length === 0) return;
   await db.query(
@@ -55,7 +61,9 @@ export async function holdStreams(
      SELECT $1, s.*, now() FROM unnest($2::text[], $3::integer[], $4::text[], $5::uuid[], $6::text[], $7::text[]) s
      ON CONFLICT (reader, stream_id) DO UPDATE
        SET event_id = excluded.event_id, event_type = excluded.event_type, reason = excluded.reason,
-         tried_at = excluded.tried_at, released_to = NULL`,
+         tried_at = excluded.tried_at, released_to = NULL,
+         from_revision = CASE WHEN $8 THEN excluded.from_revision ELSE q.from_revision END,
+         position = CASE WHEN $8 THEN excluded.position ELSE q.position END`,
     [
       reader,
       streams.map(({ first }) => first.streamId),
@@ -64,6 +72,7 @@ export async function holdStreams(
       streams.map(({ cause }) => cause.event.id),
       streams.map(({ cause }) => storableText(cause.event.type)),
       streams.map(({ cause }) => storableText(cause.reason).slice(0, reasonLengthMax)),
+      beginsThere,
     ],
   );
 }

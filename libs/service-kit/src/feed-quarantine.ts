@@ -9,6 +9,7 @@ import {
   type DueStream,
   freeHandled,
   heldAmong,
+  type HoldOptions,
   holdsAny,
   holdStreams,
   releaseStreams,
@@ -60,9 +61,14 @@ export class FeedQuarantine {
     return skippedAmong(this.pool, ids);
   }
 
-  async hold(unreadable: readonly UnreadableStream[]): Promise<void> {
+  /** The event can be read but not passed on. What came before it in its stream was passed on. */
+  holdRefused(refused: UnreadableStream): Promise<void> {
+    return this.hold([refused], { beginsThere: true });
+  }
+
+  async hold(unreadable: readonly UnreadableStream[], options?: HoldOptions): Promise<void> {
     if (unreadable.length === 0) return;
-    await holdStreams(this.pool, this.group, unreadable);
+    await holdStreams(this.pool, this.group, unreadable, options);
     this.holding = true;
     for (const { first, cause } of unreadable) {
       const { streamId } = first;

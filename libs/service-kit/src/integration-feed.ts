@@ -13,7 +13,7 @@ import {
   type RecordedEvent,
   StoreUnavailable,
   type SubscribeOptions,
-  type UnreadableEvent,
+  UnreadableEvent,
 } from '@pis/event-store';
 import { type MessagePage, type MessageSource, waitingSince } from '@pis/messaging';
 import { readPlace } from '@pis/read-models';
@@ -143,12 +143,31 @@ class ReaderFeed {
         const messages = await this.pass(page.events);
         await quarantine.advance(page.position);
         position = page.position;
-        yield { messages, position };
+        yield this.page(messages, position, page.events);
         follows = quarantine.holdsAny && !isHolding;
         if (follows) break;
       }
       follows ||= until.aborted;
     }
+  }
+
+  private page(
+    messages: readonly OutgoingMessage[],
+    position: Position,
+    events: readonly RecordedEvent[],
+  ): MessagePage {
+    return {
+      messages,
+      position,
+      holdBack: async ({ offset, key }, reason) => {
+        const event = events.find((one) => one.position === offset && one.streamId === key);
+        if (event === undefined) throw new Error(`no message of this page stands at ${offset}`);
+        const first = { first: event, cause: new UnreadableEvent(event, reason) };
+        if ((await this.quarantine.skippedAmong([first])).size > 0) return 'skipped';
+        await this.quarantine.holdRefused(first);
+        return 'held';
+      },
+    };
   }
 
   /** The messages of all streams but those that are held back. */
@@ -188,7 +207,7 @@ class ReaderFeed {
       const whole = messages
         .filter(({ key }) => quarantine.isReleased(key))
         .map((message) => late(message, heldSince.get(message.key)));
-      if (whole.length > 0) yield { messages: whole, position };
+      if (whole.length > 0) yield this.page(whole, position, events);
       if (due.every(({ streamId }) => !quarantine.isReleased(streamId))) return;
     }
   }

@@ -12,7 +12,7 @@ const streamsMax = 10_000;
 export function quarantineGauge(registry: Registry, pool: pg.Pool, logger: Logger): void {
   new Gauge({
     name: 'pis_quarantined_streams',
-    help: 'Streams held back because of an event that cannot be read, by reader, counted up to 10000',
+    help: 'Streams held back because of an event that cannot be read or passed on, by reader, counted up to 10000',
     labelNames: ['reader'],
     registers: [registry],
     async collect() {
@@ -33,7 +33,7 @@ export function heldLogger(logger: Logger): (reader: string, cause: UnreadableEv
     const { streamId, id: eventId, type, position } = event;
     logger.error(
       { reader, streamId, eventId, type, position, reason },
-      'stream quarantined: this release cannot read one of its events',
+      'stream quarantined: one of its events cannot be read or passed on',
     );
   };
 }
