@@ -1,5 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, type Socket } from 'node:net';
+import type { FastifyReply } from 'fastify';
+import { ReferenceController } from './reference.controller.js';
 import { type Gateway, startGateway } from './testing/gateway.js';
 
 const readers = 100;
@@ -37,4 +39,12 @@ it('many who read the script of the reference slowly, and uncompressed, share it
   const heads = await Promise.all(Array.from({ length: readers }, slowReader));
   expect(new Set(heads)).toEqual(new Set(['HTTP/1.1 200 OK\r']));
   expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(growthBytesMax);
+});
+
+it('all who read /openapi.json share its bytes', () => {
+  const reference = gateway.app.get(ReferenceController);
+  const reply = { type: () => reply } as unknown as FastifyReply;
+  const document = reference.openApi(reply);
+  expect(document).toBeInstanceOf(Uint8Array);
+  expect(reference.openApi(reply)).toBe(document);
 });

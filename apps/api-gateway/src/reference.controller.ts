@@ -63,7 +63,8 @@ function contentSecurityPolicy(publicUrl: string | undefined): string {
 
 @Controller()
 export class ReferenceController {
-  private document: string | undefined;
+  /** As bytes, which all readers share: a string would be copied for each slow one. */
+  private document: Buffer | undefined;
   private readonly policy: string;
 
   constructor(
@@ -74,9 +75,9 @@ export class ReferenceController {
   }
 
   @Get('openapi.json')
-  openApi(@Res({ passthrough: true }) reply: FastifyReply): string {
+  openApi(@Res({ passthrough: true }) reply: FastifyReply): Buffer {
     reply.type('application/json; charset=utf-8');
-    this.document ??= JSON.stringify(openApiDocument(this.options));
+    this.document ??= Buffer.from(JSON.stringify(openApiDocument(this.options)));
     return this.document;
   }
 
