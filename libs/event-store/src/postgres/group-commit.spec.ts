@@ -1,5 +1,6 @@
 import { StoreUnavailable } from '../port.js';
 import type { ProposedAppend } from '../proposed-append.js';
+import { withTimeLimit } from '../time-limit.js';
 import { GroupCommit } from './group-commit.js';
 
 const limits = { batchAppendsMax: 4, batchBytesMax: 100, queueMax: 20 };
@@ -51,6 +52,19 @@ describe('group commit', () => {
     const { batches, commits } = recording();
     await Promise.all(['a', 'a', 'b', 'a', 'b'].map((id) => commits.append(append(id))));
     expect(batches).toEqual([['a', 'b'], ['a', 'b'], ['a']]);
+  });
+
+  it('does not write an append that waits when its request has ended', async () => {
+    const { batches, commits } = recording();
+    const over = new AbortController();
+    const first = commits.append(append('a'));
+    await new Promise((resolve) => setImmediate(resolve));
+    const abandoned = withTimeLimit(over.signal, () => commits.append(append('b')));
+    const other = commits.append(append('c'));
+    over.abort();
+    await expect(abandoned).rejects.toBeInstanceOf(StoreUnavailable);
+    expect(await Promise.all([first, other])).toEqual(['wrote a', 'wrote c']);
+    expect(batches).toEqual([['a'], ['c']]);
   });
 
   it('fails only the append that cannot be stored, not its neighbours', async () => {

@@ -3,10 +3,12 @@
  * one. One batch is in flight: more would only queue for the same lock (in a trial of the append
  * function, two in flight gained 6 to 10 per cent at a longer tail, three lost as much or more). An
  * append pays for at most two commits unless its stream is contended; the log pays for one fsync a
- * batch instead of one an append.
+ * batch instead of one an append. An append whose request has ended without it is dropped: while the
+ * database hangs, the queue holds no more than what somebody waits for.
  */
 import { StoreUnavailable } from '../port.js';
 import type { ProposedAppend } from '../proposed-append.js';
+import { outOfTime, timeLimitOfCaller } from '../time-limit.js';
 
 export interface GroupCommitLimits {
   /** Appends in a batch, at most. */
@@ -22,6 +24,7 @@ export type WriteBatch<Outcome> = (batch: readonly ProposedAppend[]) => Promise<
 
 interface Waiting<Outcome> {
   readonly append: ProposedAppend;
+  readonly timeLimit: AbortSignal | undefined;
   readonly resolve: (outcome: Outcome) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -38,10 +41,11 @@ export class GroupCommit<Outcome> {
 
   append(append: ProposedAppend): Promise<Outcome> {
     if (this.#closed) return Promise.reject(new StoreUnavailable('the store is closed'));
+    const timeLimit = timeLimitOfCaller();
     if (this.#queue.length >= this.limits.queueMax)
       return Promise.reject(new StoreUnavailable(`${this.#queue.length} appends wait already`));
     return new Promise((resolve, reject) => {
-      this.#queue.push({ append, resolve, reject });
+      this.#queue.push({ append, timeLimit, resolve, reject });
       this.#running ??= this.#run();
     });
   }
@@ -56,7 +60,8 @@ export class GroupCommit<Outcome> {
     while (this.#queue.length > 0) {
       // The requests of one turn of the event loop belong together.
       await new Promise<void>((resolve) => setImmediate(resolve));
-      await this.#settle(this.#takeBatch());
+      const batch = this.#takeBatch();
+      if (batch.length > 0) await this.#settle(batch);
     }
     this.#running = null;
   }
@@ -74,7 +79,9 @@ export class GroupCommit<Outcome> {
       const fits = batch.length === 0 || sizeBytes + appendBytes <= batchBytesMax;
       if (!fits || batch.length === batchAppendsMax) break;
       looked += 1;
-      if (streamIds.has(streamId)) {
+      if (waiting.timeLimit?.aborted === true) {
+        waiting.reject(outOfTime());
+      } else if (streamIds.has(streamId)) {
         passedOver.push(waiting);
       } else {
         streamIds.add(streamId);

@@ -1,4 +1,5 @@
 import { StoreUnavailable } from '../port.js';
+import { withTimeLimit } from '../time-limit.js';
 import { StreamLoader } from './stream-loader.js';
 
 /** Answers each query when told to. */
@@ -73,5 +74,25 @@ describe('reading streams together', () => {
     await turn();
     queries[1]?.end();
     expect(await working).toEqual([]);
+  });
+
+  it('does not read what nobody waits for any more', async () => {
+    const { load, queries, asked } = manual();
+    const first = load('a');
+    await turn();
+    const over = new AbortController();
+    const abandoned = withTimeLimit(over.signal, () =>
+      Promise.allSettled(['b', 'c', 'd'].map((id) => load(id))),
+    );
+    const wanted = [load('c'), load('e')];
+    over.abort();
+    queries[0]?.end();
+    await turn();
+    await turn();
+    expect(asked()).toEqual([['a'], ['c', 'e']]);
+    queries[1]?.end();
+    expect(await Promise.all([first, ...wanted])).toEqual([[], [], []]);
+    const reason = expect.any(StoreUnavailable) as unknown;
+    expect(await abandoned).toMatchObject([{ reason }, { status: 'fulfilled' }, { reason }]);
   });
 });

@@ -1,9 +1,11 @@
 /**
  * Streams or their tails, many in one query: what is asked for in the same turn of the event loop, or
  * while the queries before it are in flight, goes out together. A read always begins after it was asked
- * for.
+ * for. What nobody waits for any more is not read: while the database hangs, what waits is no more than
+ * the requests that do.
  */
 import type { RecordedEvent } from '../port.js';
+import { outOfTime, timeLimitOfCaller } from '../time-limit.js';
 
 export interface StreamLoaderLimits {
   /** Streams in a query, at most. */
@@ -26,6 +28,8 @@ export type ReadParts = (parts: readonly StreamPart[]) => Promise<ReadonlyMap<nu
 
 interface Asked extends PromiseWithResolvers<Events> {
   readonly part: StreamPart;
+  /** Of all who asked; undefined for who waits for as long as it takes. */
+  readonly timeLimits: Set<AbortSignal | undefined>;
 }
 
 export class StreamLoader {
@@ -43,10 +47,11 @@ export class StreamLoader {
     const key = `${part.from} ${part.maxCount} ${part.streamId}`;
     let asked = this.#asked.get(key);
     if (asked === undefined) {
-      asked = { ...Promise.withResolvers<Events>(), part };
+      asked = { ...Promise.withResolvers<Events>(), part, timeLimits: new Set() };
       this.#asked.set(key, asked);
       this.#schedule();
     }
+    asked.timeLimits.add(timeLimitOfCaller());
     return asked.promise;
   }
 
@@ -61,18 +66,29 @@ export class StreamLoader {
 
   /** Never rejects: whoever asked gets the error. */
   async #send(): Promise<void> {
-    const batch = [...this.#asked].slice(0, this.limits.queryStreamsMax);
+    const batch = this.#takeBatch();
     if (batch.length === 0) return;
-    for (const [key] of batch) this.#asked.delete(key);
     this.#inFlight += 1;
     if (this.#asked.size > 0) this.#schedule();
     try {
-      const parts = await this.read(batch.map(([, { part }]) => part));
-      for (const [index, [, { resolve }]] of batch.entries()) resolve(parts.get(index) ?? []);
+      const parts = await this.read(batch.map(({ part }) => part));
+      for (const [index, { resolve }] of batch.entries()) resolve(parts.get(index) ?? []);
     } catch (error) {
-      for (const [, { reject }] of batch) reject(error);
+      for (const { reject } of batch) reject(error);
     }
     this.#inFlight -= 1;
     if (this.#asked.size > 0) this.#schedule();
+  }
+
+  #takeBatch(): Asked[] {
+    const batch: Asked[] = [];
+    for (const [key, asked] of this.#asked) {
+      if (batch.length === this.limits.queryStreamsMax) break;
+      this.#asked.delete(key);
+      if ([...asked.timeLimits].every((limit) => limit?.aborted === true))
+        asked.reject(outOfTime());
+      else batch.push(asked);
+    }
+    return batch;
   }
 }
