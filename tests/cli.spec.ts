@@ -215,6 +215,19 @@ describe('on a database of its own', () => {
     expectRefusal(empty, '--reason', '1 to 500 characters');
   });
 
+  it('a key that is given in place of its id is not recorded', async () => {
+    const { apiKey } = JSON.parse((await createKey('--json')).stdout) as { apiKey: string };
+    for (const args of [
+      ['api-key', 'revoke', '--id', apiKey],
+      ['webhooks', 'redeliver', '--delivery', apiKey],
+    ]) {
+      const refused = await plain(...args);
+      expectRefusal(refused, 'is not a UUID');
+      expect(refused.stderr).not.toContain(apiKey);
+    }
+    expect(await actionsOn(apiKey)).toEqual([]);
+  });
+
   async function actionsOn(id: string) {
     const client = new pg.Client({ connectionString: database.url });
     await client.connect();

@@ -1,8 +1,10 @@
 /** What every command that acts has in common: `--actor`, `--reason`, and its record in the event store. */
+import { idSchema, validate } from '@pis/contracts';
 import type { OperatorActionFacts, OperatorActionName } from '@pis/domain';
 import { osUser, recordOperatorAction } from '@pis/service-kit';
 import { type Command, InvalidArgumentError } from 'commander';
 import { type Context, withContext } from './context.js';
+import { CommandFailed } from './output.js';
 
 export interface ActionOptions {
   readonly actor?: string;
@@ -26,6 +28,17 @@ function text(lengthMax: number): (given: string) => string {
       throw new InvalidArgumentError(`1 to ${lengthMax} characters.`);
     return trimmed;
   };
+}
+
+/**
+ * The id given with an option. Call it before the action is recorded, which is for ever: what was given by
+ * mistake may be a secret, for example the API key in place of its id.
+ * @throws CommandFailed, without what was given
+ */
+export function idGiven(option: string, given: string): string {
+  const id = validate(idSchema, given);
+  if (!id.ok) throw new CommandFailed(`${option} is not a UUID`);
+  return id.value;
 }
 
 /**

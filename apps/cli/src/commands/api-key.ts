@@ -1,11 +1,10 @@
-import { idSchema, validate } from '@pis/contracts';
 import { apiKey as apiKeys, type ApiKeyState, apiKeyTypes, type ApiKeyType } from '@pis/domain';
 import { beginning, type EventStore, type RecordedEvent, repository } from '@pis/event-store';
 import { apiKeyEvents, findApiKeyDigest } from '@pis/read-models';
 import { createApiKey, revokeApiKey } from '@pis/service-kit';
 import { Command, Option } from 'commander';
 import { withContext } from '../context.js';
-import { act, type ActionOptions, withOperator } from '../operator-action.js';
+import { act, type ActionOptions, idGiven, withOperator } from '../operator-action.js';
 import { CommandFailed, type OutputOptions, print, withJson } from '../output.js';
 
 export function apiKeyCommands(): Command {
@@ -42,16 +41,15 @@ export function apiKeyCommands(): Command {
         .requiredOption('--id <id>', 'the apiKeyId, see list'),
     ),
   ).action(async (options: OutputOptions & ActionOptions & { id: string }) => {
+    const apiKeyId = idGiven('--id', options.id);
     const action = {
       name: 'api-key revoke',
-      subject: { apiKeyId: options.id },
+      subject: { apiKeyId },
       outcome: ({ revokedAt }: { readonly revokedAt: string }) => ({ revokedAt }),
     } as const;
     const revoked = await act(options, action, async (context) => {
-      const id = validate(idSchema, options.id);
-      if (!id.ok) throw new CommandFailed('--id is not a UUID');
-      const digest = await findApiKeyDigest(context.pool, context.store, id.value);
-      if (digest === null) throw new CommandFailed(`there is no API key ${options.id}`);
+      const digest = await findApiKeyDigest(context.pool, context.store, apiKeyId);
+      if (digest === null) throw new CommandFailed(`there is no API key ${apiKeyId}`);
       return revokeApiKey(context, { digest });
     });
     print(revoked, options);

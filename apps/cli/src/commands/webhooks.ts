@@ -3,7 +3,7 @@ import { samplePaymentEvent, testEvent } from '@pis/contracts';
 import { type OperatorActionFacts, paymentEventTypes, type PaymentEventType } from '@pis/domain';
 import { createSecret, syntheticEnvelope } from '@pis/webhooks';
 import { Argument, Command } from 'commander';
-import { act, type ActionOptions, withOperator } from '../operator-action.js';
+import { act, type ActionOptions, idGiven, withOperator } from '../operator-action.js';
 import { CommandFailed, type OutputOptions, print, withJson } from '../output.js';
 import { forward, type Forwarded, type ForwardTarget, isSuccess } from '../webhooks/forward.js';
 import { listen } from '../webhooks/listen.js';
@@ -27,15 +27,13 @@ export function webhookCommands(): Command {
         .requiredOption('--delivery <id>', 'its deliveryId, as X-Webhook-Delivery has it'),
     ),
   ).action(async (options: OutputOptions & ActionOptions & { delivery: string }) => {
+    const deliveryId = idGiven('--delivery', options.delivery);
     const action = {
       name: 'webhooks redeliver',
-      subject: { deliveryId: options.delivery },
+      subject: { deliveryId },
       outcome: (result: OperatorActionFacts) => result,
     } as const;
-    print(
-      await act(options, action, (context) => redeliverByHand(context, options.delivery)),
-      options,
-    );
+    print(await act(options, action, (context) => redeliverByHand(context, deliveryId)), options);
   });
   withJson(
     webhooks

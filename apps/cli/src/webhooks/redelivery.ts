@@ -1,5 +1,4 @@
 /** `pis webhooks redeliver`: over the database, so that an operator can do it for any organization. */
-import { idSchema, validate } from '@pis/contracts';
 import { webhookEndpoints } from '@pis/domain';
 import { repository } from '@pis/event-store';
 import { loadConfig, pastPaymentEvents, webhooksEnv } from '@pis/service-kit';
@@ -18,13 +17,11 @@ const windowsEnv = {
  * Makes the delivery due, under its id and in a new window if it had finished. A dispatcher sends it.
  * @throws CommandFailed when there is no such delivery, or nobody to send it to
  */
-export async function redeliverByHand({ store, pool }: Context, given: string) {
+export async function redeliverByHand({ store, pool }: Context, deliveryId: string) {
   const config = loadConfig(windowsEnv, process.env);
-  const id = validate(idSchema, given);
-  if (!id.ok) throw new CommandFailed('--delivery is not a UUID');
   const log = deliveryLog(pool);
-  const delivery = await log.find(id.value);
-  const missing = () => new CommandFailed(`there is no delivery ${id.value}`);
+  const delivery = await log.find(deliveryId);
+  const missing = () => new CommandFailed(`there is no delivery ${deliveryId}`);
   if (delivery === null) throw missing();
 
   const { endpointId, organizationId } = delivery;
@@ -42,6 +39,6 @@ export async function redeliverByHand({ store, pool }: Context, given: string) {
     pastPaymentEvents(store, pool, refs);
   if (!(await redeliver(pool, delivery, { pastEvents, windows, now }))) throw missing();
   const { eventId, eventType, paymentId, state: previousState } = delivery;
-  const about = { deliveryId: id.value, webhookId: endpointId, organizationId, eventId };
+  const about = { deliveryId, webhookId: endpointId, organizationId, eventId };
   return { ...about, eventType, paymentId, previousState, requestedAt: now.toISOString() };
 }
