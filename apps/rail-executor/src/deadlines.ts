@@ -65,7 +65,11 @@ export class Deadlines {
     try {
       if (isReported(reference)) return await pending.postponeOverdue(paymentId, retryAfterMs);
       const isUnanswered = stage === 'claimed' || stage === 'queued';
-      if (isUnanswered) await withinLimit(execution.advance(paymentId, {}, transfer));
+      if (isUnanswered) {
+        await withinLimit(execution.advance(paymentId, {}, transfer));
+        // Settled by now, or taken by a bank that names no time for it.
+        if ((await pending.find(paymentId))?.hasDeadline !== true) return;
+      }
       const { state } = await payments.apply(paymentId, {}, (payment) => this.missed(payment));
       switch (state.status) {
         case 'FAILED_IN_FLIGHT':
@@ -77,7 +81,7 @@ export class Deadlines {
         }
         case 'QUEUED':
           // Noted, and the claim was never recorded.
-          return await pending.postponeOverdue(paymentId, null);
+          return await pending.notOverdue(paymentId);
         default:
           return await pending.done(paymentId);
       }

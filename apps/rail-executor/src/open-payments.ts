@@ -1,6 +1,7 @@
 /**
- * Follows the event log and gives each payment that is QUEUED or PROCESSING a row in rail_pending, due
- * some time later: so a payment whose message was parked, lost or never came is looked at all the same.
+ * Follows the event log and gives each payment that is QUEUED, PROCESSING or FAILED_IN_FLIGHT a row in
+ * rail_pending, due some time later: so a payment whose message was parked, lost or never came, or whose
+ * row was lost, is looked at all the same.
  * Payments that have ended lose their row. Most payments begin and end within a page and cost nothing.
  *
  * It may read a page twice, or two executors may read the same one: a row too many does no harm. So it
@@ -59,7 +60,7 @@ export class OpenPayments {
         values: [
           open.map(({ paymentId }) => paymentId),
           open.map(({ reference }) => reference),
-          open.map(({ isClaimed }) => isClaimed),
+          open.map(({ status }) => status),
           expectedWithinMs,
         ],
       });
@@ -98,9 +99,11 @@ export class OpenPayments {
 /** A claim whose row is lost is looked at for its deadline too, however long the bank is away. */
 const openSql = `
   INSERT INTO rail_pending AS p (payment_id, reference, stage, submitted_at, deadline_at, overdue_at)
-  SELECT t.payment_id, t.reference, 'queued', now(), now() + $4 * interval '1 millisecond',
-         CASE WHEN t.is_claimed THEN now() END
-    FROM unnest($1::uuid[], $2::text[], $3::boolean[]) AS t (payment_id, reference, is_claimed)
+  SELECT t.payment_id, t.reference,
+         CASE t.status WHEN 'FAILED_IN_FLIGHT' THEN 'in_flight' ELSE 'queued' END,
+         now(), now() + $4 * interval '1 millisecond',
+         CASE t.status WHEN 'PROCESSING' THEN now() END
+    FROM unnest($1::uuid[], $2::text[], $3::text[]) AS t (payment_id, reference, status)
    ORDER BY t.payment_id
   ON CONFLICT (payment_id) DO UPDATE SET overdue_at = excluded.overdue_at
    WHERE p.stage = 'queued' AND p.overdue_at IS NULL AND excluded.overdue_at IS NOT NULL`;
@@ -108,7 +111,7 @@ const openSql = `
 interface OpenPayment {
   readonly paymentId: string;
   readonly reference: string;
-  readonly isClaimed: boolean;
+  readonly status: 'QUEUED' | 'PROCESSING' | 'FAILED_IN_FLIGHT';
 }
 
 /** What the last event of each payment in the page means. */
@@ -127,13 +130,14 @@ export function changesOf(events: readonly RecordedEvent[]): {
     const status = statusOf(event.type);
     switch (status) {
       case 'QUEUED':
-        open.push({ paymentId, reference: railReferenceOf(paymentId), isClaimed: false });
+      case 'FAILED_IN_FLIGHT':
+        open.push({ paymentId, reference: railReferenceOf(paymentId), status });
         break;
       case 'PROCESSING': {
         const { railReference } = event.data;
         const isText = typeof railReference === 'string';
         const reference = isText ? railReference : railReferenceOf(paymentId);
-        open.push({ paymentId, reference, isClaimed: true });
+        open.push({ paymentId, reference, status });
         break;
       }
       case 'COMPLETED':
@@ -144,7 +148,6 @@ export function changesOf(events: readonly RecordedEvent[]): {
         ended.push(paymentId);
         break;
       case 'AWAITING_CONFIRMATION':
-      case 'FAILED_IN_FLIGHT':
       // An event of a newer release: the payment's row says when it is looked at.
       case null:
         break;

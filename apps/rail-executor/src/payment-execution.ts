@@ -13,6 +13,7 @@
  * payment is FAILED is the rule of `submission-rule.ts`, and TransferOutcome applies it.
  */
 import {
+  BankAnswerUnclear,
   type BankConnection,
   BankRefused,
   BankUnavailable,
@@ -57,6 +58,12 @@ const reviewPauseMinMs = 20;
 const reviewPauseMaxMs = 24 * 3_600_000;
 /** So many unexpected errors before the claim make the payment FAILED. */
 export const failuresMax = 8;
+/**
+ * The bank answers, but not this payment, or not in a form that we know. It may mend that: so many tries
+ * before the claim take about six hours.
+ */
+const unclearBackoff: Backoff = { initialMs: 500, maxMs: 600_000 };
+export const unclearMax = 48;
 
 export class PaymentExecution {
   private readonly outcome: TransferOutcome;
@@ -165,7 +172,10 @@ export class PaymentExecution {
     const { payments, bank, pending } = this.options;
     const { state } = current;
     const row = due ?? (await pending.find(state.paymentId));
-    if (row?.stage === 'submitted') {
+    if (row?.stage === 'submitted' || row?.stage === 'in_flight') {
+      // The row knows more than the stream, which was restored from a backup.
+      if (row.stage === 'in_flight')
+        await pending.postponeOverdue(state.paymentId, Math.max(0, this.overdueInMs(state)));
       if (due !== undefined) await this.outcome.ask(current, cause);
       return;
     }
@@ -244,17 +254,22 @@ export class PaymentExecution {
   private async tryLater(transfer: Transfer, error: unknown, cause: Cause): Promise<void> {
     const { payments, pending, logger } = this.options;
     const { paymentId } = transfer;
-    if (error instanceof BankUnavailable || error instanceof WrongExpectedRevision) {
+    const isUnclear = error instanceof BankAnswerUnclear;
+    const isAway = error instanceof BankUnavailable && !isUnclear;
+    if (isAway || error instanceof WrongExpectedRevision) {
       logger.warn({ err: error, paymentId }, 'a queued payment will be looked at again');
       await pending.wait(transfer, retryBackoff);
       return;
     }
-    const failures = await pending.wait(transfer, retryBackoff, true);
+    const [backoff, triesMax] = isUnclear
+      ? [unclearBackoff, unclearMax]
+      : [retryBackoff, failuresMax];
+    const failures = await pending.wait(transfer, backoff, true);
     logger.error(
-      { err: error, paymentId, failures, failuresMax },
+      { err: error, paymentId, failures, triesMax },
       'a queued payment cannot be submitted',
     );
-    if (failures < failuresMax) return;
+    if (failures < triesMax) return;
     // Decided at the revision: a claim that came first keeps its own course.
     const { state } = await payments.apply(paymentId, cause, ({ status }) =>
       status === 'QUEUED' ? [internalError()] : [],

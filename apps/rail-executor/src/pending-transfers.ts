@@ -24,6 +24,7 @@ export interface PendingTransfer {
   readonly reference: string;
   readonly stage: Stage;
   readonly isSealed: boolean;
+  readonly hasDeadline: boolean;
 }
 
 export interface Backoff {
@@ -86,7 +87,9 @@ export class PendingTransfers {
                rail = excluded.rail,
                sealed_at = coalesce(p.sealed_at, excluded.sealed_at),
                last_submission_at = coalesce(p.last_submission_at, excluded.last_submission_at),
-               overdue_at = CASE p.stage WHEN 'queued' THEN excluded.overdue_at ELSE p.overdue_at END
+               overdue_at = CASE p.stage WHEN 'queued' THEN excluded.overdue_at
+                 WHEN 'claimed' THEN coalesce(p.overdue_at, excluded.overdue_at)
+                 ELSE p.overdue_at END
              RETURNING last_submission_at AS last, least(now(), $4) AS now`,
       values: [
         transfer.paymentId,
@@ -102,15 +105,19 @@ export class PendingTransfers {
     return { lastNotedAtMs: row.last.getTime(), nowMs: row.now.getTime() };
   }
 
-  /** The bank has taken it. Without a confirmation to expect there is no deadline to miss. */
-  async taken(paymentId: string, confirmationExpected: boolean, askInMs: number): Promise<void> {
+  /**
+   * The bank has taken it.
+   * @param overdueInMs null without a confirmation to expect: there is no deadline to miss
+   */
+  async taken(paymentId: string, overdueInMs: number | null, askInMs: number): Promise<void> {
     await this.pool.query({
       name: 'rail-pending-taken',
       text: `UPDATE rail_pending SET stage = 'submitted', attempts = 0,
-               overdue_at = CASE WHEN $2 THEN overdue_at END,
+               overdue_at = CASE WHEN $2::float8 IS NOT NULL
+                 THEN coalesce(overdue_at, now() + $2 * interval '1 millisecond') END,
                deadline_at = now() + $3 * interval '1 millisecond'
              WHERE payment_id = $1 AND stage IN ('queued', 'claimed')`,
-      values: [paymentId, confirmationExpected, askInMs],
+      values: [paymentId, overdueInMs, askInMs],
     });
     this.changed();
   }
@@ -167,12 +174,21 @@ export class PendingTransfers {
     this.changed();
   }
 
-  /** Look again after this time whether it is overdue; null when it is not, and has no claim. */
-  async postponeOverdue(paymentId: string, inMs: number | null): Promise<void> {
+  /** Look again after this time whether it is overdue. */
+  async postponeOverdue(paymentId: string, inMs: number): Promise<void> {
     await this.pool.query(
       `UPDATE rail_pending SET overdue_at = now() + $2::float8 * interval '1 millisecond'
         WHERE payment_id = $1`,
       [paymentId, inMs],
+    );
+  }
+
+  /** It has no claim. One that is recorded just now sets its deadline anew, or has left these stages. */
+  async notOverdue(paymentId: string): Promise<void> {
+    await this.pool.query(
+      `UPDATE rail_pending SET overdue_at = NULL
+        WHERE payment_id = $1 AND stage IN ('queued', 'claimed')`,
+      [paymentId],
     );
   }
 
@@ -277,13 +293,15 @@ export class PendingTransfers {
 
 type DueColumn = 'deadline_at' | 'overdue_at';
 
-const columns = 'p.payment_id, p.reference, p.stage, p.sealed_at IS NOT NULL AS is_sealed';
+const columns = `p.payment_id, p.reference, p.stage, p.sealed_at IS NOT NULL AS is_sealed,
+  p.overdue_at IS NOT NULL AS has_deadline`;
 
 interface Row {
   readonly payment_id: string;
   readonly reference: string;
   readonly stage: Stage;
   readonly is_sealed: boolean;
+  readonly has_deadline: boolean;
 }
 
 const pendingTransfer = (row: Row): PendingTransfer => ({
@@ -291,6 +309,7 @@ const pendingTransfer = (row: Row): PendingTransfer => ({
   reference: row.reference,
   stage: row.stage,
   isSealed: row.is_sealed,
+  hasDeadline: row.has_deadline,
 });
 
 /** Of $4 and $5, milliseconds. */

@@ -56,7 +56,7 @@ export class TransferOutcome {
       case 'pending':
         return this.options.pending.taken(
           paymentId,
-          result.confirmationExpected,
+          result.confirmationExpected ? this.overdueInMs(claimed.state) : null,
           inquiryBackoff.maxMs,
         );
       default:
@@ -74,6 +74,7 @@ export class TransferOutcome {
       case 'accepted':
         return this.complete(current, cause);
       case 'error':
+        if (!this.isRemembered(current)) return pending.again(paymentId, inquiryBackoff);
         if (status === 'PROCESSING') return this.fail(current, cause);
         logger.error({ paymentId, reference }, 'a payment in flight was never executed');
         return pending.done(paymentId);
@@ -92,12 +93,11 @@ export class TransferOutcome {
    * forgotten it. FAILED only with proof; otherwise it is asked about until it is overdue.
    */
   async resolve(claimed: LoadedPayment, cause: Cause): Promise<void> {
-    const { bank, pending } = this.options;
+    const { pending } = this.options;
     const { paymentId } = claimed.state;
     const transfer = transferOf(claimed.state);
     const sealed = await pending.seal(transfer, this.overdueInMs(claimed.state));
-    const claimedAtMs = Date.parse(claimed.state.statusAt);
-    if (remembers(bank.terms, claimedAtMs, this.options.clock())) {
+    if (this.isRemembered(claimed)) {
       const { outcome } = await this.voided(transfer.reference);
       if (outcome === 'voided' && this.proves('voided', claimed, sealed))
         return this.fail(claimed, cause);
@@ -107,9 +107,10 @@ export class TransferOutcome {
       case 'accepted':
         return this.complete(claimed, cause);
       case 'error':
+        if (!this.isRemembered(claimed)) return pending.again(paymentId, inquiryBackoff);
         return this.fail(claimed, cause);
       case 'received':
-        return pending.taken(paymentId, true, inquiryBackoff.maxMs);
+        return pending.taken(paymentId, this.overdueInMs(claimed.state), inquiryBackoff.maxMs);
       case 'unknown':
         if (this.proves('unknown', claimed, sealed)) return this.fail(claimed, cause);
         return pending.again(paymentId, this.untilRuledOut(sealed));
@@ -122,13 +123,16 @@ export class TransferOutcome {
   readonly overdueInMs = ({ statusAt, paymentRail }: Payment): number =>
     Date.parse(statusAt) + this.options.confirmationTimeoutMs(paymentRail) - this.options.clock();
 
-  private proves(evidence: Evidence, { state }: LoadedPayment, sealed: Sealed): boolean {
-    const { terms } = this.options.bank;
-    const claimedAtMs = Date.parse(state.statusAt);
+  /** Whether the bank's answers about it mean anything. */
+  private isRemembered({ state }: LoadedPayment): boolean {
+    return remembers(this.options.bank.terms, Date.parse(state.statusAt), this.options.clock());
+  }
+
+  private proves(evidence: Evidence, claimed: LoadedPayment, sealed: Sealed): boolean {
     // Of two clocks the later one says what the bank has forgotten, the earlier one what has arrived.
-    if (!remembers(terms, claimedAtMs, this.options.clock())) return false;
-    return provesFailure(evidence, terms, {
-      claimedAtMs,
+    if (!this.isRemembered(claimed)) return false;
+    return provesFailure(evidence, this.options.bank.terms, {
+      claimedAtMs: Date.parse(claimed.state.statusAt),
       lastNotedAtMs: sealed.lastNotedAtMs,
       askedAtMs: sealed.nowMs,
     });

@@ -1,5 +1,11 @@
 import type { BankTerms } from './bank-connection.js';
-import { arrivalMaxMs, maySubmit, provesFailure, remembers } from './submission-rule.js';
+import {
+  arrivalMaxMs,
+  type Evidence,
+  maySubmit,
+  provesFailure,
+  remembers,
+} from './submission-rule.js';
 
 const terms: BankTerms = { submissionInFlightMaxMs: 10, referenceMemoryMs: 1_000 };
 const claimedAtMs = 5_000;
@@ -12,12 +18,10 @@ describe('a claimed payment', () => {
     expect(maySubmit(terms, claimedAtMs, claimedAtMs + 365 * 24 * 3_600_000)).toBe(false);
   });
 
-  it('is FAILED by the bank’s definite error, whenever it comes', () => {
-    const late = { claimedAtMs, lastNotedAtMs: 9_000, askedAtMs: 9_000 };
-    expect(provesFailure('error', terms, late)).toBe(true);
-  });
-
-  it.each<['voided' | 'unknown', number, number, boolean]>([
+  it.each<[Evidence, number, number, boolean]>([
+    ['error', 5_000, 5_000, true],
+    ['error', 5_990, 5_999, true],
+    ['error', 5_000, 6_000, false],
     ['voided', 5_000, 5_000, true],
     ['voided', 5_000, 5_999, true],
     // The bank no longer knows what it executed.

@@ -12,7 +12,7 @@ import type { BankTerms } from './bank-connection.js';
 
 /** What may prove that a transfer is never executed. */
 export type Evidence =
-  /** The bank's definite error, to a submission or an inquiry. */
+  /** The bank's definite error. */
   | 'error'
   /** The bank confirmed that it will never execute the reference. */
   | 'voided'
@@ -53,7 +53,6 @@ export function provesFailure(
 ): boolean {
   switch (evidence) {
     case 'error':
-      return true;
     case 'voided':
       return remembers(terms, claimedAtMs, askedAtMs);
     case 'unknown':

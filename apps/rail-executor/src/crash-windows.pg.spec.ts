@@ -1,0 +1,142 @@
+/** Histories in which a timer, a row or a part of the log is lost, and the payment must not be. */
+import { type BankConnection, BankAnswerUnclear, BankUnavailable } from '@pis/bank-rails';
+import { type EventStore, memoryEventStore } from '@pis/event-store';
+import { failuresMax, unclearMax } from './payment-execution.js';
+import type { RailExecutor } from './rail-executor.js';
+import { openWorld, type QueuedMessage, settle, type World } from './testing/world.js';
+
+let world: World;
+beforeEach(async () => {
+  world = await openWorld();
+});
+afterEach(() => world.close());
+
+const handle = (executor: RailExecutor, { value, delivery }: QueuedMessage) =>
+  executor.handle(value, delivery);
+const processing = ['Queued', 'Processing'];
+const inFlight = [...processing, 'FailedInFlight'];
+const silent = () => Promise.reject(new BankUnavailable('no answer'));
+
+/** A store as it was restored from a backup: it has the first events of the payment. */
+async function restoredWith(events: number, { paymentId }: QueuedMessage): Promise<EventStore> {
+  const restored = memoryEventStore();
+  const stream = await world.store.readStream(`payment-${paymentId}`);
+  await restored.append(`payment-${paymentId}`, 'noStream', stream.slice(0, events));
+  return restored;
+}
+
+async function historyIn(store: EventStore, { paymentId }: QueuedMessage): Promise<string[]> {
+  const events = await store.readStream(`payment-${paymentId}`);
+  return events.map(({ type }) => type.replace(/^Payment/, ''));
+}
+
+it('a payment without a time for its confirmation stays PROCESSING, also after a crash', async () => {
+  const message = await world.queue('0502');
+  await handle(world.executor({ bank: { ...world.bank, submit: silent } }), message);
+  await world.timePasses(message.paymentId);
+  const executor = world.executor();
+  await executor.deadlineRound();
+  await executor.deadlineRound();
+  expect(await world.transfers(message.paymentId)).toMatchObject([{ status: 'pending' }]);
+  expect(await world.history(message.paymentId)).toEqual(processing);
+});
+
+it('a claim that was slow to be recorded has its deadline all the same', async () => {
+  const reached = Promise.withResolvers<undefined>();
+  const released = Promise.withResolvers<undefined>();
+  const slow: EventStore = {
+    ...world.store,
+    append: async (...args) => {
+      reached.resolve(undefined);
+      await released.promise;
+      return world.store.append(...args);
+    },
+  };
+  const message = await world.queue('0401');
+  const handled = handle(world.executor({ store: slow }), message);
+  await reached.promise;
+  // Another executor sees that the normal time is over, and nothing of the claim.
+  await world.timePasses(message.paymentId);
+  await world.executor({ bank: { ...world.bank, screen: silent } }).deadlineRound();
+  released.resolve(undefined);
+  await handled;
+  expect(await world.history(message.paymentId)).toEqual(processing);
+  await world.timePasses(message.paymentId);
+  await world.executor().deadlineRound();
+  expect(await world.history(message.paymentId)).toEqual(inFlight);
+});
+
+it.each([
+  ['claimed', 2],
+  ['queued', 1],
+])(
+  'a payment that is only %s in a restored log, and in flight by its row, is FAILED_IN_FLIGHT again',
+  async (_status, events) => {
+    const message = await world.queue('0401');
+    await handle(world.executor(), message);
+    await settle(world.executor());
+    expect(await world.pending(message.paymentId)).toMatchObject({ stage: 'in_flight' });
+    const store = await restoredWith(events, message);
+    const executor = world.executor({ store });
+    await world.timePasses(message.paymentId);
+    await executor.sweepRound();
+    await executor.deadlineRound();
+    expect(await historyIn(store, message)).toEqual(inFlight);
+    expect(await world.executions()).toBe(1);
+  },
+);
+
+it('a payment in flight whose row is lost is found in the log, and the bank is asked about it', async () => {
+  const message = await world.queue('0402');
+  const executor = world.executor();
+  await handle(executor, message);
+  await executor.deadlineRound();
+  expect(await world.history(message.paymentId)).toEqual(inFlight);
+  await world.pool.query('DELETE FROM rail_pending');
+  await executor.logRound();
+  await world.timePasses(message.paymentId);
+  await executor.sweepRound();
+  await settle(executor);
+  expect(await world.history(message.paymentId)).toEqual([...inFlight, 'Completed']);
+  expect(await world.count('rail_pending')).toBe(0);
+});
+
+it('a payment that the bank never answers clearly before the claim is FAILED, late and once', async () => {
+  const bank: BankConnection = {
+    ...world.bank,
+    screen: () => Promise.reject(new BankAnswerUnclear('500')),
+  };
+  const executor = world.executor({ bank });
+  const message = await world.queue('4321');
+  await handle(executor, message);
+  for (let tries = 2; tries < unclearMax; tries += 1) {
+    await world.timePasses(message.paymentId);
+    await executor.sweepRound();
+  }
+  // Much later than an error of our own: the bank may mend it.
+  expect(unclearMax).toBeGreaterThan(failuresMax);
+  expect(await world.history(message.paymentId)).toEqual(['Queued']);
+  await world.timePasses(message.paymentId);
+  await executor.sweepRound();
+  expect(await world.history(message.paymentId)).toEqual(['Queued', 'Failed']);
+  expect(await world.payment(message.paymentId)).toMatchObject({ failureCode: 'INTERNAL_ERROR' });
+  expect(await world.count('rail_pending')).toBe(0);
+});
+
+it('an error that the bank reports of a reference it has forgotten fails no payment', async () => {
+  const message = await world.queue('4321');
+  const lost = async (instruction: Parameters<BankConnection['submit']>[0]) => {
+    await world.bank.submit(instruction);
+    return silent();
+  };
+  await handle(world.executor({ bank: { ...world.bank, submit: lost } }), message);
+  await world.timePasses(message.paymentId);
+  const error = () => Promise.resolve({ outcome: 'error', message: 'no such transfer' } as const);
+  const later = () => Date.now() + world.bank.terms.referenceMemoryMs;
+  const executor = world.executor({ bank: { ...world.bank, inquire: error }, clock: later });
+  await executor.sweepRound();
+  expect(await world.history(message.paymentId)).toEqual(processing);
+  await world.timePasses(message.paymentId);
+  await executor.deadlineRound();
+  expect(await world.history(message.paymentId)).toEqual(inFlight);
+});
