@@ -329,10 +329,10 @@ withBroker('over Kafka (skipped without a broker)', () => {
       applyTopics(settings(), { prefix: 'spec.' }, [{ topic, partitions, retentionMs }]);
     const name = `spec.${topic}`;
     expect(await apply(2, 1_000_000)).toEqual([
-      { topic: name, outcome: 'created', differences: [] },
+      { topic: name, outcome: 'created', differences: [], isAtRisk: false },
     ]);
     expect(await apply(2, 1_000_000)).toEqual([
-      { topic: name, outcome: 'unchanged', differences: [] },
+      { topic: name, outcome: 'unchanged', differences: [], isAtRisk: false },
     ]);
     expect(await apply(3, 2_000_000)).toEqual([
       {
@@ -342,6 +342,7 @@ withBroker('over Kafka (skipped without a broker)', () => {
           'partitions: is 2, should be 3',
           'retention.ms: is 1000000, should be 2000000',
         ],
+        isAtRisk: false,
       },
     ]);
     expect(await apply(2, 1_000_000)).toMatchObject([{ outcome: 'unchanged' }]);

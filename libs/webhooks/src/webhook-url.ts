@@ -37,7 +37,7 @@ export async function checkWebhookUrl(
   const url = new URL(text);
   if (url.protocol !== 'https:') return 'validation_url_https';
   if (hasCredentials(text, url)) return 'validation_url_credentials';
-  if (url.port === '0') return 'validation_url';
+  if (url.port === '0' || hasEmptyPunycode(url)) return 'validation_url';
 
   const host = hostOf(url);
   const port = portOf(url);
@@ -64,6 +64,11 @@ export function portOf(url: URL): number {
 function hasCredentials(text: string, url: URL): boolean {
   const [authority = ''] = text.replace(/^[^:]*:[\\/]*/, '').split(/[\\/?#]/, 1);
   return url.username !== '' || url.password !== '' || authority.includes('@');
+}
+
+/** `xn--` encodes no character. Node.js took it for an invalid URL until 24.21. */
+function hasEmptyPunycode(url: URL): boolean {
+  return url.hostname.split('.').includes('xn--');
 }
 
 /** Names that only private networks resolve: single labels (`postgres`) and domains set aside for them. */
