@@ -2,6 +2,7 @@
  * What is measured of deliveries. Labels hold no ids, for their number would grow with the clients; but
  * for the few endpoints that fail worst, which somebody will want to look up.
  */
+import { readForScrape } from '@pis/service-kit';
 import type { DeliveryResult, OutcomeClass } from '@pis/webhooks';
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { Backlog } from './backlog.js';
@@ -59,7 +60,7 @@ export function dispatcherMetrics(registry: Registry, sources: MetricsSources) {
 }
 
 function backlogMetrics(registry: Registry, sources: MetricsSources): void {
-  const backlog = cached(sources.backlog, backlogFreshForMs);
+  const backlog = readForScrape(sources.backlog, backlogFreshForMs);
   failingMetric(registry, backlog);
   new Gauge({
     name: 'pis_webhook_backlog',
@@ -145,20 +146,4 @@ function endpointMetrics(registry: Registry, { traffic }: MetricsSources): void 
         this.set({ endpoint: endpointId }, failures);
     },
   });
-}
-
-/** A scrape must not fail with the database, nor burden it: the last count serves for a while. */
-function cached<Value>(
-  read: () => Promise<Value>,
-  freshForMs: number,
-): () => Promise<Value | null> {
-  let known: Promise<Value | null> | null = null;
-  let readAtMs = 0;
-  return () => {
-    if (known === null || performance.now() - readAtMs > freshForMs) {
-      readAtMs = performance.now();
-      known = read().catch(() => null);
-    }
-    return known;
-  };
 }

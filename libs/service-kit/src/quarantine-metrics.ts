@@ -3,6 +3,7 @@ import type { UnreadableEvent } from '@pis/event-store';
 import { countQuarantine } from '@pis/read-models';
 import type pg from 'pg';
 import { Gauge, type Registry } from 'prom-client';
+import { readForScrape } from './counted-gauges.js';
 import type { Logger } from './logging.js';
 
 /** More streams are not counted: the query stays quick. */
@@ -10,20 +11,25 @@ const streamsMax = 10_000;
 
 /** The same in every process of a system, since all count in one table. */
 export function quarantineGauge(registry: Registry, pool: pg.Pool, logger: Logger): void {
+  const read = readForScrape(async () => {
+    try {
+      return await countQuarantine(pool, streamsMax);
+    } catch (err) {
+      logger.debug({ err }, 'the quarantine was not counted');
+      throw err;
+    }
+  }, 0);
   new Gauge({
     name: 'pis_quarantined_streams',
     help: 'Streams held back because of an event that cannot be read or passed on, by reader, counted up to 10000',
     labelNames: ['reader'],
     registers: [registry],
     async collect() {
-      try {
-        const counts = await countQuarantine(pool, streamsMax);
-        this.reset();
-        for (const { reader, streams } of counts) this.set({ reader }, streams);
-      } catch (err) {
-        // The database is named on /health/ready; the gauge keeps its last value.
-        logger.debug({ err }, 'the quarantine was not counted');
-      }
+      const counts = await read();
+      // The database is named on /health/ready; the gauge keeps its last value.
+      if (counts === null) return;
+      this.reset();
+      for (const { reader, streams } of counts) this.set({ reader }, streams);
     },
   });
 }
