@@ -70,6 +70,7 @@ async function onEventStoreDb(
     ...settings,
     PIS_EVENT_STORE: 'eventstoredb',
     EVENTSTOREDB_URL: given ?? standIn?.url ?? '',
+    EVENTSTOREDB_CLIENT: process.env['EVENTSTOREDB_CLIENT'] ?? 'eventstore',
     // Its own streams, and its own binding to environment and master key, on a server that is shared.
     EVENTSTOREDB_NAMESPACE: `t${randomUUID().slice(0, 8)}`,
   });

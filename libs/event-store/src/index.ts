@@ -14,4 +14,5 @@ export { namespaceDefault, namespaceForm } from './eventstoredb/namespace.js';
 export { unreadableSchemaVersion } from './eventstoredb/unreadable.js';
 export * from './eventstoredb/eventstoredb-event-store.js';
 export * from './eventstoredb/set-up.js';
+export * from './kurrent/kurrent-event-store.js';
 export * from './time-limit.js';

@@ -9,6 +9,7 @@ import path from 'node:path';
 import {
   type EventStore,
   eventStoreDbEventStore,
+  kurrentEventStore,
   postgresEventStore,
   timeLimited,
 } from '@pis/event-store';
@@ -72,6 +73,11 @@ export function createPool(
   return pool;
 }
 
+const eventStoreDbClients = {
+  eventstore: eventStoreDbEventStore,
+  kurrent: kurrentEventStore,
+} as const satisfies Record<StorageConfig['EVENTSTOREDB_CLIENT'], typeof eventStoreDbEventStore>;
+
 export function createEventStore(
   config: StorageConfig,
   pool: pg.Pool,
@@ -84,8 +90,9 @@ export function createEventStore(
       'EVENTSTOREDB_URL: required when PIS_EVENT_STORE is eventstoredb',
     ]);
   try {
+    const open = eventStoreDbClients[config.EVENTSTOREDB_CLIENT];
     return timeLimited(
-      eventStoreDbEventStore({
+      open({
         connectionString: config.EVENTSTOREDB_URL,
         namespace: config.EVENTSTOREDB_NAMESPACE,
       }),

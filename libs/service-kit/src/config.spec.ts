@@ -67,6 +67,12 @@ it('EventStoreDB may be a cluster, and its credentials are not shown when the ad
   expect(problem).not.toContain('s3cret');
 });
 
+it('EventStoreDB has two clients, and no other can be named', () => {
+  expect(loadConfig(all, {}).EVENTSTOREDB_CLIENT).toBe('eventstore');
+  expect(loadConfig(all, { EVENTSTOREDB_CLIENT: 'kurrent' }).EVENTSTOREDB_CLIENT).toBe('kurrent');
+  expect(problemsOf({ EVENTSTOREDB_CLIENT: 'other' })).toHaveLength(1);
+});
+
 it('an app that cannot do without a variable says so', () => {
   expect(problemsOf({}, ['DATABASE_URL'])).toEqual(['DATABASE_URL: required']);
 });

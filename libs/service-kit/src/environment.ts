@@ -53,6 +53,8 @@ export const storageEnv = {
   PIS_EVENT_STORE: z.enum(['postgres', 'eventstoredb']).default('postgres'),
   /** A node, a cluster or a name to discover one by; may hold credentials. */
   EVENTSTOREDB_URL: z.string().check(eventStoreDbUrl).optional(),
+  /** Which client speaks to EventStoreDB. */
+  EVENTSTOREDB_CLIENT: z.enum(['eventstore', 'kurrent']).default('eventstore'),
   /** Before the name of every stream: several systems and environments can share a server. */
   EVENTSTOREDB_NAMESPACE: z
     .string()

@@ -1,4 +1,4 @@
-/** The event store in EventStoreDB, through its official client (see leader-connection.ts). */
+/** The event store in EventStoreDB, through its official client or another one (see leader-connection.ts). */
 import {
   type AppendResult,
   EventTooLarge,
@@ -22,15 +22,9 @@ import {
   type OpenLogAt,
   liveSubscription,
 } from './live-subscription.js';
-import {
-  appendMessages,
-  logRequest,
-  positionIn,
-  recordedIn,
-  streamRequest,
-  subscriptionRequest,
-} from './messages.js';
-import { Namespace, namespaceDefault, placeOf, positionOf } from './namespace.js';
+import { appendMessages, recordedIn, subscriptionRequest } from './messages.js';
+import { type LogPlace, Namespace, namespaceDefault, placeOf, positionOf } from './namespace.js';
+import { type EventStoreDbReads, LeaderReads } from './reads.js';
 import { untilWinnerCanBeRead } from './winning-event.js';
 
 export interface EventStoreDbEventStoreOptions extends Partial<EventStoreDbEventStoreLimits> {
@@ -69,17 +63,33 @@ export const eventStoreDbEventStoreLimits: EventStoreDbEventStoreLimits = {
 const askAgainInitialMs = 20;
 const askAgainMaxMs = 500;
 
-/** @throws TypeError when the connection string or the namespace is not one */
+/** What differs between the clients. */
+export interface EventStoreDbClient {
+  readonly namespace: Namespace;
+  /** Appends and subscriptions. */
+  readonly connection: LeaderConnection;
+  readonly reads: EventStoreDbReads;
+}
+
+/** With the official client. @throws TypeError when the connection string or the namespace is not one */
 export function eventStoreDbEventStore({
   connectionString,
   namespace: namespaceName = namespaceDefault,
   ...given
 }: EventStoreDbEventStoreOptions): EventStore {
+  const namespace = new Namespace(namespaceName);
+  const connection = new LeaderConnection(parseEventStoreDbUrl(connectionString));
+  const reads = new LeaderReads(connection, namespace);
+  return eventStoreOn({ namespace, connection, reads }, given);
+}
+
+export function eventStoreOn(
+  { namespace, connection, reads }: EventStoreDbClient,
+  given: Partial<EventStoreDbEventStoreLimits>,
+): EventStore {
   const limits = { ...eventStoreDbEventStoreLimits, ...given };
   const { readTimeoutMs, appendTimeoutMs } = limits;
-  const namespace = new Namespace(namespaceName);
   const closing = new AbortController();
-  const connection = new LeaderConnection(parseEventStoreDbUrl(connectionString));
 
   const readStream = async (
     streamId: string,
@@ -87,19 +97,16 @@ export function eventStoreDbEventStore({
     timeoutMs = readTimeoutMs,
   ): Promise<RecordedEvent[]> => {
     if (!isStreamId(streamId) || options.maxCount === 0) return [];
-    const request = streamRequest(namespace.add(streamId), options);
-    const responses = await connection.read(request, timeoutMs);
-    return responses
-      .map((response) => recordedIn(namespace, response))
-      .filter((event) => event !== null);
+    const found = await reads.stream(namespace.add(streamId), options, timeoutMs);
+    return found.map(({ recorded }) => recorded).filter((event) => event !== null);
   };
 
   /** The last event of ours before a place. */
-  const lastBefore = async (from: Parameters<typeof logRequest>[0]['from']) => {
+  const lastBefore = async (from: LogPlace | 'end') => {
     const prefixes = namespace.prefixes(undefined);
-    const request = logRequest({ from, direction: 'backwards', maxCount: 1, prefixes });
-    const [last] = await connection.read(request, readTimeoutMs);
-    return last === undefined ? null : recordedIn(namespace, last);
+    const range = { from, direction: 'backwards', maxCount: 1, prefixes } as const;
+    const [last] = await reads.log(range, readTimeoutMs);
+    return last?.recorded ?? null;
   };
 
   return {
@@ -142,14 +149,12 @@ export function eventStoreDbEventStore({
     async readLog({ after, streamPrefixes, pageMax = limits.pageMax }): Promise<LogPage> {
       const lookMax = Math.max(pageMax, limits.pageEventsMax);
       // The first one is the event at `after` itself.
-      const request = logRequest({ from: placeOf(after) ?? 'start', maxCount: lookMax + 1 });
+      const range = { from: placeOf(after) ?? 'start', maxCount: lookMax + 1 } as const;
       const events: RecordedEvent[] = [];
       let position = after;
-      await connection.read(request, readTimeoutMs, (response) => {
-        const at = positionIn(response);
-        if (at === null || at <= after) return false;
+      await reads.log(range, readTimeoutMs, ({ position: at, recorded: event }) => {
+        if (at <= position) return false;
         position = at;
-        const event = recordedIn(namespace, response);
         const wanted =
           event !== null &&
           (streamPrefixes?.some((prefix) => event.streamId.startsWith(prefix)) ?? true);
@@ -170,8 +175,8 @@ export function eventStoreDbEventStore({
       const last = await lastBefore('end');
       if (last === null || last.position <= upTo) return last;
       if (place === null) return null;
-      const [at] = await connection.read(logRequest({ from: place, maxCount: 1 }), readTimeoutMs);
-      const event = at === undefined ? null : recordedIn(namespace, at);
+      const [at] = await reads.log({ from: place, maxCount: 1 }, readTimeoutMs);
+      const event = at?.recorded ?? null;
       return event?.position === upTo ? event : lastBefore(place);
     },
 
@@ -182,13 +187,13 @@ export function eventStoreDbEventStore({
       }),
 
     async ping() {
-      const last = logRequest({ from: 'end', direction: 'backwards', maxCount: 1 });
-      await connection.read(last, readTimeoutMs);
+      await reads.log({ from: 'end', direction: 'backwards', maxCount: 1 }, readTimeoutMs);
     },
 
     async close() {
       closing.abort();
       connection.close();
+      reads.close();
     },
   };
 }

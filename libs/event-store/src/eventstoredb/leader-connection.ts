@@ -1,8 +1,8 @@
 /**
  * Calls to the leader of an EventStoreDB.
  *
- * The official client finds the nodes and connects to them; the calls are made here, on the service
- * definitions that it ships. Its own calls were left because of what they do when a node fails: they
+ * A client finds the nodes and connects to them (node-client.ts); the calls are made here, on the
+ * service definitions that the official client ships. Its own calls were left because of what they do when a node fails: they
  * reconnect in promises that nobody awaits, and a discovery that fails in one of these ends the process.
  * Its batch append ignores its deadline and keeps the appends of all clients in one table, which the
  * error of any of them empties.
@@ -10,16 +10,8 @@
  * Every call requires the leader. A follower lags behind it, so what it answers must not decide
  * anything; and its refusal takes a connection that got stuck on a follower back to the leader.
  */
-import { readFileSync } from 'node:fs';
-import {
-  DeadlineExceededError,
-  EventStoreDBClient,
-  UnavailableError,
-  convertToCommandError,
-} from '@eventstore/db-client';
-import featuresService from '@eventstore/db-client/generated/serverfeatures_grpc_pb.js';
+import { DeadlineExceededError, convertToCommandError } from '@eventstore/db-client';
 import shared from '@eventstore/db-client/generated/shared_pb.js';
-import streamsService from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import type { StreamsClient } from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import type {
   AppendReq,
@@ -30,11 +22,10 @@ import type {
 import { StoreUnavailable } from '../port.js';
 import type { EventStoreDbUrl } from './connection-string.js';
 import { classified, faultOf, isOfTheConnection, within } from './faults.js';
+import { type NodeClient, officialNodeClient } from './node-client.js';
 
 /** How often one call follows the word of a node about who leads, at most. */
 const leaderTriesMax = 4;
-/** A hung node delays each round of discovery by this; the client's own default is 5 s. */
-const gossipTimeoutS = 2;
 
 /** A subscription's responses, as they come. */
 export interface ResponseSink {
@@ -66,8 +57,11 @@ export class LeaderConnection {
   readonly #closing = new AbortController();
 
   /** Connects with the first call. @throws TypeError for a file of the URL that cannot be read */
-  constructor(private readonly url: EventStoreDbUrl) {
-    this.#client = new NodeClient(url);
+  constructor(
+    private readonly url: EventStoreDbUrl,
+    private readonly nodeClient: (url: EventStoreDbUrl) => NodeClient = officialNodeClient,
+  ) {
+    this.#client = nodeClient(url);
   }
 
   /** @throws StoreUnavailable, and what the server refuses */
@@ -147,7 +141,7 @@ export class LeaderConnection {
       })
       .on('error', (error: unknown) => {
         const known = commandError(error);
-        if (!over) void this.#leave(node, known);
+        if (!over) void this.#leave(node, known, error);
         end(classified(known));
       })
       .on('end', () => end(null));
@@ -164,7 +158,14 @@ export class LeaderConnection {
 
   /** The version of the node that is connected. @throws StoreUnavailable */
   serverVersion(timeoutMs: number): Promise<string> {
-    return this.#call(timeoutMs, ({ client }, leftMs) => client.serverVersion(leftMs));
+    return this.#call(timeoutMs, async ({ client }, leftMs) => {
+      const stub = await client.features();
+      const { promise, resolve, reject } = Promise.withResolvers<string>();
+      stub.getSupportedMethods(new shared.Empty(), ...client.argumentsOf(leftMs), (error, found) =>
+        error === null ? resolve(found.getEventStoreServerVersion()) : reject(error),
+      );
+      return promise;
+    });
   }
 
   close(): void {
@@ -190,7 +191,7 @@ export class LeaderConnection {
         const known = commandError(error);
         // A call can be slow on a node that answers others meanwhile: those need not be cut.
         const isSlow = isLate(known) && node.answeredAtMs > beganAtMs;
-        const left = isSlow ? Promise.resolve() : this.#leave(node, known);
+        const left = isSlow ? Promise.resolve() : this.#leave(node, known, error);
         const leftMs = endsAtMs - performance.now();
         if (faultOf(known) !== 'notLeader' || tries >= leaderTriesMax || leftMs <= 0)
           throw classified(known);
@@ -209,7 +210,7 @@ export class LeaderConnection {
     } catch (error) {
       // A client that gave up its discovery may remember that: a new one begins anew.
       if (!(error instanceof StoreUnavailable) && this.#client === client)
-        this.#client = new NodeClient(this.url);
+        this.#client = this.nodeClient(this.url);
       throw classified(error);
     }
     if (this.#closing.signal.aborted) {
@@ -223,76 +224,14 @@ export class LeaderConnection {
     return this.#node;
   }
 
-  /** Never rejects: what fails here fails again in the next call, and is told there. */
-  async #leave(node: Node, error: unknown): Promise<void> {
-    if (!isOfTheConnection[faultOf(error)] || this.#closing.signal.aborted) return;
-    await node.client.leave(node.stub, error);
+  /** `raw` is the error as gRPC told it. Never rejects. */
+  async #leave(node: Node, known: unknown, raw: unknown): Promise<void> {
+    const fault = faultOf(known);
+    if (!isOfTheConnection[fault] || this.#closing.signal.aborted) return;
+    const notLeader = fault === 'notLeader' && raw instanceof Error ? raw : null;
+    await node.client.leave(node.stub, notLeader);
     node.left.abort();
     if (this.#node === node) this.#node = null;
-  }
-}
-
-/** What the official client does for a connection: discovery, channel, credentials. */
-class NodeClient extends EventStoreDBClient {
-  constructor(url: EventStoreDbUrl) {
-    const { hosts, discover, tls, credentials, settings } = url;
-    const [first] = hosts.map(({ host, port }) => ({ address: host, port }));
-    if (first === undefined) throw new TypeError('EVENTSTOREDB_URL names no host');
-    const files = tls
-      ? {
-          ...fileOf('rootCertificate', url.tlsCaFile),
-          ...fileOf('userCertFile', url.userCertFile),
-          ...fileOf('userKeyFile', url.userKeyFile),
-        }
-      : {};
-    const options = { gossipTimeout: gossipTimeoutS, ...settings };
-    const channel = { insecure: !tls, ...files };
-    if (discover) super({ ...options, discover: first }, channel, credentials ?? undefined);
-    else if (hosts.length === 1)
-      super({ ...options, endpoint: first }, channel, credentials ?? undefined);
-    else {
-      const endpoints = hosts.map(({ host, port }) => ({ address: host, port }));
-      super({ ...options, endpoints }, channel, credentials ?? undefined);
-    }
-  }
-
-  /** The calls of the node that is connected; connects first when none is. Rejects when none is found. */
-  stub(): Promise<StreamsClient> {
-    return this.execute(streamsService.StreamsClient, 'streams', async (stub) => stub);
-  }
-
-  async serverVersion(timeoutMs: number): Promise<string> {
-    const stub = await this.execute(
-      featuresService.ServerFeaturesClient,
-      'features',
-      async (found) => found,
-    );
-    const { promise, resolve, reject } = Promise.withResolvers<string>();
-    stub.getSupportedMethods(
-      new shared.Empty(),
-      ...this.argumentsOf(timeoutMs),
-      (error, features) =>
-        error === null ? resolve(features.getEventStoreServerVersion()) : reject(error),
-    );
-    return promise;
-  }
-
-  /** A time limit of null means none. */
-  argumentsOf(timeoutMs: number | null) {
-    return this.callArguments({ requiresLeader: true, deadline: timeoutMs ?? Infinity });
-  }
-
-  /** Gives the node's connection up, so that the next call connects again: to the leader, if it was told. */
-  async leave(stub: StreamsClient, error: unknown): Promise<void> {
-    const reason =
-      faultOf(error) === 'notLeader' && error instanceof Error
-        ? error
-        : new UnavailableError(undefined, 'the node did not answer');
-    try {
-      await this.handleError(stub, reason);
-    } catch {
-      // It awaits the connection that others are making meanwhile; they are told of its failure.
-    }
   }
 }
 
@@ -306,14 +245,5 @@ function commandError(error: unknown): unknown {
     return error instanceof Error ? convertToCommandError(error) : error;
   } catch {
     return error;
-  }
-}
-
-function fileOf<Name extends string>(name: Name, file: string | undefined) {
-  if (file === undefined) return {};
-  try {
-    return { [name]: readFileSync(file) } as Record<Name, Buffer>;
-  } catch (error) {
-    throw new TypeError(error instanceof Error ? error.message : `${file} cannot be read`);
   }
 }

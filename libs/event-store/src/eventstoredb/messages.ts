@@ -2,10 +2,10 @@
 import shared from '@eventstore/db-client/generated/shared_pb.js';
 import streams from '@eventstore/db-client/generated/streams_pb.js';
 import type { AppendReq, ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
-import type { ReadOptions, RecordedEvent } from '../port.js';
+import type { Position, ReadOptions, RecordedEvent } from '../port.js';
 import type { ProposedAppend } from '../proposed-append.js';
 import { type LogPlace, type Namespace, positionOf } from './namespace.js';
-import { contentsOf } from './unreadable.js';
+import { recordedOf } from './recorded.js';
 
 /** The options first, then one message an event. `name` is the stream's name with its namespace. */
 export function appendMessages(
@@ -131,26 +131,22 @@ function identifierOf(name: string) {
 export function recordedIn(namespace: Namespace, response: ReadResp): RecordedEvent | null {
   const event = response.getEvent()?.getEvent();
   if (event === undefined) return null;
-  const name = Buffer.from(event.getStreamIdentifier()?.getStreamName_asU8() ?? []).toString();
-  const streamId = namespace.remove(name);
-  const type = event.getMetadataMap().get('type') ?? '';
-  // A type that begins with $ is the server's own: the mark of a deleted stream, a link.
-  if (streamId === null || type.startsWith('$')) return null;
-  return {
-    streamId,
-    revision: Number(event.getStreamRevision()),
+  return recordedOf(namespace, {
+    name: Buffer.from(event.getStreamIdentifier()?.getStreamName_asU8() ?? []).toString(),
+    revision: event.getStreamRevision(),
     position: positionOf({
       commit: event.getCommitPosition(),
       prepare: event.getPreparePosition(),
     }),
     id: event.getId()?.getString() ?? '',
-    type,
-    ...contentsOf(event.getData_asU8(), event.getCustomMetadata_asU8()),
-  };
+    type: event.getMetadataMap().get('type') ?? '',
+    data: event.getData_asU8(),
+    metadata: event.getCustomMetadata_asU8(),
+  });
 }
 
 /** Where the answer stands in the log; null when it holds no event. */
-export function positionIn(response: ReadResp): string | null {
+export function positionIn(response: ReadResp): Position | null {
   const event = response.getEvent()?.getEvent() ?? response.getEvent()?.getLink();
   return event === undefined
     ? null

@@ -34,7 +34,8 @@ export class StandInAccess {
   #rolesOf(metadata: Metadata): readonly string[] | null {
     const [basic = ''] = metadata.get('authorization').map(String);
     const text = Buffer.from(basic.replace(/^Basic /, ''), 'base64').toString();
-    const [name = '', password] = text.split(':');
+    const [name = '', ...rest] = text.split(':');
+    const password = rest.join(':');
     const user = this.users[name];
     return user === undefined || user.password !== password ? null : [name, ...user.groups];
   }
