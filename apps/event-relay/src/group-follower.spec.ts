@@ -5,6 +5,30 @@ import { GroupFollower } from './group-follower.js';
 
 const timeoutMs = 10_000;
 
+it('notes nothing while the topics are empty: Kafka may have lost what the group has not handled', async () => {
+  const saved: string[] = [];
+  let asked = 0;
+  const follower = new GroupFollower({
+    groups: ['webhook-dispatcher'],
+    progress: {
+      ends() {
+        asked += 1;
+        return Promise.resolve(new Map());
+      },
+      hasReached: () => Promise.resolve(true),
+      close: () => Promise.resolve(),
+    },
+    published: () => Promise.resolve('10'),
+    state: { saveCheckpoint: (_group, position) => Promise.resolve(void saved.push(position)) },
+    logger: createLogger('test', 'silent'),
+    everyMs: 1,
+  });
+  follower.start();
+  await until(() => asked > 3 || saved.length > 0, { timeoutMs });
+  await follower.stop();
+  expect(saved).toEqual([]);
+});
+
 it('notes a place only once the group has handled all that was published up to there', async () => {
   let published = '10';
   let end = 5n;

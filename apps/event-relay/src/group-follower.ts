@@ -71,8 +71,10 @@ export class GroupFollower {
     if (mark === undefined) {
       // In this order: what was published up to the position lies before the ends.
       const position = await published();
-      if (position !== this.noted.get(group))
-        this.marks.set(group, { position, ends: await progress.ends() });
+      if (position === this.noted.get(group)) return;
+      const ends = await progress.ends();
+      // Topics that hold nothing prove nothing: Kafka may have lost what was published.
+      if (ends.size > 0) this.marks.set(group, { position, ends });
       return;
     }
     if (!(await progress.hasReached(group, mark.ends))) return;
