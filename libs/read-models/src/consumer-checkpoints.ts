@@ -97,7 +97,8 @@ export async function moveCheckpoint(
 
 /**
  * After a time on the embedded broker: has the relay begin where the group that is furthest behind was,
- * unless it is past that place, so that history is not published once more.
+ * unless it is past that place, so that history is not published once more. What the groups held back is
+ * held back by the relay from then on.
  * @returns where the relay begins now, null when it stays where it was
  */
 export async function carryOverToKafka(
@@ -118,6 +119,19 @@ export async function carryOverToKafka(
            stream_id = excluded.stream_id, revision = excluded.revision, updated_at = now()
          WHERE c.position < excluded.position
        RETURNING position),
+     held AS (
+       DELETE FROM quarantined_streams
+       WHERE reader = ANY($2::text[]) AND EXISTS (SELECT FROM moved) RETURNING *),
+     carried AS (
+       INSERT INTO quarantined_streams AS q
+         (reader, stream_id, from_revision, position, event_id, event_type, reason, held_since)
+       SELECT DISTINCT ON (stream_id)
+         $1, stream_id, from_revision, held.position, event_id, event_type, reason, held_since
+       FROM held JOIN moved ON held.position <= moved.position
+       ORDER BY stream_id, from_revision
+       ON CONFLICT (reader, stream_id) DO UPDATE
+         SET from_revision = least(q.from_revision, excluded.from_revision),
+           position = least(q.position, excluded.position), released_to = NULL),
      marked AS (
        UPDATE consumer_checkpoints SET transport = 'kafka' WHERE consumer_group = ANY($2::text[]))
      SELECT (SELECT position FROM moved) AS position`,

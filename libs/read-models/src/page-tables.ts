@@ -62,7 +62,7 @@ export class PageTables {
           this.reader,
           events.map(({ streamId }) => streamId),
         )
-      : new Set<string>();
+      : new Map<string, number>();
     const unreadable = await this.writeReadable(events.filter((e) => !held.has(e.streamId)));
     await this.hold(unreadable);
   }

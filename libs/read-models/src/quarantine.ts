@@ -47,7 +47,10 @@ export interface HoldOptions {
   readonly beginsThere?: boolean;
 }
 
-/** Holds streams back. One that is held already keeps its first event, unless the options say otherwise. */
+/**
+ * Holds streams back. One that is held already goes on from the earlier of the two events, unless the options
+ * say otherwise: another process of the group may have come upon it later in the log.
+ */
 export async function holdStreams(
   db: Database,
   reader: string,
@@ -62,8 +65,8 @@ export async function holdStreams(
      ON CONFLICT (reader, stream_id) DO UPDATE
        SET event_id = excluded.event_id, event_type = excluded.event_type, reason = excluded.reason,
          tried_at = excluded.tried_at, released_to = NULL,
-         from_revision = CASE WHEN $8 THEN excluded.from_revision ELSE q.from_revision END,
-         position = CASE WHEN $8 THEN excluded.position ELSE q.position END`,
+         from_revision = CASE WHEN $8 THEN excluded.from_revision ELSE least(q.from_revision, excluded.from_revision) END,
+         position = CASE WHEN $8 THEN excluded.position ELSE least(q.position, excluded.position) END`,
     [
       reader,
       streams.map(({ first }) => first.streamId),
@@ -85,16 +88,43 @@ export async function holdsAny(db: Database, reader: string): Promise<boolean> {
   return rows[0]?.any === true;
 }
 
+/** @returns from which revision on each of the streams is held back */
 export async function heldAmong(
   db: Database,
   reader: string,
   streamIds: Iterable<string>,
-): Promise<Set<string>> {
-  const { rows } = await db.query<{ stream_id: string }>(
-    'SELECT stream_id FROM quarantined_streams WHERE reader = $1 AND stream_id = ANY($2::text[])',
+): Promise<Map<string, number>> {
+  const { rows } = await db.query<{ streamId: string; fromRevision: number }>(
+    `SELECT stream_id AS "streamId", from_revision AS "fromRevision" FROM quarantined_streams
+     WHERE reader = $1 AND stream_id = ANY($2::text[])`,
     [reader, [...new Set(streamIds)]],
   );
-  return new Set(rows.map(({ stream_id }) => stream_id));
+  return new Map(rows.map(({ streamId, fromRevision }) => [streamId, fromRevision]));
+}
+
+/**
+ * Before a group reads on after `after`: when it was on Kafka until now, it holds back what the relay held
+ * back for it up to there.
+ */
+export async function adoptQuarantine(
+  db: Database,
+  group: string,
+  relay: string,
+  after: Position,
+): Promise<void> {
+  if (group === relay) return;
+  await db.query(
+    `INSERT INTO quarantined_streams AS q
+       (reader, stream_id, from_revision, position, event_id, event_type, reason, held_since)
+     SELECT $1, stream_id, from_revision, position, event_id, event_type, reason, held_since
+     FROM quarantined_streams
+     WHERE reader = $2 AND position <= $3 AND EXISTS (
+       SELECT FROM consumer_checkpoints WHERE consumer_group = $1 AND transport = 'kafka')
+     ON CONFLICT (reader, stream_id) DO UPDATE
+       SET from_revision = least(q.from_revision, excluded.from_revision),
+         position = least(q.position, excluded.position)`,
+    [group, relay, after],
+  );
 }
 
 /** The streams to try again next, those first that were not tried for longest. Notes that they are tried. */

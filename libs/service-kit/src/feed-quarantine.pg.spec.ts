@@ -2,7 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { topics } from '@pis/contracts';
 import { payment as paymentAggregate } from '@pis/domain';
 import { paymentEvents, paymentExample } from '@pis/domain/testing';
-import { type EventStore, memoryEventStore, type RecordedEvent } from '@pis/event-store';
+import {
+  type EventStore,
+  memoryEventStore,
+  type RecordedEvent,
+  UnreadableEvent,
+} from '@pis/event-store';
 import {
   createTestDatabase,
   openTestPool,
@@ -10,9 +15,10 @@ import {
   until,
 } from '@pis/local-servers/testing';
 import { pgConsumerState } from '@pis/messaging';
-import { listQuarantine, skipEvent } from '@pis/read-models';
+import { holdStreams, listQuarantine, skipEvent } from '@pis/read-models';
 import type pg from 'pg';
 import { integrationFeeds } from './integration-feed.js';
+import { carryOverToRelay } from './log-places.js';
 import { pastPaymentEvents } from './past-events.js';
 
 const at = '2026-11-21T09:00:00.000Z';
@@ -69,7 +75,10 @@ const queued = (streamId: string) => ({
 });
 
 /** Reads as the relay does: what it took is published, then the checkpoint is saved. */
-function relay({ savesCheckpoint = true } = {}): { readonly told: string[]; stop(): void } {
+function relay({ savesCheckpoint = true, reader: name = group } = {}): {
+  readonly told: string[];
+  stop(): void;
+} {
   const feedOf = integrationFeeds({
     store,
     pool,
@@ -81,9 +90,9 @@ function relay({ savesCheckpoint = true } = {}): { readonly told: string[]; stop
   const told: string[] = [];
   const state = pgConsumerState(pool);
   const run = async () => {
-    const after = await state.loadCheckpoint(group);
+    const after = await state.loadCheckpoint(name);
     const { signal } = reader;
-    for await (const page of feedOf(group).subscribe({
+    for await (const page of feedOf(name).subscribe({
       after,
       topics: [topics.payments],
       signal,
@@ -92,7 +101,7 @@ function relay({ savesCheckpoint = true } = {}): { readonly told: string[]; stop
         told.push(
           `${key.slice(-1)} ${headers['event-type']}${'waiting-since' in headers ? ' late' : ''}`,
         );
-      if (savesCheckpoint) await state.saveCheckpoint(group, page.position);
+      if (savesCheckpoint) await state.saveCheckpoint(name, page.position);
     }
   };
   void run().catch((error: unknown) => told.push(String(error)));
@@ -212,4 +221,49 @@ it('events of a release that is too new are told to nobody in part', async () =>
   const before: Pick<RecordedEvent, 'id'> = { id: await idOf(bad, 0) };
   const past = await pastPaymentEvents(store, pool, [{ streamId: bad, eventId: before.id }]);
   expect(past).toHaveLength(1);
+});
+
+it('a stream that another process holds back from a later event on loses none of the earlier ones', async () => {
+  const { told } = relay();
+  await append(good, unknown);
+  await until(() => held.length === 1, { timeoutMs });
+  const other = `payment-${randomUUID()}`;
+  await append(other, queued(other), unknown, processing);
+  const [, , last] = await store.readStream(other);
+  if (last === undefined) throw new Error('three events were appended');
+  const first: RecordedEvent = { ...last, streamId: bad };
+  await holdStreams(pool, group, [{ first, cause: new UnreadableEvent(first, 'too new') }]);
+  await append(bad, queued(bad), unknown, processing);
+  await until(() => told.includes('a payment.queued'), { timeoutMs });
+  await until(() => held.length === 3, { timeoutMs });
+  await skipEvent(pool, await idOf(bad, 1), 'ada');
+  await until(() => told.includes('a payment.processing late'), { timeoutMs });
+});
+
+it('what the groups hold back on one broker is told on the other', async () => {
+  const groups = ['rail-executor', 'webhook-dispatcher'];
+  const embedded = groups.map((reader) => relay({ reader }));
+  await append(bad, queued(bad), unknown, processing);
+  await append(good, queued(good));
+  for (const { told } of embedded)
+    await until(() => told.includes('b payment.queued'), { timeoutMs });
+  const end = await store.lastPosition();
+  const state = pgConsumerState(pool);
+  for (const reader of groups)
+    await until(async () => (await state.loadCheckpoint(reader)) === end, { timeoutMs });
+  embedded.forEach(({ stop }) => stop());
+
+  expect(await carryOverToRelay(pool)).toBe(end);
+  const onKafka = relay();
+  await until(async () => (await listQuarantine(pool, 10)).length === 1, { timeoutMs });
+  expect(await listQuarantine(pool, 10)).toMatchObject([{ reader: group, streamId: bad }]);
+  onKafka.stop();
+
+  const back = relay({ reader: 'rail-executor' });
+  await skipEvent(pool, await idOf(bad, 1), 'ada');
+  await until(() => back.told.includes('a payment.processing late'), { timeoutMs });
+  back.stop();
+  const { told } = relay();
+  await until(() => told.includes('a payment.processing late'), { timeoutMs });
+  expect([...onKafka.told, ...told].filter((text) => !text.endsWith('late'))).toEqual([]);
 });

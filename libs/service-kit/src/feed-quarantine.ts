@@ -6,6 +6,7 @@
  */
 import type { Position, RecordedEvent, UnreadableEvent } from '@pis/event-store';
 import {
+  adoptQuarantine,
   type DueStream,
   freeHandled,
   heldAmong,
@@ -19,6 +20,7 @@ import {
   type UnreadableStream,
 } from '@pis/read-models';
 import type pg from 'pg';
+import { relayGroup } from './log-places.js';
 
 /** Streams tried again at a time. */
 const releaseMax = 20;
@@ -38,6 +40,7 @@ export class FeedQuarantine {
   ) {}
 
   async open(after: Position): Promise<void> {
+    await adoptQuarantine(this.pool, this.group, relayGroup, after);
     await reopenQuarantine(this.pool, this.group, after);
     this.position = after;
     this.holding = await holdsAny(this.pool, this.group);
@@ -48,12 +51,13 @@ export class FeedQuarantine {
     return this.holding;
   }
 
-  async heldAmong(events: readonly RecordedEvent[]): Promise<ReadonlySet<string>> {
-    if (!this.holding || events.length === 0) return new Set();
+  /** Those of the events that are not held back. */
+  async pass(events: readonly RecordedEvent[]): Promise<readonly RecordedEvent[]> {
+    if (!this.holding || events.length === 0) return events;
     const streamIds = events.map(({ streamId }) => streamId);
     const held = await heldAmong(this.pool, this.group, streamIds);
     for (const streamId of this.released) held.delete(streamId);
-    return held;
+    return events.filter(({ streamId, revision }) => revision < (held.get(streamId) ?? Infinity));
   }
 
   skippedAmong(unreadable: readonly UnreadableStream[]): Promise<ReadonlySet<string>> {

@@ -172,8 +172,7 @@ class ReaderFeed {
 
   /** The messages of all streams but those that are held back. */
   private async pass(events: readonly RecordedEvent[]): Promise<OutgoingMessage[]> {
-    const held = await this.quarantine.heldAmong(events);
-    return this.translated(events.filter(({ streamId }) => !held.has(streamId)));
+    return this.translated(await this.quarantine.pass(events));
   }
 
   private async translated(events: readonly RecordedEvent[]): Promise<OutgoingMessage[]> {
