@@ -1,5 +1,10 @@
 /** Histories in which a timer, a row or a part of the log is lost, and the payment must not be. */
-import { type BankConnection, BankAnswerUnclear, BankUnavailable } from '@pis/bank-rails';
+import {
+  type BankConnection,
+  BankAnswerUnclear,
+  BankRefused,
+  BankUnavailable,
+} from '@pis/bank-rails';
 import { type EventStore, memoryEventStore } from '@pis/event-store';
 import { failuresMax, unclearMax } from './payment-execution.js';
 import type { RailExecutor } from './rail-executor.js';
@@ -86,6 +91,30 @@ it.each([
   },
 );
 
+it.each<[string, Partial<BankConnection>, number]>([
+  ['refuses to look at', { screen: () => Promise.reject(new BankRefused('seen before')) }, 1],
+  ['cannot answer about', { screen: () => Promise.reject(new Error('broken')) }, failuresMax],
+])(
+  'a payment that the bank has taken and %s, queued in a restored log, is not FAILED',
+  async (_what, changes, tries) => {
+    const message = await world.queue('0401');
+    await handle(world.executor(), message);
+    expect(await world.pending(message.paymentId)).toMatchObject({ stage: 'submitted' });
+    const store = await restoredWith(1, message);
+    const executor = world.executor({ store, bank: { ...world.bank, ...changes } });
+    await handle(executor, message);
+    for (let times = 1; times < tries; times += 1) {
+      await world.timePasses(message.paymentId);
+      await executor.sweepRound();
+    }
+    expect(await historyIn(store, message)).toEqual(processing);
+    await world.timePasses(message.paymentId);
+    await executor.deadlineRound();
+    expect(await historyIn(store, message)).toEqual(inFlight);
+    expect(await world.executions()).toBe(1);
+  },
+);
+
 it('a payment in flight whose row is lost is found in the log, and the bank is asked about it', async () => {
   const message = await world.queue('0402');
   const executor = world.executor();
@@ -99,6 +128,22 @@ it('a payment in flight whose row is lost is found in the log, and the bank is a
   await settle(executor);
   expect(await world.history(message.paymentId)).toEqual([...inFlight, 'Completed']);
   expect(await world.count('rail_pending')).toBe(0);
+});
+
+it('a payment that a restored log has lost is looked at less and less often', async () => {
+  const message = await world.queue('0401');
+  await handle(world.executor(), message);
+  const executor = world.executor({ store: memoryEventStore() });
+  for (let times = 0; times < 20; times += 1) {
+    await world.timePasses(message.paymentId);
+    await executor.sweepRound();
+  }
+  await executor.deadlineRound();
+  const { rows } = await world.pool.query(
+    `SELECT deadline_at > now() + interval '1 hour' AS seldom,
+            overdue_at > now() + interval '30 minutes' AS postponed FROM rail_pending`,
+  );
+  expect(rows).toEqual([{ seldom: true, postponed: true }]);
 });
 
 it('a payment that the bank never answers clearly before the claim is FAILED, late and once', async () => {

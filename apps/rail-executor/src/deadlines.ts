@@ -12,7 +12,7 @@ import type { Payment, PaymentCommand } from '@pis/domain';
 import type { Logger } from '@pis/service-kit';
 import type { BankFeed } from './bank-feed.js';
 import type { PaymentExecution } from './payment-execution.js';
-import type { PaymentStream } from './payment-stream.js';
+import { PaymentMissing, type PaymentStream } from './payment-stream.js';
 import type { PendingTransfer, PendingTransfers } from './pending-transfers.js';
 
 export interface DeadlinesOptions {
@@ -88,7 +88,7 @@ export class Deadlines {
     } catch (error) {
       // One payment's trouble must not keep the others waiting.
       logger.warn({ err: error, paymentId }, 'an overdue payment will be looked at again');
-      await pending.postponeOverdue(paymentId, retryAfterMs);
+      await pending.postponeOverdue(paymentId, afterMs(error));
     }
   }
 
@@ -106,6 +106,11 @@ export class Deadlines {
       },
     ];
   }
+}
+
+/** A payment that the log has lost does not come back by itself. */
+function afterMs(error: unknown): number {
+  return error instanceof PaymentMissing ? postponeMaxMs : retryAfterMs;
 }
 
 /** Undefined when it takes longer than bankLimitMs; it then goes on by itself. */

@@ -147,8 +147,16 @@ export class PaymentExecution {
   }
 
   private async end(current: LoadedPayment, command: PaymentCommand, cause: Cause): Promise<void> {
+    if (await this.isTaken(current.state))
+      return this.claim(current, transferOf(current.state), cause);
     await this.options.payments.record(current, [command], cause);
     await this.options.pending.done(current.state.paymentId);
+  }
+
+  /** Whether the bank has it although the stream has no claim: the stream was restored from a backup. */
+  private async isTaken({ paymentId }: Payment): Promise<boolean> {
+    const row = await this.options.pending.find(paymentId);
+    return row?.stage === 'submitted' || row?.stage === 'in_flight';
   }
 
   /** The row first: it is harmless when the append loses, and a claim without it could be forgotten. */
@@ -271,10 +279,10 @@ export class PaymentExecution {
     );
     if (failures < triesMax) return;
     // Decided at the revision: a claim that came first keeps its own course.
-    const { state } = await payments.apply(paymentId, cause, ({ status }) =>
-      status === 'QUEUED' ? [internalError()] : [],
-    );
-    if (state.status === 'FAILED') await pending.done(paymentId);
+    await againOnConflict(async () => {
+      const current = await payments.load(paymentId);
+      if (current.state.status === 'QUEUED') await this.end(current, internalError(), cause);
+    });
   }
 
   /** The reference that was claimed, if any: it must not change with the way it is derived. */

@@ -9,7 +9,9 @@
 import type { BankCircuit } from '@pis/bank-rails';
 import type { Logger } from '@pis/service-kit';
 import { retryBackoff, type PaymentExecution } from './payment-execution.js';
+import { PaymentMissing } from './payment-stream.js';
 import type { PendingTransfer, PendingTransfers } from './pending-transfers.js';
+import { inquiryBackoff } from './transfer-outcome.js';
 
 export interface SweeperOptions {
   readonly execution: PaymentExecution;
@@ -50,7 +52,9 @@ export class Sweeper {
     } catch (error) {
       // One payment's trouble must not keep the others waiting.
       logger.warn({ err: error, paymentId }, 'a due payment will be looked at again');
-      await pending.again(paymentId, retryBackoff);
+      // One that the log has lost does not come back by itself.
+      const isMissing = error instanceof PaymentMissing;
+      await pending.again(paymentId, isMissing ? inquiryBackoff : retryBackoff);
     }
   }
 }
