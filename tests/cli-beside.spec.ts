@@ -1,5 +1,5 @@
 /** `pis` beside what it works on: a system that runs, and a Kafka. */
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -11,6 +11,7 @@ import pg from 'pg';
 import { Api } from './support/api.js';
 import { pis, pisJson, startProcess } from './support/process.js';
 import { expectRefusal } from './support/refusal.js';
+import { provision } from './support/systems.js';
 import { readTopics } from './support/topics.js';
 
 // Each command is a process of its own.
@@ -142,6 +143,52 @@ describe('on Kafka', () => {
         isAtRisk: false,
       })),
     );
+  });
+
+  it('in production one copy is refused, unless it is asked for', async () => {
+    const production = {
+      ...environment,
+      KAFKA_PREFIX: `${prefix}production.`,
+      PIS_ENVIRONMENT: 'production',
+      PIS_MASTER_KEY: randomBytes(32).toString('base64'),
+    };
+    const flags = ['--replication-factor', '1', '--min-insync-replicas', '1'];
+    expectRefusal(await pis(['kafka', 'apply'], production), /fewer than 3 brokers/);
+    const made = await pisJson<Report>(['kafka', 'apply', ...flags], production);
+    expect(new Set(made.topics.map(({ outcome }) => outcome))).toEqual(new Set(['created']));
+    // The topics are there now, with one copy each.
+    const { code, stderr } = await pis(['kafka', 'apply'], production);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/the loss of one broker may lose messages of/);
+    expect((await pis(['kafka', 'apply', ...flags], production)).code).toBe(0);
+  });
+
+  it('a part of the log is published again, with what was left out of it', async () => {
+    const database = await createTestDatabase();
+    const pool = new pg.Pool({ connectionString: database.url });
+    const env = {
+      ...environment,
+      KAFKA_PREFIX: `${prefix}replay.`,
+      DATABASE_URL: database.url,
+      PIS_MASTER_KEY: randomBytes(32).toString('base64'),
+    };
+    await pisJson(['kafka', 'apply'], env);
+    await provision(env);
+    // As if a newer release had written it.
+    await pool.query(
+      `UPDATE events SET type = 'ContactEaten', stream_id = 'contact-1'
+       WHERE type = 'OrganizationCreated'`,
+    );
+    const range = ['--from', 'beginning', '--to', 'end', '--topic', 'pis.directory-events.v1'];
+    const replay = () => pisJson<unknown>(['relay', 'replay', ...range], env);
+    const report = { published: 1, skipped: 0, heldStreams: 1, heldEvents: 1 };
+    expect([await replay(), await replay()]).toEqual([report, report]);
+    const sent = (await readTopics(env)).split('\n');
+    expect(sent).toHaveLength(2);
+    expect(new Set(sent).size).toBe(1);
+    expect(sent[0]).toContain('originator.created');
+    await pool.end();
+    await database.drop();
   });
 
   it('without brokers, or with brokers that are away, it says which', async () => {

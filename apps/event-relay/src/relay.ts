@@ -7,9 +7,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import {
   type ConsumerState,
   type KafkaPublisher,
-  type MessagePage,
-  MessageRefused,
   type MessageSource,
+  publishPage,
 } from '@pis/messaging';
 import { type Logger, relayGroup } from '@pis/service-kit';
 import type pg from 'pg';
@@ -116,7 +115,7 @@ export class Relay {
   }
 
   private async relayPages(signal: AbortSignal, onProgress: () => void): Promise<void> {
-    const { feed, state, topics, published } = this.options;
+    const { feed, publisher, state, topics, published } = this.options;
     await this.options.onActive?.();
     const after = await state.loadCheckpoint(relayGroup);
     const onConnection = (failure: Error | null) => {
@@ -126,34 +125,15 @@ export class Relay {
     this.lastError = new Error('the log is not connected yet');
     for await (const page of feed.subscribe({ after, topics, signal, onConnection })) {
       if (signal.aborted) return;
-      const taken = await this.publish(page);
+      const taken = await publishPage(
+        (messages) => unlessAborted(this.givingUp.signal, publisher.publish(messages)),
+        page,
+      );
       await state.saveCheckpoint(relayGroup, page.position);
       for (const { topic } of taken) published(topic);
       this.lastError = undefined;
       onProgress();
     }
-  }
-
-  /** A message that Kafka refuses for good holds back its own stream and no other. @returns what Kafka took */
-  private async publish(page: MessagePage): Promise<MessagePage['messages']> {
-    let left = page.messages;
-    let taken: MessagePage['messages'] = [];
-    while (left.length > 0) {
-      try {
-        await unlessAborted(this.givingUp.signal, this.options.publisher.publish(left));
-        return [...taken, ...left];
-      } catch (error) {
-        if (!(error instanceof MessageRefused)) throw error;
-        const index = left.findIndex((message) => message === error.refused);
-        const refused = left[index];
-        if (refused === undefined || page.holdBack === undefined) throw error;
-        const verdict = await page.holdBack(refused, `Kafka refused it: ${error.message}`);
-        taken = [...taken, ...left.slice(0, index)];
-        const after = left.slice(index + 1);
-        left = verdict === 'skipped' ? after : after.filter(({ key }) => key !== refused.key);
-      }
-    }
-    return taken;
   }
 }
 

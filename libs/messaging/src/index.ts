@@ -35,6 +35,7 @@ export {
   ProduceError,
   type KafkaPublisher,
 } from './kafka.publisher.js';
+export { publishPage } from './publish-page.js';
 export { KafkaConsumerStrategy, type KafkaConsumerOptions } from './kafka.server.js';
 export {
   applyTopics,

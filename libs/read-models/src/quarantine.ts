@@ -127,6 +127,19 @@ export async function adoptQuarantine(
   );
 }
 
+/** From which revision on each of these streams is held back. */
+export async function heldRevisions(
+  db: Database,
+  reader: string,
+  streamIds: Iterable<string>,
+): Promise<ReadonlyMap<string, number>> {
+  const { rows } = await db.query<{ stream_id: string; from_revision: number }>(
+    'SELECT stream_id, from_revision FROM quarantined_streams WHERE reader = $1 AND stream_id = ANY($2::text[])',
+    [reader, [...new Set(streamIds)]],
+  );
+  return new Map(rows.map(({ stream_id, from_revision }) => [stream_id, from_revision]));
+}
+
 /** The streams to try again next, those first that were not tried for longest. Notes that they are tried. */
 export async function takeDue(
   db: Database,

@@ -13,6 +13,7 @@ export * from './webhook-egress.js';
 export * from './consumers.js';
 export * from './counted-gauges.js';
 export * from './integration-feed.js';
+export * from './relay-replay.js';
 export * from './past-events.js';
 export * from './platform.module.js';
 export * from './projector.js';

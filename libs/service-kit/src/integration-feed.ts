@@ -217,6 +217,7 @@ function late(message: OutgoingMessage, since: Date | undefined): OutgoingMessag
   return { ...message, headers: waitingSince(since, message.headers) };
 }
 
-function prefixesOf(wanted: readonly string[]): readonly string[] {
+/** The streams whose events make the messages of these topics. */
+export function prefixesOf(wanted: readonly string[]): readonly string[] {
   return wanted.flatMap((topic) => streamPrefixesOf[topic] ?? []);
 }

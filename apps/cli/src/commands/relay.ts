@@ -3,10 +3,11 @@ import { topics } from '@pis/contracts';
 import { kafkaPublisher } from '@pis/messaging';
 import {
   anchorNamed,
-  integrationFeed,
   kafkaSettings,
   moveReaders,
   relayGroup,
+  replayRange,
+  type ReplayReport,
 } from '@pis/service-kit';
 import { Command, Option } from 'commander';
 import type { Context } from '../context.js';
@@ -58,43 +59,29 @@ export function relayCommands(): Command {
     const action = {
       name: 'relay replay',
       subject: { from, to, topic },
-      outcome: (result: { readonly published: number }) => result,
+      outcome: (result: ReplayReport) => ({ ...result }),
     } as const;
-    const published = await act(options, action, (context) => replay(context, options));
-    print(published, options);
+    const report = await act(options, action, (context) => replay(context, options));
+    print(report, options);
   });
   return command;
 }
 
 /** At least once and in the order of the log: a failure may leave a part published. */
 async function replay(
-  { config, store }: Context,
+  { config, store, pool }: Context,
   { from, to, topic }: Range,
-): Promise<{ readonly published: number }> {
-  const [after, last] = await refusing(() =>
+): Promise<ReplayReport> {
+  const [first, last] = await refusing(() =>
     Promise.all([anchorNamed(store, from), anchorNamed(store, to)]),
   );
-  const start = after?.position ?? '';
-  const end = last?.position ?? '';
-  if (start >= end) throw new CommandFailed('--to is not after --from');
+  const range = { after: first?.position ?? '', to: last?.position ?? '', topic };
+  if (range.after >= range.to) throw new CommandFailed('--to is not after --from');
   const publisher = kafkaPublisher(kafkaSettings(config, 'pis-cli'), {
     prefix: config.KAFKA_PREFIX,
   });
-  const done = new AbortController();
-  let published = 0;
   try {
-    const feed = integrationFeed(store);
-    for await (const { messages, position } of feed.subscribe({
-      after: start,
-      topics: [topic],
-      signal: done.signal,
-    })) {
-      const due = messages.filter(({ offset }) => offset <= end);
-      if (due.length > 0) await publisher.publish(due);
-      published += due.length;
-      if (position >= end) done.abort();
-    }
-    return { published };
+    return await replayRange({ store, pool }, range, (messages) => publisher.publish(messages));
   } finally {
     await publisher.close();
   }
