@@ -18,7 +18,6 @@ export const operatorActionNames = [
   'consumers import',
   'consumers reset',
   'rails notifications retry',
-  'event-store apply',
   'store rebind',
 ] as const;
 export type OperatorActionName = (typeof operatorActionNames)[number];

@@ -17,7 +17,7 @@ import type { ClusterInfo } from '@eventstore/db-client/generated/gossip_pb.js';
 import type { SupportedMethods } from '@eventstore/db-client/generated/serverfeatures_pb.js';
 import grpc, { type sendUnaryData } from '@grpc/grpc-js';
 import { StandInAccess, type StandInUser } from './stand-in-access.js';
-import { append, batchAppend } from './stand-in-appends.js';
+import { append } from './stand-in-appends.js';
 import {
   type StandInFaults,
   type SubscriptionEnd,
@@ -175,7 +175,6 @@ async function serve(
   // Methods that are not given answer UNIMPLEMENTED.
   server.addService(streamsService.StreamsService, {
     append: append(node),
-    batchAppend: batchAppend(node),
     read: read(node),
   });
   server.addService(gossipService.GossipService, { read: members(node.cluster) });
@@ -264,7 +263,7 @@ function members(cluster: StandInCluster) {
 function getSupportedMethods(_call: unknown, callback: sendUnaryData<SupportedMethods>): void {
   const supported = new features.SupportedMethods();
   supported.setEventStoreServerVersion('24.10.0');
-  for (const name of ['append', 'batchappend', 'read']) {
+  for (const name of ['append', 'read']) {
     const method = new features.SupportedMethod();
     method.setServiceName('event_store.client.streams.Streams');
     method.setMethodName(name);

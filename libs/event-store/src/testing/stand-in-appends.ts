@@ -1,24 +1,11 @@
-/** Streams.Append and Streams.BatchAppend of the EventStoreDB stand-in. */
+/** Streams.Append of the EventStoreDB stand-in. */
 import shared from '@eventstore/db-client/generated/shared_pb.js';
-import status from '@eventstore/db-client/generated/status_pb.js';
 import streams from '@eventstore/db-client/generated/streams_pb.js';
-import type {
-  AppendReq,
-  AppendResp,
-  BatchAppendReq,
-  BatchAppendResp,
-} from '@eventstore/db-client/generated/streams_pb.js';
-import type {
-  Metadata,
-  ServerDuplexStream,
-  ServerReadableStream,
-  ServiceError,
-  sendUnaryData,
-} from '@grpc/grpc-js';
-import anyMessage from 'google-protobuf/google/protobuf/any_pb.js';
+import type { AppendReq, AppendResp } from '@eventstore/db-client/generated/streams_pb.js';
+import type { Metadata, ServerReadableStream, ServiceError, sendUnaryData } from '@grpc/grpc-js';
 import { commitTimeout, tooLarge, unauthenticated, unavailable } from './stand-in-faults.js';
 import type { Expectation, StandInAppend, StandInEvent } from './stand-in-log.js';
-import { nameOf, proposedEvent, uuidText } from './stand-in-messages.js';
+import { nameOf, proposedEvent } from './stand-in-messages.js';
 import type { StandInNode } from './stand-in-node.js';
 
 /** The server's own limit of one append. It counts the data alone. */
@@ -125,70 +112,5 @@ function appendResponse(outcome: StandInAppend, expected: Expectation): AppendRe
   else if (expected === 'noStream') wrong.setExpectedNoStream(new shared.Empty());
   else wrong.setExpectedStreamExists(new shared.Empty());
   response.setWrongExpectedVersion(wrong);
-  return response;
-}
-
-export function batchAppend(node: StandInNode) {
-  return (call: ServerDuplexStream<BatchAppendReq, BatchAppendResp>): void => {
-    const pending = new Map<
-      string,
-      { options: BatchAppendReq.Options | undefined; events: StandInEvent[] }
-    >();
-    call.on('data', (message: BatchAppendReq) => {
-      const key = uuidText(message.getCorrelationId());
-      const batch = pending.get(key) ?? { options: undefined, events: [] };
-      pending.set(key, batch);
-      if (message.hasOptions()) batch.options = message.getOptions();
-      batch.events.push(...message.getProposedMessagesList().map(proposedEvent));
-      const { options, events } = batch;
-      if (!message.getIsFinal() || options === undefined) return;
-      pending.delete(key);
-      const streamId = nameOf(options.getStreamIdentifier());
-      const revision = options.hasStreamPosition() ? Number(options.getStreamPosition()) : null;
-      const expected = expectation(options, revision);
-      const answer = (outcome: StandInAppend) => {
-        const response = new streams.BatchAppendResp();
-        response.setCorrelationId(message.getCorrelationId());
-        response.setStreamIdentifier(options.getStreamIdentifier());
-        call.write(batchResponse(response, outcome, expected));
-      };
-      take(node, call.metadata, streamId, expected, events, answer, (error) =>
-        call.emit('error', error),
-      );
-    });
-    call.on('end', () => call.end());
-  };
-}
-
-function batchResponse(
-  response: BatchAppendResp,
-  outcome: StandInAppend,
-  expected: Expectation,
-): BatchAppendResp {
-  if (outcome.done) {
-    const success = new streams.BatchAppendResp.Success();
-    success.setCurrentRevision(String(outcome.revision));
-    if (outcome.event === null) success.setNoPosition(new shared.Empty());
-    else {
-      const position = new shared.AllStreamPosition();
-      position.setCommitPosition(String(outcome.event.commit));
-      position.setPreparePosition(String(outcome.event.prepare));
-      success.setPosition(position);
-    }
-    response.setSuccess(success);
-    return response;
-  }
-  const wrong = new shared.WrongExpectedVersion();
-  if (outcome.current < 0) wrong.setCurrentNoStream(new shared.Empty());
-  else wrong.setCurrentStreamRevision(String(outcome.current));
-  if (typeof expected === 'number') wrong.setExpectedStreamPosition(String(expected));
-  else if (expected === 'noStream') wrong.setExpectedNoStream(new shared.Empty());
-  else wrong.setExpectedStreamExists(new shared.Empty());
-  const details = new anyMessage.Any();
-  details.pack(wrong.serializeBinary(), 'event_store.client.WrongExpectedVersion');
-  const error = new status.Status();
-  error.setMessage('WrongExpectedVersion');
-  error.setDetails(details);
-  response.setError(error);
   return response;
 }

@@ -37,13 +37,7 @@ function uuidOf(text: string): UUID {
   return uuid;
 }
 
-/** AppendReq's and BatchAppendReq's proposed messages have the same accessors. */
-export function proposedEvent(
-  message: Pick<
-    AppendReq.ProposedMessage,
-    'getId' | 'getMetadataMap' | 'getData_asU8' | 'getCustomMetadata_asU8'
-  >,
-): StandInEvent {
+export function proposedEvent(message: AppendReq.ProposedMessage): StandInEvent {
   return {
     id: uuidText(message.getId()),
     type: message.getMetadataMap().get('type') ?? '',

@@ -112,17 +112,14 @@ function sourceOf(node: StandInNode, options: ReadReq.Options, streamId: string 
 function filterOf(
   filter: ReadReq.Options.FilterOptions | undefined,
 ): Pick<Source, 'matches' | 'checkpointEvery'> {
-  const byStream = filter?.getStreamIdentifier();
-  const expression = byStream ?? filter?.getEventType();
+  const expression = filter?.getStreamIdentifier();
   if (filter === undefined || expression === undefined)
     return { matches: () => true, checkpointEvery: 0 };
   const regex = expression.getRegex() === '' ? null : new RegExp(expression.getRegex());
   const prefixes = expression.getPrefixList();
   return {
-    matches: (event) => {
-      const name = byStream === undefined ? event.type : event.streamId;
-      return regex ? regex.test(name) : prefixes.some((prefix) => name.startsWith(prefix));
-    },
+    matches: ({ streamId }) =>
+      regex ? regex.test(streamId) : prefixes.some((prefix) => streamId.startsWith(prefix)),
     checkpointEvery:
       (filter.hasMax() ? filter.getMax() : 1) * filter.getCheckpointintervalmultiplier(),
   };
