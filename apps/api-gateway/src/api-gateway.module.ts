@@ -3,7 +3,6 @@
  * before a body is parsed is in http.ts, the decisions are in the domain.
  */
 import { type DynamicModule, Module, type Provider } from '@nestjs/common';
-import { Reflector } from '@nestjs/core';
 import { bankNameOf } from '@pis/bank-rails';
 import { type EventStore, StreamStates } from '@pis/event-store';
 import type { Keyring } from '@pis/keyring';
@@ -130,9 +129,7 @@ function providersFor(config: ApiGatewayConfig): Provider[] {
     },
     {
       provide: RequestTimeLimit,
-      inject: [Reflector],
-      useFactory: (reflector: Reflector) =>
-        new RequestTimeLimit(config.PIS_REQUEST_TIMEOUT_MS, reflector),
+      useValue: new RequestTimeLimit(config.PIS_REQUEST_TIMEOUT_MS),
     },
     { provide: PAYMENTS_QUERY, inject: [PG_POOL], useFactory: paymentsQuery },
     { provide: EVENTS_QUERY, inject: [PG_POOL], useFactory: eventsQuery },

@@ -35,6 +35,7 @@ export function configureHttp(app: NestFastifyApplication): void {
   const headers = securityHeaders(app.get<OpenApiOptions>(OPENAPI_OPTIONS).publicUrl);
 
   server.decorateRequest('caller', null);
+  server.decorateRequest('limitTimer', null);
   server.addHook('onRequest', (request, reply, done) => {
     request.id = requestIdFor(request.headers['x-request-id']);
     reply.headers(headers).header('X-Request-Id', request.id);
@@ -57,14 +58,16 @@ export function configureHttp(app: NestFastifyApplication): void {
     if (request.caller === null || reply.elapsedTime < slowBodyMs) done();
     else timeLimit.admission(request, stillValid(request, gates)).then(() => done(), done);
   });
+  // The last of the hooks: what comes after it runs under the limit.
+  server.addHook('preHandler', (request, reply, done) => timeLimit.handle(request, reply, done));
   server.addHook('onResponse', (request, reply, done) => {
+    timeLimit.answered(request);
     logAccess(logger, request, reply);
     done();
   });
   app.useBodyParser('application/json', { bodyLimit: bodyBytesMax }, (_request, body, done) => {
     done(null, parseJson(body));
   });
-  app.useGlobalInterceptors(timeLimit);
   app.useGlobalFilters(new ErrorAnswers(logger));
   let closing = false;
   server.addHook('preClose', (done) => {

@@ -5,30 +5,28 @@
  *
  * The time of the client's own body does not count: http-edge.ts limits that.
  */
-import {
-  type CallHandler,
-  type ExecutionContext,
-  type NestInterceptor,
-  SetMetadata,
-} from '@nestjs/common';
-import type { Reflector } from '@nestjs/core';
-import { StoreUnavailable, withTimeLimit } from '@pis/event-store';
-import type { FastifyRequest } from 'fastify';
-import { Observable } from 'rxjs';
+import { RouteConfig } from '@nestjs/platform-fastify';
+import { StoreUnavailable, TimeLimit, withTimeLimit } from '@pis/event-store';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 
-const ownTimeLimit = 'pis:own-time-limit';
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    hasOwnTimeLimit?: boolean;
+  }
+  interface FastifyRequest {
+    /** Ends the request's time limit; null outside of /v1. */
+    limitTimer: NodeJS.Timeout | null;
+  }
+}
 
 /** For a handler that waits for somebody else and limits that itself; its calls of the store are limited. */
-export const OwnTimeLimit = () => SetMetadata(ownTimeLimit, true);
+export const OwnTimeLimit = () => RouteConfig({ hasOwnTimeLimit: true });
 
-export class RequestTimeLimit implements NestInterceptor {
+export class RequestTimeLimit {
   /** What went by before a request's handler began and counts: its authentication. */
   private readonly spentMs = new WeakMap<FastifyRequest, number>();
 
-  constructor(
-    private readonly timeoutMs: number,
-    private readonly reflector: Reflector,
-  ) {}
+  constructor(private readonly timeoutMs: number) {}
 
   /** @throws StoreUnavailable when the admission takes longer than a whole request may */
   async admission(request: FastifyRequest, admitted: Promise<void>): Promise<void> {
@@ -44,22 +42,23 @@ export class RequestTimeLimit implements NestInterceptor {
     }
   }
 
-  intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
-    const request = context.switchToHttp().getRequest<FastifyRequest>();
-    if (request.caller === null) return next.handle();
-    const isOwn = this.reflector.get<boolean | undefined>(ownTimeLimit, context.getHandler());
-    return new Observable((subscriber) => {
-      const over = new AbortController();
-      const timer = setTimeout(() => {
-        over.abort();
-        if (isOwn !== true) subscriber.error(this.late());
-      }, this.leftMs(request));
-      const handling = withTimeLimit(over.signal, () => next.handle().subscribe(subscriber));
-      return () => {
-        clearTimeout(timer);
-        handling.unsubscribe();
-      };
-    });
+  /** Runs `next` under what is left of the time; then the request is answered, whatever it waits for. */
+  handle(request: FastifyRequest, reply: FastifyReply, next: () => void): void {
+    if (request.caller === null) {
+      next();
+      return;
+    }
+    const limit = new TimeLimit();
+    request.limitTimer = setTimeout(() => {
+      limit.end();
+      const { hasOwnTimeLimit } = request.routeOptions.config;
+      if (hasOwnTimeLimit !== true && !reply.sent) reply.send(this.late());
+    }, this.leftMs(request));
+    withTimeLimit(limit, next);
+  }
+
+  answered(request: FastifyRequest): void {
+    if (request.limitTimer !== null) clearTimeout(request.limitTimer);
   }
 
   private leftMs(request: FastifyRequest): number {

@@ -3,7 +3,7 @@ import { type EventStore, StoreUnavailable } from './port.js';
 import { eventStoreConformance } from './testing/event-store-conformance.js';
 import { eventToAppend } from './testing/conformance-kit.js';
 import { MemoryLog } from './memory/memory-event-store.js';
-import { timeLimited, withTimeLimit } from './time-limit.js';
+import { TimeLimit, timeLimited, withTimeLimit } from './time-limit.js';
 
 eventStoreConformance('memory, with a time limit', async () => {
   const log = new MemoryLog();
@@ -34,15 +34,15 @@ it('a call that is under way when the time is over is not waited for, and none b
       return appended;
     },
   });
-  const over = new AbortController();
-  const request = withTimeLimit(over.signal, async () => {
+  const over = new TimeLimit();
+  const request = withTimeLimit(over, async () => {
     await expect(store.append('a-1', 'noStream', [eventToAppend()])).rejects.toBeInstanceOf(
       StoreUnavailable,
     );
     await store.append('a-2', 'noStream', [eventToAppend()]);
   });
   await reached.promise;
-  over.abort();
+  over.end();
   await expect(request).rejects.toBeInstanceOf(StoreUnavailable);
   released.resolve();
   await Promise.all(appends);

@@ -7,18 +7,54 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { type EventStore, StoreUnavailable } from './port.js';
 
-const limits = new AsyncLocalStorage<AbortSignal>();
+const limits = new AsyncLocalStorage<TimeLimit>();
 
-/** Runs `act`; what it asks of a store that is timeLimited() rejects once the signal is aborted. */
-export function withTimeLimit<Result>(signal: AbortSignal, act: () => Result): Result {
-  return limits.run(signal, act);
+/** One for each request, so it costs little: an AbortSignal is an event target with listeners. */
+export class TimeLimit {
+  #isOver = false;
+  readonly #waiting = new Set<() => void>();
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** What waits under the limit rejects, and nothing begins under it any more. */
+  end(): void {
+    this.#isOver = true;
+    for (const giveUp of this.#waiting) giveUp();
+    this.#waiting.clear();
+  }
+
+  /** Begins the call and settles as it does. @throws StoreUnavailable once the limit is over */
+  race<Result>(call: () => Promise<Result>): Promise<Result> {
+    if (this.#isOver) return Promise.reject(outOfTime());
+    return new Promise((resolve, reject) => {
+      const giveUp = () => reject(outOfTime());
+      this.#waiting.add(giveUp);
+      call().then(
+        (result) => {
+          this.#waiting.delete(giveUp);
+          resolve(result);
+        },
+        (error: unknown) => {
+          this.#waiting.delete(giveUp);
+          reject(error as Error);
+        },
+      );
+    });
+  }
+}
+
+/** Runs `act`; what it asks of a store that is timeLimited() rejects once the limit is over. */
+export function withTimeLimit<Result>(limit: TimeLimit, act: () => Result): Result {
+  return limits.run(limit, act);
 }
 
 /**
  * The limit that the caller runs under, if any. A store in which calls wait for their turn asks for it when
  * a call comes, and drops the call when its turn comes too late: nobody waits for it any more.
  */
-export function timeLimitOfCaller(): AbortSignal | undefined {
+export function timeLimitOfCaller(): TimeLimit | undefined {
   return limits.getStore();
 }
 
@@ -32,8 +68,8 @@ export function timeLimited(store: EventStore): EventStore {
   const limited =
     <Args extends unknown[], Result>(call: (...args: Args) => Promise<Result>) =>
     (...args: Args): Promise<Result> => {
-      const signal = limits.getStore();
-      return signal === undefined ? call(...args) : untilAborted(signal, () => call(...args));
+      const limit = limits.getStore();
+      return limit === undefined ? call(...args) : limit.race(() => call(...args));
     };
   return {
     append: limited(store.append.bind(store)),
@@ -46,19 +82,4 @@ export function timeLimited(store: EventStore): EventStore {
     subscribe: store.subscribe.bind(store),
     close: store.close.bind(store),
   };
-}
-
-async function untilAborted<Result>(
-  signal: AbortSignal,
-  call: () => Promise<Result>,
-): Promise<Result> {
-  if (signal.aborted) throw outOfTime();
-  const { promise, reject } = Promise.withResolvers<never>();
-  const abort = () => reject(outOfTime());
-  signal.addEventListener('abort', abort);
-  try {
-    return await Promise.race([call(), promise]);
-  } finally {
-    signal.removeEventListener('abort', abort);
-  }
 }

@@ -38,10 +38,8 @@ export class StoreGate {
 
   /** Nothing but `ping` and `close` passes before the gate opens. */
   guardStore(store: EventStore): EventStore {
-    const after = async <Result>(work: () => Promise<Result>) => {
-      await this.pass();
-      return work();
-    };
+    const after = <Result>(work: () => Promise<Result>) =>
+      this.isOpen ? work() : this.pass().then(work);
     return {
       append: (...args) => after(() => store.append(...args)),
       readStream: (...args) => after(() => store.readStream(...args)),

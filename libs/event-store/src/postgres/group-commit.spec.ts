@@ -1,6 +1,6 @@
 import { StoreUnavailable } from '../port.js';
 import type { ProposedAppend } from '../proposed-append.js';
-import { withTimeLimit } from '../time-limit.js';
+import { TimeLimit, withTimeLimit } from '../time-limit.js';
 import { GroupCommit } from './group-commit.js';
 
 const limits = { batchAppendsMax: 4, batchBytesMax: 100, queueMax: 20 };
@@ -56,12 +56,12 @@ describe('group commit', () => {
 
   it('does not write an append that waits when its request has ended', async () => {
     const { batches, commits } = recording();
-    const over = new AbortController();
+    const over = new TimeLimit();
     const first = commits.append(append('a'));
     await new Promise((resolve) => setImmediate(resolve));
-    const abandoned = withTimeLimit(over.signal, () => commits.append(append('b')));
+    const abandoned = withTimeLimit(over, () => commits.append(append('b')));
     const other = commits.append(append('c'));
-    over.abort();
+    over.end();
     await expect(abandoned).rejects.toBeInstanceOf(StoreUnavailable);
     expect(await Promise.all([first, other])).toEqual(['wrote a', 'wrote c']);
     expect(batches).toEqual([['a'], ['c']]);

@@ -8,7 +8,7 @@
  */
 import { StoreUnavailable } from '../port.js';
 import type { ProposedAppend } from '../proposed-append.js';
-import { outOfTime, timeLimitOfCaller } from '../time-limit.js';
+import { outOfTime, type TimeLimit, timeLimitOfCaller } from '../time-limit.js';
 
 export interface GroupCommitLimits {
   /** Appends in a batch, at most. */
@@ -24,7 +24,7 @@ export type WriteBatch<Outcome> = (batch: readonly ProposedAppend[]) => Promise<
 
 interface Waiting<Outcome> {
   readonly append: ProposedAppend;
-  readonly timeLimit: AbortSignal | undefined;
+  readonly timeLimit: TimeLimit | undefined;
   readonly resolve: (outcome: Outcome) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -79,7 +79,7 @@ export class GroupCommit<Outcome> {
       const fits = batch.length === 0 || sizeBytes + appendBytes <= batchBytesMax;
       if (!fits || batch.length === batchAppendsMax) break;
       looked += 1;
-      if (waiting.timeLimit?.aborted === true) {
+      if (waiting.timeLimit?.isOver === true) {
         waiting.reject(outOfTime());
       } else if (streamIds.has(streamId)) {
         passedOver.push(waiting);

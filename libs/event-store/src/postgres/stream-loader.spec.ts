@@ -1,5 +1,5 @@
 import { StoreUnavailable } from '../port.js';
-import { withTimeLimit } from '../time-limit.js';
+import { TimeLimit, withTimeLimit } from '../time-limit.js';
 import { StreamLoader } from './stream-loader.js';
 
 /** Answers each query when told to. */
@@ -80,12 +80,12 @@ describe('reading streams together', () => {
     const { load, queries, asked } = manual();
     const first = load('a');
     await turn();
-    const over = new AbortController();
-    const abandoned = withTimeLimit(over.signal, () =>
+    const over = new TimeLimit();
+    const abandoned = withTimeLimit(over, () =>
       Promise.allSettled(['b', 'c', 'd'].map((id) => load(id))),
     );
     const wanted = [load('c'), load('e')];
-    over.abort();
+    over.end();
     queries[0]?.end();
     await turn();
     await turn();

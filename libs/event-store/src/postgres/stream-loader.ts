@@ -5,7 +5,7 @@
  * the requests that do.
  */
 import type { RecordedEvent } from '../port.js';
-import { outOfTime, timeLimitOfCaller } from '../time-limit.js';
+import { outOfTime, type TimeLimit, timeLimitOfCaller } from '../time-limit.js';
 
 export interface StreamLoaderLimits {
   /** Streams in a query, at most. */
@@ -29,7 +29,7 @@ export type ReadParts = (parts: readonly StreamPart[]) => Promise<ReadonlyMap<nu
 interface Asked extends PromiseWithResolvers<Events> {
   readonly part: StreamPart;
   /** Of all who asked; undefined for who waits for as long as it takes. */
-  readonly timeLimits: Set<AbortSignal | undefined>;
+  readonly timeLimits: Set<TimeLimit | undefined>;
 }
 
 export class StreamLoader {
@@ -85,8 +85,7 @@ export class StreamLoader {
     for (const [key, asked] of this.#asked) {
       if (batch.length === this.limits.queryStreamsMax) break;
       this.#asked.delete(key);
-      if ([...asked.timeLimits].every((limit) => limit?.aborted === true))
-        asked.reject(outOfTime());
+      if ([...asked.timeLimits].every((limit) => limit?.isOver === true)) asked.reject(outOfTime());
       else batch.push(asked);
     }
     return batch;
