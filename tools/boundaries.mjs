@@ -9,9 +9,10 @@ export const mayImport = {
   contracts: ['domain'],
 
   // Ports and adapters: one outside system each.
-  'event-store': ['domain'],
-  messaging: [],
-  'read-models': ['domain', 'event-store'],
+  postgres: [],
+  'event-store': ['domain', 'postgres'],
+  messaging: ['postgres'],
+  'read-models': ['domain', 'event-store', 'postgres'],
   keyring: [],
   'bank-rails': ['domain'],
   webhooks: ['domain'],
@@ -21,57 +22,104 @@ export const mayImport = {
 
   // Starts servers on this machine; knows nothing of ours.
   'local-servers': [],
-  // Where the adapters are composed into what every app shares.
-  'service-kit': ['contracts', 'domain', 'event-store', 'keyring', 'messaging', 'read-models'],
 
-  // Write side.
-  'api-gateway': [
-    'bank-rails',
+  // Use cases over the event store, without HTTP.
+  commands: ['bank-rails', 'contracts', 'domain', 'event-store', 'keyring', 'webhooks'],
+  // Facts of the log as public messages.
+  integration: ['contracts', 'domain', 'event-store', 'messaging', 'postgres', 'read-models'],
+  // The tables of webhook deliveries.
+  'webhook-deliveries': ['contracts', 'domain', 'postgres', 'webhooks'],
+  // What starts and stops an app.
+  'service-kit': [
+    'contracts',
+    'domain',
+    'event-store',
+    'integration',
+    'keyring',
+    'messaging',
+    'postgres',
+    'read-models',
+  ],
+  // The HTTP edge that every app with an API shares.
+  'http-api': [
     'contracts',
     'domain',
     'event-store',
     'keyring',
+    'postgres',
     'read-models',
     'service-kit',
+  ],
+
+  // Write side.
+  'api-gateway': [
+    'bank-rails',
+    'commands',
+    'contracts',
+    'domain',
+    'event-store',
+    'http-api',
+    'keyring',
+    'postgres',
+    'read-models',
+    'service-kit',
+    'webhook-deliveries',
     'webhooks',
   ],
   // Event store to broker.
-  'event-relay': ['contracts', 'domain', 'event-store', 'messaging', 'service-kit'],
+  'event-relay': [
+    'contracts',
+    'domain',
+    'event-store',
+    'integration',
+    'messaging',
+    'postgres',
+    'service-kit',
+  ],
   // Event store to PostgreSQL.
-  'payments-projector': ['domain', 'event-store', 'read-models', 'service-kit'],
-  'directory-projector': ['domain', 'event-store', 'read-models', 'service-kit'],
+  'payments-projector': ['domain', 'event-store', 'postgres', 'read-models', 'service-kit'],
+  'directory-projector': ['domain', 'event-store', 'postgres', 'read-models', 'service-kit'],
   // Broker to the outside world.
   'rail-executor': [
     'bank-rails',
+    'commands',
     'contracts',
     'domain',
     'event-store',
     'keyring',
     'messaging',
+    'postgres',
     'service-kit',
   ],
   'webhook-dispatcher': [
     'contracts',
     'domain',
     'event-store',
+    'integration',
     'keyring',
     'messaging',
+    'postgres',
     'read-models',
     'service-kit',
+    'webhook-deliveries',
     'webhooks',
   ],
   // Shares no code with what it is there to catch, but for the wire format of the rail.
-  'bank-simulator': ['bank-rails', 'contracts', 'service-kit'],
+  'bank-simulator': ['bank-rails', 'contracts', 'postgres', 'service-kit'],
   cli: [
     'bank-rails',
+    'commands',
     'contracts',
     'domain',
     'event-store',
+    'integration',
     'keyring',
     'local-servers',
     'messaging',
+    'postgres',
     'read-models',
     'service-kit',
+    'webhook-deliveries',
     'webhooks',
   ],
   // The only app that imports apps.
@@ -80,9 +128,11 @@ export const mayImport = {
     'contracts',
     'domain',
     'event-store',
+    'integration',
     'keyring',
     'local-servers',
     'messaging',
+    'postgres',
     'read-models',
     'service-kit',
     'api-gateway',
