@@ -26,7 +26,7 @@ export const mayImport = {
   // Use cases over the event store, without HTTP.
   commands: ['bank-rails', 'contracts', 'domain', 'event-store', 'keyring', 'webhooks'],
   // Facts of the log as public messages.
-  integration: ['contracts', 'domain', 'event-store', 'messaging', 'postgres', 'read-models'],
+  integration: ['contracts', 'domain', 'event-store', 'messaging', 'read-models'],
   // The tables of webhook deliveries.
   'webhook-deliveries': ['contracts', 'domain', 'postgres', 'webhooks'],
   // What starts and stops an app.
@@ -59,6 +59,7 @@ export const mayImport = {
     'domain',
     'event-store',
     'http-api',
+    'integration',
     'keyring',
     'postgres',
     'read-models',

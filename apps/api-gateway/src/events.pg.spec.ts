@@ -1,7 +1,7 @@
 import { paymentEvents, paymentExample } from '@pis/domain/testing';
 import { createTestDatabase, type TestDatabase } from '@pis/local-servers/testing';
 import { appendEvents, completePayment, queuePayment } from '@pis/read-models/testing';
-import { integrationFeed } from '@pis/service-kit';
+import { integrationFeed } from '@pis/integration';
 import { paymentIntegrationEventSchema, topics } from '@pis/contracts';
 import { paymentEnvelope } from '@pis/webhooks';
 import {

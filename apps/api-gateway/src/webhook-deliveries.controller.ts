@@ -9,7 +9,8 @@ import {
 } from '@pis/contracts';
 import { type WebhookEndpoint, webhookEndpoints } from '@pis/domain';
 import { type EventStore, repository, StreamStates } from '@pis/event-store';
-import { EVENT_STORE, pastPaymentEvents, PG_POOL } from '@pis/service-kit';
+import { pastPaymentEvents } from '@pis/integration';
+import { EVENT_STORE, PG_POOL } from '@pis/service-kit';
 import {
   type AttemptRecord,
   deliveryBodyOf,

@@ -13,14 +13,18 @@ import { topics } from '@pis/contracts';
 import { anchorAt, type EventStore } from '@pis/event-store';
 import { kafkaProgress, kafkaPublisher, pgConsumerState } from '@pis/messaging';
 import {
-  type BrokerConfig,
   carryOverToRelay,
   consumerGroups,
+  integrationFeeds,
+  relayGroup,
+  relayPosition,
+} from '@pis/integration';
+import {
+  type BrokerConfig,
   EVENT_STORE,
   HEALTH,
   type Health,
   heldLogger,
-  integrationFeeds,
   kafkaSettings,
   LOG_WATCH,
   LOGGER,
@@ -28,8 +32,6 @@ import {
   type LogWatch,
   METRICS,
   PG_POOL,
-  relayGroup,
-  relayPosition,
 } from '@pis/service-kit';
 import type pg from 'pg';
 import { Counter, type Registry } from 'prom-client';

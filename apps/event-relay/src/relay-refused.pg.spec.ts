@@ -10,7 +10,8 @@ import {
   until,
 } from '@pis/local-servers/testing';
 import { type Message, MessageRefused, pgConsumerState } from '@pis/messaging';
-import { createLogger, integrationFeeds } from '@pis/service-kit';
+import { integrationFeeds } from '@pis/integration';
+import { createLogger } from '@pis/service-kit';
 import type pg from 'pg';
 import { Relay } from './relay.js';
 

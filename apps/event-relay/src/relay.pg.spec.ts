@@ -6,7 +6,8 @@ import {
 } from '@pis/local-servers/testing';
 import { BrokerUnavailable, type Message, pgConsumerState } from '@pis/messaging';
 import { MemoryLog } from '@pis/messaging/testing';
-import { carryOverToRelay, createLogger } from '@pis/service-kit';
+import { carryOverToRelay } from '@pis/integration';
+import { createLogger } from '@pis/service-kit';
 import type pg from 'pg';
 import { Relay, type RelayOptions } from './relay.js';
 

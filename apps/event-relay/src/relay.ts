@@ -10,7 +10,8 @@ import {
   type MessageSource,
   publishPage,
 } from '@pis/messaging';
-import { type Logger, relayGroup } from '@pis/service-kit';
+import { relayGroup } from '@pis/integration';
+import { type Logger } from '@pis/service-kit';
 import type pg from 'pg';
 
 /** The advisory lock of the active relay: the bytes of 'pisrelay' as a number. */

@@ -11,7 +11,7 @@ import type { PaymentIntegrationEvent } from '@pis/contracts';
 import type { WebhookEndpoint } from '@pis/domain';
 import type { EventStore } from '@pis/event-store';
 import type { EventsQuery, IndexedEventRef, TimePlace } from '@pis/read-models';
-import { pastPaymentEvents } from '@pis/service-kit';
+import { pastPaymentEvents } from '@pis/integration';
 import type pg from 'pg';
 import {
   deliveryIdOf,

@@ -1,1 +1,5 @@
-export {};
+/** Facts of the log as public messages: the feed, past events, and the places that readers go on from. */
+export * from './integration-feed.js';
+export * from './log-places.js';
+export * from './past-events.js';
+export * from './relay-replay.js';

@@ -25,7 +25,7 @@ import {
 import { completePayment, queuePayment } from '@pis/read-models/testing';
 import type pg from 'pg';
 import { Registry } from 'prom-client';
-import { integrationFeeds } from './integration-feed.js';
+import { integrationFeeds } from '@pis/integration';
 import { createLogger } from './logging.js';
 import { LogWatch, shortReaders } from './log-watch.js';
 

@@ -23,7 +23,7 @@ import {
 } from './environment.js';
 import type { Health } from './health.js';
 import { drainOf, httpAdapter } from './http-server.js';
-import { integrationFeeds } from './integration-feed.js';
+import { integrationFeeds } from '@pis/integration';
 import { heldLogger } from './quarantine-metrics.js';
 import { createLogger, type Logger, logWarnings, nestLogger } from './logging.js';
 import { metricsServer } from './metrics-server.js';

@@ -9,7 +9,7 @@ import {
   type PaymentParty,
 } from '@pis/domain';
 import { repository } from '@pis/event-store';
-import { integrationFeed } from '@pis/service-kit';
+import { integrationFeed } from '@pis/integration';
 import { by } from './gateway.js';
 import { idOf, type Payer } from './payments.js';
 

@@ -12,8 +12,8 @@ import {
   moveReaders,
   NoSuchPlace,
   relayGroup,
-  shortReaders,
-} from '@pis/service-kit';
+} from '@pis/integration';
+import { shortReaders } from '@pis/service-kit';
 import { Argument, Command } from 'commander';
 import { type Context, withContext } from '../context.js';
 import { act, type ActionOptions, withOperator } from '../operator-action.js';

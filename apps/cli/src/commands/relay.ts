@@ -3,12 +3,12 @@ import { topics } from '@pis/contracts';
 import { kafkaPublisher } from '@pis/messaging';
 import {
   anchorNamed,
-  kafkaSettings,
   moveReaders,
   relayGroup,
   replayRange,
   type ReplayReport,
-} from '@pis/service-kit';
+} from '@pis/integration';
+import { kafkaSettings } from '@pis/service-kit';
 import { Command, Option } from 'commander';
 import type { Context } from '../context.js';
 import { act, type ActionOptions, withOperator } from '../operator-action.js';

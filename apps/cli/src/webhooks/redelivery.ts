@@ -1,7 +1,8 @@
 /** `pis webhooks redeliver`: over the database, so that an operator can do it for any organization. */
 import { webhookEndpoints } from '@pis/domain';
 import { repository } from '@pis/event-store';
-import { loadConfig, pastPaymentEvents, webhooksEnv } from '@pis/service-kit';
+import { pastPaymentEvents } from '@pis/integration';
+import { loadConfig, webhooksEnv } from '@pis/service-kit';
 import { deliveryLog, redeliver } from '@pis/webhooks';
 import type { Context } from '../context.js';
 import { CommandFailed } from '../output.js';

@@ -10,7 +10,7 @@ import type { Message } from '@pis/messaging';
 import { until } from '@pis/local-servers/testing';
 import { eventsProjection, ProjectionRunner } from '@pis/read-models';
 import { queuePayment, type TestPayment } from '@pis/read-models/testing';
-import { integrationFeed } from '@pis/service-kit';
+import { integrationFeed } from '@pis/integration';
 import { type ReplayRecord, replayRequests } from '@pis/webhooks';
 import type pg from 'pg';
 import type { Dispatcher, DispatcherOptions } from '../dispatcher.js';

@@ -14,8 +14,8 @@ import {
   UnreadableEvent,
 } from '@pis/event-store';
 import type { UnreadableStream } from '@pis/read-models';
-import { LRUCache } from 'lru-cache';
 import { messageOf, type OutgoingMessage, type Step } from './integration-message.js';
+import { Recent } from './recent.js';
 
 export interface TranslatorLimits {
   /** Payments whose state is kept between two of their events. */
@@ -36,8 +36,8 @@ const readsInFlightMax = 64;
 type Failures = Map<string, UnreadableStream>;
 
 export class Translator {
-  private readonly states: LRUCache<string, Loaded<unknown>>;
-  private readonly messages: LRUCache<string, OutgoingMessage | 'none'>;
+  private readonly states: Recent<string, Loaded<unknown>>;
+  private readonly messages: Recent<string, OutgoingMessage | 'none'>;
   private readonly folds: Readonly<Record<string, Fold>>;
   private readonly skipped = new Set<string>();
 
@@ -45,8 +45,8 @@ export class Translator {
     private readonly store: EventStore,
     { statesMax, messagesMax }: TranslatorLimits,
   ) {
-    this.states = new LRUCache({ max: statesMax });
-    this.messages = new LRUCache({ max: messagesMax });
+    this.states = new Recent(statesMax);
+    this.messages = new Recent(messagesMax);
     this.folds = {
       payment: foldOf(repository(store, payment)),
       contact: foldOf(repository(store, contact)),
@@ -175,7 +175,7 @@ export class Translator {
   /** A reader that is behind does not take away what the one ahead goes on from. */
   private keep(states: ReadonlyMap<string, Loaded<unknown>>): void {
     for (const [streamId, state] of states) {
-      const kept = this.states.peek(streamId);
+      const kept = this.states.get(streamId);
       if (kept === undefined || nextRevision(kept) < nextRevision(state))
         this.states.set(streamId, state);
     }
