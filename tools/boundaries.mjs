@@ -42,6 +42,7 @@ export const mayImport = {
   ],
   // The HTTP edge that every app with an API shares.
   'http-api': [
+    'commands',
     'contracts',
     'domain',
     'event-store',
@@ -126,6 +127,7 @@ export const mayImport = {
   // The only app that imports apps.
   'all-in-one': [
     'bank-rails',
+    'commands',
     'contracts',
     'domain',
     'event-store',

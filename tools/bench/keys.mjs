@@ -1,6 +1,6 @@
 /** API keys of an organization of their own, put straight into the event store. */
+import { createApiKey, createOrganization } from '@pis/commands';
 import { postgresEventStore } from '@pis/event-store';
-import { createApiKey, createOrganization } from '@pis/service-kit';
 import pg from 'pg';
 
 const by = {

@@ -4,6 +4,7 @@ import type { DynamicModule } from '@nestjs/common';
 import { ApiGatewayModule, configureHttp } from '@pis/api-gateway/module';
 import { bankNameOf, directBankConnection } from '@pis/bank-rails';
 import { BankSimulator, BankSimulatorModule } from '@pis/bank-simulator/module';
+import { bootstrapDemoOrganization, type DemoOrganization } from '@pis/commands';
 import { allTopicSpecs } from '@pis/contracts';
 import { DirectoryProjectorModule } from '@pis/directory-projector/module';
 import { EventRelayModule } from '@pis/event-relay/module';
@@ -13,8 +14,6 @@ import { BANK_CONNECTION, RailExecutorModule } from '@pis/rail-executor/module';
 import { migrate, projectionProgress } from '@pis/read-models';
 import {
   type AppDefinition,
-  bootstrapDemoOrganization,
-  type DemoOrganization,
   EVENT_STORE,
   gatewayEnv,
   isTransient,

@@ -4,11 +4,11 @@
  * sandbox that `npm start` runs, and a composition, not a second implementation.
  */
 import path from 'node:path';
+import { type DemoOrganization } from '@pis/commands';
 import { DataDirectoryInUse, type Postgres, startPostgres } from '@pis/local-servers';
 import { migrate } from '@pis/read-models';
 import {
   createLogger,
-  type DemoOrganization,
   fail,
   gatewayEnv,
   loadConfig,

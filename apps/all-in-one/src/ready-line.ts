@@ -1,5 +1,6 @@
 /** What `npm start` says once it is ready: one line of JSON on stdout, a banner for people on stderr. */
-import type { DemoOrganization, PlatformConfig } from '@pis/service-kit';
+import { type DemoOrganization } from '@pis/commands';
+import type { PlatformConfig } from '@pis/service-kit';
 
 export interface ReadyLine {
   /** Where the app listens. */

@@ -1,5 +1,5 @@
+import { createApiKey, createOrganization, digestOfApiKey, revokeApiKey } from '@pis/commands';
 import { type EventStore, memoryEventStore, StoreUnavailable } from '@pis/event-store';
-import { createApiKey, createOrganization, digestOfApiKey, revokeApiKey } from '@pis/service-kit';
 import { Authentication, authorize } from './authentication.js';
 import { RateLimit } from './rate-limit.js';
 import { by } from './testing/gateway.js';

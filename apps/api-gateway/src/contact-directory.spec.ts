@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { bankNameOf } from '@pis/bank-rails';
+import { createOrganization, createOriginator } from '@pis/commands';
 import { type ContactCreateRequest, contactCreateSchema, validate } from '@pis/contracts';
 import { contactIdentity as identities } from '@pis/domain';
 import { type EventStore, memoryEventStore, repository } from '@pis/event-store';
-import { createOrganization, createOriginator } from '@pis/service-kit';
 import { ContactDirectory } from './contact-directory.js';
 import { OwnWrites } from './own-writes.js';
 import { PartyAccounts } from './party-changes.js';

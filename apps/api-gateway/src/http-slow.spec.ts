@@ -1,7 +1,7 @@
 /** Clients that are slow on purpose: many connections, a byte now and then, so that none is left for others. */
 import type { AddressInfo } from 'node:net';
+import { digestOfApiKey, revokeApiKey } from '@pis/commands';
 import { until } from '@pis/local-servers/testing';
-import { digestOfApiKey, revokeApiKey } from '@pis/service-kit';
 import { by, type Gateway, startGateway, type Tenant } from './testing/gateway.js';
 import { openSocket } from './testing/raw-http.js';
 

@@ -1,8 +1,9 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect } from 'node:net';
 import { randomUUID } from 'node:crypto';
+import { createApiKey, digestOfApiKey, revokeApiKey } from '@pis/commands';
 import { createTestDatabase, type TestDatabase, until } from '@pis/local-servers/testing';
-import { createApiKey, digestOfApiKey, type Logger, revokeApiKey } from '@pis/service-kit';
+import { type Logger } from '@pis/service-kit';
 import {
   by,
   type Call,

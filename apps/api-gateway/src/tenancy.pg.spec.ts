@@ -4,11 +4,11 @@
  * another organization, for which nothing of this one exists.
  */
 import { randomUUID } from 'node:crypto';
+import { createApiKey, digestOfApiKey, revokeApiKey } from '@pis/commands';
 import { openApiDocument } from '@pis/contracts';
 import type { ApiKeyType } from '@pis/domain';
 import { type EventStore, memoryEventStore } from '@pis/event-store';
 import { createTestDatabase, type TestDatabase, until } from '@pis/local-servers/testing';
-import { createApiKey, digestOfApiKey, revokeApiKey } from '@pis/service-kit';
 import {
   by,
   type Call,

@@ -1,8 +1,8 @@
 /** Each validation code of the API, provoked by a request that has nothing else wrong with it. */
 import { randomUUID } from 'node:crypto';
+import { createOriginator } from '@pis/commands';
 import { type ValidationCode, validationCodes } from '@pis/contracts';
 import { createTestDatabase, type TestDatabase } from '@pis/local-servers/testing';
-import { createOriginator } from '@pis/service-kit';
 import {
   bankAccount,
   by,

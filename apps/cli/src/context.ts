@@ -3,6 +3,7 @@
  * `npm start` the database is found through PIS_DATA_DIR.
  */
 import path from 'node:path';
+import { operatorContext, osUser } from '@pis/commands';
 import type { CommandContext, EventStore } from '@pis/event-store';
 import type { Keyring } from '@pis/keyring';
 import { connectionOf } from '@pis/local-servers';
@@ -14,8 +15,6 @@ import {
   createPool,
   loadConfig,
   type Logger,
-  operatorContext,
-  osUser,
   type PlatformConfig,
   platformEnv,
 } from '@pis/service-kit';

@@ -1,5 +1,6 @@
 /** `pis`: the operator's command (interface.md, "The operator's command"). */
-import { ConfigurationError, onWarning, ProvisioningRefused } from '@pis/service-kit';
+import { ProvisioningRefused } from '@pis/commands';
+import { ConfigurationError, onWarning } from '@pis/service-kit';
 import { Command, CommanderError } from 'commander';
 import { apiKeyCommands } from './commands/api-key.js';
 import { consumerCommands } from './commands/consumers.js';

@@ -1,7 +1,7 @@
 /** What every command that acts has in common: `--actor`, `--reason`, and its record in the event store. */
+import { osUser, recordOperatorAction } from '@pis/commands';
 import { idSchema, validate } from '@pis/contracts';
 import type { OperatorActionFacts, OperatorActionName } from '@pis/domain';
-import { osUser, recordOperatorAction } from '@pis/service-kit';
 import { type Command, InvalidArgumentError } from 'commander';
 import { type Context, withContext } from './context.js';
 import { CommandFailed } from './output.js';

@@ -2,6 +2,7 @@
 export * from './port.js';
 export * from './anchor.js';
 export { appendEventsMax } from './proposed-append.js';
+export * from './command-context.js';
 export * from './conflicts.js';
 export * from './event-hash.js';
 export * from './memory/memory-event-store.js';

@@ -9,7 +9,8 @@ import {
   WrongExpectedRevision,
 } from './port.js';
 import { UnreadableEvent } from './readable.js';
-import { type CommandContext, repository } from './repository.js';
+import type { CommandContext } from './command-context.js';
+import { repository } from './repository.js';
 import { pause } from './wake-up.js';
 
 type Event = DomainEvent<'Opened' | 'Added', { readonly amount: number }>;

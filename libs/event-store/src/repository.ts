@@ -13,6 +13,7 @@ import {
   type Refusal,
   isRefusal,
 } from '@pis/domain';
+import type { CommandContext } from './command-context.js';
 import { untilSettled } from './conflicts.js';
 import { hashOfEvent } from './event-hash.js';
 import {
@@ -28,16 +29,6 @@ import {
 import { domainEventOf } from './readable.js';
 import { type FoldedStream, type Folder, readPages, type StreamStates } from './stream-states.js';
 import { backoffMs, pause } from './wake-up.js';
-
-/** Who and what caused a command; written into the metadata of its events. */
-export interface CommandContext {
-  /** `apiKey:<id>`, `user:<id>` or `system:<app>`. */
-  readonly actor: string;
-  readonly requestId: string | null;
-  readonly correlationId: string;
-  readonly causationId: string | null;
-  readonly traceparent: string | null;
-}
 
 export interface Loaded<State> {
   readonly state: State;

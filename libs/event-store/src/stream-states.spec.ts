@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import type { Aggregate, DomainCommand, DomainEvent } from '@pis/domain';
 import { MemoryLog, memoryEventStore } from './memory/memory-event-store.js';
 import type { EventStore } from './port.js';
-import { type CommandContext, repository } from './repository.js';
+import type { CommandContext } from './command-context.js';
+import { repository } from './repository.js';
 import { type Snapshot, type SnapshotStore, StreamStates, streamPageMax } from './stream-states.js';
 import { countingStore } from './testing/counting-store.js';
 

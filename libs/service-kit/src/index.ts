@@ -17,8 +17,6 @@ export * from './quarantine-metrics.js';
 export * from './run-app.js';
 export * from './shutdown.js';
 export * from './snapshots.js';
-export * from './provisioning.js';
 export * from './transaction.js';
-export * from './operator-actions.js';
 export * from './store-binding.js';
 export * from './store-gate.js';

@@ -11,7 +11,7 @@ import {
   type OnApplicationBootstrap,
   type OnApplicationShutdown,
 } from '@nestjs/common';
-import { type EventStore } from '@pis/event-store';
+import { type EventStore, systemContext } from '@pis/event-store';
 import type pg from 'pg';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { createEventStore, createKeyringFrom, createPool } from './composition.js';
@@ -20,7 +20,6 @@ import { Health, HealthController, MetricsController } from './health.js';
 import type { Logger } from './logging.js';
 import { LogWatch } from './log-watch.js';
 import { quarantineGauge } from './quarantine-metrics.js';
-import { systemContext } from './provisioning.js';
 import { bindStore, type StoreCheck } from './store-binding.js';
 import { StoreGate } from './store-gate.js';
 import {

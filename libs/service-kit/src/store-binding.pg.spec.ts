@@ -1,16 +1,10 @@
 /** A store belongs to one environment and one master key, a database to one log. */
 import { randomBytes } from 'node:crypto';
-import { type Environment } from '@pis/domain';
-import { type EventStore, memoryEventStore } from '@pis/event-store';
-import { createKeyring, type Keyring } from '@pis/keyring';
+import { apiKey, type Environment, originator } from '@pis/domain';
+import { type EventStore, memoryEventStore, repository, systemContext } from '@pis/event-store';
+import { createKeyring, type Keyring, sealBankAccount } from '@pis/keyring';
 import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
 import type pg from 'pg';
-import {
-  createApiKey,
-  createOrganization,
-  createOriginator,
-  systemContext,
-} from './provisioning.js';
 import { bindStore, rebindDatabase } from './store-binding.js';
 
 const by = systemContext('test');
@@ -45,6 +39,43 @@ function bind({ environment = 'sandbox', keyring = key, log = store, checkOnly }
 
 const eventsOf = async (log: EventStore) =>
   (await log.readLog({ after: '' })).events.map(({ type, data }) => ({ type, data }));
+
+/** With the first records of an organization, and without a binding. */
+async function fill(environment: Environment): Promise<void> {
+  const at = new Date().toISOString();
+  const dataKey = key.createDataKey();
+  const numbers = {
+    subType: 'CHECKING',
+    achRoutingNumber: '021000021',
+    achAccountNumber: '000123456789',
+    swiftCode: null,
+  } as const;
+  const party = {
+    originatorId: 'o1',
+    organizationId: 'acme',
+    entityType: 'BUSINESS',
+    firstName: null,
+    lastName: null,
+    companyName: 'Acme',
+    email: 'a@example.com',
+    phoneNumber: null,
+    legalAddress: null,
+    bankAccount: sealBankAccount(key, dataKey, 'originator:o1', numbers, null),
+    dataKey,
+  } as const;
+  const createOriginator = { type: 'CreateOriginator', at, data: party } as const;
+  await repository(store, originator).create('o1', createOriginator, by);
+  const record = {
+    apiKeyId: 'k1',
+    digest: 'digest',
+    organizationId: 'acme',
+    keyType: 'full_access',
+    environment,
+    expiresAt: null,
+  } as const;
+  const createApiKey = { type: 'CreateApiKey', at, data: record } as const;
+  await repository(store, apiKey).create('digest', createApiKey, by);
+}
 
 describe('a store', () => {
   it('is bound by its first process, and then is the same for all that fit', async () => {
@@ -93,18 +124,8 @@ describe('a store', () => {
   });
 
   it('that an older release has filled is bound only to what its records fit', async () => {
-    const context = { store, by };
-    const { organizationId } = await createOrganization(context, { name: 'Acme' });
-    const account = { achRoutingNumber: '021000021', achAccountNumber: '000123456789' };
-    const input = {
-      entityType: 'BUSINESS',
-      companyName: 'Acme',
-      email: 'a@example.com',
-      bankAccount: { subType: 'CHECKING', ...account },
-    };
-    await createOriginator(context, { organizationId, input, keyring: key });
     const environment = 'production';
-    await createApiKey(context, { organizationId, type: 'full_access', environment });
+    await fill(environment);
     const before = await eventsOf(store);
     await expect(bind()).rejects.toThrow('PIS_ENVIRONMENT');
     await expect(bind({ environment, keyring: newKey() })).rejects.toThrow('PIS_MASTER_KEY');

@@ -5,11 +5,11 @@
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import { createApiKey, createOrganization, createOriginator } from '@pis/commands';
 import { originator as originators, payment as payments } from '@pis/domain';
 import { postgresEventStore, repository } from '@pis/event-store';
 import { createKeyring } from '@pis/keyring';
 import { pgConsumerState } from '@pis/messaging';
-import { createApiKey, createOrganization, createOriginator } from '@pis/service-kit';
 import pg from 'pg';
 import { machineMs } from '../machine-clock.mjs';
 import { call } from '../requests.mjs';

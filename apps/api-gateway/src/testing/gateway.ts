@@ -2,15 +2,13 @@
 import { type DynamicModule, Global, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import { createApiKey, createOrganization, createOriginator } from '@pis/commands';
 import { type ApiKeyType, contact as contacts } from '@pis/domain';
 import { type EventStore, memoryEventStore, repository } from '@pis/event-store';
 import { testKeyring } from '@pis/keyring/testing';
 import { projections, ProjectionRunner } from '@pis/read-models';
 import {
-  createApiKey,
   createLogger,
-  createOrganization,
-  createOriginator,
   createPool,
   EVENT_STORE,
   httpAdapter,

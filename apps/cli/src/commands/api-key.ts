@@ -1,7 +1,7 @@
+import { createApiKey, revokeApiKey } from '@pis/commands';
 import { apiKey as apiKeys, type ApiKeyState, apiKeyTypes, type ApiKeyType } from '@pis/domain';
 import { beginning, type EventStore, type RecordedEvent, repository } from '@pis/event-store';
 import { apiKeyEvents, findApiKeyDigest } from '@pis/read-models';
-import { createApiKey, revokeApiKey } from '@pis/service-kit';
 import { Command, Option } from 'commander';
 import { withContext } from '../context.js';
 import { act, type ActionOptions, idGiven, withOperator } from '../operator-action.js';

@@ -1,5 +1,5 @@
-import { createOrganization } from '@pis/service-kit';
 import { Command } from 'commander';
+import { createOrganization } from '@pis/commands';
 import { withContext } from '../context.js';
 import { type OutputOptions, print, withJson } from '../output.js';
 

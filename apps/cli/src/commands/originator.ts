@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { bankNameOf } from '@pis/bank-rails';
-import { createOriginator } from '@pis/service-kit';
 import { Command } from 'commander';
+import { createOriginator } from '@pis/commands';
 import { withContext } from '../context.js';
 import { CommandFailed, type OutputOptions, print, withJson } from '../output.js';
 

@@ -1,7 +1,4 @@
-/**
- * What an operator sets up before a client can call: organizations, originators and API keys, and
- * the sandbox's demo organization. Used by the command line and by all-in-one.
- */
+/** What an operator sets up before a client can call: organizations, originators and API keys. */
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import {
   type OriginatorCreateRequest,
@@ -18,7 +15,7 @@ import {
   organization as organizations,
   originator as originators,
 } from '@pis/domain';
-import { beginning, type CommandContext, type EventStore, repository } from '@pis/event-store';
+import { type CommandContext, type EventStore, repository } from '@pis/event-store';
 import { type Keyring, sealBankAccount } from '@pis/keyring';
 import { z } from 'zod';
 
@@ -173,133 +170,6 @@ export async function revokeApiKey(
 async function requireOrganization(store: EventStore, organizationId: string): Promise<void> {
   const { state } = await repository(store, organizations).load(organizationId);
   if (state === null) throw new ProvisioningRefused(`there is no organization ${organizationId}`);
-}
-
-export interface DemoOrganization {
-  readonly organizationId: string;
-  /** Null when the organization already had one: a key is shown once. */
-  readonly apiKey: string | null;
-  readonly originatorIds: readonly string[];
-}
-
-/** The same ids on every start: that is how a start that was cut off finds what it had made. */
-const demo = {
-  organizationId: '00000000-0000-4000-8000-00000000de00',
-  name: 'Demo Organization',
-  feeSchedule: { discountBasisPoints: 10, flatFeeMinor: 25, returnFeeMinor: 400 },
-  originators: [
-    {
-      originatorId: '00000000-0000-4000-8000-00000000de01',
-      input: {
-        entityType: 'BUSINESS',
-        companyName: 'Demo Trading LLC',
-        email: 'treasury@demo-trading.example',
-        phoneNumber: '+12125550100',
-        legalAddress: {
-          addressLine1: '1 Liberty Street',
-          city: 'New York',
-          state: 'NY',
-          postalCode: '10005',
-          countryCode: 'US',
-        },
-        bankAccount: {
-          subType: 'CHECKING',
-          achRoutingNumber: '021000021',
-          achAccountNumber: '100020003000',
-        },
-      },
-    },
-    {
-      originatorId: '00000000-0000-4000-8000-00000000de02',
-      input: {
-        entityType: 'INDIVIDUAL',
-        firstName: 'Dana',
-        lastName: 'Demo',
-        email: 'dana@demo.example',
-        bankAccount: {
-          subType: 'SAVINGS',
-          achRoutingNumber: '121000248',
-          achAccountNumber: '400050006000',
-        },
-      },
-    },
-  ],
-} as const;
-
-/**
- * The demo organization with its two originators and one full-access key. Each step is skipped when
- * an earlier start has done it, so a start that was cut off anywhere is completed by the next.
- */
-export async function bootstrapDemoOrganization(options: {
-  readonly store: EventStore;
-  readonly keyring: Keyring;
-  readonly environment: Environment;
-  /** The first key's value instead of a random one. */
-  readonly apiKey?: string | undefined;
-  readonly bankNameOf?: (achRoutingNumber: string) => string | null;
-}): Promise<DemoOrganization> {
-  const { store, keyring, environment, bankNameOf } = options;
-  const { organizationId, name, feeSchedule } = demo;
-  const context = { store, by: systemContext('bootstrap') };
-  const missing = await idsMissing(store, [
-    organizationId,
-    ...demo.originators.map(({ originatorId }) => originatorId),
-  ]);
-  if (missing.has(organizationId))
-    await createOrganization(context, { organizationId, name, feeSchedule });
-  for (const { originatorId, input } of demo.originators) {
-    if (!missing.has(originatorId)) continue;
-    const directory = bankNameOf ? { bankNameOf } : {};
-    await createOriginator(context, { organizationId, originatorId, input, keyring, ...directory });
-  }
-  const existing = await hasApiKey(store, organizationId);
-  const created = existing
-    ? null
-    : await createApiKey(context, {
-        organizationId,
-        type: 'full_access',
-        environment,
-        apiKey: options.apiKey,
-      });
-  return {
-    organizationId,
-    apiKey: created?.apiKey ?? null,
-    originatorIds: demo.originators.map(({ originatorId }) => originatorId),
-  };
-}
-
-/** The first id is the organization's, the others are originators'. */
-async function idsMissing(store: EventStore, ids: readonly string[]): Promise<Set<string>> {
-  const streams = ids.map((id, at) =>
-    at === 0
-      ? repository(store, organizations).streamIdOf(id)
-      : repository(store, originators).streamIdOf(id),
-  );
-  const found = await store.readStreams(streams);
-  return new Set(ids.filter((_, at) => found[at]?.length === 0));
-}
-
-const pageMax = 100;
-
-/** Read from the log, where the demo's own key is the first: no index of keys has to be current. */
-async function hasApiKey(store: EventStore, organizationId: string): Promise<boolean> {
-  for (let after = beginning; ; ) {
-    const page = await store.readLog({ after, streamPrefixes: ['apiKey-'], pageMax });
-    if (page.events.some(({ data }) => data['organizationId'] === organizationId)) return true;
-    if (page.events.length === 0 && page.position === after) return false;
-    after = page.position;
-  }
-}
-
-/** Of what a process does by itself. */
-export function systemContext(app: string): CommandContext {
-  return {
-    actor: `system:${app}`,
-    requestId: null,
-    correlationId: randomUUID(),
-    causationId: null,
-    traceparent: null,
-  };
 }
 
 function now(): string {

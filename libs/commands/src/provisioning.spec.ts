@@ -2,8 +2,8 @@ import { apiKey as apiKeys, originator as originators } from '@pis/domain';
 import { type EventStore, memoryEventStore, repository, StoreUnavailable } from '@pis/event-store';
 import { openBankAccount } from '@pis/keyring';
 import { testKeyring } from '@pis/keyring/testing';
+import { bootstrapDemoOrganization } from './demo-organization.js';
 import {
-  bootstrapDemoOrganization,
   createApiKey,
   createOrganization,
   createOriginator,

@@ -1,0 +1,22 @@
+import { randomUUID } from 'node:crypto';
+
+/** Who and what caused a command; written into the metadata of its events. */
+export interface CommandContext {
+  /** `apiKey:<id>`, `user:<id>` or `system:<app>`. */
+  readonly actor: string;
+  readonly requestId: string | null;
+  readonly correlationId: string;
+  readonly causationId: string | null;
+  readonly traceparent: string | null;
+}
+
+/** For what an app does by itself. */
+export function systemContext(app: string): CommandContext {
+  return {
+    actor: `system:${app}`,
+    requestId: null,
+    correlationId: randomUUID(),
+    causationId: null,
+    traceparent: null,
+  };
+}
