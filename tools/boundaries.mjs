@@ -15,7 +15,7 @@ export const mayImport = {
   'read-models': ['domain', 'event-store', 'postgres'],
   keyring: [],
   'bank-rails': ['domain'],
-  webhooks: ['domain'],
+  webhooks: [],
 
   // What client developers install: the public API and nothing of ours inside.
   client: [],
@@ -28,7 +28,7 @@ export const mayImport = {
   // Facts of the log as public messages.
   integration: ['contracts', 'domain', 'event-store', 'messaging', 'read-models'],
   // The tables of webhook deliveries.
-  'webhook-deliveries': ['contracts', 'domain', 'postgres', 'webhooks'],
+  'webhook-deliveries': ['postgres', 'webhooks'],
   // What starts and stops an app.
   'service-kit': [
     'contracts',

@@ -20,12 +20,8 @@ import {
   type WebhookEgressConfig,
   type WebhooksConfig,
 } from '@pis/service-kit';
-import {
-  deliveryLog,
-  endpointHealths,
-  replayRequests,
-  type WebhookUrlOptions,
-} from '@pis/webhooks';
+import { deliveryLog, endpointHealths, replayRequests } from '@pis/webhook-deliveries';
+import { type WebhookUrlOptions } from '@pis/webhooks';
 import { Authentication } from './authentication.js';
 import { ContactDirectory } from './contact-directory.js';
 import { ContactsController } from './contacts.controller.js';

@@ -21,7 +21,7 @@ import {
   redeliver,
   type RetryWindows,
   type StoredDelivery,
-} from '@pis/webhooks';
+} from '@pis/webhook-deliveries';
 import type { FastifyRequest } from 'fastify';
 import { Cursors } from './cursor.js';
 import { ApiError, invalid, notFound } from './errors.js';
@@ -30,7 +30,7 @@ import { accepted, type Answer, answer, idIn } from './requests.js';
 import { DELIVERY_LOG, RETRY_WINDOWS } from './tokens.js';
 import { endpointIn } from './webhooks.controller.js';
 
-export type { RetryWindows } from '@pis/webhooks';
+export type { RetryWindows } from '@pis/webhook-deliveries';
 
 type PgPool = Parameters<typeof redeliver>[0];
 

@@ -12,7 +12,7 @@ import {
 import type { WebhookEndpoint } from '@pis/domain';
 import { isTransient } from '@pis/read-models';
 import type { Logger } from '@pis/service-kit';
-import type { EndpointHealth, EndpointHealths } from '@pis/webhooks';
+import type { EndpointHealth, EndpointHealths } from '@pis/webhook-deliveries';
 
 const unknown: WebhookHealthView = { health: null, failingSince: null };
 /** Of an endpoint that takes what is sent to it, or was never sent anything. */

@@ -10,7 +10,7 @@ import {
 import { eventTypes, subscribes, type WebhookEndpoint, webhookEndpoints } from '@pis/domain';
 import { type EventStore, repository, StreamStates } from '@pis/event-store';
 import { EVENT_STORE } from '@pis/service-kit';
-import { type ReplayRecord, type ReplayRequests, runningReplaysMax } from '@pis/webhooks';
+import { type ReplayRecord, type ReplayRequests, runningReplaysMax } from '@pis/webhook-deliveries';
 import type { FastifyRequest } from 'fastify';
 import { ApiError, notFound } from './errors.js';
 import { callerOf } from './http.js';

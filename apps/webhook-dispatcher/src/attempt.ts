@@ -18,7 +18,7 @@ import {
   type RetryPolicy,
   stampedBody,
 } from '@pis/webhooks';
-import type { Attempt, Delivery, Outcome } from './delivery.js';
+import type { Attempt, Delivery, Outcome } from '@pis/webhook-deliveries';
 
 export interface AttemptDeps {
   /** The endpoint as it stands now, or null when it was deleted. */

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { jest } from '@jest/globals';
 import { until } from '@pis/local-servers/testing';
 import type pg from 'pg';
-import { countBacklog } from './backlog.js';
+import { countBacklog } from '@pis/webhook-deliveries';
 import { partitionedTables } from './partitions.js';
 import {
   type DispatcherFixture,

@@ -3,8 +3,7 @@
  * soon, shared fairly, the one that has waited longest first. Endpoints that can begin nothing are
  * passed over without reading their backlog.
  */
-import type { Delivery } from './delivery.js';
-import type { DeliveryTable } from './delivery-table.js';
+import type { Delivery, DeliveryTable } from '@pis/webhook-deliveries';
 import type { Traffic } from './traffic.js';
 import type { WaitingRoom } from './waiting-room.js';
 

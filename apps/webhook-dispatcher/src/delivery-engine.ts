@@ -11,8 +11,16 @@
  * the engine instead of making it forget. Nothing here survives the process but the table.
  */
 import { Claims, type ClaimedWork } from './claims.js';
-import { type Delivery, deliveryOf, type FanOut, type Outcome, type Receiver } from './delivery.js';
-import type { DecidedDelivery, DeliveryPlace, DeliveryTable } from './delivery-table.js';
+import {
+  type DecidedDelivery,
+  type Delivery,
+  deliveryOf,
+  type PendingPlace,
+  type DeliveryTable,
+  type FanOut,
+  type Outcome,
+  type Receiver,
+} from '@pis/webhook-deliveries';
 import { FanOutWriter } from './fan-out-writer.js';
 import { GroupCommit, isDataError } from './group-commit.js';
 import { type AttemptResult, Traffic, type TrafficLimits, type Ticket } from './traffic.js';
@@ -319,7 +327,7 @@ export class DeliveryEngine {
     if (!isNew) return;
     const time = now();
     const range = { now: time, createdBefore: new Date(time.getTime() - windowMinMs) };
-    let after: DeliveryPlace | null = null;
+    let after: PendingPlace | null = null;
     do
       after = await table.failExpired(endpointId, { ...range, after, max: limits.expiredBatchMax });
     while (after !== null && !this.stopping.signal.aborted);

@@ -1,7 +1,6 @@
 import type { DeliveryResult } from '@pis/webhooks';
 import { Registry } from 'prom-client';
-import type { Backlog } from './backlog.js';
-import type { Delivery } from './delivery.js';
+import type { Backlog, Delivery } from '@pis/webhook-deliveries';
 import { dispatcherMetrics, type MetricsSources } from './dispatcher-metrics.js';
 
 const now = new Date('2026-11-21T10:00:00.000Z');

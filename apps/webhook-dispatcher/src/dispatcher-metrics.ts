@@ -5,8 +5,7 @@
 import { readForScrape } from '@pis/service-kit';
 import type { DeliveryResult, OutcomeClass } from '@pis/webhooks';
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
-import type { Backlog } from './backlog.js';
-import type { Delivery } from './delivery.js';
+import type { Backlog, Delivery } from '@pis/webhook-deliveries';
 import type { Traffic } from './traffic.js';
 
 export interface MetricsSources {

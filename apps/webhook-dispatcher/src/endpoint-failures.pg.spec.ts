@@ -1,6 +1,6 @@
 import { jest } from '@jest/globals';
 import { until } from '@pis/local-servers/testing';
-import { endpointHealths } from '@pis/webhooks';
+import { endpointHealths } from '@pis/webhook-deliveries';
 import type pg from 'pg';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';

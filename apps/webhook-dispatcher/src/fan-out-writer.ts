@@ -1,6 +1,5 @@
 /** Stores events with their deliveries, many in one statement, and says which of these are ours to attempt. */
-import type { FanOut } from './delivery.js';
-import type { DeliveryTable } from './delivery-table.js';
+import type { DeliveryTable, FanOut } from '@pis/webhook-deliveries';
 import { GroupCommit, isDataError } from './group-commit.js';
 
 export interface FanOutWriterDeps {

@@ -1,6 +1,6 @@
 import type { PaymentIntegrationEvent } from '@pis/contracts';
 import type { EndpointDirectory } from './endpoint-directory.js';
-import type { FanOut } from './delivery.js';
+import type { FanOut } from '@pis/webhook-deliveries';
 import { fanOut } from './fan-out.js';
 import { fanOutsKnownSince } from './partitions.js';
 

@@ -4,8 +4,8 @@
  */
 import type { PaymentIntegrationEvent } from '@pis/contracts';
 import { currentTraceparent } from '@pis/service-kit';
-import { deliveryIdOf, paymentEnvelope } from '@pis/webhooks';
-import type { FanOut } from './delivery.js';
+import { deliveryIdOf, type FanOut } from '@pis/webhook-deliveries';
+import { paymentEnvelope } from '@pis/webhooks';
 import type { EndpointDirectory } from './endpoint-directory.js';
 
 export interface FanOutDeps {

@@ -7,8 +7,7 @@ import {
   until,
 } from '@pis/local-servers/testing';
 import type pg from 'pg';
-import { deliveryOf, type FanOut } from './delivery.js';
-import { DeliveryTable } from './delivery-table.js';
+import { deliveryOf, DeliveryTable, type FanOut } from '@pis/webhook-deliveries';
 import { dispatcherLimits } from './limits.js';
 import { Partitions } from './partitions.js';
 import { poolAround } from './testing/replay-fixture.js';

@@ -1,6 +1,6 @@
 import { jest } from '@jest/globals';
 import { until } from '@pis/local-servers/testing';
-import { deliveryLog, redeliver, reviveDeliveries } from '@pis/webhooks';
+import { deliveryLog, redeliver, reviveDeliveries } from '@pis/webhook-deliveries';
 import type pg from 'pg';
 import {
   type DispatcherFixture,

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
-import { replayRequests } from '@pis/webhooks';
+import { replayRequests } from '@pis/webhook-deliveries';
 import type pg from 'pg';
 import { ReplayTable } from './replay-table.js';
 

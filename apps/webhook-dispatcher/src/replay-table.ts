@@ -9,7 +9,7 @@ import {
   type ReplayRecord,
   reviveDeliveries,
   type RevivedDelivery,
-} from '@pis/webhooks';
+} from '@pis/webhook-deliveries';
 import type pg from 'pg';
 
 /** How much of an endpoint's replays is still to be sent. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
-import { type ReplayRecord, replayRequests, runningReplaysMax } from '@pis/webhooks';
+import { type ReplayRecord, replayRequests, runningReplaysMax } from '@pis/webhook-deliveries';
 import type pg from 'pg';
 import { ReplayTable } from './replay-table.js';
 

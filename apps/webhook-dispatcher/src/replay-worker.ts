@@ -13,12 +13,8 @@ import type { EventStore } from '@pis/event-store';
 import type { EventsQuery, IndexedEventRef, TimePlace } from '@pis/read-models';
 import { pastPaymentEvents } from '@pis/integration';
 import type pg from 'pg';
-import {
-  deliveryIdOf,
-  paymentEnvelope,
-  type ReplayRecord,
-  type RevivedDelivery,
-} from '@pis/webhooks';
+import { deliveryIdOf, type ReplayRecord, type RevivedDelivery } from '@pis/webhook-deliveries';
+import { paymentEnvelope } from '@pis/webhooks';
 import type { ReplayPage, ReplayTable } from './replay-table.js';
 import { pause } from './wake-up.js';
 

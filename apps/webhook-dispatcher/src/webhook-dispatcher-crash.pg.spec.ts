@@ -2,7 +2,7 @@ import { jest } from '@jest/globals';
 import { until } from '@pis/local-servers/testing';
 import { verify } from '@pis/webhooks';
 import type pg from 'pg';
-import type { StatementName } from './delivery-statements.js';
+import type { StatementName } from '@pis/webhook-deliveries';
 import { dispatcherLimits, leaseMs } from './limits.js';
 import {
   type DispatcherFixture,

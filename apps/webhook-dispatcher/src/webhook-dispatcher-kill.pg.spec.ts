@@ -5,7 +5,8 @@ import { paymentExample } from '@pis/domain/testing';
 import { until } from '@pis/local-servers/testing';
 import { eventsProjection, ProjectionRunner } from '@pis/read-models';
 import { queuePayment } from '@pis/read-models/testing';
-import { replayRequests, verify } from '@pis/webhooks';
+import { replayRequests } from '@pis/webhook-deliveries';
+import { verify } from '@pis/webhooks';
 import { buildDispatcher, buildLimitMs, DispatcherChild } from './testing/dispatcher-child.js';
 import {
   type DispatcherFixture,

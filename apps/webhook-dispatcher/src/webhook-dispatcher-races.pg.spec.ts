@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { jest } from '@jest/globals';
 import { until } from '@pis/local-servers/testing';
-import { deliveryLog, redeliver } from '@pis/webhooks';
+import { deliveryLog, redeliver } from '@pis/webhook-deliveries';
 import type pg from 'pg';
 import { pino } from 'pino';
 import { leaseMs } from './limits.js';

@@ -1,6 +1,7 @@
 import { jest } from '@jest/globals';
 import { until } from '@pis/local-servers/testing';
-import { deliveryIdOf, verify } from '@pis/webhooks';
+import { deliveryIdOf } from '@pis/webhook-deliveries';
+import { verify } from '@pis/webhooks';
 import type { PaymentEventType } from '@pis/domain';
 import {
   type DispatcherFixture,

@@ -1,1 +1,10 @@
-export {};
+/** The tables of webhook deliveries: what is pending, what was finished, attempts, replays, failing endpoints. */
+export * from './delivery.js';
+export * from './delivery-table.js';
+export type { StatementName } from './delivery-statements.js';
+export * from './delivery-log.js';
+export * from './delivery-revival.js';
+export * from './replay-requests.js';
+export * from './endpoint-failures.js';
+export * from './endpoint-health.js';
+export * from './backlog.js';

@@ -8,7 +8,3 @@ export * from './lookup.js';
 export * from './webhook-url.js';
 export * from './guarded-client.js';
 export * from './delivery-marks.js';
-export * from './delivery-log.js';
-export * from './endpoint-health.js';
-export * from './delivery-revival.js';
-export * from './replay-requests.js';

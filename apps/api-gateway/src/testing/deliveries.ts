@@ -1,7 +1,7 @@
 /** Deliveries as a dispatcher would have left them, without one. */
 import { randomUUID } from 'node:crypto';
 import { PG_POOL } from '@pis/service-kit';
-import { deliveryIdOf, type deliveryLog } from '@pis/webhooks';
+import { deliveryIdOf, type deliveryLog } from '@pis/webhook-deliveries';
 import type { Gateway } from './gateway.js';
 
 type PgPool = Parameters<typeof deliveryLog>[0];

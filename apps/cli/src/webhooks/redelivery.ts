@@ -3,7 +3,7 @@ import { webhookEndpoints } from '@pis/domain';
 import { repository } from '@pis/event-store';
 import { pastPaymentEvents } from '@pis/integration';
 import { loadConfig, webhooksEnv } from '@pis/service-kit';
-import { deliveryLog, redeliver } from '@pis/webhooks';
+import { deliveryLog, redeliver } from '@pis/webhook-deliveries';
 import type { Context } from '../context.js';
 import { CommandFailed } from '../output.js';
 

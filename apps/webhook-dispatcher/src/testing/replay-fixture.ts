@@ -11,7 +11,7 @@ import { until } from '@pis/local-servers/testing';
 import { eventsProjection, ProjectionRunner } from '@pis/read-models';
 import { queuePayment, type TestPayment } from '@pis/read-models/testing';
 import { integrationFeed } from '@pis/integration';
-import { type ReplayRecord, replayRequests } from '@pis/webhooks';
+import { type ReplayRecord, replayRequests } from '@pis/webhook-deliveries';
 import type pg from 'pg';
 import type { Dispatcher, DispatcherOptions } from '../dispatcher.js';
 import {

@@ -89,3 +89,8 @@ export type Outcome =
   | { readonly kind: 'retry'; readonly attempt: Attempt; readonly nextAttemptAt: Date }
   /** No attempt was made; the lease is given up, for others or for later. */
   | { readonly kind: 'released'; readonly notBefore: Date | null };
+
+export interface DecidedDelivery {
+  readonly delivery: Delivery;
+  readonly outcome: Outcome;
+}

@@ -7,7 +7,7 @@
  * clocks differ by more than the lease's margin may send twice, with the same ids.
  */
 import type pg from 'pg';
-import type { Delivery, FanOut, Outcome } from './delivery.js';
+import type { DecidedDelivery, Delivery, FanOut } from './delivery.js';
 import { type StatementName, statements } from './delivery-statements.js';
 import { noteFailures } from './endpoint-failures.js';
 import { finishedRow, pendingRow, type RecordedRow, stillPending } from './outcome-rows.js';
@@ -17,11 +17,6 @@ export interface InsertedFanOut {
   readonly fanOut: FanOut;
   /** In the order of its receivers. */
   readonly leasedUntil: readonly (Date | null)[];
-}
-
-export interface DecidedDelivery {
-  readonly delivery: Delivery;
-  readonly outcome: Outcome;
 }
 
 export interface DueOptions {
@@ -39,7 +34,7 @@ export interface DueEndpoints {
 }
 
 /** A place among the deliveries of an endpoint, the oldest first. */
-export interface DeliveryPlace {
+export interface PendingPlace {
   readonly createdAt: Date;
   readonly id: string;
 }
@@ -49,7 +44,7 @@ export interface ExpiredOptions {
   /** No window of a later delivery can have ended. */
   readonly createdBefore: Date;
   /** Null: from the oldest on. */
-  readonly after: DeliveryPlace | null;
+  readonly after: PendingPlace | null;
   /** Deliveries looked at. */
   readonly max: number;
 }
@@ -201,8 +196,8 @@ export class DeliveryTable {
   async failExpired(
     endpointId: string,
     { now, createdBefore, after, max }: ExpiredOptions,
-  ): Promise<DeliveryPlace | null> {
-    const { rows } = await this.query<DeliveryPlace>('failExpired', [
+  ): Promise<PendingPlace | null> {
+    const { rows } = await this.query<PendingPlace>('failExpired', [
       endpointId,
       iso(now),
       iso(createdBefore),

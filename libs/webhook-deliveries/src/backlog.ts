@@ -1,5 +1,5 @@
 /** What waits in the tables, counted for the metrics, no further than it matters. */
-import { failingAfterMs } from '@pis/webhooks';
+import { failingAfterMs } from './endpoint-health.js';
 import type pg from 'pg';
 
 export interface Backlog {

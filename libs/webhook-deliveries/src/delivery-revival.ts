@@ -9,7 +9,7 @@
  */
 import type pg from 'pg';
 import type { StoredDelivery } from './delivery-log.js';
-import { type EnvelopeSource, paymentEnvelope } from './envelope.js';
+import { type EnvelopeSource, paymentEnvelope } from '@pis/webhooks';
 
 export interface RevivedDelivery {
   /** UUIDv5 of event and endpoint. */

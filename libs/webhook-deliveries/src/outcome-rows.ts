@@ -1,6 +1,5 @@
 /** What became of deliveries, as rows: finished ones, and those that stay pending. */
-import type { Attempt, FinishedReason, Outcome } from './delivery.js';
-import type { DecidedDelivery } from './delivery-table.js';
+import type { Attempt, DecidedDelivery, FinishedReason, Outcome } from './delivery.js';
 
 export interface RecordedRow {
   readonly id: string;
