@@ -35,14 +35,13 @@ import {
   untilSettled,
   WrongExpectedRevision,
 } from '@pis/event-store';
-import type { Keyring } from '@pis/keyring';
+import { type Keyring, ownerOf } from '@pis/keyring';
 import { ApiError, notFound } from './errors.js';
 import type { OwnWrites } from './own-writes.js';
 import type { PartyAccounts } from './party-changes.js';
 import { accepted, now } from './requests.js';
 
 type Reservation = Loaded<ContactIdentityState>;
-const ownerOf = (contactId: string) => `contact:${contactId}`;
 const conflict = () => new ApiError('CONFLICT', 'a contact with these details exists already');
 
 export class ContactDirectory {
@@ -108,12 +107,12 @@ export class ContactDirectory {
       );
       if (current === null) throw notFound('contact');
 
-      const changes = this.accounts.changes(current, ownerOf(contactId), patch);
+      const changes = this.accounts.changes(current, ownerOf.contact(contactId), patch);
       const fingerprint = patch.bankAccount
         ? this.accounts.fingerprintOf(patch.bankAccount)
         : this.accounts.fingerprintAtRest(
             patch.bankAccount === null ? null : current.bankAccount,
-            ownerOf(contactId),
+            ownerOf.contact(contactId),
           );
       const profile = { ...current, ...changes };
       const identity = this.identityOf(organizationId, current.originatorId, profile, fingerprint);
@@ -203,7 +202,8 @@ export class ContactDirectory {
     const { organizationId, identity, request } = what;
     const { bankAccount, ...fields } = request;
     const dataKey = this.accounts.createDataKey();
-    const sealed = bankAccount && this.accounts.seal(dataKey, ownerOf(contactId), bankAccount);
+    const sealed =
+      bankAccount && this.accounts.seal(dataKey, ownerOf.contact(contactId), bankAccount);
     const data = { contactId, organizationId, ...fields, bankAccount: sealed, dataKey, identity };
     const nothing = this.contacts.fold([]);
     const command = { type: 'CreateContact', at: now(), data } as const;

@@ -8,6 +8,7 @@ import {
 } from '@pis/contracts';
 import { isRefusal, originator as originators, type OriginatorChanges } from '@pis/domain';
 import { type EventStore, repository, StreamStates, untilSettled } from '@pis/event-store';
+import { ownerOf } from '@pis/keyring';
 import type { DirectoryQuery } from '@pis/read-models';
 import { EVENT_STORE } from '@pis/service-kit';
 import type { FastifyRequest } from 'fastify';
@@ -55,7 +56,7 @@ export class OriginatorsController {
       );
       if (current === null) throw notFound('originator');
 
-      const changes = this.accounts.changes(current, `originator:${originatorId}`, patch);
+      const changes = this.accounts.changes(current, ownerOf.originator(originatorId), patch);
       const { bankAccount, ...others } = changes;
       const data: { changes: OriginatorChanges } = {
         changes: { ...others, ...(bankAccount ? { bankAccount } : {}) },

@@ -4,7 +4,13 @@
  */
 import type { BankAccountRequest, ContactPatchRequest } from '@pis/contracts';
 import type { BankAccount, EntityType, PartyChanges } from '@pis/domain';
-import { fingerprintAtRest, fingerprintOf, type Keyring, sealBankAccount } from '@pis/keyring';
+import {
+  fingerprintAtRest,
+  fingerprintOf,
+  type Keyring,
+  type Owner,
+  sealBankAccount,
+} from '@pis/keyring';
 
 export type BankNameOf = (achRoutingNumber: string) => string | null;
 
@@ -24,8 +30,7 @@ export class PartyAccounts {
     return this.keyring.createDataKey();
   }
 
-  /** `owner` is `contact:<id>` or `originator:<id>`. */
-  seal(dataKey: string, owner: string, input: BankAccountRequest): BankAccount {
+  seal(dataKey: string, owner: Owner, input: BankAccountRequest): BankAccount {
     const bankName = this.bankNameOf(input.achRoutingNumber);
     return sealBankAccount(this.keyring, dataKey, owner, input, bankName);
   }
@@ -35,11 +40,11 @@ export class PartyAccounts {
     return input && fingerprintOf(this.keyring, input);
   }
 
-  fingerprintAtRest(account: BankAccount | null, owner: string): string | null {
+  fingerprintAtRest(account: BankAccount | null, owner: Owner): string | null {
     return account && fingerprintAtRest(this.keyring, account, owner);
   }
 
-  changes(current: PartyAtRest, owner: string, patch: ContactPatchRequest): PartyChanges {
+  changes(current: PartyAtRest, owner: Owner, patch: ContactPatchRequest): PartyChanges {
     const { firstName, lastName, companyName, email, phoneNumber, legalAddress } = patch;
     // A person has no company name, whatever is sent (as on create).
     const takesCompany = companyName !== undefined && current.entityType === 'BUSINESS';
@@ -58,7 +63,7 @@ export class PartyAccounts {
   /** Undefined when it stays as it is. */
   private accountChange(
     { bankAccount: current, dataKey }: PartyAtRest,
-    owner: string,
+    owner: Owner,
     input: BankAccountRequest | null | undefined,
   ): BankAccount | null | undefined {
     if (input === undefined || input === null) return input;

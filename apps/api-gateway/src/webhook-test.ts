@@ -9,7 +9,7 @@ import { randomUUID } from 'node:crypto';
 import type { OnModuleDestroy } from '@nestjs/common';
 import { samplePaymentEvent, testEvent, type WebhookTestRequest } from '@pis/contracts';
 import type { WebhookEndpoint } from '@pis/domain';
-import type { Keyring } from '@pis/keyring';
+import { type Keyring, ownerOf } from '@pis/keyring';
 import {
   classify,
   deliveryHeaders,
@@ -107,7 +107,7 @@ export class WebhookTests implements OnModuleDestroy {
     at: string,
   ): Record<string, string> {
     const opened = (sealed: string) =>
-      this.keyring.open(sealed, secretOwnerOf(endpoint.endpointId));
+      this.keyring.open(sealed, ownerOf.webhookEndpoint(endpoint.endpointId));
     const previous = overlappingSecret(endpoint, new Date(at));
     return {
       ...deliveryHeaders(delivery, opened(endpoint.sealedSecret), at),
@@ -119,9 +119,4 @@ export class WebhookTests implements OnModuleDestroy {
     this.stopping.abort();
     await this.client.close();
   }
-}
-
-/** The owner that the keyring binds an endpoint's secret to. */
-export function secretOwnerOf(endpointId: string): string {
-  return `webhookEndpoint:${endpointId}`;
 }

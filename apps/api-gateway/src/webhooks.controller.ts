@@ -23,7 +23,7 @@ import {
   type WebhookEndpointsCommand,
 } from '@pis/domain';
 import { type CommandContext, type EventStore, repository, StreamStates } from '@pis/event-store';
-import type { Keyring } from '@pis/keyring';
+import { type Keyring, ownerOf } from '@pis/keyring';
 import { EVENT_STORE, KEYRING } from '@pis/service-kit';
 import { checkWebhookUrl, createSecret, type WebhookUrlOptions } from '@pis/webhooks';
 import type { FastifyRequest } from 'fastify';
@@ -34,7 +34,7 @@ import { accepted, type Answer, answer, bodyOf, contextOf, idIn, now } from './r
 import { WEBHOOK_URL_OPTIONS } from './tokens.js';
 import { healthy, WebhookHealth } from './webhook-health.js';
 import { OwnTimeLimit } from './request-time-limit.js';
-import { secretOwnerOf, type WebhookTestResult, WebhookTests } from './webhook-test.js';
+import { type WebhookTestResult, WebhookTests } from './webhook-test.js';
 
 /** One stream holds all endpoints of an organization, so reads fold it and are always current. */
 @Controller('v1/webhooks')
@@ -67,7 +67,7 @@ export class WebhooksController {
     const endpointId = randomUUID();
     const secret = createSecret();
     const dataKey = this.keyring.createDataKey();
-    const sealedSecret = this.keyring.seal(dataKey, secret, secretOwnerOf(endpointId));
+    const sealedSecret = this.keyring.seal(dataKey, secret, ownerOf.webhookEndpoint(endpointId));
     const data = { organizationId, endpointId, url, subscribedEvents, label, sealedSecret };
     const command = { type: 'CreateWebhookEndpoint', at: now(), data } as const;
     const endpoints = await this.execute(organizationId, command, contextOf(request));
@@ -125,7 +125,7 @@ export class WebhooksController {
     );
     const secret = createSecret();
     const dataKey = this.keyring.createDataKey();
-    const sealedSecret = this.keyring.seal(dataKey, secret, secretOwnerOf(endpointId));
+    const sealedSecret = this.keyring.seal(dataKey, secret, ownerOf.webhookEndpoint(endpointId));
     const data = { organizationId, endpointId, sealedSecret, overlapHours };
     const command = { type: 'RotateWebhookEndpointSecret', at: now(), data } as const;
     const endpoints = await this.execute(organizationId, command, contextOf(request));

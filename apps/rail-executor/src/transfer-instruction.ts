@@ -1,7 +1,7 @@
 /** The rail's last step: the one place where full account numbers are opened. */
 import type { FullBankAccount, TransferInstruction } from '@pis/bank-rails';
 import type { Payment, PaymentParty } from '@pis/domain';
-import { type Keyring, openBankAccount } from '@pis/keyring';
+import { type Keyring, openBankAccount, type Owner, ownerOf } from '@pis/keyring';
 
 /** @throws CannotOpen when the sealed numbers were altered or belong to another master key */
 export function transferInstruction(
@@ -19,9 +19,9 @@ export function transferInstruction(
     amountMinor: payment.amountMinor,
     currencyCode: payment.currencyCode,
     originatorName: nameOf(originator),
-    originatorAccount: openAccount(originator, `originator:${originator.id}`, keyring),
+    originatorAccount: openAccount(originator, ownerOf.originator(originator.id), keyring),
     contactName: nameOf(contact),
-    contactAccount: openAccount(contact, `contact:${contact.id}`, keyring),
+    contactAccount: openAccount(contact, ownerOf.contact(contact.id), keyring),
   };
 }
 
@@ -29,7 +29,7 @@ function nameOf(party: PaymentParty): string {
   return party.companyName ?? [party.firstName, party.lastName].filter(Boolean).join(' ');
 }
 
-function openAccount(party: PaymentParty, owner: string, keyring: Keyring): FullBankAccount {
+function openAccount(party: PaymentParty, owner: Owner, keyring: Keyring): FullBankAccount {
   if (party.bankAccount === null) throw new Error(`${owner} has no bank account`);
   const { subType } = party.bankAccount;
   return { ...openBankAccount(keyring, party.bankAccount, owner), subType };

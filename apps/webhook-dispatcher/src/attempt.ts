@@ -1,7 +1,7 @@
 /** One attempt at a delivery: what it goes to is looked up now, what came of it is decided here. */
 import { randomUUID } from 'node:crypto';
 import type { WebhookEndpoint } from '@pis/domain';
-import type { Keyring } from '@pis/keyring';
+import { type Keyring, ownerOf } from '@pis/keyring';
 import { traced } from '@pis/service-kit';
 import {
   attemptInWindow,
@@ -99,7 +99,8 @@ function headersOf(
   const timestamp = at.toISOString();
   const previous = overlappingSecret(endpoint, at);
   try {
-    const opened = (sealed: string) => keyring.open(sealed, webhookOwnerOf(endpoint.endpointId));
+    const opened = (sealed: string) =>
+      keyring.open(sealed, ownerOf.webhookEndpoint(endpoint.endpointId));
     const secret = opened(endpoint.sealedSecret);
     return {
       ...deliveryHeaders({ deliveryId, eventType, body }, secret, timestamp),
@@ -115,11 +116,6 @@ function headersOf(
 /** Ours to repair (a wrong master key), hence tried again like an endpoint that is down. */
 function notMade(at: Date, { message: error }: Error): Attempt {
   return { id: randomUUID(), at, status: null, durationMs: 0, error, responseExcerpt: null };
-}
-
-/** The owner that the keyring binds an endpoint's secret to. */
-export function webhookOwnerOf(endpointId: string): string {
-  return `webhookEndpoint:${endpointId}`;
 }
 
 function attemptOf(result: DeliveryResult, at: Date): Attempt {

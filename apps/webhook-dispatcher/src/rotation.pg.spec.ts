@@ -1,6 +1,6 @@
 import { jest } from '@jest/globals';
+import { ownerOf } from '@pis/keyring';
 import { createSecret, sign, verify } from '@pis/webhooks';
-import { webhookOwnerOf } from './attempt.js';
 import { type DispatcherFixture, dispatcherFixture } from './testing/dispatcher-fixture.js';
 
 jest.setTimeout(120_000);
@@ -18,7 +18,7 @@ describe('A client who rotates the secret of its endpoint', () => {
   async function rotate(endpointId: string, overlapHours: number): Promise<string> {
     const secret = createSecret();
     const { keyring, organizationId } = fixture;
-    const owner = webhookOwnerOf(endpointId);
+    const owner = ownerOf.webhookEndpoint(endpointId);
     const sealedSecret = keyring.seal(keyring.createDataKey(), secret, owner);
     await fixture.change({
       type: 'RotateWebhookEndpointSecret',

@@ -16,7 +16,7 @@ import {
   originator as originators,
 } from '@pis/domain';
 import { type CommandContext, type EventStore, repository } from '@pis/event-store';
-import { type Keyring, sealBankAccount } from '@pis/keyring';
+import { type Keyring, ownerOf, sealBankAccount } from '@pis/keyring';
 import { z } from 'zod';
 
 export interface ProvisioningContext {
@@ -87,7 +87,7 @@ export async function createOriginator(
   const { bankAccount, ...profile } = validated.value;
   const dataKey = keyring.createDataKey();
   const bankName = bankNameOf(bankAccount.achRoutingNumber);
-  const owner = `originator:${originatorId}`;
+  const owner = ownerOf.originator(originatorId);
   const data = {
     originatorId,
     organizationId,

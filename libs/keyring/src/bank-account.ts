@@ -5,6 +5,7 @@
  * Structural types on purpose: keyring imports nothing of ours. The result fits domain's BankAccount.
  */
 import { maskNumber } from './masking.js';
+import type { Owner } from './owner.js';
 import type { Keyring, Sealed, WrappedKey } from './port.js';
 
 /** The full numbers: what `sealed` holds as JSON. */
@@ -27,11 +28,11 @@ export interface BankAccountAtRest<SubType extends string> {
   readonly sealed: Sealed;
 }
 
-/** `owner` is `contact:<id>` or `originator:<id>`; the same is needed to open it. */
+/** The same owner is needed to open it. */
 export function sealBankAccount<SubType extends string>(
   keyring: Keyring,
   dataKey: WrappedKey,
-  owner: string,
+  owner: Owner,
   input: BankAccountInput<SubType>,
   bankName: string | null,
 ): BankAccountAtRest<SubType> {
@@ -51,7 +52,7 @@ export function sealBankAccount<SubType extends string>(
 export function openBankAccount(
   keyring: Keyring,
   account: { readonly sealed: Sealed },
-  owner: string,
+  owner: Owner,
 ): BankAccountNumbers {
   return JSON.parse(keyring.open(account.sealed, owner)) as BankAccountNumbers;
 }
@@ -70,7 +71,7 @@ export function fingerprintOf(keyring: Keyring, input: BankAccountInput<string>)
 export function fingerprintAtRest(
   keyring: Keyring,
   account: { readonly subType: string; readonly sealed: Sealed },
-  owner: string,
+  owner: Owner,
 ): string {
   const numbers = openBankAccount(keyring, account, owner);
   return fingerprintOf(keyring, { ...numbers, subType: account.subType });

@@ -8,6 +8,7 @@
  */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import type { Owner } from './owner.js';
 import type { Keyring, Sealed, WrappedKey } from './port.js';
 
 const version = 'v1';
@@ -100,7 +101,7 @@ export function createKeyring({ masterKey }: KeyringOptions): Keyring {
 }
 
 /** The additional data of a sealed text: it does not open for another record or version. */
-function sealedFor(owner: string): string {
+function sealedFor(owner: Owner): string {
   return `${version}/${owner}`;
 }
 

@@ -5,7 +5,7 @@ import { BankSimulator } from '@pis/bank-simulator/module';
 import { paymentView, topics } from '@pis/contracts';
 import { type Direction, type Payment, payment, type PaymentDetails } from '@pis/domain';
 import { memoryEventStore, repository } from '@pis/event-store';
-import { sealBankAccount } from '@pis/keyring';
+import { type Owner, ownerOf, sealBankAccount } from '@pis/keyring';
 import { testKeyring } from '@pis/keyring/testing';
 import { createTestDatabase, openTestPool } from '@pis/local-servers/testing';
 import type { Delivery } from '@pis/messaging';
@@ -219,7 +219,7 @@ function paymentDetails(ending: string, direction: Direction): PaymentDetails {
   const paymentId = randomUUID();
   const [originatorId, contactId] = [randomUUID(), randomUUID()];
   const sealed = (
-    owner: string,
+    owner: Owner,
     numbers: typeof originatorNumbers | ReturnType<typeof contactNumbersEnding>,
   ) =>
     sealBankAccount(
@@ -250,7 +250,7 @@ function paymentDetails(ending: string, direction: Direction): PaymentDetails {
       firstName: null,
       lastName: null,
       companyName: 'Acme Corp',
-      bankAccount: sealed(`originator:${originatorId}`, originatorNumbers),
+      bankAccount: sealed(ownerOf.originator(originatorId), originatorNumbers),
     },
     contact: {
       id: contactId,
@@ -258,7 +258,7 @@ function paymentDetails(ending: string, direction: Direction): PaymentDetails {
       firstName: 'Ada',
       lastName: 'Lovelace',
       companyName: null,
-      bankAccount: sealed(`contact:${contactId}`, contactNumbersEnding(ending)),
+      bankAccount: sealed(ownerOf.contact(contactId), contactNumbersEnding(ending)),
     },
   };
 }

@@ -11,7 +11,7 @@ import {
   postgresEventStore,
   repository,
 } from '@pis/event-store';
-import type { Keyring } from '@pis/keyring';
+import { type Keyring, ownerOf } from '@pis/keyring';
 import { testKeyring } from '@pis/keyring/testing';
 import {
   createTestDatabase,
@@ -23,7 +23,6 @@ import { createSecret } from '@pis/webhooks';
 import type pg from 'pg';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
-import { webhookOwnerOf } from '../attempt.js';
 import { createDispatcher, type Dispatcher, type DispatcherOptions } from '../dispatcher.js';
 
 export interface TestEndpoint {
@@ -141,7 +140,7 @@ export async function dispatcherFixture({ isShared = false } = {}): Promise<Disp
       const sealedSecret = keyring.seal(
         keyring.createDataKey(),
         secret,
-        webhookOwnerOf(endpointId),
+        ownerOf.webhookEndpoint(endpointId),
       );
       await change({
         type: 'CreateWebhookEndpoint',

@@ -1,0 +1,14 @@
+/**
+ * The owners that sealed texts are bound to, one per record. Sealed texts open under the same name only, so
+ * the names never change.
+ */
+export type Owner = `${'contact' | 'originator' | 'webhookEndpoint'}:${string}`;
+
+export const ownerOf = {
+  /** A contact's bank account, in its record and in each of its payments. */
+  contact: (contactId: string): Owner => `contact:${contactId}`,
+  /** An originator's bank account, in its record and in each of its payments. */
+  originator: (originatorId: string): Owner => `originator:${originatorId}`,
+  /** The signing secrets of a webhook endpoint. */
+  webhookEndpoint: (endpointId: string): Owner => `webhookEndpoint:${endpointId}`,
+} as const;
