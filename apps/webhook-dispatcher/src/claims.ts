@@ -45,7 +45,7 @@ export interface Pass {
 export class Claims {
   /** Endpoints that have, or may have, more due than they could begin. */
   private crowded = new Set<string>();
-  /** Whether something due was left because a lane had no room for it. */
+  /** Whether the last pass left due deliveries because no slot was free for them. */
   private isStarved = false;
   /** Whether the last pass looked at quick endpoints alone, as no other could begin anything. */
   private onlyQuick = false;

@@ -23,11 +23,11 @@ import {
 } from '@pis/webhook-deliveries';
 import { FanOutWriter } from './fan-out-writer.js';
 import { GroupCommit, isDataError } from './group-commit.js';
-import { type AttemptResult, Traffic, type TrafficLimits, type Ticket } from './traffic.js';
+import type { AttemptResult, Traffic, Ticket } from './traffic.js';
 import { WaitingRoom, type WaitingRoomLimits } from './waiting-room.js';
 import { pause, WakeUp } from './wake-up.js';
 
-export interface EngineLimits extends TrafficLimits, WaitingRoomLimits {
+export interface EngineLimits extends WaitingRoomLimits {
   /** Rows in one statement, at most. */
   readonly batchMax: number;
   /** Endpoints looked at in one pass over what is due, at most. */
@@ -59,6 +59,7 @@ interface DeliveryIds {
 
 export interface EngineDeps {
   readonly table: DeliveryTable;
+  readonly traffic: Traffic;
   /**
    * Makes one attempt. 'disabled': none before its endpoint is enabled again. Throws when it could not be made.
    * `mayBegin` is to be asked last: whether the lease still covers it. If not, it is to be released.
@@ -77,7 +78,7 @@ export interface EngineDeps {
 }
 
 export class DeliveryEngine {
-  readonly traffic: Traffic;
+  private readonly traffic: Traffic;
   private readonly waiting: WaitingRoom<ClaimedWork>;
   /** Ids of what this process has leased, from before it is stored until it is recorded. */
   private readonly atWork = new Set<string>();
@@ -93,13 +94,13 @@ export class DeliveryEngine {
   private loop: Promise<void> = Promise.resolve();
 
   constructor(private readonly deps: EngineDeps) {
-    const { limits, table } = deps;
-    this.traffic = new Traffic(limits);
-    this.traffic.onQuickFreed = () => this.admit();
+    const { limits, table, traffic } = deps;
+    this.traffic = traffic;
+    traffic.whenQuickFreed(() => this.admit());
     this.waiting = new WaitingRoom(limits);
     this.fanOuts = new FanOutWriter(deps);
-    const { traffic, waiting, atWork } = this;
-    this.claims = new Claims({ ...deps, traffic, waiting, atWork });
+    const { waiting, atWork } = this;
+    this.claims = new Claims({ ...deps, waiting, atWork });
     this.records = new GroupCommit(
       async (decided) => {
         await table.record(decided);
@@ -107,10 +108,6 @@ export class DeliveryEngine {
       },
       { batchMax: limits.batchMax, isItemsFault: isDataError },
     );
-  }
-
-  get inFlight(): number {
-    return this.traffic.inFlight;
   }
 
   start(): void {

@@ -20,7 +20,7 @@ function metricsOf(sources: Partial<MetricsSources> = {}) {
   const registry = new Registry();
   const { observeAttempt } = dispatcherMetrics(registry, {
     backlog: () => Promise.resolve(empty),
-    traffic: () => idle,
+    traffic: idle,
     now: () => now,
     ...sources,
   });
@@ -41,7 +41,7 @@ function failingEndpoints(count: number) {
   return Array.from({ length: count }, (_, n) => ({
     endpointId: `e${n}`,
     failures: 100 - n,
-    isAiling: n < 3,
+    isUnhealthy: n < 3,
   }));
 }
 
@@ -55,7 +55,7 @@ const result = { status: 200, durationMs: 15 } as DeliveryResult;
 describe('The metrics of the dispatcher', () => {
   it('name the twenty endpoints that fail worst and no more, however many fail', async () => {
     let failing = failingEndpoints(1_000);
-    const { lines } = metricsOf({ traffic: () => ({ inFlight: 3, failing: () => failing }) });
+    const { lines } = metricsOf({ traffic: { inFlight: 3, failing: () => failing } });
     const shown = await lines('pis_webhook_endpoint_failures');
     expect(shown).toHaveLength(20);
     expect(shown[0]).toBe('{endpoint="e0"} 100');

@@ -10,7 +10,7 @@ import type { Traffic } from './traffic.js';
 
 export interface MetricsSources {
   readonly backlog: () => Promise<Backlog>;
-  readonly traffic: () => Pick<Traffic, 'inFlight' | 'failing'>;
+  readonly traffic: Pick<Traffic, 'inFlight' | 'failing'>;
   readonly now: () => Date;
 }
 
@@ -119,7 +119,7 @@ function endpointMetrics(registry: Registry, { traffic }: MetricsSources): void 
     help: 'Attempts in flight',
     registers: [registry],
     collect() {
-      this.set(traffic().inFlight);
+      this.set(traffic.inFlight);
     },
   });
   new Gauge({
@@ -127,11 +127,7 @@ function endpointMetrics(registry: Registry, { traffic }: MetricsSources): void 
     help: 'Endpoints that failed many times in a row and are tried at a low rate',
     registers: [registry],
     collect() {
-      this.set(
-        traffic()
-          .failing()
-          .filter(({ isAiling }) => isAiling).length,
-      );
+      this.set(traffic.failing().filter(({ isUnhealthy }) => isUnhealthy).length);
     },
   });
   new Gauge({
@@ -141,7 +137,7 @@ function endpointMetrics(registry: Registry, { traffic }: MetricsSources): void 
     registers: [registry],
     collect() {
       this.reset();
-      for (const { endpointId, failures } of traffic().failing().slice(0, failingEndpointsMax))
+      for (const { endpointId, failures } of traffic.failing().slice(0, failingEndpointsMax))
         this.set({ endpoint: endpointId }, failures);
     },
   });

@@ -18,6 +18,7 @@ import { fanOut } from './fan-out.js';
 import { dispatcherLimits, leaseMs } from './limits.js';
 import { fanOutsKnownSince, Partitions, partitionedTables } from './partitions.js';
 import { ReplayTable } from './replay-table.js';
+import { Traffic, type TrafficLimits } from './traffic.js';
 import { type ReplayDeps, type ReplayLimits, ReplayWorker } from './replay-worker.js';
 
 export interface DispatcherOptions {
@@ -38,7 +39,7 @@ export interface DispatcherOptions {
   /** From 0 to 1: the jitter; Math.random when absent. */
   readonly random?: () => number;
   /** Instead of those of limits.ts. */
-  readonly limits?: Partial<EngineLimits> & {
+  readonly limits?: Partial<EngineLimits & TrafficLimits> & {
     readonly endpointFreshForMs?: number;
     readonly replays?: Partial<ReplayLimits>;
     readonly failureReports?: Partial<FailureReportLimits>;
@@ -74,10 +75,11 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       ? {}
       : { egressProxy: config.PIS_WEBHOOK_EGRESS_PROXY }),
   });
+  const traffic = new Traffic({ ...dispatcherLimits.engine, ...engineLimits });
   const endpoints = new EndpointDirectory(store, {
     ...dispatcherLimits.endpoints,
     freshForMs: endpointFreshForMs,
-    onDeleted: (endpointId) => engine.traffic.excuse(endpointId),
+    onDeleted: (endpointId) => traffic.clearFailures(endpointId),
     logError: (error, what) => logger.warn({ err: error }, what),
     states: streamStates(pool, keyring, logger),
   });
@@ -85,7 +87,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const table = new DeliveryTable(pool, owner);
   const metrics = dispatcherMetrics(options.metrics, {
     backlog: () => countBacklog(pool, now(), partitionedTables),
-    traffic: () => engine.traffic,
+    traffic,
     now,
   });
   const attemptDeps: AttemptDeps = {
@@ -112,6 +114,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   };
   const engine = new DeliveryEngine({
     table,
+    traffic,
     attempt: (delivery, mayBegin, signal) =>
       attemptDelivery(attemptDeps, delivery, mayBegin, signal),
     now,

@@ -141,7 +141,7 @@ describe('The endpoints that an event goes to', () => {
     },
   );
 
-  it('have none that was deleted, which is told to who kept count of its failures', async () => {
+  it('do not include a deleted one, and its deletion is reported', async () => {
     const [a, b] = [await create(), await create()];
     await followed();
     const at = new Date().toISOString();

@@ -31,7 +31,7 @@ export interface EndpointDirectoryOptions {
   readonly organizationsMax: number;
   /** How soon the log is followed again after a failure. */
   readonly followAgainMs: number;
-  /** Told while the log is followed. */
+  /** Called for each deletion, while the log is followed. */
   readonly onDeleted: (endpointId: string) => void;
   readonly logError: (error: unknown, what: string) => void;
   /** Where states are remembered, and snapshots of long streams kept; in memory alone when absent. */

@@ -32,7 +32,7 @@ const started = (metrics = new Registry(), pool: pg.Pool = fixture.pool) => {
   const write = (line: string) => void lines.push(JSON.parse(line) as (typeof lines)[number]);
   const limits = {
     ...testLimits,
-    ailingAfterFailures: 1_000,
+    unhealthyAfterFailures: 1_000,
     failureReports: { everyMs: 10 },
   };
   const logger = pino({ base: null }, { write });

@@ -165,7 +165,7 @@ describe('A replay to an endpoint that', () => {
     await queueMany(waiting, (n) => n / 1_000);
     fixture.receiver.respondWith(() => ({ status: 503 }));
     const events = await fixture.published();
-    const limits = { ailingAfterFailures: Infinity };
+    const limits = { unhealthyAfterFailures: Infinity };
     const dispatcher = fixture.started({ limits });
     await Promise.all(events.map((event) => dispatcher.handle(event)));
     await until(async () => (await fixture.records()).every(({ attempts }) => attempts === 1), {
@@ -195,7 +195,7 @@ describe('A replay to an endpoint that', () => {
     let offsetMs = 0;
     const now = () => new Date(Date.now() + offsetMs);
     const replays = { dueMax: 8, waitingMax: 16 };
-    fixture.started({ now, limits: { ailingAfterFailures: Infinity, replays } });
+    fixture.started({ now, limits: { unhealthyAfterFailures: Infinity, replays } });
     const replay = await fixture.requested();
     await fixture.untilReceived(16);
     await fixture.untilPutOff();

@@ -9,8 +9,8 @@ const limits: TrafficLimits = {
   perEndpointInitial: 4,
   perEndpointMax: 8,
   slowPerEndpointMax: 3,
-  ailingAfterFailures: 5,
-  ailingPauseMs: 1_000,
+  unhealthyAfterFailures: 5,
+  unhealthyPauseMs: 1_000,
   endpointsMax: 5,
 };
 
@@ -41,7 +41,7 @@ describe('A client whose endpoint', () => {
     for (let n = 0; n < times; n++) attempt(endpointId, result);
   };
 
-  it('is new gets a few attempts at once, and more with each that it answers', () => {
+  it('is new gets a few concurrent attempts, and one more with each answer', () => {
     expect(takeAll('new')).toHaveLength(4);
     make(2, 'good', 'answered');
     expect(takeAll('good')).toHaveLength(6);
@@ -49,7 +49,7 @@ describe('A client whose endpoint', () => {
     expect(takeAll('better')).toHaveLength(8);
   });
 
-  it('fails gets half as many each time, and never none', () => {
+  it('fails gets half as many concurrent attempts after each failure, but at least one', () => {
     make(10, 'bad', 'answered');
     expect(traffic.room('bad')).toBe(8);
     attempt('bad', 'failed');
@@ -58,7 +58,7 @@ describe('A client whose endpoint', () => {
     expect(traffic.room('bad')).toBe(1);
   });
 
-  it('fails many times in a row is tried one at a time with a pause, until it answers: then fully at once', () => {
+  it('fails many times in a row gets one attempt at a time, and its full limit as soon as it answers', () => {
     make(10, 'down', 'answered');
     make(5, 'down', 'failed');
     expect(traffic.tryBegin('down')).toBeNull();
@@ -68,21 +68,21 @@ describe('A client whose endpoint', () => {
     expect(others).toHaveLength(0);
     if (only) over(only, 'failed');
     expect(traffic.room('down')).toBe(0);
-    expect(traffic.failing()).toEqual([{ endpointId: 'down', failures: 6, isAiling: true }]);
+    expect(traffic.failing()).toEqual([{ endpointId: 'down', failures: 6, isUnhealthy: true }]);
     jest.advanceTimersByTime(1_000);
     attempt('down', 'answered');
     expect(takeAll('down')).toHaveLength(8);
     expect(traffic.failing()).toEqual([]);
   });
 
-  it('hangs leaves the quick lane free for others after a moment', () => {
+  it('hangs leaves the quick slots to others after a moment', () => {
     const hanging = ['a', 'b', 'c'].flatMap(takeAll);
-    // Nothing is known of them: they share a part of the lane.
+    // Unknown endpoints share a part of the quick slots.
     expect(hanging).toHaveLength(10);
     expect(traffic.freeFor('unknown')).toBe(0);
     expect(traffic.freeFor('quick')).toBe(10);
     const freed = jest.fn();
-    traffic.onQuickFreed = freed;
+    traffic.whenQuickFreed(freed);
     jest.advanceTimersByTime(500);
     expect(freed).toHaveBeenCalledTimes(10);
     expect(traffic.freeFor('quick')).toBe(20);
@@ -90,12 +90,12 @@ describe('A client whose endpoint', () => {
     expect(traffic.inFlight).toBe(10);
     for (const ticket of hanging) over(ticket, 'failed');
     expect(traffic.inFlight).toBe(0);
-    // From now on it is counted in the slow lane at once.
+    // From now on its attempts take slow slots at once.
     expect(takeAll('a').length).toBeGreaterThan(0);
     expect(traffic.freeFor('quick')).toBe(20);
   });
 
-  it('is one of many that hang finds the slow lane bounded, and new ones wait rather than those that are known', () => {
+  it('is one of many that hang waits when the slow slots are taken, and so do new ones, but known ones do not', () => {
     for (let n = 0; n < 12; n++) traffic.begin(`hanging-${n}`);
     jest.advanceTimersByTime(500);
     expect(traffic.freeFor('slow')).toBe(0);
@@ -105,7 +105,7 @@ describe('A client whose endpoint', () => {
     expect(traffic.tryBegin('good')).not.toBeNull();
   });
 
-  it('is slow but answers gets its share of the slow lane, and all of it back when it is quick again', () => {
+  it('is slow gets its share of the slow slots, and becomes quick again when it answers quickly', () => {
     make(10, 'slow', 'answered');
     const ticket = traffic.begin('slow');
     jest.advanceTimersByTime(2_000);
@@ -118,7 +118,7 @@ describe('A client whose endpoint', () => {
     expect(traffic.speedOf('slow')).toBe('quick');
   });
 
-  it('is disabled is left alone for a while', () => {
+  it('is disabled gets no attempt for a while', () => {
     expect(traffic.close('off', 10_000)).toBe(true);
     expect(traffic.close('off', 10_000)).toBe(false);
     expect(traffic.tryBegin('off')).toBeNull();
@@ -128,15 +128,21 @@ describe('A client whose endpoint', () => {
     expect(traffic.tryBegin('off')).not.toBeNull();
   });
 
-  it('was deleted while it failed is not counted among those that fail, and what waits for it ends at once', () => {
+  it('was deleted while it failed no longer counts as failing, and its deliveries do not wait', () => {
     make(5, 'gone', 'failed');
     expect(traffic.tryBegin('gone')).toBeNull();
-    traffic.excuse('gone');
+    traffic.clearFailures('gone');
     expect(traffic.failing()).toEqual([]);
     expect(traffic.tryBegin('gone')).not.toBeNull();
   });
 
-  it('was not used for long is forgotten, but not while attempts are in flight', () => {
+  it('refuses connections is not taken for a quick one', () => {
+    attempt('refusing', 'failed');
+    expect(traffic.speedOf('refusing')).toBe('unknown');
+    expect(traffic.isQuick('refusing')).toBe(false);
+  });
+
+  it('has not been used for long is forgotten, but not while attempts are in flight', () => {
     const ticket = traffic.begin('first');
     for (let n = 0; n < 10; n++) make(1, `other-${n}`, 'failed');
     expect(traffic.failing()).toHaveLength(4);

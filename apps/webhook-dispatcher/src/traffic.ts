@@ -1,53 +1,56 @@
 /**
- * Who may begin an attempt, so that an endpoint that hangs, fails or is slow takes its own time and
+ * Decides who may begin an attempt. An endpoint that hangs, fails or is slow uses up its own share and
  * nobody else's.
  *
- *   unknown ──answers quickly──► quick        quick lane: attempts that are over in a moment
+ *   unknown ──answers quickly──► quick        quick slots: attempts that are over in a moment
  *      └────────────────┬──────────┘  ▲
- *          an attempt lasts too long  │       slow lane: those that are not
+ *          an attempt lasts too long  │       slow slots: all others
  *                       ▼             │
  *                     slow ──answers quickly
  *
- * What always holds: attempts of slow endpoints are counted in the slow lane alone, and one that lasts
- * too long moves there; so the quick lane is full only of attempts that have just begun. Endpoints of
- * which nothing is known yet share a part of it, lest a hundred that hang take all of it after a start.
- * Per endpoint the number of attempts at once grows with each success and is halved by each failure;
- * after many failures in a row an endpoint is ailing: one attempt at a time, with a pause in between,
- * until it answers again.
+ * What always holds:
+ *
+ * - Attempts to slow endpoints take slow slots only. An attempt that lasts too long moves to a slow slot.
+ *   So the quick slots hold only attempts that have just begun.
+ * - Unknown endpoints share a part of the quick slots. A hundred endpoints that hang cannot take all of
+ *   them after a start.
+ * - Each success raises the number of concurrent attempts to an endpoint. Each failure halves it.
+ * - After many failures in a row an endpoint is unhealthy: one attempt at a time, with a pause after
+ *   each, until it answers again.
  */
 export interface TrafficLimits {
-  /** Attempts in flight that have not lasted long, */
+  /** Quick slots: attempts in flight for less than `slowAfterMs`. */
   readonly quickMax: number;
-  /** of these to endpoints of which nothing is known, */
+  /** Quick slots that attempts to unknown endpoints may take. */
   readonly unknownMax: number;
-  /** and those that have lasted longer than `slowAfterMs`, or are to endpoints that are slow. */
+  /** Slow slots: attempts in flight for longer, and attempts to slow endpoints. */
   readonly slowMax: number;
   readonly slowAfterMs: number;
-  /** Attempts at once to one endpoint: at first, at most, and at most to a slow one. */
+  /** Concurrent attempts to one endpoint: at first, at most, and at most to a slow one. */
   readonly perEndpointInitial: number;
   readonly perEndpointMax: number;
   readonly slowPerEndpointMax: number;
-  /** Failed attempts in a row after which an endpoint is ailing, */
-  readonly ailingAfterFailures: number;
-  /** and how long it is then left alone after each attempt. */
-  readonly ailingPauseMs: number;
-  /** Endpoints remembered; the one not used for longest is forgotten. */
+  /** Failed attempts in a row after which an endpoint is unhealthy. */
+  readonly unhealthyAfterFailures: number;
+  /** The pause after each failed attempt to an unhealthy endpoint. */
+  readonly unhealthyPauseMs: number;
+  /** Endpoints remembered. Beyond that the least recently used one is forgotten. */
   readonly endpointsMax: number;
 }
 
-type Lane = 'quick' | 'slow';
-type Speed = 'unknown' | Lane;
+type Slot = 'quick' | 'slow';
+type Speed = 'unknown' | Slot;
 
-/** `answered`: the receiver took or refused it; `failed`: it is to be tried again; `none`: no attempt was made. */
+/** `answered`: the receiver accepted or refused it. `failed`: it will be retried. `none`: no attempt was made. */
 export type AttemptResult = 'answered' | 'failed' | 'none';
 
-/** The right to one attempt, from before it begins until what came of it is recorded. */
+/** The right to one attempt, from before it begins until its outcome is recorded. */
 export interface Ticket {
   readonly endpointId: string;
 }
 
 interface OpenTicket extends Ticket {
-  lane: Lane;
+  slot: Slot;
   isUnknown: boolean;
   beganAtMs: number;
   timer: NodeJS.Timeout | undefined;
@@ -55,21 +58,22 @@ interface OpenTicket extends Ticket {
 
 interface Endpoint {
   inFlight: number;
-  /** Attempts at once, at present. */
+  /** Concurrent attempts, at present. */
   limit: number;
   speed: Speed;
   /** In a row. */
   failures: number;
-  /** Monotonic; until then nothing is begun. */
+  /** Monotonic. Nothing begins before. */
   closedUntilMs: number;
 }
 
 export class Traffic {
   private readonly endpoints = new Map<string, Endpoint>();
-  /** Those with attempts in flight, or closed at some time: the only ones that may have no room. */
+  /** Endpoints with attempts in flight, or closed at some time. Only these can lack room. */
   private readonly busy = new Set<string>();
-  private readonly taken: Record<Lane, number> = { quick: 0, slow: 0 };
+  private readonly taken: Record<Slot, number> = { quick: 0, slow: 0 };
   private unknownTaken = 0;
+  private quickFreed: () => void = () => undefined;
 
   constructor(
     private readonly limits: TrafficLimits,
@@ -84,31 +88,36 @@ export class Traffic {
     return this.taken.quick >= this.limits.quickMax;
   }
 
+  /** Calls back when an attempt leaves its quick slot because it lasts too long. One listener: the engine. */
+  whenQuickFreed(listener: () => void): void {
+    this.quickFreed = listener;
+  }
+
   tryBegin(endpointId: string): Ticket | null {
     const endpoint = this.endpoints.get(endpointId) ?? this.fresh();
     if (this.roomOf(endpoint) <= 0 || this.freeFor(endpoint.speed) <= 0) return null;
     return this.begin(endpointId);
   }
 
-  /** Begins whatever the limits say: for what is leased already. */
+  /** Begins regardless of the limits: for deliveries that are leased already. */
   begin(endpointId: string): Ticket {
     const endpoint = this.use(endpointId);
     const ticket: OpenTicket = {
       endpointId,
-      lane: endpoint.speed === 'slow' ? 'slow' : 'quick',
+      slot: endpoint.speed === 'slow' ? 'slow' : 'quick',
       isUnknown: endpoint.speed === 'unknown',
       beganAtMs: this.nowMs(),
       timer: undefined,
     };
     endpoint.inFlight += 1;
-    this.taken[ticket.lane] += 1;
+    this.taken[ticket.slot] += 1;
     if (ticket.isUnknown) this.unknownTaken += 1;
-    if (ticket.lane === 'quick')
+    if (ticket.slot === 'quick')
       ticket.timer = setTimeout(() => this.moveToSlow(ticket), this.limits.slowAfterMs).unref();
     return ticket;
   }
 
-  /** The attempt is over; its slot is kept until `end`. @param gotStatus whether a response arrived */
+  /** The attempt is over. It keeps its slot until `end`. @param gotStatus whether a response arrived */
   attempted(ticket: Ticket, result: AttemptResult, gotStatus: boolean): void {
     const open = ticket as OpenTicket;
     clearTimeout(open.timer);
@@ -124,20 +133,20 @@ export class Traffic {
   end(ticket: Ticket): void {
     const open = ticket as OpenTicket;
     clearTimeout(open.timer);
-    this.taken[open.lane] -= 1;
+    this.taken[open.slot] -= 1;
     if (open.isUnknown) this.unknownTaken -= 1;
     this.use(open.endpointId).inFlight -= 1;
   }
 
-  /** Holds no failure against the endpoint any more: it was deleted, and its deliveries are only to be ended. */
-  excuse(endpointId: string): void {
+  /** For a deleted endpoint: its deliveries are only to be ended, so they need not wait. */
+  clearFailures(endpointId: string): void {
     const endpoint = this.endpoints.get(endpointId);
     if (endpoint === undefined) return;
     endpoint.failures = 0;
     endpoint.closedUntilMs = 0;
   }
 
-  /** Begins nothing to the endpoint for a while. @returns whether it was open */
+  /** Begins no attempt to the endpoint for a while. @returns whether it was open */
   close(endpointId: string, forMs: number): boolean {
     const endpoint = this.use(endpointId);
     const wasOpen = endpoint.closedUntilMs <= this.nowMs();
@@ -145,19 +154,19 @@ export class Traffic {
     return wasOpen;
   }
 
-  /** Whether what is leased for the endpoint will soon have its turn. */
+  /** Whether a delivery that is leased for the endpoint soon gets a slot. */
   isQuick(endpointId: string): boolean {
     const endpoint = this.endpoints.get(endpointId);
-    return endpoint?.speed === 'quick' && !this.isAiling(endpoint) && !this.isClosed(endpoint);
+    return endpoint?.speed === 'quick' && !this.isUnhealthy(endpoint) && !this.isClosed(endpoint);
   }
 
-  /** How many attempts the endpoint may begin now, whatever the lanes have left. */
+  /** How many attempts the endpoint may begin now, however many slots are free. */
   room(endpointId: string): number {
     const endpoint = this.endpoints.get(endpointId);
     return endpoint === undefined ? this.limits.perEndpointInitial : this.roomOf(endpoint);
   }
 
-  /** Endpoints with attempts in flight or closed; every other one has room. */
+  /** Endpoints with attempts in flight, and closed ones. Every other endpoint has room. */
   limited(): string[] {
     for (const endpointId of this.busy) {
       const endpoint = this.endpoints.get(endpointId);
@@ -182,7 +191,7 @@ export class Traffic {
     const quick = quickMax - this.taken.quick;
     const slow = slowMax - this.taken.slow;
     if (speed === 'quick') return quick;
-    // Whatever is unknown may turn out to be slow.
+    // An unknown endpoint may turn out to be slow.
     return speed === 'slow' ? slow : Math.min(quick, slow, unknownMax - this.unknownTaken);
   }
 
@@ -197,25 +206,25 @@ export class Traffic {
     return first;
   }
 
-  /** Failures in a row of the endpoints that fail, the worst first. */
+  /** Endpoints whose last attempt failed, with their failures in a row, the worst first. */
   failing(): {
     readonly endpointId: string;
     readonly failures: number;
-    readonly isAiling: boolean;
+    readonly isUnhealthy: boolean;
   }[] {
     return [...this.endpoints]
       .filter(([, { failures }]) => failures > 0)
       .map(([endpointId, endpoint]) => ({
         endpointId,
         failures: endpoint.failures,
-        isAiling: this.isAiling(endpoint),
+        isUnhealthy: this.isUnhealthy(endpoint),
       }))
       .sort((a, b) => b.failures - a.failures);
   }
 
   private roomOf(endpoint: Endpoint): number {
     if (this.isClosed(endpoint)) return 0;
-    const limit = this.isAiling(endpoint) ? 1 : endpoint.limit;
+    const limit = this.isUnhealthy(endpoint) ? 1 : endpoint.limit;
     return Math.max(0, limit - endpoint.inFlight);
   }
 
@@ -223,15 +232,15 @@ export class Traffic {
     return closedUntilMs > this.nowMs();
   }
 
-  private isAiling({ failures }: Endpoint): boolean {
-    return failures >= this.limits.ailingAfterFailures;
+  private isUnhealthy({ failures }: Endpoint): boolean {
+    return failures >= this.limits.unhealthyAfterFailures;
   }
 
   private succeed(endpoint: Endpoint): void {
     const { perEndpointMax, slowPerEndpointMax } = this.limits;
     const max = endpoint.speed === 'slow' ? slowPerEndpointMax : perEndpointMax;
-    // Back from where nothing came, it gets everything at once: much may be waiting for it.
-    endpoint.limit = this.isAiling(endpoint) ? max : Math.min(max, endpoint.limit + 1);
+    // An unhealthy endpoint that recovers gets its full limit at once: much may be waiting for it.
+    endpoint.limit = this.isUnhealthy(endpoint) ? max : Math.min(max, endpoint.limit + 1);
     endpoint.failures = 0;
     endpoint.closedUntilMs = 0;
   }
@@ -239,22 +248,20 @@ export class Traffic {
   private fail(endpoint: Endpoint): void {
     endpoint.failures += 1;
     endpoint.limit = Math.max(1, Math.floor(endpoint.limit / 2));
-    if (this.isAiling(endpoint)) endpoint.closedUntilMs = this.nowMs() + this.limits.ailingPauseMs;
+    if (this.isUnhealthy(endpoint))
+      endpoint.closedUntilMs = this.nowMs() + this.limits.unhealthyPauseMs;
   }
 
   private moveToSlow(ticket: OpenTicket): void {
-    if (ticket.lane === 'slow') return;
-    ticket.lane = 'slow';
+    if (ticket.slot === 'slow') return;
+    ticket.slot = 'slow';
     this.taken.quick -= 1;
     this.taken.slow += 1;
     if (ticket.isUnknown) this.unknownTaken -= 1;
     ticket.isUnknown = false;
     this.slowDown(this.use(ticket.endpointId));
-    this.onQuickFreed();
+    this.quickFreed();
   }
-
-  /** Told when an attempt has left the quick lane by lasting too long. */
-  onQuickFreed: () => void = () => undefined;
 
   private slowDown(endpoint: Endpoint): void {
     if (endpoint.speed === 'slow') return;
@@ -282,7 +289,7 @@ export class Traffic {
     };
   }
 
-  /** One with attempts in flight is never forgotten: its number would be lost. */
+  /** Never forgets an endpoint with attempts in flight: their number would be lost. */
   private forget(): void {
     if (this.endpoints.size < this.limits.endpointsMax) return;
     for (const [endpointId, { inFlight }] of this.endpoints)

@@ -296,7 +296,7 @@ describe('When something breaks, a client still receives its webhooks', () => {
     await fixture.createEndpoint();
     fixture.receiver.respondWith((_, index) => ({ status: index < 200 ? 503 : 200 }));
     // Not put off by an endpoint that fails all the time.
-    const limits = { ...testLimits, ailingAfterFailures: Infinity };
+    const limits = { ...testLimits, unhealthyAfterFailures: Infinity };
     const first = fixture.dispatcher({ limits });
     const events = await Promise.all(Array.from({ length: 100 }, () => fixture.paymentEvent()));
     await Promise.all(events.map((event) => first.handle(event)));

@@ -120,20 +120,22 @@ describe('A client with a healthy endpoint', () => {
     const { endpointId } = await fixture.createEndpoint();
     await backlog(200);
     receiver.respondWith(() => ({ status: 503 }));
-    const ailingPauseMs = 100;
-    const { ailingAfterFailures, perEndpointInitial } = dispatcherLimits.engine;
+    const unhealthyPauseMs = 100;
+    const { unhealthyAfterFailures, perEndpointInitial } = dispatcherLimits.engine;
     const dispatcher = started({
       // No answer of this test makes the endpoint a slow one.
-      limits: { ...limits, ailingPauseMs, slowAfterMs: 60_000 },
+      limits: { ...limits, unhealthyPauseMs, slowAfterMs: 60_000 },
       metrics: fixture.metrics,
     });
-    const ailingFrom = ailingAfterFailures + perEndpointInitial;
-    await until(() => receiver.requests.length >= ailingFrom + 5, { timeoutMs });
-    const times = receiver.requests.slice(ailingFrom).map(({ receivedAt }) => receivedAt.getTime());
+    const unhealthyFrom = unhealthyAfterFailures + perEndpointInitial;
+    await until(() => receiver.requests.length >= unhealthyFrom + 5, { timeoutMs });
+    const times = receiver.requests
+      .slice(unhealthyFrom)
+      .map(({ receivedAt }) => receivedAt.getTime());
     const gaps = times.slice(1).map((time, index) => time - (times[index] ?? time));
     // Times are whole milliseconds.
-    expect(Math.min(...gaps)).toBeGreaterThanOrEqual(ailingPauseMs - 2);
-    expect(await ailing()).toBe(1);
+    expect(Math.min(...gaps)).toBeGreaterThanOrEqual(unhealthyPauseMs - 2);
+    expect(await unhealthy()).toBe(1);
     expect(await count('pending', endpointId)).toBe(200);
 
     let sinceItIsBack = 0;
@@ -150,10 +152,10 @@ describe('A client with a healthy endpoint', () => {
     fixture.advance(initialMs);
     await until(async () => (await count('delivered', endpointId)) === 200, { timeoutMs });
     expect(await count('failed', endpointId)).toBe(0);
-    expect(await ailing()).toBe(0);
+    expect(await unhealthy()).toBe(0);
     await dispatcher.stop();
 
-    async function ailing() {
+    async function unhealthy() {
       const text = await fixture.metrics.metrics();
       return Number(/^pis_webhook_ailing_endpoints (\d+)$/m.exec(text)?.[1]);
     }
@@ -163,7 +165,7 @@ describe('A client with a healthy endpoint', () => {
     fixture.receiver.respondWith(() => ({ status: 500 }));
     const { endpointId } = await fixture.createEndpoint();
     await backlog(40);
-    started({ limits: { ...limits, ailingPauseMs: 5 } });
+    started({ limits: { ...limits, unhealthyPauseMs: 5 } });
     await until(
       async () => {
         // Time flies, but never so fast that a first attempt is not made.
