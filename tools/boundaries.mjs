@@ -47,7 +47,6 @@ export const mayImport = {
     'domain',
     'event-store',
     'keyring',
-    'postgres',
     'read-models',
     'service-kit',
   ],

@@ -1,10 +1,20 @@
 /**
  * The API gateway: authenticate, validate, decide, append, answer. One Nest module; what happens
- * before a body is parsed is in http.ts, the decisions are in the domain.
+ * before a body is parsed is in @pis/http-api, the decisions are in the domain.
  */
 import { type DynamicModule, Module, type Provider } from '@nestjs/common';
 import { bankNameOf } from '@pis/bank-rails';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { OpenApiOptions } from '@pis/contracts';
 import { type EventStore, StreamStates } from '@pis/event-store';
+import {
+  Authentication,
+  configureHttp as configureHttpSide,
+  Cursors,
+  postgresTally,
+  RateLimit,
+  RequestTimeLimit,
+} from '@pis/http-api';
 import type { Keyring } from '@pis/keyring';
 import { directoryQuery, eventsQuery, paymentsQuery, projectionProgress } from '@pis/read-models';
 import {
@@ -22,10 +32,8 @@ import {
 } from '@pis/service-kit';
 import { deliveryLog, endpointHealths, replayRequests } from '@pis/webhook-deliveries';
 import { type WebhookUrlOptions } from '@pis/webhooks';
-import { Authentication } from './authentication.js';
 import { ContactDirectory } from './contact-directory.js';
 import { ContactsController } from './contacts.controller.js';
-import { Cursors } from './cursor.js';
 import { DirectoryLists } from './directory-lists.js';
 import { EventsController } from './events.controller.js';
 import { OriginatorsController } from './originators.controller.js';
@@ -34,10 +42,7 @@ import { PartyAccounts } from './party-changes.js';
 import { PaymentByKey } from './payment-by-key.js';
 import { PaymentCreation } from './payment-creation.js';
 import { PaymentsController } from './payments.controller.js';
-import { RateLimit } from './rate-limit.js';
-import { postgresTally } from './rate-limit-tally.js';
 import { ReferenceController } from './reference.controller.js';
-import { RequestTimeLimit } from './request-time-limit.js';
 import { SandboxController } from './sandbox.controller.js';
 import { ScalarScript } from './scalar-script.js';
 import { StatementsController } from './statements.controller.js';
@@ -57,12 +62,16 @@ import { WebhookHealth } from './webhook-health.js';
 import { WebhookTests } from './webhook-test.js';
 import { WebhooksController } from './webhooks.controller.js';
 
-export { configureHttp } from './http.js';
-
 export type ApiGatewayConfig = GatewayConfig &
   WebhooksConfig &
   WebhookEgressConfig &
   Pick<ProcessConfig, 'PIS_ENVIRONMENT'>;
+
+/** The HTTP side of a process that has this module. */
+export function configureHttp(app: NestFastifyApplication): void {
+  const { publicUrl } = app.get<OpenApiOptions>(OPENAPI_OPTIONS);
+  configureHttpSide(app, { publicUrl });
+}
 
 type PgPool = Parameters<typeof paymentsQuery>[0];
 

@@ -35,11 +35,10 @@ import {
   untilSettled,
   WrongExpectedRevision,
 } from '@pis/event-store';
+import { accepted, ApiError, notFound, now } from '@pis/http-api';
 import { type Keyring, ownerOf } from '@pis/keyring';
-import { ApiError, notFound } from './errors.js';
 import type { OwnWrites } from './own-writes.js';
 import type { PartyAccounts } from './party-changes.js';
-import { accepted, now } from './requests.js';
 
 type Reservation = Loaded<ContactIdentityState>;
 const conflict = () => new ApiError('CONFLICT', 'a contact with these details exists already');

@@ -6,12 +6,11 @@ import {
   type ContactView,
   validate,
 } from '@pis/contracts';
+import { accepted, type Answer, answer, bodyOf, callerOf, contextOf, idIn } from '@pis/http-api';
 import type { DirectoryQuery } from '@pis/read-models';
 import type { FastifyRequest } from 'fastify';
 import { ContactDirectory } from './contact-directory.js';
 import { DirectoryLists } from './directory-lists.js';
-import { callerOf } from './http.js';
-import { accepted, type Answer, answer, bodyOf, contextOf, idIn } from './requests.js';
 import { DIRECTORY_QUERY } from './tokens.js';
 
 @Controller('v1/contacts')

@@ -3,13 +3,10 @@
  * with them in pages that carry `meta.pagination` (interface.md, "Contact").
  */
 import { type OriginatorListQuery, validate, type Validated } from '@pis/contracts';
+import { accepted, type Answer, answer, callerOf, type Cursors, invalid } from '@pis/http-api';
 import type { ListPage, PageRequest } from '@pis/read-models';
 import type { FastifyRequest } from 'fastify';
-import type { Cursors } from './cursor.js';
-import { invalid } from './errors.js';
-import { callerOf } from './http.js';
 import type { OwnWrites } from './own-writes.js';
-import { accepted, type Answer, answer } from './requests.js';
 
 type Schema<Query> = Parameters<typeof validate<Query>>[0];
 

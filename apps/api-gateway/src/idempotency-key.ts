@@ -4,8 +4,8 @@
  * form of an accent is another key.
  */
 import { idempotencyKeyLengthMax } from '@pis/contracts';
+import { ApiError } from '@pis/http-api';
 import { v5 as uuidV5 } from 'uuid';
-import { ApiError } from './errors.js';
 
 /** Of the payment that this key created or will create. The key belongs to the organization. */
 export function paymentIdOf(organizationId: string, key: string): string {

@@ -8,16 +8,24 @@ import {
 } from '@pis/contracts';
 import { isRefusal, originator as originators, type OriginatorChanges } from '@pis/domain';
 import { type EventStore, repository, StreamStates, untilSettled } from '@pis/event-store';
+import {
+  accepted,
+  type Answer,
+  answer,
+  bodyOf,
+  callerOf,
+  contextOf,
+  idIn,
+  notFound,
+  now,
+} from '@pis/http-api';
 import { ownerOf } from '@pis/keyring';
 import type { DirectoryQuery } from '@pis/read-models';
 import { EVENT_STORE } from '@pis/service-kit';
 import type { FastifyRequest } from 'fastify';
 import { DirectoryLists } from './directory-lists.js';
-import { notFound } from './errors.js';
-import { callerOf } from './http.js';
 import { OwnWrites } from './own-writes.js';
 import { PartyAccounts } from './party-changes.js';
-import { accepted, type Answer, answer, bodyOf, contextOf, idIn, now } from './requests.js';
 import { DIRECTORY_QUERY } from './tokens.js';
 
 @Controller('v1/originators')

@@ -36,10 +36,9 @@ import {
   StreamStates,
   WrongExpectedRevision,
 } from '@pis/event-store';
-import { ApiError, invalid, notFound } from './errors.js';
+import { ApiError, invalid, notFound, now } from '@pis/http-api';
 import { paymentIdOf } from './idempotency-key.js';
 import type { OwnWrites } from './own-writes.js';
-import { now } from './requests.js';
 
 export interface CreatedPayment {
   readonly paymentId: string;

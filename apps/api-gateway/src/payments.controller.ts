@@ -9,18 +9,26 @@ import {
 } from '@pis/contracts';
 import { payment as payments } from '@pis/domain';
 import { type EventStore, repository } from '@pis/event-store';
+import {
+  accepted,
+  type Answer,
+  answer,
+  bodyOf,
+  callerOf,
+  contextOf,
+  Cursors,
+  idIn,
+  invalid,
+  notFound,
+} from '@pis/http-api';
 import type { PaymentsQuery } from '@pis/read-models';
 import { EVENT_STORE } from '@pis/service-kit';
 import { Controller, Get, Inject, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Cursors } from './cursor.js';
-import { invalid, notFound } from './errors.js';
-import { callerOf } from './http.js';
 import { idempotencyKeyIn } from './idempotency-key.js';
 import { OwnWrites } from './own-writes.js';
 import { type CreatedPayment, PaymentCreation } from './payment-creation.js';
 import { PaymentByKey } from './payment-by-key.js';
-import { accepted, type Answer, answer, bodyOf, contextOf, idIn } from './requests.js';
 import { PAYMENTS_QUERY } from './tokens.js';
 
 @Controller('v1/payments')

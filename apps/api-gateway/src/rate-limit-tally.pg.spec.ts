@@ -1,4 +1,5 @@
 /** Several gateways over one PostgreSQL, and over one that is away. */
+import { postgresTally } from '@pis/http-api';
 import {
   createTestDatabase,
   openTestPool,
@@ -9,7 +10,6 @@ import { jest } from '@jest/globals';
 import type { Logger } from '@pis/service-kit';
 import { memoryEventStore } from '@pis/event-store';
 import { RateLimiterPostgres } from 'rate-limiter-flexible';
-import { postgresTally } from './rate-limit-tally.js';
 import { type Gateway, startGateway, type Tenant } from './testing/gateway.js';
 
 const perSecond = 8;

@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import { type ErrorCode, errorCodes } from '@pis/contracts';
 import { judgeBy } from '@pis/contracts/testing';
+import { answerTo, ApiError } from '@pis/http-api';
 import { createTestDatabase, type TestDatabase } from '@pis/local-servers/testing';
-import { answerTo, ApiError } from './errors.js';
 import {
   bankAccount,
   type Call,

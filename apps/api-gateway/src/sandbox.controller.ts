@@ -8,12 +8,21 @@ import {
 } from '@pis/contracts';
 import { payment as payments, type PaymentCommand, type PaymentStatus } from '@pis/domain';
 import { type EventStore, repository } from '@pis/event-store';
+import {
+  accepted,
+  type Answer,
+  answer,
+  ApiError,
+  bodyOf,
+  callerOf,
+  contextOf,
+  idIn,
+  notFound,
+  now,
+} from '@pis/http-api';
 import { EVENT_STORE } from '@pis/service-kit';
 import type { FastifyRequest } from 'fastify';
-import { ApiError, notFound } from './errors.js';
-import { callerOf } from './http.js';
 import { OwnWrites } from './own-writes.js';
-import { accepted, type Answer, answer, bodyOf, contextOf, idIn, now } from './requests.js';
 
 /** Moves a payment along by hand; registered in the sandbox alone (interface.md, "Sandbox outcomes"). */
 @Controller('v1/sandbox/payments')

@@ -4,9 +4,8 @@
  */
 import { Controller, Get, Req } from '@nestjs/common';
 import { type StatementListQuery, statementListSchema, validate } from '@pis/contracts';
+import { accepted, type Answer, answer, idIn, notFound } from '@pis/http-api';
 import type { FastifyRequest } from 'fastify';
-import { notFound } from './errors.js';
-import { accepted, type Answer, answer, idIn } from './requests.js';
 
 @Controller('v1/statements')
 export class StatementsController {

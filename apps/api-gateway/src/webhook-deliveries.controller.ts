@@ -9,6 +9,17 @@ import {
 } from '@pis/contracts';
 import { type WebhookEndpoint, webhookEndpoints } from '@pis/domain';
 import { type EventStore, repository, StreamStates } from '@pis/event-store';
+import {
+  accepted,
+  type Answer,
+  answer,
+  ApiError,
+  callerOf,
+  Cursors,
+  idIn,
+  invalid,
+  notFound,
+} from '@pis/http-api';
 import { pastPaymentEvents } from '@pis/integration';
 import { EVENT_STORE, PG_POOL } from '@pis/service-kit';
 import {
@@ -23,10 +34,6 @@ import {
   type StoredDelivery,
 } from '@pis/webhook-deliveries';
 import type { FastifyRequest } from 'fastify';
-import { Cursors } from './cursor.js';
-import { ApiError, invalid, notFound } from './errors.js';
-import { callerOf } from './http.js';
-import { accepted, type Answer, answer, idIn } from './requests.js';
 import { DELIVERY_LOG, RETRY_WINDOWS } from './tokens.js';
 import { endpointIn } from './webhooks.controller.js';
 

@@ -9,12 +9,19 @@ import {
 } from '@pis/contracts';
 import { eventTypes, subscribes, type WebhookEndpoint, webhookEndpoints } from '@pis/domain';
 import { type EventStore, repository, StreamStates } from '@pis/event-store';
+import {
+  accepted,
+  type Answer,
+  answer,
+  ApiError,
+  bodyOf,
+  callerOf,
+  idIn,
+  notFound,
+} from '@pis/http-api';
 import { EVENT_STORE } from '@pis/service-kit';
 import { type ReplayRecord, type ReplayRequests, runningReplaysMax } from '@pis/webhook-deliveries';
 import type { FastifyRequest } from 'fastify';
-import { ApiError, notFound } from './errors.js';
-import { callerOf } from './http.js';
-import { accepted, type Answer, answer, bodyOf, idIn } from './requests.js';
 import { REPLAY_REQUESTS } from './tokens.js';
 import { checkReceives } from './webhook-deliveries.controller.js';
 import { endpointIn } from './webhooks.controller.js';

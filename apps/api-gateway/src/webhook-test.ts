@@ -9,6 +9,7 @@ import { randomUUID } from 'node:crypto';
 import type { OnModuleDestroy } from '@nestjs/common';
 import { samplePaymentEvent, testEvent, type WebhookTestRequest } from '@pis/contracts';
 import type { WebhookEndpoint } from '@pis/domain';
+import { ApiError, now } from '@pis/http-api';
 import { type Keyring, ownerOf } from '@pis/keyring';
 import {
   classify,
@@ -20,8 +21,6 @@ import {
   previousSignature,
   syntheticEnvelope,
 } from '@pis/webhooks';
-import { ApiError } from './errors.js';
-import { now } from './requests.js';
 
 export interface WebhookTestResult {
   readonly success: boolean;

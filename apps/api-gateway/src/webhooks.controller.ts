@@ -23,17 +23,26 @@ import {
   type WebhookEndpointsCommand,
 } from '@pis/domain';
 import { type CommandContext, type EventStore, repository, StreamStates } from '@pis/event-store';
+import {
+  accepted,
+  type Answer,
+  answer,
+  bodyOf,
+  callerOf,
+  contextOf,
+  idIn,
+  invalid,
+  notFound,
+  now,
+  OwnTimeLimit,
+} from '@pis/http-api';
 import { type Keyring, ownerOf } from '@pis/keyring';
 import { EVENT_STORE, KEYRING } from '@pis/service-kit';
 import { checkWebhookUrl, createSecret, type WebhookUrlOptions } from '@pis/webhooks';
 import type { FastifyRequest } from 'fastify';
-import { invalid, notFound } from './errors.js';
-import { callerOf } from './http.js';
 import { OwnWrites } from './own-writes.js';
-import { accepted, type Answer, answer, bodyOf, contextOf, idIn, now } from './requests.js';
 import { WEBHOOK_URL_OPTIONS } from './tokens.js';
 import { healthy, WebhookHealth } from './webhook-health.js';
-import { OwnTimeLimit } from './request-time-limit.js';
 import { type WebhookTestResult, WebhookTests } from './webhook-test.js';
 
 /** One stream holds all endpoints of an organization, so reads fold it and are always current. */

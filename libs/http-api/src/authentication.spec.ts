@@ -2,7 +2,14 @@ import { createApiKey, createOrganization, digestOfApiKey, revokeApiKey } from '
 import { type EventStore, memoryEventStore, StoreUnavailable } from '@pis/event-store';
 import { Authentication, authorize } from './authentication.js';
 import { RateLimit } from './rate-limit.js';
-import { by } from './testing/gateway.js';
+
+const by = {
+  actor: 'user:test',
+  requestId: null,
+  correlationId: 'test',
+  causationId: null,
+  traceparent: null,
+};
 
 async function setUp(expiresAt: string | null = null, failuresPerSecond = 0) {
   const store = memoryEventStore();

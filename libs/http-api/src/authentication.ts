@@ -15,7 +15,7 @@ import {
   isUsable,
 } from '@pis/domain';
 import { type EventStore, repository, StoreUnavailable } from '@pis/event-store';
-import { LRUCache } from 'lru-cache';
+import { BoundedMap } from './bounded-map.js';
 import { networkOf } from './client-address.js';
 import { ApiError } from './errors.js';
 import type { RateLimit } from './rate-limit.js';
@@ -53,7 +53,7 @@ export interface Clocks {
 const clocksOfTheMachine: Clocks = { now: () => Date.now(), elapsed: () => performance.now() };
 
 export class Authentication {
-  private readonly cache = new LRUCache<string, Cached>({ max: cachedKeysMax });
+  private readonly cache = new BoundedMap<string, Cached>(cachedKeysMax);
   private readonly reading = new Map<string, Promise<KnownKey | null>>();
   private readonly keys: ReturnType<typeof repositoryOf>;
 

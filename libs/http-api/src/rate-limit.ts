@@ -9,7 +9,7 @@
  * for it. The less of a key's requests come to a gateway the sooner it tells of them: with equal
  * batches the untold of twenty gateways would be a burst and more, again and again.
  */
-import { LRUCache } from 'lru-cache';
+import { BoundedMap } from './bounded-map.js';
 import { ApiError } from './errors.js';
 import type { Counted, RateLimitTally } from './rate-limit-tally.js';
 
@@ -55,7 +55,7 @@ const burstFactor = 2;
 const batchesPerBurst = 8;
 
 export class RateLimit {
-  private readonly buckets = new LRUCache<string, Bucket>({ max: bucketsMax });
+  private readonly buckets = new BoundedMap<string, Bucket>(bucketsMax);
   private readonly perSecond: number;
   private readonly burst: number;
   private readonly batchMax: number;

@@ -1,11 +1,10 @@
 /**
- * The HTTP side of the gateway, on Fastify itself: what must happen before a body is parsed cannot be
- * a Nest guard. The order of the checks is interface.md's: unknown route, key, rate limit, key type,
- * media type, body; the handlers do the rest.
+ * The HTTP side of an app, on Fastify itself: what must happen before a body is parsed cannot be a Nest
+ * guard. The checks run in this order: unknown route, key, rate limit, key type, media type, body. The
+ * handlers do the rest.
  */
 import type { ArgumentsHost, ExceptionFilter } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
-import type { OpenApiOptions } from '@pis/contracts';
 import { LOG_WATCH, LOGGER, type Logger, type LogWatch } from '@pis/service-kit';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { authorize, Authentication, type Caller } from './authentication.js';
@@ -15,7 +14,6 @@ import { rateLimitHeaders, requestIdFor, securityHeaders } from './http-headers.
 import { parseJson } from './json-body.js';
 import { RateLimit, RateLimited } from './rate-limit.js';
 import { RequestTimeLimit } from './request-time-limit.js';
-import { OPENAPI_OPTIONS } from './tokens.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -26,13 +24,22 @@ declare module 'fastify' {
 
 const bodyBytesMax = 64 * 1024;
 
-/** Call it after NestFactory.create and before the application listens. */
-export function configureHttp(app: NestFastifyApplication): void {
+/** What differs from app to app. */
+export interface HttpOptions {
+  /** The address that clients use, if it is known. */
+  readonly publicUrl: string | undefined;
+}
+
+/**
+ * Call it after NestFactory.create and before the application listens. The app provides
+ * Authentication, RateLimit and RequestTimeLimit.
+ */
+export function configureHttp(app: NestFastifyApplication, { publicUrl }: HttpOptions): void {
   const gates = { authentication: app.get(Authentication), rateLimit: app.get(RateLimit) };
   const timeLimit = app.get(RequestTimeLimit);
   const logger = app.get<Logger>(LOGGER);
   const server = app.getHttpAdapter().getInstance();
-  const headers = securityHeaders(app.get<OpenApiOptions>(OPENAPI_OPTIONS).publicUrl);
+  const headers = securityHeaders(publicUrl);
 
   server.decorateRequest('caller', null);
   server.decorateRequest('limitTimer', null);
