@@ -6,6 +6,7 @@ import {
   BankUnavailable,
 } from '@pis/bank-rails';
 import { type EventStore, memoryEventStore } from '@pis/event-store';
+import { until } from '@pis/local-servers/testing';
 import { failuresMax, unclearMax } from './payment-execution.js';
 import type { RailExecutor } from './rail-executor.js';
 import { openWorld, type QueuedMessage, settle, type World } from './testing/world.js';
@@ -184,4 +185,22 @@ it('an error that the bank reports of a reference it has forgotten fails no paym
   await world.timePasses(message.paymentId);
   await executor.deadlineRound();
   expect(await world.history(message.paymentId)).toEqual(inFlight);
+});
+
+it('the row of a completed payment is deleted soon, and at once when the executor stops', async () => {
+  const left = async () =>
+    Number(
+      (await world.pool.query<{ n: string }>('SELECT count(*) AS n FROM rail_pending')).rows[0]?.n,
+    );
+  const executor = world.executor();
+  await handle(executor, await world.queue('4321'));
+  await until(async () => (await left()) === 0, {
+    timeoutMs: 20_000,
+    what: 'the deletion of the row',
+  });
+  const message = await world.queue('4321');
+  await handle(executor, message);
+  expect(await world.history(message.paymentId)).toEqual(['Queued', 'Processing', 'Completed']);
+  await executor.stop();
+  expect(await left()).toBe(0);
 });

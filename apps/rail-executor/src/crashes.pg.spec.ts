@@ -99,7 +99,8 @@ async function dieAtEveryStep(world: World, row: Row): Promise<void> {
     // A message that was handled is not delivered again: what is left must come from elsewhere.
     if (!handled) await successor.handle(message.value, message.delivery);
     await rest(world, row, successor, message);
-    // And it stays so.
+    // And it stays so. The row that the dead one left behind is due, and goes.
+    await world.timePasses(message.paymentId);
     await goRound(successor);
 
     const told = `died ${moment} step ${diesAt}`;

@@ -40,6 +40,8 @@ export interface Sealed {
 }
 
 const noteBatchMax = 200;
+/** How long the rows of completed payments are gathered before one statement deletes them. */
+export const completedPauseMs = 100;
 /** While somebody looks at a row nobody else does, and after a crash it is due after this time. */
 export const leaseMs = 30_000;
 
@@ -47,11 +49,14 @@ export class PendingTransfers {
   private readonly listeners = new Set<() => void>();
   private readonly notes: Batcher<Transfer & { readonly overdueInMs: number }, boolean>;
   private readonly ends: Batcher<string, true>;
+  private completedIds = new Set<string>();
+  private completedTimer: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly pool: pg.Pool,
     /** This process's, milliseconds since the epoch. */
     private readonly clock: () => number,
+    private readonly pauseMs: number = completedPauseMs,
   ) {
     this.notes = new Batcher({
       keyOf: ({ paymentId }) => paymentId,
@@ -195,6 +200,26 @@ export class PendingTransfers {
   /** The payment is at its end, or somebody else's. */
   async done(paymentId: string): Promise<void> {
     await this.ends.add(paymentId);
+  }
+
+  /**
+   * The payment is completed: its row is deleted soon, together with others. A row that outlives a crash,
+   * or a database that is away, is due after its lease and deleted then.
+   */
+  completed(paymentId: string): void {
+    this.completedIds.add(paymentId);
+    this.completedTimer ??= setTimeout(() => {
+      this.flushCompleted().catch(() => undefined);
+    }, this.pauseMs);
+  }
+
+  /** Deletes the rows of completed payments now. @throws connection errors of PostgreSQL */
+  async flushCompleted(): Promise<void> {
+    clearTimeout(this.completedTimer);
+    this.completedTimer = undefined;
+    const paymentIds = [...this.completedIds];
+    this.completedIds = new Set();
+    if (paymentIds.length > 0) await this.writeEnds(paymentIds);
   }
 
   async find(paymentId: string): Promise<PendingTransfer | null> {

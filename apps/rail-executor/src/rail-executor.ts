@@ -77,6 +77,7 @@ export function confirmationTimeoutMs(config: RailExecutorConfig, rail: PaymentR
 }
 
 export class RailExecutor {
+  private readonly pending: PendingTransfers;
   private readonly execution: PaymentExecution;
   private readonly feed: BankFeed;
   private readonly deadlines: Deadlines;
@@ -92,7 +93,8 @@ export class RailExecutor {
     const { config, store, keyring, pool, bank, logger, clock = Date.now } = options;
     this.logger = logger;
     const payments = new PaymentStream(store);
-    const pending = new PendingTransfers(pool, clock);
+    this.pending = new PendingTransfers(pool, clock);
+    const { pending } = this;
     const circuit = new BankCircuit(bank);
     this.execution = new PaymentExecution({
       payments,
@@ -169,6 +171,14 @@ export class RailExecutor {
     const ended = await Promise.all(this.loops.map((loop) => loop.stop(stopLimitMs)));
     if (ended.includes(false))
       this.logger.warn({ stopLimitMs }, 'a round of the rails still runs; it is done again later');
+    await this.flush().catch((error: unknown) => {
+      this.logger.warn({ err: error }, 'rows of completed payments stay until they are due');
+    });
+  }
+
+  /** Deletes the rows of completed payments at once instead of soon. @throws connection errors of PostgreSQL */
+  flush(): Promise<void> {
+    return this.pending.flushCompleted();
   }
 
   /** @throws BankUnavailable or BankRefused while the feed cannot be read */

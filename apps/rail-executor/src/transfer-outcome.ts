@@ -170,7 +170,7 @@ export class TransferOutcome {
     const { payments, pending } = this.options;
     const { paymentId } = current.state;
     const { state } = await payments.apply(paymentId, cause, whereAllowed(completion), current);
-    await pending.done(paymentId);
+    pending.completed(paymentId);
     if (state.status !== 'FAILED') return;
     const broken = new NonRetryable(`the bank accepted ${paymentId}, which is FAILED`);
     this.options.logger.error({ err: broken, paymentId }, 'the bank broke its word');

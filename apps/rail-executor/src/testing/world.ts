@@ -75,6 +75,10 @@ export async function openWorld({ delayMs = 0, confirmationTimeoutMs = 0 }: Worl
     PIS_RAIL_CONFIRMATION_TIMEOUT_MS: confirmationTimeoutMs,
   };
 
+  const executors: RailExecutor[] = [];
+  /** What the executors of this process delete soon is deleted. */
+  const settled = () => Promise.all(executors.map((executor) => executor.flush()));
+
   return {
     database,
     pool,
@@ -84,8 +88,12 @@ export async function openWorld({ delayMs = 0, confirmationTimeoutMs = 0 }: Worl
     logger,
     config,
 
-    executor: (changes: Partial<RailExecutorOptions> = {}) =>
-      new RailExecutor({ config, store, keyring, pool, bank, logger, ...changes }),
+    executor: (changes: Partial<RailExecutorOptions> = {}) => {
+      const executor = new RailExecutor({ config, store, keyring, pool, bank, logger, ...changes });
+      // One with a pool of its own is there to die or to lag behind: nobody finishes its work.
+      if (changes.pool === undefined) executors.push(executor);
+      return executor;
+    },
 
     /** A payment in QUEUED and the message that says so. */
     async queue(ending: string, direction: Direction = 'OUTBOUND'): Promise<QueuedMessage> {
@@ -167,17 +175,25 @@ export async function openWorld({ delayMs = 0, confirmationTimeoutMs = 0 }: Worl
       ),
 
     /** The row of the payment, null when nothing waits for it. */
-    pending: async (paymentId: string) =>
-      (
-        await pool.query<{ stage: string; submissions: number; sealed: boolean }>(
-          `SELECT stage, submissions, sealed_at IS NOT NULL AS sealed
+    pending: async (paymentId: string) => {
+      await settled();
+      return (
+        (
+          await pool.query<{ stage: string; submissions: number; sealed: boolean }>(
+            `SELECT stage, submissions, sealed_at IS NOT NULL AS sealed
              FROM rail_pending WHERE payment_id = $1`,
-          [paymentId],
-        )
-      ).rows[0] ?? null,
+            [paymentId],
+          )
+        ).rows[0] ?? null
+      );
+    },
 
-    count: async (table: string) =>
-      Number((await pool.query<{ n: string }>(`SELECT count(*) AS n FROM ${table}`)).rows[0]?.n),
+    count: async (table: string) => {
+      await settled();
+      return Number(
+        (await pool.query<{ n: string }>(`SELECT count(*) AS n FROM ${table}`)).rows[0]?.n,
+      );
+    },
 
     /** What waits for another try, or is leased to an executor that died, is due. */
     async makeNotificationsDue(): Promise<void> {
