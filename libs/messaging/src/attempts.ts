@@ -1,4 +1,4 @@
-/** One attempt at a message and what follows from its failure: the same in the lanes and in the retry table. */
+/** One attempt at a message, and what its failure means. The key queues and the retry table share it. */
 import { isNonRetryable, isTransient } from './errors.js';
 import type { DeferredBacklog } from './deferred-messages.js';
 import type { Delivery } from './message.js';
@@ -44,13 +44,13 @@ export async function attempt(
   const startedMs = performance.now();
   const handled = (outcome: 'handled' | 'failed') => {
     const durationMs = performance.now() - startedMs;
-    tell(observe, (observer) => observer.handled?.(delivery, outcome, durationMs));
+    notify(observe, (observer) => observer.handled?.(delivery, outcome, durationMs));
   };
   try {
     await handle(delivery);
   } catch (error) {
     handled('failed');
-    tell(observe, (observer) => observer.failed?.(delivery, error));
+    notify(observe, (observer) => observer.failed?.(delivery, error));
     return { error };
   }
   handled('handled');
@@ -74,7 +74,7 @@ export function judge(
 }
 
 /** A faulty observer must not stop a consumer. */
-export function tell(
+export function notify(
   observe: ConsumerObserver | undefined,
   what: (observe: ConsumerObserver) => void,
 ): void {

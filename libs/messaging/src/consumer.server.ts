@@ -7,14 +7,14 @@ import { defaultRetryLimits, type RetryLimits } from './deferred-retries.js';
 import { abortableDelay } from './delay.js';
 import { ConsumerEngine } from './engine.js';
 import { isNonRetryable, isTransient, NonRetryable } from './errors.js';
-import { defaultLaneLimits, type LaneLimits } from './lanes.js';
+import { defaultKeyQueueLimits, type KeyQueueLimits } from './key-queues.js';
 import { MessageContext } from './message-context.js';
 import { consumerGroup, type Delivery } from './message.js';
 import { replayForGroupHeader } from './message-headers.js';
 import { keepHandlerErrors } from './rpc-errors.js';
 
 export interface ConsumerOptions
-  extends Partial<LaneLimits>,
+  extends Partial<KeyQueueLimits>,
     Partial<CommitLimits>,
     Partial<RetryLimits> {
   /** Without the prefix. Handlers are bound to it by `consumerGroup(group)`. */
@@ -42,8 +42,9 @@ export interface ConsumerStatus {
 }
 
 /**
- * What both transport strategies are to Nest: handlers in, deliveries through them, the outcome to
- * the lanes. Events only; a request handler is refused, for nobody would carry the answer.
+ * What both transport strategies share towards Nest: it takes the handlers, gives them the deliveries,
+ * and returns the outcome to the key queues. Events only: request handlers are refused, because nothing
+ * would carry the answer.
  */
 export abstract class ConsumerStrategy extends Server implements CustomTransportStrategy {
   override readonly transportId: symbol;
@@ -115,7 +116,7 @@ export abstract class ConsumerStrategy extends Server implements CustomTransport
     return new ConsumerEngine({
       group,
       deferred,
-      limits: pickDefined(defaultLaneLimits, this.#options),
+      limits: pickDefined(defaultKeyQueueLimits, this.#options),
       retryLimits: pickDefined(defaultRetryLimits, this.#options),
       progressIntervalMs,
       handle: (delivery) => this.deliver(delivery),

@@ -1,10 +1,10 @@
 /**
- * The lanes' way to the retry table of their group. As long as the table is known to be empty it costs
+ * The access of the key queues to the retry table of their group. As long as the table is known to be empty it costs
  * nothing; otherwise each message is looked up before its first attempt, those of one moment together.
  *
  * Why "known to be empty" is safe: a key enters the table through the process that holds its partition,
  * that is through this object, or before the partition came here. For the latter `recheck` is called
- * when a run is opened, after its place in the log was read. A process that has lost the partition may
+ * when a partition is opened, after its place in the log was read. A process that has lost the partition may
  * still put a message there, late. Then the message is handled here, too, or follows, which is noticed.
  */
 import type { DeferredMessages, FailedAttempt } from './deferred-messages.js';

@@ -1,6 +1,6 @@
 /**
  * The retry table of a consumer group: messages that keep failing while others succeed. They leave
- * their run, so that its position moves on, and are tried again from here by any process of the group.
+ * their partition, so that its position moves on. Any process of the group retries them from here.
  *
  * What always holds:
  * - messages of one key come out in the order in which they went in;

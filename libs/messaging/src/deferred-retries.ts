@@ -7,7 +7,7 @@
  * more keys than there are free slots, however many wait. The next round follows after `retryPollMs`, at
  * once when a key was worked off: failing messages cost little, and a backlog is gone soon.
  */
-import { attempt, type AttemptOptions, backoffMs, type Delay, judge, tell } from './attempts.js';
+import { attempt, type AttemptOptions, backoffMs, type Delay, judge, notify } from './attempts.js';
 import type { Deferral } from './deferral.js';
 import type { DeferredMessage, DeferredMessages } from './deferred-messages.js';
 import { errorText } from './errors.js';
@@ -45,7 +45,7 @@ export interface DeferredRetriesOptions extends AttemptOptions {
   readonly table: DeferredMessages;
   readonly deferral: Pick<Deferral, 'look'>;
   readonly limits: RetryLimits;
-  /** As in the lanes. */
+  /** As in the key queues. */
   readonly attemptsMax: number;
   readonly park: (delivery: Delivery, error: unknown) => Promise<void>;
   readonly delay: Delay;
@@ -163,7 +163,7 @@ export class DeferredRetries {
     if (givesUp) {
       try {
         await park(delivery, error);
-        tell(observe, (observer) => observer.parked?.(delivery, error));
+        notify(observe, (observer) => observer.parked?.(delivery, error));
         return true;
       } catch (parkingError) {
         this.#problem('parking a message', parkingError);
@@ -198,6 +198,6 @@ export class DeferredRetries {
   }
 
   #problem(doing: string, error: unknown): void {
-    tell(this.options.observe, (observe) => observe.problem?.(doing, error));
+    notify(this.options.observe, (observe) => observe.problem?.(doing, error));
   }
 }

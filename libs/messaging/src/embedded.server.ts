@@ -6,7 +6,7 @@ import type { ConsumerEngine } from './engine.js';
 import type { ConsumerState, Delivery, MessagePage, MessageSource } from './message.js';
 import { replayOfHeader } from './message-headers.js';
 import type { ReplayRequests } from './pg-consumer-state.js';
-import type { Run } from './run.js';
+import type { Partition } from './partition.js';
 
 export interface EmbeddedConsumerOptions extends ConsumerOptions {
   readonly source: MessageSource;
@@ -26,13 +26,13 @@ export class EmbeddedConsumerStrategy extends ConsumerStrategy {
   readonly #engine: ConsumerEngine;
   readonly #commits: CommitSchedule;
   readonly #reading = new AbortController();
-  readonly #run: Run;
+  readonly #log: Partition;
   /** How far the log was read; null before the checkpoint is known. */
   #readTo: string | null = null;
   /** Messages behind that, when they were counted last. */
   #unread = 0;
-  /** Replayed messages have no place in the log; named alike, so that they share the lanes of their keys. */
-  readonly #replays: Run;
+  /** Replayed messages have no place in the log. The same name lets them share the queues of their keys. */
+  readonly #replays: Partition;
   #loops: Promise<unknown> = Promise.resolve();
   #connected = false;
   #error: string | null = null;
@@ -45,7 +45,7 @@ export class EmbeddedConsumerStrategy extends ConsumerStrategy {
     this.#engine = this.createEngine((delivery, error) =>
       this.#state.park(this.group, withoutReplayOf(delivery), errorText(error)),
     );
-    this.#run = this.#engine.open(logName, (count) => this.#commits.advanced(count));
+    this.#log = this.#engine.open(logName, (count) => this.#commits.advanced(count));
     this.#replays = this.#engine.open(logName, () => undefined);
     this.#commits = new CommitSchedule(
       this.commitLimits,
@@ -55,7 +55,7 @@ export class EmbeddedConsumerStrategy extends ConsumerStrategy {
   }
 
   get consumerStatus(): ConsumerStatus {
-    const { unfinished, oldestUnfinishedMs } = this.#run;
+    const { unfinished, oldestUnfinishedMs } = this.#log;
     const lag = unfinished + this.#unread;
     return { connected: this.#connected, lag, oldestUnfinishedMs, error: this.#error };
   }
@@ -77,7 +77,7 @@ export class EmbeddedConsumerStrategy extends ConsumerStrategy {
   override async abandon(): Promise<void> {
     this.#reading.abort();
     this.#engine.abandon();
-    this.#run.abandon();
+    this.#log.abandon();
     this.#replays.abandon();
     await atMost(lastCommitMs, this.#commits.close());
     // Both loops end by the signal; a source that does not must not hold up the shutdown.
@@ -86,8 +86,8 @@ export class EmbeddedConsumerStrategy extends ConsumerStrategy {
   }
 
   /**
-   * Gives the oldest parked messages to their handler again, each in its key's lane. One that succeeds
-   * is no longer parked; one that fails again stays.
+   * Gives the oldest parked messages to their handler again, each in the queue of its key. A message
+   * that succeeds is no longer parked. A message that fails again stays.
    * @returns how many were taken up
    */
   async replayDeadLetters(max: number = replayMax): Promise<number> {
@@ -141,7 +141,7 @@ export class EmbeddedConsumerStrategy extends ConsumerStrategy {
           failures = 0;
           this.#take(page);
           this.#readTo = page.position;
-          await this.#run.room();
+          await this.#log.room();
         }
         if (!signal.aborted) throw new Error('the log ended');
       } catch (error) {
@@ -171,13 +171,13 @@ export class EmbeddedConsumerStrategy extends ConsumerStrategy {
     messages.forEach((message, index) => {
       // Messages of one log entry share its offset: only the last of them ends the entry.
       const last = messages[index + 1]?.offset !== message.offset;
-      this.#run.submit(message, last ? message.offset : null);
+      this.#log.submit(message, last ? message.offset : null);
     });
-    this.#run.mark(position);
+    this.#log.mark(position);
   }
 
   async #commit(): Promise<void> {
-    const { position } = this.#run;
+    const { position } = this.#log;
     if (position !== null) await this.#state.saveCheckpoint(this.group, position);
   }
 

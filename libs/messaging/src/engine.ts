@@ -1,16 +1,16 @@
 /**
- * What handles the messages of a consumer group, whatever transport brings them: the lanes, the retry
- * table and its worker, and the figures that are published by the clock.
+ * Handles the messages of a consumer group, whatever transport brings them: the key queues, the retry
+ * table and its worker, and the figures that are published at intervals.
  */
-import { type ConsumerProgress, tell } from './attempts.js';
+import { type ConsumerProgress, notify } from './attempts.js';
 import { Deferral } from './deferral.js';
 import { DeferredRetries, type RetryLimits } from './deferred-retries.js';
 import { atMost } from './delay.js';
-import { Lanes, type LanesOptions } from './lanes.js';
+import { KeyQueues, type KeyQueuesOptions } from './key-queues.js';
 import type { DeferredMessages } from './deferred-messages.js';
-import type { Run } from './run.js';
+import type { Partition } from './partition.js';
 
-export interface EngineOptions extends Omit<LanesOptions, 'deferral'> {
+export interface EngineOptions extends Omit<KeyQueuesOptions, 'deferral'> {
   readonly group: string;
   readonly deferred: DeferredMessages;
   readonly retryLimits: RetryLimits;
@@ -21,7 +21,7 @@ export interface EngineOptions extends Omit<LanesOptions, 'deferral'> {
 export type MeasureProgress = () => Promise<Omit<ConsumerProgress, 'deferred'>>;
 
 export class ConsumerEngine {
-  readonly #lanes: Lanes;
+  readonly #queues: KeyQueues;
   readonly #retries: DeferredRetries;
   readonly #deferral: Deferral;
   #reports: NodeJS.Timeout | null = null;
@@ -37,11 +37,11 @@ export class ConsumerEngine {
       limits: retryLimits,
       attemptsMax: limits.attemptsMax,
     });
-    this.#lanes = new Lanes({ ...options, deferral: this.#deferral });
+    this.#queues = new KeyQueues({ ...options, deferral: this.#deferral });
   }
 
-  open(name: string, onAdvance: (count: number) => void): Run {
-    return this.#lanes.open(name, onAdvance);
+  open(name: string, onAdvance: (count: number) => void): Partition {
+    return this.#queues.open(name, onAdvance);
   }
 
   /** The place in the log is known only now: what was known of the retry table before counts for nothing. */
@@ -61,13 +61,13 @@ export class ConsumerEngine {
    */
   async stop(drainMs: number): Promise<boolean> {
     const ended = await Promise.all([
-      this.#lanes.stop(drainMs),
+      this.#queues.stop(drainMs),
       atMost(drainMs, this.#retries.stop()),
     ]);
     return ended.every((inTime) => inTime);
   }
 
-  /** Ends what goes on by itself; runs are abandoned by whoever opened them. */
+  /** Ends the background work. Whoever opened a partition abandons it. */
   abandon(): void {
     this.#retries.abandon();
     if (this.#reports !== null) clearInterval(this.#reports);
@@ -80,7 +80,7 @@ export class ConsumerEngine {
     const [measured, deferred] = await Promise.allSettled([measure(), this.#backlog()]);
     this.#isReporting = false;
     if (measured.status === 'rejected') {
-      tell(this.options.observe, (observe) =>
+      notify(this.options.observe, (observe) =>
         observe.problem?.('measuring the lag', measured.reason),
       );
       return;
@@ -89,7 +89,7 @@ export class ConsumerEngine {
       ...measured.value,
       deferred: deferred.status === 'fulfilled' ? deferred.value : null,
     };
-    tell(this.options.observe, (observe) => observe.progress?.(progress));
+    notify(this.options.observe, (observe) => observe.progress?.(progress));
   }
 
   async #backlog() {

@@ -16,7 +16,7 @@ export {
 } from './deferred-messages.js';
 export { defaultRetryLimits, type RetryLimits } from './deferred-retries.js';
 export { pgDeferredMessages } from './pg-deferred-messages.js';
-export { defaultLaneLimits, type LaneLimits } from './lanes.js';
+export { defaultKeyQueueLimits, type KeyQueueLimits } from './key-queues.js';
 export { defaultCommitLimits, type CommitLimits } from './commit-schedule.js';
 export { ConsumerStrategy, type ConsumerOptions, type ConsumerStatus } from './consumer.server.js';
 export { EmbeddedConsumerStrategy, type EmbeddedConsumerOptions } from './embedded.server.js';

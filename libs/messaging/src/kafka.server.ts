@@ -7,7 +7,7 @@ import { errorTypes, kafkaClient, textHeaders, type KafkaSettings } from './kafk
 import { asDeadLetter } from './kafka-dead-letters.js';
 import { KafkaEnds } from './kafka-ends.js';
 import { kafkaPublisher } from './kafka.publisher.js';
-import type { Run } from './run.js';
+import type { Partition } from './partition.js';
 import type { ConsumerEngine } from './engine.js';
 
 export interface KafkaConsumerOptions extends ConsumerOptions {
@@ -20,9 +20,9 @@ export interface KafkaConsumerOptions extends ConsumerOptions {
 }
 
 /**
- * The Kafka consumer: kafkajs fetches and keeps the membership, the lanes handle. A batch is only
- * handed over, never waited for, so fetching and heartbeats go on however long a handler takes; a
- * partition whose window is full is paused. Handlers of a partition that was taken away run to their
+ * The Kafka consumer. kafkajs fetches and keeps the membership. The key queues handle. A batch is handed
+ * over and not waited for, so fetching and heartbeats go on however long a handler takes. A partition
+ * whose window is full is paused. Handlers of a partition that was taken away run to their
  * end, uncounted, while its new owner may begin the same message: handlers are idempotent.
  *
  * What always holds: only the contiguous prefix of a partition is committed, and only while the
@@ -36,7 +36,7 @@ export class KafkaConsumerStrategy extends ConsumerStrategy {
   readonly #deadLetters: ReturnType<typeof kafkaPublisher>;
   readonly #ends: KafkaEnds;
   readonly #ending = new AbortController();
-  readonly #partitions = new Map<string, Partition>();
+  readonly #partitions = new Map<string, Assignment>();
   #assignment: Readonly<Record<string, readonly number[]>> = {};
   #memberId: string | null = null;
   #consumer: Consumer | null = null;
@@ -61,7 +61,7 @@ export class KafkaConsumerStrategy extends ConsumerStrategy {
   }
 
   get consumerStatus(): ConsumerStatus {
-    const ages = [...this.#partitions.values()].map(({ run }) => run.oldestUnfinishedMs);
+    const ages = [...this.#partitions.values()].map(({ work }) => work.oldestUnfinishedMs);
     const oldestUnfinishedMs = Math.max(0, ...ages);
     const lag = this.#lag();
     return { connected: this.#connected, lag, oldestUnfinishedMs, error: this.#error };
@@ -216,7 +216,7 @@ export class KafkaConsumerStrategy extends ConsumerStrategy {
     for (const [name, held] of this.#partitions) {
       const kept = assignment[held.topic]?.includes(held.partition) ?? false;
       if (kept && memberId === this.#memberId) continue;
-      held.run.abandon();
+      held.work.abandon();
       this.#partitions.delete(name);
     }
     this.#memberId = memberId;
@@ -238,30 +238,37 @@ export class KafkaConsumerStrategy extends ConsumerStrategy {
     }
     // Where to fetch next; nothing is committed by it.
     resolveOffset(batch.lastOffset());
-    if (held.run.full) {
+    if (held.work.full) {
       const resume = pause();
-      void held.run.room().then(resume);
+      void held.work.room().then(resume);
     }
   }
 
-  #hold(topic: string, partition: number, highWatermark: bigint): Partition {
+  #hold(topic: string, partition: number, highWatermark: bigint): Assignment {
     const name = `${topic}/${partition}`;
     const held = this.#partitions.get(name);
     if (held !== undefined) {
       held.highWatermark = highWatermark;
       if (held.next === null || held.next <= highWatermark) return held;
       // The log ends before what we have seen of it: the topic was made anew.
-      held.run.abandon();
+      held.work.abandon();
     }
-    const run = this.#engine.open(name, (count) => this.#commits.advanced(count));
-    const fresh: Partition = { topic, partition, run, highWatermark, next: null, committed: null };
+    const work = this.#engine.open(name, (count) => this.#commits.advanced(count));
+    const fresh: Assignment = {
+      topic,
+      partition,
+      work,
+      highWatermark,
+      next: null,
+      committed: null,
+    };
     this.#partitions.set(name, fresh);
     return fresh;
   }
 
-  #submit({ topic, partition, run }: Partition, message: KafkaMessage): void {
+  #submit({ topic, partition, work }: Assignment, message: KafkaMessage): void {
     const { offset, key, value, headers } = message;
-    run.submit(
+    work.submit(
       {
         topic: topic.slice(this.#options.prefix.length),
         key: key?.toString() ?? '',
@@ -276,7 +283,7 @@ export class KafkaConsumerStrategy extends ConsumerStrategy {
   async #commit(): Promise<void> {
     const consumer = this.#consumer;
     const due = [...this.#partitions.values()].flatMap((held) => {
-      const offset = held.run.position;
+      const offset = held.work.position;
       return offset === null || offset === held.committed ? [] : [{ held, offset }];
     });
     if (consumer === null || due.length === 0) return;
@@ -295,7 +302,7 @@ export class KafkaConsumerStrategy extends ConsumerStrategy {
   /** A partition whose window is full is not fetched: the broker is asked where it ends by now. */
   async #measure(): Promise<ConsumerStatus> {
     const held = [...this.#partitions.values()];
-    const busy = new Set(held.filter(({ run }) => run.unfinished > 0).map(({ topic }) => topic));
+    const busy = new Set(held.filter(({ work }) => work.unfinished > 0).map(({ topic }) => topic));
     try {
       for (const topic of busy) {
         const ends = await this.#ends.of(topic);
@@ -312,24 +319,24 @@ export class KafkaConsumerStrategy extends ConsumerStrategy {
 
   #lag(): number {
     let messages = 0;
-    for (const { run, highWatermark, next } of this.#partitions.values()) {
-      messages += run.unfinished + Math.max(0, Number(highWatermark - (next ?? highWatermark)));
+    for (const { work, highWatermark, next } of this.#partitions.values()) {
+      messages += work.unfinished + Math.max(0, Number(highWatermark - (next ?? highWatermark)));
     }
     return messages;
   }
 
   #dropAll(): void {
-    for (const { run } of this.#partitions.values()) run.abandon();
+    for (const { work } of this.#partitions.values()) work.abandon();
     this.#partitions.clear();
     this.#assignment = {};
   }
 }
 
-interface Partition {
+interface Assignment {
   /** As Kafka knows it, with the prefix. */
   readonly topic: string;
   readonly partition: number;
-  readonly run: Run;
+  readonly work: Partition;
   highWatermark: bigint;
   /** The offset after the last one taken; null before the first. */
   next: bigint | null;

@@ -66,7 +66,7 @@ describe('the retry table in PostgreSQL', () => {
     const receiver = async () => {
       for (let n = 1; n <= 300; n += 1) {
         if (n % 10 === 1) await table.defer(group, message(n), due);
-        // As a lane does: only what does not wait in the table is handled at once.
+        // As a key queue does: a message is handled at once only if its key has none in the table.
         else if (!(await table.follow(group, message(n)))) handled.push(n);
       }
       isOver = true;

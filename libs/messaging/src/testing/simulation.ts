@@ -6,9 +6,9 @@
 import { ConsumerEngine } from '../engine.js';
 import type { DeferredMessages } from '../deferred-messages.js';
 import { defaultRetryLimits } from '../deferred-retries.js';
-import { defaultLaneLimits } from '../lanes.js';
+import { defaultKeyQueueLimits } from '../key-queues.js';
 import type { Delivery } from '../message.js';
-import type { Run } from '../run.js';
+import type { Partition } from '../partition.js';
 import { memoryDeferredMessages } from './memory.js';
 import type { Random } from './random.js';
 
@@ -129,7 +129,7 @@ export class Simulation {
       group,
       deferred: this.#table,
       limits: {
-        ...defaultLaneLimits,
+        ...defaultKeyQueueLimits,
         ...{ deferAfterMs: 200, inFlightMax: 12, uncommittedMax: 30 },
         ...{ concurrencyMax: 3, backoffMaxMs: 400 },
       },
@@ -203,37 +203,37 @@ export class Simulation {
 
 /** One process of the group: an engine and the partitions it holds. */
 class Process {
-  readonly #runs = new Map<number, Run>();
+  readonly #open = new Map<number, Partition>();
 
   constructor(private readonly engine: ConsumerEngine) {}
 
   take(partition: number, messages: readonly SimulatedMessage[], from: number): void {
-    const run = this.engine.open(String(partition), () => undefined);
-    this.#runs.set(partition, run);
-    void this.#read(run, messages, from);
+    const open = this.engine.open(String(partition), () => undefined);
+    this.#open.set(partition, open);
+    void this.#read(open, messages, from);
   }
 
-  async #read(run: Run, messages: readonly SimulatedMessage[], from: number): Promise<void> {
+  async #read(open: Partition, messages: readonly SimulatedMessage[], from: number): Promise<void> {
     for (const [index, { key, id }] of messages.entries()) {
       const offset = String(from + index);
       const message = { topic: 't', key, value: id, headers: {}, offset };
-      run.submit(message, String(from + index + 1));
-      await run.room();
-      if (run.abandoned) return;
+      open.submit(message, String(from + index + 1));
+      await open.room();
+      if (open.abandoned) return;
     }
   }
 
   positionOf(partition: number): string | null {
-    return this.#runs.get(partition)?.position ?? null;
+    return this.#open.get(partition)?.position ?? null;
   }
 
   lose(partition: number): void {
-    this.#runs.get(partition)?.abandon();
-    this.#runs.delete(partition);
+    this.#open.get(partition)?.abandon();
+    this.#open.delete(partition);
   }
 
   die(): void {
     this.engine.abandon();
-    for (const partition of [...this.#runs.keys()]) this.lose(partition);
+    for (const partition of [...this.#open.keys()]) this.lose(partition);
   }
 }

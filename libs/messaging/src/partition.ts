@@ -1,15 +1,15 @@
-/** A run: an ordered sequence of deliveries (a partition, or the whole log) and how far it is done. */
+/** A partition that this process reads (in embedded mode the whole log), and how far it is done. */
 import type { Delivery } from './message.js';
 
-export interface RunLimits {
-  /** Messages of a run that wait or are being handled; beyond it the reader must pause. */
+export interface PartitionLimits {
+  /** Messages of a partition that wait or are being handled. At this number the reader must pause. */
   readonly inFlightMax: number;
-  /** Messages of a run behind one that is not done, done or not: what a crash would deliver again. */
+  /** Messages from the first unfinished one on, done or not: what a crash would deliver again. */
   readonly uncommittedMax: number;
 }
 
 /** An ordered sequence of deliveries and how far it is done. */
-export class Run {
+export class Partition {
   readonly #uncommitted = new Uncommitted();
   readonly #abandon = new AbortController();
   #unfinished = 0;
@@ -18,7 +18,7 @@ export class Run {
 
   constructor(
     readonly name: string,
-    private readonly limits: RunLimits,
+    private readonly limits: PartitionLimits,
     private readonly onAdvance: (count: number) => void,
     private readonly enter: (item: Item) => void,
     private readonly nowMs: () => number,
@@ -31,7 +31,7 @@ export class Run {
     this.#uncommitted.push(entry);
     this.#unfinished += 1;
     this.enter({
-      run: this,
+      partition: this,
       entry,
       delivery: { ...delivery, attempt: 0 },
       isLookedUp: false,
@@ -73,8 +73,8 @@ export class Run {
   }
 
   /**
-   * Resolves when the reader may go on: the run is not full and half of its in-flight window is free
-   * again, or the run was abandoned.
+   * Resolves when the reader may go on: the partition is not full and half of its in-flight window is
+   * free again, or the partition was abandoned.
    */
   async room(): Promise<void> {
     if (this.full && !this.abandoned)
@@ -160,9 +160,9 @@ class Uncommitted {
   }
 }
 
-/** A message in its lane. */
+/** A message in the queue of its key. */
 export interface Item {
-  readonly run: Run;
+  readonly partition: Partition;
   readonly entry: Entry;
   readonly delivery: Delivery;
   /** Whether it is known that no older message of its key waits in the retry table. */

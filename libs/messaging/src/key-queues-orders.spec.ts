@@ -1,19 +1,19 @@
 /**
- * Properties of the lanes under random histories: any order of completions, failures and pauses. Each
+ * Properties of the key queues under random histories: any order of completions, failures and pauses. Each
  * history follows from its seed, so that a failing one can be run again alone.
  */
-import { defaultLaneLimits, Lanes, type LaneLimits } from './lanes.js';
+import { defaultKeyQueueLimits, KeyQueues, type KeyQueueLimits } from './key-queues.js';
 import { generator, type Random } from './testing/random.js';
 
 const histories = 300;
 
 describe('for every order of completions', () => {
-  it('a run ends up drained, in order per key, and its reader never sleeps while there is room', async () => {
+  it('a partition is drained in order per key, and its reader never sleeps while there is room', async () => {
     for (let seed = 1; seed <= histories; seed += 1) await play(seed);
   });
 });
 
-/** Reads a log of random pages into lanes of random limits, and ends handlers in a random order. */
+/** Reads a log of random pages into queues of random limits, and ends handlers in a random order. */
 async function play(seed: number): Promise<void> {
   const random = generator(seed);
   const limits = randomLimits(random);
@@ -36,8 +36,8 @@ interface Running {
 }
 
 class History {
-  readonly #lanes: Lanes;
-  readonly #run;
+  readonly #queues: KeyQueues;
+  readonly #partition;
   readonly #running: Running[] = [];
   readonly #delays: (() => void)[] = [];
   readonly #handled = new Map<string, number[]>();
@@ -45,12 +45,12 @@ class History {
   #waits = false;
 
   constructor(
-    private readonly limits: LaneLimits,
+    private readonly limits: KeyQueueLimits,
     private readonly random: Random,
     /** Messages whose handlers end only when nothing else can happen. */
     private readonly stubborn: ReadonlySet<string>,
   ) {
-    this.#lanes = new Lanes({
+    this.#queues = new KeyQueues({
       limits,
       handle: ({ key, value }) =>
         new Promise((resolve, reject) => {
@@ -71,7 +71,7 @@ class History {
       nowMs: () => 0,
       delay: (_ms, _signal) => new Promise((resolve) => void this.#delays.push(resolve)),
     });
-    this.#run = this.#lanes.open('r', () => undefined);
+    this.#partition = this.#queues.open('r', () => undefined);
   }
 
   async read(total: number, keys: number): Promise<void> {
@@ -80,21 +80,21 @@ class History {
       for (; next < end; next += 1) {
         const position = this.random(5) === 0 ? null : at(next);
         const key = `k${this.random(keys)}`;
-        this.#run.submit(
+        this.#partition.submit(
           { topic: 't', key, value: String(next), headers: {}, offset: at(next) },
           position,
         );
       }
-      this.#run.mark(at(end - 1));
+      this.#partition.mark(at(end - 1));
       this.#waits = true;
-      await this.#run.room();
+      await this.#partition.room();
       this.#waits = false;
     }
     this.#read = true;
   }
 
   isOver(): boolean {
-    return this.#read && this.#run.unfinished === 0;
+    return this.#read && this.#partition.unfinished === 0;
   }
 
   /** One thing happens: a delay is over, or a handler ends. */
@@ -106,13 +106,14 @@ class History {
     }
     const pool = ordinary.length > 0 ? ordinary : this.#running;
     const running = pool[this.random(pool.length)];
-    if (running === undefined) throw new Error('nothing can happen any more: the run never drains');
+    if (running === undefined)
+      throw new Error('nothing can happen any more: the partition never drains');
     this.#take(this.#running, this.#running.indexOf(running));
     running.end(this.random(4) === 0);
   }
 
   check(seed: number): void {
-    const { unfinished, full } = this.#run;
+    const { unfinished, full } = this.#partition;
     const mayWait = full || unfinished > this.limits.inFlightMax / 2;
     if (this.#waits && !mayWait)
       throw new Error(`seed ${seed}: the reader sleeps although there is room`);
@@ -133,7 +134,7 @@ class History {
       handled: Array.from({ length: total }, (_, n) => n),
     });
     const position = total === 0 ? null : at(total - 1);
-    expect({ seed, position: this.#run.position }).toEqual({ seed, position });
+    expect({ seed, position: this.#partition.position }).toEqual({ seed, position });
   }
 
   #take<T>(from: T[], index: number): T | undefined {
@@ -141,10 +142,10 @@ class History {
   }
 }
 
-function randomLimits(random: Random): LaneLimits {
+function randomLimits(random: Random): KeyQueueLimits {
   const inFlightMax = 1 + random(30);
   return {
-    ...defaultLaneLimits,
+    ...defaultKeyQueueLimits,
     concurrencyMax: 1 + random(8),
     inFlightMax,
     uncommittedMax: inFlightMax + random(40),

@@ -1,9 +1,14 @@
-/** Lanes on the stage: the tests of lanes play with them. */
-import { defaultLaneLimits, Lanes, type LaneLimits, type LanesOptions } from '../lanes.js';
+/** Key queues for tests. */
+import {
+  defaultKeyQueueLimits,
+  KeyQueues,
+  type KeyQueueLimits,
+  type KeyQueuesOptions,
+} from '../key-queues.js';
 import type { Delivery } from '../message.js';
-import type { Run } from '../run.js';
+import type { Partition } from '../partition.js';
 
-/** Lets everything that is ready happen; nothing in the lanes waits for time but the injected delay. */
+/** Lets everything that is ready happen. The key queues wait for time only through the injected delay. */
 export const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 export interface Waiting {
@@ -11,16 +16,19 @@ export interface Waiting {
   readonly over: () => void;
 }
 
-/** Lanes whose handlers and delays end when the test says so. */
-export function scene(limits: Partial<LaneLimits> = {}, options: Partial<LanesOptions> = {}) {
+/** Key queues whose handlers and delays end when the test says so. */
+export function scene(
+  limits: Partial<KeyQueueLimits> = {},
+  options: Partial<KeyQueuesOptions> = {},
+) {
   const started: string[] = [];
   const running = new Map<string, { succeed: () => void; fail: (error: unknown) => void }>();
   const parked: string[] = [];
   const waiting: Waiting[] = [];
   const deferred: string[] = [];
   const clock = { nowMs: 0 };
-  const lanes = new Lanes({
-    limits: { ...defaultLaneLimits, ...limits },
+  const queues = new KeyQueues({
+    limits: { ...defaultKeyQueueLimits, ...limits },
     handle: ({ value, attempt }) => {
       started.push(attempt === 1 ? value : `${value}#${attempt}`);
       return new Promise((resolve, reject) => {
@@ -63,10 +71,10 @@ export function scene(limits: Partial<LaneLimits> = {}, options: Partial<LanesOp
     for (const { over } of waiting.splice(0)) over();
     await settled();
   };
-  return { lanes, started, parked, waiting, deferred, clock, end, passTime };
+  return { queues, started, parked, waiting, deferred, clock, end, passTime };
 }
 
-export function submit(run: Run, key: string, value: string, position: string = value) {
+export function submit(partition: Partition, key: string, value: string, position: string = value) {
   const delivery: Omit<Delivery, 'attempt'> = {
     topic: 't',
     key,
@@ -74,7 +82,7 @@ export function submit(run: Run, key: string, value: string, position: string = 
     headers: {},
     offset: value,
   };
-  run.submit(delivery, position);
+  partition.submit(delivery, position);
 }
 
 export const unused = () => undefined;

@@ -1,36 +1,36 @@
 /**
- * Lanes: the engine both transports share. A run is an ordered sequence of deliveries (a partition, or
- * the whole log of the embedded mode); inside it each key is a lane.
+ * Per-key queues: how both transports handle messages. Each key of a partition has a queue.
  *
  * What always holds:
- * - one key's messages are handled one after the other, in order; different keys in parallel;
- * - a run's position is only ever past messages that were handled, durably deferred or durably parked,
- *   without a gap;
- * - a lane that waits for its next attempt takes no handler slot, so it holds up nobody else;
- * - a message that keeps failing while others succeed is deferred to the retry table after a bounded
- *   time, and the later ones of its key behind it; while everything fails nothing is deferred;
- * - a message is never dropped: parking or deferring that fails is tried again.
+ * - The messages of one key are handled one after the other, in order. Different keys are handled in
+ *   parallel.
+ * - A partition's position passes a message only when that message and all before it were handled,
+ *   durably deferred or durably parked.
+ * - A queue that waits for its next attempt takes no handler slot, so it holds up no other queue.
+ * - A message that keeps failing while others succeed is deferred to the retry table after a bounded
+ *   time, and the later messages of its key follow it. While everything fails nothing is deferred.
+ * - A message is never dropped. Parking or deferring that fails is retried.
  *
- * Waiting is the injected `delay`, time the injected `nowMs`.
+ * Waiting goes through the injected `delay`, time through the injected `nowMs`.
  */
-import { attempt, type AttemptOptions, backoffMs, type Delay, judge, tell } from './attempts.js';
+import { attempt, type AttemptOptions, backoffMs, type Delay, judge, notify } from './attempts.js';
 import type { Deferral } from './deferral.js';
 import { errorText, isNonRetryable } from './errors.js';
 import type { Delivery } from './message.js';
-import { type Item, Run, type RunLimits } from './run.js';
+import { type Item, Partition, type PartitionLimits } from './partition.js';
 
-export interface LaneLimits extends RunLimits {
-  /** Handlers running at once, over all keys and runs. */
+export interface KeyQueueLimits extends PartitionLimits {
+  /** Concurrent handlers, over all keys and partitions. */
   readonly concurrencyMax: number;
   /** Failed attempts, transient ones not counted, after which a message is parked. */
   readonly attemptsMax: number;
   readonly backoffInitialMs: number;
   readonly backoffMaxMs: number;
-  /** So long a message may fail in its run. Then it is deferred at the next failure beside a success. */
+  /** How long a message may fail. After that, the next failure defers it if others have succeeded meanwhile. */
   readonly deferAfterMs: number;
 }
 
-export const defaultLaneLimits: LaneLimits = {
+export const defaultKeyQueueLimits: KeyQueueLimits = {
   concurrencyMax: 32,
   attemptsMax: 8,
   backoffInitialMs: 100,
@@ -40,8 +40,8 @@ export const defaultLaneLimits: LaneLimits = {
   uncommittedMax: 10_000,
 };
 
-export interface LanesOptions extends AttemptOptions {
-  readonly limits: LaneLimits;
+export interface KeyQueuesOptions extends AttemptOptions {
+  readonly limits: KeyQueueLimits;
   /** Resolves once the message rests durably among the dead letters. */
   readonly park: (delivery: Delivery, error: unknown) => Promise<void>;
   readonly deferral: Pick<Deferral, 'mayHold' | 'follow' | 'defer' | 'recheck'>;
@@ -49,25 +49,25 @@ export interface LanesOptions extends AttemptOptions {
   readonly nowMs: () => number;
 }
 
-export class Lanes {
-  readonly #lanes = new Map<string, Lane>();
-  readonly #ready: Lane[] = [];
+export class KeyQueues {
+  readonly #queues = new Map<string, KeyQueue>();
+  readonly #ready: KeyQueue[] = [];
   readonly #working = new Set<Promise<void>>();
   readonly #stop = new AbortController();
   #active = 0;
-  /** Handled so far, of all keys and runs: tells a message that fails from everything failing. */
+  /** Messages handled so far, over all keys and partitions. Shows whether one message fails or everything does. */
   #successes = 0;
 
-  constructor(readonly options: LanesOptions) {}
+  constructor(readonly options: KeyQueuesOptions) {}
 
   /**
-   * A new run, opened once its place in the log is known. `name` tells runs apart; a run opened after
-   * an abandoned one of the same name waits per key for its leftovers.
+   * Opens a partition, once its place in the log is known. A partition that is opened again under the
+   * name of an abandoned one waits, per key, for the handlers of the abandoned one that still run.
    */
-  open(name: string, onAdvance: (count: number) => void): Run {
+  open(name: string, onAdvance: (count: number) => void): Partition {
     const { limits, nowMs, deferral } = this.options;
     deferral.recheck();
-    return new Run(name, limits, onAdvance, (item) => this.#enter(item), nowMs);
+    return new Partition(name, limits, onAdvance, (item) => this.#enter(item), nowMs);
   }
 
   /**
@@ -85,44 +85,44 @@ export class Lanes {
   }
 
   #enter(item: Item): void {
-    const name = `${item.run.name}\0${item.delivery.key}`;
-    const lane = this.#lanes.get(name);
-    if (lane !== undefined) {
-      lane.queue.push(item);
+    const name = `${item.partition.name}\0${item.delivery.key}`;
+    const queue = this.#queues.get(name);
+    if (queue !== undefined) {
+      queue.items.push(item);
       return;
     }
-    const fresh: Lane = { name, queue: [item] };
-    this.#lanes.set(name, fresh);
+    const fresh: KeyQueue = { name, items: [item] };
+    this.#queues.set(name, fresh);
     this.#ready.push(fresh);
     this.#pump();
   }
 
   #pump(): void {
     while (!this.#stop.signal.aborted && this.#active < this.options.limits.concurrencyMax) {
-      const lane = this.#ready.shift();
-      if (lane === undefined) return;
-      const item = lane.queue[0];
-      if (item === undefined || item.run.abandoned) {
-        this.#leave(lane);
+      const queue = this.#ready.shift();
+      if (queue === undefined) return;
+      const item = queue.items[0];
+      if (item === undefined || item.partition.abandoned) {
+        this.#leave(queue);
         continue;
       }
       this.#active += 1;
-      const work = this.#work(lane, item);
+      const work = this.#work(queue, item);
       this.#working.add(work);
       void work.finally(() => this.#working.delete(work));
     }
   }
 
-  /** One try at the head of a lane, and what follows from it. Never rejects. */
-  async #work(lane: Lane, item: Item): Promise<void> {
+  /** Tries the head of a queue once and acts on the outcome. Never rejects. */
+  async #work(queue: KeyQueue, item: Item): Promise<void> {
     item.tries += 1;
     const outcome =
       item.isLookedUp || !this.options.deferral.mayHold ? null : await this.#lookUp(item);
     if (outcome !== null) {
       this.#active -= 1;
       this.#pump();
-      if (outcome === 'follows') return this.#done(lane, item);
-      return this.#later(lane, item);
+      if (outcome === 'follows') return this.#done(queue, item);
+      return this.#later(queue, item);
     }
     item.isLookedUp = true;
     item.attempt += 1;
@@ -132,7 +132,7 @@ export class Lanes {
     if (failure === null) this.#successes += 1;
     this.#pump();
 
-    if (failure === null) return this.#done(lane, item);
+    if (failure === null) return this.#done(queue, item);
     const { error } = failure;
     const { attemptsMax } = this.options.limits;
     const { givesUp, failures } = judge(this.options, error, item.failures, attemptsMax);
@@ -140,7 +140,7 @@ export class Lanes {
     const isPutAway = givesUp
       ? await this.#park(item, delivery, error)
       : this.#fails(item) && (await this.#defer(item, delivery, error));
-    return isPutAway ? this.#done(lane, item) : this.#later(lane, item);
+    return isPutAway ? this.#done(queue, item) : this.#later(queue, item);
   }
 
   /** Whether older messages of the key are in the retry table; then this one goes in behind them. */
@@ -154,8 +154,8 @@ export class Lanes {
         return 'failed';
       }
     }
-    // Meanwhile the run may have gone to another process.
-    return item.run.abandoned ? 'failed' : null;
+    // The partition may have moved to another process meanwhile.
+    return item.partition.abandoned ? 'failed' : null;
   }
 
   /** Notes a failed attempt. @returns whether the message has failed for too long while others succeed */
@@ -163,7 +163,7 @@ export class Lanes {
     const nowMs = this.options.nowMs();
     const before = item.failing;
     item.failing = { sinceMs: before?.sinceMs ?? nowMs, successes: this.#successes };
-    if (before === null || item.run.abandoned) return false;
+    if (before === null || item.partition.abandoned) return false;
     const isLong = nowMs - before.sinceMs >= this.options.limits.deferAfterMs;
     return isLong && this.#successes > before.successes;
   }
@@ -181,16 +181,16 @@ export class Lanes {
       this.#problem('deferring a message', deferringError);
       return false;
     }
-    tell(this.options.observe, (observe) => observe.deferred?.(delivery, error));
+    notify(this.options.observe, (observe) => observe.deferred?.(delivery, error));
     return true;
   }
 
-  /** Tries until the message is parked, the run is no longer ours or we stop. */
+  /** Tries until the message is parked, the partition is no longer ours, or we stop. */
   async #park(item: Item, delivery: Delivery, error: unknown): Promise<boolean> {
-    for (let tries = 1; !item.run.abandoned && !this.#stop.signal.aborted; tries += 1) {
+    for (let tries = 1; !item.partition.abandoned && !this.#stop.signal.aborted; tries += 1) {
       try {
         await this.options.park(delivery, error);
-        tell(this.options.observe, (observe) => observe.parked?.(delivery, error));
+        notify(this.options.observe, (observe) => observe.parked?.(delivery, error));
         return true;
       } catch (parkingError) {
         this.#problem('parking a message', parkingError);
@@ -201,38 +201,38 @@ export class Lanes {
   }
 
   #problem(doing: string, error: unknown): void {
-    tell(this.options.observe, (observe) => observe.problem?.(doing, error));
+    notify(this.options.observe, (observe) => observe.problem?.(doing, error));
   }
 
   #backoff(item: Item, tries: number): Promise<void> {
     const { backoffInitialMs, backoffMaxMs } = this.options.limits;
     const ms = backoffMs(tries, backoffInitialMs, backoffMaxMs);
-    return this.options.delay(ms, AbortSignal.any([item.run.signal, this.#stop.signal]));
+    return this.options.delay(ms, AbortSignal.any([item.partition.signal, this.#stop.signal]));
   }
 
-  #done(lane: Lane, item: Item): void {
-    item.run.settle(item.entry);
-    this.#leave(lane);
+  #done(queue: KeyQueue, item: Item): void {
+    item.partition.settle(item.entry);
+    this.#leave(queue);
     this.#pump();
   }
 
-  /** The head of the lane is tried again after a pause that takes no handler slot. */
-  async #later(lane: Lane, item: Item): Promise<void> {
+  /** Retries the head of the queue after a pause that takes no handler slot. */
+  async #later(queue: KeyQueue, item: Item): Promise<void> {
     await this.#backoff(item, item.tries);
-    this.#ready.push(lane);
+    this.#ready.push(queue);
     this.#pump();
   }
 
-  /** The head of the lane is over, one way or the other: the next one's turn. */
-  #leave(lane: Lane): void {
-    lane.queue.shift();
-    if (lane.queue.length === 0) this.#lanes.delete(lane.name);
-    else this.#ready.push(lane);
+  /** Removes the head of the queue. The next message follows. */
+  #leave(queue: KeyQueue): void {
+    queue.items.shift();
+    if (queue.items.length === 0) this.#queues.delete(queue.name);
+    else this.#ready.push(queue);
   }
 }
 
-/** One key of one run: its messages in order, the head being the one that is worked on. */
-interface Lane {
+/** The messages of one key of one partition, in order. The head is being handled. */
+interface KeyQueue {
   readonly name: string;
-  readonly queue: Item[];
+  readonly items: Item[];
 }
