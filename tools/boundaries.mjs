@@ -68,15 +68,7 @@ export const mayImport = {
     'webhooks',
   ],
   // Event store to broker.
-  'event-relay': [
-    'contracts',
-    'domain',
-    'event-store',
-    'integration',
-    'messaging',
-    'postgres',
-    'service-kit',
-  ],
+  'event-relay': ['domain', 'event-store', 'integration', 'messaging', 'postgres', 'service-kit'],
   // Event store to PostgreSQL.
   'payments-projector': ['domain', 'event-store', 'postgres', 'read-models', 'service-kit'],
   'directory-projector': ['domain', 'event-store', 'postgres', 'read-models', 'service-kit'],

@@ -9,12 +9,13 @@ import {
   Module,
   type OnApplicationBootstrap,
 } from '@nestjs/common';
-import { topics } from '@pis/contracts';
 import { anchorAt, type EventStore } from '@pis/event-store';
 import { kafkaProgress, kafkaPublisher, pgConsumerState } from '@pis/messaging';
 import {
   carryOverToRelay,
+  consumedTopics,
   consumerGroups,
+  filledTopics,
   integrationFeeds,
   relayGroup,
   relayPosition,
@@ -78,7 +79,7 @@ export class EventRelayModule implements OnApplicationBootstrap, BeforeApplicati
     });
     const relay = new Relay({
       feed: feedOf(relayGroup),
-      topics: [topics.payments, topics.directory],
+      topics: filledTopics,
       publisher: kafkaPublisher(kafkaSettings(this.config, 'pis-event-relay'), {
         prefix: this.config.KAFKA_PREFIX,
       }),
@@ -99,7 +100,7 @@ export class EventRelayModule implements OnApplicationBootstrap, BeforeApplicati
       groups: consumerGroups,
       progress: kafkaProgress(kafkaSettings(this.config, 'pis-event-relay'), {
         prefix: this.config.KAFKA_PREFIX,
-        topics: [topics.payments],
+        topics: consumedTopics,
       }),
       published: () => relayPosition(this.pool),
       state: pgConsumerState(this.pool, checkpoints),

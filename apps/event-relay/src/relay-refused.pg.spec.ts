@@ -1,29 +1,25 @@
 /** A message that Kafka refuses for good, on its way from the log through the relay. */
-import { randomUUID } from 'node:crypto';
-import { topics } from '@pis/contracts';
-import { paymentEvents, paymentExample } from '@pis/domain/testing';
-import { type EventStore, memoryEventStore } from '@pis/event-store';
+import { paymentEvents } from '@pis/domain/testing';
+import { filledTopics, integrationFeeds } from '@pis/integration';
 import {
-  createTestDatabase,
-  openTestPool,
-  type TestDatabase,
-  until,
-} from '@pis/local-servers/testing';
+  labelOf,
+  openPaymentLog,
+  type PaymentLog,
+  paymentStream,
+  queuedIn,
+} from '@pis/integration/testing';
+import { until } from '@pis/local-servers/testing';
 import { type Message, MessageRefused, pgConsumerState } from '@pis/messaging';
-import { integrationFeeds } from '@pis/integration';
 import { createLogger } from '@pis/service-kit';
-import type pg from 'pg';
 import { Relay } from './relay.js';
 
 const timeoutMs = 20_000;
 const group = 'event-relay';
 const { processing, completed } = paymentEvents;
-const bad = `payment-${randomUUID().slice(0, -1)}a`;
-const good = `payment-${randomUUID().slice(0, -1)}b`;
+const bad = paymentStream('a');
+const good = paymentStream('b');
 
-let database: TestDatabase;
-let pool: pg.Pool;
-let store: EventStore;
+let log: PaymentLog;
 /** What the broker has, in its order. */
 let told: string[];
 /** How often the broker has refused something. */
@@ -32,9 +28,7 @@ let refuses: (text: string) => boolean;
 let relays: Relay[];
 
 beforeEach(async () => {
-  database = await createTestDatabase();
-  pool = openTestPool(database.url, 10);
-  store = memoryEventStore();
+  log = await openPaymentLog();
   told = [];
   refusals = 0;
   refuses = (text) => text === 'a payment.processing';
@@ -42,14 +36,13 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await Promise.all(relays.map((relay) => relay.stop()));
-  await pool.end();
-  await database.drop();
+  await log.close();
 });
 
 /** As the publisher says of itself: all before the refused message is published. */
 function publish(messages: readonly Message[]): Promise<void> {
   for (const message of messages) {
-    const text = `${message.key.slice(-1)} ${message.headers['event-type']}`;
+    const text = labelOf(message);
     if (refuses(text)) {
       refusals += 1;
       return Promise.reject(new MessageRefused(message, new Error('too large')));
@@ -60,6 +53,7 @@ function publish(messages: readonly Message[]): Promise<void> {
 }
 
 function start(): Relay {
+  const { store, pool } = log;
   const feedOf = integrationFeeds({
     store,
     pool,
@@ -68,7 +62,7 @@ function start(): Relay {
   });
   const relay = new Relay({
     feed: feedOf(group),
-    topics: [topics.payments],
+    topics: filledTopics,
     publisher: { publish, ping: () => Promise.resolve(), close: () => Promise.resolve() },
     state: pgConsumerState(pool, { transport: 'kafka' }),
     pool,
@@ -80,48 +74,21 @@ function start(): Relay {
   return relay;
 }
 
-async function append(streamId: string, ...events: readonly { type: string; data: object }[]) {
-  const stream = await store.readStream(streamId);
-  await store.append(
-    streamId,
-    stream.at(-1)?.revision ?? 'noStream',
-    events.map(({ type, data }) => ({
-      id: randomUUID(),
-      type,
-      data: { ...data },
-      metadata: {
-        at: '2026-11-21T09:00:00.000Z',
-        schemaVersion: 1,
-        actor: 'system:test',
-        requestId: null,
-        correlationId: 'c',
-        causationId: null,
-        traceparent: null,
-        previousHash: null,
-      },
-    })),
-  );
-}
-
-const queued = (streamId: string) => ({
-  type: 'PaymentQueued',
-  data: paymentExample({ paymentId: streamId.slice('payment-'.length) }),
-});
 const toldOf = (name: string) => told.filter((text) => text.startsWith(name));
 
 /** What `pis quarantine list` shows. */
 async function held(): Promise<readonly Record<string, unknown>[]> {
-  const { rows } = await pool.query<Record<string, unknown>>(
+  const { rows } = await log.pool.query<Record<string, unknown>>(
     `SELECT reader, stream_id AS "streamId", event_type AS "eventType", reason FROM quarantined_streams`,
   );
   return rows;
 }
 
 async function writeBoth(): Promise<void> {
-  await append(bad, queued(bad), processing);
-  await append(good, queued(good), processing);
-  await append(bad, completed);
-  await append(good, completed);
+  await log.append(bad, queuedIn(bad), processing);
+  await log.append(good, queuedIn(good), processing);
+  await log.append(bad, completed);
+  await log.append(good, completed);
 }
 
 it('holds back the payment of a message that Kafka refuses, and nobody else', async () => {
@@ -150,7 +117,7 @@ it('publishes what it held back, once and in order, when Kafka takes it', async 
   refuses = () => false;
   await until(() => told.includes('a payment.completed'), { timeoutMs });
   expect(toldOf('a')).toEqual(['a payment.queued', 'a payment.processing', 'a payment.completed']);
-  await append(good, completed);
+  await log.append(good, completed);
   await until(async () => (await held()).length === 0, { timeoutMs });
 });
 
@@ -159,7 +126,7 @@ it('leaves out the refused message alone when an operator has it skipped', async
   start();
   await until(async () => (await held()).length > 0, { timeoutMs });
   // As `pis quarantine skip` does.
-  await pool.query(
+  await log.pool.query(
     `INSERT INTO skipped_events (event_id, stream_id, event_type, actor)
      SELECT event_id, stream_id, event_type, 'ada' FROM quarantined_streams`,
   );
@@ -171,7 +138,7 @@ it('still holds back the payment after a restart', async () => {
   await writeBoth();
   const first = start();
   await until(() => told.includes('b payment.completed'), { timeoutMs });
-  await until(async () => (await pgConsumerState(pool).loadCheckpoint(group)) !== '', {
+  await until(async () => (await pgConsumerState(log.pool).loadCheckpoint(group)) !== '', {
     timeoutMs,
   });
   await first.stop();

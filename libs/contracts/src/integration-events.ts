@@ -5,31 +5,39 @@
  */
 import type { Payment, PaymentEventType, PaymentStatus } from '@pis/domain';
 import { z } from 'zod';
+import type { ContactView, OriginatorView } from './directory-view.js';
 import { paymentView, type PaymentView } from './payment-view.js';
+import type { Topic, topics } from './topics.js';
 
 export interface PaymentEventData extends PaymentView {
   readonly previousStatus: string | null;
 }
 
-/** The payload of the event that brought a payment into its present status. */
+/**
+ * The payload of the event that brought a payment into its present status. The fields that consumers check
+ * come first, as the schema puts them, so that a parsed event is the same text as the published one.
+ */
 export function paymentEventData(
   payment: Payment,
   previousStatus: PaymentStatus | null,
 ): PaymentEventData {
-  return { ...paymentView(payment), previousStatus };
+  const { paymentId, status, ...rest } = paymentView(payment);
+  return { paymentId, status, previousStatus, ...rest };
 }
 
-export interface PaymentIntegrationEvent {
+interface IntegrationEvent<Type extends string, Data> {
   /** The id of the domain event; the webhook envelope's id. */
   readonly eventId: string;
-  readonly eventType: PaymentEventType;
+  readonly eventType: Type;
   readonly organizationId: string;
   /** Position in the event store, opaque, compares as text. */
   readonly position: string;
   /** Time of the transition, ISO 8601 with milliseconds; the envelope's createdAt. */
   readonly occurredAt: string;
-  readonly data: PaymentEventData;
+  readonly data: Data;
 }
+
+export type PaymentIntegrationEvent = IntegrationEvent<PaymentEventType, PaymentEventData>;
 
 /** What a consumer needs to be sure of; unknown fields are kept (spec, "Versioning"). */
 export const paymentIntegrationEventSchema = z.looseObject({
@@ -52,11 +60,17 @@ export type DirectoryEventType =
   | 'contact.updated';
 
 /** Directory facts: `data` is the originator or contact as the API's list shows it, masked. */
-export interface DirectoryIntegrationEvent {
-  readonly eventId: string;
-  readonly eventType: DirectoryEventType;
-  readonly organizationId: string;
-  readonly position: string;
-  readonly occurredAt: string;
-  readonly data: Readonly<Record<string, unknown>>;
+export type DirectoryIntegrationEvent = IntegrationEvent<
+  DirectoryEventType,
+  OriginatorView | ContactView
+>;
+
+interface EventsByTopic {
+  readonly [topics.payments]: PaymentIntegrationEvent;
+  readonly [topics.directory]: DirectoryIntegrationEvent;
+  /** Nothing is published to it yet. */
+  readonly [topics.statements]: never;
 }
+
+/** What a topic carries. A new topic does not compile until `EventsByTopic` has it. */
+export type IntegrationEventOn<In extends Topic> = EventsByTopic[In];

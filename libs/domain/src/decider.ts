@@ -3,6 +3,8 @@
  * randomness, no I/O: times and identifiers arrive in the command (style.md, "Pure core").
  */
 
+import type { Category } from './categories.js';
+
 /** A fact: named in the past tense, never changed once written. `at` is ISO 8601 with milliseconds. */
 export interface DomainEvent<Type extends string = string, Data = unknown> {
   readonly type: Type;
@@ -35,9 +37,10 @@ export interface Aggregate<
   Command extends DomainCommand,
   Event extends DomainEvent,
   Code extends string,
+  InCategory extends string = Category,
 > {
-  /** The stream category: streams are named `<category>-<id>`. */
-  readonly category: string;
+  /** Its streams are named `<category>-<id>`. */
+  readonly category: InCategory;
   readonly initial: State;
   decide(command: Command, state: State): Decision<Event, Code>;
   evolve(state: State, event: Event): State;

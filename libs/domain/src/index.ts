@@ -1,4 +1,5 @@
 /** The domain: pure aggregates. One folder each; nothing here knows a clock, a network or a package. */
+export * from './categories.js';
 export * from './decider.js';
 export * from './party.js';
 export * from './payment/payment.js';

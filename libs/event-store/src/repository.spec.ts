@@ -19,7 +19,7 @@ type Total = { readonly amount: number; readonly at: string } | null;
 type Code = 'ALREADY_OPEN' | 'NOT_OPEN';
 
 /** As small as an aggregate can be: opened once, then added to; adding 0 does nothing. */
-const total: Aggregate<Total, Command, Event, Code> = {
+const total: Aggregate<Total, Command, Event, Code, 'total'> = {
   category: 'total',
   initial: null,
   decide({ type, at, data }, state) {

@@ -130,25 +130,12 @@ export function repository<
   Code extends string,
 >(
   store: EventStore,
-  aggregate: Aggregate<State, Command, Event, Code>,
+  aggregate: Aggregate<State, Command, Event, Code, string>,
   { states }: RepositoryOptions = {},
 ): Repository<State, Command, Event, Code> {
-  const nothing: Loaded<State> = {
-    state: aggregate.initial,
-    revision: 'noStream',
-    lastEvent: null,
-  };
+  const nothing = nothingOf(aggregate);
   const streamIdOf = (id: string) => `${aggregate.category}-${id}`;
-
-  const fold = (events: readonly RecordedEvent[], onto = nothing) =>
-    events.reduce<Loaded<State>>(
-      (loaded, recorded) => ({
-        state: aggregate.evolve(loaded.state, domainEventOf<Event>(aggregate, recorded)),
-        revision: recorded.revision,
-        lastEvent: recorded,
-      }),
-      onto,
-    );
+  const fold = foldOf(aggregate);
 
   const folder: Folder<State> = {
     fold: (events, { state, lastEvent }) => fold(events, loadedFrom({ state, lastEvent })),
@@ -226,6 +213,30 @@ export function repository<
   return { streamIdOf, fold, load, append, execute, create };
 }
 
+/** The fold of an aggregate: of its events from the first one on, or onto what is loaded already. */
+export function foldOf<
+  State,
+  Command extends DomainCommand,
+  Event extends DomainEvent,
+  Code extends string,
+>(
+  aggregate: Aggregate<State, Command, Event, Code, string>,
+): Repository<State, Command, Event, Code>['fold'] {
+  return (events, onto = nothingOf(aggregate)) =>
+    events.reduce<Loaded<State>>(
+      (loaded, recorded) => ({
+        state: aggregate.evolve(loaded.state, domainEventOf<Event>(aggregate, recorded)),
+        revision: recorded.revision,
+        lastEvent: recorded,
+      }),
+      onto,
+    );
+}
+
+function nothingOf<State>({ initial }: { readonly initial: State }): Loaded<State> {
+  return { state: initial, revision: 'noStream', lastEvent: null };
+}
+
 function loadedFrom<State>({ state, lastEvent }: FoldedStream<State>): Loaded<State> {
   return { state, lastEvent, revision: lastEvent?.revision ?? 'noStream' };
 }
@@ -236,7 +247,7 @@ function versionOf<
   Command extends DomainCommand,
   Event extends DomainEvent,
   Code extends string,
->({ stateVersion, schemaVersions }: Aggregate<State, Command, Event, Code>): string | null {
+>({ stateVersion, schemaVersions }: Aggregate<State, Command, Event, Code, string>): string | null {
   if (stateVersion === undefined) return null;
   return `${stateVersion} ${JSON.stringify(schemaVersions)}`;
 }
@@ -250,7 +261,7 @@ function chained<
   Event extends DomainEvent,
   Code extends string,
 >(
-  { schemaVersions }: Aggregate<State, Command, Event, Code>,
+  { schemaVersions }: Aggregate<State, Command, Event, Code, string>,
   streamId: string,
   loaded: Loaded<State>,
   events: readonly Event[],

@@ -11,7 +11,7 @@ type Total = { readonly amount: number; readonly count: number };
 type Command = DomainCommand<'Add', { readonly amount: number; readonly note?: string }>;
 type Event = DomainEvent<'Added', Command['data']>;
 
-const total: Aggregate<Total, Command, Event, never> = {
+const total: Aggregate<Total, Command, Event, never, 'total'> = {
   category: 'total',
   initial: { amount: 0, count: 0 },
   decide: ({ at, data }) => [{ type: 'Added', at, data }],

@@ -20,7 +20,7 @@ import {
   type UnreadableStream,
 } from '@pis/read-models';
 import type pg from 'pg';
-import { relayGroup } from './log-places.js';
+import { relayGroup } from './consumer-groups.js';
 
 /** Streams tried again at a time. */
 const releaseMax = 20;

@@ -1,5 +1,7 @@
 /** Facts of the log as public messages: the feed, past events, and the places that readers go on from. */
+export * from './consumer-groups.js';
 export * from './integration-feed.js';
 export * from './log-places.js';
 export * from './past-events.js';
+export { filledTopics } from './public-facts.js';
 export * from './relay-replay.js';

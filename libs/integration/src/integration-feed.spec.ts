@@ -1,4 +1,5 @@
-import { topics } from '@pis/contracts';
+import { randomUUID } from 'node:crypto';
+import { paymentIntegrationEventSchema, topics } from '@pis/contracts';
 import {
   contact as contactAggregate,
   payment as paymentAggregate,
@@ -122,6 +123,19 @@ it('a feed that begins in the middle of a payment gives the same messages as one
   const all = await read(integrationFeed(store), beginning, 3);
   const rest = await read(integrationFeed(store), all[0]?.offset ?? '', 2);
   expect(rest).toEqual(all.slice(1));
+});
+
+it('a consumer that parses a message gets the text that was published', async () => {
+  for (const { value } of await read(integrationFeed(await lifeOf(randomUUID())), beginning, 3)) {
+    const parsed = paymentIntegrationEventSchema.parse(JSON.parse(String(value)));
+    expect(JSON.stringify(parsed)).toBe(value);
+  }
+});
+
+it('a topic that does not exist is refused', async () => {
+  const feed = integrationFeed(await lifeOf('p7'));
+  const count = feed.countAfter({ after: beginning, topics: ['pis.payments.v0'], max: 1 });
+  await expect(count).rejects.toThrow('there is no topic pis.payments.v0');
 });
 
 it('a second reader of the same feed gets the same messages from memory', async () => {

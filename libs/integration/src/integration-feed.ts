@@ -6,7 +6,6 @@
  * A stream with an event that cannot be read is held back for this reader, and all others go on
  * (see quarantine.ts of read-models). What was held back comes later, in the order of its stream.
  */
-import { topics } from '@pis/contracts';
 import {
   type EventStore,
   type Position,
@@ -20,12 +19,8 @@ import { readPlace } from '@pis/read-models';
 import type pg from 'pg';
 import { FeedQuarantine } from './feed-quarantine.js';
 import type { OutgoingMessage } from './integration-message.js';
+import { prefixesOf } from './public-facts.js';
 import { Translator, type TranslatorLimits } from './integration-translator.js';
-
-const streamPrefixesOf: Readonly<Record<string, readonly string[]>> = {
-  [topics.payments]: ['payment-'],
-  [topics.directory]: ['originator-', 'contact-'],
-};
 
 export interface FeedLimits extends TranslatorLimits {
   readonly pageMax: number;
@@ -56,7 +51,7 @@ export function integrationFeed(store: EventStore, given: Partial<FeedLimits> = 
       }
     },
     async countAfter({ after, topics: wanted, max }) {
-      const streamPrefixes = wanted.flatMap((topic) => streamPrefixesOf[topic] ?? []);
+      const streamPrefixes = prefixesOf(wanted);
       const { events } = await store.readLog({ after, streamPrefixes, pageMax: max });
       return events.length;
     },
@@ -215,9 +210,4 @@ class ReaderFeed {
 function late(message: OutgoingMessage, since: Date | undefined): OutgoingMessage {
   if (since === undefined) return message;
   return { ...message, headers: waitingSince(since, message.headers) };
-}
-
-/** The streams whose events make the messages of these topics. */
-export function prefixesOf(wanted: readonly string[]): readonly string[] {
-  return wanted.flatMap((topic) => streamPrefixesOf[topic] ?? []);
 }

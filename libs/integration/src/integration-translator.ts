@@ -3,18 +3,17 @@
  * moment, so its stream is folded up to it. States are kept for payments under way, so that a live
  * feed reads no stream twice.
  */
-import { contact, originator, payment } from '@pis/domain';
 import {
   type EventStore,
   type Loaded,
   type RecordedEvent,
-  repository,
   StoreUnavailable,
   streamPageMax,
   UnreadableEvent,
 } from '@pis/event-store';
 import type { UnreadableStream } from '@pis/read-models';
-import { messageOf, type OutgoingMessage, type Step } from './integration-message.js';
+import { messageOf, type OutgoingMessage } from './integration-message.js';
+import { type Fold, publicFactsOf, type Step } from './public-facts.js';
 import { Recent } from './recent.js';
 
 export interface TranslatorLimits {
@@ -38,7 +37,6 @@ type Failures = Map<string, UnreadableStream>;
 export class Translator {
   private readonly states: Recent<string, Loaded<unknown>>;
   private readonly messages: Recent<string, OutgoingMessage | 'none'>;
-  private readonly folds: Readonly<Record<string, Fold>>;
   private readonly skipped = new Set<string>();
 
   constructor(
@@ -47,11 +45,6 @@ export class Translator {
   ) {
     this.states = new Recent(statesMax);
     this.messages = new Recent(messagesMax);
-    this.folds = {
-      payment: foldOf(repository(store, payment)),
-      contact: foldOf(repository(store, contact)),
-      originator: foldOf(repository(store, originator)),
-    };
   }
 
   /** Passes over these events from now on: they change no state and make no message. */
@@ -109,7 +102,7 @@ export class Translator {
     const missing: RecordedEvent[] = [];
     for (const event of new Map(events.toReversed().map((e) => [e.streamId, e])).values()) {
       const { streamId, revision } = event;
-      const state = revision === 0 ? this.foldOf(streamId)([]) : this.states.get(streamId);
+      const state = revision === 0 ? foldOf(streamId)([]) : this.states.get(streamId);
       if (state !== undefined && follows(event, state)) states.set(streamId, state);
       else missing.push(event);
     }
@@ -139,7 +132,7 @@ export class Translator {
     const { streamId, revision } = event;
     const kept = this.states.get(streamId);
     const isEarlier = kept !== undefined && nextRevision(kept) < revision;
-    let state = isEarlier ? kept : this.foldOf(streamId)([]);
+    let state = isEarlier ? kept : foldOf(streamId)([]);
     while (nextRevision(state) < revision) {
       const from = nextRevision(state);
       const maxCount = Math.min(streamPageMax, revision - from);
@@ -164,7 +157,7 @@ export class Translator {
   private after(before: Loaded<unknown>, event: RecordedEvent): Loaded<unknown> {
     if (this.skipped.has(event.id))
       return { ...before, revision: event.revision, lastEvent: event };
-    const fold = this.foldOf(event.streamId);
+    const fold = foldOf(event.streamId);
     try {
       return fold([event], before);
     } catch (error) {
@@ -179,12 +172,6 @@ export class Translator {
       if (kept === undefined || nextRevision(kept) < nextRevision(state))
         this.states.set(streamId, state);
     }
-  }
-
-  private foldOf(streamId: string): Fold {
-    const fold = this.folds[streamId.slice(0, streamId.indexOf('-'))];
-    if (fold === undefined) throw new Error(`no integration events come from stream ${streamId}`);
-    return fold;
   }
 }
 
@@ -207,11 +194,8 @@ function follows(event: RecordedEvent, state: Loaded<unknown>): boolean {
   return event.revision === nextRevision(state);
 }
 
-type Fold = (events: readonly RecordedEvent[], onto?: Loaded<unknown>) => Loaded<unknown>;
-
-/** The states of different aggregates share one cache, keyed by stream: each comes back to its own fold. */
-function foldOf<State>(aggregate: {
-  fold(events: readonly RecordedEvent[], onto?: Loaded<State>): Loaded<State>;
-}): Fold {
-  return (events, onto) => aggregate.fold(events, onto as Loaded<State> | undefined);
+function foldOf(streamId: string): Fold {
+  const facts = publicFactsOf(streamId);
+  if (facts === null) throw new Error(`no integration events come from stream ${streamId}`);
+  return facts.fold;
 }

@@ -16,11 +16,7 @@ import {
   type Transport,
 } from '@pis/read-models';
 import type pg from 'pg';
-
-/** The groups that handle payment events, on either broker. */
-export const consumerGroups = ['rail-executor', 'webhook-dispatcher'] as const;
-/** The reader that publishes the log to Kafka. */
-export const relayGroup = 'event-relay';
+import { consumerGroups, relayGroup } from './consumer-groups.js';
 
 /** How far the relay has published. @throws StoreUnavailable */
 export async function relayPosition(pool: pg.Pool): Promise<Position> {

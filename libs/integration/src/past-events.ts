@@ -2,19 +2,19 @@
  * What past events said, computed from their streams as it was for the broker: an envelope made of it
  * has the very bytes of the one that was sent at the time.
  */
-import { type PaymentIntegrationEvent, paymentIntegrationEventSchema } from '@pis/contracts';
+import { type PaymentIntegrationEvent, topics } from '@pis/contracts';
 import { payment } from '@pis/domain';
 import {
   type EventStore,
-  type Loaded,
+  foldOf,
   type RecordedEvent,
-  repository,
   StoreUnavailable,
   UnreadableEvent,
 } from '@pis/event-store';
 import { skippedAmong } from '@pis/read-models';
 import type pg from 'pg';
-import { messageOf } from './integration-message.js';
+import { publicEventOf } from './integration-message.js';
+import type { Step } from './public-facts.js';
 
 export interface PastEventRef {
   readonly streamId: string;
@@ -39,9 +39,7 @@ export async function pastPaymentEvents(
   const skipped = new Set<string>();
   const found = new Map<string, PaymentIntegrationEvent>();
   for (const events of streams)
-    for (const event of await unlessSkipped(pool, skipped, () =>
-      eventsIn(store, events, wanted, skipped),
-    ))
+    for (const event of await unlessSkipped(pool, skipped, () => eventsIn(events, wanted, skipped)))
       found.set(event.eventId, event);
   return refs.map(({ streamId, eventId }) => {
     const event = found.get(eventId);
@@ -70,29 +68,26 @@ async function unlessSkipped<Result>(
 
 /** What comes after the last event that is wanted is not looked at. */
 function eventsIn(
-  store: EventStore,
   stream: readonly RecordedEvent[],
   wanted: ReadonlySet<string>,
   skipped: ReadonlySet<string>,
 ): PaymentIntegrationEvent[] {
-  const { fold } = repository(store, payment);
+  const fold = foldOf(payment);
   const last = stream.findLastIndex(({ id }) => wanted.has(id));
   let before = fold([]);
   return stream.slice(0, last + 1).flatMap((event) => {
     if (skipped.has(event.id)) return [];
     const after = fold([event], before);
-    const step: { before: Loaded<unknown>; after: Loaded<unknown> } = { before, after };
+    const step: Step = { before, after };
     before = after;
-    return wanted.has(event.id) ? [integrationEventOf(event, step)] : [];
+    return wanted.has(event.id) ? [paymentEventOf(event, step)] : [];
   });
 }
 
-/** As a consumer gets it: through the message's JSON and the consumer's schema. */
-function integrationEventOf(
-  event: RecordedEvent,
-  step: Parameters<typeof messageOf>[1],
-): PaymentIntegrationEvent {
-  const message = messageOf(event, step);
-  if (message === 'none') throw new Error(`event ${event.id} is nobody else's business`);
-  return paymentIntegrationEventSchema.parse(JSON.parse(String(message.value)));
+/** The event as consumers received it. */
+function paymentEventOf(recorded: RecordedEvent, step: Step): PaymentIntegrationEvent {
+  const content = publicEventOf(recorded, step);
+  if (content?.topic !== topics.payments)
+    throw new Error(`event ${recorded.id} is no public event of a payment`);
+  return content.event;
 }

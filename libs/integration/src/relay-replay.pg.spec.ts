@@ -1,80 +1,46 @@
 import { randomUUID } from 'node:crypto';
 import { topics } from '@pis/contracts';
-import { paymentEvents, paymentExample } from '@pis/domain/testing';
-import { type EventStore, memoryEventStore } from '@pis/event-store';
-import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
-import { type Message, MessageRefused } from '@pis/messaging';
-import type pg from 'pg';
+import { paymentEvents } from '@pis/domain/testing';
+import { MessageRefused } from '@pis/messaging';
 import { replayRange } from './relay-replay.js';
+import {
+  labelOf,
+  openPaymentLog,
+  type PaymentLog,
+  paymentStream,
+  queuedIn,
+  unknownEvent,
+} from './testing.js';
 
 const topic = topics.payments;
 const { processing, completed } = paymentEvents;
-const unknown = { type: 'PaymentEaten', data: {} };
-const unreadable = `payment-${randomUUID().slice(0, -1)}a`;
-const skipping = `payment-${randomUUID().slice(0, -1)}b`;
-const good = `payment-${randomUUID().slice(0, -1)}c`;
+const unreadable = paymentStream('a');
+const skipping = paymentStream('b');
+const good = paymentStream('c');
 
-let database: TestDatabase;
-let pool: pg.Pool;
-let store: EventStore;
+let log: PaymentLog;
 let told: string[];
 
 beforeEach(async () => {
-  database = await createTestDatabase();
-  pool = openTestPool(database.url, 10);
-  store = memoryEventStore();
+  log = await openPaymentLog();
   told = [];
 });
-afterEach(async () => {
-  await pool.end();
-  await database.drop();
-});
-
-async function append(streamId: string, ...events: readonly { type: string; data: object }[]) {
-  const stream = await store.readStream(streamId);
-  await store.append(
-    streamId,
-    stream.at(-1)?.revision ?? 'noStream',
-    events.map(({ type, data }) => ({
-      id: randomUUID(),
-      type,
-      data: { ...data },
-      metadata: {
-        at: '2026-11-21T09:00:00.000Z',
-        schemaVersion: 1,
-        actor: 'system:test',
-        requestId: null,
-        correlationId: 'c',
-        causationId: null,
-        traceparent: null,
-        previousHash: null,
-      },
-    })),
-  );
-}
-
-const queued = (streamId: string) => ({
-  type: 'PaymentQueued',
-  data: paymentExample({ paymentId: streamId.slice('payment-'.length) }),
-});
+afterEach(() => log.close());
 
 async function skip(streamId: string, revision: number): Promise<void> {
-  const [event] = await store.readStream(streamId, { from: revision, maxCount: 1 });
-  await pool.query(
+  await log.pool.query(
     `INSERT INTO skipped_events (event_id, stream_id, event_type, actor) VALUES ($1, $2, 'x', 'ada')`,
-    [event?.id, streamId],
+    [await log.idOf(streamId, revision), streamId],
   );
 }
 
-const textOf = ({ key, headers }: Message) => `${key.slice(-1)} ${headers['event-type']}`;
-
 function replay({ after = '', to = '', refuses = '' } = {}) {
-  return store.lastPosition().then((end) =>
-    replayRange({ store, pool }, { after, to: to || end, topic }, (messages) => {
+  return log.store.lastPosition().then((end) =>
+    replayRange(log, { after, to: to || end, topic }, (messages) => {
       for (const message of messages) {
-        if (textOf(message) === refuses)
+        if (labelOf(message) === refuses)
           return Promise.reject(new MessageRefused(message, new Error('too large')));
-        told.push(textOf(message));
+        told.push(labelOf(message));
       }
       return Promise.resolve();
     }),
@@ -82,10 +48,10 @@ function replay({ after = '', to = '', refuses = '' } = {}) {
 }
 
 it('leaves out an unreadable event with what follows it in its stream, and a skipped event alone', async () => {
-  await append(unreadable, queued(unreadable), unknown, completed);
-  await append(skipping, queued(skipping), unknown, processing);
+  await log.append(unreadable, queuedIn(unreadable), unknownEvent, completed);
+  await log.append(skipping, queuedIn(skipping), unknownEvent, processing);
   await skip(skipping, 1);
-  await append(good, queued(good));
+  await log.append(good, queuedIn(good));
   expect(await replay()).toEqual({ published: 4, skipped: 1, heldStreams: 1, heldEvents: 2 });
   expect(told).toEqual([
     'a payment.queued',
@@ -96,11 +62,11 @@ it('leaves out an unreadable event with what follows it in its stream, and a ski
 });
 
 it('leaves out what the relay holds back, also when the replay begins behind the cause', async () => {
-  await append(good, queued(good), processing);
-  const after = await store.lastPosition();
-  await append(good, completed);
-  await append(skipping, queued(skipping));
-  await pool.query(
+  await log.append(good, queuedIn(good), processing);
+  const after = await log.store.lastPosition();
+  await log.append(good, completed);
+  await log.append(skipping, queuedIn(skipping));
+  await log.pool.query(
     `INSERT INTO quarantined_streams
        (reader, stream_id, from_revision, position, event_id, event_type, reason)
      VALUES ('event-relay', $1, 1, '1', $2, 'PaymentProcessing', 'Kafka refused it')`,
@@ -112,8 +78,8 @@ it('leaves out what the relay holds back, also when the replay begins behind the
 });
 
 it('leaves out a message that Kafka refuses with what follows it, or alone if it was skipped', async () => {
-  await append(good, queued(good), processing, completed);
-  await append(skipping, queued(skipping));
+  await log.append(good, queuedIn(good), processing, completed);
+  await log.append(skipping, queuedIn(skipping));
   const refuses = 'c payment.processing';
   expect(await replay({ refuses })).toMatchObject({ published: 2, heldStreams: 1, heldEvents: 2 });
   expect(told).toEqual(['c payment.queued', 'b payment.queued']);
@@ -124,13 +90,13 @@ it('leaves out a message that Kafka refuses with what follows it, or alone if it
 });
 
 it('publishes what follows --from, up to and with --to, and ends although other events come last', async () => {
-  await append(good, queued(good));
-  const after = await store.lastPosition();
-  await append(good, processing);
-  const to = await store.lastPosition();
-  await append(good, completed);
+  await log.append(good, queuedIn(good));
+  const after = await log.store.lastPosition();
+  await log.append(good, processing);
+  const to = await log.store.lastPosition();
+  await log.append(good, completed);
   await replay({ after, to });
   expect(told).toEqual(['c payment.processing']);
-  await append(`contact-${randomUUID()}`, unknown);
+  await log.append(`contact-${randomUUID()}`, unknownEvent);
   expect(await replay()).toMatchObject({ published: 3, heldStreams: 0 });
 });

@@ -7,10 +7,10 @@ import { type EventStore, type Position, type RecordedEvent } from '@pis/event-s
 import { type MessagePage, publishPage } from '@pis/messaging';
 import { heldRevisions, skippedAmong } from '@pis/read-models';
 import type pg from 'pg';
-import { prefixesOf } from './integration-feed.js';
 import type { OutgoingMessage } from './integration-message.js';
 import { Translator } from './integration-translator.js';
-import { relayGroup } from './log-places.js';
+import { relayGroup } from './consumer-groups.js';
+import { prefixesOf } from './public-facts.js';
 
 export interface ReplayRange {
   readonly after: Position;

@@ -1,11 +1,9 @@
-import { topics } from '@pis/contracts';
+import { type ConsumerGroup, consumerGroups, topicsOfGroup } from '@pis/integration';
 import { pgConsumerState, replayDeadLetters } from '@pis/messaging';
 import { kafkaSettings } from '@pis/service-kit';
 import { Command, Option } from 'commander';
 import { act, type ActionOptions, withOperator } from '../operator-action.js';
 import { type OutputOptions, print, withJson } from '../output.js';
-
-const groups = ['rail-executor', 'webhook-dispatcher'] as const;
 
 export function deadLetterCommands(): Command {
   const command = new Command('dead-letters').description('messages no retry could handle');
@@ -14,9 +12,11 @@ export function deadLetterCommands(): Command {
       command
         .command('replay')
         .description('hand what a consumer group has parked to it again')
-        .addOption(new Option('--group <group>', 'whose').choices(groups).makeOptionMandatory()),
+        .addOption(
+          new Option('--group <group>', 'whose').choices(consumerGroups).makeOptionMandatory(),
+        ),
     ),
-  ).action(async (options: OutputOptions & ActionOptions & { group: string }) => {
+  ).action(async (options: OutputOptions & ActionOptions & { group: ConsumerGroup }) => {
     const action = {
       name: 'dead-letters replay',
       subject: { group: options.group },
@@ -27,7 +27,7 @@ export function deadLetterCommands(): Command {
         ? replayDeadLetters(kafkaSettings(config, 'pis-cli'), {
             prefix: config.KAFKA_PREFIX,
             group: options.group,
-            topics: [topics.payments],
+            topics: topicsOfGroup[options.group],
           })
         : { replayed: await pgConsumerState(pool).requestReplay(options.group) },
     );

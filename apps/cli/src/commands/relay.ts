@@ -1,8 +1,8 @@
 /** `pis relay`: publishes to Kafka again what the event log says. */
-import { topics } from '@pis/contracts';
 import { kafkaPublisher } from '@pis/messaging';
 import {
   anchorNamed,
+  filledTopics,
   moveReaders,
   relayGroup,
   replayRange,
@@ -15,7 +15,6 @@ import { act, type ActionOptions, withOperator } from '../operator-action.js';
 import { CommandFailed, type OutputOptions, print, withJson } from '../output.js';
 import { outcome, refusing, type To } from './consumers.js';
 
-const replayable = [topics.payments, topics.directory];
 const place = 'a position, an ISO 8601 time, beginning, or end';
 
 interface Range {
@@ -51,7 +50,7 @@ export function relayCommands(): Command {
         .requiredOption('--from <place>', place)
         .requiredOption('--to <place>', place)
         .addOption(
-          new Option('--topic <topic>', 'which').choices([...replayable]).makeOptionMandatory(),
+          new Option('--topic <topic>', 'which').choices(filledTopics).makeOptionMandatory(),
         ),
     ),
   ).action(async (options: OutputOptions & ActionOptions & Range) => {

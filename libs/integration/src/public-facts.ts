@@ -1,0 +1,158 @@
+/**
+ * Which facts are public, and what they say to others: one entry for each category of streams. A new
+ * aggregate does not compile until it has an entry here, a new fact of a public one until it is mapped.
+ */
+import {
+  contactView,
+  type DirectoryEventType,
+  type IntegrationEventOn,
+  originatorView,
+  paymentEventData,
+  type Topic,
+  topics,
+} from '@pis/contracts';
+import {
+  type Aggregate,
+  categories,
+  type Category,
+  contact,
+  type ContactEvent,
+  type DomainCommand,
+  type DomainEvent,
+  originator,
+  type OriginatorEvent,
+  payment,
+  paymentEventTypeOf,
+  streamNameOf,
+  streamPrefixOf,
+} from '@pis/domain';
+import { foldOf, type Loaded, type RecordedEvent } from '@pis/event-store';
+
+/** A stream's state before and after an event. */
+export interface Step<State = unknown> {
+  readonly before: Loaded<State>;
+  readonly after: Loaded<State>;
+}
+
+/** What an integration event says. The rest of it comes from the recorded event. */
+type ContentOn<In extends Topic> = Pick<
+  IntegrationEventOn<In>,
+  'eventType' | 'organizationId' | 'data'
+>;
+
+export type Fold = (events: readonly RecordedEvent[], onto?: Loaded<unknown>) => Loaded<unknown>;
+
+/** The public facts of one category. `contentOf` is null for a fact that only this service may see. */
+export interface PublicFacts<In extends Topic = Topic> {
+  readonly topic: In;
+  readonly fold: Fold;
+  readonly contentOf: (type: string, step: Step) => ContentOn<In> | null;
+}
+
+/** A category without public facts: none of its events leaves the event store. */
+const internal = 'internal';
+
+function published<
+  In extends Topic,
+  State,
+  Command extends DomainCommand,
+  Event extends DomainEvent,
+  Code extends string,
+>(
+  topic: In,
+  aggregate: Aggregate<State, Command, Event, Code>,
+  contentOf: (type: Event['type'], before: State, after: State) => ContentOn<In> | null,
+): PublicFacts<In> {
+  const fold = foldOf(aggregate);
+  return {
+    topic,
+    // States of all categories share caches, keyed by stream: each state comes back to its own fold.
+    fold: (events, onto) => fold(events, onto as Loaded<State> | undefined),
+    // The step was folded by this aggregate, which refuses the types of event that it does not have.
+    contentOf: (type, { before, after }) =>
+      contentOf(type as Event['type'], before.state as State, after.state as State),
+  };
+}
+
+const contactEventTypes = {
+  ContactCreated: 'contact.created',
+  ContactUpdated: 'contact.updated',
+  ContactIdentityForfeited: null,
+  ContactCreationForfeited: null,
+} as const satisfies Record<ContactEvent['type'], DirectoryEventType | null>;
+
+const originatorEventTypes = {
+  OriginatorCreated: 'originator.created',
+  OriginatorUpdated: 'originator.updated',
+} as const satisfies Record<OriginatorEvent['type'], DirectoryEventType | null>;
+
+export const publicFacts = {
+  payment: published(topics.payments, payment, (_type, before, after) =>
+    after === null
+      ? null
+      : {
+          eventType: paymentEventTypeOf(after.status),
+          organizationId: after.organizationId,
+          data: paymentEventData(after, before?.status ?? null),
+        },
+  ),
+  contact: published(topics.directory, contact, (type, _before, after) => {
+    const eventType = contactEventTypes[type];
+    if (eventType === null || after === null) return null;
+    return { eventType, organizationId: after.organizationId, data: contactView(after) };
+  }),
+  originator: published(topics.directory, originator, (type, _before, after) => {
+    const eventType = originatorEventTypes[type];
+    if (after === null) return null;
+    return { eventType, organizationId: after.organizationId, data: originatorView(after) };
+  }),
+  apiKey: internal,
+  contactIdentity: internal,
+  operatorAction: internal,
+  organization: internal,
+  store: internal,
+  webhookEndpoints: internal,
+} as const satisfies Record<Category, PublicFacts | typeof internal>;
+
+type PublicTopic = {
+  [In in Category]: (typeof publicFacts)[In] extends PublicFacts<infer On> ? On : never;
+}[Category];
+
+/**
+ * The topics, and whether the relay fills them. A new topic does not compile until it is here; one that is
+ * filled must be the topic of a category.
+ */
+const topicUse = {
+  [topics.payments]: 'filled',
+  [topics.directory]: 'filled',
+  [topics.statements]: 'reserved',
+} as const satisfies Record<PublicTopic, 'filled'> &
+  Record<Exclude<Topic, PublicTopic>, 'reserved'>;
+
+const allTopics = Object.keys(topicUse) as readonly Topic[];
+
+/** Topics that the relay publishes to. */
+export const filledTopics = allTopics.filter((topic) => topicUse[topic] === 'filled');
+
+/** Null for a stream whose facts are not public. */
+export function publicFactsOf(streamId: string): PublicFacts | null {
+  const name = streamNameOf(streamId);
+  if (name === null) return null;
+  const facts = publicFacts[name.category];
+  return facts === internal ? null : facts;
+}
+
+/**
+ * What the names of the streams begin with whose facts make the messages of these topics.
+ * @throws Error when a topic is not one of ours
+ */
+export function prefixesOf(wanted: readonly string[]): readonly string[] {
+  for (const name of wanted)
+    if (!allTopics.some((topic) => topic === name)) throw new Error(`there is no topic ${name}`);
+  return categories
+    .filter((category) => {
+      const facts = publicFacts[category];
+      return facts !== internal && wanted.includes(facts.topic);
+    })
+    .map(streamPrefixOf);
+}
