@@ -32,7 +32,7 @@ import {
   repository,
   StoreUnavailable,
   StreamStates,
-  untilSettled,
+  againOnConflict,
   WrongExpectedRevision,
 } from '@pis/event-store';
 import { accepted, ApiError, notFound, now } from '@pis/http-api';
@@ -68,7 +68,7 @@ export class ContactDirectory {
   ): Promise<Contact> {
     const fingerprint = this.accounts.fingerprintOf(request.bankAccount);
     const identity = this.identityOf(organizationId, request.originatorId, request, fingerprint);
-    return untilSettled(this.store, this.identities.streamIdOf(identity), async () => {
+    return againOnConflict(this.store, this.identities.streamIdOf(identity), async () => {
       // A new one each time: the former, if it was reserved, may be a rival's contact by now.
       const newId = randomUUID();
       const [{ state: originator }, reserved] = await Promise.all([
@@ -98,7 +98,7 @@ export class ContactDirectory {
     body: unknown,
     context: CommandContext,
   ): Promise<Contact> {
-    return untilSettled(this.store, this.contacts.streamIdOf(contactId), async () => {
+    return againOnConflict(this.store, this.contacts.streamIdOf(contactId), async () => {
       const loaded = await this.contacts.load(contactId, organizationId);
       const current = loaded.state?.organizationId === organizationId ? loaded.state : null;
       const patch = accepted<ContactPatchRequest>(

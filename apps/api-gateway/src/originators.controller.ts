@@ -7,7 +7,7 @@ import {
   validatePatch,
 } from '@pis/contracts';
 import { isRefusal, originator as originators, type OriginatorChanges } from '@pis/domain';
-import { type EventStore, repository, StreamStates, untilSettled } from '@pis/event-store';
+import { type EventStore, repository, StreamStates, againOnConflict } from '@pis/event-store';
 import {
   accepted,
   type Answer,
@@ -56,7 +56,7 @@ export class OriginatorsController {
     const { organizationId } = callerOf(request);
     const originatorId = idIn(request, 'originatorId');
     const context = contextOf(request);
-    return untilSettled(this.store, this.originators.streamIdOf(originatorId), async () => {
+    return againOnConflict(this.store, this.originators.streamIdOf(originatorId), async () => {
       const loaded = await this.originators.load(originatorId, organizationId);
       const current = loaded.state?.organizationId === organizationId ? loaded.state : null;
       const patch = accepted(

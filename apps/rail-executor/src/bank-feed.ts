@@ -7,11 +7,11 @@
  * one of them at a time. No transaction is open while the bank or the event store is asked.
  */
 import { type BankConnection, notificationsMax } from '@pis/bank-rails';
+import type { PaymentStream } from '@pis/commands';
 import type { Logger } from '@pis/service-kit';
 import type pg from 'pg';
 import { NotificationRecorder, type Recording } from './notification-recorder.js';
 import { type FeedPlace, NotificationTable } from './notification-table.js';
-import type { PaymentStream } from './payment-stream.js';
 
 export interface BankFeedOptions {
   readonly payments: PaymentStream;

@@ -8,11 +8,11 @@
  * the payment's stream and this process's clock. So a jump of one of the clocks fails nothing.
  */
 import { BankRefused, BankUnavailable } from '@pis/bank-rails';
+import { PaymentMissing, type PaymentStream } from '@pis/commands';
 import type { Payment, PaymentCommand } from '@pis/domain';
 import type { Logger } from '@pis/service-kit';
 import type { BankFeed } from './bank-feed.js';
 import type { PaymentExecution } from './payment-execution.js';
-import { PaymentMissing, type PaymentStream } from './payment-stream.js';
 import type { PendingTransfer, PendingTransfers } from './pending-transfers.js';
 
 export interface DeadlinesOptions {

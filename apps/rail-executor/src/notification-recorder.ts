@@ -13,12 +13,12 @@ import {
   BankUnavailable,
   paymentIdOfRailReference,
 } from '@pis/bank-rails';
+import { type LoadedPayment, PaymentMissing, type PaymentStream } from '@pis/commands';
 import { type Payment, type PaymentCommand, unreachable } from '@pis/domain';
 import { StoreUnavailable } from '@pis/event-store';
 import { isTransient } from '@pis/messaging';
 import type { Logger } from '@pis/service-kit';
 import type { Outcome, Turn, Unmatched } from './notification-table.js';
-import { type LoadedPayment, PaymentMissing, type PaymentStream } from './payment-stream.js';
 
 /** A turn's outcome. `cause` is set when something that we need is away. */
 export interface Recording extends Outcome {

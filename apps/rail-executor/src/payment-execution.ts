@@ -21,17 +21,12 @@ import {
   type ScreeningResult,
   type TransferInstruction,
 } from '@pis/bank-rails';
+import type { Cause, LoadedPayment, PaymentStream } from '@pis/commands';
 import { type Payment, type PaymentCommand, type PaymentRail, unreachable } from '@pis/domain';
 import { WrongExpectedRevision } from '@pis/event-store';
 import type { Keyring } from '@pis/keyring';
 import { isTransient, NonRetryable } from '@pis/messaging';
 import type { Logger } from '@pis/service-kit';
-import {
-  againOnConflict,
-  type Cause,
-  type LoadedPayment,
-  type PaymentStream,
-} from './payment-stream.js';
 import type { Backoff, PendingTransfer, PendingTransfers, Transfer } from './pending-transfers.js';
 import { transferOf } from './transfer-of.js';
 import { transferInstruction } from './transfer-instruction.js';
@@ -86,7 +81,7 @@ export class PaymentExecution {
   async advance(paymentId: string, cause: Cause, due?: PendingTransfer): Promise<void> {
     let queued: Transfer | null = null;
     try {
-      await againOnConflict(async () => {
+      await this.options.payments.againOnConflict(paymentId, async () => {
         const current = await this.options.payments.load(paymentId);
         queued = current.state.status === 'QUEUED' ? transferOf(current.state) : null;
         await this.step(current, cause, due);
@@ -279,7 +274,7 @@ export class PaymentExecution {
     );
     if (failures < triesMax) return;
     // Decided at the revision: a claim that came first keeps its own course.
-    await againOnConflict(async () => {
+    await payments.againOnConflict(paymentId, async () => {
       const current = await payments.load(paymentId);
       if (current.state.status === 'QUEUED') await this.end(current, internalError(), cause);
     });

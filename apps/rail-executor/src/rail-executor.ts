@@ -7,6 +7,7 @@ import {
   normalTimeMs,
 } from '@pis/bank-rails';
 import { messageHeaders, paymentIntegrationEventSchema } from '@pis/contracts';
+import { PaymentStream } from '@pis/commands';
 import type { PaymentRail } from '@pis/domain';
 import type { EventStore } from '@pis/event-store';
 import type { Keyring } from '@pis/keyring';
@@ -23,7 +24,6 @@ import { BankFeed } from './bank-feed.js';
 import { Deadlines } from './deadlines.js';
 import { OpenPayments } from './open-payments.js';
 import { PaymentExecution } from './payment-execution.js';
-import { PaymentStream } from './payment-stream.js';
 import { PendingTransfers } from './pending-transfers.js';
 import { Sweeper } from './sweeper.js';
 import { WakeLoop } from './wake-loop.js';
@@ -92,7 +92,7 @@ export class RailExecutor {
   constructor(options: RailExecutorOptions) {
     const { config, store, keyring, pool, bank, logger, clock = Date.now } = options;
     this.logger = logger;
-    const payments = new PaymentStream(store);
+    const payments = new PaymentStream(store, 'system:rail-executor');
     this.pending = new PendingTransfers(pool, clock);
     const { pending } = this;
     const circuit = new BankCircuit(bank);

@@ -7,9 +7,9 @@
  * due and are taken up when the bank answers.
  */
 import type { BankCircuit } from '@pis/bank-rails';
+import { PaymentMissing } from '@pis/commands';
 import type { Logger } from '@pis/service-kit';
 import { retryBackoff, type PaymentExecution } from './payment-execution.js';
-import { PaymentMissing } from './payment-stream.js';
 import type { PendingTransfer, PendingTransfers } from './pending-transfers.js';
 import { inquiryBackoff } from './transfer-outcome.js';
 

@@ -15,6 +15,7 @@ import {
   type SubmissionResult,
   type VoidResult,
 } from '@pis/bank-rails';
+import type { Cause, LoadedPayment, PaymentStream } from '@pis/commands';
 import {
   actsFrom,
   type Payment,
@@ -25,7 +26,6 @@ import {
 } from '@pis/domain';
 import { NonRetryable } from '@pis/messaging';
 import type { Logger } from '@pis/service-kit';
-import type { Cause, LoadedPayment, PaymentStream } from './payment-stream.js';
 import type { Backoff, PendingTransfers, Sealed } from './pending-transfers.js';
 import { transferOf } from './transfer-of.js';
 

@@ -1,48 +1,56 @@
 /**
- * What to do when others append to the same stream: begin again, a bounded number of times.
+ * What to do when others append to the same stream: try again, a bounded number of times.
  *
- * Of many writers that begin again at once, one gets through and the others conflict again; most would
- * give up although the store is well. So the writers of this process take turns, in the order of their
- * first conflict, and everybody pauses after a conflict, longer each time, because the writers of other
- * processes do not take turns with ours. The revision still guards the stream: nobody waits for a turn
- * longer than turnWaitMaxMs.
+ * Of many writers that try again at once, one succeeds and the others conflict again. Most would give up
+ * although the store is well. So the writers of this process take turns, in the order of their first
+ * conflict. Every writer also pauses after a conflict, longer each time, because the writers of other
+ * processes do not take turns with ours. The revision still guards the stream, so no writer waits for its
+ * turn longer than turnWaitMaxMs.
  */
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { type EventStore, WrongExpectedRevision } from './port.js';
 import { backoffMs, pause } from './wake-up.js';
 
-/** How often something is tried, at most, when others keep appending to the same stream. */
+/** Tries of one attempt while others keep appending to the same stream. */
 export const conflictTriesMax = 10;
 const pauseInitialMs = 2;
 const pauseMaxMs = 200;
 const turnWaitMaxMs = 5_000;
 
-/** By stream: resolves when the last one in the queue has ended. */
+/** By stream: resolves when the last writer in the queue has ended. */
 const queues = new WeakMap<EventStore, Map<string, Promise<void>>>();
+/** The queue in which the code that runs now has its turn. It must not wait there for itself. */
+const turn = new AsyncLocalStorage<{ readonly store: EventStore; readonly streamId: string }>();
+
+/** Loads, decides and appends. `tries` is 1 for the first time. */
+type Attempt<Result> = (tries: number) => Promise<Result>;
 
 /**
- * @param attempt loads, decides and appends; at once, and again after each WrongExpectedRevision
- * @param streamId the stream that is fought over
+ * Runs `attempt` at once, and again after each WrongExpectedRevision.
+ * @param streamId the stream that several writers append to
  * @throws WrongExpectedRevision after conflictTriesMax of them, and whatever else `attempt` throws
  */
-export async function untilSettled<Result>(
+export async function againOnConflict<Result>(
   store: EventStore,
   streamId: string,
-  attempt: () => Promise<Result>,
+  attempt: Attempt<Result>,
 ): Promise<Result> {
   try {
-    return await attempt();
+    return await attempt(1);
   } catch (error) {
     if (!(error instanceof WrongExpectedRevision)) throw error;
   }
-  return inTurn(store, streamId, () => again(attempt));
+  const held = turn.getStore();
+  if (held?.store === store && held.streamId === streamId) return again(attempt);
+  return inTurn(store, streamId, () => turn.run({ store, streamId }, () => again(attempt)));
 }
 
 /** From the second try on, each after a pause. */
-async function again<Result>(attempt: () => Promise<Result>): Promise<Result> {
+async function again<Result>(attempt: Attempt<Result>): Promise<Result> {
   for (let tries = 2; ; tries += 1) {
     await pause(backoffMs(tries - 2, pauseInitialMs, pauseMaxMs));
     try {
-      return await attempt();
+      return await attempt(tries);
     } catch (error) {
       if (!(error instanceof WrongExpectedRevision) || tries >= conflictTriesMax) throw error;
     }

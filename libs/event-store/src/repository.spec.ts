@@ -1,4 +1,5 @@
 import type { Aggregate, DomainCommand, DomainEvent } from '@pis/domain';
+import type { CommandContext } from './command-context.js';
 import { conflictTriesMax } from './conflicts.js';
 import { hashOfEvent } from './event-hash.js';
 import { memoryEventStore } from './memory/memory-event-store.js';
@@ -9,7 +10,6 @@ import {
   WrongExpectedRevision,
 } from './port.js';
 import { UnreadableEvent } from './readable.js';
-import type { CommandContext } from './command-context.js';
 import { repository } from './repository.js';
 import { pause } from './wake-up.js';
 
@@ -126,6 +126,50 @@ describe('the repository', () => {
     expect(twice).toMatchObject({ state: { amount: 5 }, revision: 2, events: recorded });
   });
 
+  describe('recording several commands', () => {
+    it('appends all of them at once and evolves each event once', async () => {
+      const store = memoryEventStore();
+      let evolved = 0;
+      const counted = {
+        ...total,
+        evolve: (state: Total, event: Event) => {
+          evolved += 1;
+          return total.evolve(state, event);
+        },
+      };
+      const totals = repository(store, counted);
+      const recorded = await totals.record('1', await totals.load('1'), [open, add(2)], context);
+      expect(evolved).toBe(2);
+      const [opened, added] = await store.readStream('total-1');
+      expect(recorded).toMatchObject({
+        state: { amount: 3 },
+        revision: 1,
+        lastEvent: added,
+        events: [opened, added],
+      });
+    });
+
+    it('appends none when one is refused, and nothing for no command', async () => {
+      const store = memoryEventStore();
+      const totals = repository(store, total);
+      const nothing = await totals.load('1');
+      expect(await totals.record('1', nothing, [open, open], context)).toEqual({
+        refused: 'ALREADY_OPEN',
+      });
+      expect(await totals.record('1', nothing, [], context)).toMatchObject(nothing);
+      expect(await store.readStream('total-1')).toEqual([]);
+    });
+
+    it('does not try again when somebody else was first', async () => {
+      const totals = repository(memoryEventStore(), total);
+      const before = await totals.load('1');
+      await totals.create('1', open, context);
+      await expect(totals.record('1', before, [open], context)).rejects.toBeInstanceOf(
+        WrongExpectedRevision,
+      );
+    });
+  });
+
   it('answers a refusal as a value, and nothing to do as no event', async () => {
     const totals = repository(memoryEventStore(), total);
     expect(await totals.execute('1', add(1), context)).toEqual({ refused: 'NOT_OPEN' });
@@ -133,6 +177,7 @@ describe('the repository', () => {
     expect(await totals.execute('1', add(0), context)).toEqual({
       state: { amount: 1, at },
       revision: 0,
+      lastEvent: expect.objectContaining({ type: 'Opened' }),
       events: [],
       position: null,
     });

@@ -14,7 +14,7 @@ import {
   isRefusal,
 } from '@pis/domain';
 import type { CommandContext } from './command-context.js';
-import { untilSettled } from './conflicts.js';
+import { againOnConflict } from './conflicts.js';
 import { hashOfEvent } from './event-hash.js';
 import {
   type EventStore,
@@ -44,9 +44,7 @@ export interface Appended<State> extends Loaded<State> {
   readonly position: Position;
 }
 
-export interface Executed<State> {
-  readonly state: State;
-  readonly revision: ExpectedRevision;
+export interface Executed<State> extends Loaded<State> {
   /** What the command added; empty when there was nothing to do. */
   readonly events: readonly RecordedEvent[];
   /** Of the last event added, or null when nothing was. */
@@ -89,6 +87,18 @@ export interface Repository<
     context: CommandContext,
     options?: { readonly eventIds?: readonly string[] },
   ): Promise<Appended<State>>;
+
+  /**
+   * Decides the commands in order, each on the state that those before it lead to. Appends their events at
+   * the revision of `loaded`, all or none. A refused command refuses them all.
+   * @throws as append. A conflict is not tried again: load and choose the commands anew.
+   */
+  record(
+    id: string,
+    loaded: Loaded<State>,
+    commands: readonly Command[],
+    context: CommandContext,
+  ): Promise<Executed<State> | Refusal<Code>>;
 
   /**
    * Load, decide, append; again from the start when someone else appended in between.
@@ -151,50 +161,57 @@ export function repository<
     return loadedFrom(folded);
   };
 
-  const append: Repository<State, Command, Event, Code>['append'] = async (
+  /** `state` is what the events lead to from `loaded`. */
+  const write = async (
+    id: string,
+    loaded: Loaded<State>,
+    { events, state, eventIds }: Decided<State, Event>,
+    context: CommandContext,
+  ): Promise<Appended<State>> => {
+    const streamId = streamIdOf(id);
+    const proposed = chained(aggregate, streamId, loaded, events, context, eventIds);
+    const { position } = await appendUntilAnswered(store, streamId, loaded.revision, proposed);
+    const recorded = await withPositions(store, proposed, position);
+    const lastEvent = recorded.at(-1);
+    if (lastEvent === undefined) throw new RangeError('an append takes at least one event');
+    states?.appended(streamId, folder, { state, lastEvent });
+    return { state, revision: lastEvent.revision, lastEvent, events: recorded, position };
+  };
+
+  const append: Repository<State, Command, Event, Code>['append'] = (
     id,
     loaded,
     events,
     context,
     { eventIds } = {},
   ) => {
-    const streamId = streamIdOf(id);
-    const proposed = chained(aggregate, streamId, loaded, events, context, eventIds);
-    const { position } = await appendUntilAnswered(store, streamId, loaded.revision, proposed);
-    const recorded = await withPositions(store, proposed, position);
-    const appended = recorded.reduce(
-      ({ state }, event, index) => ({
-        state: aggregate.evolve(state, events[index] ?? domainEventOf<Event>(aggregate, event)),
-        lastEvent: event,
-      }),
-      { state: loaded.state, lastEvent: loaded.lastEvent },
-    );
-    const { state, lastEvent } = appended;
-    if (lastEvent === null) throw new RangeError('an append takes at least one event');
-    states?.appended(streamId, folder, { state, lastEvent });
-    return { state, revision: lastEvent.revision, lastEvent, events: recorded, position };
+    const state = events.reduce((before, event) => aggregate.evolve(before, event), loaded.state);
+    return write(id, loaded, { events, state, eventIds }, context);
   };
 
-  /** One try from what is loaded. @throws WrongExpectedRevision */
-  const decideAndAppend = async (
-    id: string,
-    loaded: Loaded<State>,
-    command: Command,
-    context: CommandContext,
-  ): Promise<Executed<State> | Refusal<Code>> => {
-    const decision = aggregate.decide(command, loaded.state);
-    if (isRefusal(decision)) return decision;
-    if (decision.length === 0) {
-      const { state, revision } = loaded;
-      return { state, revision, events: [], position: null };
+  const record: Repository<State, Command, Event, Code>['record'] = async (
+    id,
+    loaded,
+    commands,
+    context,
+  ) => {
+    const events: Event[] = [];
+    let { state } = loaded;
+    for (const command of commands) {
+      const decision = aggregate.decide(command, state);
+      if (isRefusal(decision)) return decision;
+      for (const event of decision) {
+        state = aggregate.evolve(state, event);
+        events.push(event);
+      }
     }
-    const { state, revision, events, position } = await append(id, loaded, decision, context);
-    return { state, revision, events, position };
+    if (events.length === 0) return { ...loaded, events: [], position: null };
+    return write(id, loaded, { events, state, eventIds: undefined }, context);
   };
 
   const execute: Repository<State, Command, Event, Code>['execute'] = (id, command, context) =>
-    untilSettled(store, streamIdOf(id), async () =>
-      decideAndAppend(id, await load(id), command, context),
+    againOnConflict(store, streamIdOf(id), async () =>
+      record(id, await load(id), [command], context),
     );
 
   const create: Repository<State, Command, Event, Code>['create'] = async (
@@ -203,14 +220,14 @@ export function repository<
     context,
   ) => {
     try {
-      return await decideAndAppend(id, nothing, command, context);
+      return await record(id, nothing, [command], context);
     } catch (error) {
       if (!(error instanceof WrongExpectedRevision)) throw error;
     }
     return execute(id, command, context);
   };
 
-  return { streamIdOf, fold, load, append, execute, create };
+  return { streamIdOf, fold, load, append, record, execute, create };
 }
 
 /** The fold of an aggregate: of its events from the first one on, or onto what is loaded already. */
@@ -250,6 +267,12 @@ function versionOf<
 >({ stateVersion, schemaVersions }: Aggregate<State, Command, Event, Code, string>): string | null {
   if (stateVersion === undefined) return null;
   return `${stateVersion} ${JSON.stringify(schemaVersions)}`;
+}
+
+interface Decided<State, Event> {
+  readonly events: readonly Event[];
+  readonly state: State;
+  readonly eventIds: readonly string[] | undefined;
 }
 
 type Unplaced = Omit<RecordedEvent, 'position'>;
