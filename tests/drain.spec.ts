@@ -13,7 +13,7 @@ import { type RunningProcess, startProcess } from './support/process.js';
 
 const startLimitMs = 240_000;
 const loadLimitMs = 60_000;
-/** Of interface.md, "Starting it". */
+/** Rule stop-1. */
 const endLimitMs = 10_000;
 const connections = 50;
 const answersBefore = 400;

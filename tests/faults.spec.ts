@@ -118,6 +118,9 @@ it(
     for (const page of pages) expect([page, (await fetch(page)).status]).toEqual([page, 200]);
     expect(await running.stop()).toBe(0);
     await nothingStays();
+    // The ready line is all of stdout; logs go to stderr.
+    expect(running.stdout()).toBe(JSON.stringify(running.ready));
+    expect(running.stderr()).toContain('"level"');
 
     const second = await start();
     second.child.kill('SIGKILL');
@@ -264,7 +267,11 @@ it(
       expect(isReady).toBe(false);
       await pisJson(['migrate'], { DATABASE_URL });
       const running = await ready;
-      expect(running.ready).toMatchObject({ app: 'payments-projector' });
+      expect(running.ready).toEqual({
+        ready: true,
+        app: 'payments-projector',
+        url: `http://127.0.0.1:${port}`,
+      });
       await until(async () => (await health()).code === 200, { timeoutMs: recoveryLimitMs });
       expect(await running.stop()).toBe(0);
     } finally {

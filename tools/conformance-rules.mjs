@@ -1,18 +1,16 @@
 /**
- * The decisions of conformance.mjs, apart from its deeds: what is wrong between the documents that
- * state rules, the rules taken from them (tests/contract/rules) and the tests, and how the page of
- * all of them reads.
+ * The pure part of conformance.mjs: which rules the documents state, what proves each rule, what is
+ * wrong between them, and how docs/conformance.md reads.
  *
- * A document's part is `{ document, heading, rules, context }`. `rules` has a literal quote by the id
- * of the rule, or an object: `text` (the quote) with `sameAs` (the id of the rule that says the same
- * elsewhere), `tests` (`{ file, title }` of tests outside of the suite) or `notTestable` (why).
- * `context` has quotes that state no rule of the service, and why not. Together they are the whole
- * text under the heading: a sentence that is added to the document is noticed.
+ * A rule is an anchor in a document: `<a id="payment-7"></a>`. It is proven by the contract test whose
+ * title begins with its ID, by tests elsewhere, or by the tests of a rule that says the same. Every
+ * other rule is open and has a reason (tests/contract/rules).
  */
 import ts from 'typescript';
 
-/** `payment-7`: what the title of a contract test begins with. */
-const ruleId = /^([a-z]+(?:-[a-z]+)*-\d+) /;
+/** What the title of a contract test begins with: `payment-7 `. */
+const idOfTitle = /^([a-z]+(?:-[a-z]+)*-\d+) /;
+const anchor = /<a id="([a-z]+(?:-[a-z]+)*-\d+)"><\/a>/g;
 
 /** Titles of the tests in a source file: the first argument of `it(…)`, `itOn…(…)`, `it.each(…)(…)`. */
 export function titlesIn(source, file = 'tests.ts') {
@@ -37,152 +35,117 @@ function calls(expression) {
   return /^it([A-Z]\w*)?$/.test(callee.text);
 }
 
-/** `tests` are those of the suite, `{ file, title }`; `titlesOf(file)` are those of any other file, null if there is none. */
-export function conformance(parts, tests, titlesOf) {
-  const problems = [];
-  const rules = parts.flatMap((part) =>
-    Object.entries(part.rules).map(([id, rule]) => ({
-      id,
-      part,
-      ...(typeof rule === 'string' ? { text: rule } : rule),
-    })),
-  );
-  const byId = new Map();
-  for (const rule of rules) {
-    if (byId.has(rule.id)) problems.push(`${rule.id}: two rules have this id`);
-    byId.set(rule.id, rule);
-  }
-  const testsOf = new Map();
-  for (const test of tests) {
-    const id = ruleId.exec(test.title)?.[1];
-    if (!byId.has(id)) problems.push(`${test.file}: "${test.title}" names no rule`);
-    else if (testsOf.has(id)) problems.push(`${test.file}: ${id} has a test already`);
-    else testsOf.set(id, test);
-  }
-  for (const rule of rules) {
-    const own = testsOf.get(rule.id);
-    const elsewhere = rule.tests ?? [];
-    for (const { file, title } of elsewhere)
-      if (!titlesOf(file)?.includes(title))
-        problems.push(`${rule.id}: there is no test "${title}" in ${file}`);
-    if (rule.sameAs !== undefined && !byId.has(rule.sameAs))
-      problems.push(`${rule.id}: there is no rule ${rule.sameAs}`);
-    if (byId.get(rule.sameAs)?.sameAs !== undefined)
-      problems.push(`${rule.id}: ${rule.sameAs} refers to another rule itself`);
-    if (rule.notTestable !== undefined && (own || elsewhere.length > 0))
-      problems.push(`${rule.id}: is tested, and called not testable`);
-    rule.proofs = [...(own ? [own] : []), ...elsewhere];
-    if (rule.proofs.length === 0 && rule.sameAs === undefined && rule.notTestable === undefined)
-      problems.push(`${rule.id}: has no test: "${rule.text}"`);
-  }
-  return { rules, problems };
-}
-
-/** Quotes that are not in the text under their heading, and text that is in no quote. */
-export function quoteProblems(parts, document, markdown) {
-  const problems = [];
-  const sections = sectionsOf(markdown);
-  for (const part of parts.filter((each) => each.document === document)) {
-    const text = sections.get(part.heading);
-    if (text === undefined) {
-      problems.push(`${document} has no heading "${part.heading}"`);
-      continue;
-    }
-    const quotes = [
-      ...Object.values(part.rules).map((rule) => (typeof rule === 'string' ? rule : rule.text)),
-      ...Object.keys(part.context ?? {}),
-    ];
-    let rest = text;
-    // The longest first: a short quote may be a part of a longer one.
-    for (const quote of quotes.sort((a, b) => b.length - a.length)) {
-      if (!text.includes(quote)) problems.push(`${document}, ${part.heading}: no "${quote}"`);
-      rest = rest.replaceAll(quote, '\n');
-    }
-    for (const piece of rest.split('\n'))
-      if (/\p{L}/u.test(piece))
-        problems.push(`${document}, ${part.heading}: in no rule: "${piece.trim()}"`);
-  }
-  return problems;
-}
-
-/** Text by heading path; lines that belong together joined, heads and rules of tables left out. */
-export function sectionsOf(markdown) {
-  const sections = new Map();
+/** The rules of a document in their order, each with the headings that it is under. */
+export function rulesIn(markdown) {
+  const rules = [];
   const path = [];
-  const lines = markdown.split('\n');
-  lines.forEach((line, index) => {
+  for (const line of markdown.split('\n')) {
     const heading = /^(#+) (.*)$/.exec(line);
     if (heading) {
       path.length = heading[1].length - 1;
       path.push(heading[2]);
-      return;
     }
-    if (isTableRule(line) || isTableRule(lines[index + 1] ?? '')) return;
-    const key = path.slice(1).join(' › ');
-    const text = line.trim();
-    const joins = !/^(\||- |\d+\. )/.test(text);
-    sections.set(key, `${sections.get(key) ?? ''}${joins ? ' ' : '\n'}${text}`);
-  });
-  return sections;
+    for (const [, id] of line.matchAll(anchor))
+      rules.push({ id, heading: path.slice(1).join(' › ') });
+  }
+  return rules;
 }
 
-function isTableRule(line) {
-  return /^\|[-| ]+\|$/.test(line);
+/**
+ * `documents` are `{ file, markdown }`, `contractTests` are `{ file, title }`, `proofs` are the tables
+ * of tests/contract/rules, and `titlesOf(file)` are the titles of any other file, null if there is none.
+ * Each rule comes back with `proofs` (tests), `sameAs` or `open` (the reason).
+ */
+export function conformance(documents, { tests, sameAs, open }, contractTests, titlesOf) {
+  const problems = [];
+  const rules = documents.flatMap(({ file, markdown }) =>
+    rulesIn(markdown).map((rule) => ({ ...rule, document: file })),
+  );
+  const byId = new Map();
+  for (const rule of rules) {
+    if (byId.has(rule.id)) problems.push(`${rule.id}: two rules have this ID`);
+    byId.set(rule.id, rule);
+  }
+  const reasons = new Map();
+  for (const { because, rules: ids } of open)
+    for (const id of ids) {
+      if (reasons.has(id)) problems.push(`${id}: is open for two reasons`);
+      reasons.set(id, because);
+    }
+  for (const id of new Set([...Object.keys(tests), ...Object.keys(sameAs), ...reasons.keys()]))
+    if (!byId.has(id)) problems.push(`${id}: no document has this rule`);
+
+  const own = new Map();
+  for (const test of contractTests) {
+    const id = idOfTitle.exec(test.title)?.[1];
+    if (!byId.has(id)) problems.push(`${test.file}: "${test.title}" names no rule`);
+    else if (own.has(id)) problems.push(`${test.file}: ${id} has a test already`);
+    else own.set(id, test);
+  }
+  for (const rule of rules) {
+    const elsewhere = (tests[rule.id] ?? []).map(([file, title]) => ({ file, title }));
+    for (const { file, title } of elsewhere)
+      if (!titlesOf(file)?.includes(title))
+        problems.push(`${rule.id}: there is no test "${title}" in ${file}`);
+    rule.proofs = [...(own.has(rule.id) ? [own.get(rule.id)] : []), ...elsewhere];
+    rule.sameAs = sameAs[rule.id];
+    rule.open = reasons.get(rule.id);
+    problems.push(...problemsOf(rule, byId, sameAs));
+  }
+  // A rule that repeats an open rule is open, too.
+  for (const rule of rules) rule.open ??= byId.get(rule.sameAs)?.open;
+  return { rules, problems };
+}
+
+function problemsOf(rule, byId, sameAs) {
+  const { id, proofs } = rule;
+  const problems = [];
+  if (rule.sameAs !== undefined && !byId.has(rule.sameAs))
+    problems.push(`${id}: there is no rule ${rule.sameAs}`);
+  if (sameAs[rule.sameAs] !== undefined)
+    problems.push(`${id}: ${rule.sameAs} refers to another rule itself`);
+  if (rule.open !== undefined && (proofs.length > 0 || rule.sameAs !== undefined))
+    problems.push(`${id}: is proven and called open`);
+  if (proofs.length === 0 && rule.sameAs === undefined && rule.open === undefined)
+    problems.push(`${id}: has no test and no reason to be open`);
+  return problems;
 }
 
 /** The page; `linkTo(file)` is how it refers to a file. */
-export function page({ parts, rules, linkTo }) {
-  const tested = rules.filter(({ notTestable }) => notTestable === undefined);
-  const untested = rules.filter(({ notTestable }) => notTestable !== undefined);
+export function page({ rules, titles, linkTo }) {
+  const open = rules.filter((rule) => rule.open !== undefined);
   const lines = [
     '# Conformance',
     '',
-    'Every rule that the specification and the interface description state, in their words and order, with the test',
-    'that proves it. What they say besides has the reason why it is no rule. Generated by `node tools/conformance.mjs`;',
-    '`npm run check` fails when a rule has no test.',
+    'Every rule of the specification, with the tests that prove it or the reason why it is open. Generated by',
+    '`node tools/conformance.mjs`; `npm run check` fails if a rule has neither.',
     '',
-    `${rules.length} rules, ${tested.length} tested, ${untested.length} that nothing can be seen of in this release.`,
+    `${rules.length} rules: ${rules.length - open.length} proven, ${open.length} open.`,
+    '',
     'The contract tests run over HTTP against any address: see [CONTRIBUTING.md](../CONTRIBUTING.md).',
   ];
   let document = null;
-  for (const part of parts) {
-    if (part.document !== document) {
-      document = part.document;
-      lines.push('', `## ${titles[document] ?? document}`);
-    }
-    const items = rules
-      .filter((each) => each.part === part)
-      .flatMap((rule) => [`- **${rule.id}** ${quoted(rule.text)}`, ...proof(rule, linkTo)]);
-    items.push(...noRules(part));
-    if (items.length > 0) lines.push('', `### ${part.heading || 'Introduction'}`, '', ...items);
+  let heading = null;
+  for (const rule of rules) {
+    if (rule.document !== document) lines.push('', `## ${titles[rule.document]}`);
+    if (rule.document !== document || rule.heading !== heading)
+      lines.push('', `### ${rule.heading}`, '');
+    ({ document, heading } = rule);
+    lines.push(`- [${rule.id}](${linkTo(document)}#${rule.id})${suffix(rule)}`);
+    for (const { file, title } of rule.proofs)
+      lines.push(`  - [${escaped(title)}](${linkTo(file)})`);
   }
   return `${lines.join('\n')}\n`;
 }
 
-/** Words that only lead to the next sentence are nothing that a reader would miss. */
-const leadingOn = 'introduces what follows';
-
-function noRules({ context = {} }) {
-  return Object.entries(context)
-    .filter(([, reason]) => reason !== leadingOn)
-    .map(([quote, reason]) => `- ${quoted(quote)} is no rule: ${reason}`);
+function suffix(rule) {
+  if (rule.sameAs !== undefined)
+    return rule.open === undefined ? `: like ${rule.sameAs}` : `: **open** like ${rule.sameAs}`;
+  return rule.open === undefined ? '' : `: **open**, because ${rule.open}`;
 }
 
-const titles = { 'spec.md': 'Specification', 'interface.md': 'Interface' };
-
-function proof(rule, linkTo) {
-  if (rule.notTestable !== undefined) return [`  - not tested: ${rule.notTestable}`];
-  const own = rule.proofs.map(({ file, title }) => `  - [${escaped(title)}](${linkTo(file)})`);
-  return rule.sameAs === undefined ? own : [...own, `  - as ${rule.sameAs}`];
-}
-
-/** A quote is shown as it is in the document, except that Markdown must not act on it. */
-function quoted(text) {
-  return `“${escaped(text)}”`;
-}
-
+/** Markdown must not act on a title. Inside code spans nothing needs an escape. */
 function escaped(text) {
-  // Inside code spans nothing needs an escape.
   return text
     .split(/(`[^`]*`)/)
     .map((piece) => (piece.startsWith('`') ? piece : piece.replace(/([\\*_[\]<>{}|])/g, '\\$1')))

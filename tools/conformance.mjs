@@ -1,30 +1,35 @@
 /**
- * Writes docs/conformance.md: each rule of the specification with its test. With `--check` it only
- * looks whether the page is up to date. Either way it fails when a rule has no test, a test names no
- * rule, or the rules and the documents that they quote differ.
+ * Writes docs/conformance.md: each rule of the specification with the tests that prove it. With
+ * `--check` it only reports whether the page is up to date. Either way it fails if a rule has no test
+ * and no reason to be open, or if a test or a table names a rule that is in no document.
  */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { format, resolveConfig } from 'prettier';
-import { conformance, page, quoteProblems, titlesIn } from './conformance-rules.mjs';
+import { conformance, page, titlesIn } from './conformance-rules.mjs';
 import { continueOnSupportedNode, root, say } from './workspace.mjs';
 
 const target = join(root, 'docs', 'conformance.md');
 const suite = join(root, 'tests', 'contract');
-/** The documents are not part of the project; where they lie beside it, the quotes are compared. */
-const documentsFolder = join(root, '..', 'shared');
+/** The documents that state rules, with their headings in the page. */
+const titles = {
+  'docs/specification.md': 'Specification',
+  'docs/api-decisions.md': 'Decisions',
+};
 
 await continueOnSupportedNode();
 process.exitCode = await main(process.argv.includes('--check'));
 
 async function main(onlyCheck) {
-  const { parts } = await import('../tests/contract/rules/index.mjs');
+  const proofs = await import('../tests/contract/rules/index.mjs');
   const tests = testsOfSuite();
-  const { rules, problems } = conformance(parts, tests, titlesOf);
-  for (const document of new Set(parts.map((part) => part.document)))
-    problems.push(...compared(parts, document));
-  const text = page({ parts, rules, linkTo: (file) => `../${file}` });
-  const formatted = await format(text, {
+  const documents = Object.keys(titles).map((file) => ({
+    file,
+    markdown: readFileSync(join(root, file), 'utf8'),
+  }));
+  const { rules, problems } = conformance(documents, proofs, tests, titlesOf);
+  const linkTo = (file) => relative('docs', file).replaceAll('\\', '/');
+  const formatted = await format(page({ rules, titles, linkTo }), {
     ...(await resolveConfig(target)),
     parser: 'markdown',
   });
@@ -48,9 +53,4 @@ function testsOfSuite() {
 function titlesOf(file) {
   const path = join(root, file);
   return existsSync(path) ? titlesIn(readFileSync(path, 'utf8'), path) : null;
-}
-
-function compared(parts, document) {
-  const path = join(documentsFolder, document);
-  return existsSync(path) ? quoteProblems(parts, document, readFileSync(path, 'utf8')) : [];
 }

@@ -1,13 +1,24 @@
-/** Rules, tests and documents that do not fit together are found, each kind of misfit by name. */
-import { conformance, page, quoteProblems, sectionsOf, titlesIn } from './conformance-rules.mjs';
+/** Each kind of mismatch between documents, proofs and tests is reported by name. */
+import { conformance, page, rulesIn, titlesIn } from './conformance-rules.mjs';
 
-const part = (rules, more = {}) => ({ document: 'spec.md', heading: 'Payments', rules, ...more });
+const file = 'docs/specification.md';
+const documentWith = (...ids) => ({
+  file,
+  markdown: `# Title\n\n## Payments\n\n${ids.map((id) => `- <a id="${id}"></a>${id}`).join('\n')}\n`,
+});
 const test = (title) => ({ file: 'tests/a.ts', title });
-const problemsOf = (rules, titles, elsewhere = () => null) =>
-  conformance([part(rules)], titles.map(test), elsewhere).problems;
+
+/** The problems of a document with these rules. */
+const problemsOf = (ids, titles, proofs = {}, titlesOf = () => null) =>
+  conformance(
+    [documentWith(...ids)],
+    { tests: {}, sameAs: {}, open: [], ...proofs },
+    titles.map(test),
+    titlesOf,
+  ).problems;
 
 describe('Titles of tests', () => {
-  it('are those of it, of its kin and of tables, and of nothing else', () => {
+  it('include it, itOn… and it.each, and nothing else', () => {
     const source = `
       it('one-1 plain', () => {});
       itOnOwn('two-1 own', async () => {});
@@ -20,123 +31,119 @@ describe('Titles of tests', () => {
   });
 });
 
-describe('Rules and tests', () => {
-  it('are in order when each rule has a test, is said elsewhere, or cannot be seen', () => {
-    const rules = {
-      'pay-1': 'It pays.',
-      'pay-2': { text: 'It always pays.', sameAs: 'pay-1' },
-      'pay-3': { text: 'In gold.', notTestable: 'there is no gold' },
-      'pay-4': { text: 'Soon.', tests: [{ file: 'b.spec.ts', title: 'soon' }] },
+describe('Rules of a document', () => {
+  it('are its anchors, in lists and tables, with the headings above them', () => {
+    const markdown = [
+      '# Title',
+      '## Payments',
+      '- <a id="pay-1"></a>**pay-1** It pays.',
+      '### Fields',
+      '| Rule | Field |',
+      '| <a id="payment-field-2"></a>**payment-field-2** | amount |',
+      '## Errors',
+      '<a id="not a rule"></a> <a id="error-10"></a>',
+    ].join('\n');
+    expect(rulesIn(markdown)).toEqual([
+      { id: 'pay-1', heading: 'Payments' },
+      { id: 'payment-field-2', heading: 'Payments › Fields' },
+      { id: 'error-10', heading: 'Errors' },
+    ]);
+  });
+});
+
+describe('Rules and proofs', () => {
+  it('fit when each rule has a test, repeats another rule, or is open', () => {
+    const proofs = {
+      tests: { 'pay-4': [['b.spec.ts', 'soon']] },
+      sameAs: { 'pay-2': 'pay-1' },
+      open: [{ because: 'there is no gold', rules: ['pay-3'] }],
     };
-    expect(problemsOf(rules, ['pay-1 pays'], () => ['soon'])).toEqual([]);
+    const ids = ['pay-1', 'pay-2', 'pay-3', 'pay-4'];
+    expect(problemsOf(ids, ['pay-1 pays'], proofs, () => ['soon'])).toEqual([]);
   });
 
-  it('are not when a rule has no test', () => {
-    expect(problemsOf({ 'pay-1': 'It pays.' }, [])).toEqual(['pay-1: has no test: "It pays."']);
+  it('do not fit when a rule has no test and no reason', () => {
+    expect(problemsOf(['pay-1'], [])).toEqual(['pay-1: has no test and no reason to be open']);
   });
 
-  it('are not when a test names no rule, or the rule of another test', () => {
-    expect(problemsOf({ 'pay-1': 'It pays.' }, ['pay-1 a', 'pay-1 b', 'pay-7 c', 'd'])).toEqual([
+  it('do not fit when a test names no rule or another test’s rule', () => {
+    expect(problemsOf(['pay-1'], ['pay-1 a', 'pay-1 b', 'pay-7 c', 'd'])).toEqual([
       'tests/a.ts: pay-1 has a test already',
       'tests/a.ts: "pay-7 c" names no rule',
       'tests/a.ts: "d" names no rule',
     ]);
   });
 
-  it('are not when a rule points to a test, or to a rule, that is not there', () => {
-    const elsewhere = { text: 'Soon.', tests: [{ file: 'b.spec.ts', title: 'soon' }] };
+  it('do not fit when a table names a rule that has no anchor', () => {
+    const proofs = {
+      tests: { 'pay-7': [] },
+      sameAs: { 'pay-8': 'pay-1' },
+      open: [{ because: 'no', rules: ['pay-9'] }],
+    };
+    expect(problemsOf(['pay-1'], ['pay-1 pays'], proofs)).toEqual([
+      'pay-7: no document has this rule',
+      'pay-8: no document has this rule',
+      'pay-9: no document has this rule',
+    ]);
+  });
+
+  it('do not fit when a proof does not exist', () => {
+    const tests = { 'pay-1': [['b.spec.ts', 'soon']] };
     const missing = 'pay-1: there is no test "soon" in b.spec.ts';
-    expect(problemsOf({ 'pay-1': elsewhere }, [])).toEqual([missing]);
-    expect(problemsOf({ 'pay-1': elsewhere }, [], () => ['later'])).toEqual([missing]);
-    expect(problemsOf({ 'pay-1': { text: 'Soon.', sameAs: 'pay-9' } }, [])).toEqual([
+    expect(problemsOf(['pay-1'], [], { tests })).toEqual([missing]);
+    expect(problemsOf(['pay-1'], [], { tests }, () => ['later'])).toEqual([missing]);
+    expect(problemsOf(['pay-1'], [], { sameAs: { 'pay-1': 'pay-9' } })).toEqual([
       'pay-1: there is no rule pay-9',
     ]);
   });
 
-  it('are not when rules refer to each other in turn', () => {
-    const rules = {
-      'pay-1': { text: 'A.', sameAs: 'pay-2' },
-      'pay-2': { text: 'B.', sameAs: 'pay-1' },
-    };
-    expect(problemsOf(rules, [])).toEqual([
+  it('do not fit when rules repeat each other', () => {
+    const sameAs = { 'pay-1': 'pay-2', 'pay-2': 'pay-1' };
+    expect(problemsOf(['pay-1', 'pay-2'], [], { sameAs })).toEqual([
       'pay-1: pay-2 refers to another rule itself',
       'pay-2: pay-1 refers to another rule itself',
     ]);
   });
 
-  it('are not when what is called not testable is tested', () => {
-    const rules = { 'pay-1': { text: 'It pays.', notTestable: 'no' } };
-    expect(problemsOf(rules, ['pay-1 pays'])).toEqual([
-      'pay-1: is tested, and called not testable',
+  it('do not fit when a rule is proven and open, or open for two reasons', () => {
+    const open = ['one', 'two'].map((because) => ({ because, rules: ['pay-1'] }));
+    expect(problemsOf(['pay-1'], ['pay-1 pays'], { open })).toEqual([
+      'pay-1: is open for two reasons',
+      'pay-1: is proven and called open',
     ]);
   });
 
-  it('are not when an id stands for two rules', () => {
-    const parts = [part({ 'pay-1': 'A.' }), part({ 'pay-1': 'B.' }, { heading: 'Others' })];
-    expect(conformance(parts, [test('pay-1 pays')], () => null).problems).toEqual([
-      'pay-1: two rules have this id',
-    ]);
-  });
-});
-
-describe('Quotes', () => {
-  const markdown = [
-    '# Title',
-    '',
-    '## Payments',
-    '',
-    'It pays. It is',
-    'never late.',
-    '',
-    '| Field | Notes |',
-    '|---|---|',
-    '| amount | positive |',
-  ].join('\n');
-  const rules = { 'pay-1': 'It pays.', 'pay-2': 'It is never late.', 'pay-3': 'amount | positive' };
-  const check = (changed, context) =>
-    quoteProblems([part(changed, { context })], 'spec.md', markdown);
-
-  it('are found over the end of a line, and in tables without their head', () => {
-    expect(check(rules)).toEqual([]);
-    expect([...sectionsOf(markdown).keys()]).toContain('Payments');
-  });
-
-  it('must be in the text, and all of the text in them', () => {
-    expect(check({ ...rules, 'pay-1': 'It pays well.' })).toEqual([
-      'spec.md, Payments: no "It pays well."',
-      'spec.md, Payments: in no rule: "It pays."',
-    ]);
-    const { 'pay-1': _, ...others } = rules;
-    expect(check(others)).toEqual(['spec.md, Payments: in no rule: "It pays."']);
-    expect(check(others, { 'It pays.': 'it goes without saying' })).toEqual([]);
-  });
-
-  it('must be under a heading that is there', () => {
-    const misplaced = part(rules, { heading: 'Refunds' });
-    expect(quoteProblems([misplaced], 'spec.md', markdown)).toEqual([
-      'spec.md has no heading "Refunds"',
+  it('do not fit when two rules have one ID', () => {
+    expect(problemsOf(['pay-1', 'pay-1'], ['pay-1 pays'])).toEqual([
+      'pay-1: two rules have this ID',
     ]);
   });
 });
 
 describe('The page', () => {
-  it('has each rule in the document’s words, with its tests or the reason for none', () => {
-    const stated = {
-      'pay-1': 'It *pays* `{x}`.',
-      'pay-2': { text: 'In gold.', notTestable: 'there is no gold' },
-      'pay-3': { text: 'Always.', sameAs: 'pay-1' },
+  it('links each rule, and lists its tests or the reason why it is open', () => {
+    const proofs = {
+      tests: { 'pay-1': [['b.spec.ts', 'it *pays* `{x}`']] },
+      sameAs: { 'pay-3': 'pay-1', 'pay-4': 'pay-2' },
+      open: [{ because: 'there is no gold', rules: ['pay-2'] }],
     };
-    const context = { 'Be patient.': 'advice', 'Rules:': 'introduces what follows' };
-    const parts = [part(stated, { context })];
-    const { rules } = conformance(parts, [test('pay-1 pays')], () => null);
-    const text = page({ parts, rules, linkTo: (file) => `../${file}` });
-    expect(text).toContain('3 rules, 2 tested, 1 that nothing can be seen of');
-    expect(text).toContain('## Specification\n\n### Payments');
-    expect(text).toContain('- **pay-1** “It \\*pays\\* `{x}`.”\n  - [pay-1 pays](../tests/a.ts)');
-    expect(text).toContain('- **pay-2** “In gold.”\n  - not tested: there is no gold');
+    const documents = [documentWith('pay-1', 'pay-2', 'pay-3', 'pay-4')];
+    const { rules } = conformance(documents, proofs, [test('pay-1 pays')], () => null);
+    const text = page({ rules, titles: { [file]: 'Specification' }, linkTo: (to) => `../${to}` });
+    expect(text).toContain('4 rules: 2 proven, 2 open.');
     expect(text).toContain(
-      '- **pay-3** “Always.”\n  - as pay-1\n- “Be patient.” is no rule: advice\n',
+      [
+        '## Specification',
+        '',
+        '### Payments',
+        '',
+        `- [pay-1](../${file}#pay-1)`,
+        '  - [pay-1 pays](../tests/a.ts)',
+        '  - [it \\*pays\\* `{x}`](../b.spec.ts)',
+        `- [pay-2](../${file}#pay-2): **open**, because there is no gold`,
+        `- [pay-3](../${file}#pay-3): like pay-1`,
+        `- [pay-4](../${file}#pay-4): **open** like pay-2`,
+      ].join('\n'),
     );
-    expect(text).not.toContain('Rules:');
   });
 });

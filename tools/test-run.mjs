@@ -21,7 +21,7 @@ export function jestArguments(args) {
   return [...(workersGiven ? [] : defaults), ...rest, ...projects];
 }
 
-/** By the suffix of the files (paths relative to the root): style.md, "Names". */
+/** By the suffix of the files (paths relative to the root): CONTRIBUTING.md, "Style". */
 export function serversNeeded(testFiles) {
   const some = (pattern) => testFiles.some((file) => pattern.test(file));
   const scenarios = some(/^tests\//);

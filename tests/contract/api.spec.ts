@@ -1,6 +1,6 @@
 /**
- * The contract of the API, rule by rule: tests/contract/rules has the words of the specification,
- * headings/ a test for each, docs/conformance.md both. All of it over HTTP, against one system.
+ * The contract of the API, rule by rule. The title of each test begins with the ID of a rule in
+ * docs/specification.md or docs/api-decisions.md. All tests use HTTP, against one system.
  */
 import { startTarget } from './support/target.js';
 import './headings/service.js';

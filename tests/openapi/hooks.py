@@ -42,24 +42,23 @@ def before_load_schema(context, raw_schema) -> None:
 
 
 # A request can follow every schema and still be a 400: these rules are about the state of the account,
-# another field, a checksum or a secret of the server (interface.md, "Validation codes").
+# another field, a checksum or a secret of the server (rule validation-1).
 BEYOND_SCHEMAS = {
-    # "routing number 9 digits with a valid ABA checksum"
+    # party-input-9
     "validation_routing_number",
-    # "A cursor is signed and bound to the organization."
+    # list-filter-6
     "validation_cursor",
-    # "from after to is 400"
+    # list-filter-3
     "validation_date_range",
-    # "The contact must belong to the originator", "and have a bank account"
+    # payment-decision-5, payment-decision-6
     "validation_contact_originator_mismatch",
     "validation_contact_bank_account_required",
-    # Spec, "Webhook endpoints": "A subscription that would exceed the per-event-type limit gives 400",
-    # "publicly routable (private, localhost and link-local addresses are blocked), no embedded credentials"
+    # webhook-5, webhook-1
     "validation_subscription_limit",
     "validation_url_private_address",
     "validation_url_credentials",
 }
-# Which names a PATCH may clear depends on the record's entity type (spec, "Party object").
+# Which names a PATCH may clear depends on the record's entity type (rules party-2 to party-4).
 NAMES = {"firstName", "lastName", "companyName"}
 
 
@@ -73,8 +72,8 @@ def _explained(problem: dict, method: str) -> bool:
 def filter_failure(context, failure, case, response) -> bool:
     """False for a failure that is a decision of ours."""
     if isinstance(failure, UnsupportedMethodResponse):
-        # Not 405: a path with another method is no route (interface.md, "Order of checks": "404 for an
-        # unknown route"; "Every error, also of the router ..., has the error envelope").
+        # Not 405: a path with another method is no route (rules check-order-1 and
+        # further-error-7).
         return response.status_code != 404 or response.json()["error"]["code"] != "NOT_FOUND"
     if isinstance(failure, RejectedPositiveData) and response.status_code == 400:
         error = response.json()["error"]

@@ -33,7 +33,7 @@ export function startProcess(
   return startCommand(process.execPath, args, { env, cwd: root, readyLine });
 }
 
-/** The line of interface.md, "Starting it". */
+/** Rules ready-1 and ready-3. */
 export function readyLine(line: string): Record<string, unknown> | null {
   if (!line.startsWith('{"ready":true')) return null;
   return JSON.parse(line) as Record<string, unknown>;

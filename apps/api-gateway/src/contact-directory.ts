@@ -236,7 +236,7 @@ export class ContactDirectory {
     }
   }
 
-  /** Keyed, so that the store does not tell who is a contact of whom (interface.md, "Contact"). */
+  /** Keyed, so that the store does not tell who is a contact of whom (rule party-input-15). */
   private identityOf(
     organizationId: string,
     originatorId: string,

@@ -1,6 +1,6 @@
 /**
  * The lists of contacts and originators: everything when called without paging parameters, and only
- * with them in pages that carry `meta.pagination` (interface.md, "Contact").
+ * with them in pages that carry `meta.pagination` (rule contact-item-3).
  */
 import { type OriginatorListQuery, validate, type Validated } from '@pis/contracts';
 import { accepted, type Answer, answer, callerOf, type Cursors, invalid } from '@pis/http-api';

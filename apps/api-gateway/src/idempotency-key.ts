@@ -1,6 +1,6 @@
 /**
  * The Idempotency-Key: read from the header, and turned into the id of the payment that it stands for
- * (spec, "POST /v1/payments/"). Keys are bytes: what differs in case, in white space inside or in the
+ * (rule payment-creation-1). Keys are bytes: what differs in case, in white space inside or in the
  * form of an accent is another key.
  */
 import { idempotencyKeyLengthMax } from '@pis/contracts';

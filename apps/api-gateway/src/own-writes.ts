@@ -1,7 +1,7 @@
 /**
  * Lets a client see its own writes in lists, and no less than it has just seen of a payment: a list
  * waits, a little, until the projection has reached what this gateway has appended for the organization
- * or read for it from a stream (architecture.md, "The read side").
+ * or read for it from a stream.
  */
 import type { Position } from '@pis/event-store';
 import type { ProjectionName, ProjectionProgress } from '@pis/read-models';

@@ -1,6 +1,6 @@
 /**
  * What a payment shows in each of the nine statuses, in the single read, in the list and in the event
- * that a webhook receives (spec, "Payment (single read)", rules 1 to 4). States that no request of the
+ * that a webhook receives (rules masking-1 to masking-8). States that no request of the
  * API leads to are brought about by the commands of the apps that do.
  */
 import { paymentStatuses } from '@pis/domain';

@@ -24,7 +24,7 @@ import { EVENT_STORE } from '@pis/service-kit';
 import type { FastifyRequest } from 'fastify';
 import { OwnWrites } from './own-writes.js';
 
-/** Moves a payment along by hand; registered in the sandbox alone (interface.md, "Sandbox outcomes"). */
+/** Moves a payment along by hand; registered in the sandbox alone (rule sandbox-16). */
 @Controller('v1/sandbox/payments')
 export class SandboxController {
   private readonly payments;

@@ -1,6 +1,6 @@
 /**
  * What the simulated bank does with a transfer, chosen by the last four digits of the contact's
- * account number (interface.md, "Sandbox outcomes").
+ * account number (rules sandbox-1 to sandbox-15).
  */
 import type { ScreeningResult } from '@pis/bank-rails';
 

@@ -1,4 +1,4 @@
-/** `pis`: the operator's command (interface.md, "The operator's command"). */
+/** `pis`: the operator's command (docs/specification.md, rules command-1 ff.). */
 import { ProvisioningRefused } from '@pis/commands';
 import { ConfigurationError, onWarning } from '@pis/service-kit';
 import { Command, CommanderError } from 'commander';

@@ -1,7 +1,7 @@
 /**
  * The relay's loop: hold the lock, read on from the checkpoint, publish a page, save the
  * checkpoint. A crash between publishing and saving publishes the page again: consumers are
- * idempotent (architecture.md, "The broker").
+ * idempotent.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import {

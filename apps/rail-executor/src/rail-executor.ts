@@ -64,7 +64,7 @@ const retryMaxMs = 5_000;
 /** The messages in flight need most of the ten seconds of a shutdown. */
 const stopLimitMs = 2_000;
 
-/** "The normal time" of the sandbox, beyond the bank's own delay (interface.md, "Sandbox outcomes"). */
+/** "The normal time" of the sandbox, beyond the bank's own delay (rule sandbox-19). */
 const sandboxNormalTimeMs = 2_000;
 
 /** After how long without a confirmation a payment is FAILED_IN_FLIGHT, milliseconds. */

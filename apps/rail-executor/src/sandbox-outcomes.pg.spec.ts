@@ -7,7 +7,7 @@ const timeoutMs = 20_000;
 
 type Name = PaymentEvent['type'] extends `Payment${infer Rest}` ? Rest : never;
 
-/** interface.md, "Sandbox outcomes". */
+/** Rules sandbox-1 to sandbox-15. */
 const outcomes: readonly [string, Name[], Record<string, unknown>][] = [
   ['4321', ['Queued', 'Processing', 'Completed'], { status: 'COMPLETED' }],
   ['0101', ['Queued', 'Processing', 'Completed', 'Returned'], { returnReasonCode: 'R01' }],

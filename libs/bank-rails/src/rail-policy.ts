@@ -33,7 +33,7 @@ const hourMs = 3600 * secondMs;
 
 /**
  * The normal time of each rail, milliseconds from submission to confirmation: PROCESSING becomes
- * FAILED_IN_FLIGHT after it (spec, "States and transitions"). ACH: two banking days (the Nacha
+ * FAILED_IN_FLIGHT after it (rule transition-11). ACH: two banking days (the Nacha
  * rules settle a standard entry within them). RTP and FedNow answer within seconds; a minute covers
  * the networks' own timeouts. Fedwire settles the same day. SWIFT: two days for correspondents.
  */

@@ -1,6 +1,6 @@
 /**
  * Requests over `fetch`: one attempt with its timeout, and the rule when another one follows
- * (specification, "Errors", client handling). A request is built once, so that every attempt is the
+ * (rule error-15). A request is built once, so that every attempt is the
  * same bytes with the same Idempotency-Key.
  */
 import { setTimeout as delayFor } from 'node:timers/promises';

@@ -1,4 +1,4 @@
-/** Whether a delivery comes from the service, and what it says (specification, "Signature"). */
+/** Whether a delivery comes from the service, and what it says (rules signature-1 to signature-3). */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { isUint8Array } from 'node:util/types';
 import { PisWebhookError } from './errors.js';

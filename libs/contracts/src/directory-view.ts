@@ -1,6 +1,6 @@
 /**
- * How originators, contacts and webhook endpoints are shown (interface.md, "Originator", "Contact";
- * spec, "Webhook endpoint"). Field by field, so that a sealed value cannot slip through.
+ * How originators, contacts and webhook endpoints are shown (rules originator-item-1, contact-item-1,
+ * endpoint-field-1 to endpoint-field-8). Field by field, so that a sealed value cannot slip through.
  */
 import type { Contact, LegalAddress, Originator, PartyProfile, WebhookEndpoint } from '@pis/domain';
 import { type BankAccountView, bankAccountView } from './payment-view.js';

@@ -1,4 +1,4 @@
-/** The error envelope of the API (spec, "Errors"; further codes: interface.md). */
+/** The error envelope of the API (rules error-1 to error-14, further-error-1 to further-error-8). */
 
 export const errorCodes = [
   'VALIDATION_ERROR',

@@ -1,4 +1,4 @@
-/** The fields that several requests share, with the formats and limits of interface.md. */
+/** The fields that several requests share, with their formats and limits (rules party-input-1 to party-input-10). */
 import { bankAccountSubTypes, entityTypes } from '@pis/domain';
 import { z } from 'zod';
 import { unsupportedCharacters, type ValidationCode } from './validation.js';

@@ -1,4 +1,4 @@
-/** A point in time in a request, in the forms of ISO 8601 (interface.md, "List filters"). */
+/** A point in time in a request, in the forms of ISO 8601 (rules list-filter-1 and list-filter-2). */
 import { z } from 'zod';
 
 const dayOnly = /^\d{4}-\d{2}-\d{2}$/;

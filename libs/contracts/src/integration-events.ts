@@ -1,7 +1,7 @@
 /**
  * Integration events: the public, masked facts that travel over the broker. For payments the
  * `data` is exactly the webhook's: the single read at the moment of the transition, plus
- * previousStatus (spec, "Payment event data").
+ * previousStatus (rule event-data-1).
  */
 import type { Payment, PaymentEventType, PaymentStatus } from '@pis/domain';
 import { z } from 'zod';
@@ -39,7 +39,7 @@ interface IntegrationEvent<Type extends string, Data> {
 
 export type PaymentIntegrationEvent = IntegrationEvent<PaymentEventType, PaymentEventData>;
 
-/** What a consumer needs to be sure of; unknown fields are kept (spec, "Versioning"). */
+/** What a consumer needs to be sure of; unknown fields are kept (docs/specification.md, "Versioning"). */
 export const paymentIntegrationEventSchema = z.looseObject({
   eventId: z.uuid(),
   eventType: z.string().startsWith('payment.'),

@@ -1,4 +1,4 @@
-/** Requests on contacts and originators (spec, "Contact (create request)"; interface.md, "Contact"). */
+/** Requests on contacts and originators (rules contact-create-1 to -9, party-input-1 to -14). */
 import { type EntityType, entityTypes } from '@pis/domain';
 import { z } from 'zod';
 import type { Problem } from './error-codes.js';
@@ -41,7 +41,7 @@ interface Named {
   readonly companyName: string | null;
 }
 
-/** The names that the entity type needs; a company name of a person is dropped (spec, "Party object"). */
+/** The names that the entity type needs; a company name of a person is dropped (rules party-2 to party-4). */
 function named<Schema extends z.ZodType<Named>>(schema: Schema) {
   return schema
     .superRefine(

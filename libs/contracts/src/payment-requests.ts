@@ -1,4 +1,4 @@
-/** Requests on payments (spec, "Payment create request", "GET /v1/payments/"; interface.md, "Payment"). */
+/** Requests on payments (rules payment-create-1 to -6, payment-list-1 to -7, payment-decision-1 to -4). */
 import { directions, maxAmountMinor, paymentRails, paymentStatuses } from '@pis/domain';
 import { z } from 'zod';
 import { isObject, optional, text, uuid } from './fields.js';
@@ -24,7 +24,7 @@ export const paymentCreateSchema = z.object({
 });
 export type PaymentCreateRequest = z.output<typeof paymentCreateSchema>;
 
-/** What the idempotency comparison compares; unrecognized fields take no part (spec). */
+/** What the idempotency comparison compares; unrecognized fields take no part (rule idempotency-4). */
 export const recognizedPaymentFields = Object.keys(
   paymentCreateSchema.shape,
 ) as readonly (keyof PaymentCreateRequest)[];
@@ -70,7 +70,7 @@ export const simulatedOutcomes = [
   'late_confirm',
 ] as const;
 
-/** `POST /v1/sandbox/payments/:id/simulate` (interface.md, "Sandbox outcomes"). */
+/** `POST /v1/sandbox/payments/:id/simulate` (rule sandbox-16). */
 export const simulateSchema = z.object({
   outcome: z.enum(simulatedOutcomes),
   // R01 to R85 (Nacha Operating Rules, Appendix Four).

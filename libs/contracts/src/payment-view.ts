@@ -1,6 +1,6 @@
 /**
  * How a payment is shown: the single read, the list item and the webhook payload, with the rules
- * of masking and nullness (spec, "Payment (single read)", rules 1 to 4). Numbers arrive masked from
+ * of masking and nullness (rules masking-1 to masking-8). Numbers arrive masked from
  * the stream; sealed values are left out here, in one place.
  */
 import type { BankAccount, Payment, PaymentParty } from '@pis/domain';
@@ -46,7 +46,7 @@ interface PaymentFields {
   readonly failureMessage: string | null;
 }
 
-/** Lists omit failureReason, returnReasonCode and the parties' bank accounts (spec). */
+/** Lists omit failureReason, returnReasonCode and the parties' bank accounts (rule list-item-1). */
 export interface PaymentListItem extends PaymentFields {
   readonly originator: PartyView;
   readonly contact: PartyView | null;

@@ -173,7 +173,7 @@ export const webhookTestResultSchema = z.object({
   durationMs: z.number().meta({ type: 'integer', minimum: 0 }),
 });
 
-/** A monthly statement of an originator (interface.md, "Statements"). */
+/** A monthly statement of an originator (rule statement-read-2). */
 export const statementSchema = z.object({
   statementId: uuid,
   originatorId: uuid,

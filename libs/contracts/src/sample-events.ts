@@ -1,5 +1,5 @@
 /**
- * The samples that test deliveries carry (spec, "Test"). A sample payment lives through its statuses
+ * The samples that test deliveries carry (rules webhook-test-1 to webhook-test-7). A sample payment lives through its statuses
  * by the commands of the domain, so that its event is one that a real payment could have.
  */
 import {

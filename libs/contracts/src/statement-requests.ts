@@ -1,4 +1,4 @@
-/** Requests on statements (interface.md, "Statements"). */
+/** Requests on statements (rule statement-read-1). */
 import { z } from 'zod';
 import { uuid } from './fields.js';
 import { wholeNumber } from './party-requests.js';

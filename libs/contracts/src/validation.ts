@@ -7,7 +7,7 @@
 import type { z } from 'zod';
 import type { Problem } from './error-codes.js';
 
-/** Stable: clients branch on them (interface.md, "Validation codes"). A test pins the list. */
+/** Stable: clients branch on them (rule validation-1). A test pins the list. */
 export const validationCodes = [
   'validation_required',
   'validation_type',
@@ -91,7 +91,7 @@ export function problem(field: string, issue: ValidationCode, detail?: string): 
   return { field, issue, message: `${field || 'the body'} ${detail ?? messages[issue]}` };
 }
 
-/** A rule without a code: `issue` describes it (spec, "Errors"). */
+/** A rule without a code: `issue` describes it (rule error-4). */
 export const unsupportedCharacters = 'must not contain NUL or unpaired surrogates';
 
 /** The input is reported for the wording alone: no message quotes it. */

@@ -1,4 +1,4 @@
-/** Requests on webhook endpoints (spec, "Webhook endpoints"). Whether a URL may be called is not decided here. */
+/** Requests on webhook endpoints (rules webhook-1 to webhook-11). Whether a URL may be called is not decided here. */
 import {
   eventTypes,
   type PaymentEventType,
@@ -48,7 +48,7 @@ export type WebhookPatchRequest = z.output<typeof webhookPatchSchema>;
 
 const paymentEventNames: readonly string[] = paymentEventTypes;
 
-/** `{}` asks for a TEST event; `payment.*` and `statement.generated` cannot be asked for (spec). */
+/** `{}` asks for a TEST event; `payment.*` and `statement.generated` cannot be asked for (rule webhook-test-4). */
 export const webhookTestSchema = z.object({
   eventType: optional(
     z

@@ -1,6 +1,6 @@
 /**
  * What every aggregate is: facts, a state folded from them, and a pure decision. No clock, no
- * randomness, no I/O: times and identifiers arrive in the command (style.md, "Pure core").
+ * randomness, no I/O: times and identifiers arrive in the command (CONTRIBUTING.md, "Style").
  */
 
 import type { Category } from './categories.js';

@@ -6,7 +6,7 @@ export type EntityType = (typeof entityTypes)[number];
 export const bankAccountSubTypes = ['CHECKING', 'SAVINGS'] as const;
 export type BankAccountSubType = (typeof bankAccountSubTypes)[number];
 
-/** Postal address; `postalCode` is a five-digit ZIP and `state` two letters for US (interface.md). */
+/** Postal address; `postalCode` is a five-digit ZIP and `state` two letters for US (rule party-input-3). */
 export interface LegalAddress {
   readonly addressLine1: string;
   readonly city: string;

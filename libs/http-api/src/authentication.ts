@@ -133,7 +133,7 @@ function repositoryOf(store: EventStore) {
 
 const reads = new Set(['GET', 'HEAD']);
 
-/** What each type of key may do (interface.md, "Keys"). `path` is the route's, for example /v1/payments/:id. */
+/** What each type of key may do (rule key-2). `path` is the route's, for example /v1/payments/:id. */
 const permits: Readonly<Record<ApiKeyType, (method: string, path: string) => boolean>> = {
   full_access: () => true,
   read_only: (method) => reads.has(method),

@@ -34,7 +34,7 @@ export class ApiError extends Error {
   constructor(
     readonly code: ErrorCode,
     message: string,
-    /** Of a VALIDATION_ERROR only (spec, "Errors"). */
+    /** Of a VALIDATION_ERROR only (rule error-3). */
     readonly details?: readonly Problem[],
   ) {
     super(message);

@@ -1,7 +1,7 @@
 /**
  * The HTTP side of an app, on Fastify itself: what must happen before a body is parsed cannot be a Nest
- * guard. The checks run in this order: unknown route, key, rate limit, key type, media type, body. The
- * handlers do the rest.
+ * guard. The checks run in this order (rule check-order-1): unknown route, key, rate limit, key type,
+ * media type, body. The handlers do the rest.
  */
 import type { ArgumentsHost, ExceptionFilter } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';

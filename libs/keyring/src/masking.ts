@@ -1,4 +1,4 @@
-/** How a number may be shown: leading asterisks, a few last characters (spec, "Payment", rule 1). */
+/** How a number may be shown: leading asterisks, a few last characters (rule masking-1). */
 
 const visible = 4;
 /** Of a number so short that four characters would be all of it. */

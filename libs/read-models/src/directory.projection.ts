@@ -1,6 +1,6 @@
 /**
  * Directory: organizations, originators, contacts, webhook endpoints and API keys, for lists. `item`
- * is the finished list item (interface.md, "Originator", "Contact"). No secret and no sealed value
+ * is the finished list item (rules originator-item-1 and contact-item-1). No secret and no sealed value
  * enters a row: items are built field by field.
  */
 import {

@@ -1,7 +1,7 @@
 /**
  * Applies the SQL migrations of `prisma/migrations` in the order of their names, through `pg` alone.
  * The bookkeeping is Prisma's own table `_prisma_migrations`, so `prisma migrate status` agrees; the
- * schema engine itself is not used, since installing it needs a download (toolchain.md, "Prisma").
+ * schema engine itself is not used, since installing it needs a download.
  *
  * What always holds: a migration and its record are committed together; two runners at once apply
  * each migration once; a database that differs from the files is refused, never guessed at.

@@ -1,6 +1,6 @@
 /**
- * Payments: one row a payment, for the list. `item` is the finished list item (spec, "Payment (list
- * item)"): masked by construction, since no bank account ever enters it.
+ * Payments: one row a payment, for the list. `item` is the finished list item (rule
+ * list-item-1): masked by construction, since no bank account ever enters it.
  */
 import {
   payment,

@@ -1,6 +1,6 @@
 /**
  * Lets a reader wait until a projection has reached what it has just appended, so that a client sees
- * its own writes (architecture.md, "The read side"). The runner of the same process tells at once;
+ * its own writes. The runner of the same process tells at once;
  * another process's is seen by its checkpoint.
  */
 import { setTimeout as delay } from 'node:timers/promises';

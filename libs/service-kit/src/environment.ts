@@ -1,6 +1,6 @@
 /**
- * Every environment variable there is, by the part of the system that reads it (interface.md,
- * "Environment"). An app composes the fragments it needs; loadConfig names every bad variable at
+ * Every environment variable there is, by the part of the system that reads it (rules
+ * environment-1 to variable-32). An app composes the fragments it needs; loadConfig names every bad variable at
  * once. `.env.example` is checked against this file.
  */
 import { namespaceDefault, namespaceForm, parseEventStoreDbUrl } from '@pis/event-store';

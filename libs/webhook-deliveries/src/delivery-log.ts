@@ -42,7 +42,7 @@ export interface AttemptRecord {
   readonly responseExcerpt: string | null;
 }
 
-/** The same for a message handled twice, and for nobody else (spec, "Delivery headers"). */
+/** The same for a message handled twice, and for nobody else (rule delivery-header-4). */
 export function deliveryIdOf(eventId: string, endpointId: string): string {
   return uuidV5(eventId, endpointId);
 }

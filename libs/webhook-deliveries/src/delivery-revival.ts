@@ -133,7 +133,7 @@ export async function deliveryBodyOf(
   return event === undefined ? null : JSON.stringify(paymentEnvelope(event));
 }
 
-/** How long attempts go on (spec, "Limits"). */
+/** How long attempts go on (rules limit-9 and limit-10). */
 export interface RetryWindows {
   readonly paymentsMs: number;
   readonly statementsMs: number;

@@ -1,4 +1,4 @@
-/** The envelope of a webhook (spec, "Envelope"). */
+/** The envelope of a webhook (rules event-envelope-1 to event-envelope-6). */
 
 export const envelopeVersion = '1';
 
@@ -39,7 +39,7 @@ export function paymentEnvelope(event: EnvelopeSource): WebhookEnvelope {
 
 /**
  * The body as it is sent at `at` (ISO 8601). A payment event's never changes; a statement event's
- * createdAt is stamped at each signing, so a retry has a fresh one (spec, "Envelope").
+ * createdAt is stamped at each signing, so a retry has a fresh one (rule event-envelope-4).
  */
 export function stampedBody(body: string, eventType: string, at: string): string {
   if (eventType.startsWith('payment.')) return body;

@@ -1,4 +1,4 @@
-/** When a delivery is tried again, and when it is over (spec, "Delivery contract"). Pure. */
+/** When a delivery is tried again, and when it is over (rules delivery-1 to delivery-6). Pure. */
 
 export interface RetryPolicy {
   /** The pause after the first failed attempt. */

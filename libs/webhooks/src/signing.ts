@@ -1,15 +1,15 @@
 /**
- * Signatures of webhook deliveries (spec, "Delivery headers" and "Signature"). The signed string is
+ * Signatures of webhook deliveries (rules signature-1 to signature-3). The signed string is
  * the timestamp, a period and the raw body; what is signed must be the very bytes that are sent.
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 
-/** How far a delivery's timestamp may be from the receiver's clock (spec, "Limits"). */
+/** How far a delivery's timestamp may be from the receiver's clock (rule signature-3). */
 export const timestampToleranceMs = 5 * 60_000;
 
 const secretBytes = 32;
 
-/** A new endpoint secret: 64 hexadecimal characters (spec, "Webhook endpoint"). */
+/** A new endpoint secret: 64 hexadecimal characters (rule endpoint-field-6). */
 export function createSecret(): string {
   return randomBytes(secretBytes).toString('hex');
 }

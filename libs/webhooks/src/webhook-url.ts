@@ -1,5 +1,5 @@
 /**
- * Whether a URL may become a webhook endpoint (spec, "Webhook endpoints": HTTPS only, publicly
+ * Whether a URL may become a webhook endpoint (rule webhook-1: HTTPS only, publicly
  * routable, no embedded credentials). A first check for the client's sake: the host may resolve
  * differently later, so the guarded client judges every connection again, by the same policy.
  */
@@ -7,7 +7,7 @@ import { isIP } from 'node:net';
 import { egressPolicy, type EgressRules } from './egress-policy.js';
 import { exceptLoopback, type Lookup, systemLookup } from './lookup.js';
 
-/** Stable codes of the API (interface.md, "Validation codes"). */
+/** Stable codes of the API (rule validation-1). */
 export type WebhookUrlProblem =
   | 'validation_url'
   | 'validation_url_https'

@@ -1,9 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { call, expectError } from '../support/http.js';
 import {
+  contactBody,
   createContact,
+  createEndpoint,
   createPayment,
+  deleteEndpoint,
   isoTime,
+  originatorId,
   originators,
   unknownId,
   uuid,
@@ -27,20 +31,43 @@ describe('Response envelope', () => {
     expect(differenceMs).toBeLessThan(60_000);
   });
 
-  it('envelope-3 has meta.pagination in the list of payments and nowhere else', async () => {
-    const { body } = await call('GET', '/v1/payments/?limit=7');
-    expect(body.meta?.pagination).toMatchObject({ limit: 7 });
-    const nextCursor = body.meta?.pagination?.nextCursor;
-    expect(nextCursor === null || typeof nextCursor === 'string').toBe(true);
-    const others = ['/v1/originators/', '/v1/contacts/', '/v1/webhooks'];
-    others.push(`/v1/payments/${await createPayment()}`);
-    for (const path of others) {
-      const answer = await call('GET', path);
-      expect({ path, meta: Object.keys(answer.body.meta ?? {}) }).toEqual({
-        path,
-        meta: ['timestamp'],
-      });
+  it('envelope-3 has meta.pagination in a list that comes in pages, and in no other answer', async () => {
+    const endpoint = await createEndpoint();
+    const paged = [
+      '/v1/payments/',
+      '/v1/payments/?limit=20',
+      '/v1/originators/?limit=20',
+      '/v1/contacts/?limit=20',
+      '/v1/events?limit=20',
+      `/v1/webhooks/${endpoint.id}/deliveries?limit=20`,
+    ];
+    for (const path of paged) {
+      const { pagination } = (await call('GET', path)).body.meta ?? {};
+      expect([path, pagination?.limit]).toEqual([path, 20]);
+      const { nextCursor } = pagination ?? {};
+      expect([path, nextCursor === null || typeof nextCursor === 'string']).toEqual([path, true]);
     }
+
+    const contact = { body: await contactBody() };
+    const payment = await createPayment();
+    const others = [
+      ['GET', '/v1/originators/'],
+      ['GET', '/v1/contacts/'],
+      ['GET', '/v1/webhooks'],
+      ['GET', '/v1/statements'],
+      ['GET', `/v1/payments/${payment}`],
+      ['GET', `/v1/webhooks/${endpoint.id}`],
+      ['POST', '/v1/contacts/', contact],
+      ['PATCH', `/v1/contacts/${await createContact()}`, { body: {} }],
+      ['PATCH', `/v1/originators/${await originatorId()}`, { body: {} }],
+      ['PATCH', `/v1/webhooks/${endpoint.id}`, { body: {} }],
+      ['POST', `/v1/webhooks/${endpoint.id}/test`, { body: {} }],
+    ] as const;
+    for (const [method, path, options] of others) {
+      const { body } = await call(method, path, options);
+      expect([method, path, Object.keys(body.meta ?? {})]).toEqual([method, path, ['timestamp']]);
+    }
+    await deleteEndpoint(endpoint.id);
   });
 
   it('envelope-4 is not that of errors, which have neither data nor meta', async () => {

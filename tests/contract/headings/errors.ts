@@ -28,16 +28,37 @@ describe('Errors', () => {
   });
 
   it('error-3 has details for validation errors only', async () => {
-    const invalid = await call('POST', '/v1/contacts/', { body: {} });
-    expect(invalid.body.error?.details?.length).toBeGreaterThan(0);
-    const others = [
-      await call('GET', '/v1/payments/', { as: null }),
-      await call('GET', `/v1/payments/${unknownId}`),
-      await call('POST', '/v1/contacts/', { raw: '{"a":1,"a":2}' }),
-      await call('POST', '/v1/payments/', { body: await paymentBody() }),
-      await reusedKey(),
+    const invalid = [
+      await call('POST', '/v1/contacts/', { body: {} }),
+      await call('GET', '/v1/payments/?limit=0'),
+      await call('GET', '/v1/payments/?cursor=x'),
+      await call('GET', '/v1/payments/7'),
     ];
-    for (const { body } of others) expect(Object.keys(body.error ?? {})).not.toContain('details');
+    for (const answer of invalid) {
+      expectError(answer, 400, 'VALIDATION_ERROR');
+      expect(answer.body.error?.details?.length).toBeGreaterThan(0);
+    }
+    const contact = { body: await contactBody() };
+    expect((await call('POST', '/v1/contacts/', contact)).status).toBe(201);
+    const others = [
+      ['401 UNAUTHORIZED', await call('GET', '/v1/payments/', { as: null })],
+      ['404 NOT_FOUND', await call('GET', `/v1/payments/${unknownId}`)],
+      ['404 NOT_FOUND', await call('GET', '/v1/nothing')],
+      ['400 INVALID_JSON', await call('POST', '/v1/contacts/', { raw: '{"a":1,"a":2}' })],
+      ['400 IDEMPOTENCY_KEY_REQUIRED', await call('POST', '/v1/payments/', { body: {} })],
+      ['409 IDEMPOTENCY_KEY_REUSED_WITH_DIFFERENT_BODY', await reusedKey()],
+      ['409 CONFLICT', await call('POST', '/v1/contacts/', contact)],
+      ['413 PAYLOAD_TOO_LARGE', await call('POST', '/v1/contacts/', { raw: ' '.repeat(70_000) })],
+      [
+        '415 UNSUPPORTED_MEDIA_TYPE',
+        await call('POST', '/v1/contacts/', { raw: '{}', headers: { 'content-type': 'text/css' } }),
+      ],
+    ] as const;
+    for (const [what, { status, body }] of others)
+      expect([`${status} ${String(body.error?.code)}`, Object.keys(body.error ?? {})]).toEqual([
+        what,
+        ['code', 'message'],
+      ]);
   });
 
   it('error-4 names the field by a dotted path, a stable issue and a message', async () => {

@@ -1,4 +1,4 @@
-/** What interface.md takes for a contact, in create and update. */
+/** What docs/api-decisions.md takes for a contact, in create and update. */
 import { randomUUID } from 'node:crypto';
 import type { Contact } from '@pis/client';
 import { call, data, expectError, problemsOf } from '../support/http.js';

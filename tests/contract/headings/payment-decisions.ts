@@ -1,4 +1,4 @@
-/** What interface.md decides about payments: creating them, and the filters of their list. */
+/** What docs/api-decisions.md decides about payments: creating them, and the filters of their list. */
 import { randomUUID } from 'node:crypto';
 import { call, data, expectError, problemsOf } from '../support/http.js';
 import { itWithKeys } from '../support/target.js';

@@ -1,4 +1,4 @@
-/** What interface.md decides about every request: checks, codes, errors and paths. */
+/** What docs/api-decisions.md decides about every request: checks, codes, errors and paths. */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { connect } from 'node:net';

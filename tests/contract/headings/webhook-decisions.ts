@@ -1,4 +1,4 @@
-/** What interface.md decides about webhooks: hosts, redirects, pauses, deletion, records. */
+/** What docs/api-decisions.md decides about webhooks: hosts, redirects, pauses, deletion, records. */
 import type { PaymentEvent, WebhookEndpoint } from '@pis/client';
 import { type ReceivedRequest, until } from '@pis/local-servers/testing';
 import { call, data } from '../support/http.js';

@@ -43,17 +43,32 @@ describe('Webhook endpoint', () => {
     expect((await patch({ enabled: true })).enabled).toBe(true);
   });
 
-  it('endpoint-field-6 has its secret in the create response and nowhere else', async () => {
-    expect(created.secret).toMatch(/^[0-9a-f]{64}$/);
-    for (const [method, path, options] of [
+  it('endpoint-field-6 has its secret in the answer that makes it and in no other', async () => {
+    const secretForm = /^[0-9a-f]{64}$/;
+    expect(created.secret).toMatch(secretForm);
+    const others = [
       ['GET', `/v1/webhooks/${id}`, {}],
       ['GET', '/v1/webhooks', {}],
       ['PATCH', `/v1/webhooks/${id}`, { body: {} }],
-    ] as const) {
-      const { text } = await call(method, path, options);
-      expect(text).not.toContain('secret');
-      expect(text).not.toContain(created.secret);
-    }
+      ['POST', `/v1/webhooks/${id}/test`, { body: {} }],
+      ['GET', `/v1/webhooks/${id}/deliveries`, {}],
+    ] as const;
+    const shownNowhere = async (...secrets: string[]) => {
+      for (const [method, path, options] of others) {
+        const { status, text } = await call(method, path, options);
+        expect([method, path, status]).toEqual([method, path, 200]);
+        expect(text).not.toContain('secret"');
+        for (const secret of secrets) expect(text).not.toContain(secret);
+      }
+    };
+    await shownNowhere(created.secret);
+
+    const rotation = await call('POST', `/v1/webhooks/${id}/rotate-secret`, { body: {} });
+    const { secret } = rotation.body.data as { readonly secret: string };
+    expect(secret).toMatch(secretForm);
+    expect(secret).not.toBe(created.secret);
+    expect(rotation.text).not.toContain(created.secret);
+    await shownNowhere(created.secret, secret);
   });
 
   it('endpoint-field-7 has the time of its creation', async () => {

@@ -23,7 +23,7 @@ export interface Forwarded {
   readonly durationMs: number;
 }
 
-/** What the contract gives an endpoint (spec, "Limits"). */
+/** What the contract gives an endpoint (rule limit-7). */
 const timeoutMs = 30_000;
 /** Of an answer, which is not looked at; more is cut off. */
 const responseMaxBytes = 64 * 1_024;

@@ -83,7 +83,7 @@ function notification({ operationId, summary, schema, example }: Notification): 
   };
 }
 
-/** Spec, "Delivery headers". */
+/** Rules delivery-header-1 to delivery-header-4. */
 const deliveryHeaders = [
   {
     name: 'X-Webhook-Signature-256',

@@ -1,7 +1,7 @@
 /** Organization: the client of the service. Every other record belongs to one. */
 import { type Aggregate, type Decision, type DomainCommand, type DomainEvent } from '../decider.js';
 
-/** What a payment of this organization costs. Fees are collected apart from payments (spec). */
+/** What a payment of this organization costs. Fees are collected apart from payments (rule service-9). */
 export interface FeeSchedule {
   /** Share of the amount in hundredths of a percent, 0 to 10,000; the fee is rounded down. */
   readonly discountBasisPoints: number;

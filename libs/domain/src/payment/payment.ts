@@ -13,7 +13,7 @@
  *                    ▼
  *                RETURNED
  *
- * Source: spec.md, "States and transitions". Reads top-down: events, state, evolve, commands, decide.
+ * Source: docs/specification.md, "States and transitions". Reads top-down: events, state, evolve, commands, decide.
  */
 import {
   type Aggregate,
@@ -215,7 +215,7 @@ export type PaymentRefusal =
   | 'LINK_EXPIRED'
   | 'NOT_ALLOWED_IN_STATUS';
 
-/** The largest paymentAmount, minor units (interface.md, "Payment"). */
+/** The largest paymentAmount, minor units (rule payment-decision-4). */
 export const maxAmountMinor = 99_999_999_999;
 
 /** From which statuses a command may act: read it beside the diagram. */
@@ -283,7 +283,7 @@ function decide(
   }
 }
 
-/** For data failures the reason repeats the message (spec, "Payment (single read)"). */
+/** For data failures the reason repeats the message (rule payment-19). */
 function failureOf(failure: PaymentFailure): PaymentFailure {
   return failure.failureCode === 'INTERNAL_ERROR'
     ? failure

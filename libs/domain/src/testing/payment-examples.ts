@@ -49,7 +49,7 @@ export function paymentExample(overrides: Partial<PaymentDetails> = {}): Payment
   };
 }
 
-/** When the link of the examples expires: 30 days after creation (spec, "Payment link"). */
+/** When the link of the examples expires: 30 days after creation (rule payment-link-4). */
 export const expiresAt = '2026-12-21T09:00:00.000Z';
 
 const awaitingData = {

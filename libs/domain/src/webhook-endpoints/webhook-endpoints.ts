@@ -15,7 +15,7 @@ import { type PaymentStatus, paymentStatuses } from '../payment/payment.js';
 
 export type PaymentEventType = `payment.${Lowercase<PaymentStatus>}`;
 
-/** One per status, in the order of the statuses (spec, "Event types"). */
+/** One per status, in the order of the statuses (rules event-type-1 to event-type-9). */
 export const paymentEventTypes = paymentStatuses.map(paymentEventTypeOf);
 export const eventTypes = [...paymentEventTypes, 'statement.generated'] as const;
 export type EventType = PaymentEventType | 'statement.generated';
@@ -170,7 +170,7 @@ export type WebhookEndpointsCommand =
 
 export type WebhookEndpointsRefusal = 'WEBHOOK_ENDPOINT_NOT_FOUND' | 'SUBSCRIPTION_LIMIT_EXCEEDED';
 
-/** Endpoints an organization may have per event type; disabled ones count (spec, "Limits"). */
+/** Endpoints an organization may have per event type; disabled ones count (rule limit-6). */
 export const endpointsPerEventTypeMax = 5;
 
 /** Endpoints an organization may have, also those that are subscribed to nothing. */

@@ -1,5 +1,5 @@
 /**
- * The event store in PostgreSQL (architecture.md, "The PostgreSQL event store"). The tables and the
+ * The event store in PostgreSQL (ARCHITECTURE.md, "Decisions", group commit). The tables and the
  * append function are in libs/read-models/prisma/migrations/20261121000100_event_store.
  */
 import type pg from 'pg';

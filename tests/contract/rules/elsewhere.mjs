@@ -1,0 +1,235 @@
+/** Rules that tests outside the contract suite prove, alone or together with a contract test. */
+
+export const elsewhere = {
+  'service-10': [
+    [
+      'libs/domain/src/payment/payment.spec.ts',
+      'waits for the counterparty, saved or not, and remembers when the link expires',
+    ],
+  ],
+  'service-11': [
+    [
+      'libs/read-models/src/payments.projection.spec.ts',
+      'shows a payment in %s as the single read does',
+    ],
+    [
+      'apps/api-gateway/src/payment-statuses.pg.spec.ts',
+      'is the same in the list, less the reasons and the accounts',
+    ],
+    [
+      'apps/api-gateway/src/payment-statuses.pg.spec.ts',
+      'is sent as it is read at that moment, with the status before',
+    ],
+  ],
+  'payment-7': [
+    [
+      'apps/api-gateway/src/payment-statuses.pg.spec.ts',
+      'has the fields of its status, and null for all others',
+    ],
+  ],
+  'payment-22': [
+    [
+      'apps/api-gateway/src/payment-statuses.pg.spec.ts',
+      'has the fields of its status, and null for all others',
+    ],
+  ],
+  'masking-6': [
+    [
+      'apps/api-gateway/src/payment-statuses.pg.spec.ts',
+      'has the fields of its status, and null for all others',
+    ],
+  ],
+  'masking-8': [
+    [
+      'libs/domain/src/payment/payment-lives.spec.ts',
+      'both parties have their bank account from QUEUED on, the originator always',
+    ],
+  ],
+  'status-2': [['libs/domain/src/payment/payment-matrix.spec.ts', '%s, when %s, becomes %s']],
+  'status-10': [['libs/domain/src/payment/payment-matrix.spec.ts', '%s, when %s, becomes %s']],
+  'transition-2': [['libs/domain/src/payment/payment-matrix.spec.ts', '%s, when %s, becomes %s']],
+  'transition-3': [
+    ['libs/domain/src/payment/payment-matrix.spec.ts', '%s, when %s, becomes %s'],
+    [
+      'libs/domain/src/payment/payment.spec.ts',
+      'takes an answer until the last millisecond before the link expires',
+    ],
+  ],
+  'transition-4': [['libs/domain/src/payment/payment-matrix.spec.ts', '%s, when %s, becomes %s']],
+  'transition-5': [
+    ['libs/domain/src/payment/payment.spec.ts', 'can still be canceled when the link has expired'],
+  ],
+  'webhook-1': [['libs/webhooks/src/hostile-urls.spec.ts', 'for %j, an address of no public host']],
+  'event-envelope-4': [
+    [
+      'apps/webhook-dispatcher/src/statement-deliveries.pg.spec.ts',
+      'gets a createdAt that is stamped at each signing, and all else as it was',
+    ],
+  ],
+  'event-type-1': [
+    [
+      'apps/api-gateway/src/payment-statuses.pg.spec.ts',
+      'is sent as it is read at that moment, with the status before',
+    ],
+  ],
+  'event-rule-6': [
+    ['libs/domain/src/payment/payment.spec.ts', 'can still be canceled when the link has expired'],
+  ],
+  'event-data-3': [
+    [
+      'apps/api-gateway/src/payment-statuses.pg.spec.ts',
+      'has the fields of its status, and null for all others',
+    ],
+    [
+      'apps/api-gateway/src/payment-statuses.pg.spec.ts',
+      'is sent as it is read at that moment, with the status before',
+    ],
+  ],
+  'signature-3': [
+    [
+      'libs/webhooks/src/signing.spec.ts',
+      'accepts a clock that differs by 5 minutes, and rejects any more, either way',
+    ],
+  ],
+  'delivery-3': [
+    ['tests/contract/webhook-numbers.spec.ts', 'limit-7 gives a receiver 30 seconds to respond'],
+  ],
+  'delivery-4': [
+    [
+      'libs/webhooks/src/retry-schedule.spec.ts',
+      'after 30 seconds, then after twice as long each time, at most an hour',
+    ],
+    ['tests/contract/webhook-numbers.spec.ts', 'limit-9 tries payment events for 72 hours'],
+    ['tests/contract/webhook-numbers.spec.ts', 'limit-10 tries statement events for 14 days'],
+    [
+      'apps/webhook-dispatcher/src/statement-deliveries.pg.spec.ts',
+      'is tried on its fourteenth day, and not after that',
+    ],
+  ],
+  'delivery-5': [
+    [
+      'libs/webhooks/src/retry-schedule.spec.ts',
+      'at the very end of the window, and not a millisecond later',
+    ],
+  ],
+  'error-14': [
+    ['apps/api-gateway/src/http-faults.pg.spec.ts', 'what nobody expected: 500 that tells nothing'],
+  ],
+  'error-15': [
+    [
+      'libs/client/src/transport.spec.ts',
+      '%s is tried again after 1, 2, 4 and 8 s, each time the same request',
+    ],
+    ['libs/client/src/transport.spec.ts', 'is a timeout too, of each attempt'],
+    ['libs/client/src/transport.spec.ts', 'with %i %s is not tried again'],
+  ],
+  'limit-8': [
+    [
+      'libs/webhooks/src/retry-schedule.spec.ts',
+      'after 30 seconds, then after twice as long each time, at most an hour',
+    ],
+  ],
+  'limit-9': [
+    [
+      'libs/webhooks/src/retry-schedule.spec.ts',
+      'at the very end of the window, and not a millisecond later',
+    ],
+  ],
+  'versioning-4': [
+    ['libs/contracts/src/payment-requests.spec.ts', 'keeps the validation codes stable'],
+  ],
+  'further-error-1': [
+    [
+      'apps/api-gateway/src/http.pg.spec.ts',
+      'get 429 with Retry-After, before anything else is said, and others are served on',
+    ],
+  ],
+  'further-error-8': [
+    [
+      'apps/api-gateway/src/http-slow.spec.ts',
+      'who sends %s byte by byte is told so and cut off, and others are served meanwhile',
+    ],
+  ],
+  'further-error-4': [
+    [
+      'apps/api-gateway/src/http-faults.pg.spec.ts',
+      'the event store: 503 with Retry-After, nothing is made, and it goes on by itself',
+    ],
+  ],
+  'webhook-decision-1': [
+    [
+      'libs/webhooks/src/webhook-url.spec.ts',
+      'is refused a host that resolves to a private address, also among public ones',
+    ],
+    ['libs/webhooks/src/hostile-urls.spec.ts', 'for a name that stands for %s'],
+  ],
+  'webhook-decision-2': [
+    [
+      'libs/webhooks/src/guarded-client.spec.ts',
+      'when a name resolves to it later (DNS rebinding)',
+    ],
+  ],
+  'webhook-decision-6': [
+    [
+      'apps/webhook-dispatcher/src/webhook-dispatcher.pg.spec.ts',
+      'disables it: retries wait; enables it: they go on; an event in between is never delivered',
+    ],
+    [
+      'apps/webhook-dispatcher/src/webhook-dispatcher.pg.spec.ts',
+      'leaves it disabled until the window is over: the delivery has failed',
+    ],
+  ],
+  'webhook-decision-9': [
+    [
+      'libs/webhooks/src/retry-schedule.spec.ts',
+      'gets an hour at most, whatever it asks for and whichever attempt it was',
+    ],
+    [
+      'apps/webhook-dispatcher/src/webhook-dispatcher-isolation.pg.spec.ts',
+      'that asks for %s s by Retry-After gets the delivery then, or in an hour',
+    ],
+  ],
+  'sandbox-17': [['apps/api-gateway/src/sandbox.pg.spec.ts', 'is not there in production']],
+  'sandbox-19': [
+    [
+      'apps/rail-executor/src/rail-executor.module.pg.spec.ts',
+      'is two seconds and the simulated delay in the sandbox',
+    ],
+    [
+      'apps/rail-executor/src/rail-executor.module.pg.spec.ts',
+      'is what the configuration says, everywhere',
+    ],
+  ],
+  'rail-decision-1': [
+    ['apps/rail-executor/src/sandbox-outcomes.pg.spec.ts', 'an account ending in %s leads to %j'],
+    ['apps/rail-executor/src/sandbox-outcomes.pg.spec.ts', 'a rejection names the field (%s)'],
+  ],
+  'rail-decision-2': [
+    [
+      'apps/rail-executor/src/open-payments.pg.spec.ts',
+      'ends in FAILED / INTERNAL_ERROR after its tries, without another message',
+    ],
+  ],
+  'rail-decision-3': [
+    [
+      'apps/rail-executor/src/submissions.pg.spec.ts',
+      'does not keep the payment from FAILED_IN_FLIGHT in the normal time',
+    ],
+  ],
+  'transition-11': [
+    [
+      'apps/rail-executor/src/submissions.pg.spec.ts',
+      'does not keep the payment from FAILED_IN_FLIGHT in the normal time',
+    ],
+    [
+      'apps/rail-executor/src/submissions.pg.spec.ts',
+      'and never answers does not hold up the deadline',
+    ],
+  ],
+  'payment-13': [
+    ['libs/contracts/src/payment-view.spec.ts', 'shows the rail that was recorded: %s'],
+  ],
+  'payment-decision-8': [
+    ['libs/domain/src/payment/payment-lives.spec.ts', 'what was agreed at creation never changes'],
+  ],
+};

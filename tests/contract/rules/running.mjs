@@ -1,0 +1,276 @@
+/** The tests of "Running the service" in docs/specification.md: what an operator can rely on. */
+const faults = 'tests/faults.spec.ts';
+const cli = 'tests/cli.spec.ts';
+const beside = 'tests/cli-beside.spec.ts';
+const log = 'tests/cli-log.spec.ts';
+const rails = 'tests/cli-rails.spec.ts';
+const config = 'libs/service-kit/src/config.spec.ts';
+const provisioning = 'libs/commands/src/provisioning.spec.ts';
+const runApp = 'libs/service-kit/src/run-app.pg.spec.ts';
+const executor = 'apps/rail-executor/src/rail-executor.module.pg.spec.ts';
+
+const session = [
+  'tests/readme.spec.ts',
+  'the first session of the README works as it is written, and Ctrl-C leaves nothing behind',
+];
+const readyLine = [
+  faults,
+  'the ready line names only pages that answer; SIGTERM ends it with code 0 and nothing of it stays, nor after SIGKILL of the launcher',
+];
+const waitingApp = [
+  faults,
+  'an app whose database is not there yet serves its health, says what is missing, and gets ready when it comes',
+];
+const mainJob = [
+  'tests/main-job.spec.ts',
+  'a payment is accepted, executed, and announced by three signed webhooks',
+];
+const firstKey = [provisioning, 'has two originators and one key, shown by the first start alone'];
+const keys = [cli, 'a key is shown once, listed without itself, and revoked for good'];
+const firstCommand = [
+  'tests/fresh-clone.spec.ts',
+  'the first command of the distributed way works, and asks npm for the locked packages only',
+];
+const projections = [beside, 'projections are shown, and rebuilt while the system works'];
+const carried = [
+  log,
+  'consumers export and import carry checkpoints, and refuse those of another log',
+];
+
+export const running = {
+  'start-1': [session],
+  'start-2': [[config, 'an empty environment is a working sandbox'], session],
+  'start-3': [
+    [
+      'tools/test-run.spec.mjs',
+      'ends with a line that counts, a suite that could not run included',
+    ],
+  ],
+  'start-4': [waitingApp, [config, 'an app that cannot do without a variable says so'], mainJob],
+  'start-5': [
+    [runApp, 'serves its metrics beside its health, where only the cluster can reach it'],
+  ],
+  'start-7': [
+    mainJob,
+    [
+      'tests/broker-move.spec.ts',
+      'executes and delivers everything once while it moves to Kafka and back',
+    ],
+  ],
+  'start-8': [firstKey],
+  'ready-1': [
+    readyLine,
+    [
+      'apps/all-in-one/src/ready-line.spec.ts',
+      'one line begins with {"ready":true and holds all that a first call needs',
+    ],
+    firstKey,
+  ],
+  'ready-3': [waitingApp],
+  'ready-4': [readyLine],
+  'stop-1': [
+    readyLine,
+    session,
+    [
+      'tests/drain.spec.ts',
+      '%s that is told to end under load answers all it has accepted, and ends in time with code 0',
+    ],
+  ],
+  'stop-2': [
+    [
+      faults,
+      'a kill -9 of the whole tree during a burst of creates loses nothing that was answered, and sends nothing twice',
+    ],
+  ],
+  'stop-3': [
+    [
+      faults,
+      'while the embedded PostgreSQL is dead requests get 503 with the envelope; it is started again and they succeed',
+    ],
+  ],
+  'environment-1': [
+    [config, 'every bad variable is named at once'],
+    [faults, 'bad configuration is one message that names every bad variable, exit code 1'],
+  ],
+  'environment-2': [
+    ['tools/env-example.spec.mjs', 'names every variable the apps read, once, and no other'],
+    ['tools/env-example.spec.mjs', 'sets %s to %s, which is its default'],
+  ],
+  'variable-1': [
+    [
+      faults,
+      'a port in use is said clearly, exit code 1, and the embedded PostgreSQL does not stay',
+    ],
+  ],
+  'variable-3': [
+    [
+      'apps/api-gateway/src/http.pg.spec.ts',
+      'that are revoked or of another environment are refused',
+    ],
+  ],
+  'variable-4': [
+    [faults, 'a second start on the same data directory is refused and does not disturb the first'],
+    [faults, 'a data directory that cannot be written is said clearly, exit code 1'],
+  ],
+  'variable-5': [waitingApp, mainJob],
+  'variable-6': [mainJob],
+  'variable-7': [
+    [
+      'libs/event-store/src/eventstoredb/connection-string.spec.ts',
+      'takes whatever the client takes',
+    ],
+    [
+      config,
+      'EventStoreDB may be a cluster, and its credentials are not shown when the address is wrong',
+    ],
+  ],
+  'variable-8': [[config, 'EventStoreDB has two clients, and no other can be named']],
+  'variable-9': [
+    ['libs/event-store/src/testing/server-faults.ts', 'keeps two namespaces on one server apart'],
+  ],
+  'variable-10': [
+    [
+      'apps/api-gateway/src/request-time-limit.spec.ts',
+      'a payment whose append hangs is answered 503, and the same key tells that it was made',
+    ],
+  ],
+  'variable-11': [
+    [
+      'tests/broker-move.spec.ts',
+      'executes and delivers everything once while it moves to Kafka and back',
+    ],
+  ],
+  'variable-12': [[config, 'brokers are a list'], mainJob],
+  'variable-14': [['apps/all-in-one/src/ready-line.spec.ts', 'links follow the public address']],
+  'variable-15': [
+    [provisioning, 'takes a given value as its first key'],
+    [config, 'a first key given in the environment is refused in production'],
+  ],
+  'variable-16': [
+    [config, 'every bad variable is named at once'],
+    ['libs/keyring/src/keyring.spec.ts', 'refuses a master key of the wrong length'],
+    ['libs/keyring/src/keyring.spec.ts', 'refuses another master key'],
+  ],
+  'variable-18': [
+    [
+      'libs/webhooks/src/webhook-url.spec.ts',
+      'may use localhost where the operator exempts it, whichever addresses it has',
+    ],
+  ],
+  'variable-19': [
+    session,
+    [
+      'apps/webhook-dispatcher/src/webhook-dispatcher.module.pg.spec.ts',
+      'does not start with a CA file that cannot be read, and says which variable is wrong',
+    ],
+  ],
+  'variable-20': [
+    [
+      'apps/webhook-dispatcher/src/webhook-dispatcher.pg.spec.ts',
+      'is tried again on time when the pause is shorter than the dispatcher sleeps',
+    ],
+    ['libs/webhooks/src/retry-schedule.spec.ts', 'at a cap that no number of attempts exceeds'],
+    ['tests/contract/webhook-numbers.spec.ts', 'limit-7 gives a receiver 30 seconds to respond'],
+  ],
+  'variable-21': [
+    [
+      'apps/webhook-dispatcher/src/webhook-dispatcher.pg.spec.ts',
+      'who never answers well is given up when the window is over, and not before',
+    ],
+    [
+      'apps/webhook-dispatcher/src/statement-deliveries.pg.spec.ts',
+      'is tried on its fourteenth day, and not after that',
+    ],
+  ],
+  'variable-22': [[executor, 'is what the configuration says, everywhere']],
+  'variable-23': [
+    [executor, 'does not start without a bank to talk to'],
+    [config, 'production has no simulated bank'],
+    mainJob,
+  ],
+  'variable-29': [
+    [executor, 'is two seconds and the simulated delay in the sandbox'],
+    [
+      'apps/bank-simulator/src/bank-simulator.pg.spec.ts',
+      'takes its time at each step when told to, and does not forget it over a restart',
+    ],
+  ],
+  'variable-30': [
+    [
+      'apps/api-gateway/src/http.pg.spec.ts',
+      'get 429 with Retry-After, before anything else is said, and others are served on',
+    ],
+    ['apps/api-gateway/src/http-headers.spec.ts', 'is not said where there is no key or no limit'],
+  ],
+  'variable-31': [
+    [
+      'libs/service-kit/src/tracing-export.spec.ts',
+      'sends what is left when the app ends, under the name of the app',
+    ],
+    [
+      'libs/service-kit/src/tracing-off.spec.ts',
+      'without an endpoint no SDK is loaded, nothing is recorded, and work is done as always',
+    ],
+  ],
+  'path-2': [
+    ['apps/api-gateway/src/reference.pg.spec.ts', 'is the committed document, for anybody'],
+    [
+      'tests/reference-page.spec.ts',
+      'shows every operation of the document, and asks no other host for anything',
+    ],
+  ],
+  'path-5': [
+    [
+      'libs/service-kit/src/health.spec.ts',
+      'names each dependency, with the reason of what is down',
+    ],
+    waitingApp,
+  ],
+  'path-6': [
+    [
+      runApp,
+      'of a public port serves its metrics there in the sandbox, on a port of their own in production',
+    ],
+  ],
+  'command-1': [firstCommand],
+  'command-2': [projections],
+  'command-3': [
+    [cli, 'every command explains itself, and an unknown one is refused with the ones there are'],
+    [cli, 'prints lines for a person without --json'],
+    [cli, 'no database is said as such: none named, none there, none migrated'],
+  ],
+  'command-4': [[cli, 'an originator is made from a file'], mainJob],
+  'command-5': [
+    [cli, 'an originator is made from a file'],
+    [
+      cli,
+      'an originator file that is not valid is refused with every problem, and no account number',
+    ],
+  ],
+  'command-6': [
+    keys,
+    [cli, 'a key that would have expired already, or of an unknown type, is not made'],
+  ],
+  'command-7': [keys],
+  'command-9': [firstCommand, waitingApp],
+  'command-10': [
+    [beside, 'topics are created once, and a second time is told that nothing is left to do'],
+  ],
+  'command-11': [projections],
+  'command-14': [['tests/cli-webhooks.spec.ts', 'sends a delivery again under its own id']],
+  'command-18': [
+    [rails, 'lists what is unmatched, and has one of them or all tried again, on record'],
+  ],
+  'command-23': [
+    [log, 'relay rewind moves the relay, recorded with actor and reason'],
+    [beside, 'a part of the log is published again, with what was left out of it'],
+  ],
+  'command-24': [carried],
+  'command-25': [[log, 'consumers reset takes a position or a time, and says what is read then']],
+  'command-26': [
+    [
+      'tests/cli-event-store.spec.ts',
+      'check tells what is missing, apply sets it, and then all is well',
+    ],
+  ],
+};

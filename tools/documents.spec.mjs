@@ -1,0 +1,63 @@
+/** A clone has everything that its files refer to: documents, and the places that links point to. */
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { root } from './workspace.mjs';
+
+const tracked = execFileSync('git', ['ls-files', '-co', '--exclude-standard'], {
+  cwd: root,
+  encoding: 'utf8',
+})
+  .split('\n')
+  .filter((file) => file !== '' && existsSync(join(root, file)));
+const textFiles = tracked.filter((file) => /\.(md|[cm]?[jt]sx?|py|ya?ml|json|example)$/.test(file));
+const read = (file) => readFileSync(join(root, file), 'utf8');
+
+/** A document may be named from the root, from the file's own folder, or from docs/. */
+function isThere(name, from) {
+  return [name, join(dirname(from), name), join('docs', name)].some((path) =>
+    existsSync(join(root, path)),
+  );
+}
+
+/** The anchors of a document: headings as GitHub names them, and explicit ones. */
+function anchorsOf(markdown) {
+  const headings = [...markdown.matchAll(/^#+ (.*)$/gm)].map(([, text]) =>
+    text
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+  const explicit = [...markdown.matchAll(/<a id="([^"]+)">/g)].map(([, id]) => id);
+  return new Set([...headings, ...explicit]);
+}
+
+it('names no document that the repository does not have', () => {
+  const missing = textFiles
+    .filter((file) => file !== relative(root, import.meta.filename))
+    .flatMap((file) =>
+      [...read(file).matchAll(/(?<![\w/.*-])(?:\.{0,2}\/)?[\w-][\w./-]*\.md\b/g)]
+        .map(([name]) => name.replace(/^\//, ''))
+        .filter((name) => !isThere(name, file))
+        .map((name) => `${file}: ${name}`),
+    );
+  expect(missing).toEqual([]);
+});
+
+it('has no link in a document that leads nowhere', () => {
+  const broken = textFiles
+    .filter((file) => file.endsWith('.md'))
+    .flatMap((file) =>
+      [...read(file).matchAll(/\]\(([^)\s]+)\)/g)]
+        .map(([, target]) => target)
+        .filter((target) => !/^[a-z]+:/.test(target))
+        .filter((target) => {
+          const [path, anchor] = target.split('#');
+          const to = path === '' ? file : join(dirname(file), path);
+          if (!existsSync(join(root, to))) return true;
+          return anchor !== undefined && to.endsWith('.md') && !anchorsOf(read(to)).has(anchor);
+        })
+        .map((target) => `${file}: ${target}`),
+    );
+  expect(broken).toEqual([]);
+});
