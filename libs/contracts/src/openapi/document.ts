@@ -2,14 +2,18 @@
  * The OpenAPI 3.1 document of the API, made from the schemas that the gateway validates with and the
  * table of operations. It is served at /openapi.json and kept in docs/openapi.json.
  */
-import { idempotencyKeyLengthMax } from '../payment-requests.js';
 import { uuid } from '../fields.js';
 import { errorComponents, errorExamples, errorResponses, header, ofRateLimit } from './errors.js';
 import * as examples from './examples.js';
 import { description, tags } from './introduction.js';
-import type { Operation, Success } from './operation.js';
-import { operations } from './operations.js';
-import { type Json, ref, schemaComponents, schemaOfValue } from './schemas.js';
+import {
+  type AnswerDeclaration,
+  idempotencyKey,
+  type OperationDeclaration,
+} from '../operations/operation.js';
+import { operations } from '../operations/operations.js';
+import { pageMetaSchema } from '../responses.js';
+import { type Json, nameOf, ref, schemaComponents, schemaOfValue } from './schemas.js';
 import { webhookNotifications } from './notifications.js';
 
 export interface OpenApiOptions {
@@ -42,7 +46,7 @@ export function openApiDocument({ publicUrl, sandbox }: OpenApiOptions): Json {
     components: {
       schemas: schemaComponents((name) => sandbox || !ofSandbox.has(name)),
       responses: errorComponents(served.map(({ errors }) => errors)),
-      parameters: { IdempotencyKey: idempotencyKey },
+      parameters: { IdempotencyKey: idempotencyKeyParameter },
       headers,
       examples: errorExamples(),
       securitySchemes: {
@@ -59,20 +63,25 @@ export function openApiDocument({ publicUrl, sandbox }: OpenApiOptions): Json {
 
 /** Schemas that no other operation needs. */
 const ofSandbox = new Set<string | undefined>(
-  operations.filter(({ sandboxOnly }) => sandboxOnly).map(({ body }) => body?.schema),
+  operations
+    .filter(({ sandboxOnly }) => sandboxOnly)
+    .map(({ body }) => (body === undefined ? undefined : nameOf(body))),
 );
 
 type IsServed = (operationId: string) => boolean;
 
-function pathsOf(served: readonly Operation[], isServed: IsServed): Json {
+function pathsOf(served: readonly OperationDeclaration[], isServed: IsServed): Json {
   const paths: Record<string, Record<string, Json>> = {};
   for (const operation of served)
-    (paths[operation.path] ??= {})[operation.method] = operationObject(operation, isServed);
+    (paths[operation.path] ??= {})[operation.method.toLowerCase()] = operationObject(
+      operation,
+      isServed,
+    );
   return paths;
 }
 
-function operationObject(operation: Operation, isServed: IsServed): Json {
-  const { operationId, tag, summary, description, body, success, errors } = operation;
+function operationObject(operation: OperationDeclaration, isServed: IsServed): Json {
+  const { operationId, tag, summary, description, body, examples: bodies, errors } = operation;
   const parameters = parametersOf(operation);
   return {
     operationId,
@@ -83,25 +92,34 @@ function operationObject(operation: Operation, isServed: IsServed): Json {
     ...(body === undefined
       ? {}
       : {
-          requestBody: { required: body.required, content: json(ref(body.schema), body.examples) },
+          requestBody: {
+            required: !body.safeParse({}).success,
+            content: json(ref(nameOf(body)), bodies ?? {}),
+          },
         }),
-    responses: {
-      [success.status]: {
-        description: success.description,
-        headers: {
-          ...header('X-Request-Id'),
-          ...ofRateLimit,
-          ...(operation.idempotent ? header('Idempotent-Replayed') : {}),
-        },
-        ...contentOf(success),
-        ...linksOf(operation, isServed),
-      },
-      ...errorResponses(errors),
-    },
+    responses: { ...answersOf(operation, isServed), ...errorResponses(errors) },
   };
 }
 
-function linksOf({ links = [] }: Operation, isServed: IsServed): Json {
+function answersOf(operation: OperationDeclaration, isServed: IsServed): Json {
+  return Object.fromEntries(
+    Object.entries(operation.answers).map(([status, answer]) => [
+      status,
+      {
+        description: answer.description,
+        headers: {
+          ...header('X-Request-Id'),
+          ...ofRateLimit,
+          ...(operation.headers === undefined ? {} : header('Idempotent-Replayed')),
+        },
+        ...contentOf(answer),
+        ...linksOf(operation, isServed),
+      },
+    ]),
+  );
+}
+
+function linksOf({ links = [] }: OperationDeclaration, isServed: IsServed): Json {
   const offered = links.filter(({ to }) => isServed(to));
   if (offered.length === 0) return {};
   return {
@@ -118,10 +136,10 @@ function linksOf({ links = [] }: Operation, isServed: IsServed): Json {
   };
 }
 
-function parametersOf({ id, query, idempotent }: Operation): readonly Json[] {
+function parametersOf({ ids = [], query, headers: wanted }: OperationDeclaration): readonly Json[] {
   return [
-    ...(idempotent ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
-    ...[id ?? []].flat().map(({ name, of, example }) => ({
+    ...(wanted === undefined ? [] : [{ $ref: '#/components/parameters/IdempotencyKey' }]),
+    ...ids.map(({ name, of, example }) => ({
       name,
       in: 'path',
       required: true,
@@ -129,7 +147,7 @@ function parametersOf({ id, query, idempotent }: Operation): readonly Json[] {
       schema: schemaOfValue(uuid),
       example,
     })),
-    ...Object.entries(query ?? {}).map(([name, schema]) => ({
+    ...Object.entries(query?.shape ?? {}).map(([name, schema]) => ({
       name,
       in: 'query',
       required: false,
@@ -164,13 +182,13 @@ const describedParameters: Readonly<Record<string, string>> = {
     'nextCursor of the page before; without it the feed begins with the first event, or with `from`.',
 };
 
-const idempotencyKey: Json = {
-  name: 'Idempotency-Key',
+const idempotencyKeyParameter: Json = {
+  name: idempotencyKey.name,
   in: 'header',
   required: true,
   description:
     'A string of your choice, the same for every attempt at the same payment. It belongs to your organization and never expires.',
-  schema: { type: 'string', minLength: 1, maxLength: idempotencyKeyLengthMax },
+  schema: { type: 'string', minLength: 1, maxLength: idempotencyKey.lengthMax },
   example: examples.idempotencyKey,
 };
 
@@ -218,19 +236,20 @@ const headers: Json = {
 };
 
 /** The media type of an answer; its examples in their envelope. */
-function contentOf(success: Success): Json {
-  if (success.status === 204) return {};
-  if ('mediaType' in success) return { content: { [success.mediaType]: {} } };
-  const { schema, list, examples: data } = success;
+function contentOf(answer: AnswerDeclaration): Json {
+  if ('mediaType' in answer) return { content: { [answer.mediaType]: {} } };
+  if (!('data' in answer)) return {};
+  const { data: schema, list, examples: data } = answer;
   const meta = {
     timestamp: examples.timestamp,
-    ...(list === 'PageMeta' ? { pagination: { limit: 20, nextCursor: examples.cursor } } : {}),
+    ...(list === pageMetaSchema ? { pagination: { limit: 20, nextCursor: examples.cursor } } : {}),
   };
+  const record = ref(nameOf(schema));
   const envelope = {
     type: 'object',
     properties: {
-      data: list === undefined ? ref(schema) : { type: 'array', items: ref(schema) },
-      meta: ref(list ?? 'Meta'),
+      data: list === undefined ? record : { type: 'array', items: record },
+      meta: ref(list === undefined ? 'Meta' : nameOf(list)),
     },
     required: ['data', 'meta'],
   };

@@ -1,5 +1,5 @@
 /** What the API reference says before its operations. */
-import type { Tag } from './operation.js';
+import type { Tag } from '../operations/operation.js';
 
 export const tags: readonly {
   readonly name: Tag | 'Notifications';

@@ -67,6 +67,17 @@ export function ref(name: SchemaName): Json {
   return { $ref: `#/components/schemas/${name}` };
 }
 
+const names = new Map<z.ZodType, SchemaName>(
+  Object.entries(schemas).map(([name, schema]) => [schema, name as SchemaName]),
+);
+
+/** The name of a schema that an operation takes or answers. @throws when it has none */
+export function nameOf(schema: z.ZodType): SchemaName {
+  const name = names.get(schema);
+  if (name === undefined) throw new Error('a schema of an operation has no name in the document');
+  return name;
+}
+
 export function schemaComponents(
   isWanted: (name: string) => boolean,
 ): Readonly<Record<string, Json>> {
