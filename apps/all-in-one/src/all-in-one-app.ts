@@ -8,15 +8,15 @@ import { bootstrapDemoOrganization, type DemoOrganization } from '@pis/commands'
 import { allTopicSpecs } from '@pis/contracts';
 import { DirectoryProjectorModule } from '@pis/directory-projector/module';
 import { EventRelayModule } from '@pis/event-relay/module';
-import { applyTopics } from '@pis/messaging';
+import { applyTopics, isBrokerError } from '@pis/messaging';
 import { PaymentsProjectorModule } from '@pis/payments-projector/module';
+import { isTransient } from '@pis/postgres';
 import { BANK_CONNECTION, RailExecutorModule } from '@pis/rail-executor/module';
 import { migrate, projectionProgress } from '@pis/read-models';
 import {
   type AppDefinition,
   EVENT_STORE,
   gatewayEnv,
-  isTransient,
   kafkaSettings,
   KEYRING,
   PG_POOL,
@@ -125,12 +125,7 @@ async function retryWhileAway<Result>(
     try {
       return await work();
     } catch (error) {
-      if (signal.aborted || !(isTransient(error) || isBrokerAway(error))) throw error;
+      if (signal.aborted || !(isTransient(error) || isBrokerError(error))) throw error;
       await delay(retryMs, undefined, { signal });
     }
-}
-
-/** What kafkajs throws when a broker does not answer, in all its varieties. */
-function isBrokerAway(error: unknown): boolean {
-  return error instanceof Error && error.name.startsWith('KafkaJS');
 }

@@ -10,7 +10,7 @@ import {
   type WebhookHealthView,
 } from '@pis/contracts';
 import type { WebhookEndpoint } from '@pis/domain';
-import { isTransient } from '@pis/read-models';
+import { isTransient } from '@pis/postgres';
 import type { Logger } from '@pis/service-kit';
 import type { EndpointHealth, EndpointHealths } from '@pis/webhook-deliveries';
 

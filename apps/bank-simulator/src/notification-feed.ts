@@ -4,8 +4,8 @@
  * could become visible after a larger one and be missed for ever. The sequence is given here, when it
  * is due, in one place: under a lock that is held until the numbers are visible.
  */
-import { inTransaction } from '@pis/service-kit';
 import { type BankNotificationPage, feedBeginning, notificationsMax } from '@pis/bank-rails';
+import { inTransaction } from '@pis/postgres';
 import type pg from 'pg';
 
 /** Any constant that no other advisory lock of the database uses: 'bank' in ASCII. */

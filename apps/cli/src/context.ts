@@ -7,12 +7,12 @@ import { operatorContext, osUser } from '@pis/commands';
 import type { CommandContext, EventStore } from '@pis/event-store';
 import type { Keyring } from '@pis/keyring';
 import { connectionOf } from '@pis/local-servers';
+import { createPool } from '@pis/postgres';
 import {
   bindStore,
   createEventStore,
   createKeyringFrom,
   createLogger,
-  createPool,
   loadConfig,
   type Logger,
   type PlatformConfig,

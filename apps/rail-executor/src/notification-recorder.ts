@@ -15,8 +15,7 @@ import {
 } from '@pis/bank-rails';
 import { type LoadedPayment, PaymentMissing, type PaymentStream } from '@pis/commands';
 import { type Payment, type PaymentCommand, unreachable } from '@pis/domain';
-import { StoreUnavailable } from '@pis/event-store';
-import { isTransient } from '@pis/messaging';
+import { isTransient } from '@pis/postgres';
 import type { Logger } from '@pis/service-kit';
 import type { Outcome, Turn, Unmatched } from './notification-table.js';
 
@@ -98,9 +97,7 @@ export class NotificationRecorder {
 
 /** Nothing is wrong with the notification: something that we need is away. */
 function isAway(error: unknown): boolean {
-  return (
-    error instanceof StoreUnavailable || error instanceof BankUnavailable || isTransient(error)
-  );
+  return error instanceof BankUnavailable || isTransient(error);
 }
 
 type Readable = BankNotification & { readonly type: BankNotificationType };

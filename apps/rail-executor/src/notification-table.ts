@@ -8,7 +8,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { type BankNotification, type BankNotificationPage, feedBeginning } from '@pis/bank-rails';
-import { inTransaction } from '@pis/service-kit';
+import { inTransaction } from '@pis/postgres';
 import type pg from 'pg';
 
 /** What is to be tried for one reference: its notifications in the order of the feed. */

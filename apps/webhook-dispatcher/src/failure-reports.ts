@@ -1,5 +1,6 @@
 /** Reports endpoints that keep failing to operators, once each, and forgets those that are no longer tried. */
-import { inTransaction, type Logger } from '@pis/service-kit';
+import { inTransaction } from '@pis/postgres';
+import { type Logger } from '@pis/service-kit';
 import { failingAfterMs } from '@pis/webhook-deliveries';
 import type pg from 'pg';
 import { pause } from './wake-up.js';

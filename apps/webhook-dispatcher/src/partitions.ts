@@ -9,8 +9,8 @@
  * a default partition; DROP TABLE of one that nobody writes to is a matter of milliseconds.) What is
  * dropped is past by our clock and by the database's: one that has jumped ahead drops nothing.
  */
+import { inTransaction } from '@pis/postgres';
 import type { Logger } from '@pis/service-kit';
-import { inTransaction } from '@pis/service-kit';
 import type pg from 'pg';
 import { pause } from './wake-up.js';
 
@@ -182,7 +182,7 @@ export class Partitions {
     );
   }
 
-  private async withBriefLocks(work: (client: pg.PoolClient) => Promise<unknown>): Promise<void> {
+  private async withBriefLocks(work: (client: pg.ClientBase) => Promise<unknown>): Promise<void> {
     const { pool, limits } = this.options;
     for (let tries = 1; ; tries += 1)
       try {
@@ -202,7 +202,7 @@ export class Partitions {
  * Beside the table and then attached: that stops no writer of other days, as CREATE … PARTITION OF would.
  * What the default partition has of that day moves along.
  */
-async function make(client: pg.PoolClient, table: PartitionedTable, day: number): Promise<void> {
+async function make(client: pg.ClientBase, table: PartitionedTable, day: number): Promise<void> {
   const { name, key } = table;
   const made = partition(table, day);
   const [from, to] = [`'${bound(day)}'`, `'${bound(day + dayMs)}'`];

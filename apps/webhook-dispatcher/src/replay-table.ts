@@ -3,7 +3,7 @@
  * how far the replay is are written in one transaction, and only by whom holds the lease. So a replay
  * goes on exactly where the last page ended, whoever dies.
  */
-import { inTransaction } from '@pis/service-kit';
+import { inTransaction } from '@pis/postgres';
 import {
   replayColumns,
   type ReplayRecord,

@@ -156,7 +156,8 @@ export const notificationsMax = 500;
 
 /** Wait and ask again: the bank cannot be reached or did not answer; the outcome is unknown. */
 export class BankUnavailable extends Error {
-  override name = 'BankUnavailable';
+  override readonly name: string = 'BankUnavailable';
+  readonly isUnavailable: boolean = true;
 }
 
 /**
@@ -164,11 +165,8 @@ export class BankUnavailable extends Error {
  * BankUnavailable, but it says nothing about other requests: the bank is there.
  */
 export class BankAnswerUnclear extends BankUnavailable {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options);
-    // Not "…Unavailable": by that name every request would be taken to fail alike.
-    this.name = 'BankAnswerUnclear';
-  }
+  override readonly name = 'BankAnswerUnclear';
+  override readonly isUnavailable = false;
 }
 
 /** Give up: the bank will not take this request, and has done nothing. */

@@ -8,8 +8,8 @@
  * turn longer than turnWaitMaxMs.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { backoffMs, pause } from '@pis/postgres';
 import { type EventStore, WrongExpectedRevision } from './port.js';
-import { backoffMs, pause } from './wake-up.js';
 
 /** Tries of one attempt while others keep appending to the same stream. */
 export const conflictTriesMax = 10;

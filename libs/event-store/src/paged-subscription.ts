@@ -1,11 +1,11 @@
 /** A subscription made of page reads and a bell that rings when the log may have grown. */
+import { type Bell, backoffMs, pause } from '@pis/postgres';
 import {
   type LogPage,
   type ReadLogOptions,
   StoreUnavailable,
   type SubscribeOptions,
 } from './port.js';
-import { type Bell, backoffMs, pause } from './wake-up.js';
 
 export interface PagedSubscription {
   readonly readLog: (options: ReadLogOptions) => Promise<LogPage>;

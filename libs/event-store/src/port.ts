@@ -161,4 +161,5 @@ export class EventTooLarge extends Error {
 /** Wait and retry: the store cannot be reached, or did not answer in time. */
 export class StoreUnavailable extends Error {
   override readonly name = 'StoreUnavailable';
+  readonly isUnavailable = true;
 }

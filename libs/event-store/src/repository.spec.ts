@@ -1,4 +1,5 @@
 import type { Aggregate, DomainCommand, DomainEvent } from '@pis/domain';
+import { pause } from '@pis/postgres';
 import type { CommandContext } from './command-context.js';
 import { conflictTriesMax } from './conflicts.js';
 import { hashOfEvent } from './event-hash.js';
@@ -11,7 +12,6 @@ import {
 } from './port.js';
 import { UnreadableEvent } from './readable.js';
 import { repository } from './repository.js';
-import { pause } from './wake-up.js';
 
 type Event = DomainEvent<'Opened' | 'Added', { readonly amount: number }>;
 type Command = DomainCommand<'Open' | 'Add' | 'AddTwice', { readonly amount: number }>;

@@ -13,6 +13,7 @@ import {
   type Refusal,
   isRefusal,
 } from '@pis/domain';
+import { backoffMs, pause } from '@pis/postgres';
 import type { CommandContext } from './command-context.js';
 import { againOnConflict } from './conflicts.js';
 import { hashOfEvent } from './event-hash.js';
@@ -28,7 +29,6 @@ import {
 } from './port.js';
 import { domainEventOf } from './readable.js';
 import { type FoldedStream, type Folder, readPages, type StreamStates } from './stream-states.js';
-import { backoffMs, pause } from './wake-up.js';
 
 export interface Loaded<State> {
   readonly state: State;

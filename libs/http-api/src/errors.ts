@@ -3,7 +3,7 @@
  * here and nowhere else. An unexpected failure shows nothing of its inside.
  */
 import type { ErrorCode, ErrorEnvelope, Problem } from '@pis/contracts';
-import { isTransient } from '@pis/read-models';
+import { isTransient } from '@pis/postgres';
 
 const statusOf = {
   VALIDATION_ERROR: 400,

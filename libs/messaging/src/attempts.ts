@@ -1,5 +1,6 @@
 /** One attempt at a message, and what its failure means. The key queues and the retry table share it. */
-import { isNonRetryable, isTransient } from './errors.js';
+import { isTransient } from '@pis/postgres';
+import { NonRetryable } from './errors.js';
 import type { DeferredBacklog } from './deferred-messages.js';
 import type { Delivery } from './message.js';
 
@@ -32,7 +33,6 @@ export type Delay = (ms: number, signal: AbortSignal) => Promise<void>;
 
 export interface AttemptOptions {
   readonly handle: (delivery: Delivery) => Promise<void>;
-  readonly isTransient?: (error: unknown) => boolean;
   readonly observe?: ConsumerObserver;
 }
 
@@ -62,13 +62,12 @@ export async function attempt(
  * transient ones do not count.
  */
 export function judge(
-  { isTransient: isPassing = isTransient }: AttemptOptions,
   error: unknown,
   failuresBefore: number,
   attemptsMax: number,
 ): { readonly givesUp: boolean; readonly failures: number } {
-  if (isNonRetryable(error)) return { givesUp: true, failures: failuresBefore + 1 };
-  if (isPassing(error)) return { givesUp: false, failures: failuresBefore };
+  if (error instanceof NonRetryable) return { givesUp: true, failures: failuresBefore + 1 };
+  if (isTransient(error)) return { givesUp: false, failures: failuresBefore };
   const failures = failuresBefore + 1;
   return { givesUp: failures >= attemptsMax, failures };
 }

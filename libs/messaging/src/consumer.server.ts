@@ -1,4 +1,5 @@
 import { Server, type CustomTransportStrategy, type MessageHandler } from '@nestjs/microservices';
+import { isTransient } from '@pis/postgres';
 import { isObservable, lastValueFrom } from 'rxjs';
 import { defaultCommitLimits, type CommitLimits } from './commit-schedule.js';
 import type { ConsumerObserver } from './attempts.js';
@@ -6,7 +7,7 @@ import type { DeferredMessages } from './deferred-messages.js';
 import { defaultRetryLimits, type RetryLimits } from './deferred-retries.js';
 import { abortableDelay } from './delay.js';
 import { ConsumerEngine } from './engine.js';
-import { isNonRetryable, isTransient, NonRetryable } from './errors.js';
+import { NonRetryable } from './errors.js';
 import { defaultKeyQueueLimits, type KeyQueueLimits } from './key-queues.js';
 import { MessageContext } from './message-context.js';
 import { consumerGroup, type Delivery } from './message.js';
@@ -25,8 +26,6 @@ export interface ConsumerOptions
   readonly progressIntervalMs?: number;
   /** How long close() waits for handlers that run. */
   readonly drainMs?: number;
-  /** Errors that never park a message; see errors.ts for the default. */
-  readonly isTransient?: (error: unknown) => boolean;
   readonly observe?: ConsumerObserver;
 }
 
@@ -55,7 +54,6 @@ export abstract class ConsumerStrategy extends Server implements CustomTransport
   protected readonly drainMs: number;
   readonly #handlers = new Map<string, MessageHandler[]>();
   readonly #options: ConsumerOptions;
-  readonly #isTransient: (error: unknown) => boolean;
 
   protected constructor(options: ConsumerOptions) {
     super();
@@ -66,7 +64,6 @@ export abstract class ConsumerStrategy extends Server implements CustomTransport
     this.drainMs = options.drainMs ?? drainDefaultMs;
     this.#options = options;
     this.commitLimits = pickDefined(defaultCommitLimits, options);
-    this.#isTransient = options.isTransient ?? isTransient;
   }
 
   abstract get consumerStatus(): ConsumerStatus;
@@ -123,7 +120,6 @@ export abstract class ConsumerStrategy extends Server implements CustomTransport
       park,
       delay: abortableDelay,
       nowMs: () => performance.now(),
-      isTransient: this.#isTransient,
       observe: this.observe,
     });
   }
@@ -143,8 +139,8 @@ export abstract class ConsumerStrategy extends Server implements CustomTransport
     if (errors.length === 0) return;
     // As long as one of them can be cured, the message must not be parked.
     throw (
-      errors.find((error) => this.#isTransient(error)) ??
-      errors.find((error) => !isNonRetryable(error)) ??
+      errors.find((error) => isTransient(error)) ??
+      errors.find((error) => !(error instanceof NonRetryable)) ??
       errors[0]
     );
   }
@@ -168,6 +164,7 @@ export abstract class ConsumerStrategy extends Server implements CustomTransport
  */
 class HandlerUnavailable extends Error {
   override readonly name = 'HandlerUnavailable';
+  readonly isUnavailable = true;
 
   constructor(group: string, topic: string) {
     super(`consumer group ${group} has no handler for ${topic}`);

@@ -159,7 +159,7 @@ export class DeferredRetries {
     if (failure === null) return true;
     if (this.#abandoned) return false;
     const { error } = failure;
-    const { givesUp, failures } = judge(this.options, error, message.failures, attemptsMax);
+    const { givesUp, failures } = judge(error, message.failures, attemptsMax);
     if (givesUp) {
       try {
         await park(delivery, error);

@@ -6,7 +6,7 @@ export {
   replayForGroupHeader,
   waitingSince,
 } from './message-headers.js';
-export { errorText, isTransient, NonRetryable } from './errors.js';
+export { errorText, NonRetryable } from './errors.js';
 export type { ConsumerObserver, ConsumerProgress } from './attempts.js';
 export {
   deferredCountMax,
@@ -27,7 +27,7 @@ export {
   type Queryable,
   type ReplayRequests,
 } from './pg-consumer-state.js';
-export type { KafkaSettings } from './kafka-client.js';
+export { isBrokerError, type KafkaSettings } from './kafka-client.js';
 export {
   BrokerUnavailable,
   kafkaPublisher,

@@ -1,5 +1,6 @@
 import type { ConnectionOptions } from 'node:tls';
-import { Kafka, logLevel, type IHeaders, type SASLOptions } from 'kafkajs';
+// The default import: Node cannot see the names of all errors among the exports of the CommonJS package.
+import kafkajs, { Kafka, logLevel, type IHeaders, type SASLOptions } from 'kafkajs';
 
 export interface KafkaSettings {
   readonly brokers: readonly string[];
@@ -24,6 +25,11 @@ export function kafkaClient(settings: KafkaSettings): Kafka {
     retry: { retries: 3, initialRetryTime: 100, maxRetryTime: 1_000 },
     logLevel: logLevel.NOTHING,
   });
+}
+
+/** Whether kafkajs threw it: the broker is away, or it refuses. */
+export function isBrokerError(error: unknown): boolean {
+  return error instanceof kafkajs.KafkaJSError;
 }
 
 const connectionTimeoutMs = 3_000;

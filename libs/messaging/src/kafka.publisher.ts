@@ -10,6 +10,7 @@ export abstract class ProduceError extends Error {}
 /** Wait and publish the same messages again: the outcome is unknown, some may have arrived. */
 export class BrokerUnavailable extends ProduceError {
   override readonly name = 'BrokerUnavailable';
+  readonly isUnavailable = true;
 }
 
 /**

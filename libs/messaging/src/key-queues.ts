@@ -15,7 +15,7 @@
  */
 import { attempt, type AttemptOptions, backoffMs, type Delay, judge, notify } from './attempts.js';
 import type { Deferral } from './deferral.js';
-import { errorText, isNonRetryable } from './errors.js';
+import { errorText, NonRetryable } from './errors.js';
 import type { Delivery } from './message.js';
 import { type Item, Partition, type PartitionLimits } from './partition.js';
 
@@ -135,7 +135,7 @@ export class KeyQueues {
     if (failure === null) return this.#done(queue, item);
     const { error } = failure;
     const { attemptsMax } = this.options.limits;
-    const { givesUp, failures } = judge(this.options, error, item.failures, attemptsMax);
+    const { givesUp, failures } = judge(error, item.failures, attemptsMax);
     item.failures = failures;
     const isPutAway = givesUp
       ? await this.#park(item, delivery, error)
@@ -149,7 +149,7 @@ export class KeyQueues {
       if (await this.options.deferral.follow(item.delivery)) return 'follows';
     } catch (error) {
       // What no table can hold is not readable either: the attempt finds that out, and parks it.
-      if (!isNonRetryable(error)) {
+      if (!(error instanceof NonRetryable)) {
         this.#problem('looking into the retry table', error);
         return 'failed';
       }

@@ -1,1 +1,6 @@
-export {};
+/** What every part of the service that talks to PostgreSQL shares. Knows nothing of its tables. */
+export * from './listener.js';
+export * from './pool.js';
+export * from './transaction.js';
+export * from './transient-errors.js';
+export * from './wake-up.js';

@@ -2,7 +2,7 @@
 import { beginning, type EventStore, type Position, type RecordedEvent } from '@pis/event-store';
 import type pg from 'pg';
 import { readCheckpoint } from './checkpoint.js';
-import { orUnavailable } from './connection-loss.js';
+import { orUnavailable } from './or-unavailable.js';
 
 const pageMax = 500;
 

@@ -108,17 +108,3 @@ export async function anchorOfPage(
     throw new StoreUnavailable('the log has become shorter than what was read from it');
   return anchorOf(event);
 }
-
-/** All of `work` or nothing. After an error the connection is in no transaction, or is lost. */
-export async function inTransaction<T>(client: pg.ClientBase, work: () => Promise<T>): Promise<T> {
-  await client.query('BEGIN');
-  try {
-    const result = await work();
-    await client.query('COMMIT');
-    return result;
-  } catch (error) {
-    // Fails only with the connection, and then the server rolls back.
-    await client.query('ROLLBACK').catch(() => undefined);
-    throw error;
-  }
-}

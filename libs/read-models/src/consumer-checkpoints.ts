@@ -4,7 +4,7 @@
  */
 import { type Anchor, beginning, type Position } from '@pis/event-store';
 import type pg from 'pg';
-import { orUnavailable } from './connection-loss.js';
+import { orUnavailable } from './or-unavailable.js';
 
 export interface ReaderCheckpoint {
   readonly reader: string;

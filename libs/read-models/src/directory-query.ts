@@ -1,7 +1,7 @@
 /** Lists of the directory: ordinary queries, through Prisma on the process's own pool. */
 import { PrismaPg } from '@prisma/adapter-pg';
 import type pg from 'pg';
-import { orUnavailable } from './connection-loss.js';
+import { orUnavailable } from './or-unavailable.js';
 import type { ContactItem, OriginatorItem, WebhookEndpointItem } from './directory.projection.js';
 import { type Prisma, PrismaClient } from './generated/client.js';
 import { type ListCursor, type ListPage, pageOf, type PageRequest } from './list-page.js';

@@ -5,7 +5,7 @@
 import { beginning, type Position } from '@pis/event-store';
 import type pg from 'pg';
 import { readCheckpoint } from './checkpoint.js';
-import { orUnavailable } from './connection-loss.js';
+import { orUnavailable } from './or-unavailable.js';
 
 /** An event of an organization, without what it said. */
 export interface IndexedEventRef {

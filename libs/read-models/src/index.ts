@@ -1,5 +1,5 @@
 /** Read models: SQL migrations, projections and their runner, queries. */
-export { isConnectionLoss, isTransient, orUnavailable } from './connection-loss.js';
+export { orUnavailable } from './or-unavailable.js';
 export * from './migrate.js';
 export { type Projection, ProjectionBroken, type ReadTable } from './projection.js';
 export { type PartyItem, type PaymentItem, paymentsProjection } from './payments.projection.js';

@@ -12,7 +12,7 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
-import { isConnectionLoss, reasonOf } from './connection-loss.js';
+import { isConnectionLoss, reasonOf } from '@pis/postgres';
 
 /** Where the migrations of this repository are, both from `src/` and from `dist/`. */
 export const migrationsDir = fileURLToPath(new URL('../prisma/migrations', import.meta.url));

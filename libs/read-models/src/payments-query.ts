@@ -14,7 +14,7 @@
  */
 import { directions, paymentRails, paymentStatuses } from '@pis/domain';
 import type pg from 'pg';
-import { orUnavailable } from './connection-loss.js';
+import { orUnavailable } from './or-unavailable.js';
 import { type ListCursor, type ListPage, pageOf, type PageRequest } from './list-page.js';
 import type { PaymentItem } from './payments.projection.js';
 import { storableText } from './projection.js';

@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { beginning, type Position } from '@pis/event-store';
 import type pg from 'pg';
 import { readCheckpoint } from './checkpoint.js';
-import { isTransient } from './connection-loss.js';
+import { isTransient } from '@pis/postgres';
 
 export interface ProjectionProgress {
   /** True once the tables have reached `position`; false after `timeoutMs`, or with the database away. */

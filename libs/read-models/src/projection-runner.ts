@@ -21,14 +21,13 @@ import type pg from 'pg';
 import {
   anchorOfPage,
   createCheckpoint,
-  inTransaction,
   lockCheckpoint,
   readCheckpoint,
   releaseLocks,
   saveCheckpoint,
   tryRunnerLock,
 } from './checkpoint.js';
-import { isTransient, reasonOf } from './connection-loss.js';
+import { inTransaction, isTransient, reasonOf } from '@pis/postgres';
 import { type LocalProgress, register, unregister } from './projection-progress.js';
 import { PageTables } from './page-tables.js';
 import type { Projection } from './projection.js';

@@ -8,7 +8,7 @@
  */
 import { type Position, type RecordedEvent, UnreadableEvent } from '@pis/event-store';
 import type pg from 'pg';
-import { reasonOf } from './connection-loss.js';
+import { reasonOf } from '@pis/postgres';
 
 export interface Projection {
   readonly name: string;

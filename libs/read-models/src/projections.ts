@@ -1,7 +1,7 @@
 /** The projections of the service by name, and how far each is. */
 import { type EventStore, type Position } from '@pis/event-store';
 import type pg from 'pg';
-import { orUnavailable } from './connection-loss.js';
+import { orUnavailable } from './or-unavailable.js';
 import { directoryProjection } from './directory.projection.js';
 import { eventsProjection } from './events.projection.js';
 import { paymentsProjection } from './payments.projection.js';

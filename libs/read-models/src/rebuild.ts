@@ -20,14 +20,8 @@ import {
   StoreUnavailable,
 } from '@pis/event-store';
 import pg from 'pg';
-import {
-  createCheckpoint,
-  inTransaction,
-  lockCheckpoint,
-  saveCheckpoint,
-  tryRebuildLock,
-} from './checkpoint.js';
-import { isTransient } from './connection-loss.js';
+import { createCheckpoint, lockCheckpoint, saveCheckpoint, tryRebuildLock } from './checkpoint.js';
+import { inTransaction, isTransient } from '@pis/postgres';
 import { type ProjectionName, projections } from './projections.js';
 import { PageTables } from './page-tables.js';
 import type { Projection } from './projection.js';

@@ -15,7 +15,7 @@ import {
 } from '@pis/event-store';
 import { createKeyring, type Keyring } from '@pis/keyring';
 import type { KafkaSettings } from '@pis/messaging';
-import pg from 'pg';
+import type pg from 'pg';
 import { ConfigurationError } from './config.js';
 import type {
   BrokerConfig,
@@ -24,54 +24,6 @@ import type {
   StorageConfig,
   WebhooksConfig,
 } from './environment.js';
-import type { Logger } from './logging.js';
-
-const connectTimeoutMs = 5_000;
-const statementTimeoutMs = 30_000;
-/** Longer than the server's own limit: for a server that can no longer keep it. */
-const queryTimeoutDefaultMs = 35_000;
-/** For connections that only wait: those that hold a lock. */
-const keepAliveInitialDelayMs = 10_000;
-
-/**
- * Half a minute after a machine of ours has vanished, PostgreSQL ends its connections and so frees the
- * locks of those of whom one works at a time. Left alone it would notice in two hours, by the first
- * three; or in a quarter of one, by the last, if an answer to it was under way.
- */
-const serverSettings = [
-  '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3',
-  '-c tcp_user_timeout=25000',
-].join(' ');
-
-/** Connections of one process for its queries and for its event store, each. */
-const poolMax = 10;
-
-export function createPool(
-  databaseUrl: string,
-  app: string,
-  logger: Logger,
-  { queryTimeoutMs = queryTimeoutDefaultMs }: { readonly queryTimeoutMs?: number } = {},
-): pg.Pool {
-  const pool = new pg.Pool({
-    connectionString: databaseUrl,
-    max: poolMax,
-    application_name: `pis-${app}`,
-    connectionTimeoutMillis: connectTimeoutMs,
-    statement_timeout: statementTimeoutMs,
-    // Without it, a server that vanished without a word holds its callers for hours.
-    query_timeout: queryTimeoutMs,
-    keepAlive: true,
-    keepAliveInitialDelayMillis: keepAliveInitialDelayMs,
-    options: serverSettings,
-  });
-  // An idle connection that breaks is replaced by the pool; without a listener it would end the process.
-  pool.on('error', (error) => logger.warn({ err: error }, 'lost an idle PostgreSQL connection'));
-  // The pool itself listens to idle ones only; one in use that breaks fails its next statement.
-  pool.on('connect', (client) =>
-    client.on('error', (error) => logger.debug({ err: error }, 'lost a PostgreSQL connection')),
-  );
-  return pool;
-}
 
 const eventStoreDbClients = {
   eventstore: eventStoreDbEventStore,

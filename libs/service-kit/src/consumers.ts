@@ -5,13 +5,11 @@
 import { anchorAt, type EventStore } from '@pis/event-store';
 import {
   EmbeddedConsumerStrategy,
-  isTransient as isBrokerTransient,
   KafkaConsumerStrategy,
   type MessageSource,
   pgConsumerState,
   pgDeferredMessages,
 } from '@pis/messaging';
-import { isTransient as isDatabaseTransient } from '@pis/read-models';
 import type pg from 'pg';
 import type { Registry } from 'prom-client';
 import { kafkaSettings } from './composition.js';
@@ -49,7 +47,6 @@ export function consumerStrategies(
             kafka: kafkaSettings(context.config, `pis-${group}`),
             prefix: context.config.KAFKA_PREFIX,
             observe: observe(group),
-            isTransient,
           })
         : new EmbeddedConsumerStrategy({
             group,
@@ -59,7 +56,6 @@ export function consumerStrategies(
               anchorAt: (position) => anchorAt(context.store, position),
             }),
             observe: observe(group),
-            isTransient,
           });
     context.health.register(`consumer:${group}`, () => {
       const { connected, error } = strategy.consumerStatus;
@@ -67,13 +63,4 @@ export function consumerStrategies(
     });
     return strategy;
   });
-}
-
-/** Whether waiting is the cure: a dependency is away, the message is not at fault. */
-export function isTransient(error: unknown): boolean {
-  return isBrokerTransient(error) || isDatabaseTransient(error) || isBankAway(error);
-}
-
-function isBankAway(error: unknown): boolean {
-  return error instanceof Error && error.name === 'BankUnavailable';
 }

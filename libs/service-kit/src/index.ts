@@ -17,6 +17,5 @@ export * from './quarantine-metrics.js';
 export * from './run-app.js';
 export * from './shutdown.js';
 export * from './snapshots.js';
-export * from './transaction.js';
 export * from './store-binding.js';
 export * from './store-gate.js';

@@ -1,9 +1,10 @@
 import { Writable } from 'node:stream';
+import { StoreUnavailable } from '@pis/event-store';
 import { pino } from 'pino';
 import { onceAMinute } from './logging.js';
 
 function unavailable(message = 'no leader'): Error {
-  return Object.assign(new Error(message), { name: 'StoreUnavailable' });
+  return new StoreUnavailable(message);
 }
 
 it('a store that is away is logged first, then once a minute with a count', () => {

@@ -1,5 +1,6 @@
 /** Structured logs: JSON lines on stderr, so that stdout holds nothing but the ready line. */
 import type { LoggerService } from '@nestjs/common';
+import { StoreUnavailable } from '@pis/event-store';
 import { destination, type Logger, type LoggerOptions, pino } from 'pino';
 
 export type { Logger } from 'pino';
@@ -26,7 +27,6 @@ const repeatMs = 60_000;
 /** Kinds of lines that are counted at a time; the oldest are forgotten. */
 const kindsMax = 1_000;
 const warning = 40;
-const storeAway = 'StoreUnavailable';
 
 /**
  * A store that is away is told by everybody who waits for it, again and again: the same line is
@@ -37,8 +37,7 @@ export function onceAMinute(now: () => number = () => performance.now()): LogHoo
   return function (args, method, level) {
     const [first, message] = args as unknown as [unknown, unknown];
     const err = isObject(first) ? first['err'] : undefined;
-    if (level < warning || !(err instanceof Error) || err.name !== storeAway)
-      return method.apply(this, args);
+    if (level < warning || !(err instanceof StoreUnavailable)) return method.apply(this, args);
     const kind = JSON.stringify([this.bindings(), message, err.message]);
     const told = kinds.get(kind);
     if (told !== undefined && now() - told.toldAtMs < repeatMs) {

@@ -12,9 +12,10 @@ import {
   type OnApplicationShutdown,
 } from '@nestjs/common';
 import { type EventStore, systemContext } from '@pis/event-store';
+import { createPool } from '@pis/postgres';
 import type pg from 'pg';
 import { collectDefaultMetrics, Registry } from 'prom-client';
-import { createEventStore, createKeyringFrom, createPool } from './composition.js';
+import { createEventStore, createKeyringFrom } from './composition.js';
 import type { PlatformConfig } from './environment.js';
 import { Health, HealthController, MetricsController } from './health.js';
 import type { Logger } from './logging.js';

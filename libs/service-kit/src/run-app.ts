@@ -8,12 +8,13 @@ import type { DynamicModule, INestApplication } from '@nestjs/common';
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import { isTransient } from '@pis/postgres';
 import { waitForCurrentSchema } from '@pis/read-models';
 import type pg from 'pg';
 import type { Registry } from 'prom-client';
 import type { z } from 'zod';
 import { ConfigurationError, loadConfig } from './config.js';
-import { type ConsumerStrategy, consumerStrategies, isTransient } from './consumers.js';
+import { type ConsumerStrategy, consumerStrategies } from './consumers.js';
 import {
   brokerEnv,
   keyringEnv,

@@ -6,10 +6,10 @@ import { createApiKey, createOrganization, createOriginator } from '@pis/command
 import { type ApiKeyType, contact as contacts } from '@pis/domain';
 import { type EventStore, memoryEventStore, repository } from '@pis/event-store';
 import { testKeyring } from '@pis/keyring/testing';
+import { createPool } from '@pis/postgres';
 import { projections, ProjectionRunner } from '@pis/read-models';
 import {
   createLogger,
-  createPool,
   EVENT_STORE,
   httpAdapter,
   type HttpServerOptions,

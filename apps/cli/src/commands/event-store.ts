@@ -5,7 +5,8 @@ import {
   parseEventStoreDbUrl,
   type SetUpFinding,
 } from '@pis/event-store';
-import { bindingOf, createEventStore, createPool, type PlatformConfig } from '@pis/service-kit';
+import { createPool } from '@pis/postgres';
+import { bindingOf, createEventStore, type PlatformConfig } from '@pis/service-kit';
 import { Command } from 'commander';
 import { databaseUrlOf, readConfig } from '../context.js';
 import { CommandFailed, describe, type OutputOptions, print, withJson } from '../output.js';

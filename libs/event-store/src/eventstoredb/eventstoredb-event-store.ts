@@ -1,4 +1,5 @@
 /** The event store in EventStoreDB, through its official client or another one (see leader-connection.ts). */
+import { backoffMs, pause } from '@pis/postgres';
 import {
   type AppendResult,
   EventTooLarge,
@@ -13,7 +14,6 @@ import {
   beginning,
 } from '../port.js';
 import { type ProposedAppend, isStreamId, proposeAppend } from '../proposed-append.js';
-import { backoffMs, pause } from '../wake-up.js';
 import { parseEventStoreDbUrl } from './connection-string.js';
 import { faultOf } from './faults.js';
 import { LeaderConnection } from './leader-connection.js';

@@ -5,6 +5,7 @@
  * The server filters by stream name and sends a checkpoint now and then while nothing matches; a
  * position may therefore lag by up to checkpointEvents events that do not match.
  */
+import { Bell, backoffMs, pause } from '@pis/postgres';
 import {
   type LogPage,
   type Position,
@@ -12,7 +13,6 @@ import {
   StoreUnavailable,
   type SubscribeOptions,
 } from '../port.js';
-import { Bell, backoffMs, pause } from '../wake-up.js';
 import { classified } from './faults.js';
 
 export interface LiveSubscriptionLimits {

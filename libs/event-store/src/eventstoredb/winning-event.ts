@@ -3,8 +3,8 @@
  * append as soon as another one is prepared; that one can be read only after it was replicated, and it
  * never can when its node died first. So a conflict is told when its winner can be seen, or not at all.
  */
+import { backoffMs, pause } from '@pis/postgres';
 import { StoreUnavailable, type WrongExpectedRevision } from '../port.js';
-import { backoffMs, pause } from '../wake-up.js';
 
 const pauseInitialMs = 5;
 const pauseMaxMs = 100;

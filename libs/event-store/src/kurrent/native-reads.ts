@@ -7,12 +7,12 @@
  */
 import { types } from 'node:util';
 import { KurrentDBClient } from '@kurrent/kurrentdb-client';
+import { backoffMs, pause } from '@pis/postgres';
 import { type ReadOptions, StoreUnavailable } from '../port.js';
 import type { EventStoreDbUrl } from '../eventstoredb/connection-string.js';
 import { type StoreFault, classified, faultOf, within } from '../eventstoredb/faults.js';
 import { type Namespace, positionOf } from '../eventstoredb/namespace.js';
 import { gossipTimeoutDefaultS } from '../eventstoredb/node-client.js';
-import { backoffMs, pause } from '../wake-up.js';
 import type { EventStoreDbReads, LogRange, ReadEvent } from '../eventstoredb/reads.js';
 import { recordedOf } from '../eventstoredb/recorded.js';
 

@@ -1,4 +1,5 @@
 /** The event store of unit tests: the same promises, kept in an array; gone with the process. */
+import { Bell } from '@pis/postgres';
 import { pagedSubscription } from '../paged-subscription.js';
 import {
   type AppendResult,
@@ -9,7 +10,6 @@ import {
   beginning,
 } from '../port.js';
 import { type ProposedAppend, proposeAppend, recordedEvent } from '../proposed-append.js';
-import { Bell } from '../wake-up.js';
 
 /** Every read yields to the event loop first, as a store over a network does. */
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));

@@ -3,6 +3,7 @@
  * the connection was lost, and every fault of the outside as StoreUnavailable.
  */
 import { types } from 'node:util';
+import { isBrokenConnection, isDataError } from '@pis/postgres';
 import type pg from 'pg';
 import { StoreUnavailable } from '../port.js';
 
@@ -29,7 +30,7 @@ export function database(pool: pg.Pool, queryTimeoutMs: number): Query {
     try {
       return await once<Row>(statement, values);
     } catch (error) {
-      if (!isConnectionLost(error)) throw classified(error);
+      if (!isBrokenConnection(error)) throw classified(error);
     }
     try {
       return await once<Row>(statement, values);
@@ -54,29 +55,9 @@ async function within<Result>(answer: Promise<Result>, timeoutMs: number): Promi
   }
 }
 
-/** A connection that broke under a query: the server restarted, or an operator ended the backend. */
-function isConnectionLost(error: unknown): boolean {
-  if (!types.isNativeError(error)) return false;
-  const code = codeOf(error);
-  return (
-    ['ECONNRESET', 'EPIPE', '57P01', '57P02'].includes(code) ||
-    (code === '' && error.message.startsWith('Connection terminated'))
-  );
-}
-
-/**
- * SQLSTATE classes that speak of the data sent, not of the server: 22 data exception, 23 integrity
- * constraint violation, 54 program limit exceeded. Waiting does not cure them; it may cure the rest.
- */
-const dataFaultClasses = ['22', '23', '54'];
-
+/** Only data that PostgreSQL never takes is the caller's fault. Waiting may cure everything else. */
 function classified(error: unknown): unknown {
   if (error instanceof StoreUnavailable) return error;
-  if (!types.isNativeError(error) || dataFaultClasses.includes(codeOf(error).slice(0, 2)))
-    return error;
+  if (!types.isNativeError(error) || isDataError(error)) return error;
   return new StoreUnavailable(`PostgreSQL is unavailable: ${error.message}`, { cause: error });
-}
-
-function codeOf(error: Error): string {
-  return 'code' in error && typeof error.code === 'string' ? error.code : '';
 }

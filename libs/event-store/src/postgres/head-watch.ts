@@ -3,7 +3,7 @@
  * when it has moved. A notification may be lost; and with a page read per subscription an idle process
  * asked PostgreSQL many times a second for nothing.
  */
-import { type Bell, pause } from '../wake-up.js';
+import { type Bell, pause } from '@pis/postgres';
 
 export interface HeadWatchOptions {
   readonly readHead: () => Promise<string>;

@@ -2,6 +2,7 @@
  * The event store in PostgreSQL (ARCHITECTURE.md, "Decisions", group commit). The tables and the
  * append function are in libs/read-models/prisma/migrations/20261121000100_event_store.
  */
+import { Bell, Listener } from '@pis/postgres';
 import type pg from 'pg';
 import { pagedSubscription } from '../paged-subscription.js';
 import {
@@ -20,11 +21,9 @@ import {
   proposeAppend,
   recordedEvent,
 } from '../proposed-append.js';
-import { Bell } from '../wake-up.js';
 import { type Query, database } from './database.js';
 import { GroupCommit, type GroupCommitLimits } from './group-commit.js';
 import { HeadWatch } from './head-watch.js';
-import { Listener } from './listener.js';
 import { StreamLoader, type StreamLoaderLimits, type StreamPart } from './stream-loader.js';
 import * as sql from './statements.js';
 
@@ -81,6 +80,7 @@ export function postgresEventStore({
   );
   const loader = new StreamLoader((parts) => readParts(query, parts), limits);
   const listener = new Listener({
+    channel: 'pis_events',
     connection:
       listenConnectionString === undefined
         ? pool.options

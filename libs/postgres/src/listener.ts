@@ -1,14 +1,15 @@
 /**
- * LISTEN on a connection of its own: rings the bell when any process has appended. What is notified
- * while the connection is down is lost, so the bell rings after each reconnection too. HeadWatch finds
- * what no notification told of.
+ * LISTEN on a connection of its own: rings the bell for every notification on a channel. PostgreSQL does
+ * not keep notifications for a connection that is down, so the bell also rings after each reconnection. A
+ * caller still polls, seldom: a notification may be lost without the connection noticing.
  */
 import pg from 'pg';
-import { type Bell, backoffMs, pause } from '../wake-up.js';
+import { type Bell, backoffMs, pause } from './wake-up.js';
 
 const endTimeoutMs = 1_000;
 
 export interface ListenerOptions {
+  readonly channel: string;
   readonly connection: pg.ClientConfig;
   readonly bell: Bell;
   readonly retryInitialMs: number;
@@ -23,6 +24,7 @@ export class Listener {
 
   constructor(private readonly options: ListenerOptions) {}
 
+  /** Whether notifications arrive now. */
   get listening(): boolean {
     return this.#listening;
   }
@@ -37,7 +39,7 @@ export class Listener {
   }
 
   async #run(): Promise<void> {
-    const { bell, retryInitialMs, retryMaxMs } = this.options;
+    const { bell, channel, retryInitialMs, retryMaxMs } = this.options;
     const { signal } = this.#stopping;
     let failures = 0;
     while (!signal.aborted) {
@@ -50,7 +52,9 @@ export class Listener {
         .on('end', end)
         .on('notification', () => bell.ring());
       signal.addEventListener('abort', end);
-      const listening = client.connect().then(() => client.query('LISTEN pis_events'));
+      const listening = client
+        .connect()
+        .then(() => client.query(`LISTEN ${pg.escapeIdentifier(channel)}`));
       const cut = lost.promise.then(() => Promise.reject(new Error('ended before it listened')));
       try {
         await Promise.race([listening, cut]);
@@ -82,7 +86,7 @@ export class Listener {
   }
 }
 
-/** Says goodbye, but does not wait long for a server that no longer answers. */
+/** Ends the session, but does not wait long for a server that no longer answers. */
 async function endQuietly(client: pg.Client): Promise<void> {
   const patience = new AbortController();
   const ended = client.end().catch(() => undefined);

@@ -1,13 +1,14 @@
-/** Waiting: for a signal that may already have been given, for a time, or for an end. */
+/** Waits that can be cut short: by a bell, by a time limit, or by an abort signal. */
 
 /**
- * A bell with a memory. Take `rung` before looking, wait for a later one after having found nothing:
- * what happens between the two is not missed.
+ * A wake-up that remembers. Read `rung` before you look for work, and pass it to `wait` when there is
+ * none: a ring between the two ends the wait at once.
  */
 export class Bell {
   #rung = 0;
   #waiting = new Set<() => void>();
 
+  /** How often the bell has rung. */
   get rung(): number {
     return this.#rung;
   }
@@ -19,7 +20,7 @@ export class Bell {
     for (const wake of waiting) wake();
   }
 
-  /** Resolves when the bell has rung since `rung` was taken, after `timeoutMs`, or on `signal`. */
+  /** Resolves when the bell has rung since `rung` was read, after `timeoutMs`, or on `signal`. */
   async wait(rung: number, timeoutMs: number, signal: AbortSignal): Promise<void> {
     if (this.#rung !== rung || signal.aborted) return;
     await new Promise<void>((resolve) => {
@@ -36,7 +37,7 @@ export class Bell {
   }
 }
 
-/** Resolves after `ms`, or at once when `signal` is aborted. */
+/** Resolves after `ms`, or at once when `signal` is aborted. Never rejects. */
 export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
   if (signal?.aborted) return;
   await new Promise<void>((resolve) => {
@@ -50,7 +51,7 @@ export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
   });
 }
 
-/** Exponential, with jitter, so that many who lost the same server do not come back at once. */
+/** Exponential, with jitter, so that clients that lost the same server do not all return at once. */
 export function backoffMs(attempt: number, initialMs: number, maxMs: number): number {
   const fullMs = Math.min(maxMs, initialMs * 2 ** Math.min(attempt, 20));
   return fullMs * (0.5 + Math.random() / 2);

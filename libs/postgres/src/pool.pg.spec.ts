@@ -2,11 +2,10 @@ import { once } from 'node:events';
 import net, { type AddressInfo } from 'node:net';
 import { createTestDatabase, type TestDatabase, until } from '@pis/local-servers/testing';
 import type pg from 'pg';
-import { createPool } from './composition.js';
-import { isTransient } from './consumers.js';
-import { createLogger } from './logging.js';
+import { createPool } from './pool.js';
+import { isTransient } from './transient-errors.js';
 
-const logger = createLogger('composition-spec', 'silent');
+const logger = { warn: () => undefined, debug: () => undefined };
 
 describe('a database that vanishes without a word', () => {
   let database: TestDatabase;
