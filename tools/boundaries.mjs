@@ -47,6 +47,7 @@ export const mayImport = {
     'domain',
     'event-store',
     'keyring',
+    'postgres',
     'read-models',
     'service-kit',
   ],
