@@ -4,6 +4,7 @@
  */
 import { type DynamicModule, Module, type Provider } from '@nestjs/common';
 import { bankNameOf } from '@pis/bank-rails';
+import { PaymentCreation } from '@pis/commands';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { OpenApiOptions } from '@pis/contracts';
 import { type EventStore, StreamStates } from '@pis/event-store';
@@ -11,6 +12,7 @@ import {
   Authentication,
   configureHttp as configureHttpSide,
   Cursors,
+  OwnWrites,
   postgresTally,
   RateLimit,
   RequestTimeLimit,
@@ -37,10 +39,8 @@ import { ContactsController } from './contacts.controller.js';
 import { DirectoryLists } from './directory-lists.js';
 import { EventsController } from './events.controller.js';
 import { OriginatorsController } from './originators.controller.js';
-import { OwnWrites } from './own-writes.js';
 import { PartyAccounts } from './party-changes.js';
 import { PaymentByKey } from './payment-by-key.js';
-import { PaymentCreation } from './payment-creation.js';
 import { PaymentsController } from './payments.controller.js';
 import { ReferenceController } from './reference.controller.js';
 import { SandboxController } from './sandbox.controller.js';
@@ -203,8 +203,8 @@ function providersFor(config: ApiGatewayConfig): Provider[] {
     {
       provide: PaymentCreation,
       inject: [EVENT_STORE, OwnWrites, StreamStates],
-      useFactory: (...given: ConstructorParameters<typeof PaymentCreation>) =>
-        new PaymentCreation(...given),
+      useFactory: (store: EventStore, ownWrites: OwnWrites, states: StreamStates) =>
+        new PaymentCreation({ store, ownWrites, states }),
     },
   ];
 }

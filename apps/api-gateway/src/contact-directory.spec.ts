@@ -4,8 +4,8 @@ import { createOrganization, createOriginator } from '@pis/commands';
 import { type ContactCreateRequest, contactCreateSchema, validate } from '@pis/contracts';
 import { contactIdentity as identities } from '@pis/domain';
 import { type EventStore, memoryEventStore, repository } from '@pis/event-store';
+import { OwnWrites } from '@pis/http-api';
 import { ContactDirectory } from './contact-directory.js';
-import { OwnWrites } from './own-writes.js';
 import { PartyAccounts } from './party-changes.js';
 import { bankAccount, by, contactsIn, keyring } from './testing/gateway.js';
 

@@ -35,9 +35,8 @@ import {
   againOnConflict,
   WrongExpectedRevision,
 } from '@pis/event-store';
-import { accepted, ApiError, notFound, now } from '@pis/http-api';
+import { accepted, ApiError, notFound, now, type OwnWrites } from '@pis/http-api';
 import { type Keyring, ownerOf } from '@pis/keyring';
-import type { OwnWrites } from './own-writes.js';
 import type { PartyAccounts } from './party-changes.js';
 
 type Reservation = Loaded<ContactIdentityState>;

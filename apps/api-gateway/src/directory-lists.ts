@@ -3,10 +3,17 @@
  * with them in pages that carry `meta.pagination` (rule contact-item-3).
  */
 import { type OriginatorListQuery, validate, type Validated } from '@pis/contracts';
-import { accepted, type Answer, answer, callerOf, type Cursors, invalid } from '@pis/http-api';
+import {
+  accepted,
+  answer,
+  type Answer,
+  callerOf,
+  type Cursors,
+  invalid,
+  type OwnWrites,
+} from '@pis/http-api';
 import type { ListPage, PageRequest } from '@pis/read-models';
 import type { FastifyRequest } from 'fastify';
-import type { OwnWrites } from './own-writes.js';
 
 type Schema<Query> = Parameters<typeof validate<Query>>[0];
 

@@ -5,13 +5,20 @@
 import { Controller, Get, Inject, Req } from '@nestjs/common';
 import { type EventListQuery, eventListSchema, problem, validate } from '@pis/contracts';
 import type { EventStore } from '@pis/event-store';
-import { accepted, type Answer, answer, callerOf, Cursors, invalid } from '@pis/http-api';
-import type { EventsQuery, IndexedEventRef } from '@pis/read-models';
+import {
+  accepted,
+  answer,
+  type Answer,
+  callerOf,
+  Cursors,
+  invalid,
+  OwnWrites,
+} from '@pis/http-api';
+import { type EventsQuery, type IndexedEventRef } from '@pis/read-models';
 import { pastPaymentEvents } from '@pis/integration';
 import { EVENT_STORE, PG_POOL } from '@pis/service-kit';
 import { paymentEnvelope, type WebhookEnvelope } from '@pis/webhooks';
 import type { FastifyRequest } from 'fastify';
-import { OwnWrites } from './own-writes.js';
 import { EVENTS_QUERY } from './tokens.js';
 
 const list = 'events';

@@ -1,16 +1,9 @@
 /**
- * The Idempotency-Key: read from the header, and turned into the id of the payment that it stands for
- * (rule payment-creation-1). Keys are bytes: what differs in case, in white space inside or in the
- * form of an accent is another key.
+ * The Idempotency-Key, read from the header or a query (rule payment-creation-1). Keys are bytes: keys that
+ * differ in case, in white space inside or in the form of an accent are different keys.
  */
 import { idempotencyKeyLengthMax } from '@pis/contracts';
 import { ApiError } from '@pis/http-api';
-import { v5 as uuidV5 } from 'uuid';
-
-/** Of the payment that this key created or will create. The key belongs to the organization. */
-export function paymentIdOf(organizationId: string, key: string): string {
-  return uuidV5(key, organizationId);
-}
 
 /**
  * Node hands header bytes over as Latin-1; a key in UTF-8 is read as such, so that 255 characters are

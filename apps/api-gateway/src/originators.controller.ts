@@ -10,21 +10,21 @@ import { isRefusal, originator as originators, type OriginatorChanges } from '@p
 import { type EventStore, repository, StreamStates, againOnConflict } from '@pis/event-store';
 import {
   accepted,
-  type Answer,
   answer,
+  type Answer,
   bodyOf,
   callerOf,
   contextOf,
   idIn,
   notFound,
   now,
+  OwnWrites,
 } from '@pis/http-api';
 import { ownerOf } from '@pis/keyring';
-import type { DirectoryQuery } from '@pis/read-models';
+import { type DirectoryQuery } from '@pis/read-models';
 import { EVENT_STORE } from '@pis/service-kit';
 import type { FastifyRequest } from 'fastify';
 import { DirectoryLists } from './directory-lists.js';
-import { OwnWrites } from './own-writes.js';
 import { PartyAccounts } from './party-changes.js';
 import { DIRECTORY_QUERY } from './tokens.js';
 

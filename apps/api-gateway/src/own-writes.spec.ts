@@ -1,8 +1,8 @@
 import { jest } from '@jest/globals';
 import { payment } from '@pis/domain';
 import { type EventStore, memoryEventStore, repository, StoreUnavailable } from '@pis/event-store';
-import type { ProjectionProgress } from '@pis/read-models';
-import { OwnWrites } from './own-writes.js';
+import { OwnWrites } from '@pis/http-api';
+import { type ProjectionProgress } from '@pis/read-models';
 import { by, contactBody, startGateway } from './testing/gateway.js';
 import { codeOf, createPayer, idOf } from './testing/payments.js';
 

@@ -3,12 +3,13 @@
  * so its stream is folded: it is found as soon as it was accepted, whatever state the lists are in.
  * The other filters of the list and its cursor hold as ever.
  */
+import { paymentIdOf } from '@pis/commands';
 import { paymentListItem, type PaymentListItem, type PaymentListQuery } from '@pis/contracts';
 import { type Payment, payment as payments } from '@pis/domain';
 import { type EventStore, repository } from '@pis/event-store';
+import { type OwnWrites } from '@pis/http-api';
 import type { ListCursor } from '@pis/read-models';
-import { idempotencyKeyInQuery, paymentIdOf } from './idempotency-key.js';
-import type { OwnWrites } from './own-writes.js';
+import { idempotencyKeyInQuery } from './idempotency-key.js';
 
 type Filter = Omit<PaymentListQuery, 'limit' | 'cursor' | 'idempotencyKey'>;
 

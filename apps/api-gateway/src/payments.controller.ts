@@ -1,3 +1,4 @@
+import { type CreatedPayment, PaymentCreation } from '@pis/commands';
 import {
   type PaymentListItem,
   type PaymentListQuery,
@@ -11,8 +12,8 @@ import { payment as payments } from '@pis/domain';
 import { type EventStore, repository } from '@pis/event-store';
 import {
   accepted,
-  type Answer,
   answer,
+  type Answer,
   bodyOf,
   callerOf,
   contextOf,
@@ -20,15 +21,15 @@ import {
   idIn,
   invalid,
   notFound,
+  OwnWrites,
 } from '@pis/http-api';
-import type { PaymentsQuery } from '@pis/read-models';
+import { type PaymentsQuery } from '@pis/read-models';
 import { EVENT_STORE } from '@pis/service-kit';
 import { Controller, Get, Inject, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { idempotencyKeyIn } from './idempotency-key.js';
-import { OwnWrites } from './own-writes.js';
-import { type CreatedPayment, PaymentCreation } from './payment-creation.js';
 import { PaymentByKey } from './payment-by-key.js';
+import { granted } from './refusals.js';
 import { PAYMENTS_QUERY } from './tokens.js';
 
 @Controller('v1/payments')
@@ -55,7 +56,8 @@ export class PaymentsController {
     const key = idempotencyKeyIn(request.headers['idempotency-key'], request.raw.rawHeaders);
     const body = accepted(validate(paymentCreateSchema, bodyOf(request)));
     const context = contextOf(request);
-    const { paymentId, replayed } = await this.creation.create(organizationId, key, body, context);
+    const created = await this.creation.create(organizationId, key, body, context);
+    const { paymentId, replayed } = granted(created);
     if (replayed) reply.header('Idempotent-Replayed', 'true');
     return answer({ paymentId });
   }

@@ -10,8 +10,8 @@ import { payment as payments, type PaymentCommand, type PaymentStatus } from '@p
 import { type EventStore, repository } from '@pis/event-store';
 import {
   accepted,
-  type Answer,
   answer,
+  type Answer,
   ApiError,
   bodyOf,
   callerOf,
@@ -19,10 +19,10 @@ import {
   idIn,
   notFound,
   now,
+  OwnWrites,
 } from '@pis/http-api';
 import { EVENT_STORE } from '@pis/service-kit';
 import type { FastifyRequest } from 'fastify';
-import { OwnWrites } from './own-writes.js';
 
 /** Moves a payment along by hand; registered in the sandbox alone (rule sandbox-16). */
 @Controller('v1/sandbox/payments')

@@ -25,8 +25,8 @@ import {
 import { type CommandContext, type EventStore, repository, StreamStates } from '@pis/event-store';
 import {
   accepted,
-  type Answer,
   answer,
+  type Answer,
   bodyOf,
   callerOf,
   contextOf,
@@ -35,12 +35,12 @@ import {
   notFound,
   now,
   OwnTimeLimit,
+  OwnWrites,
 } from '@pis/http-api';
 import { type Keyring, ownerOf } from '@pis/keyring';
 import { EVENT_STORE, KEYRING } from '@pis/service-kit';
 import { checkWebhookUrl, createSecret, type WebhookUrlOptions } from '@pis/webhooks';
 import type { FastifyRequest } from 'fastify';
-import { OwnWrites } from './own-writes.js';
 import { WEBHOOK_URL_OPTIONS } from './tokens.js';
 import { healthy, WebhookHealth } from './webhook-health.js';
 import { type WebhookTestResult, WebhookTests } from './webhook-test.js';

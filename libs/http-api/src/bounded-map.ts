@@ -1,5 +1,5 @@
 /** A map that forgets the entry used least recently when it has more than `entriesMax`. */
-export class BoundedMap<Key, Value extends object> {
+export class BoundedMap<Key, Value extends object | string> {
   /** A Map iterates in the order of insertion: the first entry is the one used least recently. */
   private readonly entries = new Map<Key, Value>();
 

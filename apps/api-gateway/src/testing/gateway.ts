@@ -5,6 +5,7 @@ import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { createApiKey, createOrganization, createOriginator } from '@pis/commands';
 import { type ApiKeyType, contact as contacts } from '@pis/domain';
 import { type EventStore, memoryEventStore, repository } from '@pis/event-store';
+import { OwnWrites } from '@pis/http-api';
 import { testKeyring } from '@pis/keyring/testing';
 import { createPool } from '@pis/postgres';
 import { projections, ProjectionRunner } from '@pis/read-models';
@@ -20,7 +21,6 @@ import {
   PG_POOL,
 } from '@pis/service-kit';
 import { type ApiGatewayConfig, ApiGatewayModule, configureHttp } from '../api-gateway.module.js';
-import { OwnWrites } from '../own-writes.js';
 
 export const config: ApiGatewayConfig = {
   PIS_ENVIRONMENT: 'sandbox',

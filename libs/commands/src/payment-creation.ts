@@ -1,9 +1,9 @@
 /**
- * Creating a payment. Idempotency is the stream itself: its id is derived from the organization and
- * the Idempotency-Key, and the first event is appended only if the stream does not exist. Whoever
- * comes second compares its request with that event: a replay or a conflict, whatever has happened
- * to the referenced records since. No table, no lock, no expiry. So the payment's own stream is read
- * only when the append conflicts, or when the request would be refused otherwise.
+ * Creating a payment. Idempotency is the stream itself: its id is derived from the organization and the
+ * Idempotency-Key, and the first event is appended only if the stream does not exist. A second request
+ * compares itself with that event: it is a replay or a conflict, whatever has happened to the referenced
+ * records since. There is no table, no lock and no expiry. The payment's own stream is read only when the
+ * append conflicts, or when the request would be refused otherwise.
  */
 import { selectRail } from '@pis/bank-rails';
 import {
@@ -16,7 +16,6 @@ import {
   type Contact,
   contact as contacts,
   feesOf,
-  isRefusal,
   organization as organizations,
   type OrganizationRecord,
   type Originator,
@@ -26,25 +25,38 @@ import {
   type PaymentDetails,
   type PaymentParty,
   type PaymentState,
+  type Refusal,
 } from '@pis/domain';
 import {
   type CommandContext,
-  type EventStore,
   type Loaded,
   repository,
   StoreUnavailable,
-  StreamStates,
   WrongExpectedRevision,
 } from '@pis/event-store';
-import { ApiError, invalid, notFound, now } from '@pis/http-api';
-import { paymentIdOf } from './idempotency-key.js';
-import type { OwnWrites } from './own-writes.js';
+import { paymentIdOf } from './payment-id.js';
+import {
+  type InvalidRequest,
+  invalidRequest,
+  now,
+  type OwnWrites,
+  type UseCaseOptions,
+} from './use-case.js';
 
 export interface CreatedPayment {
   readonly paymentId: string;
   /** Whether an earlier request with the same key created it. */
   readonly replayed: boolean;
 }
+
+/** Another request with this Idempotency-Key created a payment. Only names of fields, never a value. */
+export interface IdempotencyKeyReused extends Refusal<'IDEMPOTENCY_KEY_REUSED'> {
+  readonly paymentId: string;
+  readonly differingFields: readonly string[];
+}
+
+type ReferenceRefusal = Refusal<'ORIGINATOR_NOT_FOUND' | 'CONTACT_NOT_FOUND'> | InvalidRequest;
+export type PaymentCreationRefusal = ReferenceRefusal | IdempotencyKeyReused;
 
 interface Referenced {
   readonly organization: OrganizationRecord;
@@ -57,42 +69,38 @@ export class PaymentCreation {
   private readonly organizations;
   private readonly originators;
   private readonly contacts;
+  private readonly ownWrites: OwnWrites;
 
-  constructor(
-    store: EventStore,
-    private readonly ownWrites: OwnWrites,
-    states: StreamStates = new StreamStates(),
-  ) {
+  constructor({ store, states, ownWrites }: Omit<UseCaseOptions, 'keyring'>) {
     this.payments = repository(store, payments);
     this.organizations = repository(store, organizations, { states });
     this.originators = repository(store, originators, { states });
     this.contacts = repository(store, contacts, { states });
+    this.ownWrites = ownWrites;
   }
 
-  /** @throws ApiError as the specification lists them; StoreUnavailable */
+  /** @throws StoreUnavailable */
   async create(
     organizationId: string,
     key: string,
     request: PaymentCreateRequest,
     context: CommandContext,
-  ): Promise<CreatedPayment> {
+  ): Promise<CreatedPayment | PaymentCreationRefusal> {
     const paymentId = paymentIdOf(organizationId, key);
-    const nothing = this.payments.fold([]);
-    const parties = await this.referenced(organizationId, request).catch(async (error: unknown) => {
-      if (!(error instanceof ApiError)) throw error;
+    const parties = await this.referenced(organizationId, request);
+    if ('refused' in parties) {
       // A used key is answered first, whatever has become of the records since.
       const used = await this.payments.load(paymentId);
-      if (used.revision === 'noStream') throw error;
-      return used;
-    });
-    if ('revision' in parties) return this.replay(organizationId, parties, request);
+      return used.revision === 'noStream' ? parties : this.replay(organizationId, used, request);
+    }
     const data = this.detailsOf(paymentId, key, request, parties);
-    const decision = payments.decide({ type: 'QueuePayment', at: now(), data }, nothing.state);
-    // Everything it refuses has been checked above: what is left is a fault of ours.
-    if (isRefusal(decision)) throw new Error(`a valid payment was refused: ${decision.refused}`);
+    const command = { type: 'QueuePayment', at: now(), data } as const;
+    const nothing = this.payments.fold([]);
     try {
-      const { position } = await this.payments.append(paymentId, nothing, decision, context);
-      this.ownWrites.note('payments', organizationId, position);
+      const queued = await this.payments.record(paymentId, nothing, [command], context);
+      // Everything that the domain refuses was checked above: a refusal is a fault of ours.
+      if ('refused' in queued) throw new Error(`a valid payment was refused: ${queued.refused}`);
+      this.ownWrites.note('payments', organizationId, queued.position);
       return { paymentId, replayed: false };
     } catch (error) {
       if (!(error instanceof WrongExpectedRevision)) throw error;
@@ -100,40 +108,39 @@ export class PaymentCreation {
     return this.replay(organizationId, await this.payments.load(paymentId), request);
   }
 
-  /** Lists show it like a payment made just now: the answer to the request that made it may have been lost. */
+  /** Lists show it like a payment made just now: the answer to the first request may have been lost. */
   private replay(
     organizationId: string,
     { state, lastEvent }: Loaded<PaymentState>,
     request: PaymentCreateRequest,
-  ): CreatedPayment {
+  ): CreatedPayment | IdempotencyKeyReused {
     this.ownWrites.note('payments', organizationId, lastEvent?.position ?? null);
     return replayOf(state, request);
   }
 
   /**
    * Three reads side by side, each of what its stream has gained since the last one.
-   * @throws ApiError NOT_FOUND, VALIDATION_ERROR; StoreUnavailable
+   * @throws StoreUnavailable
    */
   private async referenced(
     organizationId: string,
     request: PaymentCreateRequest,
-  ): Promise<Referenced> {
+  ): Promise<Referenced | ReferenceRefusal> {
     const [{ state: organization }, { state: originator }, { state: contact }] = await Promise.all([
       this.organizations.load(organizationId),
       this.originators.load(request.originatorId, organizationId),
       this.contacts.load(request.contactId, organizationId),
     ]);
     if (organization === null) throw new Error(`organization ${organizationId} has no stream`);
-    if (originator?.organizationId !== organizationId) throw notFound('originator');
-    if (contact?.organizationId !== organizationId) throw notFound('contact');
+    if (originator?.organizationId !== organizationId) return { refused: 'ORIGINATOR_NOT_FOUND' };
+    if (contact?.organizationId !== organizationId) return { refused: 'CONTACT_NOT_FOUND' };
 
     const problems: Problem[] = [];
     if (contact.originatorId !== request.originatorId)
       problems.push(problem('contactId', 'validation_contact_originator_mismatch'));
     if (contact.bankAccount === null)
       problems.push(problem('contactId', 'validation_contact_bank_account_required'));
-    if (problems.length > 0) throw invalid(problems);
-    return { organization, originator, contact };
+    return problems.length > 0 ? invalidRequest(problems) : { organization, originator, contact };
   }
 
   private detailsOf(
@@ -172,20 +179,20 @@ function partyOf(id: string, party: Originator | Contact): PaymentParty {
   return { id, entityType, firstName, lastName, companyName, bankAccount };
 }
 
-/**
- * @throws ApiError IDEMPOTENCY_KEY_REUSED_WITH_DIFFERENT_BODY. Its message names the payment and each field
- *   that differs, never a value: the spec keeps `error.details` for validation errors.
- */
-function replayOf(original: PaymentState, request: PaymentCreateRequest): CreatedPayment {
+function replayOf(
+  original: PaymentState,
+  request: PaymentCreateRequest,
+): CreatedPayment | IdempotencyKeyReused {
   if (original === null)
     throw new StoreUnavailable('the payment that was there before cannot be read');
+  const { paymentId } = original;
   const first = requestOf(original);
-  const differing = recognizedPaymentFields.filter((field) => first[field] !== request[field]);
-  if (differing.length === 0) return { paymentId: original.paymentId, replayed: true };
-  throw new ApiError(
-    'IDEMPOTENCY_KEY_REUSED_WITH_DIFFERENT_BODY',
-    `this Idempotency-Key created payment ${original.paymentId} from a request that differs in: ${differing.join(', ')}`,
+  const differingFields = recognizedPaymentFields.filter(
+    (field) => first[field] !== request[field],
   );
+  return differingFields.length === 0
+    ? { paymentId, replayed: true }
+    : { refused: 'IDEMPOTENCY_KEY_REUSED', paymentId, differingFields };
 }
 
 /** The recognized fields as they were sent. */
