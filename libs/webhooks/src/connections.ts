@@ -1,7 +1,11 @@
 /**
- * Kept connections, by origin: bounded for each and in all. A connection carries one request at a
- * time. A receiver that closes an idle one in the very moment in which it is used again has not
- * failed: such a request is sent once more over a new connection (see `send`).
+ * Kept connections, by origin: bounded for each origin and in all. A connection carries one request at a
+ * time. A receiver that closes an idle connection at the moment when it is used again has not failed:
+ * such a request is sent once more over a new connection (see `send`).
+ *
+ * undici's Agent does not fit. Its pools scan all connections of an origin for each request (with 256
+ * connections 240 µs of CPU per request instead of 138 µs), it does not bound idle connections over all
+ * origins, and it does not say whether a connection was kept, which decides about sending again.
  */
 import type { Socket } from 'node:net';
 import { type buildConnector, Client, type Dispatcher } from 'undici';
