@@ -1,4 +1,4 @@
-/** One attempt at a delivery: what it goes to is looked up now, what came of it is decided here. */
+/** One attempt at a delivery: reads the endpoint, sends, and decides the outcome. */
 import { randomUUID } from 'node:crypto';
 import type { WebhookEndpoint } from '@pis/domain';
 import { type Keyring, ownerOf } from '@pis/keyring';
@@ -26,7 +26,7 @@ export interface AttemptDeps {
   readonly keyring: Keyring;
   readonly client: GuardedClient;
   readonly retryPolicy: RetryPolicy;
-  /** How long attempts go on. */
+  /** The retry window. */
   readonly windowMsOf: (eventType: string) => number;
   readonly now: () => Date;
   /** From 0 to 1, for the jitter. */
@@ -39,10 +39,10 @@ export interface AttemptDeps {
 }
 
 /**
- * Makes the attempt unless the endpoint is gone, disabled or the window over. Signed anew each time,
- * the body the same each time.
- * @param mayBegin whether the lease still covers it: the endpoint may have taken long to be read
- * @returns what became of it, or 'disabled': no attempt, and none before the endpoint is enabled
+ * Makes the attempt unless the endpoint was deleted or is disabled, or the window has ended. Each attempt
+ * has a new signature and the same body.
+ * @param mayBegin whether the lease still covers the attempt. Reading the endpoint may have taken long
+ * @returns the outcome, or 'disabled': no attempt, and none before the endpoint is enabled
  * @throws StoreUnavailable: no attempt was made
  */
 export async function attemptDelivery(
@@ -54,7 +54,7 @@ export async function attemptDelivery(
   const endpoint = await deps.endpointOf(delivery);
   const at = deps.now();
   if (endpoint === null) return { kind: 'endpointDeleted', finishedAt: at };
-  // One that was never tried is no retry: the window does not end it before its first attempt.
+  // The window limits retries. A delivery without any attempt still gets its first one.
   const isExpired = at > delivery.windowEndsAt && (delivery.attempts > 0 || !endpoint.enabled);
   if (isExpired) return { kind: 'windowEnded', attempt: null, finishedAt: at };
   if (!endpoint.enabled) return 'disabled';
@@ -90,7 +90,7 @@ interface Signed {
   readonly at: Date;
 }
 
-/** Secrets are not kept once opened: a cache would hold them in memory to save some microseconds. */
+/** Opened secrets are not cached: that would keep them in memory to save some microseconds. */
 function headersOf(
   keyring: Keyring,
   { endpoint, delivery, body, at }: Signed,
@@ -113,7 +113,7 @@ function headersOf(
   }
 }
 
-/** Ours to repair (a wrong master key), hence tried again like an endpoint that is down. */
+/** A fault on our side, such as a wrong master key. It is retried like a failure of the endpoint. */
 function notMade(at: Date, { message: error }: Error): Attempt {
   return { id: randomUUID(), at, status: null, durationMs: 0, error, responseExcerpt: null };
 }
@@ -166,7 +166,7 @@ function attemptOfSchedule(
   now: Date,
 ): number {
   const beganAt = windowEndsAt.getTime() - windowMsOf(eventType);
-  // Only one that was sent again is older than its window.
+  // Only a redelivery is older than its window.
   const isInFirstWindow = createdAt.getTime() >= beganAt || now.getTime() < beganAt;
   if (isInFirstWindow) return attempts + 1;
   return attemptInWindow(attempts + 1, now.getTime() - beganAt, retryPolicy);

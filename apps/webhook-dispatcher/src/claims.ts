@@ -1,7 +1,7 @@
 /**
- * What this process takes from the table: of each endpoint with something due as much as it can begin
- * soon, shared fairly, the one that has waited longest first. Endpoints that can begin nothing are
- * passed over without reading their backlog.
+ * Decides what this process claims from the table: of each endpoint with due deliveries as many as can
+ * begin soon, in fair shares, the longest wait first. Endpoints without room are skipped, and their
+ * backlog is not read.
  */
 import type { Delivery, DeliveryTable } from '@pis/webhook-deliveries';
 import type { Traffic } from './traffic.js';
@@ -10,7 +10,7 @@ import type { WaitingRoom } from './waiting-room.js';
 /** A delivery leased to us. */
 export interface ClaimedWork {
   readonly delivery: Delivery;
-  /** Monotonic, before the lease was taken. */
+  /** Monotonic time before the lease was taken. */
   readonly leasedAtMs: number;
 }
 
@@ -18,7 +18,7 @@ export interface ClaimsDeps {
   readonly table: DeliveryTable;
   readonly traffic: Traffic;
   readonly waiting: WaitingRoom<ClaimedWork>;
-  /** Ids of what is leased here. */
+  /** Ids of the deliveries that are leased to this process. */
   readonly atWork: ReadonlySet<string>;
   readonly now: () => Date;
   readonly limits: {
@@ -38,28 +38,28 @@ interface Lease {
 
 export interface Pass {
   readonly works: readonly ClaimedWork[];
-  /** How long there is nothing to do. */
+  /** How long until there may be something to do. */
   readonly waitMs: number;
 }
 
 export class Claims {
-  /** Endpoints that have, or may have, more due than they could begin. */
+  /** Endpoints that have, or may have, more due deliveries than they could begin. */
   private crowded = new Set<string>();
   /** Whether the last pass left due deliveries because no slot was free for them. */
   private isStarved = false;
-  /** Whether the last pass looked at quick endpoints alone, as no other could begin anything. */
+  /** Whether the last pass considered quick endpoints only, because no other endpoint had a slot. */
   private onlyQuick = false;
-  /** A claim whose answer has not come: if it was done, nobody else takes that up before its lease ends. */
+  /** A claim that was not answered. If it was executed, nobody else takes its deliveries before the lease ends. */
   private unanswered: Lease | null = null;
 
   constructor(private readonly deps: ClaimsDeps) {}
 
-  /** Something of this endpoint was left in the table. */
+  /** Due deliveries of this endpoint were left in the table. */
   expect(endpointId: string): void {
     this.crowded.add(endpointId);
   }
 
-  /** Whether a pass would find something to begin, now that a slot of this endpoint is free. */
+  /** Whether a pass would find a delivery to begin, now that a slot of this endpoint is free. */
   wants(endpointId: string): boolean {
     if (this.isStarved || (this.onlyQuick && this.deps.traffic.freeFor('slow') > 0)) return true;
     return this.crowded.has(endpointId) && this.roomOf(endpointId) > 0;
@@ -70,14 +70,14 @@ export class Claims {
     const left = await this.leftByUnanswered();
     if (left.length > 0) return { works: left, waitMs: 0 };
     const full = traffic.limited().filter((endpointId) => this.roomOf(endpointId) === 0);
-    // What is left in the table while this pass looks is expected of the next one.
+    // The next pass considers what is left in the table during this one.
     this.crowded = new Set(full.filter((endpointId) => this.crowded.has(endpointId)));
     const time = now();
     const leasedAtMs = performance.now();
     this.onlyQuick = traffic.freeFor('slow') <= 0;
     const { endpointIds, nextDueAt } = await table.due(time, {
       except: full,
-      // Many that hang, and have waited for longer, must not stand before those that could begin.
+      // Many endpoints that hang, and have waited longer, must not come before those that could begin.
       only: this.onlyQuick ? traffic.quick() : null,
       max: limits.dueEndpointsMax,
     });
@@ -129,11 +129,11 @@ export class Claims {
     const slots = traffic.room(endpointId);
     if (!traffic.isQuick(endpointId)) return slots;
     const places = waiting.refill(endpointId);
-    // Little by little would cost a statement for each: slots are refilled through the waiting room.
+    // One at a time would cost a statement each. Slots are refilled through the waiting room.
     return places === 0 ? 0 : slots + places;
   }
 
-  /** Whoever got less than it could have, or exactly what it was given, may have more. */
+  /** An endpoint that filled its share, or got none, may have more due deliveries. */
   private remember(
     endpointIds: readonly string[],
     room: ReadonlyMap<string, number>,
@@ -149,7 +149,7 @@ export class Claims {
 
   private waitMs(wasRefused: boolean, time: Date, nextDueAt: Date | null): number {
     const { limits, traffic } = this.deps;
-    // What is due is leased by others at this moment.
+    // Other dispatchers have just leased the due deliveries.
     if (wasRefused) return limits.postponeMs;
     const untilDueMs = nextDueAt === null ? Infinity : nextDueAt.getTime() - time.getTime();
     return Math.max(1, Math.min(limits.pollMaxMs, untilDueMs, traffic.opensInMs()));

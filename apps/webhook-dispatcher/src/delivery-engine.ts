@@ -1,14 +1,15 @@
 /**
- * The delivery engine: first attempts at once, later ones when they are due, from the table that all
- * dispatchers share.
+ * The delivery engine makes first attempts at once, and later ones when they are due. It takes them from
+ * the table that all dispatchers share.
  *
- *   fan-out ──deliver()──► stored, leased to us ──► (waiting room) ──► attempt ──► recorded: moved to
- *                     └──► stored, free (no room)        ▲              the finished ones, or due again
- *                                   └─────claim──────────┘   also: due again, or leased by one that died
+ *   fan-out ──deliver()──► stored, leased to us ──► (waiting room) ──► attempt ──► recorded: finished,
+ *                     └──► stored, free (no room)        ▲              or due again
+ *                                   └─────claim──────────┘   also: deliveries that are due again, and
+ *                                                            leases that ended because a process died
  *
- * What always holds: an attempt is made only under a lease that covers it and inside a slot, and the
- * slot is free again only when what came of the attempt is recorded; so a database that is away stops
- * the engine instead of making it forget. Nothing here survives the process but the table.
+ * What always holds: an attempt is made only under a lease that covers it and inside a slot. The slot is
+ * free again only when the outcome is recorded, so the engine stops while the database is unavailable
+ * and forgets nothing. Only the table survives the process.
  */
 import { Claims, type ClaimedWork } from './claims.js';
 import {
@@ -28,27 +29,27 @@ import { WaitingRoom, type WaitingRoomLimits } from './waiting-room.js';
 import { pause, WakeUp } from './wake-up.js';
 
 export interface EngineLimits extends WaitingRoomLimits {
-  /** Rows in one statement, at most. */
+  /** The most rows in one statement. */
   readonly batchMax: number;
-  /** Endpoints looked at in one pass over what is due, at most. */
+  /** The most endpoints with due deliveries that one pass considers. */
   readonly dueEndpointsMax: number;
-  /** Longer than any attempt takes: time limit, response, a record made late, clocks that differ. */
+  /** Longer than any attempt: its time limit, the response, a late record, and clocks that differ. */
   readonly leaseMs: number;
-  /** How long after the lease was taken its attempt may begin. */
+  /** How long after the lease was taken the attempt may begin. */
   readonly beginWithinMs: number;
-  /** How soon rows of other dispatchers are noticed, at the latest. */
+  /** The longest time until rows of other dispatchers are noticed. */
   readonly pollMaxMs: number;
-  /** How soon a delivery is tried again when no attempt could be made. */
+  /** The pause before a delivery for which no attempt could be made is tried again. */
   readonly postponeMs: number;
-  /** Deliveries of a disabled endpoint looked at in one statement, for those whose window has ended. */
+  /** Deliveries of a disabled endpoint that one statement checks for an ended window. */
   readonly expiredBatchMax: number;
-  /** How soon deliveries go on after their endpoint was enabled again, at the latest. */
+  /** The longest time until deliveries continue after their endpoint was enabled again. */
   readonly disabledRecheckMs: number;
   readonly errorPauseMinMs: number;
   readonly errorPauseMaxMs: number;
-  /** What attempts in flight get at a shutdown before they are cut, */
+  /** How long a shutdown waits for attempts in flight before it cuts them. */
   readonly shutdownGraceMs: number;
-  /** and what recording them gets after that. */
+  /** How long it then waits for their outcomes to be recorded. */
   readonly shutdownRecordMs: number;
 }
 
@@ -61,8 +62,9 @@ export interface EngineDeps {
   readonly table: DeliveryTable;
   readonly traffic: Traffic;
   /**
-   * Makes one attempt. 'disabled': none before its endpoint is enabled again. Throws when it could not be made.
-   * `mayBegin` is to be asked last: whether the lease still covers it. If not, it is to be released.
+   * Makes one attempt. 'disabled': no attempt before the endpoint is enabled again. Throws when no attempt
+   * could be made. Must ask `mayBegin`, whether the lease still covers the attempt, last before the attempt,
+   * and release the delivery if it answers no.
    */
   readonly attempt: (
     delivery: Delivery,
@@ -70,9 +72,9 @@ export interface EngineDeps {
     signal: AbortSignal,
   ) => Promise<Outcome | 'disabled'>;
   readonly now: () => Date;
-  /** The shortest that a delivery is tried for. */
+  /** The shortest retry window. */
   readonly windowMinMs: number;
-  /** @param about which delivery it is, if it is one */
+  /** @param about the delivery, if the error concerns one */
   readonly logError: (error: unknown, what: string, about?: DeliveryIds) => void;
   readonly limits: EngineLimits;
 }
@@ -80,9 +82,9 @@ export interface EngineDeps {
 export class DeliveryEngine {
   private readonly traffic: Traffic;
   private readonly waiting: WaitingRoom<ClaimedWork>;
-  /** Ids of what this process has leased, from before it is stored until it is recorded. */
+  /** Ids of deliveries leased to this process, from before they are stored until they are recorded. */
   private readonly atWork = new Set<string>();
-  /** What was leased once more meanwhile: by its own lease's end, or before the answer of its record. */
+  /** Deliveries that were leased again meanwhile: their lease ended, or the answer to their record is late. */
   private readonly leasedAgain = new Map<string, ClaimedWork>();
   private readonly working = new Set<Promise<void>>();
   private readonly fanOuts: FanOutWriter;
@@ -114,7 +116,7 @@ export class DeliveryEngine {
     this.loop = this.run();
   }
 
-  /** Takes no more, waits for what is in flight (bounded), and gives the leases of the rest back. */
+  /** Takes no more work, waits for attempts in flight (bounded), and returns all other leases. */
   async stop(): Promise<void> {
     this.stopping.abort();
     this.bell.ring();
@@ -122,7 +124,7 @@ export class DeliveryEngine {
     const { shutdownGraceMs, shutdownRecordMs } = this.deps.limits;
     if (await this.isIdleWithin(shutdownGraceMs)) return;
     this.cutting.abort();
-    // What is not recorded by then is tried again when its lease ends.
+    // A delivery that is not recorded by then is retried when its lease ends.
     await this.isIdleWithin(shutdownRecordMs);
   }
 
@@ -134,7 +136,7 @@ export class DeliveryEngine {
     return isIdle;
   }
 
-  /** What ends may leave more to be done: a lease to be given back. */
+  /** Work that ends may start more work: a lease to return. */
   private async idle(): Promise<void> {
     await this.loop;
     while (this.working.size > 0) await Promise.all(this.working);
@@ -143,7 +145,7 @@ export class DeliveryEngine {
   /**
    * Stores the deliveries of an event, unless it was fanned out before, and begins their first attempts
    * where there is room.
-   * @throws when the tables cannot be written; it may be stored, and may be given again
+   * @throws when the tables cannot be written. The event may be stored, and may be passed again
    */
   async deliver(fanOut: FanOut): Promise<void> {
     const places = fanOut.receivers.map((receiver) => this.placeFor(receiver));
@@ -167,7 +169,7 @@ export class DeliveryEngine {
       if (places[index] === null) this.expectMore(endpointId);
   }
 
-  /** A slot, or a place in the waiting room where its turn will come soon; null: it stays in the table. */
+  /** A slot, or a place in the waiting room that soon leads to one. Null: the delivery stays in the table. */
   private placeFor({ deliveryId, endpointId }: Receiver): Ticket | 'waiting' | null {
     if (this.stopping.signal.aborted || this.atWork.has(deliveryId)) return null;
     const ticket = this.traffic.tryBegin(endpointId);
@@ -178,7 +180,7 @@ export class DeliveryEngine {
     return ticket ?? 'waiting';
   }
 
-  /** Begins what was given a place, if it was stored and is ours. */
+  /** Begins a delivery that has a place, if it was stored and is ours. */
   private async take(place: Ticket | 'waiting', work: ClaimedWork, isOurs: boolean): Promise<void> {
     const { id, endpointId } = work.delivery;
     if (place === 'waiting') this.waiting.giveUp(endpointId);
@@ -192,11 +194,11 @@ export class DeliveryEngine {
     } else await this.work(place, work);
   }
 
-  /** Begins what waits, as far as there are slots. */
+  /** Begins waiting deliveries while slots are free. */
   private admit(): void {
     for (const endpointId of this.waiting.endpoints()) {
       if (this.traffic.quickIsFull) return;
-      // Its turn would not come soon: others may have it.
+      // It would not get a slot soon, so other dispatchers may take it.
       if (!this.traffic.isQuick(endpointId)) this.giveBack(endpointId);
       else this.admitOf(endpointId);
     }
@@ -221,26 +223,26 @@ export class DeliveryEngine {
     this.expectMore(endpointId);
   }
 
-  /** Gives a lease back. */
+  /** Returns a lease. */
   private release({ delivery }: ClaimedWork): void {
     const released = this.record({ delivery, outcome: { kind: 'released', notBefore: null } });
     this.track(released.finally(() => this.ended(delivery.id)));
   }
 
-  /** Nothing more is done here under the lease. */
+  /** This process does nothing more under the lease. */
   private ended(id: string): void {
     const again = this.leasedAgain.get(id);
     if (again === undefined) {
       this.atWork.delete(id);
       return;
     }
-    // Whether that lease still stands only the table knows: whoever claims it next begins.
+    // Only the table knows whether that lease still holds. Whoever claims the delivery next begins it.
     this.leasedAgain.delete(id);
     this.release(again);
     this.expectMore(again.delivery.endpointId);
   }
 
-  /** Attempts and records, in a slot. */
+  /** Attempts and records one delivery, in a slot. */
   private async work(ticket: Ticket, work: ClaimedWork): Promise<void> {
     try {
       await this.record({ delivery: work.delivery, outcome: await this.decide(ticket, work) });
@@ -256,13 +258,13 @@ export class DeliveryEngine {
     if (this.claims.wants(ticket.endpointId)) this.bell.ring();
   }
 
-  /** The table has, or may have, more that is due for the endpoint. */
+  /** The table has, or may have, more due deliveries of the endpoint. */
   expectMore(endpointId: string): void {
     this.claims.expect(endpointId);
     if (this.claims.wants(endpointId)) this.bell.ring();
   }
 
-  /** Keeps count of what has begun. Never rejects. */
+  /** Tracks work that has begun. Never rejects. */
   private track(begun: Promise<void>): void {
     const tracked = begun
       .catch((error: unknown) => this.deps.logError(error, 'a delivery waits for its lease to end'))
@@ -277,7 +279,7 @@ export class DeliveryEngine {
         if (this.isDueBeforePoll(decided.outcome)) this.bell.ring();
         return;
       } catch (error) {
-        // At a shutdown, or when the row itself is at fault, the lease ends and it is tried again.
+        // At a shutdown, or when the row itself is faulty, the delivery is retried when its lease ends.
         if (this.cutting.signal.aborted || isDataError(error)) {
           this.deps.logError(
             error,
@@ -291,7 +293,7 @@ export class DeliveryEngine {
       }
   }
 
-  /** The loop may be asleep for longer than the pause before the next attempt. */
+  /** Whether the next attempt is due before the loop wakes up by itself. */
   private isDueBeforePoll(outcome: Outcome): boolean {
     if (outcome.kind !== 'retry') return false;
     return outcome.nextAttemptAt.getTime() - this.deps.now().getTime() < this.deps.limits.pollMaxMs;
@@ -299,7 +301,7 @@ export class DeliveryEngine {
 
   private async decide(ticket: Ticket, { delivery, leasedAtMs }: ClaimedWork): Promise<Outcome> {
     const { attempt, limits, logError, now } = this.deps;
-    // Held up for longer, the lease may end before the attempt does, and another one send it too.
+    // An attempt that begins later may outlast its lease, and another dispatcher would send it too.
     const mayBegin = () => performance.now() - leasedAtMs <= limits.beginWithinMs;
     try {
       const outcome = await attempt(delivery, mayBegin, this.cutting.signal);
@@ -317,7 +319,7 @@ export class DeliveryEngine {
     return { kind: 'released', notBefore: null };
   }
 
-  /** Leaves the deliveries of a disabled endpoint where they are, without reading them, for a while. */
+  /** Pauses a disabled endpoint. Its deliveries stay in the table and are not read meanwhile. */
   private async rest(endpointId: string): Promise<void> {
     const { limits, table, now, windowMinMs } = this.deps;
     const isNew = this.traffic.close(endpointId, limits.disabledRecheckMs);
@@ -345,11 +347,11 @@ export class DeliveryEngine {
         await pause(this.errorPauseMs(failures), this.stopping.signal);
         failures += 1;
       }
-    // What the last pass has leased, too.
+    // Also what the last pass has leased.
     this.giveAllBack();
   }
 
-  /** What was claimed is begun, whatever has been begun since its room was measured. */
+  /** Begins a claimed delivery, whatever else has begun since the room was measured. */
   private begin(work: ClaimedWork): void {
     const { id, endpointId } = work.delivery;
     if (this.atWork.has(id)) {

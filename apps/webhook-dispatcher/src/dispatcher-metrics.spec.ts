@@ -53,7 +53,7 @@ const delivery = {
 const result = { status: 200, durationMs: 15 } as DeliveryResult;
 
 describe('The metrics of the dispatcher', () => {
-  it('name the twenty endpoints that fail worst and no more, however many fail', async () => {
+  it('name the twenty endpoints that fail most, however many fail', async () => {
     let failing = failingEndpoints(1_000);
     const { lines } = metricsOf({ traffic: { inFlight: 3, failing: () => failing } });
     const shown = await lines('pis_webhook_endpoint_failures');
@@ -68,7 +68,7 @@ describe('The metrics of the dispatcher', () => {
     expect(await lines('pis_webhook_endpoint_failures')).toEqual(['{endpoint="e1"} 99']);
   });
 
-  it('count attempts by their outcome, all of which are there from the start', async () => {
+  it('count attempts by outcome, and show every outcome from the start', async () => {
     const { lines, observeAttempt } = metricsOf();
     const counts = () => lines('pis_webhook_attempts_total');
     expect(await counts()).toEqual([
@@ -86,7 +86,7 @@ describe('The metrics of the dispatcher', () => {
     ]);
   });
 
-  it('measure from the event to its success, of what is no replay', async () => {
+  it('measure the time from the event to its delivery, except for replays', async () => {
     const { lines, observeAttempt } = metricsOf();
     observeAttempt('success', result, delivery);
     observeAttempt('success', result, { ...delivery, isReplay: true });
@@ -97,7 +97,7 @@ describe('The metrics of the dispatcher', () => {
     expect(shown).toContain('_count 1');
   });
 
-  it('say what waits in each state and for how long, and of the tables how many days they have', async () => {
+  it('show what waits in each state and for how long, and how many days the tables have', async () => {
     const { lines } = metricsOf({
       backlog: () =>
         Promise.resolve({
@@ -125,7 +125,7 @@ describe('The metrics of the dispatcher', () => {
     expect(await lines('pis_webhook_failing_endpoints')).toEqual([' 8']);
   });
 
-  it('ask the database once for many scrapes, and are no number while it is away', async () => {
+  it('query the database once for many scrapes, and are NaN while it is unavailable', async () => {
     let asked = 0;
     const { lines } = metricsOf({
       backlog: () => {

@@ -1,6 +1,6 @@
 /**
- * What is measured of deliveries. Labels hold no ids, for their number would grow with the clients; but
- * for the few endpoints that fail worst, which somebody will want to look up.
+ * The metrics of deliveries. Labels hold no ids, because their number would grow with the clients. The
+ * exception is the few endpoints that fail most, which operators look up.
  */
 import { readForScrape } from '@pis/service-kit';
 import type { DeliveryResult, OutcomeClass } from '@pis/webhooks';
@@ -14,7 +14,7 @@ export interface MetricsSources {
   readonly now: () => Date;
 }
 
-/** How old the backlog's numbers may be: counting reads the index of all that is pending. */
+/** How old the numbers of the backlog may be. Counting reads the index of all pending deliveries. */
 const backlogFreshForMs = 10_000;
 const failingEndpointsMax = 20;
 
@@ -51,7 +51,7 @@ export function dispatcherMetrics(registry: Registry, sources: MetricsSources) {
     observeAttempt(outcome: OutcomeClass, result: DeliveryResult, delivery: Delivery): void {
       attempts.inc({ outcome });
       attemptSeconds.observe({ outcome }, result.durationMs / 1000);
-      // A replay is of an event long past.
+      // The event of a replay is long past.
       if (outcome === 'success' && !delivery.isReplay)
         deliverySeconds.observe((sources.now().getTime() - delivery.occurredAt.getTime()) / 1000);
     },

@@ -1,4 +1,4 @@
-/** The dispatcher put together, without Nest: from an event to its deliveries, and these on their way. */
+/** Composes the dispatcher, without Nest: from an event to its deliveries and their attempts. */
 import { randomUUID } from 'node:crypto';
 import type { PaymentIntegrationEvent } from '@pis/contracts';
 import type { EventStore } from '@pis/event-store';
@@ -25,20 +25,20 @@ export interface DispatcherOptions {
   readonly config: WebhooksConfig;
   /** PEM certificates trusted in addition to the system's roots. */
   readonly extraCaPem?: string;
-  /** Never sent to, whatever networks are exempt. */
+  /** Never sent to, even if their network is exempt. */
   readonly ownHosts?: EgressRules['ownHosts'];
   readonly store: EventStore;
   readonly keyring: Keyring;
   readonly pool: pg.Pool;
   readonly logger: Logger;
   readonly metrics: Registry;
-  /** UUID of this process in its leases; a new one when absent. */
+  /** UUID of this process in its leases. A new one when absent. */
   readonly owner?: string;
-  /** The clock of schedule, leases and signatures; the system's when absent. */
+  /** The clock of schedule, leases and signatures. The system's when absent. */
   readonly now?: () => Date;
-  /** From 0 to 1: the jitter; Math.random when absent. */
+  /** From 0 to 1, for the jitter. Math.random when absent. */
   readonly random?: () => number;
-  /** Instead of those of limits.ts. */
+  /** Override those of limits.ts. */
   readonly limits?: Partial<EngineLimits & TrafficLimits> & {
     readonly endpointFreshForMs?: number;
     readonly replays?: Partial<ReplayLimits>;
@@ -48,8 +48,8 @@ export interface DispatcherOptions {
 
 export interface Dispatcher {
   /**
-   * Resolves once the event's deliveries are stored. @throws what its stores throw: give it again
-   * @param waitingSince when it was put aside; null or absent for one that comes in time
+   * Resolves once the event's deliveries are stored. @throws what its stores throw. Pass the event again then
+   * @param waitingSince when the event was deferred. Null or absent for an event that was not
    */
   handle(event: PaymentIntegrationEvent, waitingSince?: Date | null): Promise<void>;
   start(): void;

@@ -61,7 +61,7 @@ describe('The endpoints that an event goes to', () => {
     expect(await receivers(await followed())).toEqual([b]);
   });
 
-  it('have one that was created just before the event, however far the log is followed', async () => {
+  it('include one that was created just before the event, however far the log is followed', async () => {
     const created: string[] = [];
     for (let n = 0; n < 5; n += 1) {
       isFollowing = n % 2 === 0;
@@ -71,7 +71,7 @@ describe('The endpoints that an event goes to', () => {
     }
   });
 
-  it('have a change that came while they were read', async () => {
+  it('include a change that came while they were read', async () => {
     const a = await create();
     const before = await followed();
     const held = Promise.withResolvers<void>();
@@ -86,7 +86,7 @@ describe('The endpoints that an event goes to', () => {
     expect(await receivers(after)).toEqual([a, b]);
   });
 
-  it('have what came while the log was not followed', async () => {
+  it('include changes that came while the log was not followed', async () => {
     const a = await create();
     expect(await receivers(await followed())).toEqual([a]);
     isFollowing = false;
@@ -98,7 +98,7 @@ describe('The endpoints that an event goes to', () => {
     expect(errors).toEqual([new Error('cut')]);
   });
 
-  it('are those of the time of the event, not of now', async () => {
+  it('are those at the time of the event, not now', async () => {
     const a = await create();
     const before = await occur();
     await change(a, { subscribedEvents: ['payment.failed'] });

@@ -2,12 +2,12 @@
  * The webhook endpoints of organizations, folded from their streams: as they stood when an event
  * happened, for the fan-out, and as they stand now, for an attempt.
  *
- * What always holds: what is remembered of an organization lacks no event up to `followedTo`. For a
- * reading is remembered from its begin, forgotten when the log tells of an event of its stream, and
- * what is read after that has the event.
+ * What always holds: a remembered reading of an organization lacks no event up to `followedTo`. A reading
+ * is remembered when it begins, and forgotten when the log brings an event of its stream. A later reading
+ * includes that event.
  *
- * A client can make its stream as long as it likes. So no event costs a fold of the whole stream: the
- * state is carried on with what the stream has gained, and former states come from a timeline.
+ * A client can make its stream arbitrarily long. So no event costs a fold of the whole stream: the state
+ * advances by the new events of the stream, and former states come from a timeline.
  */
 import {
   subscribes,
@@ -23,23 +23,23 @@ import { pause } from './wake-up.js';
 
 export interface EndpointDirectoryOptions {
   /**
-   * How old the endpoint of an attempt may be: for so long after a change an attempt may still go to
-   * the old address, or to an endpoint just disabled.
+   * How old the endpoint of an attempt may be. For this long after a change an attempt may still go to the
+   * old address, or to an endpoint that was just disabled.
    */
   readonly freshForMs: number;
-  /** Organizations kept in memory, at most. */
+  /** The most organizations kept in memory. */
   readonly organizationsMax: number;
   /** How soon the log is followed again after a failure. */
   readonly followAgainMs: number;
   /** Called for each deletion, while the log is followed. */
   readonly onDeleted: (endpointId: string) => void;
   readonly logError: (error: unknown, what: string) => void;
-  /** Where states are remembered, and snapshots of long streams kept; in memory alone when absent. */
+  /** Where states and snapshots of long streams are kept. Only in memory when absent. */
   readonly states?: StreamStates;
 }
 
 interface Reading {
-  /** Monotonic, when the read began: nothing older than that is missing from it. */
+  /** Monotonic time when the reading began. It lacks nothing older. */
   readonly beganAtMs: number;
   /** The state and the last event of the stream. */
   readonly snapshot: Promise<Point>;
@@ -49,11 +49,11 @@ const deleted: WebhookEndpointsEvent['type'] = 'WebhookEndpointDeleted';
 
 export class EndpointDirectory {
   private readonly repository;
-  /** The last reading of each organization, the one not used for longest first. */
+  /** The last reading of each organization, the least recently used first. */
   private readonly readings = new Map<string, Reading>();
-  /** What was before, by organization; in the same order. */
+  /** Former states of each organization, in the same order. */
   private readonly timelines = new Map<string, EndpointTimeline>();
-  /** How far the log has been followed; null while it is not. */
+  /** How far the log has been followed. Null while it is not followed. */
   private followedTo: Position | null = null;
   private readonly stopping = new AbortController();
   private following: Promise<void> = Promise.resolve();
@@ -66,7 +66,7 @@ export class EndpointDirectory {
     this.repository = repository(store, webhookEndpoints, { states });
   }
 
-  /** Follows the log, so that not every event costs a read. */
+  /** Follows the log, so that an event costs a read only after a change. */
   start(): void {
     this.following = this.follow();
   }
@@ -77,9 +77,9 @@ export class EndpointDirectory {
   }
 
   /**
-   * The endpoints that an event goes to: enabled and subscribed at its position. Reads anew unless the
-   * log has been followed up to the event: else the first event of an endpoint created just before
-   * would be lost.
+   * The endpoints that an event goes to: those enabled and subscribed at its position. Uses a remembered
+   * reading only if the log has been followed up to the event. Otherwise the first event of an endpoint
+   * created just before it would be lost.
    * @throws StoreUnavailable
    */
   async receiversOf(
@@ -96,7 +96,7 @@ export class EndpointDirectory {
     );
   }
 
-  /** Null when it is not known for sure, or is of later. */
+  /** Null when the state at this position is not known for sure. */
   private async rememberedAt(
     organizationId: string,
     position: Position,
@@ -112,7 +112,7 @@ export class EndpointDirectory {
     return this.timelineOf(organizationId).at(position);
   }
 
-  /** The endpoint as it stands now (see freshForMs), or null when it was deleted. @throws StoreUnavailable */
+  /** The endpoint as it is now (see freshForMs), or null when it was deleted. @throws StoreUnavailable */
   async current(organizationId: string, endpointId: string): Promise<WebhookEndpoint | null> {
     const cached = this.readings.get(organizationId);
     const isFresh =
@@ -137,7 +137,7 @@ export class EndpointDirectory {
 
   private async followOn(signal: AbortSignal): Promise<void> {
     const after = await this.store.lastPosition();
-    // What was read until now may lack what came before this position, and will not be told of it.
+    // Earlier readings may lack events before this position, and the subscription does not bring those.
     this.readings.clear();
     this.followedTo = after;
     const streamPrefix = this.repository.streamIdOf('');
@@ -180,7 +180,7 @@ export class EndpointDirectory {
     this.keep(this.readings, organizationId, reading);
   }
 
-  /** The one used last comes last; beyond organizationsMax the first goes. */
+  /** Evicts the least recently used entry beyond organizationsMax. */
   private keep<Value>(map: Map<string, Value>, organizationId: string, value: Value): void {
     map.delete(organizationId);
     map.set(organizationId, value);

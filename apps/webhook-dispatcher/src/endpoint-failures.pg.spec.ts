@@ -98,7 +98,7 @@ describe('An endpoint', () => {
     },
   );
 
-  it('that fails for a day is failing, and operators are told once, whoever dispatches', async () => {
+  it('that fails for a day is failing, and is reported to operators once by all dispatchers together', async () => {
     const failingSince = fixture.now();
     started();
     const metrics = new Registry();
@@ -118,7 +118,7 @@ describe('An endpoint', () => {
     expect(reports()).toHaveLength(1);
   });
 
-  it('that failed once and had nothing to take since is not failing, however long ago that was', async () => {
+  it('that failed once and got no delivery since is not failing, however long ago that was', async () => {
     fixture.receiver.respondWith(() => ({ status: 400 }));
     await started().handle(await fixture.paymentEvent());
     await until(health, { timeoutMs });
@@ -130,7 +130,7 @@ describe('An endpoint', () => {
     expect(reports()).toHaveLength(0);
   });
 
-  it('is noted as failing before anybody can try again, and succeed', async () => {
+  it('is recorded as failing before another attempt can succeed', async () => {
     fixture.receiver.respondWith(() => ({ status: 500 }));
     const leasedWhenNoted: number[] = [];
     const pool = beforeNoting(fixture.pool, async () => {

@@ -1,7 +1,7 @@
 /**
- * The webhook endpoints of one organization as they stood at any position of the log. Some of the states
- * are remembered as points; what lies between two of them is read in pages, and remembered in turn. So
- * events that are handled in the order of the log read each change of endpoints about once.
+ * The webhook endpoints of one organization at any position of the log. Some states are remembered as
+ * points. States between two points are read in pages and remembered too. So events that are handled in
+ * the order of the log read each change of endpoints about once.
  */
 import type { WebhookEndpointsState } from '@pis/domain';
 import type { EventStore, Loaded, Position, RecordedEvent } from '@pis/event-store';
@@ -9,7 +9,7 @@ import type { EventStore, Loaded, Position, RecordedEvent } from '@pis/event-sto
 /** The state from an event on, up to the next event of the stream. */
 export interface Point {
   readonly state: WebhookEndpointsState;
-  /** Of the event; '' and -1 before the first one. */
+  /** Of the event. '' and -1 before the first event. */
   readonly position: Position;
   readonly revision: number;
   readonly eventId: string | null;
@@ -24,11 +24,11 @@ export interface TimelineSource {
   ): Loaded<WebhookEndpointsState>;
 }
 
-/** Events read at once. */
+/** Events in one page. */
 const pageMax = 200;
 const pointsMax = 400;
 const pointsMin = 8;
-/** Each point has a list of all endpoints: the more there are, the fewer points. */
+/** Each point lists all endpoints. The more endpoints, the fewer points. */
 const endpointsInPointsMax = 20_000;
 
 export function pointOf({ state, lastEvent }: Loaded<WebhookEndpointsState>): Point {
@@ -38,7 +38,7 @@ export function pointOf({ state, lastEvent }: Loaded<WebhookEndpointsState>): Po
 
 export class EndpointTimeline {
   private readonly origin: Point;
-  /** In the order of the stream; the origin is always the first. */
+  /** In the order of the stream. The first is always the origin. */
   private points: readonly Point[];
 
   constructor(private readonly source: TimelineSource) {
@@ -50,7 +50,7 @@ export class EndpointTimeline {
     this.insert([point], point);
   }
 
-  /** The state at a position, if it is remembered what came before and what came after it. */
+  /** The state at a position, if the points before and after it are remembered. */
   known(position: Position): WebhookEndpointsState | null {
     const { before, after } = this.around(position);
     return after?.revision === before.revision + 1 ? before.state : null;
@@ -63,7 +63,7 @@ export class EndpointTimeline {
       if (known !== null) return known;
       const { before } = this.around(position);
       const page = await this.pageAfter(before);
-      // Another log than the one that was remembered: begin anew.
+      // This is a different log than the remembered one.
       if (page === null) this.points = [this.origin];
       else if (page.length === 0) return before.state;
       else this.insertPage(before, page, position);

@@ -1,4 +1,4 @@
-/** Stores events with their deliveries, many in one statement, and says which of these are ours to attempt. */
+/** Stores events with their deliveries, many in one statement, and returns which deliveries are leased to us. */
 import type { DeliveryTable, FanOut } from '@pis/webhook-deliveries';
 import { GroupCommit, isDataError } from './group-commit.js';
 
@@ -10,7 +10,7 @@ export interface FanOutWriterDeps {
 
 interface Item {
   readonly fanOut: FanOut;
-  /** For each receiver, whether we begin its first attempt. */
+  /** For each receiver, whether this process begins the first attempt. */
   readonly leases: readonly boolean[];
   readonly leasedUntil: Date;
 }
@@ -38,12 +38,12 @@ export class FanOutWriter {
       .filter((_, index) => leases[index])
       .map(({ deliveryId }) => deliveryId);
     if (wanted.every((id) => stored.has(id))) return stored;
-    // Its message was handled before. When the answer to that insert was lost, the leases are still ours.
+    // The message was handled before. If the answer to that insert was lost, the leases are still ours.
     return this.deps.table.retake(wanted, leasedUntil);
   }
 
   private async write(items: readonly Item[]): Promise<readonly ReadonlySet<string>[]> {
-    // Of the same event twice, only the first is stored.
+    // Of duplicates only the first is stored.
     const firsts = new Map<string, Item>();
     for (const item of items)
       if (!firsts.has(item.fanOut.eventId)) firsts.set(item.fanOut.eventId, item);

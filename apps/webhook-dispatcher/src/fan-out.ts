@@ -1,6 +1,6 @@
 /**
- * From one event to its deliveries. The message is done once they are in the table: what happens
- * after that is the engine's, also when this process dies in between.
+ * Makes the deliveries of one event. Its message is done once they are in the table. From there the
+ * engine of any dispatcher continues, also when this process dies.
  */
 import type { PaymentIntegrationEvent } from '@pis/contracts';
 import { currentTraceparent } from '@pis/service-kit';
@@ -10,21 +10,21 @@ import type { EndpointDirectory } from './endpoint-directory.js';
 
 export interface FanOutDeps {
   readonly endpoints: EndpointDirectory;
-  /** Resolves once it is stored; one stored before is left as it is. */
+  /** Resolves once the event is stored. An event that was stored before stays as it is. */
   readonly deliver: (fanOut: FanOut) => Promise<void>;
   readonly now: () => Date;
-  /** How long attempts go on. */
+  /** The retry window. */
   readonly windowMs: number;
-  /** At that time nobody knew any more whether events of before were made into deliveries. */
+  /** At that time it was no longer known whether earlier events had deliveries. */
   readonly knownSince: (at: Date) => Date;
   readonly onTooOld: (event: PaymentIntegrationEvent) => void;
 }
 
 /**
- * An event that came too late to know whether it has deliveries gets none: it comes again after a rewind or
- * with a new broker, and its receivers were told at the time. Clients may ask for a replay. One that was put
- * aside came when it was put aside, however late it is handled.
- * @throws StoreUnavailable, or what `deliver` throws: nothing is lost when the message comes again
+ * An event is skipped when it arrives so late that its deliveries may have been deleted. Such an event
+ * arrives again after a rewind or from a new broker, and its receivers got it at the time. Clients can
+ * request a replay. For a deferred event the time when it was deferred counts.
+ * @throws StoreUnavailable, or what `deliver` throws. Nothing is lost if the message is handled again
  */
 export async function fanOut(
   deps: FanOutDeps,

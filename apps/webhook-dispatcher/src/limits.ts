@@ -1,6 +1,6 @@
-/** The named limits of the dispatcher, in one place; the contract's own numbers are configuration. */
+/** The limits of the dispatcher. The numbers that the specification names are configuration. */
 
-/** Beyond the attempt's time limit: waiting for a slot, reading the response, recording late, clocks that differ. */
+/** Beyond the attempt's time limit: the wait for a slot, the response, a late record, clocks that differ. */
 const leaseMarginMs = 15_000;
 
 export function leaseMs(attemptTimeoutMs: number): number {
@@ -8,7 +8,7 @@ export function leaseMs(attemptTimeoutMs: number): number {
 }
 
 export const dispatcherLimits = {
-  /** All attempts in flight: endpoints of many clients may share a host, and must not wait for each other. */
+  /** As many as attempts in flight: endpoints of many clients may share a host, and must not wait for each other. */
   connectionsPerOriginMax: 640,
   endpoints: {
     freshForMs: 2_000,
@@ -55,7 +55,7 @@ export const dispatcherLimits = {
     waitingPerEndpointMax: 64,
     batchMax: 256,
     dueEndpointsMax: 256,
-    /** Of the lease's margin, so that what is left of it covers the response and its record. */
+    /** Part of the lease's margin. The rest covers the response and its record. */
     beginWithinMs: 9_000,
     pollMaxMs: 1_000,
     postponeMs: 1_000,

@@ -67,7 +67,7 @@ describe('The days of the webhook tables', () => {
       )
     ).map(({ name }) => name);
 
-  it('are made a week ahead, and again makes nothing new', async () => {
+  it('are created a week ahead, and only once', async () => {
     await partitions().maintain();
     const made = await names();
     for (let n = 0; n <= 7; n++) expect(made).toContain(nameOf(time + n * dayMs));
@@ -76,7 +76,7 @@ describe('The days of the webhook tables', () => {
     expect(await placeOf(await finish(time + 7 * dayMs))).toBe(nameOf(time + 7 * dayMs));
   });
 
-  it('that nobody has made keep their rows in the default partition, until they are made', async () => {
+  it('without a partition keep their rows in the default partition until it is created', async () => {
     const later = time + 40 * dayMs;
     const id = await finish(later);
     const never = await finish(time + 4_000 * dayMs);
@@ -87,7 +87,7 @@ describe('The days of the webhook tables', () => {
     expect(await placeOf(never)).toBe('webhook_finished_deliveries_default');
   });
 
-  it('past retention are dropped whole, later ones and what is newer in the default one stay', async () => {
+  it('past retention are dropped, and newer days and newer rows of the default partition stay', async () => {
     time -= 31 * dayMs;
     await partitions().maintain();
     const old = await finish(time);
@@ -127,7 +127,7 @@ describe('The days of the webhook tables', () => {
     other.release(true);
   });
 
-  it('wait for who reads the tables, only for a moment, and never hold up who writes', async () => {
+  it('wait only briefly for readers of the tables, and never hold up writers', async () => {
     time -= 31 * dayMs;
     await partitions().maintain();
     const old = await finish(time);
@@ -145,7 +145,7 @@ describe('The days of the webhook tables', () => {
     expect(await placeOf(old)).toBeUndefined();
   });
 
-  it('are looked after again when the database was away', async () => {
+  it('are maintained again after the database was unavailable', async () => {
     const away = openTestPool('postgres://nobody@127.0.0.1:1/none', 1);
     const options = { ...dispatcherLimits.partitions, againMs: 5 };
     const lonely = new Partitions({

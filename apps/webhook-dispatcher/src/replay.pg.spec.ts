@@ -208,7 +208,7 @@ describe('An endpoint whose owner asks for a replay', () => {
     expect(fixture.receiver.requests).toHaveLength(received);
     const { eventsSent } = (await fixture.current(replay)) ?? {};
     expect(await fixture.records()).toHaveLength(eventsSent ?? 0);
-    // Nor does one begin that is asked for by somebody who has not heard of it.
+    // Nor does a replay begin whose request did not yet see the deletion.
     await fixture.untilEnded(await fixture.requested(), 'canceled');
     expect(await fixture.records()).toHaveLength(eventsSent ?? 0);
   });

@@ -3,7 +3,7 @@ import { WaitingRoom } from './waiting-room.js';
 const room = () => new WaitingRoom<number>({ waitingMax: 6, waitingPerEndpointMax: 4 });
 
 describe('Deliveries that wait for a slot', () => {
-  it('leave in the order in which they came, one endpoint after the other', () => {
+  it('leave in the order in which they came, and endpoints take turns', () => {
     const waiting = room();
     for (const n of [1, 2]) waiting.enter('a', n);
     waiting.enter('b', 3);
@@ -16,7 +16,7 @@ describe('Deliveries that wait for a slot', () => {
     expect(waiting.free).toBe(5);
   });
 
-  it('are bounded per endpoint and in all, places that are reserved included', () => {
+  it('are bounded per endpoint and in all, including reserved places', () => {
     const waiting = room();
     expect([1, 2, 3, 4, 5].map(() => waiting.tryReserve('a'))).toEqual([
       true,
@@ -33,7 +33,7 @@ describe('Deliveries that wait for a slot', () => {
     expect(waiting.free).toBe(6);
   });
 
-  it('are fetched many at a time: only when half of them are gone', () => {
+  it('are refilled many at a time, when half of them are gone', () => {
     const waiting = room();
     expect(waiting.refill('a')).toBe(4);
     for (const n of [1, 2, 3]) waiting.enter('a', n);

@@ -1,6 +1,6 @@
 /**
- * Deliveries that are leased and wait for their turn, a short queue per endpoint: what waits here need
- * not be read from the table when a slot is free. Bounded in all and per endpoint.
+ * Leased deliveries that wait for a slot, in a short queue per endpoint. They need not be read from the
+ * table when a slot is free. Bounded per endpoint and in all.
  */
 export interface WaitingRoomLimits {
   readonly waitingMax: number;
@@ -9,18 +9,18 @@ export interface WaitingRoomLimits {
 
 export class WaitingRoom<Item> {
   private readonly queues = new Map<string, Item[]>();
-  /** Places given to deliveries that are still being stored. */
+  /** Places reserved for deliveries that are still being stored. */
   private readonly reserved = new Map<string, number>();
   private takenInAll = 0;
 
   constructor(private readonly limits: WaitingRoomLimits) {}
 
-  /** Places that nobody has. */
+  /** Free places. */
   get free(): number {
     return Math.max(0, this.limits.waitingMax - this.takenInAll);
   }
 
-  /** Places free for the endpoint. None while it is more than half full, so that they are refilled many at once. */
+  /** Free places of the endpoint. 0 while its queue is more than half full, so that refills are large. */
   refill(endpointId: string): number {
     const { waitingMax, waitingPerEndpointMax } = this.limits;
     const taken = this.takenOf(endpointId);
@@ -44,7 +44,7 @@ export class WaitingRoom<Item> {
     this.takenInAll -= 1;
   }
 
-  /** Also beyond the limits: for what is leased already. */
+  /** Ignores the limits: for deliveries that are leased already. */
   enter(endpointId: string, item: Item): void {
     const queue = this.queues.get(endpointId);
     if (queue === undefined) this.queues.set(endpointId, [item]);
@@ -52,7 +52,7 @@ export class WaitingRoom<Item> {
     this.takenInAll += 1;
   }
 
-  /** The endpoints for which something waits, the one served last at the end. */
+  /** The endpoints with waiting deliveries, the least recently served first. */
   endpoints(): string[] {
     return [...this.queues.keys()];
   }

@@ -48,7 +48,7 @@ describe('A client with a healthy endpoint', () => {
   };
   const paths = (path: string) => fixture.receiver.requests.filter((r) => r.path === path).length;
 
-  it('is not held up by a hundred others of the same host that hang, with backlogs', async () => {
+  it('is not held up by a hundred endpoints of the same host that hang and have backlogs', async () => {
     const { receiver } = fixture;
     receiver.respondWith(({ path }) => ({ hang: path === '/hanging' }));
     for (let n = 0; n < 20; n++) {
@@ -74,7 +74,7 @@ describe('A client with a healthy endpoint', () => {
     expect(paths('/hanging')).toBeLessThanOrEqual(640);
   });
 
-  it('is found among more that hang than are looked at in one pass, and have waited for longer', async () => {
+  it('is found among more endpoints that hang, and have waited longer, than one pass considers', async () => {
     const { receiver } = fixture;
     receiver.respondWith(({ path }) => ({ hang: path === '/hanging' }));
     const { endpointId } = await fixture.createEndpoint();

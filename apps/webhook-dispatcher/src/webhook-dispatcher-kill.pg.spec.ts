@@ -116,7 +116,7 @@ describe('A client receives each webhook, with the same ids and bytes, when the 
     await expectDelivered(dead, event, step.requests);
   });
 
-  it('while the receiver thinks about it', async () => {
+  it('while the receiver prepares its answer', async () => {
     fixture.receiver.respondWith((_, index) => (index === 0 ? { hang: true } : {}));
     const dead = await born();
     const event = await fixture.paymentEvent({ occurredAt: new Date().toISOString() });
@@ -134,7 +134,7 @@ describe('A client receives each webhook, with the same ids and bytes, when the 
     const wasHandled = dead.handled.has(event.eventId);
     const stored = await fixture.query('SELECT 1 FROM webhook_fan_outs');
     expect(stored.length === 1 || !wasHandled).toBe(true);
-    // Whatever the broker was told, it comes again, and once more after that.
+    // Whatever offset was committed, the message comes again, and once more after that.
     const { dispatcher } = await successor(dead);
     await dispatcher.handle(event);
     await untilDelivered(1);
@@ -160,7 +160,7 @@ describe('A client gets every event of its replay when the dispatcher is killed'
     { statement: 'webhook_deliveries.revive', moment: 'after' },
     { statement: 'webhook_replays.advance', moment: 'after' },
     { statement: 'COMMIT', after: 'webhook_replays.advance', moment: 'during' },
-    // Between a page and what tells the engine of it.
+    // Between a page and the notification of the engine.
     { statement: 'COMMIT', after: 'webhook_replays.advance', moment: 'after' },
   ];
 

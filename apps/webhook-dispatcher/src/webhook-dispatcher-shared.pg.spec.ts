@@ -57,7 +57,7 @@ describe('Three dispatchers that are processes of their own', () => {
     return counts;
   };
 
-  it('send each delivery once, also when each of them is told of each event', async () => {
+  it('send each delivery once, also when each of them receives each event', async () => {
     await fixture.createEndpoint();
     await fixture.createEndpoint();
     for (const event of await events(150)) for (const one of processes) one.handle(event);
@@ -67,7 +67,7 @@ describe('Three dispatchers that are processes of their own', () => {
     expect(processes.flatMap(({ failed }) => failed)).toEqual([]);
   });
 
-  it('of which one is killed lose nothing: only what it was at may come twice, with the same id and body', async () => {
+  it('lose nothing when one is killed: only its deliveries in flight may come twice, with the same id and body', async () => {
     await fixture.createEndpoint();
     await fixture.createEndpoint();
     fixture.receiver.respondWith(() => ({ delayMs: 40 }));

@@ -1,20 +1,20 @@
-/** What waits in the tables, counted for the metrics, no further than it matters. */
+/** Counts what waits in the tables, for the metrics, up to a limit. */
 import { failingAfterMs } from './endpoint-health.js';
 import type pg from 'pg';
 
 export interface Backlog {
-  /** Its time has come and nobody is at work on it. */
+  /** Due and not leased. */
   readonly due: number;
-  /** Between two attempts. */
+  /** Not yet due. */
   readonly waiting: number;
-  /** A dispatcher is at work on it, or died at it. */
+  /** Leased to a dispatcher, which works on it or has died. */
   readonly leased: number;
   readonly oldestFirstDueSeconds: number;
   readonly oldestRetryDueSeconds: number;
-  /** Of the oldest partition of finished deliveries; 0 without one. */
+  /** Age of the oldest partition of finished deliveries. 0 without one. */
   readonly oldestDaySeconds: number;
   readonly daysAhead: number;
-  /** Endpoints that have failed for a day or longer, and were tried within the last one. */
+  /** Endpoints that have failed for a day or longer, and were tried within the last day. */
   readonly failingEndpoints: number;
 }
 
@@ -25,16 +25,16 @@ const failing = `
       LIMIT $3) f`;
 const failingEndpointsMax = 10_000;
 
-/** Deliveries counted in each of the two: due, and not yet due. */
+/** The most deliveries counted, of due ones and of later ones each. */
 const countedMax = 100_000;
-/** Endpoints looked at. */
+/** The most endpoints that are read. */
 const endpointsMax = 10_000;
-/** The deliveries of an endpoint, those due for longest, among which the oldest is looked for. */
+/** The most deliveries of an endpoint, the longest due first, among which the oldest is searched. */
 const oldestOfEachMax = 100;
 
 /**
- * One index probe finds each endpoint, and the index the deliveries of each: what is read is bounded, however
- * many wait.
+ * One index probe finds each endpoint, and the index finds its deliveries. So the query reads a bounded
+ * number of rows, however many wait.
  */
 const counted = `
   WITH RECURSIVE pending AS (
@@ -121,7 +121,7 @@ interface CountedRow {
   readonly retry_due_at: Date | null;
 }
 
-/** `20261121` → its beginning, in UTC. */
+/** `20261121` → the start of that day, in UTC. */
 function dayOf(digits: string | null | undefined): Date | null {
   if (!digits) return null;
   return new Date(`${digits.slice(0, 4)}-${digits.slice(4, 6)}-${digits.slice(6)}T00:00:00.000Z`);

@@ -94,7 +94,7 @@ describe('A list of deliveries that no index picks out', () => {
     return all;
   }
 
-  it('looks at so many for a page, tells where to go on, and finds everything', async () => {
+  it('scans a limited number for a page, returns where to continue, and finds everything', async () => {
     const until = at(finished - 30);
     const all = await pages({ to: until });
     expect(all.length).toBeLessThanOrEqual(finished / scanMax + 2);

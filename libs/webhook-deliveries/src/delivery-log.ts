@@ -1,6 +1,6 @@
 /**
- * What clients were told and are still to be told, as their owners see it: reads of the view over the
- * pending and the finished deliveries, and of the attempts.
+ * The deliveries of an endpoint as its owner sees them: reads the view over pending and finished
+ * deliveries, and the attempts.
  */
 import type pg from 'pg';
 import { v5 as uuidV5 } from 'uuid';
@@ -29,7 +29,7 @@ export interface DeliveryRecord {
 }
 
 export interface StoredDelivery extends DeliveryRecord {
-  /** The envelope, byte by byte; null when its day was dropped. It can be computed again. */
+  /** The exact bytes of the envelope. Null when its day was dropped. Then it can be computed again. */
   readonly body: string | null;
 }
 
@@ -47,9 +47,9 @@ export function deliveryIdOf(eventId: string, endpointId: string): string {
   return uuidV5(eventId, endpointId);
 }
 
-/** All that are given must hold. Times are ISO 8601, of the event's occurrence, inclusive. */
+/** All given conditions must hold. Times are ISO 8601, of the event's occurrence, inclusive. */
 export interface DeliveryFilter {
-  /** Those of a payment, for instance: its events are known, and with them its deliveries. */
+  /** For example those of a payment: its events are known, and with them the delivery ids. */
   readonly ids?: readonly string[] | undefined;
   readonly eventType?: string | undefined;
   readonly state?: DeliveryState | undefined;
@@ -64,7 +64,7 @@ export interface DeliveryPlace {
 
 export interface DeliveryPage {
   readonly items: readonly DeliveryRecord[];
-  /** Where the next page begins; null on the last. */
+  /** Where the next page begins. Null on the last page. */
   readonly next: DeliveryPlace | null;
 }
 
@@ -76,22 +76,22 @@ export interface DeliveryLog {
     page: { readonly limit: number; readonly after?: DeliveryPlace | undefined },
   ): Promise<DeliveryPage>;
   get(organizationId: string, deliveryId: string): Promise<StoredDelivery | null>;
-  /** For an operator, who may see every organization's. */
+  /** For operators, who may see the deliveries of every organization. */
   find(deliveryId: string): Promise<StoredDelivery | null>;
-  /** Oldest first; of more than there is room for, the last ones. */
+  /** Oldest first. Beyond the limit only the latest ones. */
   attempts(deliveryId: string): Promise<readonly AttemptRecord[]>;
 }
 
 /** Many more than a window has. */
 const attemptsMax = 1_000;
 /**
- * Deliveries that are looked through for a page when no index picks out what is wanted: one page then
- * costs the same however many there are, and has only what was found so far.
+ * The most deliveries that are scanned for a page when no index serves the filter. So a page has a bounded
+ * cost, and may hold fewer items than the limit.
  */
 const scanMaxDefault = 20_000;
 /**
- * A delivery is made after its event occurred, by clocks that differ by less than this: so what is older
- * than `from` need not be looked at.
+ * A delivery is created after its event, by clocks that differ by less than this. So deliveries that were
+ * created before `from` minus this can be skipped.
  */
 const clockSkew = "interval '1 minute'";
 
@@ -104,7 +104,7 @@ const newestFirst = 'ORDER BY created_at DESC, id DESC';
 
 export function deliveryLog(pool: pg.Pool, { scanMax = scanMaxDefault } = {}): DeliveryLog {
   const one = async (name: string, condition: string, values: readonly string[]) => {
-    // One that a replay made before its event was fanned out may be there twice: the newest counts.
+    // A delivery that a replay made before the fan-out of its event may exist twice. The newest counts.
     const text = `SELECT ${columns}, body FROM webhook_delivery_records WHERE ${condition}
       ORDER BY finished_at DESC NULLS FIRST LIMIT 1`;
     const query = { name: `webhook_delivery_records.${name}`, text, values: [...values] };
@@ -113,7 +113,7 @@ export function deliveryLog(pool: pg.Pool, { scanMax = scanMaxDefault } = {}): D
   return {
     async list(endpoint, filter, page) {
       const { text, values, scanEnd } = listStatements(endpoint, filter, page, scanMax);
-      // Planned for the values: filters differ too much in how many rows they leave.
+      // Not a prepared statement: the plan must fit the values, because filters differ in selectivity.
       const { rows } = await pool.query<DeliveryRecord>(text, values);
       const items = rows.slice(0, page.limit);
       const last = items.at(-1);
@@ -142,7 +142,7 @@ interface Statement {
   readonly values: unknown[];
 }
 
-/** The page, and, if a filter has to be tried on each delivery, the last that it is tried on. */
+/** The page, and, if a filter has to scan, where the scan ends. */
 function listStatements(
   { organizationId, endpointId }: Parameters<DeliveryLog['list']>[0],
   { ids, state, eventType, from, to }: DeliveryFilter,
@@ -158,7 +158,7 @@ function listStatements(
       `(created_at, id) < (${$(after.createdAt)}::timestamptz(3), ${$(after.id)}::uuid)`,
     );
   if (ids !== undefined) indexed.push(`id = ANY (${$(ids)}::uuid[])`);
-  // Delivered are most, and in no index of their own.
+  // Most deliveries are delivered, so no index serves that state.
   if (state !== undefined && state !== 'delivered') indexed.push(`state = ${$(state)}`);
   if (from !== undefined) indexed.push(`created_at >= ${$(from)}::timestamptz(3) - ${clockSkew}`);
   const picked = `FROM webhook_delivery_records WHERE ${indexed.join(' AND ')} ${newestFirst}`;
@@ -173,7 +173,7 @@ function listStatements(
     const text = `SELECT ${columns} ${picked} LIMIT ${$(limit + 1)}`;
     return { text, values, scanEnd: null };
   }
-  // Not a CTE, which would be read to its end: it stops as soon as the page is full.
+  // Not a CTE, which would be read to its end. A subquery stops as soon as the page is full.
   const text = `SELECT ${columns} FROM (SELECT * ${picked} LIMIT ${$(scanMax)}) scanned
     WHERE ${tried.join(' AND ')} ${newestFirst} LIMIT ${$(limit + 1)}`;
   const end = `SELECT created_at AS "createdAt", id ${picked} OFFSET ${scanMax - 1} LIMIT 1`;
@@ -189,7 +189,7 @@ function placeOf({ createdAt, id }: Placed): DeliveryPlace {
   return { createdAt: createdAt.toISOString(), id };
 }
 
-/** Of two places; deliveries that came between the two statements do not bring items back. */
+/** The older of two places, so that deliveries made between the two statements do not repeat items. */
 function older(end: Placed, last: Placed | undefined): Placed {
   if (last === undefined) return end;
   const byTime = end.createdAt.getTime() - last.createdAt.getTime();

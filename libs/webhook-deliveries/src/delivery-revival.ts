@@ -1,11 +1,11 @@
 /**
- * Sends deliveries again: by hand, or in a replay. What always holds:
+ * Sends deliveries again: on request, or in a replay. What always holds:
  *
  * - A delivery keeps its id and its body, also when the day of its event is dropped later.
  * - A pending delivery is due at once. A delivery that is leased is due as soon as its attempt fails.
  * - A finished delivery is pending again.
  * - The window ends when a new one would, or later.
- * - All of it is done when the transaction is.
+ * - All changes are part of one transaction of the caller, if it has one.
  */
 import type pg from 'pg';
 import type { StoredDelivery } from './delivery-log.js';
@@ -20,15 +20,15 @@ export interface RevivedDelivery {
   readonly eventType: string;
   readonly paymentId: string | null;
   readonly occurredAt: Date;
-  /** The envelope, for a delivery that does not hold it any more or never was. */
+  /** The envelope, for a delivery that no longer stores it or is new. */
   readonly body: string;
-  /** Of a new window. A pending delivery keeps its own window if that ends later. */
+  /** The end of a new window. A pending delivery keeps its own window if that ends later. */
   readonly windowEndsAt: Date;
 }
 
 export interface RevivalOptions {
   readonly now: Date;
-  /** Marks what is sent again, pending or not, and makes what never was. */
+  /** Marks the deliveries as replays, and creates those that do not exist. */
   readonly isReplay: boolean;
 }
 
@@ -36,9 +36,9 @@ const described = `id, organization_id, endpoint_id, event_id, event_type, payme
   is_replay, attempts, created_at, next_attempt_at, window_ends_at, last_status, last_error`;
 
 const statements = {
-  // In one order, as the dispatchers do: nobody waits in a circle. The request is counted: a dispatcher that
-  // has leased the delivery before then knows that a failure is not the end, whatever the clocks say. With its
-  // new window the delivery may outlive the day of its event, so it gets the body.
+  // Locks in the same order as the dispatchers, so that there is no deadlock. The request is counted, so that a
+  // dispatcher that has leased the delivery knows that a failure is not final, whatever the clocks say. With its
+  // new window the delivery may outlive the day of its event, so it stores the body.
   wake: `
     WITH pending AS (
       SELECT id FROM webhook_deliveries WHERE id = ANY ($1::uuid[]) ORDER BY id FOR UPDATE
@@ -81,10 +81,10 @@ const statements = {
 } as const;
 
 /**
- * Two statements, in a transaction of the caller's (READ COMMITTED) or without one: the second sees
- * what finished during the first.
- * @returns the ids that are pending now by this call; without `isReplay` one may be missing that was
- *   moved meanwhile: ask again
+ * Runs two statements, in a transaction of the caller (READ COMMITTED) or without one. The second sees
+ * deliveries that finished during the first.
+ * @returns the ids that this call made pending. Without `isReplay` a delivery that was moved meanwhile may
+ *   be missing. Call again then
  */
 export async function reviveDeliveries(
   client: pg.ClientBase | pg.Pool,
@@ -114,14 +114,14 @@ export async function reviveDeliveries(
   return new Set([...woken, ...revived]);
 }
 
-/** What past events said, in the order asked for; one that is not there is missing. */
+/** Reads past events, in the order of the refs. Events that do not exist are left out. */
 export type PastEvents = (
   refs: readonly { readonly streamId: string; readonly eventId: string }[],
 ) => Promise<readonly EnvelopeSource[]>;
 
 /**
- * What is sent. Bodies are kept with their day; after that the payment's stream still says what was
- * sent. Null when nothing does.
+ * The body of a delivery. Bodies are dropped with their day. After that the body is computed again from the
+ * stream of the payment. Null when that is not possible either.
  */
 export async function deliveryBodyOf(
   { body, eventId, paymentId }: StoredDelivery,
@@ -145,12 +145,12 @@ export interface RedeliveryOptions {
   readonly now: Date;
 }
 
-/** How often a delivery may be moved by others while it is looked for. */
+/** How often others may move a delivery between the tables while it is searched. */
 const triesMax = 3;
 
 /**
- * Sends one delivery again, by hand.
- * @returns false when it, or what it said, is not there any more
+ * Sends one delivery again, on request.
+ * @returns false when the delivery, or its body, no longer exists
  */
 export async function redeliver(
   pool: pg.Pool,

@@ -1,13 +1,13 @@
 /**
- * The SQL of the delivery tables, as named prepared statements: one for a batch, whatever its size.
- * Joins over what is claimed or recorded go row by row (LATERAL, ANY): a plan made while the tables were
- * small must not read them whole when they are large.
+ * The SQL of the delivery tables, as named prepared statements. One statement serves a batch of any size.
+ * Joins over claimed or recorded rows go row by row (LATERAL, ANY): a plan that was made while the tables
+ * were small must not scan them when they are large.
  */
 
 const described = `id, organization_id, endpoint_id, event_id, event_type, payment_id, occurred_at, body,
         is_replay, attempts, created_at, window_ends_at, last_status, last_error`;
 
-/** What was attempted, and of which deliveries; the columns of `attemptColumns`. */
+/** Records the attempts of a batch. Its columns are those of `attemptColumns`. */
 const attempted = `
       INSERT INTO webhook_attempts (delivery_id, attempt, id, at, status, duration_ms, error,
           response_excerpt)
@@ -15,7 +15,7 @@ const attempted = `
           FROM outcome WHERE attempt_id IS NOT NULL
         ON CONFLICT DO NOTHING RETURNING id`;
 
-/** What is to be sent, the body of its own or that of its event. */
+/** Leased deliveries, with their own body or that of their event. */
 const leasedFrom = (deliveries: string) => `
     SELECT c.id, c.organization_id, c.endpoint_id, c.event_type, c.occurred_at, c.is_replay,
         c.attempts, c.created_at, c.window_ends_at, c.redelivery_requests,
@@ -25,8 +25,8 @@ const leasedFrom = (deliveries: string) => `
           WHERE event_id = c.event_id AND occurred_at = c.occurred_at LIMIT 1) f ON true`;
 
 export const statements = {
-  // The fan-out decides: its deliveries are made with it or not at all. A delivery that is there
-  // already was made by a replay, which has overtaken the event.
+  // The deliveries are inserted only together with the row of their fan-out. A delivery that exists
+  // already was made by a replay that came before the event.
   insert: `
     WITH event AS MATERIALIZED (
       SELECT * FROM unnest($1::uuid[], $2::timestamptz[], $3::uuid[], $4::text[], $5::text[],
@@ -58,7 +58,7 @@ export const statements = {
     UPDATE webhook_deliveries SET leased_until = $2 WHERE id = ANY ($1::uuid[]) AND lease_owner = $3
       RETURNING id`,
 
-  // The earliest pending delivery of each endpoint, by one index probe per endpoint.
+  // Finds the earliest pending delivery of each endpoint, with one index probe per endpoint.
   due: `
     WITH RECURSIVE heads AS (
       (SELECT endpoint_id, due_at FROM webhook_deliveries ORDER BY endpoint_id, due_at LIMIT 1)
@@ -90,21 +90,21 @@ export const statements = {
     )
     ${leasedFrom('claimed')}`,
 
-  // What a claim of ours has leased that is not at work here.
+  // Deliveries that one of our claims has leased and that are not at work here.
   leased: `${leasedFrom('webhook_deliveries')}
     WHERE c.endpoint_id = ANY ($1::uuid[]) AND c.due_at = $2 AND c.lease_owner = $3
       AND c.id <> ALL ($4::uuid[])`,
 
-  // Which of the failed deliveries their owner has asked for again since they were leased (see wake).
+  // Which failed deliveries were requested again since they were leased (see `wake`).
   askedAgain: `
     SELECT d.id FROM unnest($1::uuid[], $2::int[]) AS failed (id, redelivery_requests)
       JOIN webhook_deliveries d USING (id)
       WHERE d.id = ANY ($1::uuid[]) AND d.lease_owner = $3
         AND d.redelivery_requests > failed.redelivery_requests`,
 
-  // An endpoint that took a delivery, or was deleted, is no longer on record as failing.
-  // What another dispatcher has leased since is its to decide, but a success stands whoever had it. One
-  // that is on record already is being written again: what has become of the delivery since stands.
+  // An endpoint that accepted a delivery, or was deleted, is no longer recorded as failing. If another
+  // dispatcher has leased the delivery since, it decides, but a success always counts. An attempt that is
+  // recorded already is skipped: the delivery may have changed since.
   finish: `
     WITH outcome AS MATERIALIZED (
       SELECT * FROM unnest($1::uuid[], $2::int[], $3::uuid[], $4::timestamptz[], $5::int[],
@@ -136,7 +136,7 @@ export const statements = {
     INSERT INTO webhook_finished_deliveries (${described}, state, finished_at, finished_reason)
       SELECT ${described}, state, finished_at, finished_reason FROM ended`,
 
-  // A delivery that was asked for again since it was leased is due as asked.
+  // A delivery that was requested again since it was leased is due as requested.
   postpone: `
     WITH outcome AS MATERIALIZED (
       SELECT * FROM unnest($1::uuid[], $2::int[], $3::uuid[], $4::timestamptz[], $5::int[],
@@ -154,8 +154,8 @@ export const statements = {
       FROM outcome o
       WHERE d.id = ANY ($1::uuid[]) AND d.id = o.delivery_id AND d.lease_owner = $12`,
 
-  // Looks at so many, by the index of created_at, whatever else the endpoint has waiting. The place of the last
-  // is returned when there may be more. What somebody else is at work on is left alone.
+  // Checks a limited number of deliveries, by the index of created_at. Returns the place of the last one when
+  // there may be more. Skips deliveries that are leased to others.
   failExpired: `
     WITH seen AS MATERIALIZED (
       SELECT id, created_at FROM webhook_deliveries

@@ -1,10 +1,10 @@
 /**
- * The tables of what is pending and what is finished. What always holds: a row is worked on by whom
- * leased it; it is finished by moving it, together with the record of the attempt that finished it;
- * every statement may be repeated after an unknown outcome.
+ * The tables of pending and of finished deliveries. What always holds: only the process that leased a row
+ * works on it. A delivery is finished by moving its row, together with the record of its last attempt.
+ * Every statement can be repeated after an unknown outcome.
  *
- * Times are the caller's, so that one clock rules leases and schedule. Dispatchers on machines whose
- * clocks differ by more than the lease's margin may send twice, with the same ids.
+ * The caller passes the times, so that one clock rules leases and schedule. Dispatchers whose clocks
+ * differ by more than the lease's margin may send a delivery twice, with the same ids.
  */
 import type pg from 'pg';
 import type { DecidedDelivery, Delivery, FanOut } from './delivery.js';
@@ -12,7 +12,7 @@ import { type StatementName, statements } from './delivery-statements.js';
 import { noteFailures } from './endpoint-failures.js';
 import { finishedRow, pendingRow, type RecordedRow, stillPending } from './outcome-rows.js';
 
-/** An event to be stored, and until when we lease each of its deliveries; null: anyone may claim it. */
+/** An event to be stored, and until when we lease each of its deliveries. Null: anyone may claim it. */
 export interface InsertedFanOut {
   readonly fanOut: FanOut;
   /** In the order of its receivers. */
@@ -27,13 +27,13 @@ export interface DueOptions {
 }
 
 export interface DueEndpoints {
-  /** Those with something due, the one that has waited longest first. */
+  /** Endpoints with due deliveries, the longest wait first. */
   readonly endpointIds: readonly string[];
-  /** When the next one becomes due; null for none. */
+  /** When the next delivery becomes due. Null when none will. */
   readonly nextDueAt: Date | null;
 }
 
-/** A place among the deliveries of an endpoint, the oldest first. */
+/** A place among the pending deliveries of an endpoint, the oldest first. */
 export interface PendingPlace {
   readonly createdAt: Date;
   readonly id: string;
@@ -41,27 +41,27 @@ export interface PendingPlace {
 
 export interface ExpiredOptions {
   readonly now: Date;
-  /** No window of a later delivery can have ended. */
+  /** The window of a later delivery cannot have ended. */
   readonly createdBefore: Date;
-  /** Null: from the oldest on. */
+  /** Null: start at the oldest. */
   readonly after: PendingPlace | null;
-  /** Deliveries looked at. */
+  /** The most deliveries that are checked. */
   readonly max: number;
 }
 
 export interface ClaimOptions {
   readonly now: Date;
   readonly leasedUntil: Date;
-  /** How many of each endpoint, at most. */
+  /** The most deliveries to claim, by endpoint. */
   readonly room: ReadonlyMap<string, number>;
 }
 
-/** An event that is older than this when it is fanned out leaves its body with its deliveries. */
+/** If an event is older than this at its fan-out, its deliveries store the body themselves. */
 const lateAfterMs = 24 * 3_600_000;
 
 const nilUuid = '00000000-0000-0000-0000-000000000000';
 
-/** A statement writes to three partitioned tables; each may have a partition attached meanwhile. */
+/** A statement writes to three partitioned tables. A partition may be attached to each meanwhile. */
 const partitionTriesMax = 5;
 
 export class DeliveryTable {
@@ -76,7 +76,7 @@ export class DeliveryTable {
    * @returns the ids of the deliveries that are new
    */
   async insert(inserted: readonly InsertedFanOut[]): Promise<ReadonlySet<string>> {
-    // In one order everywhere: two dispatchers that insert the same rows must not wait for each other.
+    // The same order everywhere, so that two dispatchers that insert the same rows do not deadlock.
     const rows = inserted.toSorted((a, b) => (a.fanOut.eventId < b.fanOut.eventId ? -1 : 1));
     const events = rows.map(({ fanOut }) => fanOut);
     const deliveries = rows.flatMap(({ fanOut, leasedUntil }, index) =>
@@ -107,8 +107,8 @@ export class DeliveryTable {
   }
 
   /**
-   * Takes up again what we had leased in an insert whose answer was lost.
-   * @returns the ids of those that are ours
+   * Renews leases that were taken in an insert whose answer was lost.
+   * @returns the ids of the deliveries that are leased to us
    */
   async retake(ids: readonly string[], leasedUntil: Date): Promise<ReadonlySet<string>> {
     const { rows } = await this.query<{ id: string }>('retake', [
@@ -119,7 +119,7 @@ export class DeliveryTable {
     return new Set(rows.map(({ id }) => id));
   }
 
-  /** Endpoints with something due. */
+  /** Endpoints with due deliveries. */
   async due(now: Date, { except, only, max }: DueOptions): Promise<DueEndpoints> {
     const values = [iso(now), except, max, only];
     const { rows } = await this.query<{ endpoint_id: string | null; due_at: Date | null }>(
@@ -143,7 +143,7 @@ export class DeliveryTable {
     return rows.map(deliveryOfRow);
   }
 
-  /** What a claim of ours has leased until that time, but for what is at work. */
+  /** Deliveries that one of our claims has leased until that time, except those at work. */
   async leased(
     endpointIds: readonly string[],
     leasedUntil: Date,
@@ -154,7 +154,7 @@ export class DeliveryTable {
   }
 
   async record(decided: readonly DecidedDelivery[]): Promise<void> {
-    // While the deliveries are still leased: a later attempt, and its success, must not come in between.
+    // Before the leases end: a later attempt, and its success, must not come in between.
     await noteFailures(this.pool, decided);
     const ended = decided.flatMap(finishedRow).toSorted(byId);
     const askedAgain = await this.askedAgain(ended.filter(({ state }) => state === 'failed'));
@@ -189,9 +189,9 @@ export class DeliveryTable {
   }
 
   /**
-   * Fails what is due for an endpoint whose deliveries wait, and past its window: looks at the oldest deliveries
-   * after a place, no more than asked for.
-   * @returns where to go on; null at the end
+   * Fails due deliveries of a disabled endpoint whose window has ended. Checks a limited number of the
+   * oldest deliveries after a place.
+   * @returns where to continue. Null at the end
    */
   async failExpired(
     endpointId: string,
@@ -209,7 +209,7 @@ export class DeliveryTable {
     return rows[0] ?? null;
   }
 
-  /** Repeats a statement whose rows were on their way to a partition that is no longer theirs. */
+  /** Repeats a statement when a partition was attached for its rows meanwhile. */
   private async query<Row extends pg.QueryResultRow>(name: StatementName, values: unknown[]) {
     for (let tries = 1; ; tries += 1)
       try {
@@ -225,8 +225,9 @@ export class DeliveryTable {
 }
 
 /**
- * PostgreSQL chooses the default partition, waits for its lock while the day's own partition is attached, and
- * then refuses the row (23514). The next try finds the new partition. A CHECK of ours names its constraint.
+ * PostgreSQL chooses the default partition, waits for its lock while the partition of the day is attached, and
+ * then rejects the row (23514). The next try finds the new partition. A CHECK constraint of ours would have a
+ * name.
  */
 function isPartitionMoved(error: unknown): boolean {
   const { code, constraint } = error as { code?: unknown; constraint?: unknown };
@@ -287,7 +288,7 @@ function iso(time: Date | null): string | null {
   return time === null ? null : time.toISOString();
 }
 
-/** What a receiver answers may hold what PostgreSQL's text cannot. */
+/** The answer of a receiver may contain characters that PostgreSQL's text cannot. */
 function storable(text: string | null): string | null {
   return text === null ? null : text.replaceAll('\u0000', '\uFFFD').toWellFormed();
 }

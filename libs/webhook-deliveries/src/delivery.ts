@@ -1,9 +1,9 @@
-/** The words of the dispatcher: an event fanned out, a delivery of it, an attempt, and what came of that. */
+/** The types of the dispatcher: an event fanned out, its deliveries, an attempt, and an outcome. */
 
 /** Why a delivery ended without being delivered. */
 export type FinishedReason = 'refused' | 'window_ended' | 'endpoint_deleted';
 
-/** One event for one endpoint, on its way. */
+/** One event for one endpoint, not yet finished. */
 export interface Delivery {
   /** UUIDv5 of event and endpoint. */
   readonly id: string;
@@ -11,21 +11,21 @@ export interface Delivery {
   readonly endpointId: string;
   readonly eventType: string;
   readonly occurredAt: Date;
-  /** The envelope, as it is signed and sent at every attempt; null when it is nowhere to be found. */
+  /** The envelope, as it is signed and sent at every attempt. Null when it is no longer stored. */
   readonly body: string | null;
-  /** Sent again because the client asked for it. */
+  /** Requested by the client as a replay. */
   readonly isReplay: boolean;
   /** Made so far. */
   readonly attempts: number;
   readonly createdAt: Date;
   readonly windowEndsAt: Date;
-  /** How often its owner had asked for it again when it was leased. */
+  /** How many redeliveries the client had requested when it was leased. */
   readonly redeliveryRequests: number;
-  /** Of the event, for the trace; null when nobody traced it. */
+  /** Trace context of the event. Null when it was not traced. */
   readonly traceparent: string | null;
 }
 
-/** An event on its way to its endpoints, as the fan-out makes it. */
+/** An event and the endpoints that receive it. */
 export interface FanOut {
   readonly eventId: string;
   readonly organizationId: string;
@@ -79,7 +79,7 @@ interface Finished {
   readonly finishedAt: Date;
 }
 
-/** What becomes of a delivery that this process has leased. */
+/** The outcome for a delivery that this process has leased. */
 export type Outcome =
   | (Finished & { readonly kind: 'delivered'; readonly attempt: Attempt })
   | (Finished & { readonly kind: 'refused'; readonly attempt: Attempt })
@@ -87,7 +87,7 @@ export type Outcome =
   | (Finished & { readonly kind: 'windowEnded'; readonly attempt: Attempt | null })
   | (Finished & { readonly kind: 'endpointDeleted' })
   | { readonly kind: 'retry'; readonly attempt: Attempt; readonly nextAttemptAt: Date }
-  /** No attempt was made; the lease is given up, for others or for later. */
+  /** No attempt was made. The lease is returned, for others or for later. */
   | { readonly kind: 'released'; readonly notBefore: Date | null };
 
 export interface DecidedDelivery {

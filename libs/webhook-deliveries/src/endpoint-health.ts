@@ -1,10 +1,10 @@
 /**
- * How the deliveries to an endpoint go, as its owner sees it. The dispatchers note the first failed attempt
- * after a success in webhook_endpoint_failures, and delete the row at the next success.
+ * The health of an endpoint as its owner sees it. The dispatchers record the first failed attempt after a
+ * success in webhook_endpoint_failures, and delete the row at the next success.
  */
 import type pg from 'pg';
 
-/** Of an endpoint whose last attempt failed. Every other endpoint is healthy. */
+/** The health of an endpoint whose last attempt failed. All other endpoints are healthy. */
 export interface EndpointHealth {
   /** `failing`: attempts have failed for a day or longer, without a success in between. */
   readonly health: 'degraded' | 'failing';
@@ -12,7 +12,7 @@ export interface EndpointHealth {
   readonly failingSince: Date;
 }
 
-/** From when on an endpoint that fails is failing, and operators are told. */
+/** How long attempts must fail until the endpoint is `failing`, and is reported to operators. */
 export const failingAfterMs = 24 * 3_600_000;
 
 interface FailureRow {
@@ -22,8 +22,8 @@ interface FailureRow {
 }
 
 /**
- * Between the first and the last failed attempt: one failure with nothing to send after it is no failing
- * endpoint, however long ago it was.
+ * Counts the time between the first and the last failed attempt. A single failure with nothing to send after
+ * it does not make an endpoint `failing`, however long ago it was.
  */
 function healthOf({ failingSince, lastFailedAt }: FailureRow): EndpointHealth {
   const failedForMs = lastFailedAt.getTime() - failingSince.getTime();
@@ -31,7 +31,7 @@ function healthOf({ failingSince, lastFailedAt }: FailureRow): EndpointHealth {
 }
 
 export interface EndpointHealths {
-  /** Those of the endpoints that fail, by their ids. */
+  /** The health of those endpoints that fail, by id. */
   failing(
     organizationId: string,
     endpointIds: readonly string[],

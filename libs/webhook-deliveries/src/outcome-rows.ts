@@ -1,12 +1,12 @@
-/** What became of deliveries, as rows: finished ones, and those that stay pending. */
+/** Outcomes as rows: of finished deliveries, and of those that stay pending. */
 import type { Attempt, DecidedDelivery, FinishedReason, Outcome } from './delivery.js';
 
 export interface RecordedRow {
   readonly id: string;
   readonly attempt: Attempt | null;
-  /** Made until now, this one included. */
+  /** Made so far, including this one. */
   readonly attempts: number;
-  /** As many as were known when it was leased. */
+  /** As they were when the delivery was leased. */
   readonly redeliveryRequests: number;
 }
 
@@ -31,14 +31,14 @@ const finishes = {
   { state: FinishedRow['state']; finishedReason: FinishedReason | null }
 >;
 
-/** The row of a delivery that is finished; none for one that is not. */
+/** The row of a finished delivery. Empty for a pending one. */
 export function finishedRow(decided: DecidedDelivery): FinishedRow[] {
   const { outcome } = decided;
   if (outcome.kind === 'retry' || outcome.kind === 'released') return [];
   return [{ ...recordedRow(decided), ...finishes[outcome.kind], finishedAt: outcome.finishedAt }];
 }
 
-/** The row of a delivery that stays pending; none for one that is finished. */
+/** The row of a delivery that stays pending. Empty for a finished one. */
 export function pendingRow(decided: DecidedDelivery): PendingRow[] {
   const { outcome } = decided;
   if (outcome.kind !== 'retry' && outcome.kind !== 'released') return [];
@@ -51,7 +51,7 @@ export function pendingRow(decided: DecidedDelivery): PendingRow[] {
   ];
 }
 
-/** It would have been finished, but its owner asked for it again: it is free, and due as asked. */
+/** A failed delivery that the client requested again meanwhile: it is free, and due as requested. */
 export function stillPending(row: RecordedRow): PendingRow {
   const { id, attempt, attempts, redeliveryRequests } = row;
   return { id, attempt, attempts, redeliveryRequests, nextAttemptAt: null, leasedUntil: null };

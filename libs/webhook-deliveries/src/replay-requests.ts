@@ -1,4 +1,4 @@
-/** The table webhook_replays, as clients see it: what they asked to be sent again, and how far that is. */
+/** The table webhook_replays as clients see it: their requests and the progress of each. */
 import type pg from 'pg';
 
 export interface ReplayRecord {
@@ -9,9 +9,9 @@ export interface ReplayRecord {
   readonly toAt: Date;
   /** Null: all. */
   readonly eventTypes: readonly string[] | null;
-  /** The index of events must have come as far before a replay begins. */
+  /** The replay begins when the index of events has reached this position. */
   readonly throughPosition: string;
-  /** `time/position` of the last event that was sent; '' before the first. */
+  /** `time/position` of the last event that was sent. '' before the first. */
   readonly nextPosition: string;
   readonly state: 'running' | 'completed' | 'canceled';
   readonly eventsSent: number;
@@ -24,7 +24,7 @@ export type ReplayRequest = Omit<
   'nextPosition' | 'state' | 'eventsSent' | 'finishedAt'
 >;
 
-/** Replays of an endpoint that may run at a time; under concurrent requests a few more. */
+/** The most replays of an endpoint that run at a time. Concurrent requests may exceed it by a few. */
 export const runningReplaysMax = 5;
 
 export const replayColumns = `id, organization_id AS "organizationId", endpoint_id AS "endpointId",
@@ -33,7 +33,7 @@ export const replayColumns = `id, organization_id AS "organizationId", endpoint_
   events_sent::float8 AS "eventsSent", requested_at AS "requestedAt", finished_at AS "finishedAt"`;
 
 export interface ReplayRequests {
-  /** Null when as many as may be are running. */
+  /** Null when the most allowed replays are running. */
   create(request: ReplayRequest): Promise<ReplayRecord | null>;
   get(of: {
     readonly organizationId: string;
@@ -57,8 +57,8 @@ export function replayRequests(pool: pg.Pool): ReplayRequests {
           request.id,
           request.organizationId,
           request.endpointId,
-          // As text: the driver writes a Date in the zone of this machine, and an offset of before 1900
-          // without its seconds.
+          // As text: the driver writes a Date in the time zone of this machine, and drops the seconds of
+          // offsets before 1900.
           request.fromAt.toISOString(),
           request.toAt.toISOString(),
           request.eventTypes,

@@ -59,7 +59,7 @@ it('A public receiver may share the address of our bank: both are behind the sam
   expect(policy.isOwnName('bank.example', 443)).toBe(true);
 });
 
-it('An exemption is told from what is public anyhow', async () => {
+it('An exempt address is distinguished from a public one', async () => {
   const addresses = ['8.8.8.8', '10.0.0.1', '192.168.0.1'];
   expect(await policyWith().judge('hooks.example', 443, addresses)).toEqual({
     permitted: ['8.8.8.8', '10.0.0.1'],

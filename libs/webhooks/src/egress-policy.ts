@@ -93,7 +93,7 @@ function addressesOfThisMachine(): ReadonlySet<string> {
   return new Set(interfaces.map(({ address }) => canonicalAddress(address)));
 }
 
-/** Without what does not tell names apart: case, and the dot of the root. */
+/** Without what does not distinguish names: case, and the dot of the root. */
 function bare(host: string): string {
   return host.toLowerCase().replace(/\.$/, '');
 }

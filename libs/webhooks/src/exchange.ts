@@ -47,7 +47,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   private readBytes = 0;
   private bodyTimer: NodeJS.Timeout | undefined;
 
-  /** @param bodyTimeoutMs once the status is known the body is but a note: it may take this long */
+  /** @param bodyTimeoutMs how long the body may take once the status is known */
   constructor(private readonly bodyTimeoutMs: number) {
     this.settle = Promise.withResolvers<Answer>();
     this.answer = this.settle.promise;

@@ -43,7 +43,7 @@ function resolving(...answers: string[][]): Lookup {
 }
 
 describe('A delivery over HTTPS', () => {
-  it('arrives as it was given, and tells the status, the answer and how long it took', async () => {
+  it('arrives unchanged, and returns the status, the answer and the duration', async () => {
     receiver.respondWith(() => ({ status: 202, body: 'thanks' }));
     const result = await post(client());
     expect(result).toEqual({
@@ -106,7 +106,7 @@ describe('A delivery over HTTPS', () => {
     expect(receiver.requests).toHaveLength(1);
   });
 
-  it('tells what Retry-After the receiver asks for', async () => {
+  it('returns the Retry-After of the receiver', async () => {
     receiver.respondWith(() => ({ status: 503, headers: { 'retry-after': '120' } }));
     expect(await post(client())).toMatchObject({ status: 503, retryAfter: '120' });
   });
@@ -264,7 +264,7 @@ describe('An address that is not public is never connected to', () => {
     expect(await post(one, named())).toMatchObject({ status: 200 });
   });
 
-  it('and the error does not tell which it was', async () => {
+  it('and the error does not name it', async () => {
     const one = client({ allowedNetworks: [], lookup: resolving(['10.0.0.1']) });
     expect(JSON.stringify(await post(one, named()))).not.toContain('10.0.0.1');
   });

@@ -54,8 +54,8 @@ export interface DeliveryResult {
 
 export interface GuardedClient {
   /**
-   * Posts the body. Never throws. A request over a kept connection that breaks without an answer is
-   * sent a second time, over a new one.
+   * Posts the body. Never throws. A request over a kept connection that breaks without an answer is sent a
+   * second time, over a new connection.
    * @param signal ends it early, as `aborted`
    */
   post(
@@ -68,7 +68,7 @@ export interface GuardedClient {
   close(): Promise<void>;
 }
 
-/** Once the status is known the body is but a note: it may take this long. */
+/** How long the body may take once the status is known. It is only recorded. */
 const responseBodyTimeoutMs = 2_000;
 const connectTimeoutMs = 10_000;
 

@@ -90,7 +90,7 @@ function inTwoLanes(lookup: Lookup): Lookup {
     else {
       if (waiting.length >= systemQueueMax)
         throw new Error(`too many names to look up: ${hostname}`);
-      // Whoever leaves a lane hands it over.
+      // A lookup that ends passes its turn on.
       await new Promise<void>((resolve) => waiting.push(resolve));
     }
     try {

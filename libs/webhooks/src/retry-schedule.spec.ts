@@ -154,7 +154,7 @@ describe('A receiver that asks for time', () => {
     (text) => expect(retryAfterMs(503, text, now)).toBeNull(),
   );
 
-  it('is not heard when it answers anything but 429 and 503', () => {
+  it('is ignored with any other status than 429 and 503', () => {
     for (const status of [200, 301, 408, 425, 500, 502, 504, null])
       expect(retryAfterMs(status, '120', now)).toBeNull();
     expect(retryAfterMs(503, null, now)).toBeNull();

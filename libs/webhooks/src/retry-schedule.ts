@@ -12,7 +12,7 @@ export function backoffMs(attempt: number, { initialMs, maxMs }: RetryPolicy): n
   return Math.min(maxMs, initialMs * 2 ** (attempt - 1));
 }
 
-/** A pause may be longer than the contract's by this part, so that what failed together comes back apart. */
+/** A pause may be longer than the specified one by this fraction, so that retries of one moment spread out. */
 const jitterMax = 0.1;
 
 /** Before the window's end: what is due in its last millisecond is over when somebody has woken for it. */
@@ -55,9 +55,9 @@ export function nextAttemptAt(failed: FailedAttempt, policy: RetryPolicy): Date 
 }
 
 /**
- * Which attempt it was for the schedule of its window. All attempts count, but for a delivery that was
- * sent again long after its first ones: its schedule begins anew with its new window, as the contract's
- * does. Told from the time: no more attempts than the schedule allows have been made in it.
+ * The number of the attempt in the schedule of its window. All attempts count, except for a delivery that
+ * was sent again in a new window: its schedule starts over with that window. The number is derived from the
+ * time: the schedule allows only so many attempts since the window began.
  * @param attempts made so far, in all windows
  * @param elapsedMs since the window began
  */

@@ -33,7 +33,7 @@ export class DispatcherChild {
       else if ('handled' in reply) this.handled.add(reply.handled);
       else this.failed.push(reply.error);
     });
-    // One that dies hears nothing more.
+    // A process that dies gets no answer.
     this.child.on('error', () => undefined);
     this.send({ start: { ...options, owner: this.owner } });
   }

@@ -96,7 +96,7 @@ export async function dispatcherFixture({ isShared = false } = {}): Promise<Disp
   const organizationId = randomUUID();
   const endpoints = repository(store, webhookEndpoints);
   const running: Dispatcher[] = [];
-  // Not whole: times of events, of rows and of the wall clock are told apart in failures.
+  // An odd offset: so a failure shows whether a time is of an event, of a row or of the wall clock.
   let time = Date.parse('2026-11-21T10:00:00.123Z');
   const now = () => new Date(time);
 
