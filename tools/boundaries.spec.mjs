@@ -18,8 +18,7 @@ const apps = projectsIn('apps');
 
 const folderOf = (project) => `${libs.includes(project) ? 'libs' : 'apps'}/${project}`;
 const at = (project, name = 'probe.ts') => `${folderOf(project)}/src/${name}`;
-const packageOf = (project) =>
-  libs.includes(project) ? `@pis/${project}` : `@pis/${project}/module`;
+const packageOf = (project) => (libs.includes(project) ? `@pis/${project}` : `@pis/${project}/app`);
 const importing = (specifier) =>
   `import * as x from '${specifier}';\nexport const y: unknown = x;\n`;
 const importingTypes = (specifier) =>
@@ -89,7 +88,7 @@ const refused = [
     at('api-gateway'),
     importing('../../rail-executor/src/rail-executor.module.js'),
   ],
-  ['a type of another app', at('event-relay'), importingTypes('@pis/api-gateway/module')],
+  ['a type of another app', at('event-relay'), importingTypes('@pis/api-gateway/app')],
   ['a test helper in production code', at('api-gateway'), importing('@pis/domain/testing')],
   ['a test helper in the domain', at('domain'), importing('@pis/keyring/testing')],
   ['servers for tests in production code', at('event-store'), importing('@pis/local-servers')],
@@ -101,7 +100,7 @@ const refused = [
   [
     'an app in the test of a lib',
     at('keyring', 'probe.spec.ts'),
-    importing('@pis/rail-executor/module'),
+    importing('@pis/rail-executor/app'),
   ],
   [
     'a lib out of bounds, also in a test',
@@ -141,11 +140,7 @@ const permitted = [
     importing('@pis/bank-simulator/module'),
   ],
   ['zod in contracts', at('contracts'), importing('zod')],
-  [
-    'all-in-one composes the apps’ modules',
-    at('all-in-one'),
-    importing('@pis/rail-executor/module'),
-  ],
+  ['all-in-one composes the apps’ modules', at('all-in-one'), importing('@pis/rail-executor/app')],
   ['a test helper in a spec', at('api-gateway', 'probe.spec.ts'), importing('@pis/domain/testing')],
   [
     'a test helper of a lib out of bounds, in a spec',

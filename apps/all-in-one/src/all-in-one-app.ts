@@ -1,60 +1,72 @@
 /** Which modules make up the whole system, and what must be there before its consumers start. */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { DynamicModule } from '@nestjs/common';
-import { ApiGatewayModule, configureHttp } from '@pis/api-gateway/module';
+import { apiGateway } from '@pis/api-gateway/app';
 import { bankNameOf, directBankConnection } from '@pis/bank-rails';
 import { BankSimulator, BankSimulatorModule } from '@pis/bank-simulator/module';
 import { bootstrapDemoOrganization, type DemoOrganization } from '@pis/commands';
 import { allTopicSpecs } from '@pis/contracts';
-import { DirectoryProjectorModule } from '@pis/directory-projector/module';
-import { EventRelayModule } from '@pis/event-relay/module';
+import { directoryProjector } from '@pis/directory-projector/app';
+import { eventRelay } from '@pis/event-relay/app';
 import { applyTopics, isBrokerError } from '@pis/messaging';
-import { PaymentsProjectorModule } from '@pis/payments-projector/module';
+import { paymentsProjector } from '@pis/payments-projector/app';
 import { isTransient } from '@pis/postgres';
+import { railExecutor } from '@pis/rail-executor/app';
 import { BANK_CONNECTION, RailExecutorModule } from '@pis/rail-executor/module';
 import { migrate, projectionProgress } from '@pis/read-models';
 import {
-  type AppDefinition,
+  type App,
+  type ConfigOf,
   EVENT_STORE,
-  gatewayEnv,
   kafkaSettings,
   KEYRING,
   PG_POOL,
-  type PlatformConfig,
-  railsEnv,
   STORE_CHECK,
   type StoreCheck,
-  webhooksEnv,
+  together,
 } from '@pis/service-kit';
-import { WebhookDispatcherModule } from '@pis/webhook-dispatcher/module';
-import type { z } from 'zod';
-
-const env = { ...gatewayEnv, ...webhooksEnv, ...railsEnv } as const;
-export type AllInOneConfig = PlatformConfig & z.output<z.ZodObject<typeof env>>;
+import { webhookDispatcher } from '@pis/webhook-dispatcher/app';
 
 const retryMs = 500;
 const shownLimitMs = 5_000;
 /** Short: whoever stops the sandbox waits for it, and it has 10 s, the embedded PostgreSQL included. */
 const drainMs = 500;
 
+/** With the simulated bank in this process, unless PIS_BANK_URL names a bank; never in production. */
+const railExecutorWithBank = {
+  ...railExecutor,
+  module: (config: ConfigOf<typeof railExecutor.env>) =>
+    config.PIS_BANK_URL !== undefined || config.PIS_ENVIRONMENT === 'production'
+      ? railExecutor.module(config)
+      : RailExecutorModule.register(config, {
+          imports: [BankSimulatorModule.register(config, { http: false })],
+          bank: {
+            provide: BANK_CONNECTION,
+            useFactory: (simulator: BankSimulator) => directBankConnection(simulator),
+            inject: [BankSimulator],
+          },
+        }),
+};
+
+/** Every app of the system: a new one is a line here. */
+export const apps = [
+  apiGateway,
+  paymentsProjector,
+  directoryProjector,
+  railExecutorWithBank,
+  webhookDispatcher,
+  eventRelay,
+] as const;
+const everything = together('all-in-one', apps);
+
+export const allInOneEnv = everything.env;
+export type AllInOneConfig = ConfigOf<typeof allInOneEnv>;
+
 /** `onDemo` gets the demo organization once it is there, before the app is ready. */
-export function allInOneApp(onDemo: (demo: DemoOrganization) => void): AppDefinition<typeof env> {
+export function allInOneApp(onDemo: (demo: DemoOrganization) => void): App<typeof allInOneEnv> {
   return {
-    name: 'all-in-one',
-    env,
-    consumers: ['rail-executor', 'webhook-dispatcher'],
-    publicPort: true,
+    ...everything,
     defaultHost: '127.0.0.1',
     defaultDrainMs: drainMs,
-    configureHttp,
-    modules: (config) => [
-      ApiGatewayModule.register(config),
-      PaymentsProjectorModule.register(),
-      DirectoryProjectorModule.register(),
-      railExecutor(config),
-      WebhookDispatcherModule.register(config),
-      ...(config.PIS_BROKER === 'kafka' ? [EventRelayModule.register(config)] : []),
-    ],
     prepare: async ({ app, config, databaseUrl, logger, signal }) => {
       // Before anything is changed in stores that may not be ours.
       await retryWhileAway(signal, () => checkUnlessNew(app.get<StoreCheck>(STORE_CHECK)));
@@ -88,20 +100,6 @@ export function allInOneApp(onDemo: (demo: DemoOrganization) => void): AppDefini
       onDemo(demo);
     },
   };
-}
-
-/** With the simulated bank in this process, unless PIS_BANK_URL names a bank; never in production. */
-function railExecutor(config: AllInOneConfig): DynamicModule {
-  if (config.PIS_BANK_URL !== undefined || config.PIS_ENVIRONMENT === 'production')
-    return RailExecutorModule.register(config);
-  return RailExecutorModule.register(config, {
-    imports: [BankSimulatorModule.register(config, { http: false })],
-    bank: {
-      provide: BANK_CONNECTION,
-      useFactory: (simulator: BankSimulator) => directBankConnection(simulator),
-      inject: [BankSimulator],
-    },
-  });
 }
 
 /** PostgreSQL's code for a table that is not there. */

@@ -10,28 +10,22 @@ import { migrate } from '@pis/read-models';
 import {
   createLogger,
   fail,
-  gatewayEnv,
   loadConfig,
   type Logger,
   logWarnings,
   onShutdownSignal,
   platformEnv,
-  railsEnv,
   type RunningApp,
   startApp,
-  webhooksEnv,
 } from '@pis/service-kit';
-import { type AllInOneConfig, allInOneApp } from './all-in-one-app.js';
+import { type AllInOneConfig, allInOneApp, allInOneEnv } from './all-in-one-app.js';
 import { banner, readyLine } from './ready-line.js';
 
 let logger: Logger | undefined;
 let postgres: Postgres | undefined;
 let ending = false;
 try {
-  const config = loadConfig(
-    { ...platformEnv, ...gatewayEnv, ...webhooksEnv, ...railsEnv },
-    process.env,
-  );
+  const config = loadConfig({ ...platformEnv, ...allInOneEnv }, process.env);
   logger = createLogger('all-in-one', config.LOG_LEVEL);
   logWarnings(logger);
   if (config.DATABASE_URL === undefined) {

@@ -1,11 +1,4 @@
-import { gatewayEnv, runApp, webhooksEnv } from '@pis/service-kit';
-import { ApiGatewayModule, configureHttp } from './api-gateway.module.js';
+import { runApp } from '@pis/service-kit';
+import { apiGateway } from './app.js';
 
-await runApp({
-  name: 'api-gateway',
-  env: { ...gatewayEnv, ...webhooksEnv },
-  consumers: [],
-  publicPort: true,
-  configureHttp,
-  modules: (config) => [ApiGatewayModule.register(config)],
-});
+await runApp(apiGateway);

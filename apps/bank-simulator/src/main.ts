@@ -1,11 +1,4 @@
-import { railsEnv, runApp } from '@pis/service-kit';
-import { BankSimulatorModule } from './bank-simulator.module.js';
+import { runApp } from '@pis/service-kit';
+import { bankSimulator } from './app.js';
 
-const { PIS_SANDBOX_RAIL_DELAY_MS } = railsEnv;
-
-await runApp({
-  name: 'bank-simulator',
-  env: { PIS_SANDBOX_RAIL_DELAY_MS },
-  consumers: [],
-  modules: (config) => [BankSimulatorModule.register(config, { http: true })],
-});
+await runApp(bankSimulator);

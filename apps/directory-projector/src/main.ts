@@ -1,9 +1,4 @@
 import { runApp } from '@pis/service-kit';
-import { DirectoryProjectorModule } from './directory-projector.module.js';
+import { directoryProjector } from './app.js';
 
-await runApp({
-  name: 'directory-projector',
-  env: {},
-  consumers: [],
-  modules: () => [DirectoryProjectorModule.register()],
-});
+await runApp(directoryProjector);

@@ -1,9 +1,4 @@
 import { runApp } from '@pis/service-kit';
-import { EventRelayModule } from './event-relay.module.js';
+import { eventRelay } from './app.js';
 
-await runApp({
-  name: 'event-relay',
-  env: {},
-  consumers: [],
-  modules: (config) => [EventRelayModule.register(config)],
-});
+await runApp(eventRelay);

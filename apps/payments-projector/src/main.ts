@@ -1,9 +1,4 @@
 import { runApp } from '@pis/service-kit';
-import { PaymentsProjectorModule } from './payments-projector.module.js';
+import { paymentsProjector } from './app.js';
 
-await runApp({
-  name: 'payments-projector',
-  env: {},
-  consumers: [],
-  modules: () => [PaymentsProjectorModule.register()],
-});
+await runApp(paymentsProjector);

@@ -1,9 +1,4 @@
-import { runApp, webhooksEnv } from '@pis/service-kit';
-import { WebhookDispatcherModule } from './webhook-dispatcher.module.js';
+import { runApp } from '@pis/service-kit';
+import { webhookDispatcher } from './app.js';
 
-await runApp({
-  name: 'webhook-dispatcher',
-  env: webhooksEnv,
-  consumers: ['webhook-dispatcher'],
-  modules: (config) => [WebhookDispatcherModule.register(config)],
-});
+await runApp(webhookDispatcher);

@@ -1,4 +1,5 @@
 export * from './tokens.js';
+export * from './app.js';
 export * from './environment.js';
 export * from './config.js';
 export * from './logging.js';

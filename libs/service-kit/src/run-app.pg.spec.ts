@@ -11,7 +11,8 @@ import pg from 'pg';
 import { loadConfig } from './config.js';
 import { gatewayEnv } from './environment.js';
 import { createLogger } from './logging.js';
-import { type AppDefinition, platformEnv, startApp } from './run-app.js';
+import { type App, platformEnv } from './app.js';
+import { startApp } from './run-app.js';
 import type { Readiness } from './health.js';
 import type { LogWatch } from './log-watch.js';
 import { EVENT_STORE, LOG_WATCH, PG_POOL } from './tokens.js';
@@ -20,14 +21,16 @@ const timeoutMs = 20_000;
 const logger = createLogger('test', 'silent');
 
 const env = { ...gatewayEnv };
-type Minimal = AppDefinition<typeof env>;
+type Minimal = App<typeof env>;
+
+class Empty {}
 
 /** An app with nothing of its own. */
 const minimal: Minimal = {
   name: 'minimal',
   env,
   consumers: [],
-  modules: () => [],
+  module: () => ({ module: Empty }),
 };
 
 describe('an app', () => {

@@ -4,8 +4,7 @@
  * shutdown that ends every loop in order.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { DynamicModule, INestApplication } from '@nestjs/common';
-import { Module } from '@nestjs/common';
+import { type DynamicModule, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { isTransient } from '@pis/postgres';
@@ -13,15 +12,10 @@ import { waitForCurrentSchema } from '@pis/read-models';
 import type pg from 'pg';
 import type { Registry } from 'prom-client';
 import type { z } from 'zod';
+import { type App, type ConfigOf, platformEnv } from './app.js';
 import { ConfigurationError, loadConfig } from './config.js';
 import { type ConsumerStrategy, consumerStrategies } from './consumers.js';
-import {
-  brokerEnv,
-  keyringEnv,
-  type PlatformConfig,
-  processEnv,
-  storageEnv,
-} from './environment.js';
+import type { PlatformConfig } from './environment.js';
 import type { Health } from './health.js';
 import { drainOf, httpAdapter } from './http-server.js';
 import { integrationFeeds } from '@pis/integration';
@@ -34,44 +28,6 @@ import type { LogWatch } from './log-watch.js';
 import type { StoreCheck } from './store-binding.js';
 import { EVENT_STORE, HEALTH, LOG_WATCH, METRICS, PG_POOL, STORE_CHECK } from './tokens.js';
 import { startTracing, traceConsumer, traceHttp } from './tracing.js';
-
-/** What every app reads. */
-export const platformEnv = { ...processEnv, ...storageEnv, ...brokerEnv, ...keyringEnv } as const;
-
-export interface AppDefinition<Shape extends z.ZodRawShape> {
-  readonly name: string;
-  /** Variables beyond platformEnv. */
-  readonly env: Shape;
-  /** Those of them, beside DATABASE_URL, that it cannot do without. */
-  readonly required?: readonly (keyof Shape & string)[];
-  readonly modules: (
-    config: PlatformConfig & z.output<z.ZodObject<Shape>>,
-  ) => readonly DynamicModule[];
-  /** Consumer groups whose handlers the modules hold. */
-  readonly consumers: readonly string[];
-  /** True for the API: its port is public, so metrics move to a port of their own in production. */
-  readonly publicPort?: boolean;
-  /** The address to listen on when HOST is not set; 0.0.0.0 unless said otherwise. */
-  readonly defaultHost?: string;
-  /** How long it serves after SIGTERM when PIS_SHUTDOWN_DRAIN_MS is not set; containerDrainMs unless said otherwise. */
-  readonly defaultDrainMs?: number;
-  /** What else must be done before the consumers start. Every app waits for a current schema and its own stores. */
-  readonly prepare?: (context: PrepareContext<Shape>) => Promise<void>;
-  /** Routes, parsers and hooks on the HTTP server, before it listens. */
-  readonly configureHttp?: (
-    app: NestFastifyApplication,
-    config: PlatformConfig,
-  ) => void | Promise<void>;
-}
-
-export interface PrepareContext<Shape extends z.ZodRawShape> {
-  readonly app: INestApplication;
-  readonly config: PlatformConfig & z.output<z.ZodObject<Shape>>;
-  readonly databaseUrl: string;
-  readonly logger: Logger;
-  /** Aborted when the app shuts down while it still waits. */
-  readonly signal: AbortSignal;
-}
 
 export interface RunningApp {
   readonly app: NestFastifyApplication;
@@ -91,22 +47,20 @@ const checkRetryMs = 500;
 
 /** How long the app goes on serving after SIGTERM. */
 function drainMsOf<Shape extends z.ZodRawShape>(
-  { defaultDrainMs = containerDrainMs }: AppDefinition<Shape>,
+  { defaultDrainMs = containerDrainMs }: App<Shape>,
   { PIS_SHUTDOWN_DRAIN_MS }: PlatformConfig,
 ): number {
   return PIS_SHUTDOWN_DRAIN_MS ?? defaultDrainMs;
 }
 
 /** Runs one app from the environment until a signal ends it; exits 1 with one message when it cannot. */
-export async function runApp<Shape extends z.ZodRawShape>(
-  definition: AppDefinition<Shape>,
-): Promise<void> {
+export async function runApp<Shape extends z.ZodRawShape>(definition: App<Shape>): Promise<void> {
   let logger: Logger | undefined;
   let ending = false;
   try {
     const config = loadConfig({ ...platformEnv, ...definition.env }, process.env, {
       required: ['DATABASE_URL', ...(definition.required ?? [])],
-    }) as unknown as PlatformConfig & z.output<z.ZodObject<Shape>>;
+    }) as unknown as ConfigOf<Shape>;
     logger = createLogger(definition.name, config.LOG_LEVEL);
     logWarnings(logger);
     const running = await startApp(definition, config, config.DATABASE_URL ?? '', logger);
@@ -141,8 +95,8 @@ class RootModule {}
 
 /** Listens at once; `ready` resolves when the schema is current and the consumers have started. */
 export async function startApp<Shape extends z.ZodRawShape>(
-  definition: AppDefinition<Shape>,
-  config: PlatformConfig & z.output<z.ZodObject<Shape>>,
+  definition: App<Shape>,
+  config: ConfigOf<Shape>,
   databaseUrl: string,
   logger: Logger,
 ): Promise<RunningApp & { readonly ready: Promise<void> }> {
@@ -164,7 +118,7 @@ export async function startApp<Shape extends z.ZodRawShape>(
         isPublic: definition.publicPort === true,
       }),
       // With the database that was started for it, if it was: webhooks must not reach that one either.
-      ...definition.modules({ ...config, DATABASE_URL: databaseUrl }),
+      definition.module({ ...config, DATABASE_URL: databaseUrl }),
     ],
   };
   const adapter = httpAdapter({ trustedProxies: config.PIS_TRUSTED_PROXIES });
