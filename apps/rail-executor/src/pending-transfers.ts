@@ -7,8 +7,8 @@
  * agree: a note bears the later of both, and its age counts from the earlier of both.
  */
 import type { PaymentRail } from '@pis/domain';
+import { GroupCommit, isDataError } from '@pis/postgres';
 import type pg from 'pg';
-import { Batcher } from './batcher.js';
 
 export interface Transfer {
   readonly paymentId: string;
@@ -47,8 +47,8 @@ export const leaseMs = 30_000;
 
 export class PendingTransfers {
   private readonly listeners = new Set<() => void>();
-  private readonly notes: Batcher<Transfer & { readonly overdueInMs: number }, boolean>;
-  private readonly ends: Batcher<string, true>;
+  private readonly notes: GroupCommit<Transfer & { readonly overdueInMs: number }, boolean>;
+  private readonly ends: GroupCommit<string, true>;
   private completedIds = new Set<string>();
   private completedTimer: NodeJS.Timeout | undefined;
 
@@ -58,15 +58,17 @@ export class PendingTransfers {
     private readonly clock: () => number,
     private readonly pauseMs: number = completedPauseMs,
   ) {
-    this.notes = new Batcher({
+    this.notes = new GroupCommit({
       keyOf: ({ paymentId }) => paymentId,
-      run: (transfers) => this.writeNotes(transfers),
+      write: (transfers) => this.writeNotes(transfers),
       batchMax: noteBatchMax,
+      isItemsFault: isDataError,
     });
-    this.ends = new Batcher({
+    this.ends = new GroupCommit({
       keyOf: (paymentId) => paymentId,
-      run: (paymentIds) => this.writeEnds(paymentIds),
+      write: (paymentIds) => this.writeEnds(paymentIds),
       batchMax: noteBatchMax,
+      isItemsFault: isDataError,
     });
   }
 

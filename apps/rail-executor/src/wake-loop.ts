@@ -1,6 +1,5 @@
-/** A loop that works, then waits: until woken, until its own next date, and never longer than its poll interval. */
-
-import { setTimeout as delay } from 'node:timers/promises';
+/** A loop that works, then waits until it is woken, until the round's own next date, or for its poll interval. */
+import { Bell, pause } from '@pis/postgres';
 
 export interface WakeLoopOptions {
   /** One round. Says after how many milliseconds it wants the next one; null leaves it to the poll. */
@@ -16,12 +15,9 @@ export interface WakeLoopOptions {
 }
 
 export class WakeLoop {
+  private readonly bell = new Bell();
+  private readonly stopping = new AbortController();
   private running: Promise<void> | null = null;
-  private stopping = false;
-  private woken = false;
-  /** What is away is not asked faster because there is more to ask. */
-  private backingOff = false;
-  private endWait: (() => void) | null = null;
 
   constructor(private readonly options: WakeLoopOptions) {}
 
@@ -31,8 +27,7 @@ export class WakeLoop {
 
   /** The next round begins at once, or right after the one that runs. */
   wake(): void {
-    this.woken = true;
-    if (!this.backingOff) this.endWait?.();
+    this.bell.ring();
   }
 
   /**
@@ -41,46 +36,32 @@ export class WakeLoop {
    * @returns whether it has ended
    */
   async stop(limitMs: number): Promise<boolean> {
-    this.stopping = true;
-    this.endWait?.();
-    const late = new AbortController();
-    const limit = delay(limitMs, false, { signal: late.signal }).catch(() => false);
-    const ended = await Promise.race([this.running?.then(() => true) ?? true, limit]);
-    late.abort();
-    return ended;
+    this.stopping.abort();
+    const waiting = new AbortController();
+    const late = pause(limitMs, waiting.signal).then(() => false);
+    const hasEnded = await Promise.race([this.running?.then(() => true) ?? true, late]);
+    waiting.abort();
+    return hasEnded;
   }
 
   private async run(): Promise<void> {
     const { round, pollMs, retryInitialMs, retryMaxMs, onFailure, onRecovery } = this.options;
+    const { signal } = this.stopping;
     let failures = 0;
-    while (!this.stopping) {
-      this.woken = false;
+    while (!signal.aborted) {
+      const { rung } = this.bell;
       try {
         const nextInMs = await round();
         if (failures > 0) onRecovery();
         failures = 0;
         const longestMs = pollMs();
-        await this.wait(Math.min(nextInMs ?? longestMs, longestMs));
+        await this.bell.wait(rung, Math.min(nextInMs ?? longestMs, longestMs), signal);
       } catch (error) {
         if (failures === 0) onFailure(error);
         failures += 1;
-        this.woken = false;
-        this.backingOff = true;
-        await this.wait(Math.min(retryInitialMs * 2 ** Math.min(failures - 1, 16), retryMaxMs));
-        this.backingOff = false;
+        // A wake-up does not shorten this pause: more work is no reason to ask a dependency that is away.
+        await pause(Math.min(retryInitialMs * 2 ** Math.min(failures - 1, 16), retryMaxMs), signal);
       }
     }
-  }
-
-  private wait(ms: number): Promise<void> {
-    if (this.stopping || this.woken) return Promise.resolve();
-    return new Promise((resolve) => {
-      const timer = setTimeout(() => this.endWait?.(), ms);
-      this.endWait = () => {
-        clearTimeout(timer);
-        this.endWait = null;
-        resolve();
-      };
-    });
   }
 }

@@ -11,7 +11,7 @@
  * free again only when the outcome is recorded, so the engine stops while the database is unavailable
  * and forgets nothing. Only the table survives the process.
  */
-import { Claims, type ClaimedWork } from './claims.js';
+import { Bell, GroupCommit, isDataError, pause } from '@pis/postgres';
 import {
   type DecidedDelivery,
   type Delivery,
@@ -22,11 +22,10 @@ import {
   type Outcome,
   type Receiver,
 } from '@pis/webhook-deliveries';
+import { Claims, type ClaimedWork } from './claims.js';
 import { FanOutWriter } from './fan-out-writer.js';
-import { GroupCommit, isDataError } from './group-commit.js';
 import type { AttemptResult, Traffic, Ticket } from './traffic.js';
 import { WaitingRoom, type WaitingRoomLimits } from './waiting-room.js';
-import { pause, WakeUp } from './wake-up.js';
 
 export interface EngineLimits extends WaitingRoomLimits {
   /** The most rows in one statement. */
@@ -90,7 +89,7 @@ export class DeliveryEngine {
   private readonly fanOuts: FanOutWriter;
   private readonly claims: Claims;
   private readonly records: GroupCommit<DecidedDelivery, undefined>;
-  private readonly bell = new WakeUp();
+  private readonly bell = new Bell();
   private readonly stopping = new AbortController();
   private readonly cutting = new AbortController();
   private loop: Promise<void> = Promise.resolve();
@@ -103,13 +102,14 @@ export class DeliveryEngine {
     this.fanOuts = new FanOutWriter(deps);
     const { waiting, atWork } = this;
     this.claims = new Claims({ ...deps, waiting, atWork });
-    this.records = new GroupCommit(
-      async (decided) => {
+    this.records = new GroupCommit({
+      write: async (decided) => {
         await table.record(decided);
         return decided.map(() => undefined);
       },
-      { batchMax: limits.batchMax, isItemsFault: isDataError },
-    );
+      batchMax: limits.batchMax,
+      isItemsFault: isDataError,
+    });
   }
 
   start(): void {
@@ -119,7 +119,6 @@ export class DeliveryEngine {
   /** Takes no more work, waits for attempts in flight (bounded), and returns all other leases. */
   async stop(): Promise<void> {
     this.stopping.abort();
-    this.bell.ring();
     this.giveAllBack();
     const { shutdownGraceMs, shutdownRecordMs } = this.deps.limits;
     if (await this.isIdleWithin(shutdownGraceMs)) return;
@@ -337,11 +336,12 @@ export class DeliveryEngine {
     let failures = 0;
     while (!this.stopping.signal.aborted)
       try {
-        this.bell.reset();
+        const { rung } = this.bell;
         const { works, waitMs } = await this.claims.pass();
         failures = 0;
         for (const work of works) this.begin(work);
-        if (waitMs > 0) await this.bell.wait(Math.min(waitMs, limits.pollMaxMs));
+        if (waitMs > 0)
+          await this.bell.wait(rung, Math.min(waitMs, limits.pollMaxMs), this.stopping.signal);
       } catch (error) {
         logError(error, 'due deliveries could not be claimed');
         await pause(this.errorPauseMs(failures), this.stopping.signal);

@@ -19,7 +19,7 @@ import {
 } from '@pis/domain';
 import { type EventStore, type Position, repository, StreamStates } from '@pis/event-store';
 import { EndpointTimeline, type Point, pointOf } from './endpoint-timeline.js';
-import { pause } from './wake-up.js';
+import { pause } from '@pis/postgres';
 
 export interface EndpointDirectoryOptions {
   /**

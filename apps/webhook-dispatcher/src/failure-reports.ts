@@ -1,9 +1,8 @@
 /** Reports endpoints that keep failing to operators, once each, and forgets those that are no longer tried. */
-import { inTransaction } from '@pis/postgres';
+import { inTransaction, pause } from '@pis/postgres';
 import { type Logger } from '@pis/service-kit';
 import { failingAfterMs } from '@pis/webhook-deliveries';
 import type pg from 'pg';
-import { pause } from './wake-up.js';
 
 const statements = {
   unreported: `

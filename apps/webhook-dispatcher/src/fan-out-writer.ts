@@ -1,6 +1,6 @@
 /** Stores events with their deliveries, many in one statement, and returns which deliveries are leased to us. */
+import { GroupCommit, isDataError } from '@pis/postgres';
 import type { DeliveryTable, FanOut } from '@pis/webhook-deliveries';
-import { GroupCommit, isDataError } from './group-commit.js';
 
 export interface FanOutWriterDeps {
   readonly table: DeliveryTable;
@@ -21,7 +21,8 @@ export class FanOutWriter {
   private readonly inserts: GroupCommit<Item, ReadonlySet<string>>;
 
   constructor(private readonly deps: FanOutWriterDeps) {
-    this.inserts = new GroupCommit((items) => this.write(items), {
+    this.inserts = new GroupCommit({
+      write: (items) => this.write(items),
       batchMax: deps.limits.batchMax,
       isItemsFault: isDataError,
     });

@@ -9,10 +9,9 @@
  * a default partition; DROP TABLE of one that nobody writes to is a matter of milliseconds.) What is
  * dropped is past by our clock and by the database's: one that has jumped ahead drops nothing.
  */
-import { inTransaction } from '@pis/postgres';
+import { inTransaction, pause } from '@pis/postgres';
 import type { Logger } from '@pis/service-kit';
 import type pg from 'pg';
-import { pause } from './wake-up.js';
 
 export interface PartitionLimits {
   /** Days made ahead. */

@@ -16,7 +16,7 @@ import type pg from 'pg';
 import { deliveryIdOf, type ReplayRecord, type RevivedDelivery } from '@pis/webhook-deliveries';
 import { paymentEnvelope } from '@pis/webhooks';
 import type { ReplayPage, ReplayTable } from './replay-table.js';
-import { pause } from './wake-up.js';
+import { pause } from '@pis/postgres';
 
 export interface ReplayLimits {
   /** Events of an endpoint's replays that are due at a time. */

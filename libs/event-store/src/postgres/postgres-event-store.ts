@@ -21,8 +21,8 @@ import {
   proposeAppend,
   recordedEvent,
 } from '../proposed-append.js';
+import { AppendQueue, type AppendQueueLimits } from './append-queue.js';
 import { type Query, database } from './database.js';
-import { GroupCommit, type GroupCommitLimits } from './group-commit.js';
 import { HeadWatch } from './head-watch.js';
 import { StreamLoader, type StreamLoaderLimits, type StreamPart } from './stream-loader.js';
 import * as sql from './statements.js';
@@ -34,7 +34,7 @@ export interface PostgresEventStoreOptions extends Partial<PostgresEventStoreLim
   readonly listenConnectionString?: string;
 }
 
-export interface PostgresEventStoreLimits extends GroupCommitLimits, StreamLoaderLimits {
+export interface PostgresEventStoreLimits extends AppendQueueLimits, StreamLoaderLimits {
   readonly queryTimeoutMs: number;
   /** Events in a page of the log, when the reader does not say. */
   readonly pageMax: number;
@@ -74,7 +74,7 @@ export function postgresEventStore({
   const query = database(pool, limits.queryTimeoutMs);
   const bell = new Bell();
   const closing = new AbortController();
-  const commits = new GroupCommit(
+  const commits = new AppendQueue(
     (batch) => writeBatch(query, batch).finally(() => bell.ring()),
     limits,
   );

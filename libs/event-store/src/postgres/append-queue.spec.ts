@@ -1,7 +1,7 @@
 import { StoreUnavailable } from '../port.js';
 import type { ProposedAppend } from '../proposed-append.js';
 import { TimeLimit, withTimeLimit } from '../time-limit.js';
-import { GroupCommit } from './group-commit.js';
+import { AppendQueue } from './append-queue.js';
 
 const limits = { batchAppendsMax: 4, batchBytesMax: 100, queueMax: 20 };
 const append = (streamId: string, sizeBytes = 1): ProposedAppend => ({
@@ -14,7 +14,7 @@ const append = (streamId: string, sizeBytes = 1): ProposedAppend => ({
 /** Writes nothing, keeps the batches it was given, and answers with the stream ids. */
 function recording(fails: (batch: readonly ProposedAppend[]) => Error | null = () => null) {
   const batches: string[][] = [];
-  const commits = new GroupCommit<string>(async (batch) => {
+  const commits = new AppendQueue<string>(async (batch) => {
     batches.push(batch.map(({ streamId }) => streamId));
     await new Promise((resolve) => setImmediate(resolve));
     const error = fails(batch);
@@ -24,7 +24,7 @@ function recording(fails: (batch: readonly ProposedAppend[]) => Error | null = (
   return { batches, commits };
 }
 
-describe('group commit', () => {
+describe('the append queue', () => {
   it('writes what arrives together in one batch and answers each by itself', async () => {
     const { batches, commits } = recording();
     const answers = await Promise.all(['a', 'b', 'c'].map((id) => commits.append(append(id))));

