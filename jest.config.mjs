@@ -1,10 +1,20 @@
 /**
- * Three Jest projects, told apart by what a test needs: `unit` needs nothing but Node and is part of
- * `npm run check`; `servers` needs the real PostgreSQL, Kafka or the EventStoreDB stand-in, which
- * `tools/test.mjs` starts once per run; `scenarios` starts whole systems as processes.
- * Run one with `npm test -- --project unit`.
+ * Four Jest projects, told apart by what a test needs. `unit` needs nothing but Node and is part of
+ * `npm run check`. `postgres` and `kafka` need these servers, which Jest's global setup starts;
+ * `npm test -- --project servers` runs both. `scenarios` starts whole systems as processes.
+ *
+ * PIS_TEST_ROOT limits a run to one folder: the `test` target of an Nx project sets it.
  */
+import { join } from 'node:path';
+
+const workspace = import.meta.dirname;
+const roots = [join(workspace, process.env.PIS_TEST_ROOT ?? '')];
+// One cache per checkout, out of the folder for temporary files: a test run has a folder of its own there.
+const cacheDirectory = join(workspace, '.cache', 'jest');
+
 const common = {
+  roots,
+  cacheDirectory,
   testEnvironment: 'node',
   // Sources, not builds: the workspace packages export both (package.json `exports`).
   testEnvironmentOptions: { customExportConditions: ['@pis/source', 'node', 'node-addons'] },
@@ -31,10 +41,17 @@ const common = {
 };
 
 const needsServer = '\\.(pg|kafka|esdb)\\.spec\\.ts$';
+const startedBy = (setup) => ({
+  globalSetup: join(workspace, 'tools/jest', setup),
+  globalTeardown: join(workspace, 'tools/jest/stop-servers.mjs'),
+});
 
 export default {
   // A limit, not a measure: a busy machine is slow.
   testTimeout: 120_000,
+  cacheDirectory,
+  // Module registries of finished test files stay in a worker's memory: a fresh one is cheaper.
+  workerIdleMemoryLimit: '1GB',
   projects: [
     {
       ...common,
@@ -42,7 +59,23 @@ export default {
       testRegex: '(apps|libs|tools)/.*\\.spec\\.(ts|mjs)$',
       testPathIgnorePatterns: [...common.testPathIgnorePatterns, needsServer],
     },
-    { ...common, displayName: 'servers', testRegex: `(apps|libs)/.*${needsServer}` },
-    { ...common, displayName: 'scenarios', testRegex: 'tests/.*\\.spec\\.ts$' },
+    {
+      ...common,
+      ...startedBy('for-postgres.mjs'),
+      displayName: 'postgres',
+      testRegex: '(apps|libs)/.*\\.(pg|esdb)\\.spec\\.ts$',
+    },
+    {
+      ...common,
+      ...startedBy('for-kafka.mjs'),
+      displayName: 'kafka',
+      testRegex: '(apps|libs)/.*\\.kafka\\.spec\\.ts$',
+    },
+    {
+      ...common,
+      ...startedBy('for-scenarios.mjs'),
+      displayName: 'scenarios',
+      testRegex: 'tests/.*\\.spec\\.ts$',
+    },
   ],
 };

@@ -1,6 +1,7 @@
 /**
  * `npm run check`: everything about the code that can be found out without a server. Runs all steps,
- * prints what the failed ones said, then one line a step with its time.
+ * prints the output of those that failed, then one line per step with its time. `--without-tests` skips
+ * the unit tests, for a run that is followed by `npm test`.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -19,30 +20,23 @@ import {
 } from './workspace.mjs';
 
 const nx = [node, join(root, 'node_modules/.bin/nx')];
+const staticOutput = '--output-style=static';
 const quietNx = { NX_DAEMON: 'false', NX_TUI: 'false' };
 const bin = (name) => join(root, 'node_modules/.bin', name);
 
+const withoutTests = process.argv.includes('--without-tests');
 /** Each is a list of commands, or a function that returns what is wrong. */
 const steps = [
   { name: 'format', commands: [[bin('prettier'), '--check', '--log-level=warn', '.']] },
   { name: 'generated files', find: staleGeneratedFiles },
   { name: 'conformance', commands: [[node, join(root, 'tools/conformance.mjs'), '--check']] },
   {
-    name: 'lint',
-    commands: [
-      // The boundary rule skips itself silently when no project graph is cached.
-      [...nx, 'show', 'projects'],
-      [...nx, 'run-many', '-t', 'lint', '--output-style=static', '--parallel=2'],
-      [bin('eslint'), 'tools'],
-    ],
-  },
-  {
-    name: 'types',
-    commands: [[node, join(root, 'node_modules/typescript-native/bin/tsc'), '-p', 'tsconfig.json']],
+    name: 'lint, types',
+    commands: [[...nx, 'run-many', '-t', 'lint', 'typecheck', '--parallel=2', staticOutput]],
   },
   { name: 'outdated', find: outdatedPackages },
   { name: 'unit tests', commands: [[node, join(root, 'tools/test.mjs'), '--project', 'unit']] },
-];
+].filter(({ name }) => name !== 'unit tests' || !withoutTests);
 
 await prepare(['libs/local-servers', 'libs/read-models']);
 await continueOnSupportedNode();

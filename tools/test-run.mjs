@@ -1,9 +1,30 @@
 /** The decisions of test.mjs, apart from its deeds. */
 
-const defaults = ['--maxWorkers=2'];
+/** Test files at once. Tests wait more than they compute, so a third one keeps two cores busy. */
+export const workersMax = 3;
 
-/** `--project unit` is what our documents say; Jest's own word is --selectProjects, which swallows what follows it. */
-export function jestArguments(args) {
+/** `--project servers` stands for the Jest projects that need a server. */
+const jestProjects = { servers: ['postgres', 'kafka'] };
+
+/** Takes `--root FOLDER`, which a `test` target gives first, off the arguments. */
+export function rootArgument(args) {
+  const [flag, folder, ...rest] = args;
+  if (flag !== '--root') return { projectRoot: null, rest: args };
+  if (folder === undefined) throw new Error('--root needs a folder, as in apps/cli');
+  return { projectRoot: folder, rest };
+}
+
+/** Jest workers of a run: one for a project, because Nx runs several projects at once, except the scenarios. */
+export function workersOf(projectRoot) {
+  if (projectRoot === null) return 2;
+  return projectRoot === 'tests' ? workersMax : 1;
+}
+
+/**
+ * `--project unit` is what our documents say; Jest's own word is --selectProjects, which swallows what
+ * follows it. `mayBeNone`: a run without any test passes.
+ */
+export function jestArguments(args, { workers, mayBeNone = false }) {
   const rest = [];
   const projects = [];
   const queue = [...args];
@@ -15,29 +36,23 @@ export function jestArguments(args) {
     }
     const name = inline ?? queue.shift();
     if (name === undefined) throw new Error('--project needs a name: unit, servers or scenarios');
-    projects.push(`--selectProjects=${name}`);
+    projects.push(...(jestProjects[name] ?? [name]).map((each) => `--selectProjects=${each}`));
   }
   const workersGiven = rest.some((arg) => /^(--maxWorkers|-w|--runInBand|-i$)/.test(arg));
-  return [...(workersGiven ? [] : defaults), ...rest, ...projects];
+  return [
+    ...(mayBeNone ? ['--passWithNoTests'] : []),
+    ...(workersGiven ? [] : [`--maxWorkers=${workers}`]),
+    ...rest,
+    ...projects,
+  ];
 }
 
-/** By the suffix of the files (paths relative to the root): CONTRIBUTING.md, "Style". */
-export function serversNeeded(testFiles) {
-  const some = (pattern) => testFiles.some((file) => pattern.test(file));
-  const scenarios = some(/^tests\//);
-  return {
-    postgres: scenarios || some(/\.(pg|kafka|esdb)\.spec\.ts$/),
-    kafka: scenarios || some(/\.kafka\.spec\.ts$/),
-    // A scenario starts the built apps.
-    builds: scenarios,
-  };
-}
-
-/** The last line of the run. A suite that could not run counts as one failure. */
-export function summary(report) {
-  if (report === null) return { line: '0 passed, 1 failed', failed: true };
-  const failed = report.numFailedTests + report.numRuntimeErrorTestSuites;
-  const skipped = report.numPendingTests + report.numTodoTests;
-  const line = `${report.numPassedTests} passed, ${failed} failed`;
+/** The last line of a run, summed over Jest's reports. A suite that could not run is one failure, as is a report that is not there. */
+export function summary(reports) {
+  const count = (field) => reports.reduce((sum, report) => sum + (report?.[field] ?? 0), 0);
+  const missing = reports.filter((report) => report === null).length;
+  const failed = count('numFailedTests') + count('numRuntimeErrorTestSuites') + missing;
+  const skipped = count('numPendingTests') + count('numTodoTests');
+  const line = `${count('numPassedTests')} passed, ${failed} failed`;
   return { line: skipped === 0 ? line : `${line}, ${skipped} skipped`, failed: failed > 0 };
 }

@@ -1,46 +1,54 @@
-import { jestArguments, serversNeeded, summary } from './test-run.mjs';
+import { jestArguments, rootArgument, summary, workersMax, workersOf } from './test-run.mjs';
+
+const two = { workers: 2 };
 
 describe('npm test', () => {
   it('hands paths and flags to Jest as they are', () => {
-    expect(jestArguments(['libs/keyring', '-t', 'masks'])).toEqual([
+    expect(jestArguments(['libs/keyring', '-t', 'masks'], two)).toEqual([
       '--maxWorkers=2',
       'libs/keyring',
       '-t',
       'masks',
     ]);
-    expect(jestArguments(['--maxWorkers=1', 'libs'])).toEqual(['--maxWorkers=1', 'libs']);
-    expect(jestArguments(['-i'])).toEqual(['-i']);
+    expect(jestArguments(['--maxWorkers=1', 'libs'], two)).toEqual(['--maxWorkers=1', 'libs']);
+    expect(jestArguments(['-i'], two)).toEqual(['-i']);
   });
 
   it('selects Jest projects with --project, before or after a path', () => {
     const expected = ['--maxWorkers=2', 'libs/keyring', '--selectProjects=unit'];
-    expect(jestArguments(['--project', 'unit', 'libs/keyring'])).toEqual(expected);
-    expect(jestArguments(['libs/keyring', '--project=unit'])).toEqual(expected);
-    expect(jestArguments(['--project', 'unit', '--project', 'servers'])).toEqual([
+    expect(jestArguments(['--project', 'unit', 'libs/keyring'], two)).toEqual(expected);
+    expect(jestArguments(['libs/keyring', '--project=unit'], two)).toEqual(expected);
+    expect(() => jestArguments(['--project'], two)).toThrow('--project needs a name');
+  });
+
+  it('runs the tests of both kinds of servers with --project servers', () => {
+    expect(jestArguments(['--project', 'unit', '--project', 'servers'], two)).toEqual([
       '--maxWorkers=2',
       '--selectProjects=unit',
-      '--selectProjects=servers',
+      '--selectProjects=postgres',
+      '--selectProjects=kafka',
     ]);
-    expect(() => jestArguments(['--project'])).toThrow('--project needs a name');
   });
 
-  it('starts only the servers that the selected tests need', () => {
-    const nothing = { postgres: false, kafka: false, builds: false };
-    expect(serversNeeded(['libs/a/src/x.spec.ts', 'tools/tests/y.spec.mjs'])).toEqual(nothing);
-    expect(serversNeeded(['libs/a/src/x.pg.spec.ts'])).toEqual({ ...nothing, postgres: true });
-    expect(serversNeeded(['libs/a/src/x.kafka.spec.ts'])).toEqual({
-      ...nothing,
-      postgres: true,
-      kafka: true,
-    });
-    expect(serversNeeded(['tests/main-job.spec.ts'])).toEqual({
-      postgres: true,
-      kafka: true,
-      builds: true,
-    });
+  it('passes a project without tests, but not a path that matches none', () => {
+    expect(jestArguments([], { workers: 1, mayBeNone: true })).toContain('--passWithNoTests');
+    expect(jestArguments(['libs/typo'], two)).not.toContain('--passWithNoTests');
   });
 
-  it('ends with a line that counts, a suite that could not run included', () => {
+  it('runs one project when Nx says which', () => {
+    expect(rootArgument(['--root', 'apps/cli', '-t', 'migrate'])).toEqual({
+      projectRoot: 'apps/cli',
+      rest: ['-t', 'migrate'],
+    });
+    expect(rootArgument(['apps/cli'])).toEqual({ projectRoot: null, rest: ['apps/cli'] });
+    expect(() => rootArgument(['--root'])).toThrow('--root needs a folder');
+  });
+
+  it('gives workers to the project that Nx runs alone', () => {
+    expect([workersOf('tests'), workersOf('apps/cli')]).toEqual([workersMax, 1]);
+  });
+
+  it('ends with a line that sums all reports, a suite that could not run included', () => {
     const report = {
       numPassedTests: 7,
       numFailedTests: 0,
@@ -48,12 +56,15 @@ describe('npm test', () => {
       numPendingTests: 0,
       numTodoTests: 0,
     };
-    expect(summary(report)).toEqual({ line: '7 passed, 0 failed', failed: false });
-    expect(summary({ ...report, numPendingTests: 2 }).line).toBe('7 passed, 0 failed, 2 skipped');
-    expect(summary({ ...report, numFailedTests: 1, numRuntimeErrorTestSuites: 1 })).toEqual({
+    expect(summary([report])).toEqual({ line: '7 passed, 0 failed', failed: false });
+    expect(summary([report, { ...report, numPendingTests: 2 }])).toEqual({
+      line: '14 passed, 0 failed, 2 skipped',
+      failed: false,
+    });
+    expect(summary([{ ...report, numFailedTests: 1, numRuntimeErrorTestSuites: 1 }])).toEqual({
       line: '7 passed, 2 failed',
       failed: true,
     });
-    expect(summary(null)).toEqual({ line: '0 passed, 1 failed', failed: true });
+    expect(summary([report, null])).toEqual({ line: '7 passed, 1 failed', failed: true });
   });
 });

@@ -1,16 +1,18 @@
 /**
- * `npm test [-- jest arguments]`: installs and builds what is missing, starts the real servers that
- * the selected tests need, runs them, and ends with `N passed, N failed`. `--project unit` (or
- * servers, scenarios) selects a Jest project, anything else goes to Jest.
+ * `npm test` runs the `test` target of every Nx project; what did not change comes from Nx's cache.
+ * `npm test -- jest arguments` runs Jest once over the whole workspace: a path selects tests, and
+ * `--project unit` (servers, scenarios) selects by what a test needs. `--root FOLDER` is what a `test`
+ * target runs. Each installs and builds what is missing and ends with `N passed, N failed`.
  */
-import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, relative } from 'node:path';
-import { allProjects, commandEnv, continueOnSupportedNode, ended, node } from './workspace.mjs';
-import { prepare, root, say } from './workspace.mjs';
+import { dirname, join } from 'node:path';
+import { processIdentity } from '../libs/local-servers/plain/process-identity.mjs';
 import { launch, whenToldToEnd } from './launch.mjs';
-import { jestArguments, serversNeeded, summary } from './test-run.mjs';
+import { reportOf } from './nx/plugin.mjs';
+import { jestArguments, rootArgument, summary, workersMax, workersOf } from './test-run.mjs';
+import { shareServers, testServers } from './test-servers.mjs';
+import { allProjects, continueOnSupportedNode, ended, prepare, root, say } from './workspace.mjs';
 
 const jest = [
   join(root, 'node_modules/jest/bin/jest.js'),
@@ -18,31 +20,29 @@ const jest = [
   join(root, 'jest.config.mjs'),
 ];
 const jestEnv = { NODE_OPTIONS: '--experimental-vm-modules --no-warnings' };
+const nx = join(root, 'node_modules/.bin/nx');
 /** What the tools use as built code; the tests themselves run from sources. */
 const builtForServers = ['libs/local-servers', 'libs/read-models'];
 const scratchPrefix = 'pis-test-';
-/** Longer than any run: a younger folder may be one that is in use. */
-const abandonedAfterMs = 6 * 3_600_000;
+const ownerFile = 'owner';
 const undo = [];
 let interrupted = false;
 
 await prepare(builtForServers);
 await continueOnSupportedNode();
 whenToldToEnd(() => void interrupt());
-process.exitCode = await main();
+process.exitCode = await main(process.argv.slice(2));
 
-async function main() {
+async function main(argv) {
   removeAbandoned();
-  const scratch = mkdtempSync(join(tmpdir(), scratchPrefix));
-  undo.push(() => rmSync(scratch, { recursive: true, force: true }));
+  const scratch = makeScratch();
   try {
-    const args = jestArguments(process.argv.slice(2));
-    const needed = serversNeeded(listTests(args));
-    if (needed.builds) await prepare(allProjects());
-    const env = await startServers(needed, scratch);
-    const report = join(scratch, 'report.json');
-    const code = await runJest([...args, '--json', `--outputFile=${report}`], env);
-    const { line, failed } = summary(readReport(report));
+    const { projectRoot, rest } = rootArgument(argv);
+    const runsAll = projectRoot === null && rest.length === 0;
+    const { code, reports } = runsAll
+      ? await runProjects(scratch)
+      : await runJest(rest, { scratch, projectRoot });
+    const { line, failed } = summary(reports);
     await cleanUp();
     console.log(line);
     return interrupted ? 130 : code !== 0 || failed ? code || 1 : 0;
@@ -54,87 +54,92 @@ async function main() {
   }
 }
 
+/** All temporary files of a run, those of its tests included, lie in one folder, which goes with it. */
+function makeScratch() {
+  const scratch = mkdtempSync(join(tmpdir(), scratchPrefix));
+  writeFileSync(join(scratch, ownerFile), `${process.pid} ${processIdentity(process.pid)}`);
+  undo.push(() => rmSync(scratch, { recursive: true, force: true, maxRetries: 3 }));
+  return scratch;
+}
+
 /** A run that was killed could not remove its folder. */
 function removeAbandoned() {
   for (const name of readdirSync(tmpdir())) {
     const path = join(tmpdir(), name);
-    if (!name.startsWith(scratchPrefix)) continue;
-    const { mtimeMs, uid } = statSync(path, { throwIfNoEntry: false }) ?? { mtimeMs: Infinity };
-    if (uid === process.getuid() && Date.now() - mtimeMs > abandonedAfterMs)
-      rmSync(path, { recursive: true, force: true });
+    const [pid, identity] = name.startsWith(scratchPrefix) ? ownerOf(path) : [];
+    if (pid === undefined || String(processIdentity(Number(pid))) === identity) continue;
+    rmSync(path, { recursive: true, force: true });
   }
 }
 
-function listTests(args) {
-  const { status, stdout, stderr } = spawnSync(node, [...jest, '--listTests', '--json', ...args], {
-    cwd: root,
-    encoding: 'utf8',
-    env: { ...commandEnv(), ...jestEnv },
-    maxBuffer: 64 * 1024 * 1024,
-  });
-  if (status !== 0) throw new Error(`jest cannot list the tests:\n${stdout}${stderr}`);
-  return JSON.parse(stdout).map((file) => relative(root, file));
-}
-
-async function startServers(needed, scratch) {
-  const env = {};
-  if (!needed.postgres) return env;
-  const { startPostgres } = await import('../libs/local-servers/dist/index.js');
-  const postgres = await startPostgres({
-    dataDir: join(scratch, 'postgres'),
-    settings: ['max_connections=300'],
-  });
-  undo.push(() => postgres.stop());
-  env.PIS_TEST_POSTGRES_URL = postgres.url;
-  await migrateTemplate(postgres.url);
-  if (needed.kafka) await startBroker(scratch, env);
-  return env;
-}
-
-async function migrateTemplate(serverUrl) {
-  const { templateDatabase } = await import('../libs/local-servers/dist/testing/test-database.js');
-  const { migrate } = await import('../libs/read-models/dist/migrate.js');
-  const { default: pg } = await import('pg');
-  const client = new pg.Client({ connectionString: serverUrl });
-  await client.connect();
-  await client.query(`CREATE DATABASE ${templateDatabase}`);
-  await client.end();
-  const url = new URL(serverUrl);
-  url.pathname = `/${templateDatabase}`;
-  await migrate({ connectionString: url.href });
-}
-
-/** KAFKA_BROKERS, or a broker of our own when Java and Maven are here; else those tests are skipped. */
-async function startBroker(scratch, env) {
-  if (process.env.KAFKA_BROKERS) {
-    env.PIS_TEST_KAFKA_BROKERS = process.env.KAFKA_BROKERS;
-    return;
-  }
-  const { startKafka, KafkaUnavailable } = await import('../libs/local-servers/dist/index.js');
+/** Process id and identity of who made a scratch folder; nothing for any other folder. */
+function ownerOf(path) {
   try {
-    const kafka = await startKafka({ dir: join(scratch, 'kafka') });
-    undo.push(() => kafka.stop());
-    env.PIS_TEST_KAFKA_BROKERS = kafka.brokers.join(',');
+    return readFileSync(join(path, ownerFile), 'utf8').split(' ');
   } catch (error) {
-    if (!(error instanceof KafkaUnavailable)) throw error;
-    say(`tests that need Kafka are skipped: ${error.message}`);
+    if (['ENOENT', 'ENOTDIR', 'EACCES'].includes(error.code)) return [];
+    throw error;
   }
 }
 
-async function runJest(args, env) {
-  // stdout is for the last line; Jest itself reports on stderr.
+/** Runs the tests of all projects through Nx. Each task makes a scratch folder of its own. */
+async function runProjects(scratch) {
+  await prepare(allProjects());
+  const projects = [...allProjects(), 'tests', 'tools'];
+  // A report that is still there afterwards would hide that a project left none.
+  for (const project of projects) rmSync(join(root, reportOf(project)), { force: true });
+  const servers = testServers(scratch);
+  undo.push(() => servers.stop());
+  const shared = await shareServers(servers, scratch);
+  undo.push(() => shared.close());
+  const args = ['run-many', '-t', 'test', `--parallel=${workersMax}`, '--output-style=static'];
+  const code = await run([nx, ...args], {
+    NX_DAEMON: 'false',
+    NX_TUI: 'false',
+    ...shared.environment,
+  });
+  const reports = projects.map((project) => readReport(join(root, reportOf(project)), project));
+  return { code, reports };
+}
+
+/** Runs Jest once, on the tests of one project or on all that the arguments select. */
+async function runJest(args, { scratch, projectRoot }) {
+  // Only a run of all tests of a project is a report on it.
+  const isWhole = projectRoot !== null && args.length === 0;
+  const report = isWhole ? join(root, reportOf(projectRoot)) : join(scratch, 'report.json');
+  mkdirSync(dirname(report), { recursive: true });
+  rmSync(report, { force: true });
+  const limits = projectRoot === null ? {} : { PIS_TEST_ROOT: projectRoot };
+  const workers = workersOf(projectRoot);
+  const selected = [
+    ...jestArguments(args, { workers, mayBeNone: isWhole }),
+    '--json',
+    `--outputFile=${report}`,
+  ];
+  const code = await run([...jest, ...selected], {
+    ...jestEnv,
+    ...limits,
+    TMPDIR: scratch,
+  });
+  return { code, reports: [readReport(report, projectRoot ?? 'the run')] };
+}
+
+/** Runs a script to its end and returns its exit code. */
+async function run(args, env) {
+  // stdout is for the last line.
   const stdio = ['ignore', process.stderr.fd, process.stderr.fd];
-  const child = launch([...jest, ...args], { stdio, env: { ...jestEnv, ...env } });
+  const child = launch(args, { stdio, env });
   undo.push(() => child.kill('SIGKILL'));
   const [code] = await ended(child);
   return code ?? 1;
 }
 
-function readReport(path) {
+/** Null when there is none: Jest did not get that far. */
+function readReport(path, ofWhat) {
   try {
     return JSON.parse(readFileSync(path, 'utf8'));
   } catch (error) {
-    say(`jest left no report: ${error.message}`);
+    say(`${ofWhat} left no test report: ${error.message}`);
     return null;
   }
 }

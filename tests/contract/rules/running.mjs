@@ -43,7 +43,7 @@ export const running = {
   'start-3': [
     [
       'tools/test-run.spec.mjs',
-      'ends with a line that counts, a suite that could not run included',
+      'ends with a line that sums all reports, a suite that could not run included',
     ],
   ],
   'start-4': [waitingApp, [config, 'an app that cannot do without a variable says so'], mainJob],

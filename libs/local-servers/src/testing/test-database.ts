@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 
-/** The migrated database that tools/test.mjs prepares; every test database starts as its copy. */
+/** The migrated database that tools/test-servers.mjs prepares. Every test database starts as its copy. */
 export const templateDatabase = 'pis_template';
 
 export interface TestDatabase {
@@ -10,7 +10,7 @@ export interface TestDatabase {
   drop(): Promise<void>;
 }
 
-/** The address of a server that tools/test.mjs started for this run, from its environment variable. */
+/** The address of a server that Jest's global setup started for this run, from its environment variable. */
 export function requireServer(variable: string): string {
   const value = process.env[variable];
   if (value) return value;

@@ -1,0 +1,36 @@
+/**
+ * The servers of a Jest run, as environment variables for its tests. Each Jest project has a global
+ * setup of its own (the files for-….mjs), because Jest runs the same file only once per run.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { sharedEnvironmentOf, socketVariable, testServers } from '../test-servers.mjs';
+
+/** What stop-servers.mjs stops: Jest runs setup and teardown in one process. */
+const own = { servers: null, folder: null };
+
+/** @param kinds postgres, kafka */
+export async function startServers(kinds) {
+  const socket = process.env[socketVariable];
+  for (const kind of kinds)
+    Object.assign(
+      process.env,
+      socket ? await sharedEnvironmentOf(socket, kind) : await ownServers().environmentOf(kind),
+    );
+}
+
+function ownServers() {
+  if (own.servers === null) {
+    own.folder = mkdtempSync(join(tmpdir(), 'pis-test-servers-'));
+    own.servers = testServers(own.folder);
+  }
+  return own.servers;
+}
+
+export async function stopOwnServers() {
+  const { servers, folder } = own;
+  Object.assign(own, { servers: null, folder: null });
+  await servers?.stop();
+  if (folder !== null) rmSync(folder, { recursive: true, force: true });
+}

@@ -1,0 +1,102 @@
+/**
+ * The real servers that tests use: one PostgreSQL with a migrated template database, and one Kafka
+ * broker. Each starts when a test run first asks for it. Jest's global setup starts them for one run;
+ * `npm test`, which runs Jest once per project, starts them once for all and serves their addresses
+ * through a local socket.
+ */
+import { createServer, request } from 'node:http';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import pg from 'pg';
+import { root, say } from './workspace.mjs';
+
+/** Names the socket of a `shareServers` in the environment of those who may use it. */
+export const socketVariable = 'PIS_TEST_SERVERS';
+const postgresSettings = ['max_connections=300'];
+
+/** Environment variables by kind of server; a kind that this machine cannot run has none. */
+export function testServers(folder) {
+  const running = [];
+  const started = new Map();
+  const starters = { postgres: startPostgresIn, kafka: startKafkaIn };
+  return {
+    /** @param kind postgres or kafka */
+    environmentOf(kind) {
+      if (!Object.hasOwn(starters, kind)) throw new Error(`there is no test server ${kind}`);
+      if (!started.has(kind)) started.set(kind, starters[kind](folder, running));
+      return started.get(kind);
+    },
+    /** Last started, first stopped. */
+    async stop() {
+      await Promise.allSettled(started.values());
+      for (let server = running.pop(); server !== undefined; server = running.pop())
+        await server.stop();
+    },
+  };
+}
+
+/** Answers `GET /postgres` and `GET /kafka` on a socket in `folder` with the variables, as JSON. */
+export async function shareServers(servers, folder) {
+  const socketPath = join(folder, 'servers.sock');
+  const server = createServer(async (asked, answer) => {
+    try {
+      answer.end(JSON.stringify(await servers.environmentOf(asked.url.slice(1))));
+    } catch (error) {
+      answer.writeHead(500).end(error.stack ?? String(error));
+    }
+  });
+  await new Promise((resolve, reject) => server.once('error', reject).listen(socketPath, resolve));
+  return {
+    environment: { [socketVariable]: socketPath },
+    close: () => new Promise((resolve) => server.close(resolve)),
+  };
+}
+
+/** The same as `environmentOf` of the servers behind the socket. */
+export async function sharedEnvironmentOf(socketPath, kind) {
+  const response = await new Promise((resolve, reject) =>
+    request({ socketPath, path: `/${kind}` }, resolve)
+      .once('error', reject)
+      .end(),
+  );
+  const body = await text(response);
+  if (response.statusCode !== 200) throw new Error(`the test server ${kind}: ${body}`);
+  return JSON.parse(body);
+}
+
+async function startPostgresIn(folder, running) {
+  const { startPostgres } = await import('../libs/local-servers/dist/index.js');
+  const dataDir = join(folder, 'postgres');
+  const postgres = await startPostgres({ dataDir, settings: postgresSettings });
+  running.push(postgres);
+  await migrateTemplate(postgres.url);
+  return { PIS_TEST_POSTGRES_URL: postgres.url };
+}
+
+async function migrateTemplate(serverUrl) {
+  const { templateDatabase } = await import('../libs/local-servers/dist/testing/test-database.js');
+  const { migrate } = await import('../libs/read-models/dist/migrate.js');
+  const client = new pg.Client({ connectionString: serverUrl });
+  await client.connect();
+  await client.query(`CREATE DATABASE ${templateDatabase}`);
+  await client.end();
+  const url = new URL(serverUrl);
+  url.pathname = `/${templateDatabase}`;
+  await migrate({ connectionString: url.href });
+}
+
+/** KAFKA_BROKERS, or a broker of our own when Java and Maven are here; else those tests are skipped. */
+async function startKafkaIn(folder, running) {
+  const given = process.env.KAFKA_BROKERS;
+  if (given) return { PIS_TEST_KAFKA_BROKERS: given };
+  const { startKafka, KafkaUnavailable } = await import('../libs/local-servers/dist/index.js');
+  try {
+    const kafka = await startKafka({ dir: join(folder, 'kafka') });
+    running.push(kafka);
+    return { PIS_TEST_KAFKA_BROKERS: kafka.brokers.join(',') };
+  } catch (error) {
+    if (!(error instanceof KafkaUnavailable)) throw error;
+    say(`tests that need Kafka are skipped: ${error.message}`);
+    return {};
+  }
+}
