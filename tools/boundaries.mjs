@@ -54,7 +54,6 @@ export const mayImport = {
 
   // Write side.
   'api-gateway': [
-    'bank-rails',
     'commands',
     'contracts',
     'domain',

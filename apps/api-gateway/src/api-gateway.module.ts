@@ -3,8 +3,13 @@
  * before a body is parsed is in @pis/http-api, the decisions are in the domain.
  */
 import { type DynamicModule, Module, type Provider } from '@nestjs/common';
-import { bankNameOf } from '@pis/bank-rails';
-import { PaymentCreation } from '@pis/commands';
+import {
+  ContactDirectory,
+  OriginatorDirectory,
+  PaymentCreation,
+  PaymentSimulation,
+  WebhookEndpointDirectory,
+} from '@pis/commands';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { OpenApiOptions } from '@pis/contracts';
 import { type EventStore, StreamStates } from '@pis/event-store';
@@ -33,13 +38,11 @@ import {
   type WebhooksConfig,
 } from '@pis/service-kit';
 import { deliveryLog, endpointHealths, replayRequests } from '@pis/webhook-deliveries';
-import { type WebhookUrlOptions } from '@pis/webhooks';
-import { ContactDirectory } from './contact-directory.js';
+import type { WebhookUrlOptions } from '@pis/webhooks';
 import { ContactsController } from './contacts.controller.js';
 import { DirectoryLists } from './directory-lists.js';
 import { EventsController } from './events.controller.js';
 import { OriginatorsController } from './originators.controller.js';
-import { PartyAccounts } from './party-changes.js';
 import { PaymentByKey } from './payment-by-key.js';
 import { PaymentsController } from './payments.controller.js';
 import { ReferenceController } from './reference.controller.js';
@@ -54,7 +57,6 @@ import {
   PAYMENTS_QUERY,
   REPLAY_REQUESTS,
   RETRY_WINDOWS,
-  WEBHOOK_URL_OPTIONS,
 } from './tokens.js';
 import { type RetryWindows, WebhookDeliveriesController } from './webhook-deliveries.controller.js';
 import { WebhookReplaysController } from './webhook-replays.controller.js';
@@ -154,7 +156,6 @@ function providersFor(config: ApiGatewayConfig): Provider[] {
       } satisfies RetryWindows,
     },
     { provide: DIRECTORY_QUERY, inject: [PG_POOL], useFactory: directoryQuery },
-    { provide: WEBHOOK_URL_OPTIONS, useValue: egress satisfies WebhookUrlOptions },
     {
       provide: OPENAPI_OPTIONS,
       useValue: {
@@ -179,20 +180,9 @@ function providersFor(config: ApiGatewayConfig): Provider[] {
       useFactory: (keyring: Keyring) => new Cursors(keyring),
     },
     {
-      provide: PartyAccounts,
-      inject: [KEYRING],
-      useFactory: (keyring: Keyring) => new PartyAccounts(keyring, bankNameOf),
-    },
-    {
       provide: DirectoryLists,
       inject: [Cursors, OwnWrites],
       useFactory: (cursors: Cursors, own: OwnWrites) => new DirectoryLists(cursors, own),
-    },
-    {
-      provide: ContactDirectory,
-      inject: [EVENT_STORE, KEYRING, PartyAccounts, OwnWrites, StreamStates],
-      useFactory: (...given: ConstructorParameters<typeof ContactDirectory>) =>
-        new ContactDirectory(...given),
     },
     {
       provide: PaymentByKey,
@@ -200,11 +190,22 @@ function providersFor(config: ApiGatewayConfig): Provider[] {
       useFactory: (...[store, own]: ConstructorParameters<typeof PaymentByKey>) =>
         new PaymentByKey(store, own),
     },
-    {
-      provide: PaymentCreation,
-      inject: [EVENT_STORE, OwnWrites, StreamStates],
-      useFactory: (store: EventStore, ownWrites: OwnWrites, states: StreamStates) =>
-        new PaymentCreation({ store, ownWrites, states }),
-    },
+    ...useCases(egress),
   ];
+}
+
+function useCases(urls: WebhookUrlOptions): Provider[] {
+  const classes = [
+    PaymentCreation,
+    PaymentSimulation,
+    ContactDirectory,
+    OriginatorDirectory,
+    WebhookEndpointDirectory,
+  ];
+  return classes.map((UseCase) => ({
+    provide: UseCase,
+    inject: [EVENT_STORE, KEYRING, OwnWrites, StreamStates],
+    useFactory: (store: EventStore, keyring: Keyring, ownWrites: OwnWrites, states: StreamStates) =>
+      new UseCase({ store, keyring, ownWrites, states, urls }),
+  }));
 }

@@ -1,4 +1,5 @@
 import { Controller, Get, Inject, Patch, Post, Req } from '@nestjs/common';
+import { ContactDirectory } from '@pis/commands';
 import {
   contactCreateSchema,
   contactListSchema,
@@ -9,8 +10,8 @@ import {
 import { accepted, type Answer, answer, bodyOf, callerOf, contextOf, idIn } from '@pis/http-api';
 import type { DirectoryQuery } from '@pis/read-models';
 import type { FastifyRequest } from 'fastify';
-import { ContactDirectory } from './contact-directory.js';
 import { DirectoryLists } from './directory-lists.js';
+import { granted } from './refusals.js';
 import { DIRECTORY_QUERY } from './tokens.js';
 
 @Controller('v1/contacts')
@@ -27,7 +28,7 @@ export class ContactsController {
   ): Promise<Answer<Pick<ContactView, 'contactId' | 'createdAt'>>> {
     const { organizationId } = callerOf(request);
     const body = accepted(validate(contactCreateSchema, bodyOf(request)));
-    const created = await this.directory.create(organizationId, body, contextOf(request));
+    const created = granted(await this.directory.create(organizationId, body, contextOf(request)));
     return answer({ contactId: created.contactId, createdAt: created.createdAt });
   }
 
@@ -46,6 +47,6 @@ export class ContactsController {
     const context = contextOf(request);
     const body = bodyOf(request);
     const updated = await this.directory.update(organizationId, contactId, body, context);
-    return answer(contactView(updated));
+    return answer(contactView(granted(updated)));
   }
 }

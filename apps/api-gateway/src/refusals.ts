@@ -1,9 +1,23 @@
 /** What a client is answered when a use case refuses its request: every refusal, in one place. */
-import type { PaymentCreationRefusal } from '@pis/commands';
+import type {
+  ContactCreationRefusal,
+  ContactUpdateRefusal,
+  OriginatorUpdateRefusal,
+  PaymentCreationRefusal,
+  PaymentSimulationRefusal,
+  WebhookEndpointRefusal,
+} from '@pis/commands';
+import { problem } from '@pis/contracts';
 import { unreachable } from '@pis/domain';
 import { ApiError, invalid, notFound } from '@pis/http-api';
 
-export type ClientRefusal = PaymentCreationRefusal;
+type ClientRefusal =
+  | ContactCreationRefusal
+  | ContactUpdateRefusal
+  | OriginatorUpdateRefusal
+  | PaymentCreationRefusal
+  | PaymentSimulationRefusal
+  | WebhookEndpointRefusal;
 
 /** A result that is no refusal. */
 type Granted = object & { readonly refused?: never };
@@ -29,14 +43,24 @@ function apiErrorOf(refusal: ClientRefusal): ApiError {
       return notFound('originator');
     case 'CONTACT_NOT_FOUND':
       return notFound('contact');
+    case 'PAYMENT_NOT_FOUND':
+      return notFound('payment');
+    case 'WEBHOOK_ENDPOINT_NOT_FOUND':
+      return notFound('webhook endpoint');
     case 'INVALID_REQUEST':
       return invalid(refusal.problems);
+    case 'SUBSCRIPTION_LIMIT_EXCEEDED':
+      return invalid([problem('subscribedEvents', 'validation_subscription_limit')]);
+    case 'DUPLICATE_CONTACT':
+      return new ApiError('CONFLICT', 'a contact with these details exists already');
     case 'IDEMPOTENCY_KEY_REUSED':
       // No details: the specification keeps them for validation errors.
       return new ApiError(
         'IDEMPOTENCY_KEY_REUSED_WITH_DIFFERENT_BODY',
         `this Idempotency-Key created payment ${refusal.paymentId} from a request that differs in: ${refusal.differingFields.join(', ')}`,
       );
+    case 'NOT_ALLOWED_IN_STATUS':
+      return new ApiError('CONFLICT', `a payment that is ${refusal.status} cannot be moved so`);
     default:
       return unreachable(refusal);
   }

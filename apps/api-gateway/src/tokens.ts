@@ -6,7 +6,5 @@ export const DELIVERY_LOG = Symbol('DeliveryLog');
 export const REPLAY_REQUESTS = Symbol('ReplayRequests');
 /** For how long a delivery that is sent again is retried. */
 export const RETRY_WINDOWS = Symbol('RetryWindows');
-/** What checkWebhookUrl needs beside the URL. */
-export const WEBHOOK_URL_OPTIONS = Symbol('WebhookUrlOptions');
 /** Where the API reference says the API is. */
 export const OPENAPI_OPTIONS = Symbol('OpenApiOptions');

@@ -1,5 +1,6 @@
 /** What became of an endpoint's deliveries, and sending one again. */
 import { Controller, Get, HttpCode, Inject, Post, Req } from '@nestjs/common';
+import { WebhookEndpointDirectory } from '@pis/commands';
 import {
   type DeliveryListQuery,
   deliveryListSchema,
@@ -7,8 +8,8 @@ import {
   type WebhookDeliveryDetailView,
   type WebhookDeliveryView,
 } from '@pis/contracts';
-import { type WebhookEndpoint, webhookEndpoints } from '@pis/domain';
-import { type EventStore, repository, StreamStates } from '@pis/event-store';
+import type { WebhookEndpoint } from '@pis/domain';
+import type { EventStore } from '@pis/event-store';
 import {
   accepted,
   type Answer,
@@ -34,8 +35,8 @@ import {
   type StoredDelivery,
 } from '@pis/webhook-deliveries';
 import type { FastifyRequest } from 'fastify';
+import { granted } from './refusals.js';
 import { DELIVERY_LOG, RETRY_WINDOWS } from './tokens.js';
-import { endpointIn } from './webhooks.controller.js';
 
 export type { RetryWindows } from '@pis/webhook-deliveries';
 
@@ -43,7 +44,6 @@ type PgPool = Parameters<typeof redeliver>[0];
 
 @Controller('v1/webhooks')
 export class WebhookDeliveriesController {
-  private readonly endpoints;
   private readonly pastEvents: PastEvents;
 
   constructor(
@@ -52,9 +52,8 @@ export class WebhookDeliveriesController {
     @Inject(DELIVERY_LOG) private readonly log: DeliveryLog,
     @Inject(RETRY_WINDOWS) private readonly windows: RetryWindows,
     @Inject(Cursors) private readonly cursors: Cursors,
-    @Inject(StreamStates) states: StreamStates,
+    @Inject(WebhookEndpointDirectory) private readonly endpoints: WebhookEndpointDirectory,
   ) {
-    this.endpoints = repository(store, webhookEndpoints, { states });
     this.pastEvents = (refs) => pastPaymentEvents(store, this.pool, refs);
   }
 
@@ -68,7 +67,7 @@ export class WebhookDeliveriesController {
     if (problems.length > 0)
       throw invalid([...(validated.ok ? [] : validated.problems), ...problems]);
     const { limit, cursor: _cursor, paymentId, ...filter } = accepted(validated);
-    endpointIn(await this.endpointsOf(organizationId), endpointId);
+    granted(await this.endpoints.get(organizationId, endpointId));
 
     const ids =
       paymentId === undefined ? paymentId : await this.deliveriesOf(paymentId, endpointId);
@@ -96,9 +95,8 @@ export class WebhookDeliveriesController {
   async redeliver(@Req() request: FastifyRequest): Promise<Answer<WebhookDeliveryView>> {
     const delivery = await this.deliveryIn(request);
     const { organizationId, endpointId } = delivery;
-    checkReceives(
-      (await this.endpointsOf(organizationId)).find((one) => one.endpointId === endpointId),
-    );
+    const endpoints = await this.endpoints.list(organizationId);
+    checkReceives(endpoints.find((one) => one.endpointId === endpointId));
     const { pastEvents, windows } = this;
     if (!(await redeliver(this.pool, delivery, { pastEvents, windows, now: new Date() })))
       throw notFound('delivery');
@@ -117,10 +115,6 @@ export class WebhookDeliveriesController {
   private async deliveriesOf(paymentId: string, endpointId: string): Promise<string[]> {
     const events = await this.store.readStream(`payment-${paymentId}`);
     return events.map((event) => deliveryIdOf(event.id, endpointId));
-  }
-
-  private async endpointsOf(organizationId: string): Promise<readonly WebhookEndpoint[]> {
-    return (await this.endpoints.load(organizationId)).state.endpoints;
   }
 }
 

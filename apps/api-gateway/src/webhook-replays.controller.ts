@@ -1,14 +1,15 @@
 /** Replays: past events sent to an endpoint again. The dispatcher does the work; here it is asked for. */
 import { randomUUID } from 'node:crypto';
 import { Controller, Get, HttpCode, Inject, Post, Req } from '@nestjs/common';
+import { WebhookEndpointDirectory } from '@pis/commands';
 import {
   validate,
   type WebhookReplayRequest,
   webhookReplaySchema,
   type WebhookReplayView,
 } from '@pis/contracts';
-import { eventTypes, subscribes, type WebhookEndpoint, webhookEndpoints } from '@pis/domain';
-import { type EventStore, repository, StreamStates } from '@pis/event-store';
+import { eventTypes, subscribes } from '@pis/domain';
+import type { EventStore } from '@pis/event-store';
 import {
   accepted,
   type Answer,
@@ -23,20 +24,16 @@ import { EVENT_STORE } from '@pis/service-kit';
 import { type ReplayRecord, type ReplayRequests, runningReplaysMax } from '@pis/webhook-deliveries';
 import type { FastifyRequest } from 'fastify';
 import { REPLAY_REQUESTS } from './tokens.js';
+import { granted } from './refusals.js';
 import { checkReceives } from './webhook-deliveries.controller.js';
-import { endpointIn } from './webhooks.controller.js';
 
 @Controller('v1/webhooks')
 export class WebhookReplaysController {
-  private readonly endpoints;
-
   constructor(
     @Inject(EVENT_STORE) private readonly store: EventStore,
     @Inject(REPLAY_REQUESTS) private readonly replays: ReplayRequests,
-    @Inject(StreamStates) states: StreamStates,
-  ) {
-    this.endpoints = repository(store, webhookEndpoints, { states });
-  }
+    @Inject(WebhookEndpointDirectory) private readonly endpoints: WebhookEndpointDirectory,
+  ) {}
 
   @Post(':id/replay')
   @HttpCode(202)
@@ -44,7 +41,7 @@ export class WebhookReplaysController {
     const { organizationId } = callerOf(request);
     const endpointId = idIn(request, 'id');
     const asked = accepted<WebhookReplayRequest>(validate(webhookReplaySchema, bodyOf(request)));
-    const endpoint = await this.endpointOf(organizationId, endpointId);
+    const endpoint = granted(await this.endpoints.get(organizationId, endpointId));
     checkReceives(endpoint);
 
     const requestedAt = new Date();
@@ -72,11 +69,6 @@ export class WebhookReplaysController {
     const replay = await this.replays.get({ organizationId, endpointId, replayId });
     if (replay === null) throw notFound('replay');
     return answer(replayView(replay));
-  }
-
-  private async endpointOf(organizationId: string, endpointId: string): Promise<WebhookEndpoint> {
-    const { state } = await this.endpoints.load(organizationId);
-    return endpointIn(state.endpoints, endpointId);
   }
 }
 

@@ -1,8 +1,16 @@
 /** Use cases over the event store, for every app that writes. No HTTP: a refusal is a value. */
+export {
+  ContactDirectory,
+  type ContactCreationRefusal,
+  type ContactUpdateRefusal,
+} from './contact-directory.js';
 export * from './demo-organization.js';
 export * from './operator-actions.js';
+export { OriginatorDirectory, type OriginatorUpdateRefusal } from './originator-directory.js';
 export * from './payment-creation.js';
 export * from './payment-id.js';
+export * from './payment-simulation.js';
 export * from './payment-stream.js';
 export * from './provisioning.js';
 export type { InvalidRequest, OwnWrites, UseCaseOptions } from './use-case.js';
+export * from './webhook-endpoint-directory.js';

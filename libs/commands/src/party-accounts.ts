@@ -1,7 +1,9 @@
 /**
- * From a validated PATCH to the changes of a record. A bank account that is the same as before is no
- * change: sealing it anew would make every retry of a PATCH a new event.
+ * The bank accounts of contacts and originators: sealing them, comparing them, and turning a validated PATCH
+ * into the changes of a record. A bank account that is the same as before is no change: sealing it anew would
+ * make every retry of a PATCH a new event.
  */
+import { bankNameOf } from '@pis/bank-rails';
 import type { BankAccountRequest, ContactPatchRequest } from '@pis/contracts';
 import type { BankAccount, EntityType, PartyChanges } from '@pis/domain';
 import {
@@ -12,8 +14,6 @@ import {
   sealBankAccount,
 } from '@pis/keyring';
 
-export type BankNameOf = (achRoutingNumber: string) => string | null;
-
 export interface PartyAtRest {
   readonly entityType: EntityType;
   readonly bankAccount: BankAccount | null;
@@ -21,17 +21,14 @@ export interface PartyAtRest {
 }
 
 export class PartyAccounts {
-  constructor(
-    private readonly keyring: Keyring,
-    private readonly bankNameOf: BankNameOf,
-  ) {}
+  constructor(private readonly keyring: Keyring) {}
 
   createDataKey(): string {
     return this.keyring.createDataKey();
   }
 
   seal(dataKey: string, owner: Owner, input: BankAccountRequest): BankAccount {
-    const bankName = this.bankNameOf(input.achRoutingNumber);
+    const bankName = bankNameOf(input.achRoutingNumber);
     return sealBankAccount(this.keyring, dataKey, owner, input, bankName);
   }
 
