@@ -3,7 +3,6 @@ import { jest } from '@jest/globals';
 import { until } from '@pis/local-servers/testing';
 import type pg from 'pg';
 import { countBacklog } from '@pis/webhook-deliveries';
-import { partitionedTables } from './partitions.js';
 import {
   type DispatcherFixture,
   dispatcherFixture,
@@ -107,7 +106,7 @@ describe('The backlog of a disabled endpoint', () => {
 });
 
 describe('The count of what waits', () => {
-  const count = (max?: number) => countBacklog(fixture.pool, fixture.now(), partitionedTables, max);
+  const count = (max?: number) => countBacklog(fixture.pool, fixture.now(), max);
 
   it('is by state, over all endpoints, with the age of the oldest', async () => {
     const at = (ms: number) => new Date(fixture.now().getTime() + ms);

@@ -9,15 +9,21 @@ import { type EgressRules, guardedClient } from '@pis/webhooks';
 import type pg from 'pg';
 import type { Registry } from 'prom-client';
 import { type AttemptDeps, attemptDelivery } from './attempt.js';
-import { countBacklog, DeliveryTable } from '@pis/webhook-deliveries';
+import {
+  countBacklog,
+  DeliveryTable,
+  fanOutsKnownSince,
+  forgetFailures,
+  Partitions,
+  ReplayTable,
+  reportFailingEndpoints,
+} from '@pis/webhook-deliveries';
 import { DeliveryEngine, type EngineLimits } from './delivery-engine.js';
 import { dispatcherMetrics } from './dispatcher-metrics.js';
 import { EndpointDirectory } from './endpoint-directory.js';
-import { type FailureReportLimits, FailureReports } from './failure-reports.js';
 import { fanOut } from './fan-out.js';
-import { dispatcherLimits, leaseMs } from './limits.js';
-import { fanOutsKnownSince, Partitions, partitionedTables } from './partitions.js';
-import { ReplayTable } from './replay-table.js';
+import { dispatcherLimits, type FailureReportLimits, leaseMs } from './limits.js';
+import { Repeating } from './repeating.js';
 import { Traffic, type TrafficLimits } from './traffic.js';
 import { type ReplayDeps, type ReplayLimits, ReplayWorker } from './replay-worker.js';
 
@@ -86,7 +92,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const owner = options.owner ?? randomUUID();
   const table = new DeliveryTable(pool, owner);
   const metrics = dispatcherMetrics(options.metrics, {
-    backlog: () => countBacklog(pool, now(), partitionedTables),
+    backlog: () => countBacklog(pool, now()),
     traffic,
     now,
   });
@@ -129,25 +135,9 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       ...engineLimits,
     },
   });
-  const windowMaxMs = Math.max(
-    config.PIS_WEBHOOK_RETRY_WINDOW_PAYMENTS_MS,
-    config.PIS_WEBHOOK_RETRY_WINDOW_STATEMENTS_MS,
-  );
-  const kept = { retentionDays: config.PIS_WEBHOOK_RETENTION_DAYS, windowMs: windowMaxMs };
-  const partitions = new Partitions({
-    pool,
-    now,
-    retentionDays: config.PIS_WEBHOOK_RETENTION_DAYS,
-    windowMs: windowMaxMs,
-    limits: dispatcherLimits.partitions,
-    log: logger,
-  });
-  const failureReports = new FailureReports({
-    pool,
-    now,
-    keptMs: windowMaxMs + dayMs,
-    limits: { ...dispatcherLimits.failureReports, ...failureReportLimits },
-    log: logger,
+  const maintenance = maintenanceOf(options, now, {
+    ...dispatcherLimits.failureReports,
+    ...failureReportLimits,
   });
   const replays = createReplayWorker(options, {
     table: new ReplayTable(pool, owner),
@@ -161,7 +151,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     deliver: engine.deliver.bind(engine),
     now,
     windowMs: config.PIS_WEBHOOK_RETRY_WINDOW_PAYMENTS_MS,
-    knownSince: (at: Date) => fanOutsKnownSince(at, kept),
+    knownSince: (at: Date) => fanOutsKnownSince(at, keptOf(config)),
     onTooOld: ({ eventId, occurredAt }: PaymentIntegrationEvent) => {
       metrics.eventTooOld();
       logger.warn({ eventId, occurredAt }, 'event too old for deliveries');
@@ -171,13 +161,12 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     handle: (event, waitingSince) => fanOut(fanOutDeps, event, waitingSince),
     start() {
       endpoints.start();
-      partitions.start();
       engine.start();
       replays.start();
-      failureReports.start();
+      for (const task of maintenance) task.start();
     },
     async stop() {
-      const parts = [engine, partitions, replays, endpoints, failureReports];
+      const parts = [engine, replays, endpoints, ...maintenance];
       await Promise.all(parts.map((part) => part.stop()));
       await client.close();
     },
@@ -185,6 +174,61 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
 }
 
 const dayMs = 24 * 3_600_000;
+
+/** How long deliveries are kept. */
+function keptOf(config: WebhooksConfig): { retentionDays: number; windowMs: number } {
+  return {
+    retentionDays: config.PIS_WEBHOOK_RETENTION_DAYS,
+    windowMs: Math.max(
+      config.PIS_WEBHOOK_RETRY_WINDOW_PAYMENTS_MS,
+      config.PIS_WEBHOOK_RETRY_WINDOW_STATEMENTS_MS,
+    ),
+  };
+}
+
+/** Maintains the partitions, and reports endpoints that fail for a day by one line each in the log. */
+function maintenanceOf(
+  { config, pool, logger }: DispatcherOptions,
+  now: () => Date,
+  reports: FailureReportLimits,
+): readonly Repeating[] {
+  const { everyMs, againMs, ...limits } = dispatcherLimits.partitions;
+  const kept = keptOf(config);
+  const partitions = new Partitions({
+    pool,
+    now,
+    ...kept,
+    limits,
+    onDropped: (partition) => logger.info({ partition }, 'dropped a day past its retention'),
+  });
+  return [
+    new Repeating({
+      async round(signal) {
+        await partitions.maintain(signal);
+        return everyMs;
+      },
+      failed(error) {
+        logger.warn({ err: error }, 'the days of the webhook tables could not be maintained yet');
+        return againMs;
+      },
+    }),
+    new Repeating({
+      async round() {
+        const time = now();
+        await reportFailingEndpoints(pool, { now: time, max: reports.batchMax }, (endpoint) =>
+          logger.warn(endpoint, 'a webhook endpoint has failed for a day'),
+        );
+        const forgottenBefore = new Date(time.getTime() - kept.windowMs - dayMs);
+        await forgetFailures(pool, forgottenBefore, reports.batchMax);
+        return reports.everyMs;
+      },
+      failed(error) {
+        logger.warn({ err: error }, 'failing webhook endpoints could not be reported yet');
+        return reports.everyMs;
+      },
+    }),
+  ];
+}
 
 function createReplayWorker(
   { config, store, pool, logger }: DispatcherOptions,

@@ -1,8 +1,7 @@
 import type { PaymentIntegrationEvent } from '@pis/contracts';
 import type { EndpointDirectory } from './endpoint-directory.js';
-import type { FanOut } from '@pis/webhook-deliveries';
+import { type FanOut, fanOutsKnownSince } from '@pis/webhook-deliveries';
 import { fanOut } from './fan-out.js';
-import { fanOutsKnownSince } from './partitions.js';
 
 const now = new Date('2026-11-22T12:00:00.000Z');
 const dayMs = 24 * 3_600_000;

@@ -7,6 +7,12 @@ export function leaseMs(attemptTimeoutMs: number): number {
   return attemptTimeoutMs + leaseMarginMs;
 }
 
+export interface FailureReportLimits {
+  readonly everyMs: number;
+  /** Endpoints reported, or forgotten, in one round. */
+  readonly batchMax: number;
+}
+
 export const dispatcherLimits = {
   /** As many as attempts in flight: endpoints of many clients may share a host, and must not wait for each other. */
   connectionsPerOriginMax: 640,
@@ -18,6 +24,7 @@ export const dispatcherLimits = {
   partitions: {
     aheadDays: 7,
     everyMs: 3_600_000,
+    /** After a failure. */
     againMs: 60_000,
     lockTimeoutMs: 200,
     lockTriesMax: 20,

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { jest } from '@jest/globals';
 import { until } from '@pis/local-servers/testing';
-import { poolAround, type ReplayFixture, replayFixture } from './testing/replay-fixture.js';
+import { poolAround } from '@pis/webhook-deliveries/testing';
+import { type ReplayFixture, replayFixture } from './testing/replay-fixture.js';
 import { testConfig } from './testing/dispatcher-fixture.js';
 
 jest.setTimeout(120_000);

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
-import { replayRequests } from '@pis/webhook-deliveries';
+import { replayRequests, ReplayTable } from '@pis/webhook-deliveries';
 import type pg from 'pg';
-import { ReplayTable } from './replay-table.js';
 
 const finishedCount = 20_000;
 const now = new Date('2026-11-21T10:00:00.000Z');

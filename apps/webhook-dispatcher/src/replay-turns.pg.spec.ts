@@ -1,8 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
-import { type ReplayRecord, replayRequests, runningReplaysMax } from '@pis/webhook-deliveries';
+import {
+  type ReplayRecord,
+  replayRequests,
+  ReplayTable,
+  runningReplaysMax,
+} from '@pis/webhook-deliveries';
 import type pg from 'pg';
-import { ReplayTable } from './replay-table.js';
 
 const leaseMs = 30_000;
 

@@ -1,11 +1,13 @@
 /**
- * Works replays off: page by page from the index of events, each event folded from its stream into the
+ * Processes replays page by page, from the index of events. Each event is folded from its stream into the
  * envelope that was, or would have been, sent at the time.
  *
- * What always holds: only a page of an endpoint's replays is due at a time, so that a replay of a
- * million events never stands before a fresh one. Organizations take turns, one page each, however many
- * replays one of them has. A replay begins only when the index has come as far as the log was at the
- * request, so that nothing is missing.
+ * What always holds:
+ *
+ * - Only one page of an endpoint's replays is due at a time, so a replay of a million events never holds up
+ *   a new event.
+ * - Organizations take turns, one page each, however many replays one of them has.
+ * - A replay begins only when the index has reached the end of the log at the request, so nothing is missing.
  */
 import type { PaymentIntegrationEvent } from '@pis/contracts';
 import type { WebhookEndpoint } from '@pis/domain';
@@ -13,30 +15,35 @@ import type { EventStore } from '@pis/event-store';
 import type { EventsQuery, IndexedEventRef, TimePlace } from '@pis/read-models';
 import { pastPaymentEvents } from '@pis/integration';
 import type pg from 'pg';
-import { deliveryIdOf, type ReplayRecord, type RevivedDelivery } from '@pis/webhook-deliveries';
+import {
+  deliveryIdOf,
+  type ReplayRecord,
+  type RevivedDelivery,
+  type ReplayPage,
+  type ReplayTable,
+} from '@pis/webhook-deliveries';
 import { paymentEnvelope } from '@pis/webhooks';
-import type { ReplayPage, ReplayTable } from './replay-table.js';
-import { pause } from '@pis/postgres';
+import { Repeating } from './repeating.js';
 
 export interface ReplayLimits {
-  /** Events of an endpoint's replays that are due at a time. */
+  /** The most events of an endpoint's replays that are due at a time. */
   readonly dueMax: number;
-  /** Events of an endpoint's replays that wait for a retry, until no more are added. */
+  /** When this many events of an endpoint's replays wait for a retry, no more are added. */
   readonly waitingMax: number;
-  /** Events of the index that are looked through for a page. */
+  /** The most events of the index that are read for a page. */
   readonly scanMax: number;
   /** Longer than a page takes. */
   readonly leaseMs: number;
-  /** How soon the next page follows, and how often a worker that has a replay looks for it. */
+  /** The pause between two pages. */
   readonly pageEveryMs: number;
-  /** How soon a worker without one notices a new replay. */
+  /** How soon an idle worker notices a new replay. */
   readonly pollMs: number;
-  /** How soon a replay goes on that has to wait: for the index, for retries, */
+  /** How long a replay waits for the index or for retries before it looks again. */
   readonly waitMs: number;
-  /** or for its endpoint to be enabled. */
+  /** How long a replay waits for its endpoint to be enabled before it looks again. */
   readonly disabledRecheckMs: number;
   readonly pruneEveryMs: number;
-  /** Replays that have ended, forgotten in one statement. */
+  /** The most ended replays that one statement deletes. */
   readonly pruneMax: number;
 }
 
@@ -53,11 +60,11 @@ export interface ReplayDeps {
   /** Deliveries of the endpoint were made due. */
   readonly notify: (endpointId: string) => void;
   readonly now: () => Date;
-  /** How long attempts go on. */
+  /** The retry window. */
   readonly windowMs: number;
-  /** How long a replay that has ended can be read. */
+  /** How long an ended replay can be read. */
   readonly keptMs: number;
-  /** @param about which replay it is, if it is one */
+  /** @param about the replay, if the error concerns one */
   readonly logError: (
     error: unknown,
     what: string,
@@ -67,35 +74,32 @@ export interface ReplayDeps {
 }
 
 export class ReplayWorker {
-  private readonly stopping = new AbortController();
-  private loop: Promise<void> = Promise.resolve();
+  private readonly repeating: Repeating;
   /** Monotonic. */
   private prunedAtMs = -Infinity;
 
-  constructor(private readonly deps: ReplayDeps) {}
-
-  start(): void {
-    this.loop = this.run();
-  }
-
-  /** Resolves when the page in hand is written. */
-  async stop(): Promise<void> {
-    this.stopping.abort();
-    await this.loop;
-  }
-
-  private async run(): Promise<void> {
-    const { limits, logError } = this.deps;
-    const { signal } = this.stopping;
-    while (!signal.aborted)
-      try {
+  constructor(private readonly deps: ReplayDeps) {
+    const { limits, logError } = deps;
+    this.repeating = new Repeating({
+      round: async () => {
         const hadWork = await this.step();
         await this.prune();
-        await pause(hadWork ? limits.pageEveryMs : limits.pollMs, signal);
-      } catch (error) {
+        return hadWork ? limits.pageEveryMs : limits.pollMs;
+      },
+      failed(error) {
         logError(error, 'a replay waits');
-        await pause(limits.pollMs, signal);
-      }
+        return limits.pollMs;
+      },
+    });
+  }
+
+  start(): void {
+    this.repeating.start();
+  }
+
+  /** Resolves when the current page is written. */
+  async stop(): Promise<void> {
+    await this.repeating.stop();
   }
 
   /** One page of the replay whose turn it is. @returns whether any replay is running here */
@@ -103,7 +107,7 @@ export class ReplayWorker {
     const { table, limits, now } = this.deps;
     const replay = await table.lease(now(), this.fromNow(limits.leaseMs));
     if (replay === null) return false;
-    // Given up after a failure too; when that fails, the lease ends by itself.
+    // The lease is returned after a failure too. If that fails, the lease ends by itself.
     const waitMs = await this.goOn(replay).catch((error: unknown) => {
       const { id: replayId, endpointId } = replay;
       this.deps.logError(error, 'a page of a replay could not be sent yet', {
@@ -116,7 +120,7 @@ export class ReplayWorker {
     return true;
   }
 
-  /** @returns how long it has to wait; null when it went on, or has ended */
+  /** @returns how long the replay must wait. Null when it continued or has ended */
   private async goOn(replay: ReplayRecord): Promise<number | null> {
     const { table, events, endpointOf, limits, now } = this.deps;
     const endpoint = await endpointOf(replay.organizationId, replay.endpointId);
@@ -129,7 +133,7 @@ export class ReplayWorker {
     const max = { due: limits.dueMax, waiting: limits.waitingMax };
     const { due, waiting } = await table.backlog(replay.endpointId, now(), max);
     if (waiting >= limits.waitingMax) return limits.waitMs;
-    // Half a page is worth its transaction.
+    // A transaction is worth it from half a page on.
     if (due * 2 > limits.dueMax) return limits.pageEveryMs;
 
     const page = await this.pageOf(replay, limits.dueMax - due);
@@ -180,7 +184,7 @@ export class ReplayWorker {
     const nowMs = performance.now();
     if (nowMs - this.prunedAtMs < limits.pruneEveryMs) return;
     const pruned = await table.prune(this.fromNow(-keptMs), limits.pruneMax);
-    // There may be more: the next look goes on.
+    // There may be more, for the next round.
     if (pruned < limits.pruneMax) this.prunedAtMs = nowMs;
   }
 

@@ -1,6 +1,7 @@
 /** Counts what waits in the tables, for the metrics, up to a limit. */
 import { failingAfterMs } from './endpoint-health.js';
 import type pg from 'pg';
+import { partitionedTables } from './partitions.js';
 
 export interface Backlog {
   /** Due and not leased. */
@@ -78,12 +79,7 @@ const days = `
 
 const dayMs = 24 * 3_600_000;
 
-export async function countBacklog(
-  pool: pg.Pool,
-  now: Date,
-  partitionedTables: readonly string[],
-  max = countedMax,
-): Promise<Backlog> {
+export async function countBacklog(pool: pg.Pool, now: Date, max = countedMax): Promise<Backlog> {
   const [{ rows }, { rows: dayRows }, { rows: failingRows }] = await Promise.all([
     pool.query<CountedRow>(counted, [now.toISOString(), max, endpointsMax, oldestOfEachMax]),
     pool.query<{ first_day: string | null; last_day: string | null }>(days, [partitionedTables]),

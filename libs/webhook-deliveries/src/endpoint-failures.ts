@@ -1,16 +1,18 @@
 /**
- * The table webhook_endpoint_failures as the dispatchers keep it: noted with each batch of outcomes, told to
- * operators once, and forgotten when nothing is attempted any more. A success deletes the row with the
- * statement that records it (delivery-statements.ts).
+ * The table webhook_endpoint_failures as the dispatchers use it. Failures are recorded with each batch of
+ * outcomes, reported to operators once, and forgotten when nothing is attempted any more. The statement that
+ * records a success deletes the row (delivery-statements.ts).
  */
+import { inTransaction } from '@pis/postgres';
 import type pg from 'pg';
 import type { DecidedDelivery } from './delivery.js';
+import { failingAfterMs } from './endpoint-health.js';
 
-/** How far last_failed_at may lag behind. */
+/** How far last_failed_at may lag. */
 const notedEveryMs = 60_000;
 
 const statements = {
-  // In one order, as `finish` deletes: nobody waits in a circle.
+  // In the same order as `finish` deletes, so that there is no deadlock.
   note: `
     INSERT INTO webhook_endpoint_failures AS f (endpoint_id, organization_id, failing_since,
         last_failed_at)
@@ -19,9 +21,20 @@ const statements = {
         ORDER BY endpoint_id
       ON CONFLICT (endpoint_id) DO UPDATE SET last_failed_at = excluded.last_failed_at
         WHERE f.last_failed_at < excluded.last_failed_at - $5 * interval '1 millisecond'`,
+  unreported: `
+    SELECT endpoint_id AS "endpointId", organization_id AS "organizationId",
+        failing_since AS "failingSince", last_failed_at AS "lastFailedAt"
+      FROM webhook_endpoint_failures
+      WHERE reported_at IS NULL AND last_failed_at >= failing_since + $1 * interval '1 millisecond'
+      ORDER BY failing_since LIMIT $2 FOR UPDATE SKIP LOCKED`,
+  reported: `UPDATE webhook_endpoint_failures SET reported_at = $2 WHERE endpoint_id = ANY ($1::uuid[])`,
+  forget: `
+    DELETE FROM webhook_endpoint_failures WHERE endpoint_id = ANY (ARRAY(
+      SELECT endpoint_id FROM webhook_endpoint_failures WHERE last_failed_at < $1
+        ORDER BY endpoint_id LIMIT $2 FOR UPDATE SKIP LOCKED))`,
 } as const;
 
-/** Notes the endpoints of failed attempts. May be repeated. */
+/** Records the endpoints of failed attempts. May be repeated. */
 export async function noteFailures(
   pool: pg.Pool,
   decided: readonly DecidedDelivery[],
@@ -60,6 +73,35 @@ function failuresIn(decided: readonly DecidedDelivery[]): readonly Failures[] {
     });
   }
   return [...byEndpoint.values()];
+}
+
+export interface FailingEndpoint {
+  readonly endpointId: string;
+  readonly organizationId: string;
+  readonly failingSince: Date;
+  readonly lastFailedAt: Date;
+}
+
+/**
+ * Reports endpoints that became `failing` and were not reported yet, up to `max` of them. An endpoint is
+ * reported again only if this process dies before the commit.
+ */
+export async function reportFailingEndpoints(
+  pool: pg.Pool,
+  { now, max }: { readonly now: Date; readonly max: number },
+  report: (endpoint: FailingEndpoint) => void,
+): Promise<void> {
+  await inTransaction(pool, async (client) => {
+    const { rows } = await run<FailingEndpoint>(client, 'unreported', [failingAfterMs, max]);
+    for (const row of rows) report(row);
+    if (rows.length === 0) return;
+    await run(client, 'reported', [rows.map(({ endpointId }) => endpointId), now.toISOString()]);
+  });
+}
+
+/** Forgets up to `max` endpoints whose last failure was before a time: nothing is sent to them any more. */
+export async function forgetFailures(pool: pg.Pool, before: Date, max: number): Promise<void> {
+  await run(pool, 'forget', [before.toISOString(), max]);
 }
 
 function run<Row extends pg.QueryResultRow>(

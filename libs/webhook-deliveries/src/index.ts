@@ -8,3 +8,10 @@ export * from './replay-requests.js';
 export * from './endpoint-failures.js';
 export * from './endpoint-health.js';
 export * from './backlog.js';
+export * from './replay-table.js';
+export {
+  fanOutsKnownSince,
+  type PartitionLimits,
+  Partitions,
+  type PartitionsOptions,
+} from './partitions.js';

@@ -12,7 +12,6 @@ import { eventsProjection, ProjectionRunner } from '@pis/read-models';
 import { queuePayment, type TestPayment } from '@pis/read-models/testing';
 import { integrationFeed } from '@pis/integration';
 import { type ReplayRecord, replayRequests } from '@pis/webhook-deliveries';
-import type pg from 'pg';
 import type { Dispatcher, DispatcherOptions } from '../dispatcher.js';
 import {
   type DispatcherFixture,
@@ -166,38 +165,4 @@ async function messagesOf(store: DispatcherFixture['store']): Promise<Message[]>
     if (position >= end) break;
   }
   return all;
-}
-
-type Query = (...args: unknown[]) => Promise<unknown>;
-
-/**
- * A pool whose connections give each statement to `around`, which sends it or does not; `previous` is the
- * one before it on its connection.
- */
-export function poolAround(
-  pool: pg.Pool,
-  around: (statement: string, send: () => Promise<unknown>, previous: string) => Promise<unknown>,
-): pg.Pool {
-  const connect = async () => {
-    const client = await pool.connect();
-    const query = client.query.bind(client) as Query;
-    let last = '';
-    return withMember(client, 'query', (...args: unknown[]) => {
-      const [config] = args as [string | pg.QueryConfig];
-      const statement = typeof config === 'string' ? config : (config.name ?? config.text);
-      const previous = last;
-      last = statement;
-      return around(statement, () => query(...args), previous);
-    });
-  };
-  return withMember(pool, 'connect', connect);
-}
-
-function withMember<Target extends object>(target: Target, name: string, member: unknown): Target {
-  return new Proxy(target, {
-    get(_, key) {
-      const value: unknown = key === name ? member : Reflect.get(target, key);
-      return typeof value === 'function' ? value.bind(target) : value;
-    },
-  });
 }

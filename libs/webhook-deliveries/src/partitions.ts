@@ -1,24 +1,24 @@
 /**
- * The days of the partitioned tables: those to come are made ahead, those past retention are dropped
- * whole. One dispatcher at a time does it, by an advisory lock.
+ * Daily partitions of the partitioned tables. Partitions are created ahead, and dropped whole after their
+ * retention. An advisory lock lets one dispatcher at a time do it.
  *
- * What always holds: no row is lost and no delivery waits for this. A day that has no partition goes to
- * the default one, and moves to its own when that is made; locks are waited for briefly and tried again,
- * for whoever waits for a lock holds up all who come after. A row that was on its way to the default
- * partition while its own was attached is refused and written again (delivery-table.ts). (DETACH CONCURRENTLY is not to be had beside
- * a default partition; DROP TABLE of one that nobody writes to is a matter of milliseconds.) What is
- * dropped is past by our clock and by the database's: one that has jumped ahead drops nothing.
+ * What always holds:
+ *
+ * - No row is lost and no delivery waits. Rows of a day without a partition go to the default partition, and
+ *   move when the partition of the day is created. A row that was on its way to the default partition
+ *   meanwhile is rejected and written again (delivery-table.ts).
+ * - Locks are waited for briefly and retried, because whoever waits for a lock holds up everybody after it.
+ *   DETACH CONCURRENTLY is not possible with a default partition. DROP TABLE of a partition that nobody
+ *   writes to takes milliseconds.
+ * - A partition is dropped only when both clocks, ours and the database's, say that it is past its
+ *   retention. A clock that has jumped ahead drops nothing.
  */
 import { inTransaction, pause } from '@pis/postgres';
-import type { Logger } from '@pis/service-kit';
 import type pg from 'pg';
 
 export interface PartitionLimits {
-  /** Days made ahead. */
+  /** Days created ahead. */
   readonly aheadDays: number;
-  readonly everyMs: number;
-  /** After a failure. */
-  readonly againMs: number;
   readonly lockTimeoutMs: number;
   readonly lockTriesMax: number;
   readonly lockPauseMs: number;
@@ -30,17 +30,18 @@ export interface PartitionsOptions {
   readonly pool: pg.Pool;
   readonly now: () => Date;
   readonly retentionDays: number;
-  /** The longest that a delivery is tried for: attempts and bodies are that much older than its end. */
+  /** The longest retry window. Attempts and bodies are up to this much older than the end of their delivery. */
   readonly windowMs: number;
   readonly limits: PartitionLimits;
-  readonly log: Pick<Logger, 'info' | 'warn'>;
+  /** Called with the name of each dropped partition. */
+  readonly onDropped: (partition: string) => void;
 }
 
 interface PartitionedTable {
   readonly name: string;
-  /** The column that it is partitioned by. */
+  /** The column that the table is partitioned by. */
   readonly key: string;
-  /** What tells the age of a row in the default partition. */
+  /** The column with the age of a row in the default partition. */
   readonly age: string;
   readonly keptDays: number;
 }
@@ -51,18 +52,18 @@ export const partitionedTables = [
   'webhook_attempts',
 ] as const;
 
-/** Of all dispatchers; any number that nobody else takes. */
+/** Shared by all dispatchers. Any number that no other lock uses. */
 const maintenanceLock = 72_707_411;
 const dayMs = 24 * 3_600_000;
 
-/** How many days the rows of events that were made into deliveries are kept. */
+/** How many days the rows of fanned-out events are kept. */
 function fanOutsKeptDays(retentionDays: number, windowMs: number): number {
   return retentionDays + Math.ceil(windowMs / dayMs) + 1;
 }
 
 /**
- * Since when it is known of each event whether it was made into deliveries. A day later than the first
- * day that is kept: the clocks of dispatchers may differ.
+ * Since when it is known for each event whether it was fanned out. This is a day later than the first day
+ * that is kept, because the clocks of dispatchers may differ.
  */
 export function fanOutsKnownSince(
   now: Date,
@@ -72,37 +73,10 @@ export function fanOutsKnownSince(
 }
 
 export class Partitions {
-  private readonly stopping = new AbortController();
-  private loop: Promise<void> = Promise.resolve();
-
   constructor(private readonly options: PartitionsOptions) {}
 
-  start(): void {
-    this.loop = this.run();
-  }
-
-  async stop(): Promise<void> {
-    this.stopping.abort();
-    await this.loop;
-  }
-
-  private async run(): Promise<void> {
-    const { limits, log } = this.options;
-    const { signal } = this.stopping;
-    while (!signal.aborted) {
-      const isDone = await this.maintain().then(
-        () => true,
-        (error: unknown) => {
-          log.warn({ err: error }, 'the days of the webhook tables could not be maintained yet');
-          return false;
-        },
-      );
-      await pause(isDone ? limits.everyMs : limits.againMs, signal);
-    }
-  }
-
-  /** Makes and drops what is to be made and dropped now, unless another dispatcher is at it. */
-  async maintain(): Promise<void> {
+  /** Creates and drops the partitions that are due, unless another dispatcher does. @param signal ends it early */
+  async maintain(signal: AbortSignal): Promise<void> {
     const { pool } = this.options;
     const client = await pool.connect();
     try {
@@ -113,12 +87,12 @@ export class Partitions {
       const [state] = rows;
       if (state?.isOurs !== true) return;
       for (const table of this.tables()) {
-        if (this.stopping.signal.aborted) return;
-        await this.makeAhead(table);
-        await this.dropPast(table, state.now);
+        if (signal.aborted) return;
+        await this.createAhead(table, signal);
+        await this.dropPast(table, state.now, signal);
       }
     } finally {
-      // Destroyed rather than reused: its end gives the lock up, whatever state it is in.
+      // Destroyed, not reused: that releases the lock in any case.
       client.release(true);
     }
   }
@@ -138,27 +112,34 @@ export class Partitions {
     ];
   }
 
-  private async makeAhead(table: PartitionedTable): Promise<void> {
+  private async createAhead(table: PartitionedTable, signal: AbortSignal): Promise<void> {
     const today = startOfDay(this.options.now());
     const present = new Set(await this.daysOf(table));
     for (let n = 0; n <= this.options.limits.aheadDays; n += 1) {
       const day = today + n * dayMs;
-      if (!present.has(day)) await this.withBriefLocks((client) => make(client, table, day));
+      if (!present.has(day))
+        await this.withBriefLocks(signal, (client) => create(client, table, day));
     }
   }
 
-  private async dropPast(table: PartitionedTable, databaseNow: Date): Promise<void> {
-    const { now, log, limits, pool } = this.options;
+  private async dropPast(
+    table: PartitionedTable,
+    databaseNow: Date,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { now, onDropped, limits, pool } = this.options;
     const today = startOfDay(new Date(Math.min(now().getTime(), databaseNow.getTime())));
     const firstKept = today - table.keptDays * dayMs;
     for (const day of await this.daysOf(table)) {
-      if (day >= firstKept || this.stopping.signal.aborted) continue;
-      await this.withBriefLocks((client) => client.query(`DROP TABLE ${partition(table, day)}`));
-      log.info({ partition: partition(table, day) }, 'dropped a day past its retention');
+      if (day >= firstKept || signal.aborted) continue;
+      await this.withBriefLocks(signal, (client) =>
+        client.query(`DROP TABLE ${partition(table, day)}`),
+      );
+      onDropped(partition(table, day));
     }
     const { name, age } = table;
     for (let deleted = limits.deleteMax; deleted === limits.deleteMax; ) {
-      if (this.stopping.signal.aborted) return;
+      if (signal.aborted) return;
       const { rowCount } = await pool.query(
         `DELETE FROM ${name}_default WHERE ctid = ANY (ARRAY(
            SELECT ctid FROM ${name}_default WHERE ${age} < $1 LIMIT $2))`,
@@ -168,7 +149,7 @@ export class Partitions {
     }
   }
 
-  /** The days that have a partition, as the ms of their beginning. Of names that are not ours nothing is said. */
+  /** The days that have a partition, as the ms of their start. Ignores tables with other names. */
   private async daysOf({ name }: PartitionedTable): Promise<number[]> {
     const { rows } = await this.options.pool.query<{ day: string }>(
       `SELECT substring(c.relname FROM '^' || $1 || '_(\\d{8})$') AS day
@@ -181,7 +162,10 @@ export class Partitions {
     );
   }
 
-  private async withBriefLocks(work: (client: pg.ClientBase) => Promise<unknown>): Promise<void> {
+  private async withBriefLocks(
+    signal: AbortSignal,
+    work: (client: pg.ClientBase) => Promise<unknown>,
+  ): Promise<void> {
     const { pool, limits } = this.options;
     for (let tries = 1; ; tries += 1)
       try {
@@ -192,36 +176,36 @@ export class Partitions {
         return;
       } catch (error) {
         if (tries >= limits.lockTriesMax || !isPassing(error)) throw error;
-        await pause(limits.lockPauseMs, this.stopping.signal);
+        await pause(limits.lockPauseMs, signal);
       }
   }
 }
 
 /**
- * Beside the table and then attached: that stops no writer of other days, as CREATE … PARTITION OF would.
- * What the default partition has of that day moves along.
+ * Creates the table separately and then attaches it, which holds up no writer of other days, as CREATE …
+ * PARTITION OF would. Moves the day's rows out of the default partition.
  */
-async function make(client: pg.ClientBase, table: PartitionedTable, day: number): Promise<void> {
+async function create(client: pg.ClientBase, table: PartitionedTable, day: number): Promise<void> {
   const { name, key } = table;
-  const made = partition(table, day);
+  const created = partition(table, day);
   const [from, to] = [`'${bound(day)}'`, `'${bound(day + dayMs)}'`];
-  await client.query(`CREATE TABLE ${made} (LIKE ${name} INCLUDING ALL)`);
+  await client.query(`CREATE TABLE ${created} (LIKE ${name} INCLUDING ALL)`);
   await client.query(
     `WITH moved AS (DELETE FROM ${name}_default WHERE ${key} >= ${from} AND ${key} < ${to} RETURNING *)
-     INSERT INTO ${made} SELECT * FROM moved`,
+     INSERT INTO ${created} SELECT * FROM moved`,
   );
   await client.query(
-    `ALTER TABLE ${name} ATTACH PARTITION ${made} FOR VALUES FROM (${from}) TO (${to})`,
+    `ALTER TABLE ${name} ATTACH PARTITION ${created} FOR VALUES FROM (${from}) TO (${to})`,
   );
 }
 
-/** A lock not to be had (55P03), or a row of that day that came into the default one meanwhile (23514). */
+/** A lock that was not available (55P03), a deadlock (40P01), or a new row of that day in the default partition (23514). */
 function isPassing(error: unknown): boolean {
   const { code } = error as { code?: unknown };
   return code === '55P03' || code === '23514' || code === '40P01';
 }
 
-/** A name made of our own words and eight digits. */
+/** Consists of our own table names and eight digits, so it is safe in SQL. */
 function partition({ name }: PartitionedTable, day: number): string {
   return `${name}_${bound(day).slice(0, 10).replaceAll('-', '')}`;
 }

@@ -1,20 +1,16 @@
 /**
- * The table webhook_replays as the dispatchers work it off. What always holds: a page's deliveries and
- * how far the replay is are written in one transaction, and only by whom holds the lease. So a replay
- * goes on exactly where the last page ended, whoever dies.
+ * The table webhook_replays as the dispatchers use it. What always holds: the deliveries of a page and the
+ * progress of the replay are written in one transaction, and only by the process that holds the lease. So a
+ * replay continues exactly where its last page ended, whichever process dies.
  */
 import { inTransaction } from '@pis/postgres';
-import {
-  replayColumns,
-  type ReplayRecord,
-  reviveDeliveries,
-  type RevivedDelivery,
-} from '@pis/webhook-deliveries';
+import { reviveDeliveries, type RevivedDelivery } from './delivery-revival.js';
+import { replayColumns, type ReplayRecord } from './replay-requests.js';
 import type pg from 'pg';
 
 /** How much of an endpoint's replays is still to be sent. */
 export interface ReplayBacklog {
-  /** Due: never tried, or to be tried again now. */
+  /** Due: never tried, or due for a retry. */
   readonly due: number;
   /** Waiting for a retry. */
   readonly waiting: number;
@@ -22,7 +18,7 @@ export interface ReplayBacklog {
 
 export interface ReplayPage {
   readonly deliveries: readonly RevivedDelivery[];
-  /** `time/position` of the last event that was looked at. */
+  /** `time/position` of the last event that was read. */
   readonly nextPosition: string;
   readonly isLast: boolean;
   /** When the next page may follow. */
@@ -30,9 +26,9 @@ export interface ReplayPage {
 }
 
 const statements = {
-  // The organization whose turn was longest ago, and of its replays the one at the first place: two index
-  // probes for each organization that has a replay running. A lease beyond any that is given now is of a
-  // clock that has been set back since.
+  // Takes the organization with the least recent turn, and the first of its replays. Costs two index probes for
+  // each organization with a running replay. A lease that ends later than a new one would is from a clock that
+  // has been set back since.
   lease: `
     WITH RECURSIVE organization AS (
       (SELECT organization_id FROM webhook_replays WHERE state = 'running'
@@ -57,7 +53,7 @@ const statements = {
             ORDER BY r.place LIMIT 1 FOR UPDATE SKIP LOCKED) next
           LIMIT 1)
       RETURNING ${replayColumns}`,
-  // Counted no further than it matters, from a partial index.
+  // Counts up to a limit, from a partial index.
   backlog: `SELECT
       (SELECT count(*)::int FROM (SELECT FROM webhook_deliveries WHERE is_replay
         AND endpoint_id = $1 AND next_attempt_at <= $2 LIMIT $3) d) AS due,
@@ -77,7 +73,7 @@ const statements = {
       SELECT id FROM webhook_replays WHERE finished_at < $1 ORDER BY finished_at LIMIT $2))`,
 } as const;
 
-/** The lease ended before the page was written, and another dispatcher has it: nothing was written. */
+/** The lease ended before the page was written, and another dispatcher has the replay. Nothing was written. */
 class LeaseLost extends Error {
   override readonly name = 'LeaseLost';
 }
@@ -89,7 +85,7 @@ export class ReplayTable {
     private readonly owner: string,
   ) {}
 
-  /** The replay whose turn it is, leased to us; null for none. Turns go by organization. */
+  /** Leases the replay whose turn it is. Organizations take turns. Null when there is none. */
   async lease(now: Date, leasedUntil: Date): Promise<ReplayRecord | null> {
     const { rows } = await query<ReplayRecord>(this.pool, 'lease', [now, leasedUntil, this.owner]);
     return rows[0] ?? null;
@@ -102,17 +98,17 @@ export class ReplayTable {
     return rows[0] ?? max;
   }
 
-  /** Gives the lease up; nobody takes it before `notBefore`. */
+  /** Returns the lease. Nobody takes the replay before `notBefore`. */
   async postpone({ id }: ReplayRecord, notBefore: Date): Promise<void> {
     await query(this.pool, 'postpone', [id, notBefore, this.owner]);
   }
 
-  /** Its endpoint is gone. */
+  /** For a replay whose endpoint was deleted. */
   async cancel({ id }: ReplayRecord, now: Date): Promise<void> {
     await query(this.pool, 'cancel', [id, now, this.owner]);
   }
 
-  /** @throws LeaseLost; nothing is written then */
+  /** Writes a page. @throws LeaseLost, and then nothing was written */
   async advance({ id }: ReplayRecord, page: ReplayPage, now: Date): Promise<void> {
     const { deliveries, nextPosition, isLast, notBefore } = page;
     await inTransaction(this.pool, async (client) => {
@@ -124,7 +120,7 @@ export class ReplayTable {
     });
   }
 
-  /** Forgets replays that ended before a time, as many as given at most. @returns how many */
+  /** Deletes up to `max` replays that ended before a time. @returns how many */
   async prune(before: Date, max: number): Promise<number> {
     const { rowCount } = await query(this.pool, 'prune', [before, max]);
     return rowCount ?? 0;

@@ -1,42 +1,42 @@
 import { randomUUID } from 'node:crypto';
-import {
-  createTestDatabase,
-  openTestPool,
-  type TestDatabase,
-  until,
-} from '@pis/local-servers/testing';
+import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
 import type pg from 'pg';
-import { dispatcherLimits } from './limits.js';
 import { Partitions, type PartitionsOptions } from './partitions.js';
 
 const dayMs = 24 * 3_600_000;
 const retentionDays = 30;
 const windowDays = 14;
+const limits: PartitionsOptions['limits'] = {
+  aheadDays: 7,
+  lockTimeoutMs: 200,
+  lockTriesMax: 20,
+  lockPauseMs: 10,
+  deleteMax: 5_000,
+};
+const { signal } = new AbortController();
 
 describe('The days of the webhook tables', () => {
   let database: TestDatabase;
   let pool: pg.Pool;
   let time: number;
-  const warnings: unknown[] = [];
   beforeEach(async () => {
     database = await createTestDatabase();
     pool = openTestPool(database.url, 10);
     time = Date.now();
-    warnings.length = 0;
   });
   afterEach(async () => {
     await pool.end();
     await database.drop();
   });
 
-  const partitions = (limits: Partial<PartitionsOptions['limits']> = {}) =>
+  const partitions = (changes: Partial<PartitionsOptions['limits']> = {}) =>
     new Partitions({
       pool,
       now: () => new Date(time),
       retentionDays,
       windowMs: windowDays * dayMs,
-      limits: { ...dispatcherLimits.partitions, lockPauseMs: 10, ...limits },
-      log: { info: () => undefined, warn: (...args: unknown[]) => void warnings.push(args) },
+      limits: { ...limits, ...changes },
+      onDropped: () => undefined,
     });
   const rows = async <Row extends pg.QueryResultRow>(sql: string, values: unknown[] = []) =>
     (await pool.query<Row>(sql, values)).rows;
@@ -68,10 +68,10 @@ describe('The days of the webhook tables', () => {
     ).map(({ name }) => name);
 
   it('are created a week ahead, and only once', async () => {
-    await partitions().maintain();
+    await partitions().maintain(signal);
     const made = await names();
     for (let n = 0; n <= 7; n++) expect(made).toContain(nameOf(time + n * dayMs));
-    await partitions().maintain();
+    await partitions().maintain(signal);
     expect(await names()).toEqual(made);
     expect(await placeOf(await finish(time + 7 * dayMs))).toBe(nameOf(time + 7 * dayMs));
   });
@@ -82,21 +82,21 @@ describe('The days of the webhook tables', () => {
     const never = await finish(time + 4_000 * dayMs);
     expect(await placeOf(id)).toBe('webhook_finished_deliveries_default');
     time = later;
-    await partitions().maintain();
+    await partitions().maintain(signal);
     expect(await placeOf(id)).toBe(nameOf(later));
     expect(await placeOf(never)).toBe('webhook_finished_deliveries_default');
   });
 
   it('past retention are dropped, and newer days and newer rows of the default partition stay', async () => {
     time -= 31 * dayMs;
-    await partitions().maintain();
+    await partitions().maintain(signal);
     const old = await finish(time);
     const kept = await finish(time + 2 * dayMs);
     const stray = await finish(time - 400 * dayMs);
     expect(await placeOf(old)).toBe(nameOf(time));
     expect(await placeOf(stray)).toBe('webhook_finished_deliveries_default');
     time += 31 * dayMs;
-    await partitions({ deleteMax: 1 }).maintain();
+    await partitions({ deleteMax: 1 }).maintain(signal);
     expect(await placeOf(old)).toBeUndefined();
     expect(await placeOf(stray)).toBeUndefined();
     expect(await placeOf(kept)).toBe(nameOf(time - 29 * dayMs));
@@ -112,61 +112,36 @@ describe('The days of the webhook tables', () => {
   it('are not dropped by a dispatcher whose clock has jumped ahead', async () => {
     const id = await finish(time);
     time += 10 * 365 * dayMs;
-    await partitions().maintain();
+    await partitions().maintain(signal);
     expect(await placeOf(id)).toBeDefined();
   });
 
   it('are the work of one dispatcher at a time', async () => {
-    await Promise.all([1, 2, 3].map(() => partitions().maintain()));
+    await Promise.all([1, 2, 3].map(() => partitions().maintain(signal)));
     expect(await names()).toContain(nameOf(time + 7 * dayMs));
     const other = await pool.connect();
     await other.query('SELECT pg_advisory_lock(72707411)');
     time += 20 * dayMs;
-    await partitions().maintain();
+    await partitions().maintain(signal);
     expect(await names()).not.toContain(nameOf(time + 7 * dayMs));
     other.release(true);
   });
 
   it('wait only briefly for readers of the tables, and never hold up writers', async () => {
     time -= 31 * dayMs;
-    await partitions().maintain();
+    await partitions().maintain(signal);
     const old = await finish(time);
     time += 31 * dayMs;
     const reader = await pool.connect();
     await reader.query('BEGIN');
     await reader.query('SELECT count(*) FROM webhook_finished_deliveries');
-    const limits = { lockTimeoutMs: 50, lockTriesMax: 3 };
-    await expect(partitions(limits).maintain()).rejects.toThrow('lock timeout');
+    const impatient = { lockTimeoutMs: 50, lockTriesMax: 3 };
+    await expect(partitions(impatient).maintain(signal)).rejects.toThrow('lock timeout');
     expect(await placeOf(await finish(time))).toBe(nameOf(time));
     expect(await placeOf(old)).toBeDefined();
     await reader.query('COMMIT');
     reader.release();
-    await partitions(limits).maintain();
+    await partitions(impatient).maintain(signal);
     expect(await placeOf(old)).toBeUndefined();
-  });
-
-  it('are maintained again after the database was unavailable', async () => {
-    const away = openTestPool('postgres://nobody@127.0.0.1:1/none', 1);
-    const options = { ...dispatcherLimits.partitions, againMs: 5 };
-    const lonely = new Partitions({
-      pool: new Proxy(pool, {
-        get: (target, property) =>
-          property === 'connect' && warnings.length < 2
-            ? away.connect.bind(away)
-            : (Reflect.get(target, property) as unknown),
-      }),
-      now: () => new Date(time),
-      retentionDays,
-      windowMs: windowDays * dayMs,
-      limits: options,
-      log: { info: () => undefined, warn: (...args: unknown[]) => void warnings.push(args) },
-    });
-    lonely.start();
-    await until(async () => (await names()).includes(nameOf(time + 7 * dayMs)), {
-      timeoutMs: 20_000,
-    });
-    await lonely.stop();
-    expect(warnings).toHaveLength(2);
-    await away.end();
   });
 });

@@ -7,10 +7,10 @@ import {
   until,
 } from '@pis/local-servers/testing';
 import type pg from 'pg';
-import { deliveryOf, DeliveryTable, type FanOut } from '@pis/webhook-deliveries';
-import { dispatcherLimits } from './limits.js';
+import { deliveryOf, type FanOut } from './delivery.js';
+import { DeliveryTable } from './delivery-table.js';
 import { Partitions } from './partitions.js';
-import { poolAround } from './testing/replay-fixture.js';
+import { poolAround } from './testing.js';
 
 jest.setTimeout(60_000);
 
@@ -84,9 +84,15 @@ describe('What is written while the partition of its day is being attached', () 
       now: () => now,
       retentionDays: 30,
       windowMs: dayMs,
-      limits: { ...dispatcherLimits.partitions, aheadDays: 1 },
-      log: { info: () => undefined, warn: () => undefined },
-    }).maintain();
+      limits: {
+        aheadDays: 1,
+        lockTimeoutMs: 200,
+        lockTriesMax: 20,
+        lockPauseMs: 1_000,
+        deleteMax: 5_000,
+      },
+      onDropped: () => undefined,
+    }).maintain(new AbortController().signal);
     await writing;
   }
   const placesIn = async (name: string) =>
