@@ -14,6 +14,13 @@ export function rootArgument(args) {
   return { projectRoot: folder, rest };
 }
 
+/** The environment without what Nx adds to it for a task. Outside of a task it stays as it is. */
+export function withoutNx(env) {
+  if (env.NX_TASK_TARGET_PROJECT === undefined) return env;
+  const own = Object.entries(env).filter(([name]) => !/^(NX_|FORCE_COLOR$)/.test(name));
+  return Object.fromEntries(own);
+}
+
 /** Jest workers of a run: one for a project, because Nx runs several projects at once, except the scenarios. */
 export function workersOf(projectRoot) {
   if (projectRoot === null) return 2;

@@ -1,4 +1,5 @@
-import { jestArguments, rootArgument, summary, workersMax, workersOf } from './test-run.mjs';
+import { jestArguments, rootArgument, summary } from './test-run.mjs';
+import { withoutNx, workersMax, workersOf } from './test-run.mjs';
 
 const two = { workers: 2 };
 
@@ -42,6 +43,13 @@ describe('npm test', () => {
     });
     expect(rootArgument(['apps/cli'])).toEqual({ projectRoot: null, rest: ['apps/cli'] });
     expect(() => rootArgument(['--root'])).toThrow('--root needs a folder');
+  });
+
+  it('hides from the tests that Nx runs them', () => {
+    const added = { NX_TASK_TARGET_PROJECT: 'tools', NX_WORKSPACE_ROOT: '/x', FORCE_COLOR: 'true' };
+    expect(withoutNx({ PATH: '/bin', ...added })).toEqual({ PATH: '/bin' });
+    const ownChoice = { PATH: '/bin', FORCE_COLOR: '1', NX_DAEMON: 'false' };
+    expect(withoutNx(ownChoice)).toBe(ownChoice);
   });
 
   it('gives workers to the project that Nx runs alone', () => {

@@ -10,7 +10,8 @@ import { dirname, join } from 'node:path';
 import { processIdentity } from '../libs/local-servers/plain/process-identity.mjs';
 import { launch, whenToldToEnd } from './launch.mjs';
 import { reportOf } from './nx/plugin.mjs';
-import { jestArguments, rootArgument, summary, workersMax, workersOf } from './test-run.mjs';
+import { jestArguments, rootArgument, summary } from './test-run.mjs';
+import { withoutNx, workersMax, workersOf } from './test-run.mjs';
 import { shareServers, testServers } from './test-servers.mjs';
 import { allProjects, continueOnSupportedNode, ended, prepare, root, say } from './workspace.mjs';
 
@@ -28,6 +29,8 @@ const ownerFile = 'owner';
 const undo = [];
 let interrupted = false;
 
+// A test must not notice that Nx runs it: what it starts would otherwise write colors, or take our graph for its own.
+process.env = withoutNx(process.env);
 await prepare(builtForServers);
 await continueOnSupportedNode();
 whenToldToEnd(() => void interrupt());
