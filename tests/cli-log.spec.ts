@@ -86,7 +86,7 @@ it('consumers export and import carry checkpoints, and refuse those of another l
   });
   expectRefusal(
     await plain('consumers', 'import', '--file', fileOf({ consumers: [{}] })),
-    /is not what pis consumers export printed/,
+    /is not an output of pis consumers export/,
   );
 });
 

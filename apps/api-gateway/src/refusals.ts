@@ -60,7 +60,7 @@ function apiErrorOf(refusal: ClientRefusal): ApiError {
         `this Idempotency-Key created payment ${refusal.paymentId} from a request that differs in: ${refusal.differingFields.join(', ')}`,
       );
     case 'NOT_ALLOWED_IN_STATUS':
-      return new ApiError('CONFLICT', `a payment that is ${refusal.status} cannot be moved so`);
+      return new ApiError('CONFLICT', `a payment in ${refusal.status} cannot make this transition`);
     default:
       return unreachable(refusal);
   }

@@ -17,8 +17,8 @@ const reasonLengthMax = 500;
 /** Adds `--actor` and `--reason`. */
 export function withOperator(command: Command): Command {
   return command
-    .option('--actor <name>', 'who does this; your user name if not given', text(actorLengthMax))
-    .option('--reason <text>', 'why; recorded with the action', text(reasonLengthMax));
+    .option('--actor <name>', 'your name; default: your user name', text(actorLengthMax))
+    .option('--reason <text>', 'reason; recorded with the action', text(reasonLengthMax));
 }
 
 function text(lengthMax: number): (given: string) => string {

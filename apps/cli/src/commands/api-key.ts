@@ -12,11 +12,9 @@ export function apiKeyCommands(): Command {
   withJson(
     apiKey
       .command('create')
-      .description('create a key; it is shown this once')
-      .requiredOption('--organization <id>', 'whose records it opens')
-      .addOption(
-        new Option('--type <type>', 'what it may do').choices(apiKeyTypes).makeOptionMandatory(),
-      )
+      .description('create a key; it is shown only once')
+      .requiredOption('--organization <id>', 'organization ID')
+      .addOption(new Option('--type <type>', 'key type').choices(apiKeyTypes).makeOptionMandatory())
       .option('--expires-at <time>', 'ISO 8601'),
   ).action(
     async (
@@ -38,7 +36,7 @@ export function apiKeyCommands(): Command {
       apiKey
         .command('revoke')
         .description('revoke a key; it stops working within 5 seconds')
-        .requiredOption('--id <id>', 'the apiKeyId, see list'),
+        .requiredOption('--id <id>', 'apiKeyId, see list'),
     ),
   ).action(async (options: OutputOptions & ActionOptions & { id: string }) => {
     const apiKeyId = idGiven('--id', options.id);
@@ -57,8 +55,8 @@ export function apiKeyCommands(): Command {
   withJson(
     apiKey
       .command('list')
-      .description("an organization's keys, without the keys themselves")
-      .requiredOption('--organization <id>', 'whose'),
+      .description("list an organization's keys; the keys themselves are not shown")
+      .requiredOption('--organization <id>', 'organization ID'),
   ).action(async (options: OutputOptions & { organization: string }) => {
     const keys = await withContext(({ store }) => allApiKeys(store));
     print(

@@ -39,8 +39,8 @@ export function consumerCommands(): Command {
     withJson(
       command
         .command('import')
-        .description('have the groups go on from where they were exported; refuses another log')
-        .requiredOption('--file <file>', 'what pis consumers export printed'),
+        .description('move the groups to their exported checkpoints; refuses another log')
+        .requiredOption('--file <file>', 'output of pis consumers export'),
     ),
   ).action(async (options: OutputOptions & ActionOptions & { file: string }) => {
     const consumers = fileOf(options.file);
@@ -55,7 +55,7 @@ export function consumerCommands(): Command {
     withJson(
       command
         .command('reset')
-        .description('have a group go on elsewhere in the log; all groups when none is named')
+        .description('move a consumer group to another place in the log; default: all groups')
         .addArgument(new Argument('[name]', 'which').choices(groups))
         .requiredOption('--to <place>', 'a position, an ISO 8601 time, beginning, or end'),
     ),
@@ -106,7 +106,7 @@ async function reset(
 ): Promise<readonly MovedReader[]> {
   const isOnKafka = context.config.PIS_BROKER === 'kafka';
   if (isOnKafka && name !== undefined && name !== relayGroup)
-    throw new CommandFailed(`on Kafka only ${relayGroup} reads the log: reset that one`);
+    throw new CommandFailed(`on Kafka only ${relayGroup} reads the log; reset this group`);
   const stored = await readCheckpoints(context.pool);
   const known = groups.filter((group) => stored.some(({ reader }) => reader === group));
   return refusing(async () =>
@@ -128,7 +128,7 @@ function fileOf(file: string): readonly ExportedCheckpoint[] {
   }
   const consumers: unknown = Object(content).consumers;
   if (!Array.isArray(consumers) || consumers.length === 0 || !consumers.every(isExported))
-    throw new CommandFailed(`${file} is not what pis consumers export printed`);
+    throw new CommandFailed(`${file} is not an output of pis consumers export`);
   return consumers;
 }
 

@@ -6,14 +6,16 @@ import { act, type ActionOptions, withOperator } from '../operator-action.js';
 import { type OutputOptions, print, withJson } from '../output.js';
 
 export function deadLetterCommands(): Command {
-  const command = new Command('dead-letters').description('messages no retry could handle');
+  const command = new Command('dead-letters').description('messages that no retry could handle');
   withOperator(
     withJson(
       command
         .command('replay')
-        .description('hand what a consumer group has parked to it again')
+        .description('give a consumer group its parked messages again')
         .addOption(
-          new Option('--group <group>', 'whose').choices(consumerGroups).makeOptionMandatory(),
+          new Option('--group <group>', 'consumer group')
+            .choices(consumerGroups)
+            .makeOptionMandatory(),
         ),
     ),
   ).action(async (options: OutputOptions & ActionOptions & { group: ConsumerGroup }) => {

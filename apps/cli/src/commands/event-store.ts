@@ -20,13 +20,13 @@ export function eventStoreCommands(): Command {
   withJson(
     eventStore
       .command('check')
-      .description('look whether the event store can be used; changes nothing'),
+      .description('check whether the event store is usable; changes nothing'),
   ).action(check);
   withJson(
     eventStore
       .command('apply')
-      .description("let a user read the log; EVENTSTOREDB_URL must be an administrator's")
-      .requiredOption('--user <name>', 'the user that the apps connect as'),
+      .description('let a user read the log; EVENTSTOREDB_URL must belong to an administrator')
+      .requiredOption('--user <name>', 'name of the user that the apps connect as'),
   ).action(apply);
   return eventStore;
 }
@@ -81,7 +81,7 @@ async function storeFindings(config: PlatformConfig): Promise<Finding[]> {
 async function apply({ user, ...options }: OutputOptions & { user: string }): Promise<void> {
   const { config } = readConfig();
   if (config.PIS_EVENT_STORE !== 'eventstoredb')
-    throw new CommandFailed('nothing to set: PIS_EVENT_STORE is not eventstoredb');
+    throw new CommandFailed('nothing to do: PIS_EVENT_STORE is not eventstoredb');
   const url = urlOf(config);
   if (parseEventStoreDbUrl(url).credentials === null)
     throw new CommandFailed("EVENTSTOREDB_URL must have an administrator's user and password");

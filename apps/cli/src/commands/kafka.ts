@@ -18,7 +18,7 @@ export function kafkaCommands(): Command {
   withJson(
     kafka
       .command('apply')
-      .description('create the topics that are missing; says what differs, changes nothing')
+      .description('create missing topics; report differences in existing ones, change none')
       .option('--replication-factor <n>', `in production ${factor} if not given`, replicas)
       .option('--min-insync-replicas <n>', `in production ${minInsyncReplicas}`, replicas),
   ).action(async (options: ApplyOptions) => {

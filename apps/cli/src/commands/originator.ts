@@ -11,10 +11,10 @@ export function originatorCommands(): Command {
     originator
       .command('create')
       .description('create an originator')
-      .requiredOption('--organization <id>', 'whose')
+      .requiredOption('--organization <id>', 'organization ID')
       .requiredOption(
         '--file <originator.json>',
-        'the contact-create fields less originatorId, bankAccount required',
+        'JSON: the contact-create fields without originatorId; bankAccount required',
       ),
   ).action(async (options: OutputOptions & { organization: string; file: string }) => {
     const input = readJson(options.file);

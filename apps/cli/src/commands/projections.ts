@@ -38,9 +38,7 @@ export function projectionCommands(): Command {
     withJson(
       command
         .command('rebuild')
-        .description(
-          'rebuild from the event store, beside the running system; all when none is named',
-        )
+        .description('rebuild from the event store while the system runs; default: all')
         .addArgument(new Argument('[name]', 'which').choices(projectionNames)),
     ),
   ).action(async (name: ProjectionName | undefined, options: OutputOptions & ActionOptions) => {

@@ -9,9 +9,7 @@ import { CommandFailed, type OutputOptions, print, withJson } from '../output.js
 const listMax = 1_000;
 
 export function quarantineCommands(): Command {
-  const command = new Command('quarantine').description(
-    'streams held back because of an event that this release cannot read',
-  );
+  const command = new Command('quarantine').description('streams that a reader holds back');
   withJson(
     command.command('list').description(`the oldest ${listMax} streams, with reader and reason`),
   ).action(async (options: OutputOptions) => {
@@ -22,8 +20,8 @@ export function quarantineCommands(): Command {
     withJson(
       command
         .command('retry')
-        .description('try a stream again now, or all of them; readers also do so by themselves')
-        .option('--stream <id>', 'which stream; all if not given'),
+        .description('retry a stream now, or all of them; readers also retry by themselves')
+        .option('--stream <id>', 'stream ID; default: all'),
     ),
   ).action(async (options: OutputOptions & ActionOptions & { stream?: string }) => {
     const action = {
@@ -33,7 +31,7 @@ export function quarantineCommands(): Command {
     } as const;
     const result = await act(options, action, async ({ pool }) => {
       const requested = await requestRetry(pool, options.stream ?? null);
-      if (requested === 0) throw new CommandFailed('nothing is in quarantine under that name');
+      if (requested === 0) throw new CommandFailed('this stream is not in quarantine');
       return { requested };
     });
     print(result, options);
@@ -42,12 +40,12 @@ export function quarantineCommands(): Command {
     withJson(
       command
         .command('skip')
-        .description('have every reader pass over one event for good; needs --reason')
-        .requiredOption('--event <id>', 'the event, from pis quarantine list', eventId),
+        .description('make every reader skip one event permanently; needs --reason')
+        .requiredOption('--event <id>', 'event ID, from pis quarantine list', eventId),
     ),
   ).action(async (options: OutputOptions & ActionOptions & { event: string }) => {
     if (options.reason === undefined)
-      throw new CommandFailed('--reason is required: a skip is never taken back');
+      throw new CommandFailed('--reason is required: a skip cannot be undone');
     const action = {
       name: 'quarantine skip',
       subject: { eventId: options.event },

@@ -11,7 +11,7 @@ export function railCommands(): Command {
   const rails = new Command('rails').description('what goes to the bank and comes from it');
   const notifications = rails
     .command('notifications')
-    .description('confirmations, returns and rejections of the bank that fit no payment');
+    .description('notifications from the bank that match no payment');
   withJson(
     notifications
       .command('list')
@@ -24,8 +24,8 @@ export function railCommands(): Command {
     withJson(
       notifications
         .command('retry')
-        .description('try them again now; rail-executor also does so by itself for three days')
-        .option('--reference <reference>', 'those of one reference, from the list')
+        .description('retry them now; rail-executor also retries by itself for three days')
+        .option('--reference <reference>', 'only notifications with this reference, from the list')
         .option('--all', 'all of them'),
     ),
   ).action(retry);
@@ -36,8 +36,7 @@ async function retry(
   options: OutputOptions & ActionOptions & { reference?: string; all?: boolean },
 ): Promise<void> {
   const { reference = null, all = false } = options;
-  if ((reference === null) !== all)
-    throw new CommandFailed('say which: either --reference or --all');
+  if ((reference === null) !== all) throw new CommandFailed('give either --reference or --all');
   const action = {
     name: 'rails notifications retry',
     subject: { reference },
@@ -45,8 +44,7 @@ async function retry(
   } as const;
   const result = await act(options, action, async ({ pool }) => {
     const requested = await retryNotifications(pool, reference);
-    if (requested === 0)
-      throw new CommandFailed('no notification of the bank is unmatched under that reference');
+    if (requested === 0) throw new CommandFailed('no unmatched notification has this reference');
     return { requested };
   });
   print(result, options);

@@ -29,7 +29,7 @@ export function relayCommands(): Command {
     withJson(
       command
         .command('rewind')
-        .description('have the relay publish again all that follows a place in the log')
+        .description('make the relay publish everything after a place in the log again')
         .requiredOption('--to <place>', place),
     ),
   ).action(async (options: OutputOptions & ActionOptions & To) => {
@@ -46,7 +46,7 @@ export function relayCommands(): Command {
     withJson(
       command
         .command('replay')
-        .description('publish a part of the log again, beside the relay, whose place stays')
+        .description('publish a part of the log again; the relay keeps its place')
         .requiredOption('--from <place>', place)
         .requiredOption('--to <place>', place)
         .addOption(
@@ -75,7 +75,7 @@ async function replay(
     Promise.all([anchorNamed(store, from), anchorNamed(store, to)]),
   );
   const range = { after: first?.position ?? '', to: last?.position ?? '', topic };
-  if (range.after >= range.to) throw new CommandFailed('--to is not after --from');
+  if (range.after >= range.to) throw new CommandFailed('--to must be after --from');
   const publisher = kafkaPublisher(kafkaSettings(config, 'pis-cli'), {
     prefix: config.KAFKA_PREFIX,
   });

@@ -9,7 +9,7 @@ export function storeCommands(): Command {
     withJson(
       store
         .command('rebind')
-        .description('make the database belong to the event store it is used with now'),
+        .description('bind the database to the event store that is configured now'),
     ),
   ).action(async (options: OutputOptions & ActionOptions) => {
     const action = {

@@ -23,8 +23,8 @@ export function webhookCommands(): Command {
     withJson(
       webhooks
         .command('redeliver')
-        .description('send one delivery again, at once, whatever became of it')
-        .requiredOption('--delivery <id>', 'its deliveryId, as X-Webhook-Delivery has it'),
+        .description('send one delivery again at once, in any state')
+        .requiredOption('--delivery <id>', 'delivery ID, as in X-Webhook-Delivery'),
     ),
   ).action(async (options: OutputOptions & ActionOptions & { delivery: string }) => {
     const deliveryId = idGiven('--delivery', options.delivery);
@@ -38,25 +38,28 @@ export function webhookCommands(): Command {
   withJson(
     webhooks
       .command('listen')
-      .description('send events on to your own server as they happen, until Ctrl-C')
-      .requiredOption('--forward <url>', 'your server, for example http://localhost:4000/hook')
-      .option('--secret <secret>', 'to sign with; a new one when it is not given')
-      .option('--api-url <url>', 'the service; PIS_PUBLIC_URL or this machine when not given'),
+      .description('forward events to your own server until Ctrl-C')
+      .requiredOption(
+        '--forward <url>',
+        'URL of your server, for example http://localhost:4000/hook',
+      )
+      .option('--secret <secret>', 'signing secret; default: a new one')
+      .option(
+        '--api-url <url>',
+        'base URL of the service; default: PIS_PUBLIC_URL, or this machine',
+      ),
   ).action((options: OutputOptions & ApiOptions & ForwardOptions) =>
     listenUntilInterrupted(options),
   );
   withJson(
     webhooks
       .command('trigger')
-      .description('send a sample of one event, to an endpoint or to your own server')
+      .description('send a sample event to an endpoint or to your own server')
       .addArgument(new Argument('<eventType>', 'of which').choices(eventTypes))
-      .option(
-        '--webhook <id>',
-        'an endpoint, which the service sends it to; --api-url as in listen',
-      )
-      .option('--forward <url>', 'your server, which it is sent to from here')
-      .option('--secret <secret>', 'to sign with, for --forward; a new one when it is not given')
-      .option('--api-url <url>', 'the service, for --webhook'),
+      .option('--webhook <id>', 'endpoint ID: the service sends the sample; --api-url as in listen')
+      .option('--forward <url>', 'URL of your server: this command sends the sample')
+      .option('--secret <secret>', 'signing secret, for --forward; default: a new one')
+      .option('--api-url <url>', 'base URL of the service, for --webhook'),
   ).action(trigger);
   return webhooks;
 }
@@ -94,11 +97,11 @@ async function trigger(
 ): Promise<void> {
   const { webhook, forward: forwardTo, secret } = options;
   if ((webhook === undefined) === (forwardTo === undefined))
-    throw new CommandFailed('say where to: either --webhook or --forward');
+    throw new CommandFailed('give either --webhook or --forward');
   const eventType = type === 'TEST' ? null : type;
   if (webhook !== undefined) {
     if (secret !== undefined)
-      throw new CommandFailed('--secret is for --forward: an endpoint has its own');
+      throw new CommandFailed('--secret needs --forward: an endpoint has its own secret');
     const result = await PublicApi.from(options).testEndpoint(webhook, eventType);
     print(result, options);
     if (!result.success) throw new CommandFailed(`not delivered: ${String(result.error)}`);

@@ -53,12 +53,12 @@ export class PublicApi {
     const config = loadConfig(apiClientEnv, process.env);
     const url = options.apiUrl ?? config.PIS_PUBLIC_URL ?? `http://127.0.0.1:${config.PORT}`;
     if (options.apiUrl === undefined && config.PIS_PUBLIC_URL === undefined && config.PORT === 0)
-      throw new CommandFailed('PORT is 0: say where the API is with --api-url');
+      throw new CommandFailed('PORT is 0; give the address of the API with --api-url');
     if (config.PIS_API_KEY === undefined)
-      throw new CommandFailed('PIS_API_KEY is not set: it is the key that the API is asked with');
+      throw new CommandFailed('PIS_API_KEY is not set; the command needs it to call the API');
     const { href, search, hash } = httpUrl(url, '--api-url');
     if (search !== '' || hash !== '')
-      throw new CommandFailed('--api-url has more than an origin and a path');
+      throw new CommandFailed('--api-url may have only an origin and a path');
     return new PublicApi(href.replace(/\/+$/, ''), config.PIS_API_KEY);
   }
 
@@ -163,6 +163,6 @@ export function httpUrl(text: string, option: string): URL {
   if (url === null || !['http:', 'https:'].includes(url.protocol))
     throw new CommandFailed(`${option} is not an http(s) URL`);
   if (url.username !== '' || url.password !== '')
-    throw new CommandFailed(`${option} must not hold a user or a password`);
+    throw new CommandFailed(`${option} must not have a user or a password`);
   return url;
 }
