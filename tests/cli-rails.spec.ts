@@ -94,5 +94,5 @@ it('lists what is unmatched, and has one of them or all tried again, on record',
 it('refuses a retry of nothing, of both, and of what is not there', async () => {
   expectRefusal(await plain('retry'), /either --reference or --all/);
   expectRefusal(await plain('retry', '--all', '--reference', 'x'), /either --reference or --all/);
-  expectRefusal(await plain('retry', '--reference', 'unheard-of'), /no notification of the bank/);
+  expectRefusal(await plain('retry', '--reference', 'unheard-of'), /no unmatched notification/);
 });
