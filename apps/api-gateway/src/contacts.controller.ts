@@ -1,20 +1,33 @@
-import { Controller, Get, Inject, Patch, Post, Req } from '@nestjs/common';
+import { Controller, Inject } from '@nestjs/common';
 import { ContactDirectory } from '@pis/commands';
 import {
-  contactCreateSchema,
-  contactListSchema,
+  type ContactCreateRequest,
+  type ContactListQuery,
   contactView,
   type ContactView,
-  validate,
+  createContact,
+  listContacts,
+  updateContact,
 } from '@pis/contracts';
-import { accepted, type Answer, answer, bodyOf, callerOf, contextOf, idIn } from '@pis/http-api';
+import {
+  type Answer,
+  answer,
+  Body,
+  Caller,
+  Context,
+  type Given,
+  GivenQuery,
+  Id,
+  Operation,
+  UncheckedBody,
+} from '@pis/http-api';
+import type { CommandContext } from '@pis/event-store';
 import type { DirectoryQuery } from '@pis/read-models';
-import type { FastifyRequest } from 'fastify';
 import { DirectoryLists } from './directory-lists.js';
 import { granted } from './refusals.js';
 import { DIRECTORY_QUERY } from './tokens.js';
 
-@Controller('v1/contacts')
+@Controller()
 export class ContactsController {
   constructor(
     @Inject(ContactDirectory) private readonly directory: ContactDirectory,
@@ -22,30 +35,33 @@ export class ContactsController {
     @Inject(DIRECTORY_QUERY) private readonly query: DirectoryQuery,
   ) {}
 
-  @Post()
+  @Operation(createContact)
   async create(
-    @Req() request: FastifyRequest,
+    @Caller() { organizationId }: Caller,
+    @Context() context: CommandContext,
+    @Body() body: ContactCreateRequest,
   ): Promise<Answer<Pick<ContactView, 'contactId' | 'createdAt'>>> {
-    const { organizationId } = callerOf(request);
-    const body = accepted(validate(contactCreateSchema, bodyOf(request)));
-    const created = granted(await this.directory.create(organizationId, body, contextOf(request)));
+    const created = granted(await this.directory.create(organizationId, body, context));
     return answer({ contactId: created.contactId, createdAt: created.createdAt });
   }
 
-  @Get()
-  list(@Req() request: FastifyRequest): Promise<Answer<readonly ContactView[]>> {
-    const { organizationId } = callerOf(request);
-    return this.lists.page('contacts', request, contactListSchema, ({ originatorId }, page) =>
+  @Operation(listContacts)
+  list(
+    @Caller() { organizationId }: Caller,
+    @GivenQuery() query: Given<ContactListQuery>,
+  ): Promise<Answer<readonly ContactView[]>> {
+    return this.lists.page('contacts', organizationId, query, ({ originatorId }, page) =>
       this.query.contacts(organizationId, { originatorId }, page),
     );
   }
 
-  @Patch(':id')
-  async update(@Req() request: FastifyRequest): Promise<Answer<ContactView>> {
-    const { organizationId } = callerOf(request);
-    const contactId = idIn(request, 'contactId');
-    const context = contextOf(request);
-    const body = bodyOf(request);
+  @Operation(updateContact)
+  async update(
+    @Caller() { organizationId }: Caller,
+    @Context() context: CommandContext,
+    @Id('contactId') contactId: string,
+    @UncheckedBody() body: unknown,
+  ): Promise<Answer<ContactView>> {
     const updated = await this.directory.update(organizationId, contactId, body, context);
     return answer(contactView(granted(updated)));
   }

@@ -2,20 +2,9 @@
  * The lists of contacts and originators: everything when called without paging parameters, and only
  * with them in pages that carry `meta.pagination` (rule contact-item-3).
  */
-import { type OriginatorListQuery, validate, type Validated } from '@pis/contracts';
-import {
-  accepted,
-  answer,
-  type Answer,
-  callerOf,
-  type Cursors,
-  invalid,
-  type OwnWrites,
-} from '@pis/http-api';
+import { type OriginatorListQuery } from '@pis/contracts';
+import { answer, type Answer, type Cursors, type Given, type OwnWrites } from '@pis/http-api';
 import type { ListPage, PageRequest } from '@pis/read-models';
-import type { FastifyRequest } from 'fastify';
-
-type Schema<Query> = Parameters<typeof validate<Query>>[0];
 
 /** Of a page asked for by `cursor` alone. */
 const limitDefault = 20;
@@ -28,16 +17,11 @@ export class DirectoryLists {
 
   async page<Query extends OriginatorListQuery, Item>(
     list: string,
-    request: FastifyRequest,
-    schema: Schema<Query>,
+    organizationId: string,
+    given: Given<Query>,
     read: (query: Query, page: PageRequest) => Promise<ListPage<Item>>,
   ): Promise<Answer<readonly Item[]>> {
-    const { organizationId } = callerOf(request);
-    const validated: Validated<Query> = validate(schema, request.query);
-    const { after, problems } = this.cursors.read(list, organizationId, request.query);
-    if (problems.length > 0)
-      throw invalid([...(validated.ok ? [] : validated.problems), ...problems]);
-    const query = accepted(validated);
+    const { query, after } = this.cursors.page(list, organizationId, given);
     const limit = query.limit ?? (after ? limitDefault : undefined);
 
     await this.ownWrites.visible('directory', organizationId);

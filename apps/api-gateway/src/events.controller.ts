@@ -2,23 +2,25 @@
  * The pull feed: the envelopes that endpoints are sent, oldest first and without gaps, for those who
  * prefer to ask. Each is computed from its stream, so that it has the very bytes that were sent.
  */
-import { Controller, Get, Inject, Req } from '@nestjs/common';
-import { type EventListQuery, eventListSchema, problem, validate } from '@pis/contracts';
+import { Controller, Inject } from '@nestjs/common';
+import { type EventListQuery, listEvents } from '@pis/contracts';
 import type { EventStore } from '@pis/event-store';
 import {
   accepted,
   answer,
   type Answer,
-  callerOf,
+  Caller,
   Cursors,
-  invalid,
+  type Given,
+  GivenQuery,
+  notOfThisList,
+  Operation,
   OwnWrites,
 } from '@pis/http-api';
 import { type EventsQuery, type IndexedEventRef } from '@pis/read-models';
 import { pastPaymentEvents } from '@pis/integration';
 import { EVENT_STORE, PG_POOL } from '@pis/service-kit';
 import { paymentEnvelope, type WebhookEnvelope } from '@pis/webhooks';
-import type { FastifyRequest } from 'fastify';
 import { EVENTS_QUERY } from './tokens.js';
 
 const list = 'events';
@@ -31,7 +33,7 @@ const nothingBefore = '1970-01-01T00:00:00.000Z';
 
 type PgPool = Parameters<typeof pastPaymentEvents>[1];
 
-@Controller('v1/events')
+@Controller()
 export class EventsController {
   constructor(
     @Inject(EVENT_STORE) private readonly store: EventStore,
@@ -41,19 +43,16 @@ export class EventsController {
     @Inject(Cursors) private readonly cursors: Cursors,
   ) {}
 
-  @Get()
-  async page(@Req() request: FastifyRequest): Promise<Answer<readonly WebhookEnvelope[]>> {
-    const { organizationId } = callerOf(request);
-    const validated = validate<EventListQuery>(eventListSchema, request.query);
-    const { after } = request.query as { readonly after?: unknown };
+  @Operation(listEvents)
+  async page(
+    @Caller() { organizationId }: Caller,
+    @GivenQuery() given: Given<EventListQuery>,
+  ): Promise<Answer<readonly WebhookEnvelope[]>> {
+    const { after } = given.given as { readonly after?: unknown };
     const place =
       typeof after === 'string' ? this.cursors.decodePlace(list, organizationId, after) : undefined;
-    if (place === null)
-      throw invalid([
-        ...(validated.ok ? [] : validated.problems),
-        problem('after', 'validation_cursor'),
-      ]);
-    const query = accepted(validated);
+    if (place === null) throw notOfThisList(given, 'after');
+    const query = accepted(given);
 
     await this.ownWrites.visible('events', organizationId);
     const begin = place ?? (await this.beginning(organizationId, query));

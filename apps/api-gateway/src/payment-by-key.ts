@@ -9,7 +9,7 @@ import { type Payment, payment as payments } from '@pis/domain';
 import { type EventStore, repository } from '@pis/event-store';
 import { type OwnWrites } from '@pis/http-api';
 import type { ListCursor } from '@pis/read-models';
-import { idempotencyKeyInQuery } from './idempotency-key.js';
+import { idempotencyKeyInQuery } from '@pis/http-api';
 
 type Filter = Omit<PaymentListQuery, 'limit' | 'cursor' | 'idempotencyKey'>;
 

@@ -1,38 +1,40 @@
 import { type CreatedPayment, PaymentCreation } from '@pis/commands';
 import {
+  createPayment,
+  getPayment,
+  listPayments,
+  type PaymentCreateRequest,
   type PaymentListItem,
   type PaymentListQuery,
-  paymentCreateSchema,
-  paymentListSchema,
   paymentView,
   type PaymentView,
-  validate,
 } from '@pis/contracts';
 import { payment as payments } from '@pis/domain';
-import { type EventStore, repository } from '@pis/event-store';
+import { type CommandContext, type EventStore, repository } from '@pis/event-store';
 import {
-  accepted,
   answer,
   type Answer,
-  bodyOf,
-  callerOf,
-  contextOf,
+  Body,
+  Caller,
+  Context,
   Cursors,
-  idIn,
-  invalid,
+  type Given,
+  GivenQuery,
+  Id,
+  IdempotencyKey,
   notFound,
+  Operation,
   OwnWrites,
 } from '@pis/http-api';
 import { type PaymentsQuery } from '@pis/read-models';
 import { EVENT_STORE } from '@pis/service-kit';
-import { Controller, Get, Inject, Post, Req, Res } from '@nestjs/common';
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import { idempotencyKeyIn } from './idempotency-key.js';
+import { Controller, Inject, Res } from '@nestjs/common';
+import { type FastifyReply } from 'fastify';
 import { PaymentByKey } from './payment-by-key.js';
 import { granted } from './refusals.js';
 import { PAYMENTS_QUERY } from './tokens.js';
 
-@Controller('v1/payments')
+@Controller()
 export class PaymentsController {
   private readonly payments;
 
@@ -47,15 +49,14 @@ export class PaymentsController {
     this.payments = repository(store, payments);
   }
 
-  @Post()
+  @Operation(createPayment)
   async create(
-    @Req() request: FastifyRequest,
+    @Caller() { organizationId }: Caller,
+    @Context() context: CommandContext,
+    @IdempotencyKey() key: string,
+    @Body() body: PaymentCreateRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Answer<Pick<CreatedPayment, 'paymentId'>>> {
-    const { organizationId } = callerOf(request);
-    const key = idempotencyKeyIn(request.headers['idempotency-key'], request.raw.rawHeaders);
-    const body = accepted(validate(paymentCreateSchema, bodyOf(request)));
-    const context = contextOf(request);
     const created = await this.creation.create(organizationId, key, body, context);
     const { paymentId, replayed } = granted(created);
     if (replayed) reply.header('Idempotent-Replayed', 'true');
@@ -63,23 +64,24 @@ export class PaymentsController {
   }
 
   /** Folds the stream: always current. A list asked for next says no less. */
-  @Get(':id')
-  async get(@Req() request: FastifyRequest): Promise<Answer<PaymentView>> {
-    const { organizationId } = callerOf(request);
-    const { state, lastEvent } = await this.payments.load(idIn(request, 'paymentId'));
+  @Operation(getPayment)
+  async get(
+    @Caller() { organizationId }: Caller,
+    @Id('paymentId') paymentId: string,
+  ): Promise<Answer<PaymentView>> {
+    const { state, lastEvent } = await this.payments.load(paymentId);
     if (state?.organizationId !== organizationId) throw notFound('payment');
     this.ownWrites.note('payments', organizationId, lastEvent?.position ?? null);
     return answer(paymentView(state));
   }
 
-  @Get()
-  async list(@Req() request: FastifyRequest): Promise<Answer<readonly PaymentListItem[]>> {
-    const { organizationId } = callerOf(request);
-    const validated = validate<PaymentListQuery>(paymentListSchema, request.query);
-    const { after, problems } = this.cursors.read('payments', organizationId, request.query);
-    if (problems.length > 0)
-      throw invalid([...(validated.ok ? [] : validated.problems), ...problems]);
-    const { limit, cursor: _cursor, idempotencyKey, ...filter } = accepted(validated);
+  @Operation(listPayments)
+  async list(
+    @Caller() { organizationId }: Caller,
+    @GivenQuery() given: Given<PaymentListQuery>,
+  ): Promise<Answer<readonly PaymentListItem[]>> {
+    const { query, after } = this.cursors.page('payments', organizationId, given);
+    const { limit, cursor: _cursor, idempotencyKey, ...filter } = query;
     if (idempotencyKey !== undefined) {
       const found = await this.byKey.find(organizationId, idempotencyKey, filter, after);
       const { data, meta } = answer(found);

@@ -6,6 +6,7 @@
 import { hash } from 'node:crypto';
 import { Controller, Get, Inject, Req, Res } from '@nestjs/common';
 import { openApiDocument, type OpenApiOptions } from '@pis/contracts';
+import { PublicRoute } from '@pis/service-kit';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ScalarScript } from './scalar-script.js';
 import { OPENAPI_OPTIONS } from './tokens.js';
@@ -75,6 +76,7 @@ export class ReferenceController {
   }
 
   @Get('openapi.json')
+  @PublicRoute('docs')
   openApi(@Res({ passthrough: true }) reply: FastifyReply): Buffer {
     reply.type('application/json; charset=utf-8');
     this.document ??= Buffer.from(JSON.stringify(openApiDocument(this.options)));
@@ -82,6 +84,7 @@ export class ReferenceController {
   }
 
   @Get('docs')
+  @PublicRoute('docs')
   docs(
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
@@ -98,6 +101,7 @@ export class ReferenceController {
   }
 
   @Get('docs/scalar.js')
+  @PublicRoute('docs')
   async scalar(
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,

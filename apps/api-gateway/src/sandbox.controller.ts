@@ -1,28 +1,27 @@
-import { Controller, HttpCode, Inject, Post, Req } from '@nestjs/common';
+import { Controller, Inject } from '@nestjs/common';
 import { PaymentSimulation } from '@pis/commands';
 import {
   paymentView,
   type PaymentView,
+  simulatePayment,
   type SimulateRequest,
-  simulateSchema,
-  validate,
 } from '@pis/contracts';
-import { accepted, type Answer, answer, bodyOf, callerOf, contextOf, idIn } from '@pis/http-api';
-import type { FastifyRequest } from 'fastify';
+import type { CommandContext } from '@pis/event-store';
+import { type Answer, answer, Body, Caller, Context, Id, Operation } from '@pis/http-api';
 import { granted } from './refusals.js';
 
 /** Moves a payment along by hand; registered in the sandbox alone (rule sandbox-16). */
-@Controller('v1/sandbox/payments')
+@Controller()
 export class SandboxController {
   constructor(@Inject(PaymentSimulation) private readonly simulation: PaymentSimulation) {}
 
-  @Post(':id/simulate')
-  @HttpCode(200)
-  async simulate(@Req() request: FastifyRequest): Promise<Answer<PaymentView>> {
-    const { organizationId } = callerOf(request);
-    const paymentId = idIn(request, 'paymentId');
-    const body = accepted(validate<SimulateRequest>(simulateSchema, bodyOf(request)));
-    const context = contextOf(request);
+  @Operation(simulatePayment)
+  async simulate(
+    @Caller() { organizationId }: Caller,
+    @Context() context: CommandContext,
+    @Id('paymentId') paymentId: string,
+    @Body() body: SimulateRequest,
+  ): Promise<Answer<PaymentView>> {
     const moved = await this.simulation.simulate(organizationId, paymentId, body, context);
     return answer(paymentView(granted(moved)));
   }

@@ -2,22 +2,29 @@
  * Monthly statements. No app generates them in this version, so an organization has none: its list is
  * empty and every id unknown, with the checks that any list and any read have.
  */
-import { Controller, Get, Req } from '@nestjs/common';
-import { type StatementListQuery, statementListSchema, validate } from '@pis/contracts';
-import { accepted, type Answer, answer, idIn, notFound } from '@pis/http-api';
-import type { FastifyRequest } from 'fastify';
+import { Controller } from '@nestjs/common';
+import {
+  getStatement,
+  getStatementPdf,
+  listStatements,
+  type StatementListQuery,
+} from '@pis/contracts';
+import { type Answer, answer, Id, notFound, Operation, Query } from '@pis/http-api';
 
-@Controller('v1/statements')
+@Controller()
 export class StatementsController {
-  @Get()
-  list(@Req() request: FastifyRequest): Answer<readonly never[]> {
-    accepted(validate<StatementListQuery>(statementListSchema, request.query));
+  @Operation(listStatements)
+  list(@Query() _query: StatementListQuery): Answer<readonly never[]> {
     return answer([]);
   }
 
-  @Get([':id', ':id/pdf'])
-  get(@Req() request: FastifyRequest): never {
-    idIn(request, 'statementId');
+  @Operation(getStatement)
+  get(@Id('statementId') _statementId: string): never {
+    throw notFound('statement');
+  }
+
+  @Operation(getStatementPdf)
+  pdf(@Id('statementId') _statementId: string): never {
     throw notFound('statement');
   }
 }

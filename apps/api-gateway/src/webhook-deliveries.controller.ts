@@ -1,25 +1,27 @@
 /** What became of an endpoint's deliveries, and sending one again. */
-import { Controller, Get, HttpCode, Inject, Post, Req } from '@nestjs/common';
+import { Controller, Inject } from '@nestjs/common';
 import { WebhookEndpointDirectory } from '@pis/commands';
 import {
   type DeliveryListQuery,
-  deliveryListSchema,
-  validate,
+  getWebhookDelivery,
+  listWebhookDeliveries,
+  redeliverWebhookDelivery,
   type WebhookDeliveryDetailView,
   type WebhookDeliveryView,
 } from '@pis/contracts';
 import type { WebhookEndpoint } from '@pis/domain';
 import type { EventStore } from '@pis/event-store';
 import {
-  accepted,
   type Answer,
   answer,
   ApiError,
-  callerOf,
+  Caller,
   Cursors,
-  idIn,
-  invalid,
+  type Given,
+  GivenQuery,
+  Id,
   notFound,
+  Operation,
 } from '@pis/http-api';
 import { pastPaymentEvents } from '@pis/integration';
 import { EVENT_STORE, PG_POOL } from '@pis/service-kit';
@@ -34,7 +36,6 @@ import {
   type RetryWindows,
   type StoredDelivery,
 } from '@pis/webhook-deliveries';
-import type { FastifyRequest } from 'fastify';
 import { granted } from './refusals.js';
 import { DELIVERY_LOG, RETRY_WINDOWS } from './tokens.js';
 
@@ -42,7 +43,7 @@ export type { RetryWindows } from '@pis/webhook-deliveries';
 
 type PgPool = Parameters<typeof redeliver>[0];
 
-@Controller('v1/webhooks')
+@Controller()
 export class WebhookDeliveriesController {
   private readonly pastEvents: PastEvents;
 
@@ -57,16 +58,15 @@ export class WebhookDeliveriesController {
     this.pastEvents = (refs) => pastPaymentEvents(store, this.pool, refs);
   }
 
-  @Get(':id/deliveries')
-  async list(@Req() request: FastifyRequest): Promise<Answer<readonly WebhookDeliveryView[]>> {
-    const { organizationId } = callerOf(request);
-    const endpointId = idIn(request, 'id');
+  @Operation(listWebhookDeliveries)
+  async list(
+    @Caller() { organizationId }: Caller,
+    @Id('id') endpointId: string,
+    @GivenQuery() given: Given<DeliveryListQuery>,
+  ): Promise<Answer<readonly WebhookDeliveryView[]>> {
     const list = `deliveries/${endpointId}`;
-    const validated = validate<DeliveryListQuery>(deliveryListSchema, request.query);
-    const { after, problems } = this.cursors.read(list, organizationId, request.query);
-    if (problems.length > 0)
-      throw invalid([...(validated.ok ? [] : validated.problems), ...problems]);
-    const { limit, cursor: _cursor, paymentId, ...filter } = accepted(validated);
+    const { query, after } = this.cursors.page(list, organizationId, given);
+    const { limit, cursor: _cursor, paymentId, ...filter } = query;
     granted(await this.endpoints.get(organizationId, endpointId));
 
     const ids =
@@ -78,9 +78,12 @@ export class WebhookDeliveriesController {
     return { data, meta: { ...meta, pagination: { limit, nextCursor } } };
   }
 
-  @Get('deliveries/:id')
-  async get(@Req() request: FastifyRequest): Promise<Answer<WebhookDeliveryDetailView>> {
-    const delivery = await this.deliveryIn(request);
+  @Operation(getWebhookDelivery)
+  async get(
+    @Caller() { organizationId }: Caller,
+    @Id('deliveryId') deliveryId: string,
+  ): Promise<Answer<WebhookDeliveryDetailView>> {
+    const delivery = await this.delivery(organizationId, deliveryId);
     const [attempts, body] = await Promise.all([
       this.log.attempts(delivery.id),
       deliveryBodyOf(delivery, this.pastEvents),
@@ -90,23 +93,24 @@ export class WebhookDeliveriesController {
     return answer({ ...deliveryView(delivery), attempts: attempts.map(attemptView), payload });
   }
 
-  @Post('deliveries/:id/redeliver')
-  @HttpCode(200)
-  async redeliver(@Req() request: FastifyRequest): Promise<Answer<WebhookDeliveryView>> {
-    const delivery = await this.deliveryIn(request);
-    const { organizationId, endpointId } = delivery;
+  @Operation(redeliverWebhookDelivery)
+  async redeliver(
+    @Caller() { organizationId }: Caller,
+    @Id('deliveryId') deliveryId: string,
+  ): Promise<Answer<WebhookDeliveryView>> {
+    const delivery = await this.delivery(organizationId, deliveryId);
+    const { endpointId } = delivery;
     const endpoints = await this.endpoints.list(organizationId);
     checkReceives(endpoints.find((one) => one.endpointId === endpointId));
     const { pastEvents, windows } = this;
     if (!(await redeliver(this.pool, delivery, { pastEvents, windows, now: new Date() })))
       throw notFound('delivery');
-    return answer(deliveryView(await this.deliveryIn(request)));
+    return answer(deliveryView(await this.delivery(organizationId, deliveryId)));
   }
 
-  /** @throws ApiError VALIDATION_ERROR, NOT_FOUND */
-  private async deliveryIn(request: FastifyRequest): Promise<StoredDelivery> {
-    const { organizationId } = callerOf(request);
-    const delivery = await this.log.get(organizationId, idIn(request, 'deliveryId'));
+  /** @throws ApiError NOT_FOUND */
+  private async delivery(organizationId: string, deliveryId: string): Promise<StoredDelivery> {
+    const delivery = await this.log.get(organizationId, deliveryId);
     if (delivery === null) throw notFound('delivery');
     return delivery;
   }

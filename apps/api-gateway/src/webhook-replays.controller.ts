@@ -1,33 +1,32 @@
 /** Replays: past events sent to an endpoint again. The dispatcher does the work; here it is asked for. */
 import { randomUUID } from 'node:crypto';
-import { Controller, Get, HttpCode, Inject, Post, Req } from '@nestjs/common';
+import { Controller, Inject } from '@nestjs/common';
 import { WebhookEndpointDirectory } from '@pis/commands';
 import {
-  validate,
+  getWebhookReplay,
+  replayWebhook,
   type WebhookReplayRequest,
-  webhookReplaySchema,
   type WebhookReplayView,
 } from '@pis/contracts';
 import { eventTypes, subscribes } from '@pis/domain';
 import type { EventStore } from '@pis/event-store';
 import {
-  accepted,
   type Answer,
   answer,
   ApiError,
-  bodyOf,
-  callerOf,
-  idIn,
+  Body,
+  Caller,
+  Id,
   notFound,
+  Operation,
 } from '@pis/http-api';
 import { EVENT_STORE } from '@pis/service-kit';
 import { type ReplayRecord, type ReplayRequests, runningReplaysMax } from '@pis/webhook-deliveries';
-import type { FastifyRequest } from 'fastify';
 import { REPLAY_REQUESTS } from './tokens.js';
 import { granted } from './refusals.js';
 import { checkReceives } from './webhook-deliveries.controller.js';
 
-@Controller('v1/webhooks')
+@Controller()
 export class WebhookReplaysController {
   constructor(
     @Inject(EVENT_STORE) private readonly store: EventStore,
@@ -35,12 +34,12 @@ export class WebhookReplaysController {
     @Inject(WebhookEndpointDirectory) private readonly endpoints: WebhookEndpointDirectory,
   ) {}
 
-  @Post(':id/replay')
-  @HttpCode(202)
-  async begin(@Req() request: FastifyRequest): Promise<Answer<WebhookReplayView>> {
-    const { organizationId } = callerOf(request);
-    const endpointId = idIn(request, 'id');
-    const asked = accepted<WebhookReplayRequest>(validate(webhookReplaySchema, bodyOf(request)));
+  @Operation(replayWebhook)
+  async begin(
+    @Caller() { organizationId }: Caller,
+    @Id('id') endpointId: string,
+    @Body() asked: WebhookReplayRequest,
+  ): Promise<Answer<WebhookReplayView>> {
     const endpoint = granted(await this.endpoints.get(organizationId, endpointId));
     checkReceives(endpoint);
 
@@ -61,11 +60,12 @@ export class WebhookReplaysController {
     return answer(replayView(replay));
   }
 
-  @Get(':id/replays/:replayId')
-  async get(@Req() request: FastifyRequest): Promise<Answer<WebhookReplayView>> {
-    const { organizationId } = callerOf(request);
-    const endpointId = idIn(request, 'id');
-    const replayId = idIn(request, 'replayId', 'replayId');
+  @Operation(getWebhookReplay)
+  async get(
+    @Caller() { organizationId }: Caller,
+    @Id('id') endpointId: string,
+    @Id('replayId') replayId: string,
+  ): Promise<Answer<WebhookReplayView>> {
     const replay = await this.replays.get({ organizationId, endpointId, replayId });
     if (replay === null) throw notFound('replay');
     return answer(replayView(replay));

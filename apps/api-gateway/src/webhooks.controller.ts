@@ -1,31 +1,35 @@
-import { Controller, Delete, Get, HttpCode, Inject, Patch, Post, Req } from '@nestjs/common';
+import { Controller, Inject } from '@nestjs/common';
 import { WebhookEndpointDirectory } from '@pis/commands';
 import {
+  createWebhook,
+  deleteWebhook,
+  getWebhook,
+  listWebhooks,
   type RotatedWebhookEndpointView,
-  validate,
+  rotateWebhookSecret,
+  testWebhook,
+  updateWebhook,
   webhookEndpointView,
   type WebhookEndpointView,
   type WebhookRotateRequest,
-  webhookRotateSchema,
   type WebhookTestRequest,
-  webhookTestSchema,
 } from '@pis/contracts';
+import type { CommandContext } from '@pis/event-store';
 import {
-  accepted,
   type Answer,
   answer,
-  bodyOf,
-  callerOf,
-  contextOf,
-  idIn,
-  OwnTimeLimit,
+  Body,
+  Caller,
+  Context,
+  Id,
+  Operation,
+  UncheckedBody,
 } from '@pis/http-api';
-import type { FastifyRequest } from 'fastify';
 import { granted } from './refusals.js';
 import { healthy, WebhookHealth } from './webhook-health.js';
 import { type WebhookTestResult, WebhookTests } from './webhook-test.js';
 
-@Controller('v1/webhooks')
+@Controller()
 export class WebhooksController {
   constructor(
     @Inject(WebhookEndpointDirectory) private readonly endpoints: WebhookEndpointDirectory,
@@ -34,59 +38,64 @@ export class WebhooksController {
   ) {}
 
   /** The only answer that ever shows the secret. */
-  @Post()
+  @Operation(createWebhook)
   async create(
-    @Req() request: FastifyRequest,
+    @Caller() { organizationId }: Caller,
+    @Context() context: CommandContext,
+    @UncheckedBody() body: unknown,
   ): Promise<Answer<WebhookEndpointView & { readonly secret: string }>> {
-    const { organizationId } = callerOf(request);
-    const body = bodyOf(request);
-    const created = await this.endpoints.create(organizationId, body, contextOf(request));
+    const created = await this.endpoints.create(organizationId, body, context);
     const { endpoint, secret } = granted(created);
     return answer({ ...webhookEndpointView(endpoint, healthy), secret });
   }
 
-  @Get()
-  async list(@Req() request: FastifyRequest): Promise<Answer<readonly WebhookEndpointView[]>> {
-    const { organizationId } = callerOf(request);
+  @Operation(listWebhooks)
+  async list(
+    @Caller() { organizationId }: Caller,
+  ): Promise<Answer<readonly WebhookEndpointView[]>> {
     const endpoints = await this.endpoints.list(organizationId);
     return answer(await this.health.viewsOf(organizationId, endpoints.toReversed()));
   }
 
-  @Get(':id')
-  async get(@Req() request: FastifyRequest): Promise<Answer<WebhookEndpointView>> {
-    const { organizationId } = callerOf(request);
-    const endpoint = granted(await this.endpoints.get(organizationId, idIn(request, 'id')));
+  @Operation(getWebhook)
+  async get(
+    @Caller() { organizationId }: Caller,
+    @Id('id') endpointId: string,
+  ): Promise<Answer<WebhookEndpointView>> {
+    const endpoint = granted(await this.endpoints.get(organizationId, endpointId));
     return answer(await this.health.viewOf(organizationId, endpoint));
   }
 
-  @Patch(':id')
-  async update(@Req() request: FastifyRequest): Promise<Answer<WebhookEndpointView>> {
-    const { organizationId } = callerOf(request);
-    const endpointId = idIn(request, 'id');
-    const body = bodyOf(request);
-    const context = contextOf(request);
+  @Operation(updateWebhook)
+  async update(
+    @Caller() { organizationId }: Caller,
+    @Context() context: CommandContext,
+    @Id('id') endpointId: string,
+    @UncheckedBody() body: unknown,
+  ): Promise<Answer<WebhookEndpointView>> {
     const endpoint = granted(
       await this.endpoints.update(organizationId, endpointId, body, context),
     );
     return answer(await this.health.viewOf(organizationId, endpoint));
   }
 
-  @Delete(':id')
-  @HttpCode(204)
-  async delete(@Req() request: FastifyRequest): Promise<void> {
-    const { organizationId } = callerOf(request);
-    const endpointId = idIn(request, 'id');
-    granted(await this.endpoints.delete(organizationId, endpointId, contextOf(request)));
+  @Operation(deleteWebhook)
+  async delete(
+    @Caller() { organizationId }: Caller,
+    @Context() context: CommandContext,
+    @Id('id') endpointId: string,
+  ): Promise<void> {
+    granted(await this.endpoints.delete(organizationId, endpointId, context));
   }
 
   /** The only answer that ever shows the new secret. */
-  @Post(':id/rotate-secret')
-  @HttpCode(200)
-  async rotateSecret(@Req() request: FastifyRequest): Promise<Answer<RotatedWebhookEndpointView>> {
-    const { organizationId } = callerOf(request);
-    const endpointId = idIn(request, 'id');
-    const body = accepted<WebhookRotateRequest>(validate(webhookRotateSchema, bodyOf(request)));
-    const context = contextOf(request);
+  @Operation(rotateWebhookSecret)
+  async rotateSecret(
+    @Caller() { organizationId }: Caller,
+    @Context() context: CommandContext,
+    @Id('id') endpointId: string,
+    @Body() body: WebhookRotateRequest,
+  ): Promise<Answer<RotatedWebhookEndpointView>> {
     const { endpoint, secret } = granted(
       await this.endpoints.rotateSecret(organizationId, endpointId, body, context),
     );
@@ -95,13 +104,12 @@ export class WebhooksController {
     return answer({ ...view, secret, previousSecretEndsAt });
   }
 
-  @Post(':id/test')
-  @HttpCode(200)
-  @OwnTimeLimit()
-  async test(@Req() request: FastifyRequest): Promise<Answer<WebhookTestResult>> {
-    const endpointId = idIn(request, 'id');
-    const test = accepted<WebhookTestRequest>(validate(webhookTestSchema, bodyOf(request)));
-    const { organizationId, apiKeyId } = callerOf(request);
+  @Operation(testWebhook, { hasOwnTimeLimit: true })
+  async test(
+    @Caller() { organizationId, apiKeyId }: Caller,
+    @Id('id') endpointId: string,
+    @Body() test: WebhookTestRequest,
+  ): Promise<Answer<WebhookTestResult>> {
     const endpoint = granted(await this.endpoints.get(organizationId, endpointId));
     return answer(await this.tests.deliver(apiKeyId, endpoint, test));
   }

@@ -30,6 +30,11 @@ export * from './operations/payments.js';
 export * from './operations/webhooks.js';
 export * from './operations/deliveries.js';
 export * from './operations/statements.js';
-export { type BodyOf, type OperationDeclaration, type QueryOf } from './operations/operation.js';
+export {
+  type BodyOf,
+  type DataOf,
+  type OperationDeclaration,
+  type QueryOf,
+} from './operations/operation.js';
 export { operations } from './operations/operations.js';
 export { openApiDocument, type OpenApiOptions } from './openapi/document.js';

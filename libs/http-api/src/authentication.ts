@@ -1,5 +1,5 @@
 /**
- * Who calls: the API key behind `Authorization: Bearer`, and what its type may do.
+ * Who calls: the API key behind `Authorization: Bearer`.
  *
  * A key's stream is named by the key's digest, so a lookup is one read; what was read is trusted for
  * freshMs, renewed in the background up to staleMs, and never used longer: a revocation takes effect
@@ -14,6 +14,7 @@ import {
   type Environment,
   isUsable,
 } from '@pis/domain';
+import type { OperationDeclaration } from '@pis/contracts';
 import { type EventStore, repository, StoreUnavailable } from '@pis/event-store';
 import { BoundedMap } from './bounded-map.js';
 import { networkOf } from './client-address.js';
@@ -131,17 +132,7 @@ function repositoryOf(store: EventStore) {
   return repository(store, apiKeys);
 }
 
-const reads = new Set(['GET', 'HEAD']);
-
-/** What each type of key may do (rule key-2). `path` is the route's, for example /v1/payments/:id. */
-const permits: Readonly<Record<ApiKeyType, (method: string, path: string) => boolean>> = {
-  full_access: () => true,
-  read_only: (method) => reads.has(method),
-  webhook_admin: (_method, path) => /^\/v1\/webhooks(\/|$)/.test(path),
-};
-
-/** @throws ApiError FORBIDDEN */
-export function authorize(caller: Caller, method: string, path: string): void {
-  if (!permits[caller.keyType](method, path))
-    throw new ApiError('FORBIDDEN', `a ${caller.keyType} key cannot do this`);
+/** Whether a key of the caller's type may call the operation. */
+export function permits({ access }: OperationDeclaration, { keyType }: Caller): boolean {
+  return access.includes(keyType);
 }

@@ -3,10 +3,11 @@
  * clients; a cursor that was altered, or is another organization's, is refused and not looked up.
  */
 import { timingSafeEqual } from 'node:crypto';
-import type { Problem } from '@pis/contracts';
 import { problem } from '@pis/contracts';
 import type { Keyring } from '@pis/keyring';
 import type { ListCursor } from '@pis/read-models';
+import { type ApiError, invalid } from './errors.js';
+import { accepted, type Given } from './requests.js';
 
 const signatureLength = 32;
 const lengthMax = 300;
@@ -47,23 +48,31 @@ export class Cursors {
     return genuine ? place : null;
   }
 
-  /** The cursor of a query and what is wrong with it, to be reported beside the other problems. */
-  read(
+  /**
+   * A validated query and where its page begins. Problems of both are reported together.
+   * @throws ApiError VALIDATION_ERROR
+   */
+  page<Query>(
     list: string,
     organizationId: string,
-    query: unknown,
-  ): { readonly after: ListCursor | undefined; readonly problems: readonly Problem[] } {
-    const { cursor } = query as { readonly cursor?: unknown };
+    query: Given<Query>,
+  ): { readonly query: Query; readonly after: ListCursor | undefined } {
+    const { cursor } = query.given as { readonly cursor?: unknown };
     // A repeated parameter is an array: the schema reports it.
-    if (typeof cursor !== 'string') return { after: undefined, problems: [] };
+    if (typeof cursor !== 'string') return { query: accepted(query), after: undefined };
     const after = this.decode(list, organizationId, cursor);
-    return after === null
-      ? { after: undefined, problems: [problem('cursor', 'validation_cursor')] }
-      : { after, problems: [] };
+    if (after === null) throw notOfThisList(query, 'cursor');
+    return { query: accepted(query), after };
   }
 
   private sign(list: string, organizationId: string, place: string): string {
     const text = `${list}/${organizationId}/${place}`;
     return this.keyring.mac('cursor', text).slice(0, signatureLength);
   }
+}
+
+/** A cursor that this list did not return, beside the other problems of the query. */
+export function notOfThisList(query: Given<unknown>, parameter: 'cursor' | 'after'): ApiError {
+  const problems = query.ok ? [] : query.problems;
+  return invalid([...problems, problem(parameter, 'validation_cursor')]);
 }

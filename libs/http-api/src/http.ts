@@ -5,9 +5,10 @@
  */
 import type { ArgumentsHost, ExceptionFilter } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { OperationDeclaration } from '@pis/contracts';
 import { LOG_WATCH, LOGGER, type Logger, type LogWatch } from '@pis/service-kit';
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import { authorize, Authentication, type Caller } from './authentication.js';
+import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
+import { Authentication, type Caller, permits } from './authentication.js';
 import { answerTo, ApiError } from './errors.js';
 import { guardEdge } from './http-edge.js';
 import { rateLimitHeaders, requestIdFor, securityHeaders } from './http-headers.js';
@@ -17,8 +18,13 @@ import { RequestTimeLimit } from './request-time-limit.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Null outside of /v1. */
+    /** Null outside of the API. */
     caller: Caller | null;
+    /** What the request asks for; null outside of the API. */
+    operation: OperationDeclaration | null;
+  }
+  interface FastifyContextConfig {
+    operation?: OperationDeclaration;
   }
 }
 
@@ -42,7 +48,10 @@ export function configureHttp(app: NestFastifyApplication, { publicUrl }: HttpOp
   const headers = securityHeaders(publicUrl);
 
   server.decorateRequest('caller', null);
+  server.decorateRequest('operation', null);
+  server.decorateRequest('checked', null);
   server.decorateRequest('limitTimer', null);
+  server.addHook('onRoute', refuseUndeclared);
   server.addHook('onRequest', (request, reply, done) => {
     request.id = requestIdFor(request.headers['x-request-id']);
     reply.headers(headers).header('X-Request-Id', request.id);
@@ -84,6 +93,12 @@ export function configureHttp(app: NestFastifyApplication, { publicUrl }: HttpOp
   guardEdge(server.server, { logger, headers, isClosing: () => closing });
 }
 
+/** Access is decided by the operation, so a route without one would be open to anybody. */
+function refuseUndeclared({ method, url, config }: RouteOptions): void {
+  if (config?.operation === undefined && config?.publicRoute === undefined)
+    throw new Error(`${[method].flat().join()} ${url} is neither an operation nor public by name`);
+}
+
 function isRead(method: string): boolean {
   return method === 'GET' || method === 'HEAD' || method === 'OPTIONS';
 }
@@ -111,12 +126,14 @@ function admit(
   { authentication, rateLimit }: Gates,
 ): Promise<void> | undefined {
   if (request.is404) throw new ApiError('NOT_FOUND', 'there is no such path');
-  const path = request.routeOptions.url ?? '';
-  if (!path.startsWith('/v1/')) return undefined;
+  const { operation } = request.routeOptions.config;
+  if (operation === undefined) return undefined;
+  request.operation = operation;
   const enter = (caller: Caller) => {
     request.caller = caller;
     count(rateLimit, caller, reply);
-    authorize(caller, request.method, path);
+    if (!permits(operation, caller))
+      throw new ApiError('FORBIDDEN', `a ${caller.keyType} key cannot do this`);
     requireJson(request);
   };
   const caller = authentication.authenticate(request.headers.authorization, request.ip);
@@ -164,7 +181,7 @@ function requireJson({ headers }: FastifyRequest): void {
     throw new ApiError('UNSUPPORTED_MEDIA_TYPE', 'send application/json in UTF-8, not compressed');
 }
 
-/** The caller of a request under /v1, which the hook above has admitted. */
+/** The caller of a request of the API, which the hook above has admitted. */
 export function callerOf(request: FastifyRequest): Caller {
   if (request.caller === null) throw new Error(`${request.url} was not authenticated`);
   return request.caller;

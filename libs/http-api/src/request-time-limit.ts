@@ -1,11 +1,10 @@
 /**
- * A request under /v1 is answered within a time limit, with 503 and Retry-After when a store does not
+ * A request of the API is answered within a time limit, with 503 and Retry-After when a store does not
  * answer. What the request asks of the event store ends with it, so that nothing is half done later.
  * An append that was sent may still happen: the same Idempotency-Key then tells.
  *
  * The time of the client's own body does not count: http-edge.ts limits that.
  */
-import { RouteConfig } from '@nestjs/platform-fastify';
 import { StoreUnavailable, TimeLimit, withTimeLimit } from '@pis/event-store';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
@@ -14,13 +13,10 @@ declare module 'fastify' {
     hasOwnTimeLimit?: boolean;
   }
   interface FastifyRequest {
-    /** Ends the request's time limit; null outside of /v1. */
+    /** Ends the request's time limit; null outside of the API. */
     limitTimer: NodeJS.Timeout | null;
   }
 }
-
-/** For a handler that waits for somebody else and limits that itself; its calls of the store are limited. */
-export const OwnTimeLimit = () => RouteConfig({ hasOwnTimeLimit: true });
 
 export class RequestTimeLimit {
   /** What went by before a request's handler began and counts: its authentication. */

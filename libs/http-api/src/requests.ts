@@ -1,4 +1,4 @@
-/** What every handler does with a request: validate it, say who acts, put an answer into its envelope. */
+/** What handlers do with a request and an answer: validate, say who acts, build the envelope. */
 import { idSchema, validate, type Validated } from '@pis/contracts';
 import type { CommandContext } from '@pis/event-store';
 import { currentTraceparent } from '@pis/service-kit';
@@ -14,6 +14,9 @@ export interface Answer<Data> {
     readonly pagination?: { readonly limit: number; readonly nextCursor: string | null };
   };
 }
+
+/** A query, and what validation made of it: for a handler that reports further problems with it. */
+export type Given<Value> = Validated<Value> & { readonly given: unknown };
 
 export function answer<Data>(data: Data): Answer<Data> {
   return { data, meta: { timestamp: now() } };
@@ -34,10 +37,10 @@ export function bodyOf(request: FastifyRequest): unknown {
   return request.body === undefined ? {} : request.body;
 }
 
-/** An id in the path, `:id` or another parameter. @throws ApiError VALIDATION_ERROR */
-export function idIn(request: FastifyRequest, field: string, parameter = 'id'): string {
+/** An id in the path, by its name there. @throws ApiError VALIDATION_ERROR */
+export function idIn(request: FastifyRequest, field: string): string {
   const parameters = request.params as Readonly<Record<string, string>>;
-  const result = validate(idSchema, parameters[parameter]);
+  const result = validate(idSchema, parameters[field]);
   if (result.ok) return result.value;
   throw invalid(result.problems.map((found) => ({ ...found, field, message: `${field} ${uuid}` })));
 }

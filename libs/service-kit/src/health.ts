@@ -3,6 +3,7 @@ import { Controller, Get, Header, Inject, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import type { Registry } from 'prom-client';
 import type { Logger } from './logging.js';
+import { PublicRoute } from './public-route.js';
 import { HEALTH, METRICS } from './tokens.js';
 
 /** Throws (or rejects) with the reason when the dependency cannot serve. */
@@ -175,12 +176,14 @@ export class HealthController {
   constructor(@Inject(HEALTH) private readonly health: Health) {}
 
   @Get('live')
+  @PublicRoute('health')
   @Header('cache-control', 'no-store')
   live(): { status: 'live' } {
     return { status: 'live' };
   }
 
   @Get('ready')
+  @PublicRoute('health')
   @Header('cache-control', 'no-store')
   async ready(@Res() reply: FastifyReply): Promise<void> {
     const readiness = await this.health.readiness();
@@ -193,6 +196,7 @@ export class MetricsController {
   constructor(@Inject(METRICS) private readonly metrics: Registry) {}
 
   @Get('metrics')
+  @PublicRoute('metrics')
   async all(@Res() reply: FastifyReply): Promise<void> {
     await reply.header('content-type', this.metrics.contentType).send(await this.metrics.metrics());
   }

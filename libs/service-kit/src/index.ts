@@ -5,6 +5,7 @@ export * from './config.js';
 export * from './logging.js';
 export * from './log-watch.js';
 export * from './health.js';
+export * from './public-route.js';
 export * from './forwarded.js';
 export * from './http-server.js';
 export * from './tracing.js';

@@ -81,6 +81,22 @@ export type QueryOf<Declared> = Declared extends { readonly query: infer Query e
   ? z.output<Query>
   : never;
 
+/** `data` of its answer; never for an operation whose answer has none. */
+export type DataOf<Declared> = Declared extends {
+  readonly answers: Readonly<Record<number, infer Answer>>;
+}
+  ? Answer extends { readonly data: infer Data extends z.ZodType }
+    ? Answer extends { readonly list: unknown }
+      ? readonly ReadonlyDeep<z.output<Data>>[]
+      : ReadonlyDeep<z.output<Data>>
+    : never
+  : never;
+type ReadonlyDeep<Value> = Value extends readonly (infer Item)[]
+  ? readonly ReadonlyDeep<Item>[]
+  : Value extends object
+    ? { readonly [Field in keyof Value]: ReadonlyDeep<Value[Field]> }
+    : Value;
+
 /** The header that makes a creation repeatable. */
 export const idempotencyKey = { name: 'Idempotency-Key', lengthMax: idempotencyKeyLengthMax };
 

@@ -3,7 +3,7 @@
  * differ in case, in white space inside or in the form of an accent are different keys.
  */
 import { idempotencyKeyLengthMax } from '@pis/contracts';
-import { ApiError } from '@pis/http-api';
+import { ApiError } from './errors.js';
 
 /**
  * Node hands header bytes over as Latin-1; a key in UTF-8 is read as such, so that 255 characters are

@@ -1,0 +1,210 @@
+import { Controller, Get, Global, Module, type Type } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import { createApiKey, createOrganization } from '@pis/commands';
+import {
+  createPayment,
+  getPayment,
+  listPayments,
+  type PaymentCreateRequest,
+  type PaymentListQuery,
+  type WebhookPatchRequest,
+} from '@pis/contracts';
+import { memoryEventStore } from '@pis/event-store';
+import { createLogger, httpAdapter, LOG_WATCH, LOGGER, PublicRoute } from '@pis/service-kit';
+import { Authentication } from './authentication.js';
+import { ApiError } from './errors.js';
+import { configureHttp } from './http.js';
+import { Body, Caller, type Caller as ApiCaller, Id, IdempotencyKey, Query } from './inputs.js';
+import { Operation } from './operation.js';
+import { RateLimit } from './rate-limit.js';
+import { RequestTimeLimit } from './request-time-limit.js';
+import { type Answer, answer } from './requests.js';
+
+const store = memoryEventStore();
+const noLimit = new RateLimit({ perSecond: 0 });
+
+async function create(controller: Type, configure = configureHttp) {
+  const provided = new Map<symbol | Type, unknown>([
+    [LOGGER, createLogger('test', 'silent')],
+    [LOG_WATCH, { check: () => undefined }],
+    [Authentication, new Authentication(store, 'sandbox', noLimit)],
+    [RateLimit, noLimit],
+    [RequestTimeLimit, new RequestTimeLimit(10_000)],
+  ]);
+  @Global()
+  @Module({
+    controllers: [controller],
+    providers: [...provided].map(([provide, useValue]) => ({ provide, useValue })),
+  })
+  class App {}
+  const app = await NestFactory.create<NestFastifyApplication>(App, httpAdapter(), {
+    bodyParser: false,
+    logger: false,
+    abortOnError: false,
+  });
+  configure(app, { publicUrl: undefined });
+  return app;
+}
+
+describe('an app', () => {
+  it('does not start with a route that no operation declares', async () => {
+    @Controller('v1/payments')
+    class Undeclared {
+      @Get('all')
+      all(): string {
+        return 'everything';
+      }
+    }
+    const app = await create(Undeclared);
+    await expect(app.init()).rejects.toThrow(
+      'GET /v1/payments/all is neither an operation nor public by name',
+    );
+  });
+
+  it('starts with a route that is public by name, which needs no key', async () => {
+    @Controller('health')
+    class Health {
+      @Get('live')
+      @PublicRoute('health')
+      live(): string {
+        return 'live';
+      }
+    }
+    const app = await create(Health);
+    await app.init();
+    expect((await app.inject('/health/live')).body).toBe('live');
+    await app.close();
+  });
+});
+
+@Controller()
+class Payments {
+  @Operation(createPayment)
+  create(
+    // On purpose not in the order in which they are checked.
+    @Body() body: PaymentCreateRequest,
+    @IdempotencyKey() key: string,
+    @Caller() { keyType }: ApiCaller,
+  ): Answer<{ readonly paymentId: string }> {
+    return answer({ paymentId: `${keyType} ${key} ${body.paymentAmount}` });
+  }
+
+  @Operation(getPayment)
+  get(@Id('paymentId') paymentId: string): never {
+    throw new ApiError('NOT_FOUND', paymentId);
+  }
+
+  @Operation(listPayments)
+  list(@Query() { limit }: PaymentListQuery): Answer<readonly never[]> {
+    const { data, meta } = answer([]);
+    return { data, meta: { ...meta, pagination: { limit, nextCursor: null } } };
+  }
+}
+
+const id = '5b0c2f7e-3a7d-4a49-9d0e-6c1f2f8f7a01';
+const payment = { originatorId: id, contactId: id, paymentAmount: 5, direction: 'OUTBOUND' };
+
+describe('an operation', () => {
+  let app: NestFastifyApplication;
+  const keys: Record<string, string> = {};
+  beforeAll(async () => {
+    app = await create(Payments);
+    await app.init();
+    const context = { store, by: { actor: 'user:test', requestId: null, ...noTrace } };
+    const { organizationId } = await createOrganization(context, { name: 'Acme' });
+    for (const type of ['full_access', 'read_only', 'webhook_admin'] as const) {
+      const created = await createApiKey(context, { organizationId, type, environment: 'sandbox' });
+      keys[type] = created.apiKey;
+    }
+  });
+  afterAll(() => app?.close());
+
+  async function send(
+    method: 'GET' | 'POST',
+    url: string,
+    { key = 'full_access', body, headers = {} }: Sent = {},
+  ): Promise<string> {
+    const authorization = `Bearer ${keys[key] ?? 'none'}`;
+    const reply = await app.inject({
+      method,
+      url,
+      headers: { authorization, 'content-type': 'application/json', ...headers },
+      ...(body === undefined ? {} : { payload: JSON.stringify(body) }),
+    });
+    const { data, error } = reply.json<{ data?: object; error?: { code: string } }>();
+    return `${reply.statusCode} ${error?.code ?? JSON.stringify(data)}`;
+  }
+
+  it('gets its inputs after validation', async () => {
+    const headers = { 'idempotency-key': 'k1' };
+    expect(await send('POST', '/v1/payments/', { body: payment, headers })).toBe(
+      '201 {"paymentId":"full_access k1 5"}',
+    );
+    expect(await send('GET', '/v1/payments?limit=7')).toBe('200 []');
+    expect(await send('GET', `/v1/payments/${id}/`)).toBe('404 NOT_FOUND');
+  });
+
+  it('checks its inputs in one order, whatever the order of the parameters', async () => {
+    expect(await send('POST', '/v1/payments', { body: { paymentAmount: 0 } })).toBe(
+      '400 IDEMPOTENCY_KEY_REQUIRED',
+    );
+    const headers = { 'idempotency-key': 'k1' };
+    expect(await send('POST', '/v1/payments', { body: {}, headers })).toBe('400 VALIDATION_ERROR');
+    expect(await send('GET', '/v1/payments?limit=0')).toBe('400 VALIDATION_ERROR');
+    expect(await send('GET', '/v1/payments/not-an-id')).toBe('400 VALIDATION_ERROR');
+  });
+
+  it('admits the types of keys that it names, before it looks at a body', async () => {
+    const text = { 'content-type': 'text/plain' };
+    const refused = { key: 'read_only', body: payment, headers: text };
+    expect(await send('POST', '/v1/payments', refused)).toBe('403 FORBIDDEN');
+    expect(await send('GET', '/v1/payments', { key: 'read_only' })).toBe('200 []');
+    expect(await send('GET', '/v1/payments', { key: 'webhook_admin' })).toBe('403 FORBIDDEN');
+    expect(await send('GET', '/v1/payments', { key: 'unknown' })).toBe('401 UNAUTHORIZED');
+  });
+
+  it('does not run in an app whose hooks are missing', async () => {
+    const open = await create(Payments, () => undefined);
+    await open.init();
+    const headers = { authorization: `Bearer ${keys['full_access'] ?? ''}` };
+    const reply = await open.inject({ url: '/v1/payments', headers });
+    expect(reply.statusCode).toBe(403);
+    await open.close();
+  });
+});
+
+interface Sent {
+  readonly key?: string;
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+const noTrace = { correlationId: 'test', causationId: null, traceparent: null };
+
+// Compiled, not run: each directive fails the type check once the handler below it compiles.
+@Controller()
+export class Mismatches {
+  // @ts-expect-error the body is that of another operation
+  @Operation(createPayment)
+  otherBody(@Body() { url }: WebhookPatchRequest): Answer<{ readonly paymentId: string }> {
+    return answer({ paymentId: String(url) });
+  }
+
+  // @ts-expect-error the operation takes no body
+  @Operation(getPayment)
+  noBody(@Body() body: PaymentCreateRequest): never {
+    throw new Error(body.contactId);
+  }
+
+  // @ts-expect-error a string where the schema has a number
+  @Operation(createPayment)
+  otherField(@Body() body: { paymentAmount: string }): Answer<{ readonly paymentId: string }> {
+    return answer({ paymentId: body.paymentAmount });
+  }
+
+  // @ts-expect-error the operation answers a payment
+  @Operation(getPayment)
+  otherAnswer(@Id('paymentId') contactId: string): Answer<{ readonly contactId: string }> {
+    return answer({ contactId });
+  }
+}

@@ -1,0 +1,124 @@
+/**
+ * A handler of a declared operation: its route, its status, the guard, and the types of its parameters
+ * and its answer all come from the one declaration.
+ */
+import {
+  type CanActivate,
+  type ExecutionContext,
+  HttpCode,
+  Injectable,
+  RequestMapping,
+  RequestMethod,
+  UseGuards,
+} from '@nestjs/common';
+import { RouteConfig } from '@nestjs/platform-fastify';
+import type { BodyOf, DataOf, OperationDeclaration, QueryOf } from '@pis/contracts';
+import type { CommandContext } from '@pis/event-store';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { type Caller, permits } from './authentication.js';
+import type { Answer, Given } from './requests.js';
+
+export interface OperationOptions {
+  /** For a handler that waits for somebody else and limits that itself; its calls of the store are limited. */
+  readonly hasOwnTimeLimit?: boolean;
+}
+
+/** Makes a method the handler of an operation. A handler whose types differ from it does not compile. */
+export function Operation<const Declared extends OperationDeclaration>(
+  declared: Declared,
+  options: OperationOptions = {},
+) {
+  return <Handler extends (...inputs: never[]) => unknown>(
+    target: object,
+    name: string | symbol,
+    descriptor: TypedPropertyDescriptor<Handler> & Mismatch<Declared, Handler>,
+  ): void => {
+    const [status = '200'] = Object.keys(declared.answers);
+    const decorators: MethodDecorator[] = [
+      RequestMapping({ path: routeOf(declared), method: RequestMethod[declared.method] }),
+      HttpCode(Number(status)),
+      RouteConfig({ operation: declared, ...options }),
+      UseGuards(AdmittedOnly),
+    ];
+    for (const decorate of decorators) decorate(target, name, descriptor);
+  };
+}
+
+/** `/v1/payments/{paymentId}` as a route; every path works with and without a slash at its end. */
+function routeOf({ path }: OperationDeclaration): string {
+  return path.replace(/\/$/, '').replaceAll(/\{(\w+)\}/g, ':$1');
+}
+
+/**
+ * The hooks of http.ts admit a request before its body is read. This guard is the second lock: without
+ * the hooks no operation runs.
+ */
+@Injectable()
+class AdmittedOnly implements CanActivate {
+  canActivate(context: ExecutionContext): boolean {
+    const { operation, caller } = context.switchToHttp().getRequest<Partial<FastifyRequest>>();
+    return operation != null && caller != null && permits(operation, caller);
+  }
+}
+
+/** What a handler may take: as it is, or as a part of it. */
+type Inputs<Declared> =
+  | BodyOf<Declared>
+  | QueryOf<Declared>
+  | Given<QueryOf<Declared>>
+  | (Declared extends { readonly ids: unknown } | { readonly headers: unknown } ? string : never);
+/** What any handler may take, exactly so. */
+type Always = Caller | CommandContext | FastifyRequest | FastifyReply;
+
+type IsAlways<Parameter> = Always extends infer One
+  ? One extends Always
+    ? [One, Parameter] extends [Parameter, One]
+      ? true
+      : never
+    : never
+  : never;
+type IsInput<Declared, Parameter> =
+  Inputs<Declared> extends infer One ? (One extends Parameter ? true : never) : never;
+type Foreign<Declared, Parameters> = Parameters extends readonly [infer First, ...infer Rest]
+  ? [IsAlways<First> | IsInput<Declared, First>] extends [never]
+    ? First
+    : Foreign<Declared, Rest>
+  : never;
+
+type Answers<Declared, Result> = [DataOf<Declared>] extends [never]
+  ? true
+  : [Result] extends [never]
+    ? true
+    : Awaited<Result> extends Answer<infer Data>
+      ? Shows<Data, DataOf<Declared>>
+      : false;
+/** Field by field: a view may be wider than its schema, for instance a string for an enum, or narrower. */
+type Shows<Data, Declared> = [Data] extends [Declared]
+  ? true
+  : [keyof RecordIn<Data>, keyof RecordIn<Declared>] extends [
+        keyof RecordIn<Declared>,
+        keyof RecordIn<Data>,
+      ]
+    ? [Unrelated<RecordIn<Data>, RecordIn<Declared>>] extends [never]
+      ? true
+      : false
+    : false;
+type RecordIn<Data> = Data extends readonly (infer Item)[] ? Item : Data;
+type Unrelated<One, Other> = {
+  [Field in keyof One & keyof Other]: [One[Field]] extends [Other[Field]]
+    ? never
+    : [Other[Field]] extends [One[Field]]
+      ? never
+      : Field;
+}[keyof One & keyof Other];
+
+/** Nothing more to ask of a handler that fits; otherwise a member that no descriptor has. */
+type Mismatch<Declared, Handler extends (...inputs: never[]) => unknown> = [
+  Foreign<Declared, Parameters<Handler>>,
+] extends [never]
+  ? Answers<Declared, ReturnType<Handler>> extends true
+    ? unknown
+    : { readonly 'the answer is not that of the operation': DataOf<Declared> }
+  : {
+      readonly 'a parameter is no input of the operation': Foreign<Declared, Parameters<Handler>>;
+    };
