@@ -16,4 +16,5 @@ export { unreadableSchemaVersion } from './eventstoredb/unreadable.js';
 export * from './eventstoredb/eventstoredb-event-store.js';
 export * from './eventstoredb/set-up.js';
 export * from './kurrent/kurrent-event-store.js';
+export * from './shared-log/shared-log.js';
 export * from './time-limit.js';

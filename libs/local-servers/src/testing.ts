@@ -1,3 +1,4 @@
 export * from './testing/https-receiver.js';
+export * from './testing/random.js';
 export * from './testing/test-database.js';
 export * from './testing/until.js';

@@ -2,7 +2,7 @@
  * The retry table under random histories of crashes, rebalances, lost answers and late handlers. A
  * history follows from its seed: run a failing one again alone.
  */
-import { generator, type Random } from './testing/random.js';
+import { generator, type Random } from '@pis/local-servers/testing';
 import { type SimulatedMessage, Simulation } from './testing/simulation.js';
 
 const histories = 300;

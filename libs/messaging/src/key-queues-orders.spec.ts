@@ -2,8 +2,8 @@
  * Properties of the key queues under random histories: any order of completions, failures and pauses. Each
  * history follows from its seed, so that a failing one can be run again alone.
  */
+import { generator, type Random } from '@pis/local-servers/testing';
 import { defaultKeyQueueLimits, KeyQueues, type KeyQueueLimits } from './key-queues.js';
-import { generator, type Random } from './testing/random.js';
 
 const histories = 300;
 

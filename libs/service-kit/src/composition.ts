@@ -11,6 +11,7 @@ import {
   eventStoreDbEventStore,
   kurrentEventStore,
   postgresEventStore,
+  sharedLog,
   timeLimited,
 } from '@pis/event-store';
 import { createKeyring, type Keyring } from '@pis/keyring';
@@ -36,14 +37,14 @@ export function createEventStore(
   databaseUrl: string,
 ): EventStore {
   if (config.PIS_EVENT_STORE === 'postgres')
-    return timeLimited(postgresEventStore({ pool, listenConnectionString: databaseUrl }));
+    return forProcess(postgresEventStore({ pool, listenConnectionString: databaseUrl }));
   if (config.EVENTSTOREDB_URL === undefined)
     throw new ConfigurationError([
       'EVENTSTOREDB_URL: required when PIS_EVENT_STORE is eventstoredb',
     ]);
   try {
     const open = eventStoreDbClients[config.EVENTSTOREDB_CLIENT];
-    return timeLimited(
+    return forProcess(
       open({
         connectionString: config.EVENTSTOREDB_URL,
         namespace: config.EVENTSTOREDB_NAMESPACE,
@@ -53,6 +54,11 @@ export function createEventStore(
     // A file that it names and that cannot be read.
     throw new ConfigurationError([`EVENTSTOREDB_URL: ${(error as Error).message}`]);
   }
+}
+
+/** Its consumers share one reading of the log; its requests have a time limit. */
+function forProcess(store: EventStore): EventStore {
+  return timeLimited(sharedLog(store));
 }
 
 const masterKeyBytes = 32;

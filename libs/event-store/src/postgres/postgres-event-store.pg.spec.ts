@@ -1,38 +1,45 @@
 import { createTestDatabase, openTestPool } from '@pis/local-servers/testing';
 import pg from 'pg';
+import type { EventStore } from '../port.js';
+import { sharedLog } from '../shared-log/shared-log.js';
 import { eventStoreConformance } from '../testing/event-store-conformance.js';
 import { postgresEventStore } from './postgres-event-store.js';
 
-eventStoreConformance('PostgreSQL', async () => {
-  const database = await createTestDatabase();
-  const pools: pg.Pool[] = [];
-  const stores: ReturnType<typeof postgresEventStore>[] = [];
-  // A pool each: connections, batches and locks as between processes.
-  const open = () => {
-    const pool = openTestPool(database.url, 5);
-    pools.push(pool);
-    const store = postgresEventStore({ pool });
-    stores.push(store);
-    return store;
-  };
-  const operator = new pg.Client({ connectionString: database.url });
-  await operator.connect();
-  return {
-    store: open(),
-    another: open,
-    // The listening connections too.
-    cutConnections: async () => {
-      await operator.query(
-        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+describe.each<[string, (store: EventStore) => EventStore]>([
+  ['PostgreSQL', (store) => store],
+  ['PostgreSQL, through one reading of the log', sharedLog],
+])('%s', (name, over) => {
+  eventStoreConformance(name, async () => {
+    const database = await createTestDatabase();
+    const pools: pg.Pool[] = [];
+    const stores: EventStore[] = [];
+    // A pool each: connections, batches and locks as between processes.
+    const open = () => {
+      const pool = openTestPool(database.url, 5);
+      pools.push(pool);
+      const store = over(postgresEventStore({ pool }));
+      stores.push(store);
+      return store;
+    };
+    const operator = new pg.Client({ connectionString: database.url });
+    await operator.connect();
+    return {
+      store: open(),
+      another: open,
+      // The listening connections too.
+      cutConnections: async () => {
+        await operator.query(
+          `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
          WHERE datname = current_database() AND pid <> pg_backend_pid()`,
-      );
-    },
-    fresh: true,
-    end: async () => {
-      await Promise.all(stores.map((store) => store.close()));
-      await Promise.all(pools.map((pool) => pool.end()));
-      await operator.end();
-      await database.drop();
-    },
-  };
+        );
+      },
+      fresh: true,
+      end: async () => {
+        await Promise.all(stores.map((store) => store.close()));
+        await Promise.all(pools.map((pool) => pool.end()));
+        await operator.end();
+        await database.drop();
+      },
+    };
+  });
 });

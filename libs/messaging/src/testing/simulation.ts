@@ -10,7 +10,7 @@ import { defaultKeyQueueLimits } from '../key-queues.js';
 import type { Delivery } from '../message.js';
 import type { Partition } from '../partition.js';
 import { memoryDeferredMessages } from './memory.js';
-import type { Random } from './random.js';
+import type { Random } from '@pis/local-servers/testing';
 
 export interface World {
   readonly partitions: number;

@@ -1,0 +1,124 @@
+/**
+ * Reads the log, once for all who follow it, and keeps what came last. The streams that it reads are
+ * fixed: another reader goes on in its place when a follower wants more of them.
+ */
+import { Bell, backoffMs, pause } from '@pis/postgres';
+import { type EventStore, type LogPage, type Position, StoreUnavailable } from '../port.js';
+import { RecentEvents, type RecentEventsLimits, type StreamMatch } from './recent-events.js';
+
+export interface LogReaderLimits extends RecentEventsLimits {
+  readonly retryInitialMs: number;
+  readonly retryMaxMs: number;
+}
+
+/** Told null when the log is connected, and why when it is not. */
+export type ConnectionListener = (failure: Error | null) => void;
+
+/** How reading came to an end: we stopped it, the store was closed, or it failed for good. */
+export type ReaderEnd =
+  | { readonly by: 'stop' | 'store' }
+  | { readonly by: 'error'; error: unknown };
+
+export class LogReader {
+  /** Rings when there is something new: events, the place where reading began, the end. */
+  readonly bell = new Bell();
+  readonly #stopping = new AbortController();
+  readonly #listeners = new Set<ConnectionListener>();
+  /** Undefined while it is not known. */
+  #connection: Error | null | undefined;
+  /** Null until the end of the log was found. */
+  #recent: RecentEvents | null = null;
+  #end: ReaderEnd | null = null;
+
+  /** Begins after a position, or at the end of the log when that is null. */
+  constructor(
+    private readonly store: EventStore,
+    readonly streamPrefixes: readonly string[] | undefined,
+    private readonly limits: LogReaderLimits,
+    after: Position | null,
+  ) {
+    if (after !== null) this.#beginAfter(after);
+    void this.#run();
+  }
+
+  /** What was read last; null while the end of the log has not been found. */
+  get recent(): Pick<RecentEvents, 'start' | 'end'> | null {
+    return this.#recent;
+  }
+
+  get end(): ReaderEnd | null {
+    return this.#end;
+  }
+
+  stop(): void {
+    this.#stopping.abort();
+    this.#endBy({ by: 'stop' });
+  }
+
+  /** Null when nothing has followed `after` yet. */
+  pageAfter(after: Position, matches: StreamMatch, pageMax: number): LogPage | null {
+    return this.#recent?.pageAfter(after, matches, pageMax) ?? null;
+  }
+
+  /** Tells how it is now, if that is known, and each time that it changes. Returns how to stop that. */
+  listen(listener: ConnectionListener): () => void {
+    this.#listeners.add(listener);
+    if (this.#connection !== undefined) listener(this.#connection);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stopping;
+    try {
+      const recent = this.#recent ?? (await this.#findEnd());
+      if (recent === null) return;
+      const { streamPrefixes } = this;
+      const pages = this.store.subscribe({
+        ...(streamPrefixes === undefined ? {} : { streamPrefixes }),
+        after: recent.end,
+        signal,
+        onConnection: (failure) => this.#tell(failure),
+      });
+      for await (const page of pages) {
+        recent.add(page);
+        this.bell.ring();
+      }
+      this.#endBy({ by: 'store' });
+    } catch (error) {
+      this.#endBy({ by: 'error', error });
+    }
+  }
+
+  /** Null when it was stopped meanwhile. */
+  async #findEnd(): Promise<RecentEvents | null> {
+    const { signal } = this.#stopping;
+    const { retryInitialMs, retryMaxMs } = this.limits;
+    for (let failures = 0; !signal.aborted; failures += 1) {
+      try {
+        return this.#beginAfter(await this.store.lastPosition());
+      } catch (error) {
+        if (!(error instanceof StoreUnavailable)) throw error;
+        this.#tell(error);
+        await pause(backoffMs(failures, retryInitialMs, retryMaxMs), signal);
+      }
+    }
+    return null;
+  }
+
+  #beginAfter(position: Position): RecentEvents {
+    this.#recent = new RecentEvents(position, this.limits);
+    this.bell.ring();
+    return this.#recent;
+  }
+
+  #tell(failure: Error | null): void {
+    if (this.#end !== null) return;
+    this.#connection = failure;
+    for (const listener of this.#listeners) listener(failure);
+  }
+
+  #endBy(end: ReaderEnd): void {
+    this.#end ??= end;
+    this.bell.ring();
+  }
+}

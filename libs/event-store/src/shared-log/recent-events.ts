@@ -1,0 +1,105 @@
+/** The last events that were read from the log, in order and without a gap, bounded by count and size. */
+import type { LogPage, Position, RecordedEvent } from '../port.js';
+
+export interface RecentEventsLimits {
+  readonly eventsMax: number;
+  /** About: what the texts and numbers of the events take. */
+  readonly bytesMax: number;
+}
+
+interface Entry {
+  readonly event: RecordedEvent;
+  readonly sizeBytes: number;
+}
+
+export class RecentEvents {
+  /** All events after `start` and up to `end` that the reader asked for. */
+  readonly #entries: Entry[] = [];
+  #sizeBytes = 0;
+  #start: Position;
+  #end: Position;
+
+  constructor(
+    start: Position,
+    private readonly limits: RecentEventsLimits,
+  ) {
+    this.#start = start;
+    this.#end = start;
+  }
+
+  /** Exclusive. */
+  get start(): Position {
+    return this.#start;
+  }
+
+  /** Inclusive. */
+  get end(): Position {
+    return this.#end;
+  }
+
+  add({ events, position }: LogPage): void {
+    for (const event of events) {
+      const sizeBytes = sizeOf(event.data) + sizeOf(event.metadata);
+      this.#entries.push({ event, sizeBytes });
+      this.#sizeBytes += sizeBytes;
+    }
+    this.#end = position;
+    this.#dropOldest();
+  }
+
+  /** What follows `after`, which must not be before `start`. Null when nothing does yet. */
+  pageAfter(after: Position, matches: StreamMatch, pageMax: number): LogPage | null {
+    if (after >= this.#end) return null;
+    const events: RecordedEvent[] = [];
+    for (let index = this.#firstAfter(after); index < this.#entries.length; index += 1) {
+      const event = this.#entries[index]?.event;
+      if (event === undefined || !matches(event.streamId)) continue;
+      events.push(event);
+      if (events.length === pageMax) return { events, position: event.position };
+    }
+    return { events, position: this.#end };
+  }
+
+  #firstAfter(after: Position): number {
+    let low = 0;
+    let high = this.#entries.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const position = this.#entries[middle]?.event.position ?? '';
+      if (position > after) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  }
+
+  #dropOldest(): void {
+    const { eventsMax, bytesMax } = this.limits;
+    let dropped = 0;
+    while (this.#entries.length - dropped > eventsMax || this.#sizeBytes > bytesMax) {
+      const oldest = this.#entries[dropped];
+      if (oldest === undefined) break;
+      this.#sizeBytes -= oldest.sizeBytes;
+      this.#start = oldest.event.position;
+      dropped += 1;
+    }
+    if (dropped > 0) this.#entries.splice(0, dropped);
+  }
+}
+
+export type StreamMatch = (streamId: string) => boolean;
+
+export function matching(streamPrefixes: readonly string[] | undefined): StreamMatch {
+  if (streamPrefixes === undefined) return () => true;
+  return (streamId) => streamPrefixes.some((prefix) => streamId.startsWith(prefix));
+}
+
+const scalarBytes = 8;
+
+function sizeOf(value: unknown): number {
+  if (typeof value === 'string') return scalarBytes + value.length;
+  if (typeof value !== 'object' || value === null) return scalarBytes;
+  let sizeBytes = scalarBytes;
+  for (const key in value)
+    sizeBytes += scalarBytes + sizeOf((value as Record<string, unknown>)[key]);
+  return sizeBytes;
+}
