@@ -5,12 +5,19 @@ import type { EventStore } from '@pis/event-store';
 import type { Keyring } from '@pis/keyring';
 import { eventsQuery } from '@pis/read-models';
 import { type Logger, streamStates, type WebhooksConfig } from '@pis/service-kit';
-import { type EgressRules, guardedClient } from '@pis/webhooks';
+import {
+  type DeliveryResult,
+  type EgressRules,
+  guardedClient,
+  type GuardedClient,
+  type OutcomeClass,
+} from '@pis/webhooks';
 import type pg from 'pg';
 import type { Registry } from 'prom-client';
 import { type AttemptDeps, attemptDelivery } from './attempt.js';
 import {
   countBacklog,
+  type Delivery,
   DeliveryTable,
   fanOutsKnownSince,
   forgetFailures,
@@ -21,7 +28,7 @@ import {
 import { DeliveryEngine, type EngineLimits } from './delivery-engine.js';
 import { dispatcherMetrics } from './dispatcher-metrics.js';
 import { EndpointDirectory } from './endpoint-directory.js';
-import { fanOut } from './fan-out.js';
+import { fanOut, type FanOutDeps } from './fan-out.js';
 import { dispatcherLimits, type FailureReportLimits, leaseMs } from './limits.js';
 import { Repeating } from './repeating.js';
 import { Traffic, type TrafficLimits } from './traffic.js';
@@ -71,16 +78,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     failureReports: failureReportLimits,
     ...engineLimits
   } = limits;
-  const client = guardedClient({
-    allowedNetworks: config.PIS_WEBHOOK_ALLOWED_NETWORKS,
-    timeoutMs: config.PIS_WEBHOOK_TIMEOUT_MS,
-    connectionsPerOriginMax: dispatcherLimits.connectionsPerOriginMax,
-    ...(options.extraCaPem === undefined ? {} : { extraCaPem: options.extraCaPem }),
-    ...(options.ownHosts === undefined ? {} : { ownHosts: options.ownHosts }),
-    ...(config.PIS_WEBHOOK_EGRESS_PROXY === undefined
-      ? {}
-      : { egressProxy: config.PIS_WEBHOOK_EGRESS_PROXY }),
-  });
+  const client = clientOf(options);
   const traffic = new Traffic({ ...dispatcherLimits.engine, ...engineLimits });
   const endpoints = new EndpointDirectory(store, {
     ...dispatcherLimits.endpoints,
@@ -100,22 +98,12 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     endpointOf: ({ organizationId, endpointId }) => endpoints.current(organizationId, endpointId),
     keyring,
     client,
-    retryPolicy: {
-      initialMs: config.PIS_WEBHOOK_RETRY_INITIAL_MS,
-      maxMs: config.PIS_WEBHOOK_RETRY_MAX_MS,
-    },
-    windowMsOf: (eventType) =>
-      eventType.startsWith('payment.')
-        ? config.PIS_WEBHOOK_RETRY_WINDOW_PAYMENTS_MS
-        : config.PIS_WEBHOOK_RETRY_WINDOW_STATEMENTS_MS,
+    ...retriesOf(config),
     now,
     random: options.random ?? Math.random,
     observeAttempt(outcome, result, delivery) {
       metrics.observeAttempt(outcome, result, delivery);
-      const { id, endpointId, eventType, attempts } = delivery;
-      const { status, durationMs, error } = result;
-      const attempt = { number: attempts + 1, outcome, status, durationMs, error: error?.code };
-      logger.debug({ deliveryId: id, endpointId, eventType, attempt }, 'webhook attempt');
+      logAttempt(logger, outcome, result, delivery);
     },
   };
   const engine = new DeliveryEngine({
@@ -124,10 +112,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     attempt: (delivery, mayBegin, signal) =>
       attemptDelivery(attemptDeps, delivery, mayBegin, signal),
     now,
-    windowMinMs: Math.min(
-      config.PIS_WEBHOOK_RETRY_WINDOW_PAYMENTS_MS,
-      config.PIS_WEBHOOK_RETRY_WINDOW_STATEMENTS_MS,
-    ),
+    windowMinMs: Math.min(...windowsMs(config)),
     logError: (error, what, about) => logger.warn({ err: error, ...about }, what),
     limits: {
       ...dispatcherLimits.engine,
@@ -146,17 +131,12 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     now,
     limits: { ...dispatcherLimits.replays, ...replayLimits },
   });
-  const fanOutDeps = {
+  const fanOutDeps = fanOutDepsOf(options, {
     endpoints,
-    deliver: engine.deliver.bind(engine),
+    deliver: (event) => engine.deliver(event),
     now,
-    windowMs: config.PIS_WEBHOOK_RETRY_WINDOW_PAYMENTS_MS,
-    knownSince: (at: Date) => fanOutsKnownSince(at, keptOf(config)),
-    onTooOld: ({ eventId, occurredAt }: PaymentIntegrationEvent) => {
-      metrics.eventTooOld();
-      logger.warn({ eventId, occurredAt }, 'event too old for deliveries');
-    },
-  };
+    countTooOld: metrics.eventTooOld,
+  });
   return {
     handle: (event, waitingSince) => fanOut(fanOutDeps, event, waitingSince),
     start() {
@@ -175,14 +155,71 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
 
 const dayMs = 24 * 3_600_000;
 
+function clientOf({ config, extraCaPem, ownHosts }: DispatcherOptions): GuardedClient {
+  const egressProxy = config.PIS_WEBHOOK_EGRESS_PROXY;
+  return guardedClient({
+    allowedNetworks: config.PIS_WEBHOOK_ALLOWED_NETWORKS,
+    timeoutMs: config.PIS_WEBHOOK_TIMEOUT_MS,
+    connectionsPerOriginMax: dispatcherLimits.connectionsPerOriginMax,
+    ...(extraCaPem === undefined ? {} : { extraCaPem }),
+    ...(ownHosts === undefined ? {} : { ownHosts }),
+    ...(egressProxy === undefined ? {} : { egressProxy }),
+  });
+}
+
+function retriesOf(config: WebhooksConfig): Pick<AttemptDeps, 'retryPolicy' | 'windowMsOf'> {
+  const [paymentsMs, statementsMs] = windowsMs(config);
+  return {
+    retryPolicy: {
+      initialMs: config.PIS_WEBHOOK_RETRY_INITIAL_MS,
+      maxMs: config.PIS_WEBHOOK_RETRY_MAX_MS,
+    },
+    windowMsOf: (eventType) => (eventType.startsWith('payment.') ? paymentsMs : statementsMs),
+  };
+}
+
+/** The retry windows: of payment events, and of statement events. */
+function windowsMs(config: WebhooksConfig): readonly [number, number] {
+  return [
+    config.PIS_WEBHOOK_RETRY_WINDOW_PAYMENTS_MS,
+    config.PIS_WEBHOOK_RETRY_WINDOW_STATEMENTS_MS,
+  ];
+}
+
+function logAttempt(
+  logger: Logger,
+  outcome: OutcomeClass,
+  { status, durationMs, error }: DeliveryResult,
+  { id: deliveryId, endpointId, eventType, attempts }: Delivery,
+): void {
+  const attempt = { number: attempts + 1, outcome, status, durationMs, error: error?.code };
+  logger.debug({ deliveryId, endpointId, eventType, attempt }, 'webhook attempt');
+}
+
+function fanOutDepsOf(
+  { config, logger }: DispatcherOptions,
+  {
+    countTooOld,
+    ...parts
+  }: Pick<FanOutDeps, 'endpoints' | 'deliver' | 'now'> & { readonly countTooOld: () => void },
+): FanOutDeps {
+  const kept = keptOf(config);
+  return {
+    ...parts,
+    windowMs: config.PIS_WEBHOOK_RETRY_WINDOW_PAYMENTS_MS,
+    knownSince: (at) => fanOutsKnownSince(at, kept),
+    onTooOld({ eventId, occurredAt }) {
+      countTooOld();
+      logger.warn({ eventId, occurredAt }, 'event too old for deliveries');
+    },
+  };
+}
+
 /** How long deliveries are kept. */
 function keptOf(config: WebhooksConfig): { retentionDays: number; windowMs: number } {
   return {
     retentionDays: config.PIS_WEBHOOK_RETENTION_DAYS,
-    windowMs: Math.max(
-      config.PIS_WEBHOOK_RETRY_WINDOW_PAYMENTS_MS,
-      config.PIS_WEBHOOK_RETRY_WINDOW_STATEMENTS_MS,
-    ),
+    windowMs: Math.max(...windowsMs(config)),
   };
 }
 
