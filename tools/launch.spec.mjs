@@ -121,6 +121,24 @@ describe('what npm start and npm test launch', () => {
     await allGone(started);
   });
 
+  it('ends, as an app that a scenario started, when the test run is killed', async () => {
+    const helper = pathToFileURL(join(root, 'tests/support/process.ts')).href;
+    const app = script(
+      'app.mjs',
+      `console.log(JSON.stringify({ ready: true, pid: process.pid })); setInterval(() => {}, 1000);`,
+    );
+    const testRun = script(
+      'test-run.mjs',
+      `import { readyLine, startCommand } from '${helper}';
+       const options = { env: {}, cwd: '${folder}', readyLine };
+       const { pid } = await startCommand(process.execPath, ['${app}'], options);
+       console.log(process.pid, pid);`,
+    );
+    const { pids } = await pidsFrom(process.execPath, [testRun]);
+    process.kill(pids[0], 'SIGKILL');
+    await allGone(pids);
+  });
+
   it('does not hold its children when they have nothing left to listen for', async () => {
     const worker = script('worker.mjs', `process.once('message', () => {});`);
     const app = script(

@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
+import { pathToFileURL } from 'node:url';
 
 export const root = path.resolve(import.meta.dirname, '../..');
 
@@ -52,17 +53,27 @@ export interface CommandOptions {
   readonly readyLine: (line: string) => Record<string, unknown> | null;
 }
 
+/**
+ * Node arguments that make a script end when this process is gone: a killed test run leaves no apps.
+ * The script is started with a channel to it (tools/leash.mjs).
+ */
+const leash = [
+  '--import',
+  `${pathToFileURL(path.join(root, 'tools/leash.mjs')).href}?launcher=${process.pid}`,
+];
+
 /** Starts a command in a process group of its own and waits until it says that it is ready. */
 export async function startCommand(
   command: string,
   args: readonly string[],
   options: CommandOptions,
 ): Promise<RunningProcess> {
-  const child = spawn(command, args, {
+  const isNode = command === process.execPath;
+  const child = spawn(command, isNode ? [...leash, ...args] : args, {
     cwd: options.cwd,
     // No load balancer watches: the drain would only make each test slower.
     env: cleanEnv({ PORT: '0', HOST: '127.0.0.1', PIS_SHUTDOWN_DRAIN_MS: '0', ...options.env }),
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', 'pipe', 'pipe', ...(isNode ? (['ipc'] as const) : [])],
     detached: true,
   });
   const err: Buffer[] = [];
