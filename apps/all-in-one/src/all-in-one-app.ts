@@ -1,7 +1,7 @@
 /** Which modules make up the whole system, and what must be there before its consumers start. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { apiGateway } from '@pis/api-gateway/app';
-import { bankNameOf, directBankConnection } from '@pis/bank-rails';
+import { directBankConnection } from '@pis/bank-rails';
 import { BankSimulator, BankSimulatorModule } from '@pis/bank-simulator/module';
 import { bootstrapDemoOrganization, type DemoOrganization } from '@pis/commands';
 import { allTopicSpecs } from '@pis/contracts';
@@ -88,7 +88,6 @@ export function allInOneApp(onDemo: (demo: DemoOrganization) => void): App<typeo
           keyring: app.get(KEYRING),
           apiKey: config.PIS_BOOTSTRAP_API_KEY,
           environment: config.PIS_ENVIRONMENT,
-          bankNameOf,
         }),
       );
       // The first list after the ready line is to hold both originators.

@@ -1,6 +1,6 @@
 /** Clients that are slow on purpose: many connections, a byte now and then, so that none is left for others. */
 import type { AddressInfo } from 'node:net';
-import { digestOfApiKey, revokeApiKey } from '@pis/commands';
+import { digestOfApiKey, revokeApiKey, unrefused } from '@pis/commands';
 import { until } from '@pis/local-servers/testing';
 import { by, type Gateway, startGateway, type Tenant } from './testing/gateway.js';
 import { openSocket } from './testing/raw-http.js';
@@ -113,7 +113,7 @@ it('who is still sending when the key is revoked is refused with all others', as
   );
   await until(() => received().includes('100 Continue'), { timeoutMs });
   const digest = digestOfApiKey(tenant.keys.full_access);
-  await revokeApiKey({ store: gateway.store, by }, { digest });
+  unrefused(await revokeApiKey({ store: gateway.store, by }, { digest }));
   await until(async () => (await healthy()).status === 401, { timeoutMs });
   socket.write(body);
   expect((await answers()).map(({ status }) => status)).toEqual([100, 401]);

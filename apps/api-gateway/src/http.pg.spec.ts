@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect } from 'node:net';
 import { randomUUID } from 'node:crypto';
-import { createApiKey, digestOfApiKey, revokeApiKey } from '@pis/commands';
+import { createApiKey, digestOfApiKey, revokeApiKey, unrefused } from '@pis/commands';
 import { createTestDatabase, type TestDatabase, until } from '@pis/local-servers/testing';
 import { type Logger } from '@pis/service-kit';
 import {
@@ -120,9 +120,9 @@ describe('keys', () => {
   it('that are revoked or of another environment are refused', async () => {
     const options = { organizationId: tenant.organizationId, type: 'full_access' } as const;
     const context = { store: gateway.store, by };
-    const sandbox = await createApiKey(context, { ...options, environment: 'sandbox' });
-    const live = await createApiKey(context, { ...options, environment: 'production' });
-    await revokeApiKey(context, { digest: digestOfApiKey(sandbox.apiKey) });
+    const sandbox = unrefused(await createApiKey(context, { ...options, environment: 'sandbox' }));
+    const live = unrefused(await createApiKey(context, { ...options, environment: 'production' }));
+    unrefused(await revokeApiKey(context, { digest: digestOfApiKey(sandbox.apiKey) }));
     for (const { apiKey } of [sandbox, live])
       expect(codeOf(await call('/v1/originators/', { key: apiKey }))).toBe('401 UNAUTHORIZED');
   });

@@ -4,7 +4,7 @@
  * another organization, for which nothing of this one exists.
  */
 import { randomUUID } from 'node:crypto';
-import { createApiKey, digestOfApiKey, revokeApiKey } from '@pis/commands';
+import { createApiKey, digestOfApiKey, revokeApiKey, unrefused } from '@pis/commands';
 import { openApiDocument } from '@pis/contracts';
 import type { ApiKeyType } from '@pis/domain';
 import { type EventStore, memoryEventStore } from '@pis/event-store';
@@ -239,13 +239,15 @@ function badKeys() {
     const { organizationId } = owner.tenant;
     const context = { store: gateway.store, by };
     const type = 'full_access' as const;
-    const revoked = await createApiKey(context, { organizationId, type, environment: 'sandbox' });
-    await revokeApiKey(context, { digest: digestOfApiKey(revoked.apiKey) });
+    const revoked = unrefused(
+      await createApiKey(context, { organizationId, type, environment: 'sandbox' }),
+    );
+    unrefused(await revokeApiKey(context, { digest: digestOfApiKey(revoked.apiKey) }));
     const expiresAt = new Date(Date.now() + 50).toISOString();
     const sandbox = { organizationId, type, environment: 'sandbox' } as const;
-    const expired = await createApiKey(context, { ...sandbox, expiresAt });
+    const expired = unrefused(await createApiKey(context, { ...sandbox, expiresAt }));
     await until(() => new Date().toISOString() > expiresAt, { timeoutMs: 20_000 });
-    const live = await createApiKey(context, { ...sandbox, environment: 'production' });
+    const live = unrefused(await createApiKey(context, { ...sandbox, environment: 'production' }));
     const good = owner.tenant.keys.full_access;
     return {
       missing: null,
@@ -300,10 +302,10 @@ it('a key that is revoked while it is in use is refused soon', async () => {
   const { organizationId } = owner.tenant;
   const context = { store: gateway.store, by };
   const options = { organizationId, type: 'full_access', environment: 'sandbox' } as const;
-  const { apiKey } = await createApiKey(context, options);
+  const { apiKey } = unrefused(await createApiKey(context, options));
   const ask = () => gateway.call('/v1/webhooks', { tenant: owner.tenant, key: apiKey });
   expect((await ask()).status).toBe(200);
-  await revokeApiKey(context, { digest: digestOfApiKey(apiKey) });
+  unrefused(await revokeApiKey(context, { digest: digestOfApiKey(apiKey) }));
   await until(async () => (await ask()).status === 401, { timeoutMs: 20_000 });
   expect(codeOf(await ask())).toBe('401 UNAUTHORIZED');
 });

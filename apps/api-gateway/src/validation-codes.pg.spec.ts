@@ -1,6 +1,6 @@
 /** Each validation code of the API, provoked by a request that has nothing else wrong with it. */
 import { randomUUID } from 'node:crypto';
-import { createOriginator } from '@pis/commands';
+import { createOriginator, unrefused } from '@pis/commands';
 import { type ValidationCode, validationCodes } from '@pis/contracts';
 import { createTestDatabase, type TestDatabase } from '@pis/local-servers/testing';
 import {
@@ -37,7 +37,7 @@ const anotherOriginator = async () => {
   const { organizationId } = payer.tenant;
   const input = { entityType: 'BUSINESS', companyName: 'B', email: 'b@x.example', bankAccount };
   const options = { organizationId, input, keyring };
-  return (await createOriginator({ store: gateway.store, by }, options)).originatorId;
+  return unrefused(await createOriginator({ store: gateway.store, by }, options)).originatorId;
 };
 
 const contact = (changes: object) => post('/v1/contacts/', contactBody(payer.tenant, changes));

@@ -1,5 +1,4 @@
 /** `pis`: the operator's command (docs/specification.md, rules command-1 ff.). */
-import { ProvisioningRefused } from '@pis/commands';
 import { ConfigurationError, onWarning } from '@pis/service-kit';
 import { Command, CommanderError } from 'commander';
 import { apiKeyCommands } from './commands/api-key.js';
@@ -57,10 +56,7 @@ try {
 } catch (error) {
   if (error instanceof CommanderError) process.exitCode = error.exitCode;
   else {
-    const expected =
-      error instanceof CommandFailed ||
-      error instanceof ConfigurationError ||
-      error instanceof ProvisioningRefused;
+    const expected = error instanceof CommandFailed || error instanceof ConfigurationError;
     process.stderr.write(`pis: ${expected ? error.message : describe(error) + hint(error)}\n`);
     process.exitCode = 1;
   }

@@ -12,6 +12,7 @@ import {
 import { testKeyring } from '@pis/keyring/testing';
 import { ContactDirectory } from './contact-directory.js';
 import { createOrganization, createOriginator } from './provisioning.js';
+import { unrefused } from './use-case.js';
 
 const by = systemContext('test');
 const keyring = testKeyring();
@@ -24,10 +25,10 @@ const bankAccount = {
 
 async function setUp() {
   const store = memoryEventStore();
-  const { organizationId } = await createOrganization({ store, by }, { name: 'Acme' });
+  const { organizationId } = unrefused(await createOrganization({ store, by }, { name: 'Acme' }));
   const input = { entityType: 'BUSINESS', companyName: 'Acme', email: 'a@b.example', bankAccount };
   const options = { organizationId, input, keyring };
-  const { originatorId } = await createOriginator({ store, by }, options);
+  const { originatorId } = unrefused(await createOriginator({ store, by }, options));
 
   /** Another process, on the same store or on one that fails. */
   const directoryOn = (on: EventStore) => {

@@ -7,6 +7,7 @@ import {
 import { beginning, type EventStore, repository, systemContext } from '@pis/event-store';
 import type { Keyring } from '@pis/keyring';
 import { createApiKey, createOrganization, createOriginator } from './provisioning.js';
+import { unrefused } from './use-case.js';
 
 export interface DemoOrganization {
   readonly organizationId: string;
@@ -69,9 +70,8 @@ export async function bootstrapDemoOrganization(options: {
   readonly environment: Environment;
   /** The first key's value instead of a random one. */
   readonly apiKey?: string | undefined;
-  readonly bankNameOf?: (achRoutingNumber: string) => string | null;
 }): Promise<DemoOrganization> {
-  const { store, keyring, environment, bankNameOf } = options;
+  const { store, keyring, environment } = options;
   const { organizationId, name, feeSchedule } = demo;
   const context = { store, by: systemContext('bootstrap') };
   const missing = await idsMissing(store, [
@@ -79,21 +79,22 @@ export async function bootstrapDemoOrganization(options: {
     ...demo.originators.map(({ originatorId }) => originatorId),
   ]);
   if (missing.has(organizationId))
-    await createOrganization(context, { organizationId, name, feeSchedule });
+    unrefused(await createOrganization(context, { organizationId, name, feeSchedule }));
   for (const { originatorId, input } of demo.originators) {
     if (!missing.has(originatorId)) continue;
-    const directory = bankNameOf ? { bankNameOf } : {};
-    await createOriginator(context, { organizationId, originatorId, input, keyring, ...directory });
+    unrefused(await createOriginator(context, { organizationId, originatorId, input, keyring }));
   }
   const existing = await hasApiKey(store, organizationId);
   const created = existing
     ? null
-    : await createApiKey(context, {
-        organizationId,
-        type: 'full_access',
-        environment,
-        apiKey: options.apiKey,
-      });
+    : unrefused(
+        await createApiKey(context, {
+          organizationId,
+          type: 'full_access',
+          environment,
+          apiKey: options.apiKey,
+        }),
+      );
   return {
     organizationId,
     apiKey: created?.apiKey ?? null,

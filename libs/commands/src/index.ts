@@ -12,5 +12,5 @@ export * from './payment-id.js';
 export * from './payment-simulation.js';
 export * from './payment-stream.js';
 export * from './provisioning.js';
-export type { InvalidRequest, OwnWrites, UseCaseOptions } from './use-case.js';
+export { type InvalidRequest, type OwnWrites, unrefused, type UseCaseOptions } from './use-case.js';
 export * from './webhook-endpoint-directory.js';

@@ -1,3 +1,4 @@
+import { bankNameOf } from '@pis/bank-rails';
 import { apiKey as apiKeys, originator as originators } from '@pis/domain';
 import { type EventStore, memoryEventStore, repository, StoreUnavailable } from '@pis/event-store';
 import { openBankAccount } from '@pis/keyring';
@@ -8,9 +9,9 @@ import {
   createOrganization,
   createOriginator,
   digestOfApiKey,
-  ProvisioningRefused,
   revokeApiKey,
 } from './provisioning.js';
+import { unrefused } from './use-case.js';
 
 const by = {
   actor: 'user:operator',
@@ -20,7 +21,6 @@ const by = {
   traceparent: null,
 };
 const keyring = testKeyring();
-const bankNameOf = () => 'A Bank';
 const originator = {
   entityType: 'BUSINESS',
   companyName: 'Analytical Engines',
@@ -36,23 +36,29 @@ describe('provisioning', () => {
   it('creates an organization, an originator with a sealed account, and a key kept as a digest', async () => {
     const store = memoryEventStore();
     const context = { store, by };
-    const { organizationId } = await createOrganization(context, { name: ' Acme ' });
-    const { originatorId } = await createOriginator(context, {
-      organizationId,
-      input: originator,
-      keyring,
-      bankNameOf,
-    });
-    const { apiKey, apiKeyId, type } = await createApiKey(context, {
-      organizationId,
-      type: 'read_only',
-      environment: 'sandbox',
-    });
+    const { organizationId } = unrefused(await createOrganization(context, { name: ' Acme ' }));
+    const { originatorId } = unrefused(
+      await createOriginator(context, {
+        organizationId,
+        input: originator,
+        keyring,
+      }),
+    );
+    const { apiKey, apiKeyId, type } = unrefused(
+      await createApiKey(context, {
+        organizationId,
+        type: 'read_only',
+        environment: 'sandbox',
+      }),
+    );
     expect(apiKey).toMatch(/^pis_test_[A-Za-z0-9_-]{43}$/);
     expect(type).toBe('read_only');
 
     const { state } = await repository(store, originators).load(originatorId);
-    expect(state).toMatchObject({ organizationId, bankAccount: { bankName: 'A Bank' } });
+    expect(state).toMatchObject({
+      organizationId,
+      bankAccount: { bankName: bankNameOf('021000021') },
+    });
     if (state === null) throw new Error('no originator');
     const numbers = openBankAccount(keyring, state.bankAccount, `originator:${originatorId}`);
     expect(numbers.achAccountNumber).toBe('000123456789');
@@ -66,10 +72,11 @@ describe('provisioning', () => {
 
   it('names every problem of an originator file', async () => {
     const store = memoryEventStore();
-    const { organizationId } = await createOrganization({ store, by }, { name: 'Acme' });
+    const { organizationId } = unrefused(await createOrganization({ store, by }, { name: 'Acme' }));
     const input = { ...originator, email: 'x', bankAccount: null };
-    const refused = createOriginator({ store, by }, { organizationId, input, keyring });
-    await expect(refused).rejects.toMatchObject({
+    const result = await createOriginator({ store, by }, { organizationId, input, keyring });
+    expect(result).toMatchObject({
+      refused: 'INVALID_REQUEST',
       problems: [{ field: 'email' }, { field: 'bankAccount' }],
     });
   });
@@ -79,41 +86,76 @@ describe('provisioning', () => {
     const context = { store, by };
     const unknown = { organizationId: '00000000-0000-4000-8000-000000000000' } as const;
     const key = { type: 'full_access', environment: 'sandbox' } as const;
-    await expect(createApiKey(context, { ...unknown, ...key })).rejects.toThrow(
-      ProvisioningRefused,
-    );
-    const organization = await createOrganization(context, { name: 'Acme' });
+    expect(await createApiKey(context, { ...unknown, ...key })).toEqual({
+      refused: 'ORGANIZATION_NOT_FOUND',
+      ...unknown,
+    });
+    expect(await createOriginator(context, { ...unknown, input: originator, keyring })).toEqual({
+      refused: 'ORGANIZATION_NOT_FOUND',
+      ...unknown,
+    });
+    const organization = unrefused(await createOrganization(context, { name: 'Acme' }));
     const expiresAt = '2001-01-01T00:00:00Z';
-    await expect(createApiKey(context, { ...organization, ...key, expiresAt })).rejects.toThrow(
-      'in the future',
-    );
+    expect(await createApiKey(context, { ...organization, ...key, expiresAt })).toEqual({
+      refused: 'EXPIRY_NOT_IN_FUTURE',
+    });
     const apiKey = 'pis_live_0123456789abcdef';
-    await expect(createApiKey(context, { ...organization, ...key, apiKey })).rejects.toThrow(
-      'pis_test_',
-    );
+    expect(await createApiKey(context, { ...organization, ...key, apiKey })).toEqual({
+      refused: 'API_KEY_PREFIX',
+      environment: 'sandbox',
+      prefix: 'pis_test_',
+    });
+  });
+
+  it('refuses what exists already, and a name without characters', async () => {
+    const context = { store: memoryEventStore(), by };
+    const created = unrefused(await createOrganization(context, { name: 'Acme' }));
+    expect(await createOrganization(context, { name: 'Acme', ...created })).toEqual({
+      refused: 'ORGANIZATION_ALREADY_EXISTS',
+      ...created,
+    });
+    expect(await createOrganization(context, { name: '  ' })).toEqual({
+      refused: 'ORGANIZATION_NAME_LENGTH',
+      lengthMax: 200,
+    });
+    const options = { ...created, input: originator, keyring };
+    const { originatorId } = unrefused(await createOriginator(context, options));
+    expect(await createOriginator(context, { ...options, originatorId })).toEqual({
+      refused: 'ORIGINATOR_ALREADY_EXISTS',
+      originatorId,
+    });
+    const key = { ...created, type: 'full_access', environment: 'sandbox' } as const;
+    const { apiKey } = unrefused(await createApiKey(context, key));
+    expect(await createApiKey(context, { ...key, apiKey })).toEqual({
+      refused: 'API_KEY_ALREADY_EXISTS',
+    });
   });
 
   it.each(['2199-01-31T12:00', '2199-01-31 12:00', 'Jan 31 2199', '2199', '2199-02-30', 'soon'])(
     'refuses the expiry %p: it could be another time on another machine, or none at all',
     async (expiresAt) => {
       const context = { store: memoryEventStore(), by };
-      const organization = await createOrganization(context, { name: 'Acme' });
+      const organization = unrefused(await createOrganization(context, { name: 'Acme' }));
       const key = { type: 'full_access', environment: 'sandbox', expiresAt } as const;
-      await expect(createApiKey(context, { ...organization, ...key })).rejects.toThrow('ISO 8601');
+      expect(await createApiKey(context, { ...organization, ...key })).toEqual({
+        refused: 'EXPIRY_NOT_ISO_8601',
+      });
     },
   );
 
   it('revokes a key once, however often it is asked', async () => {
     const store = memoryEventStore();
     const context = { store, by };
-    const organization = await createOrganization(context, { name: 'Acme' });
+    const organization = unrefused(await createOrganization(context, { name: 'Acme' }));
     const key = { type: 'full_access', environment: 'production' } as const;
-    const { apiKey } = await createApiKey(context, { ...organization, ...key });
+    const { apiKey } = unrefused(await createApiKey(context, { ...organization, ...key }));
     const digest = digestOfApiKey(apiKey);
-    const first = await revokeApiKey(context, { digest });
+    const first = unrefused(await revokeApiKey(context, { digest }));
     expect(await revokeApiKey(context, { digest })).toEqual(first);
     expect(await store.readStream(`apiKey-${digest}`)).toHaveLength(2);
-    await expect(revokeApiKey(context, { digest: 'f'.repeat(64) })).rejects.toThrow('no such');
+    expect(await revokeApiKey(context, { digest: 'f'.repeat(64) })).toEqual({
+      refused: 'API_KEY_NOT_FOUND',
+    });
   });
 });
 

@@ -1,11 +1,7 @@
 /** What an operator sets up before a client can call: organizations, originators and API keys. */
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
-import {
-  type OriginatorCreateRequest,
-  originatorCreateSchema,
-  type Problem,
-  validate,
-} from '@pis/contracts';
+import { bankNameOf } from '@pis/bank-rails';
+import { type OriginatorCreateRequest, originatorCreateSchema, validate } from '@pis/contracts';
 import {
   apiKey as apiKeys,
   type ApiKeyRecord,
@@ -14,10 +10,12 @@ import {
   type FeeSchedule,
   organization as organizations,
   originator as originators,
+  type Refusal,
 } from '@pis/domain';
 import { type CommandContext, type EventStore, repository } from '@pis/event-store';
 import { type Keyring, ownerOf, sealBankAccount } from '@pis/keyring';
 import { z } from 'zod';
+import { type InvalidRequest, invalidRequest, now } from './use-case.js';
 
 export interface ProvisioningContext {
   readonly store: EventStore;
@@ -25,21 +23,38 @@ export interface ProvisioningContext {
   readonly by: CommandContext;
 }
 
-/** Give up and tell the operator: the request cannot be fulfilled as it stands. */
-export class ProvisioningRefused extends Error {
-  override readonly name = 'ProvisioningRefused';
-  constructor(
-    message: string,
-    readonly problems: readonly Problem[] = [],
-  ) {
-    super([message, ...problems.map((problem) => `  ${problem.message}`)].join('\n'));
-  }
+interface AboutOrganization<Code extends string> extends Refusal<Code> {
+  readonly organizationId: string;
 }
+
+type OrganizationNotFound = AboutOrganization<'ORGANIZATION_NOT_FOUND'>;
+
+export type OrganizationCreationRefusal =
+  | AboutOrganization<'ORGANIZATION_ALREADY_EXISTS'>
+  | (Refusal<'ORGANIZATION_NAME_LENGTH'> & { readonly lengthMax: number });
+
+export type OriginatorCreationRefusal =
+  | InvalidRequest
+  | OrganizationNotFound
+  | (Refusal<'ORIGINATOR_ALREADY_EXISTS'> & { readonly originatorId: string });
+
+export type ApiKeyCreationRefusal =
+  | OrganizationNotFound
+  | Refusal<'EXPIRY_NOT_ISO_8601' | 'EXPIRY_NOT_IN_FUTURE' | 'API_KEY_ALREADY_EXISTS'>
+  | (Refusal<'API_KEY_PREFIX'> & { readonly environment: Environment; readonly prefix: string });
+
+export type ApiKeyRevocationRefusal = Refusal<'API_KEY_NOT_FOUND'>;
+
+export type ProvisioningRefusal =
+  | OrganizationCreationRefusal
+  | OriginatorCreationRefusal
+  | ApiKeyCreationRefusal
+  | ApiKeyRevocationRefusal;
 
 const noFees: FeeSchedule = { discountBasisPoints: 0, flatFeeMinor: 0, returnFeeMinor: 0 };
 const nameLengthMax = 200;
 
-/** @throws ProvisioningRefused for an empty or overlong name, or an id that is taken */
+/** @throws StoreUnavailable */
 export async function createOrganization(
   { store, by }: ProvisioningContext,
   input: {
@@ -47,23 +62,21 @@ export async function createOrganization(
     readonly feeSchedule?: FeeSchedule;
     readonly organizationId?: string;
   },
-): Promise<{ organizationId: string }> {
+): Promise<{ organizationId: string } | OrganizationCreationRefusal> {
   const name = input.name.trim();
   if (name === '' || name.length > nameLengthMax)
-    throw new ProvisioningRefused(`a name has 1 to ${nameLengthMax} characters`);
+    return { refused: 'ORGANIZATION_NAME_LENGTH', lengthMax: nameLengthMax };
   const organizationId = input.organizationId ?? randomUUID();
   const data = { organizationId, name, feeSchedule: input.feeSchedule ?? noFees };
   const command = { type: 'CreateOrganization', at: now(), data } as const;
   const created = await repository(store, organizations).create(organizationId, command, by);
-  if ('refused' in created)
-    throw new ProvisioningRefused(`organization ${organizationId} exists already`);
-  return { organizationId };
+  return 'refused' in created ? { ...created, organizationId } : { organizationId };
 }
 
 /**
  * `input` has the contact-create fields less originatorId, bankAccount required, and is judged by
  * the same rules.
- * @throws ProvisioningRefused with every problem of the input, or when there is no such organization
+ * @throws StoreUnavailable
  */
 export async function createOriginator(
   context: ProvisioningContext,
@@ -71,17 +84,15 @@ export async function createOriginator(
     readonly organizationId: string;
     readonly input: unknown;
     readonly keyring: Keyring;
-    /** The routing directory; without one the bank's name is not known. */
-    readonly bankNameOf?: (achRoutingNumber: string) => string | null;
     readonly originatorId?: string;
   },
-): Promise<{ originatorId: string }> {
+): Promise<{ originatorId: string } | OriginatorCreationRefusal> {
   const { store, by } = context;
-  const { organizationId, keyring, bankNameOf = () => null } = options;
+  const { organizationId, keyring } = options;
   const validated = validate<OriginatorCreateRequest>(originatorCreateSchema, options.input);
-  if (!validated.ok)
-    throw new ProvisioningRefused('the originator is not valid:', validated.problems);
-  await requireOrganization(store, organizationId);
+  if (!validated.ok) return invalidRequest(validated.problems);
+  if (!(await exists(store, organizationId)))
+    return { refused: 'ORGANIZATION_NOT_FOUND', organizationId };
 
   const originatorId = options.originatorId ?? randomUUID();
   const { bankAccount, ...profile } = validated.value;
@@ -97,9 +108,9 @@ export async function createOriginator(
   };
   const command = { type: 'CreateOriginator', at: now(), data } as const;
   const created = await repository(store, originators).create(originatorId, command, by);
-  if ('refused' in created)
-    throw new ProvisioningRefused(`originator ${originatorId} exists already`);
-  return { originatorId };
+  return 'refused' in created
+    ? { refused: 'ORIGINATOR_ALREADY_EXISTS', originatorId }
+    : { originatorId };
 }
 
 const keyPrefixes = { sandbox: 'pis_test_', production: 'pis_live_' } as const;
@@ -114,7 +125,7 @@ export function digestOfApiKey(key: string): string {
 
 /**
  * The key itself is in the answer and nowhere else.
- * @throws ProvisioningRefused for an unknown organization, an expiry in the past, or a key in use
+ * @throws StoreUnavailable
  */
 export async function createApiKey(
   { store, by }: ProvisioningContext,
@@ -127,51 +138,47 @@ export async function createApiKey(
     /** A given value instead of a random one. */
     readonly apiKey?: string | undefined;
   },
-): Promise<{ apiKeyId: string; apiKey: string; type: ApiKeyType }> {
+): Promise<{ apiKeyId: string; apiKey: string; type: ApiKeyType } | ApiKeyCreationRefusal> {
   const at = now();
   const expiresAt = input.expiresAt ?? null;
   if (expiresAt !== null && !expirySchema.safeParse(expiresAt).success)
-    throw new ProvisioningRefused('the expiry must be in ISO 8601: 2027-01-31T12:00:00Z');
+    return { refused: 'EXPIRY_NOT_ISO_8601' };
   if (expiresAt !== null && Date.parse(expiresAt) <= Date.parse(at))
-    throw new ProvisioningRefused('the expiry must be in the future');
-  await requireOrganization(store, input.organizationId);
+    return { refused: 'EXPIRY_NOT_IN_FUTURE' };
+  const { organizationId, environment } = input;
+  if (!(await exists(store, organizationId)))
+    return { refused: 'ORGANIZATION_NOT_FOUND', organizationId };
 
-  const prefix = keyPrefixes[input.environment];
+  const prefix = keyPrefixes[environment];
   const apiKey = input.apiKey ?? prefix + randomBytes(keyBytes).toString('base64url');
-  if (!apiKey.startsWith(prefix))
-    throw new ProvisioningRefused(`a key of the ${input.environment} begins with ${prefix}`);
+  if (!apiKey.startsWith(prefix)) return { refused: 'API_KEY_PREFIX', environment, prefix };
   const data: ApiKeyRecord = {
     apiKeyId: randomUUID(),
     digest: digestOfApiKey(apiKey),
-    organizationId: input.organizationId,
+    organizationId,
     keyType: input.type,
-    environment: input.environment,
+    environment,
     expiresAt: expiresAt === null ? null : new Date(expiresAt).toISOString(),
   };
   const command = { type: 'CreateApiKey', at, data } as const;
   const created = await repository(store, apiKeys).create(data.digest, command, by);
-  if ('refused' in created) throw new ProvisioningRefused('this key exists already');
-  return { apiKeyId: data.apiKeyId, apiKey, type: input.type };
+  return 'refused' in created
+    ? { refused: 'API_KEY_ALREADY_EXISTS' }
+    : { apiKeyId: data.apiKeyId, apiKey, type: input.type };
 }
 
-/** Revoking a revoked key changes nothing. @throws ProvisioningRefused for an unknown key */
+/** Revoking a revoked key changes nothing. @throws StoreUnavailable */
 export async function revokeApiKey(
   { store, by }: ProvisioningContext,
   { digest }: { readonly digest: string },
-): Promise<{ apiKeyId: string; revokedAt: string }> {
+): Promise<{ apiKeyId: string; revokedAt: string } | ApiKeyRevocationRefusal> {
   const command = { type: 'RevokeApiKey', at: now(), data: {} } as const;
   const result = await repository(store, apiKeys).execute(digest, command, by);
-  if ('refused' in result || result.state === null)
-    throw new ProvisioningRefused('there is no such API key');
+  if ('refused' in result || result.state === null) return { refused: 'API_KEY_NOT_FOUND' };
   const { apiKeyId, revokedAt } = result.state;
   return { apiKeyId, revokedAt: revokedAt ?? command.at };
 }
 
-async function requireOrganization(store: EventStore, organizationId: string): Promise<void> {
-  const { state } = await repository(store, organizations).load(organizationId);
-  if (state === null) throw new ProvisioningRefused(`there is no organization ${organizationId}`);
-}
-
-function now(): string {
-  return new Date().toISOString();
+async function exists(store: EventStore, organizationId: string): Promise<boolean> {
+  return (await repository(store, organizations).load(organizationId)).state !== null;
 }

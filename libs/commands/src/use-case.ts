@@ -27,6 +27,14 @@ export function invalidRequest(problems: readonly Problem[]): InvalidRequest {
   return { refused: 'INVALID_REQUEST', problems };
 }
 
+/** The result where a refusal would be a fault of the caller. @throws Error for a refusal */
+export function unrefused<Result extends object>(
+  result: Result,
+): Exclude<Result, { readonly refused: string }> {
+  if ('refused' in result) throw new Error(`refused: ${String(result.refused)}`);
+  return result as Exclude<Result, { readonly refused: string }>;
+}
+
 export function now(): string {
   return new Date().toISOString();
 }

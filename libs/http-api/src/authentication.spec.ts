@@ -1,4 +1,10 @@
-import { createApiKey, createOrganization, digestOfApiKey, revokeApiKey } from '@pis/commands';
+import {
+  createApiKey,
+  createOrganization,
+  digestOfApiKey,
+  revokeApiKey,
+  unrefused,
+} from '@pis/commands';
 import { type EventStore, memoryEventStore, StoreUnavailable } from '@pis/event-store';
 import { Authentication } from './authentication.js';
 import { RateLimit } from './rate-limit.js';
@@ -30,13 +36,15 @@ async function setUp(expiresAt: string | null = null, failuresPerSecond = 0) {
     },
   };
   const context = { store, by };
-  const { organizationId } = await createOrganization(context, { name: 'Acme' });
-  const { apiKey } = await createApiKey(context, {
-    organizationId,
-    type: 'full_access',
-    environment: 'sandbox',
-    expiresAt,
-  });
+  const { organizationId } = unrefused(await createOrganization(context, { name: 'Acme' }));
+  const { apiKey } = unrefused(
+    await createApiKey(context, {
+      organizationId,
+      type: 'full_access',
+      environment: 'sandbox',
+      expiresAt,
+    }),
+  );
   const failures = new RateLimit({ perSecond: failuresPerSecond, clock: () => elapsedMs });
   const authentication = new Authentication(counting, 'sandbox', failures, {
     now: () => nowMs,
@@ -105,7 +113,7 @@ describe('authentication', () => {
   it('refuses a revoked key within five seconds', async () => {
     const { enter, wait, context, apiKey } = await setUp();
     await enter();
-    await revokeApiKey(context, { digest: digestOfApiKey(apiKey) });
+    unrefused(await revokeApiKey(context, { digest: digestOfApiKey(apiKey) }));
     wait(4_501);
     await expect(enter()).rejects.toThrow(unauthorized);
   });
@@ -113,7 +121,7 @@ describe('authentication', () => {
   it('refuses a revoked key within five seconds, also when the clock is set back meanwhile', async () => {
     const { enter, wait, setClockBack, context, apiKey } = await setUp();
     await enter();
-    await revokeApiKey(context, { digest: digestOfApiKey(apiKey) });
+    unrefused(await revokeApiKey(context, { digest: digestOfApiKey(apiKey) }));
     setClockBack(3_600_000);
     wait(4_501);
     await expect(enter()).rejects.toThrow(unauthorized);
@@ -182,7 +190,7 @@ describe('authentication', () => {
     const { enter, wait, goAway, context, organizationId } = await setUp(null, 2);
     const key = { organizationId, type: 'read_only', environment: 'sandbox' } as const;
     for (let keys = 0; keys < 20; keys += 1)
-      await enter(`Bearer ${(await createApiKey(context, key)).apiKey}`);
+      await enter(`Bearer ${unrefused(await createApiKey(context, key)).apiKey}`);
     await enter();
     wait(5_000);
     goAway();
@@ -214,7 +222,7 @@ describe('authentication', () => {
     const apiKey = 'pis_test_made-a-little-later';
     await expect(enter(`Bearer ${apiKey}`)).rejects.toThrow(unauthorized);
     const key = { organizationId, type: 'read_only', environment: 'sandbox', apiKey } as const;
-    await createApiKey(context, key);
+    unrefused(await createApiKey(context, key));
     expect((await enter(`Bearer ${apiKey}`)).keyType).toBe('read_only');
   });
 });

@@ -1,7 +1,7 @@
 import { Controller, Get, Global, Module, type Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
-import { createApiKey, createOrganization } from '@pis/commands';
+import { createApiKey, createOrganization, unrefused } from '@pis/commands';
 import {
   createPayment,
   getPayment,
@@ -112,9 +112,11 @@ describe('an operation', () => {
     app = await create(Payments);
     await app.init();
     const context = { store, by: { actor: 'user:test', requestId: null, ...noTrace } };
-    const { organizationId } = await createOrganization(context, { name: 'Acme' });
+    const { organizationId } = unrefused(await createOrganization(context, { name: 'Acme' }));
     for (const type of ['full_access', 'read_only', 'webhook_admin'] as const) {
-      const created = await createApiKey(context, { organizationId, type, environment: 'sandbox' });
+      const created = unrefused(
+        await createApiKey(context, { organizationId, type, environment: 'sandbox' }),
+      );
       keys[type] = created.apiKey;
     }
   });

@@ -5,7 +5,7 @@
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { createApiKey, createOrganization, createOriginator } from '@pis/commands';
+import { createApiKey, createOrganization, createOriginator, unrefused } from '@pis/commands';
 import { originator as originators, payment as payments } from '@pis/domain';
 import { postgresEventStore, repository } from '@pis/event-store';
 import { createKeyring } from '@pis/keyring';
@@ -46,19 +46,22 @@ export function openClients({ DATABASE_URL: databaseUrl, PIS_MASTER_KEY: masterK
   /** An organization subscribed to all payment events at each of the urls. */
   async function create(gatewayUrl, urls) {
     const context = { store, by };
-    const { organizationId } = await createOrganization(context, { name: 'Bench' });
-    const { originatorId } = await createOriginator(context, {
-      organizationId,
-      input: originatorInput,
-      keyring,
-      bankNameOf: () => 'Federal Reserve Bench Bank, N.A.',
-    });
-    const { apiKey } = await createApiKey(context, {
-      organizationId,
-      type: 'full_access',
-      environment: 'sandbox',
-      apiKey: `pis_test_${randomBytes(32).toString('base64url')}`,
-    });
+    const { organizationId } = unrefused(await createOrganization(context, { name: 'Bench' }));
+    const { originatorId } = unrefused(
+      await createOriginator(context, {
+        organizationId,
+        input: originatorInput,
+        keyring,
+      }),
+    );
+    const { apiKey } = unrefused(
+      await createApiKey(context, {
+        organizationId,
+        type: 'full_access',
+        environment: 'sandbox',
+        apiKey: `pis_test_${randomBytes(32).toString('base64url')}`,
+      }),
+    );
     const { state } = await repositories.originators.load(originatorId);
     const client = { organizationId, gatewayUrl, apiKey, party: partyOf(originatorId, state) };
     for (const url of urls) await subscribe(client, url);

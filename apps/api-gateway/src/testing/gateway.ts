@@ -2,7 +2,7 @@
 import { type DynamicModule, Global, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
-import { createApiKey, createOrganization, createOriginator } from '@pis/commands';
+import { createApiKey, createOrganization, createOriginator, unrefused } from '@pis/commands';
 import { type ApiKeyType, contact as contacts } from '@pis/domain';
 import { type EventStore, memoryEventStore, repository } from '@pis/event-store';
 import { OwnWrites } from '@pis/http-api';
@@ -191,19 +191,23 @@ async function createTenant(
   environment: ApiGatewayConfig['PIS_ENVIRONMENT'],
 ): Promise<Tenant> {
   const context = { store, by };
-  const { organizationId } = await createOrganization(context, {
-    name: 'Tenant',
-    feeSchedule: { discountBasisPoints: 50, flatFeeMinor: 25, returnFeeMinor: 400 },
-  });
+  const { organizationId } = unrefused(
+    await createOrganization(context, {
+      name: 'Tenant',
+      feeSchedule: { discountBasisPoints: 50, flatFeeMinor: 25, returnFeeMinor: 400 },
+    }),
+  );
   const input = {
     entityType: 'BUSINESS',
     companyName: 'Analytical Engines',
     email: 'money@example.com',
     bankAccount: { ...bankAccount, achAccountNumber: '987654321000' },
   };
-  const { originatorId } = await createOriginator(context, { organizationId, input, keyring });
+  const { originatorId } = unrefused(
+    await createOriginator(context, { organizationId, input, keyring }),
+  );
   const keyOf = async (type: ApiKeyType) =>
-    (await createApiKey(context, { organizationId, type, environment })).apiKey;
+    unrefused(await createApiKey(context, { organizationId, type, environment })).apiKey;
   return {
     organizationId,
     originatorId,

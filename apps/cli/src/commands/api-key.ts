@@ -6,6 +6,7 @@ import { Command, Option } from 'commander';
 import { withContext } from '../context.js';
 import { act, type ActionOptions, idGiven, withOperator } from '../operator-action.js';
 import { CommandFailed, type OutputOptions, print, withJson } from '../output.js';
+import { granted } from '../refusals.js';
 
 export function apiKeyCommands(): Command {
   const apiKey = new Command('api-key').description('what clients authenticate with');
@@ -28,7 +29,7 @@ export function apiKeyCommands(): Command {
           expiresAt: options.expiresAt ?? null,
         }),
       );
-      print(created, options);
+      print(granted(created), options);
     },
   );
   withOperator(
@@ -48,7 +49,8 @@ export function apiKeyCommands(): Command {
     const revoked = await act(options, action, async (context) => {
       const digest = await findApiKeyDigest(context.pool, context.store, apiKeyId);
       if (digest === null) throw new CommandFailed(`there is no API key ${apiKeyId}`);
-      return revokeApiKey(context, { digest });
+      // Thrown inside the action, so that a refusal is recorded as its failure.
+      return granted(await revokeApiKey(context, { digest }));
     });
     print(revoked, options);
   });

@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { createOrganization } from '@pis/commands';
 import { withContext } from '../context.js';
 import { type OutputOptions, print, withJson } from '../output.js';
+import { granted } from '../refusals.js';
 
 export function organizationCommands(): Command {
   const organization = new Command('organization').description('the clients of this service');
@@ -11,10 +12,8 @@ export function organizationCommands(): Command {
       .description('create an organization')
       .requiredOption('--name <name>', 'its name'),
   ).action(async (options: OutputOptions & { name: string }) => {
-    print(
-      await withContext((context) => createOrganization(context, { name: options.name })),
-      options,
-    );
+    const { name } = options;
+    print(granted(await withContext((context) => createOrganization(context, { name }))), options);
   });
   return organization;
 }

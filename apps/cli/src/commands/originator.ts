@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
-import { bankNameOf } from '@pis/bank-rails';
 import { Command } from 'commander';
 import { createOriginator } from '@pis/commands';
 import { withContext } from '../context.js';
 import { CommandFailed, type OutputOptions, print, withJson } from '../output.js';
+import { granted } from '../refusals.js';
 
 export function originatorCommands(): Command {
   const originator = new Command('originator').description("clients' own parties and accounts");
@@ -23,10 +23,9 @@ export function originatorCommands(): Command {
         organizationId: options.organization,
         input,
         keyring: await context.keyring(),
-        bankNameOf,
       }),
     );
-    print(created, options);
+    print(granted(created), options);
   });
   return originator;
 }
