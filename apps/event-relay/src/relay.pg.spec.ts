@@ -158,6 +158,17 @@ describe('the event relay', () => {
     await until(() => a.isActive !== b.isActive, { timeoutMs });
   });
 
+  it('does nothing as the active one when it is stopped while another one is', async () => {
+    const active = start();
+    await until(() => active.isActive, { timeoutMs });
+    let becameActive = 0;
+    const standby = start(undefined, {
+      onActive: () => Promise.resolve(void (becameActive += 1)),
+    });
+    await standby.stop();
+    expect(becameActive).toBe(0);
+  });
+
   it('begins where the embedded groups were, and not before, when the broker changes to Kafka', async () => {
     await write('1', '2', '3', '4');
     const embedded = pgConsumerState(pool);

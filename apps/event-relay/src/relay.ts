@@ -3,7 +3,6 @@
  * checkpoint. A crash between publishing and saving publishes the page again: consumers are
  * idempotent.
  */
-import { setTimeout as delay } from 'node:timers/promises';
 import {
   type ConsumerState,
   type KafkaPublisher,
@@ -11,11 +10,12 @@ import {
   publishPage,
 } from '@pis/messaging';
 import { relayGroup } from '@pis/integration';
+import { asSingleton, pause } from '@pis/postgres';
 import { type Logger } from '@pis/service-kit';
 import type pg from 'pg';
 
-/** The advisory lock of the active relay: the bytes of 'pisrelay' as a number. */
-const lockKey = '8100132339967615353';
+/** The lock of the active relay: the bytes of 'pisrelay' as a number. */
+const relayLock = { key: 8_100_132_339_967_615_353n };
 const retryInitialMs = 200;
 const retryMaxMs = 10_000;
 const lockPollMs = 1_000;
@@ -91,28 +91,17 @@ export class Relay {
 
   /** The lock lives on one connection: when that breaks, the relay stops and competes again. */
   private async relayWithLock(onProgress: () => void): Promise<void> {
-    const client = await this.options.pool.connect();
-    const lost = new AbortController();
-    client.on('error', () => lost.abort());
-    const signal = AbortSignal.any([this.stopping.signal, lost.signal]);
-    try {
-      while (!signal.aborted) {
-        const { rows } = await client.query<{ locked: boolean }>(
-          'SELECT pg_try_advisory_lock($1) AS locked',
-          [lockKey],
-        );
-        if (rows[0]?.locked === true) break;
-        this.lastError = undefined;
-        await pause(lockPollMs, signal);
-      }
+    const { signal } = this.stopping;
+    const onWaiting = () => (this.lastError = undefined);
+    const wait = { pollMs: lockPollMs, signal, onWaiting };
+    await asSingleton(this.options.pool, relayLock, wait, async (_client, lost) => {
       this.active = true;
-      await this.relayPages(signal, onProgress);
-      if (lost.signal.aborted) throw new Error('lost the connection that holds the relay lock');
-    } finally {
-      this.active = false;
-      // Destroyed rather than returned: closing the session frees the lock.
-      client.release(true);
-    }
+      try {
+        await this.relayPages(AbortSignal.any([signal, lost]), onProgress);
+      } finally {
+        this.active = false;
+      }
+    });
   }
 
   private async relayPages(signal: AbortSignal, onProgress: () => void): Promise<void> {
@@ -147,13 +136,5 @@ async function unlessAborted(signal: AbortSignal, work: Promise<void>): Promise<
     await Promise.race([work, cut.promise]);
   } finally {
     signal.removeEventListener('abort', abort);
-  }
-}
-
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  try {
-    await delay(ms, undefined, { signal });
-  } catch (error) {
-    if (!signal.aborted) throw error;
   }
 }

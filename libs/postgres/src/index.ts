@@ -1,7 +1,9 @@
 /** What every part of the service that talks to PostgreSQL shares. Knows nothing of its tables. */
 export * from './group-commit.js';
 export * from './listener.js';
+export * from './migrate.js';
 export * from './pool.js';
+export * from './singleton.js';
 export * from './transaction.js';
 export * from './transient-errors.js';
 export * from './wake-up.js';

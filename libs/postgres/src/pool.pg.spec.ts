@@ -3,6 +3,7 @@ import net, { type AddressInfo } from 'node:net';
 import { createTestDatabase, type TestDatabase, until } from '@pis/local-servers/testing';
 import type pg from 'pg';
 import { createPool } from './pool.js';
+import { silenceable } from './testing/silent-proxy.js';
 import { isTransient } from './transient-errors.js';
 
 const logger = { warn: () => undefined, debug: () => undefined };
@@ -103,35 +104,4 @@ async function endingAtOnce() {
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   return { url: `postgresql://pis:pis@127.0.0.1:${port}/pis`, close: () => server.close() };
-}
-
-/** A proxy that can swallow what passes, as a network does that lost the other side. */
-async function silenceable(target: string) {
-  const { hostname, port } = new URL(target);
-  const state = { silent: false };
-  const sockets = new Set<net.Socket>();
-  const server = net.createServer((client) => {
-    const upstream = net.connect({ host: hostname, port: Number(port) });
-    for (const [from, to] of [
-      [client, upstream],
-      [upstream, client],
-    ] as const) {
-      sockets.add(from);
-      from.on('data', (data) => void (state.silent || to.write(data)));
-      from.on('close', () => to.destroy());
-      from.on('error', () => to.destroy());
-    }
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const through = new URL(target);
-  through.hostname = '127.0.0.1';
-  through.port = String((server.address() as AddressInfo).port);
-  return Object.assign(state, {
-    url: through.href,
-    close() {
-      for (const socket of sockets) socket.destroy();
-      server.close();
-    },
-  });
 }

@@ -10,35 +10,11 @@ import {
 } from '@pis/event-store';
 import type pg from 'pg';
 
-/** First key of the advisory locks; the second is the hash of the name. */
-const runnerLocks = 0x70_69_73_01;
-const rebuildLocks = 0x70_69_73_02;
+/** The right to run a projection. */
+export const runnerLock = (projection: string) => ({ key: 0x70_69_73_01, name: projection });
 
-async function tryLock(client: pg.ClientBase, space: number, name: string): Promise<boolean> {
-  const { rows } = await client.query<{ taken: boolean }>(
-    'SELECT pg_try_advisory_lock($1, hashtext($2)) AS taken',
-    [space, name],
-  );
-  return rows[0]?.taken === true;
-}
-
-/** The right to run a projection, held by this connection until it ends. */
-export function tryRunnerLock(client: pg.ClientBase, projection: string): Promise<boolean> {
-  return tryLock(client, runnerLocks, projection);
-}
-
-/** The right to rebuild it. Another one than the runner's: it goes on while its successor is built. */
-export function tryRebuildLock(client: pg.ClientBase, projection: string): Promise<boolean> {
-  return tryLock(client, rebuildLocks, projection);
-}
-
-/** Ends the connection, and with it its session settings and locks. */
-export async function releaseLocks(client: pg.PoolClient): Promise<void> {
-  // First in words: the server may notice the end of the connection only later. A connection that
-  // is lost takes its locks with it.
-  await client.query('SELECT pg_advisory_unlock_all()').catch(() => undefined);
-  client.release(true);
-}
+/** The right to rebuild it. Another lock than the runner's: it goes on while its successor is built. */
+export const rebuildLock = (projection: string) => ({ key: 0x70_69_73_02, name: projection });
 
 export async function createCheckpoint(client: pg.ClientBase, projection: string): Promise<void> {
   await client.query(

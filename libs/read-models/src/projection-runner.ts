@@ -9,7 +9,6 @@
  * - a database that is away is waited for; a stream with an event that cannot be read goes into
  *   quarantine, and all other streams go on; a gap in a stream stops the projection for good.
  */
-import { setTimeout as delay } from 'node:timers/promises';
 import {
   beginning,
   type EventStore,
@@ -17,17 +16,16 @@ import {
   type Position,
   type UnreadableEvent,
 } from '@pis/event-store';
+import { asSingleton, inTransaction, isTransient, pause, reasonOf } from '@pis/postgres';
 import type pg from 'pg';
 import {
   anchorOfPage,
   createCheckpoint,
   lockCheckpoint,
   readCheckpoint,
-  releaseLocks,
+  runnerLock,
   saveCheckpoint,
-  tryRunnerLock,
 } from './checkpoint.js';
-import { inTransaction, isTransient, reasonOf } from '@pis/postgres';
 import { type LocalProgress, register, unregister } from './projection-progress.js';
 import { PageTables } from './page-tables.js';
 import type { Projection } from './projection.js';
@@ -155,23 +153,33 @@ export class ProjectionRunner implements LocalProgress {
         if (stopped) return;
         const backoffMs = Math.min(backoffInitialMs * 2 ** failures, backoffMaxMs);
         failures += 1;
-        await delay(backoffMs, undefined, { signal }).catch(() => undefined);
+        await pause(backoffMs, signal);
       }
     }
   }
 
   /** From connecting to losing the connection; returns when asked to end or when a rebuild moved the checkpoint. */
   private async session(progressed: () => void): Promise<void> {
-    const { pool, projection, store } = this.options;
+    const { pool } = this.options;
     const sameLog =
       (await this.options.sameLog?.(this.ending.signal)) ?? new AbortController().signal;
     sameLog.throwIfAborted();
-    const client = await pool.connect();
-    const lost = new AbortController();
-    client.on('error', (error) => lost.abort(error));
+    const signal = AbortSignal.any([this.ending.signal, sameLog]);
+    const wait = { pollMs: lockPollMs, signal, onWaiting: () => (this.lastError = null) };
+    await asSingleton(pool, runnerLock(this.name), wait, (client, lost) =>
+      this.runAlone(client, AbortSignal.any([signal, lost]), progressed),
+    );
+    if (!this.ending.signal.aborted) sameLog.throwIfAborted();
+  }
+
+  /** While this process holds the projection's lock on `client`. */
+  private async runAlone(
+    client: pg.ClientBase,
+    signal: AbortSignal,
+    progressed: () => void,
+  ): Promise<void> {
+    const { projection, store } = this.options;
     try {
-      const signal = AbortSignal.any([this.ending.signal, lost.signal, sameLog]);
-      if (!(await this.takeLock(client, signal))) return;
       // Rows and checkpoint are lost together or not at all, and can be computed again: no need to
       // compete with the event store for the disk.
       await client.query('SET synchronous_commit = off');
@@ -185,11 +193,8 @@ export class ProjectionRunner implements LocalProgress {
       this.reached(after);
       this.lastError = 'the log is not connected yet';
       while (!signal.aborted && (await this.follow(writer, tables, signal, progressed)));
-      lost.signal.throwIfAborted();
-      sameLog.throwIfAborted();
     } finally {
       if (this.role === 'active') this.role = 'standby';
-      await releaseLocks(client);
     }
   }
 
@@ -223,17 +228,6 @@ export class ProjectionRunner implements LocalProgress {
       if (tables.holdsAny && !isHolding) return true;
     }
     return until.aborted;
-  }
-
-  /** Polled: a session that waits inside pg_advisory_lock() holds up CREATE INDEX CONCURRENTLY. */
-  private async takeLock(client: pg.ClientBase, signal: AbortSignal): Promise<boolean> {
-    while (!signal.aborted) {
-      if (await tryRunnerLock(client, this.name)) return true;
-      this.lastError = null;
-      await delay(lockPollMs, undefined, { signal }).catch(() => undefined);
-    }
-    if (!this.ending.signal.aborted) signal.throwIfAborted();
-    return false;
   }
 
   private reached(position: Position): void {

@@ -20,8 +20,8 @@ import {
   StoreUnavailable,
 } from '@pis/event-store';
 import pg from 'pg';
-import { createCheckpoint, lockCheckpoint, saveCheckpoint, tryRebuildLock } from './checkpoint.js';
-import { inTransaction, isTransient } from '@pis/postgres';
+import { createCheckpoint, lockCheckpoint, rebuildLock, saveCheckpoint } from './checkpoint.js';
+import { endSession, inTransaction, isTransient, sqlStateOf, takeLock } from '@pis/postgres';
 import { type ProjectionName, projections } from './projections.js';
 import { PageTables } from './page-tables.js';
 import type { Projection } from './projection.js';
@@ -85,13 +85,11 @@ export async function rebuild(
 ): Promise<RebuildReport> {
   const client = await ownConnection(options.pool);
   try {
-    if (!(await tryRebuildLock(client, projection.name)))
+    if (!(await takeLock(client, rebuildLock(projection.name))))
       throw new RebuildUnderWay(`projection ${projection.name} is being rebuilt already`);
     return await new Rebuild(projection, client, options).run();
   } finally {
-    // First in words: the server may notice the end of the connection only later.
-    await client.query('SELECT pg_advisory_unlock_all()').catch(() => undefined);
-    await client.end().catch(() => undefined);
+    await endSession(client);
   }
 }
 
@@ -355,5 +353,5 @@ const timeoutCodes = ['55P03', '57014'];
 
 function isHeldTooLong(error: unknown): boolean {
   if (error instanceof HeldTooLong || error instanceof StoreUnavailable) return true;
-  return error instanceof Error && 'code' in error && timeoutCodes.includes(String(error.code));
+  return timeoutCodes.includes(sqlStateOf(error));
 }

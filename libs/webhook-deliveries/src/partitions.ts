@@ -13,7 +13,7 @@
  * - A partition is dropped only when both clocks, ours and the database's, say that it is past its
  *   retention. A clock that has jumped ahead drops nothing.
  */
-import { inTransaction, pause } from '@pis/postgres';
+import { asSingleton, inTransaction, pause, sqlStateOf } from '@pis/postgres';
 import type pg from 'pg';
 
 export interface PartitionLimits {
@@ -53,7 +53,7 @@ export const partitionedTables = [
 ] as const;
 
 /** Shared by all dispatchers. Any number that no other lock uses. */
-const maintenanceLock = 72_707_411;
+const maintenanceLock = { key: 72_707_411 };
 const dayMs = 24 * 3_600_000;
 
 /** How many days the rows of fanned-out events are kept. */
@@ -77,24 +77,16 @@ export class Partitions {
 
   /** Creates and drops the partitions that are due, unless another dispatcher does. @param signal ends it early */
   async maintain(signal: AbortSignal): Promise<void> {
-    const { pool } = this.options;
-    const client = await pool.connect();
-    try {
-      const { rows } = await client.query<{ isOurs: boolean; now: Date }>(
-        'SELECT pg_try_advisory_lock($1) AS "isOurs", now() AS now',
-        [maintenanceLock],
-      );
-      const [state] = rows;
-      if (state?.isOurs !== true) return;
+    await asSingleton(this.options.pool, maintenanceLock, undefined, async (client) => {
+      const { rows } = await client.query<{ now: Date }>('SELECT now() AS now');
+      const [database] = rows;
+      if (database === undefined) throw new Error('PostgreSQL returned no time');
       for (const table of this.tables()) {
         if (signal.aborted) return;
         await this.createAhead(table, signal);
-        await this.dropPast(table, state.now, signal);
+        await this.dropPast(table, database.now, signal);
       }
-    } finally {
-      // Destroyed, not reused: that releases the lock in any case.
-      client.release(true);
-    }
+    });
   }
 
   private tables(): readonly PartitionedTable[] {
@@ -201,8 +193,7 @@ async function create(client: pg.ClientBase, table: PartitionedTable, day: numbe
 
 /** A lock that was not available (55P03), a deadlock (40P01), or a new row of that day in the default partition (23514). */
 function isPassing(error: unknown): boolean {
-  const { code } = error as { code?: unknown };
-  return code === '55P03' || code === '23514' || code === '40P01';
+  return ['55P03', '23514', '40P01'].includes(sqlStateOf(error));
 }
 
 /** Consists of our own table names and eight digits, so it is safe in SQL. */

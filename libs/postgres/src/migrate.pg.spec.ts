@@ -1,0 +1,144 @@
+import { mkdtemp, mkdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import {
+  createTestDatabase,
+  requireServer,
+  until,
+  type TestDatabase,
+} from '@pis/local-servers/testing';
+import pg from 'pg';
+import { migrate, MigrationRefused, migrationStatus, waitForCurrentSchema } from './migrate.js';
+
+/** Without the tables and the bookkeeping of the service's own migrations. */
+let database: TestDatabase;
+let dir: string;
+let connectionString: string;
+
+async function write(name: string, sql: string): Promise<void> {
+  await mkdir(path.join(dir, name), { recursive: true });
+  await writeFile(path.join(dir, name, 'migration.sql'), sql);
+}
+
+async function query<Row extends object>(sql: string): Promise<readonly Row[]> {
+  const client = new pg.Client({ connectionString });
+  await client.connect();
+  try {
+    return (await client.query<Row>(sql)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+beforeEach(async () => {
+  database = await createTestDatabase();
+  connectionString = database.url;
+  await query('DROP SCHEMA public CASCADE');
+  await query('CREATE SCHEMA public');
+  dir = await mkdtemp(path.join(tmpdir(), 'migrations-'));
+  await write('001_accounts', 'CREATE TABLE accounts (id int); INSERT INTO accounts VALUES (1);');
+  await write('002_more', 'INSERT INTO accounts VALUES (2);');
+});
+
+afterEach(async () => {
+  await database.drop();
+  await rm(dir, { recursive: true });
+});
+
+describe('pis migrate', () => {
+  it('applies what is missing, in order, and then nothing', async () => {
+    expect(await migrate({ connectionString, dir })).toEqual(['001_accounts', '002_more']);
+    expect(await migrate({ connectionString, dir })).toEqual([]);
+    expect(await query('SELECT id FROM accounts ORDER BY id')).toEqual([{ id: 1 }, { id: 2 }]);
+    expect(await migrationStatus({ connectionString, dir })).toEqual({
+      applied: ['001_accounts', '002_more'],
+      pending: [],
+    });
+  });
+
+  it('applies each migration once when several are started at once', async () => {
+    const runs = await Promise.all([1, 2, 3, 4].map(() => migrate({ connectionString, dir })));
+    expect(runs.flat().sort()).toEqual(['001_accounts', '002_more']);
+    expect(await query('SELECT id FROM accounts')).toHaveLength(2);
+  });
+
+  it('leaves nothing of a migration that fails, and goes on once it is mended', async () => {
+    await write('002_more', 'INSERT INTO accounts VALUES (2); SELECT no_such_function();');
+    await expect(migrate({ connectionString, dir })).rejects.toThrow(/002_more failed/);
+    expect(await query('SELECT id FROM accounts')).toEqual([{ id: 1 }]);
+    await write('002_more', 'INSERT INTO accounts VALUES (2);');
+    expect(await migrate({ connectionString, dir })).toEqual(['002_more']);
+  });
+
+  it('runs a statement outside a transaction when the file asks for it', async () => {
+    await write(
+      '003_index',
+      '-- migrate:no-transaction\nCREATE INDEX CONCURRENTLY by_id ON accounts (id);',
+    );
+    await Promise.all([1, 2].map(() => migrate({ connectionString, dir })));
+    expect(await query("SELECT 1 FROM pg_indexes WHERE indexname = 'by_id'")).toHaveLength(1);
+  });
+
+  it('refuses to go on after a half-applied migration without a transaction', async () => {
+    await write(
+      '003_index',
+      '-- migrate:no-transaction\nCREATE INDEX CONCURRENTLY i ON nowhere (x);',
+    );
+    await expect(migrate({ connectionString, dir })).rejects.toThrow(/003_index failed/);
+    await expect(migrate({ connectionString, dir })).rejects.toThrow(MigrationRefused);
+  });
+
+  it('refuses a migration that was edited after it was applied', async () => {
+    await migrate({ connectionString, dir });
+    await write('002_more', 'INSERT INTO accounts VALUES (3);');
+    await expect(migrate({ connectionString, dir })).rejects.toThrow(/002_more was edited/);
+    await expect(migrationStatus({ connectionString, dir })).rejects.toThrow(MigrationRefused);
+  });
+
+  it('refuses a database that has a migration which is not on disk', async () => {
+    await migrate({ connectionString, dir });
+    await rm(path.join(dir, '002_more'), { recursive: true });
+    await expect(migrate({ connectionString, dir })).rejects.toThrow(/002_more .* not on disk/);
+  });
+});
+
+describe('an app that starts before its schema', () => {
+  it('waits until every migration it knows is applied', async () => {
+    const told: string[] = [];
+    let current = false;
+    const waiting = waitForCurrentSchema({
+      connectionString,
+      dir,
+      log: (line) => told.push(line),
+    }).then(() => (current = true));
+    await until(() => told.length > 0, { timeoutMs: 20_000 });
+    expect(current).toBe(false);
+    await migrate({ connectionString, dir });
+    await waiting;
+    expect(told[0]).toBe('waiting for the migrations 001_accounts, 002_more');
+  });
+
+  it('serves on a database that a newer release has migrated', async () => {
+    await migrate({ connectionString, dir });
+    await rm(path.join(dir, '002_more'), { recursive: true });
+    await waitForCurrentSchema({ connectionString, dir });
+  });
+
+  it('waits for a database that cannot be reached until it is told to end', async () => {
+    const unreachable = new URL(requireServer('PIS_TEST_POSTGRES_URL'));
+    unreachable.port = '1';
+    const ending = new AbortController();
+    const reasons: string[] = [];
+    const waiting = waitForCurrentSchema({
+      connectionString: unreachable.href,
+      dir,
+      signal: ending.signal,
+      log: (line) => {
+        reasons.push(line);
+        ending.abort(new Error('told to end'));
+      },
+    });
+    await expect(waiting).rejects.toThrow();
+    expect(reasons[0]).toMatch(/waiting for PostgreSQL/);
+  });
+});

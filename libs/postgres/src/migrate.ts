@@ -1,0 +1,234 @@
+/**
+ * Applies a folder of SQL migrations in the order of their names, through `pg` alone. The bookkeeping is
+ * Prisma's own table `_prisma_migrations`, so `prisma migrate status` agrees. The
+ * schema engine itself is not used, since installing it needs a download.
+ *
+ * What always holds: a migration and its record are committed together; two runners at once apply
+ * each migration once; a database that differs from the files is refused, never guessed at.
+ */
+import { createHash, randomUUID } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import { endSession, takeLock } from './singleton.js';
+import { inTransaction } from './transaction.js';
+import { isConnectionLoss, reasonOf, sqlStateOf } from './transient-errors.js';
+
+export interface MigrationOptions {
+  readonly connectionString: string;
+  /** Holds a folder per migration with a `migration.sql`. */
+  readonly dir: string;
+}
+
+/** The database and the files contradict each other: a person must look at it. */
+export class MigrationRefused extends Error {
+  override readonly name = 'MigrationRefused';
+}
+
+/** The advisory lock that Prisma's schema engine takes too: the two never run at once. */
+const migrationLock = { key: 72_707_369 };
+const lockWaitMs = 60_000;
+const lockPollMs = 100;
+const connectTimeoutMs = 5_000;
+
+/**
+ * Applies what is missing and returns its names, in order. Waits up to a minute for another runner.
+ * A file with the line `-- migrate:no-transaction` holds one statement that PostgreSQL refuses inside
+ * a transaction (CREATE INDEX CONCURRENTLY).
+ * @throws MigrationRefused an applied migration was edited, is missing on disk, or failed half-way
+ */
+export async function migrate(
+  options: MigrationOptions & { readonly log?: (line: string) => void },
+): Promise<readonly string[]> {
+  const files = await migrationFiles(options.dir);
+  return withClient(options.connectionString, async (client) => {
+    await client.query("SELECT set_config('lock_timeout', $1, false)", [String(lockWaitMs)]);
+    const wait = { pollMs: lockPollMs, timeoutMs: lockWaitMs };
+    if (!(await takeLock(client, migrationLock, wait)))
+      throw new Error('another migration holds the lock');
+    await client.query(bookkeepingTable);
+    const pending = pendingOf(files, await recordsOf(client));
+    for (const file of pending) {
+      await apply(client, file);
+      options.log?.(`applied ${file.name}`);
+    }
+    return pending.map((file) => file.name);
+  });
+}
+
+export interface MigrationStatus {
+  readonly applied: readonly string[];
+  readonly pending: readonly string[];
+}
+
+/** @throws MigrationRefused as migrate does, but for migrations newer than this build: those are fine */
+export async function migrationStatus(options: MigrationOptions): Promise<MigrationStatus> {
+  const files = await migrationFiles(options.dir);
+  return withClient(options.connectionString, async (client) => {
+    const { rows } = await client.query<{ exists: boolean }>(
+      "SELECT to_regclass('_prisma_migrations') IS NOT NULL AS exists",
+    );
+    const records = rows[0]?.exists === true ? await recordsOf(client) : [];
+    // A database migrated by a newer release serves this one: migrations only add (rolling deploys).
+    const known = records.filter((record) => files.some((file) => file.name === record.name));
+    const pending = pendingOf(files, known);
+    return {
+      applied: known.map((record) => record.name),
+      pending: pending.map((file) => file.name),
+    };
+  });
+}
+
+const schemaPollMs = 250;
+
+/**
+ * Resolves once every migration of this build is applied; a database that cannot be reached yet is
+ * waited for as well.
+ * @throws MigrationRefused · the signal's reason when aborted
+ */
+export async function waitForCurrentSchema(
+  options: MigrationOptions & {
+    readonly signal?: AbortSignal;
+    /** Told once for each new reason to wait. */
+    readonly log?: (line: string) => void;
+  },
+): Promise<void> {
+  let told = '';
+  for (;;) {
+    options.signal?.throwIfAborted();
+    const reason = await reasonToWait(options);
+    if (reason === null) return;
+    if (reason !== told) options.log?.(reason);
+    told = reason;
+    await delay(schemaPollMs, undefined, options.signal ? { signal: options.signal } : {});
+  }
+}
+
+async function reasonToWait(options: MigrationOptions): Promise<string | null> {
+  try {
+    const { pending } = await migrationStatus(options);
+    return pending.length === 0 ? null : `waiting for the migrations ${pending.join(', ')}`;
+  } catch (error) {
+    if (!isConnectionLoss(error) && sqlStateOf(error) !== databaseMissing) throw error;
+    return `waiting for PostgreSQL: ${reasonOf(error)}`;
+  }
+}
+
+/** SQLSTATE: PostgreSQL answers, and the database is still to be created. */
+const databaseMissing = '3D000';
+
+interface MigrationFile {
+  readonly name: string;
+  readonly sql: string;
+  readonly checksum: string;
+}
+
+async function migrationFiles(dir: string): Promise<readonly MigrationFile[]> {
+  const entries = await readdir(dir, { withFileTypes: true });
+  const names = entries
+    .filter((entry) => entry.isDirectory())
+    .map((entry) => entry.name)
+    .sort();
+  return Promise.all(
+    names.map(async (name) => {
+      const sql = await readFile(path.join(dir, name, 'migration.sql'), 'utf8');
+      return { name, sql, checksum: createHash('sha256').update(sql).digest('hex') };
+    }),
+  );
+}
+
+const bookkeepingTable = `CREATE TABLE IF NOT EXISTS _prisma_migrations (
+  id VARCHAR(36) PRIMARY KEY NOT NULL,
+  checksum VARCHAR(64) NOT NULL,
+  finished_at TIMESTAMPTZ,
+  migration_name VARCHAR(255) NOT NULL,
+  logs TEXT,
+  rolled_back_at TIMESTAMPTZ,
+  started_at TIMESTAMPTZ NOT NULL DEFAULT now(),
+  applied_steps_count INTEGER NOT NULL DEFAULT 0)`;
+
+interface MigrationRecord {
+  readonly name: string;
+  readonly checksum: string;
+  readonly finished: boolean;
+}
+
+async function recordsOf(client: pg.Client): Promise<readonly MigrationRecord[]> {
+  const { rows } = await client.query<MigrationRecord>(
+    `SELECT migration_name AS name, checksum, finished_at IS NOT NULL AS finished
+     FROM _prisma_migrations WHERE rolled_back_at IS NULL ORDER BY started_at, migration_name`,
+  );
+  return rows;
+}
+
+function pendingOf(
+  files: readonly MigrationFile[],
+  records: readonly MigrationRecord[],
+): readonly MigrationFile[] {
+  for (const record of records) {
+    const file = files.find(({ name }) => name === record.name);
+    if (!record.finished)
+      throw new MigrationRefused(`migration ${record.name} failed half-way: resolve it first`);
+    if (!file)
+      throw new MigrationRefused(`migration ${record.name} is in the database and not on disk`);
+    if (file.checksum !== record.checksum)
+      throw new MigrationRefused(`migration ${record.name} was edited after it was applied`);
+  }
+  const done = new Set(records.map((record) => record.name));
+  return files.filter((file) => !done.has(file.name));
+}
+
+async function apply(client: pg.Client, file: MigrationFile): Promise<void> {
+  const id = randomUUID();
+  const isTransactional = !/^--\s*migrate:no-transaction/m.test(file.sql);
+  try {
+    if (isTransactional) await inTransaction(client, () => applyAndRecord(client, id, file));
+    else await applyAndRecord(client, id, file);
+  } catch (cause) {
+    const reason = reasonOf(cause);
+    if (!isTransactional)
+      // Best effort: on a lost connection the record stays unfinished, without a reason.
+      await client
+        .query('UPDATE _prisma_migrations SET logs = $2 WHERE id = $1', [id, reason])
+        .catch(() => undefined);
+    throw new Error(`migration ${file.name} failed: ${reason}`, { cause });
+  }
+}
+
+async function applyAndRecord(
+  client: pg.ClientBase,
+  id: string,
+  { name, sql, checksum }: MigrationFile,
+): Promise<void> {
+  await client.query(
+    'INSERT INTO _prisma_migrations (id, checksum, migration_name) VALUES ($1, $2, $3)',
+    [id, checksum, name],
+  );
+  // Without parameters: the simple protocol takes many statements.
+  await client.query(sql);
+  await client.query(
+    `UPDATE _prisma_migrations SET finished_at = clock_timestamp(), applied_steps_count = 1
+     WHERE id = $1`,
+    [id],
+  );
+}
+
+async function withClient<T>(
+  connectionString: string,
+  work: (client: pg.Client) => Promise<T>,
+): Promise<T> {
+  const client = new pg.Client({
+    connectionString,
+    application_name: 'pis-migrate',
+    connectionTimeoutMillis: connectTimeoutMs,
+  });
+  // A connection lost between two queries fails the next one; without a listener it ends the process.
+  client.on('error', () => undefined);
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await endSession(client);
+  }
+}

@@ -1,0 +1,106 @@
+import { createTestDatabase, type TestDatabase, until } from '@pis/local-servers/testing';
+import type pg from 'pg';
+import { createPool } from './pool.js';
+import { asSingleton, endSession, takeLock } from './singleton.js';
+import { silenceable } from './testing/silent-proxy.js';
+
+const log = { warn: () => undefined, debug: () => undefined };
+const lock = { key: 4_711 };
+const limit = { timeoutMs: 20_000 };
+
+describe('a job that one process at a time does', () => {
+  let database: TestDatabase;
+  let pool: pg.Pool;
+  let pollMs: number;
+
+  beforeEach(async () => {
+    pollMs = 5;
+    database = await createTestDatabase();
+    pool = createPool(database.url, 'spec', log);
+  });
+  afterEach(async () => {
+    await pool.end();
+    await database.drop();
+  });
+
+  /** Holds the lock until `end` is called. */
+  async function holder(held = lock) {
+    const end = Promise.withResolvers<string>();
+    const started = Promise.withResolvers<AbortSignal>();
+    const ended = asSingleton(pool, held, { pollMs }, (_client, lost) => {
+      started.resolve(lost);
+      lost.addEventListener('abort', () => end.resolve('lost'));
+      return end.promise;
+    });
+    ended.catch(() => undefined);
+    return { lost: await started.promise, end: () => end.resolve('done'), ended };
+  }
+
+  it('is skipped by others that do not wait, and is free again when it is done', async () => {
+    const first = await holder();
+    expect(await asSingleton(pool, lock, undefined, () => Promise.resolve('second'))).toBeNull();
+    first.end();
+    expect(await first.ended).toBe('done');
+    expect(await asSingleton(pool, lock, undefined, () => Promise.resolve('third'))).toBe('third');
+  });
+
+  it('is taken over by one that waits', async () => {
+    const first = await holder();
+    let waits = 0;
+    const wait = { pollMs, onWaiting: () => (waits += 1) };
+    const second = asSingleton(pool, lock, wait, () => Promise.resolve('second'));
+    await until(() => waits > 1, limit);
+    first.end();
+    expect(await second).toBe('second');
+  });
+
+  it('is given up on by one that waits when it is told to stop, or after its limit', async () => {
+    const first = await holder();
+    const stopping = new AbortController();
+    const work = () => Promise.reject(new Error('does not hold the lock'));
+    const wait = { pollMs: 60_000, signal: stopping.signal, onWaiting: () => stopping.abort() };
+    expect(await asSingleton(pool, lock, wait, work)).toBeNull();
+    expect(await asSingleton(pool, lock, { pollMs, timeoutMs: 1 }, work)).toBeNull();
+    first.end();
+    await first.ended;
+  });
+
+  it('has locks by number and by name that do not exclude each other', async () => {
+    const holders = [await holder(), await holder({ key: 4_712 })];
+    for (const name of ['a', 'b']) holders.push(await holder({ ...lock, name } as typeof lock));
+    for (const { end } of holders) end();
+    expect(await Promise.all(holders.map(({ ended }) => ended))).toHaveLength(4);
+  });
+
+  it('is free again when its work fails', async () => {
+    const failed = asSingleton(pool, lock, undefined, () => Promise.reject(new Error('failed')));
+    await expect(failed).rejects.toThrow('failed');
+    expect(await asSingleton(pool, lock, undefined, () => Promise.resolve('next'))).toBe('next');
+  });
+
+  it('fails, and is somebody else’s, when its connection is cut', async () => {
+    const first = await holder();
+    await pool.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted
+         AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+    );
+    await expect(first.ended).rejects.toThrow();
+    expect(first.lost.aborted).toBe(true);
+    const second = asSingleton(pool, lock, { pollMs }, () => Promise.resolve('second'));
+    expect(await second).toBe('second');
+  });
+
+  it('ends soon although the server no longer answers', async () => {
+    const proxy = await silenceable(database.url);
+    const throughProxy = createPool(proxy.url, 'spec', log);
+    const client = await throughProxy.connect();
+    expect(await takeLock(client, lock)).toBe(true);
+    proxy.silent = true;
+    const startedMs = performance.now();
+    await endSession(client);
+    // Far below the 35 seconds after which the pool itself gives up on an answer.
+    expect(performance.now() - startedMs).toBeLessThan(20_000);
+    proxy.close();
+    await throughProxy.end();
+  });
+});
