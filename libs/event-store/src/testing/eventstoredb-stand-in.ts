@@ -46,7 +46,10 @@ export interface EventStoreDbStandIn {
   readonly url: string;
   readonly port: number;
   readonly faults: StandInFaults;
-  readonly log: Pick<StandInLog, 'pauseReplication' | 'resumeReplication' | 'dropPrepared'>;
+  readonly log: Pick<
+    StandInLog,
+    'pauseReplication' | 'resumeReplication' | 'dropPrepared' | 'hasPrepared'
+  >;
   /** Writes at the end of a stream what no adapter of ours would. */
   write(
     streamId: string,

@@ -242,8 +242,14 @@ export function serverFaults(open: OpenEventStoreDb): void {
     async () => {
       const streamId = `payment-${unique()}`;
       server.log.pauseReplication();
-      const winner = store.append(streamId, 'noStream', [eventToAppend()]);
-      await expect(winner).rejects.toBeInstanceOf(StoreUnavailable);
+      const winner = eventToAppend();
+      const isPrepared = async () => {
+        const append = store.append(streamId, 'noStream', [winner]);
+        await expect(append).rejects.toBeInstanceOf(StoreUnavailable);
+        // On a busy machine the store may give up before its append has reached the server.
+        return server.log.hasPrepared(`pis.${streamId}`);
+      };
+      await until(isPrepared, { timeoutMs });
       const impatient = open({ connectionString: server.url, conflictTimeoutMs: 200 });
       const event = eventToAppend();
       const append = () => impatient.append(streamId, 'noStream', [event]);

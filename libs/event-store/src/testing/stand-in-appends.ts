@@ -70,14 +70,18 @@ export function append(node: StandInNode) {
       if (message.hasOptions()) options = message.getOptions();
       else if (proposed !== undefined) events.push(proposedEvent(proposed));
     });
-    call.on('end', () => {
+    const taken = () => {
+      // The messages of a call that was cut end, too, but not all of them came.
+      if (call.cancelled) return;
       if (options === undefined) return once(unavailable());
       const streamId = nameOf(options.getStreamIdentifier());
       const revision = options.hasRevision() ? Number(options.getRevision()) : null;
       const expected = expectation(options, revision);
       const answer = (outcome: StandInAppend) => once(null, appendResponse(outcome, expected));
       take(node, call.metadata, streamId, expected, events, answer, once);
-    });
+    };
+    // That a call was cut is told a moment after its end.
+    call.on('end', () => setImmediate(taken));
   };
 }
 

@@ -67,6 +67,11 @@ export class StandInLog {
     return committed?.length === 0 ? undefined : committed;
   }
 
+  /** Whether the stream has events that are not committed yet. */
+  hasPrepared(streamId: string): boolean {
+    return [...this.#prepared].some((event) => event.streamId === streamId);
+  }
+
   /** While it is paused, appends are prepared and never committed. */
   pauseReplication(): void {
     this.#replicates = false;
