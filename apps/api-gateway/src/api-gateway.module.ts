@@ -72,7 +72,7 @@ export type ApiGatewayConfig = GatewayConfig &
 /** The HTTP side of a process that has this module. */
 export function configureHttp(app: NestFastifyApplication): void {
   const { publicUrl } = app.get<OpenApiOptions>(OPENAPI_OPTIONS);
-  configureHttpSide(app, { publicUrl });
+  configureHttpSide(app, { publicUrl, api: true });
 }
 
 type PgPool = Parameters<typeof paymentsQuery>[0];

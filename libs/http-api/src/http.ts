@@ -7,7 +7,7 @@ import type { ArgumentsHost, ExceptionFilter } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { OperationDeclaration } from '@pis/contracts';
 import { LOG_WATCH, LOGGER, type Logger, type LogWatch } from '@pis/service-kit';
-import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import { Authentication, type Caller, permits } from './authentication.js';
 import { answerTo, ApiError } from './errors.js';
 import { guardEdge } from './http-edge.js';
@@ -34,15 +34,46 @@ const bodyBytesMax = 64 * 1024;
 export interface HttpOptions {
   /** The address that clients use, if it is known. */
   readonly publicUrl: string | undefined;
+  /** Whether it serves operations. It then provides Authentication, RateLimit and RequestTimeLimit. */
+  readonly api: boolean;
 }
 
+/** What admits a request of the API. */
+interface Gates {
+  readonly authentication: Authentication;
+  /** Of the requests of a key. */
+  readonly rateLimit: RateLimit;
+  readonly timeLimit: RequestTimeLimit;
+  readonly logWatch: LogWatch;
+}
+
+/** The HTTP side of one server. */
+interface Side {
+  /** Null without an API. */
+  gates: Gates | null;
+}
+
+const sides = new WeakMap<object, Side>();
+
 /**
- * Call it after NestFactory.create and before the application listens. The app provides
- * Authentication, RateLimit and RequestTimeLimit.
+ * Call it after NestFactory.create and before the application listens. Apps that share a process share
+ * its server: each of them calls this, and the hooks are added once.
  */
-export function configureHttp(app: NestFastifyApplication, { publicUrl }: HttpOptions): void {
-  const gates = { authentication: app.get(Authentication), rateLimit: app.get(RateLimit) };
-  const timeLimit = app.get(RequestTimeLimit);
+export function configureHttp(app: NestFastifyApplication, { publicUrl, api }: HttpOptions): void {
+  const server = app.getHttpAdapter().getInstance();
+  const side = sides.get(server) ?? configureSide(app, publicUrl);
+  sides.set(server, side);
+  if (api)
+    side.gates = {
+      authentication: app.get(Authentication),
+      rateLimit: app.get(RateLimit),
+      timeLimit: app.get(RequestTimeLimit),
+      logWatch: app.get<LogWatch>(LOG_WATCH),
+    };
+}
+
+function configureSide(app: NestFastifyApplication, publicUrl: string | undefined): Side {
+  const side: Side = { gates: null };
   const logger = app.get<Logger>(LOGGER);
   const server = app.getHttpAdapter().getInstance();
   const headers = securityHeaders(publicUrl);
@@ -51,33 +82,22 @@ export function configureHttp(app: NestFastifyApplication, { publicUrl }: HttpOp
   server.decorateRequest('operation', null);
   server.decorateRequest('checked', null);
   server.decorateRequest('limitTimer', null);
-  server.addHook('onRoute', refuseUndeclared);
+  server.addHook('onRoute', (route) => refuseUndeclared(route, side));
   server.addHook('onRequest', (request, reply, done) => {
     request.id = requestIdFor(request.headers['x-request-id']);
     reply.headers(headers).header('X-Request-Id', request.id);
     try {
-      const admitted = admit(request, reply, gates);
+      const admitted = admit(request, reply, side);
       // Without a promise when the key is cached: this is every request's way.
       if (admitted === undefined) done();
-      else timeLimit.admission(request, admitted).then(() => done(), done);
+      else admitted.then(() => done(), done);
     } catch (error) {
       done(error as Error);
     }
   });
-  // After authentication, and before a command is looked at.
-  const logWatch = app.get<LogWatch>(LOG_WATCH);
-  server.addHook('preHandler', (request, _reply, done) => {
-    if (request.caller === null || isRead(request.method)) done();
-    else refusing(() => logWatch.check(), done);
-  });
-  server.addHook('preHandler', (request, reply, done) => {
-    if (request.caller === null || reply.elapsedTime < slowBodyMs) done();
-    else timeLimit.admission(request, stillValid(request, gates)).then(() => done(), done);
-  });
-  // The last of the hooks: what comes after it runs under the limit.
-  server.addHook('preHandler', (request, reply, done) => timeLimit.handle(request, reply, done));
+  addHandlerHooks(server, side);
   server.addHook('onResponse', (request, reply, done) => {
-    timeLimit.answered(request);
+    side.gates?.timeLimit.answered(request);
     logAccess(logger, request, reply);
     done();
   });
@@ -91,12 +111,36 @@ export function configureHttp(app: NestFastifyApplication, { publicUrl }: HttpOp
     done();
   });
   guardEdge(server.server, { logger, headers, isClosing: () => closing });
+  return side;
+}
+
+/** Between the body and the handler, in this order. */
+function addHandlerHooks(server: FastifyInstance, side: Side): void {
+  // After authentication, and before a command is looked at.
+  server.addHook('preHandler', (request, _reply, done) => {
+    const { gates } = side;
+    if (gates === null || request.caller === null || isRead(request.method)) done();
+    else refusing(() => gates.logWatch.check(), done);
+  });
+  server.addHook('preHandler', (request, reply, done) => {
+    const { gates } = side;
+    if (gates === null || request.caller === null || reply.elapsedTime < slowBodyMs) done();
+    else gates.timeLimit.admission(request, stillValid(request, gates)).then(() => done(), done);
+  });
+  // The last of the hooks: what comes after it runs under the limit.
+  server.addHook('preHandler', (request, reply, done) => {
+    if (side.gates === null) done();
+    else side.gates.timeLimit.handle(request, reply, done);
+  });
 }
 
 /** Access is decided by the operation, so a route without one would be open to anybody. */
-function refuseUndeclared({ method, url, config }: RouteOptions): void {
+function refuseUndeclared({ method, url, config }: RouteOptions, { gates }: Side): void {
+  const route = `${[method].flat().join()} ${url}`;
+  if (config?.operation !== undefined && gates === null)
+    throw new Error(`${route} is an operation, in an app without an API`);
   if (config?.operation === undefined && config?.publicRoute === undefined)
-    throw new Error(`${[method].flat().join()} ${url} is neither an operation nor public by name`);
+    throw new Error(`${route} is neither an operation nor public by name`);
 }
 
 function isRead(method: string): boolean {
@@ -113,21 +157,16 @@ function refusing(check: () => void, done: (error?: Error) => void): void {
   done();
 }
 
-interface Gates {
-  readonly authentication: Authentication;
-  /** Of the requests of a key. */
-  readonly rateLimit: RateLimit;
-}
-
 /** @throws ApiError; the promise rejects likewise */
 function admit(
   request: FastifyRequest,
   reply: FastifyReply,
-  { authentication, rateLimit }: Gates,
+  { gates }: Side,
 ): Promise<void> | undefined {
   if (request.is404) throw new ApiError('NOT_FOUND', 'there is no such path');
   const { operation } = request.routeOptions.config;
-  if (operation === undefined) return undefined;
+  if (operation === undefined || gates === null) return undefined;
+  const { authentication, rateLimit, timeLimit } = gates;
   request.operation = operation;
   const enter = (caller: Caller) => {
     request.caller = caller;
@@ -137,7 +176,7 @@ function admit(
     requireJson(request);
   };
   const caller = authentication.authenticate(request.headers.authorization, request.ip);
-  if (caller instanceof Promise) return caller.then(enter);
+  if (caller instanceof Promise) return timeLimit.admission(request, caller.then(enter));
   enter(caller);
   return undefined;
 }

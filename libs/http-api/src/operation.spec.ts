@@ -22,6 +22,7 @@ import { RequestTimeLimit } from './request-time-limit.js';
 import { type Answer, answer } from './requests.js';
 
 const store = memoryEventStore();
+const address = { publicUrl: undefined };
 const noLimit = new RateLimit({ perSecond: 0 });
 
 async function create(controller: Type, configure = configureHttp) {
@@ -43,7 +44,7 @@ async function create(controller: Type, configure = configureHttp) {
     logger: false,
     abortOnError: false,
   });
-  configure(app, { publicUrl: undefined });
+  configure(app, { publicUrl: undefined, api: true });
   return app;
 }
 
@@ -63,20 +64,44 @@ describe('an app', () => {
   });
 
   it('starts with a route that is public by name, which needs no key', async () => {
-    @Controller('health')
-    class Health {
-      @Get('live')
-      @PublicRoute('health')
-      live(): string {
-        return 'live';
-      }
-    }
     const app = await create(Health);
     await app.init();
     expect((await app.inject('/health/live')).body).toBe('live');
     await app.close();
   });
+
+  it('without an API serves public routes, and does not start with an operation', async () => {
+    const pages: typeof configureHttp = (app) => configureHttp(app, { ...address, api: false });
+    const app = await create(Health, pages);
+    await app.init();
+    const { body, headers } = await app.inject('/health/live');
+    expect([body, headers['x-content-type-options']]).toEqual(['live', 'nosniff']);
+    await app.close();
+    await expect((await create(Payments, pages)).init()).rejects.toThrow(
+      'POST /v1/payments is an operation, in an app without an API',
+    );
+  });
+
+  it('may be several apps that share a server: the API asks for its keys', async () => {
+    const app = await create(Payments, (server) => {
+      configureHttp(server, { ...address, api: false });
+      configureHttp(server, { ...address, api: true });
+      configureHttp(server, { ...address, api: false });
+    });
+    await app.init();
+    expect((await app.inject('/v1/payments')).statusCode).toBe(401);
+    await app.close();
+  });
 });
+
+@Controller('health')
+class Health {
+  @Get('live')
+  @PublicRoute('health')
+  live(): string {
+    return 'live';
+  }
+}
 
 @Controller()
 class Payments {

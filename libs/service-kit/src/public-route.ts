@@ -4,12 +4,13 @@
  */
 import { RouteConfig } from '@nestjs/platform-fastify';
 
+type Purpose = 'health' | 'metrics' | 'docs' | 'page';
+
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** What the route is for. */
-    publicRoute?: 'health' | 'metrics' | 'docs';
+    publicRoute?: Purpose;
   }
 }
 
-export const PublicRoute = (publicRoute: 'health' | 'metrics' | 'docs') =>
-  RouteConfig({ publicRoute });
+export const PublicRoute = (publicRoute: Purpose) => RouteConfig({ publicRoute });
