@@ -1,7 +1,18 @@
 import { apiKeyTypes } from '@pis/domain';
+import * as deliveries from './deliveries.js';
 import { operations } from './operations.js';
+import * as parties from './parties.js';
+import * as payments from './payments.js';
+import * as statements from './statements.js';
+import * as webhooks from './webhooks.js';
 
 describe('the declared operations', () => {
+  it('are all in the reference', () => {
+    const files = [parties, payments, webhooks, deliveries, statements];
+    const declared = files.flatMap((file) => Object.values(file));
+    expect(declared.filter((one) => !operations.includes(one))).toEqual([]);
+  });
+
   it.each(operations.map((one) => [one.operationId, one] as const))(
     '%s admits the keys that the reference promises',
     (_name, { access, method, path }) => {
