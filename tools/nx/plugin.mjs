@@ -48,6 +48,8 @@ function packageProject(root, workspaceRoot) {
 const specialProjects = {
   tests: {
     name: 'tests',
+    // They start the apps as processes, which no import shows.
+    implicitDependencies: ['@pis/*'],
     targets: {
       lint: lint(),
       typecheck: typecheck(),

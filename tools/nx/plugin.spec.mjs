@@ -10,6 +10,7 @@ import { errorsByRoot } from './typecheck.mjs';
 
 const graphTimeoutMs = 120_000;
 let nodes;
+let dependencies;
 let folder;
 
 beforeAll(() => {
@@ -22,7 +23,7 @@ beforeAll(() => {
     timeout: graphTimeoutMs,
     env: { ...process.env, NX_DAEMON: 'false', NX_TUI: 'false' },
   });
-  ({ nodes } = JSON.parse(readFileSync(file, 'utf8')).graph);
+  ({ nodes, dependencies } = JSON.parse(readFileSync(file, 'utf8')).graph);
 }, graphTimeoutMs);
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -57,6 +58,11 @@ it('caches the report of a test run, from which npm test counts', () => {
 
 it('builds every app before the tests of the whole system', () => {
   expect(targets('tests').test.dependsOn).toEqual([{ projects: ['*'], target: 'build' }]);
+});
+
+it('affects the tests of the whole system with a change of any app', () => {
+  const affecting = dependencies.tests.map(({ target }) => target);
+  expect(affecting).toEqual(expect.arrayContaining(['@pis/cli', '@pis/event-relay']));
 });
 
 it('lets a package replace a target, and keeps the tag by which imports are allowed', () => {
