@@ -70,8 +70,8 @@ export const mayImport = {
   // Event store to broker.
   'event-relay': ['domain', 'event-store', 'integration', 'messaging', 'postgres', 'service-kit'],
   // Event store to PostgreSQL.
-  'payments-projector': ['domain', 'event-store', 'postgres', 'read-models', 'service-kit'],
-  'directory-projector': ['domain', 'event-store', 'postgres', 'read-models', 'service-kit'],
+  'payments-projector': ['domain', 'event-store', 'read-models', 'service-kit'],
+  'directory-projector': ['domain', 'event-store', 'read-models', 'service-kit'],
   // Broker to the outside world.
   'rail-executor': [
     'bank-rails',
