@@ -11,6 +11,7 @@ import { type Collector, startCollector } from './support/collector.js';
 import { readTopics } from './support/topics.js';
 import {
   allInOne,
+  allInOneOnKurrent,
   allInOneOnServers,
   distributedOnEventStoreDb,
   distributedOnPostgres,
@@ -32,6 +33,8 @@ const testLimitMs = 90_000;
 type Receiver = Awaited<ReturnType<typeof startHttpsReceiver>>;
 
 describe('all in one, embedded', () => mainJob(allInOne));
+describe('all in one, on EventStoreDB through the successor of its client', () =>
+  mainJob(allInOneOnKurrent));
 (process.env['PIS_TEST_KAFKA_BROKERS'] ? describe : describe.skip).each(onKafka)(
   '%s',
   (_name, start) => mainJob(start),

@@ -59,6 +59,10 @@ export const distributedOnPostgres: StartSystem = (settings) => distributed(sett
 export const distributedOnEventStoreDb: StartSystem = (settings) =>
   onEventStoreDb(settings, (more) => distributed(settings, more));
 
+/** All in one on EventStoreDB through the successor of its client, without Kafka. */
+export const allInOneOnKurrent: StartSystem = (settings) =>
+  onEventStoreDb(settings, (more) => allInOne({ ...more, EVENTSTOREDB_CLIENT: 'kurrent' }));
+
 /** The server that EVENTSTOREDB_URL names, or the stand-in. */
 async function onEventStoreDb(
   settings: Readonly<Record<string, string>>,
