@@ -204,3 +204,31 @@ it('the row of a completed payment is deleted soon, and at once when the executo
   await executor.stop();
   expect(await left()).toBe(0);
 });
+
+it('an error that the bank reports of a transfer it took and has forgotten fails no payment', async () => {
+  const message = await world.queue('0401');
+  await handle(world.executor(), message);
+  expect(await world.pending(message.paymentId)).toMatchObject({ stage: 'submitted' });
+  const error = () => Promise.resolve({ outcome: 'error', message: 'no such transfer' } as const);
+  const later = () => Date.now() + world.bank.terms.referenceMemoryMs;
+  const executor = world.executor({ bank: { ...world.bank, inquire: error }, clock: later });
+  await world.timePasses(message.paymentId);
+  await executor.sweepRound();
+  expect(await world.history(message.paymentId)).toEqual(processing);
+  expect(await world.pending(message.paymentId)).toMatchObject({ stage: 'submitted' });
+});
+
+it('a payment that becomes FAILED_IN_FLIGHT while the bank is asked keeps its row', async () => {
+  const message = await world.queue('0401');
+  await handle(world.executor(), message);
+  const other = world.executor();
+  const inquire = async () => {
+    await world.timePasses(message.paymentId);
+    await other.deadlineRound();
+    return { outcome: 'error', message: 'not executed' } as const;
+  };
+  await world.timePasses(message.paymentId);
+  await world.executor({ bank: { ...world.bank, inquire } }).sweepRound();
+  expect(await world.history(message.paymentId)).toEqual(inFlight);
+  expect(await world.pending(message.paymentId)).toMatchObject({ stage: 'in_flight' });
+});
