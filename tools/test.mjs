@@ -70,8 +70,13 @@ function removeAbandoned() {
   for (const name of readdirSync(tmpdir())) {
     const path = join(tmpdir(), name);
     const [pid, identity] = name.startsWith(scratchPrefix) ? ownerOf(path) : [];
-    if (pid === undefined || String(processIdentity(Number(pid))) === identity) continue;
-    rmSync(path, { recursive: true, force: true });
+    // Without an identity the folder is being made at this moment.
+    if (identity === undefined || String(processIdentity(Number(pid))) === identity) continue;
+    try {
+      rmSync(path, { recursive: true, force: true });
+    } catch (error) {
+      say(`left for the next run: ${error.message}`);
+    }
   }
 }
 
