@@ -44,6 +44,18 @@ it('names no document that the repository does not have', () => {
   expect(missing).toEqual([]);
 });
 
+it('names no file in a document that does not exist', () => {
+  const missing = textFiles
+    .filter((file) => file.endsWith('.md') && file !== 'CHANGELOG.md')
+    .flatMap((file) =>
+      [...read(file).matchAll(/`((?:apps|libs|tools|tests|docs|deploy|helm)\/[\w./-]+)`/g)]
+        .map(([, path]) => path)
+        .filter((path) => !existsSync(join(root, path)))
+        .map((path) => `${file}: ${path}`),
+    );
+  expect(missing).toEqual([]);
+});
+
 it('has no link in a document that leads nowhere', () => {
   const broken = textFiles
     .filter((file) => file.endsWith('.md'))

@@ -60,7 +60,7 @@ export function answerTo(error: unknown): ErrorAnswer {
   return {
     status: statusOf[code],
     headers: headersOf[code] ?? {},
-    body: { error: { code, message, ...(details ? { details } : {}) } },
+    body: { error: { code, message, ...(code === 'VALIDATION_ERROR' && details && { details }) } },
   };
 }
 

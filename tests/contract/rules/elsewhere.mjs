@@ -112,6 +112,9 @@ export const elsewhere = {
       'at the very end of the window, and not a millisecond later',
     ],
   ],
+  'error-3': [
+    ['libs/http-api/src/errors.spec.ts', '%s has details only if it is a VALIDATION_ERROR'],
+  ],
   'error-14': [
     ['apps/api-gateway/src/http-faults.pg.spec.ts', 'what nobody expected: 500 that tells nothing'],
   ],

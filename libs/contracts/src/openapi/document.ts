@@ -162,10 +162,10 @@ const describedParameters: Readonly<Record<string, string>> = {
   cursor: 'nextCursor of the page before; none for the first page.',
   limit: 'Items a page.',
   status: 'Payments in this status.',
-  originatorId: 'Those of this originator.',
+  originatorId: 'Only those of this originator.',
   contactId: 'Those with this contact.',
   direction: 'Those in this direction.',
-  paymentRail: 'Those on this rail.',
+  paymentRail: 'Only payments on this rail.',
   externalPaymentId: 'Those with this label.',
   idempotencyKey: 'The payment that this Idempotency-Key created.',
   createdFrom:
@@ -173,7 +173,7 @@ const describedParameters: Readonly<Record<string, string>> = {
   createdTo:
     'Created at or before, for example 2026-03-31: a date alone is the end of that UTC day.',
   year: 'Those of this year.',
-  eventType: 'Those of this event type.',
+  eventType: 'Only those of this event type.',
   state: 'Deliveries in this state.',
   paymentId: 'Those of this payment.',
   from: 'Occurred at or after, for example 2026-03-01: a date alone is the start of that UTC day.',
@@ -194,12 +194,12 @@ const idempotencyKeyParameter: Json = {
 
 const headers: Json = {
   'X-Request-Id': {
-    description: 'Yours if you sent a sane one; name it when you ask for help.',
+    description: 'Your own if you sent a valid one. Include it when you ask for help.',
     required: true,
     schema: { type: 'string' },
   },
   'Idempotent-Replayed': {
-    description: 'There when an earlier request with the same key created the payment.',
+    description: 'Present if an earlier request with the same key created the payment.',
     schema: { type: 'string', const: 'true' },
   },
   'Retry-After': {
