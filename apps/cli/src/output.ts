@@ -1,4 +1,4 @@
-/** What every command has in common on its way out: `--json`, and failing with a reason. */
+/** The output of every command: `--json`, and failures with a reason. */
 import type { Command } from 'commander';
 
 /** An expected failure: the message goes to stderr, the exit code is 1. */

@@ -142,7 +142,7 @@ function serverProperties(port: number, controllerPort: number, folder: string) 
     'transaction.state.log.replication.factor': '1',
     'transaction.state.log.min.isr': '1',
     'log.cleaner.dedupe.buffer.size': '2097152',
-    // A killed broker is let in again soon; but heartbeats must fit in, or a busy machine is fenced.
+    // A killed broker may rejoin soon. Heartbeats must still fit in, or a busy machine is fenced.
     'broker.session.timeout.ms': '9000',
     'broker.heartbeat.interval.ms': '500',
   };

@@ -83,7 +83,7 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
   }
 }
 
-/** The address of the PostgreSQL that runs on this data directory, whoever started it; null when none runs. */
+/** The address of the PostgreSQL that runs on this data directory, or null. It does not matter who started it. */
 export function connectionOf(dataDir: string, database = 'postgres'): string | null {
   if (!existsSync(join(dataDir, 'password'))) return null;
   const postmaster = runningPostmaster(join(realpathSync(dataDir), 'cluster'));
@@ -100,7 +100,7 @@ function takeDataDirectory(dataDir: string): () => void {
   }
 }
 
-/** With no port asked for, one that another program took in the meantime is no reason to give up. */
+/** Without a requested port, try again if another program took the port in the meantime. */
 async function startFirst(cluster: Cluster, guardian: Guardian, asked?: number): Promise<number> {
   for (let attempt = 1; ; attempt += 1) {
     const port = asked ?? (await freePort());

@@ -19,7 +19,7 @@ export interface IndexedEventRef {
   readonly occurredAt: string;
 }
 
-/** Where a reading by time goes on; compares by time first. */
+/** Where reading by time continues. Compares by time first. */
 export interface TimePlace {
   readonly occurredAt: string;
   readonly position: Position;

@@ -20,7 +20,7 @@ export interface ListPage<Item> {
   readonly next: ListCursor | null;
 }
 
-/** `rows` were asked for one more than `limit`: the extra one only tells that there is a next page. */
+/** `rows` has up to one row more than `limit`. The extra row only shows that there is a next page. */
 export function pageOf<Row, Item>(
   rows: readonly Row[],
   limit: number | undefined,

@@ -39,7 +39,7 @@ export class PageTables {
     /** Whose quarantine. */
     private readonly reader: string,
     private readonly client: pg.ClientBase,
-    /** Told of each stream when it is held back. */
+    /** Called for each stream when it is held back. */
     private readonly onHeld: (cause: UnreadableEvent) => void = () => undefined,
     private readonly targetOf: (table: string) => string = (table) => table,
   ) {}

@@ -40,7 +40,7 @@ export interface PaymentsQuery {
   ): Promise<ListPage<PaymentItem>>;
 }
 
-/** Few values each. One that is not asked for is taken value by value: a range of the index for each. */
+/** Few values each. A class without a filter is read value by value: one index range for each value. */
 const classes = {
   status: { column: 'status', values: paymentStatuses },
   direction: { column: 'direction', values: directions },

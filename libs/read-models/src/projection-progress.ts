@@ -58,7 +58,7 @@ export function projectionProgress(pool: pg.Pool, projection: string): Projectio
       const deadline = performance.now() + timeoutMs;
       try {
         while (known < position) {
-          // A poll that is under way may have begun before the position was reached: the next tells.
+          // A poll under way may have begun before the position was reached: wait for the next one.
           await poll();
           if (known >= position) return true;
           if (performance.now() >= deadline) return false;

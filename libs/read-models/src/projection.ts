@@ -123,7 +123,7 @@ function groupByKey<Row extends StoredRow>(
       if (group) group.push(event);
       else byKey.set(key, [event]);
     } catch (cause) {
-      // Without its data nobody knows the row that a skipped event is about.
+      // Without its data, the row of a skipped event is unknown.
       if (event.type !== skippedEventType)
         unreadable.set(event.streamId, asUnreadable(event, cause));
     }

@@ -223,7 +223,7 @@ export async function reopenQuarantine(
   );
 }
 
-/** Which of these events an operator told the readers to skip. */
+/** Which of these events an operator has skipped. */
 export async function skippedAmong(
   db: Database,
   eventIds: readonly string[],
@@ -283,7 +283,7 @@ export async function requestRetry(db: Database, streamId: string | null): Promi
 }
 
 /**
- * Tells every reader to pass over an event that is in quarantine.
+ * Makes every reader skip an event that is in quarantine.
  * @returns the stream, null when no reader holds anything back because of this event
  */
 export async function skipEvent(

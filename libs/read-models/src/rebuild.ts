@@ -99,7 +99,7 @@ async function ownConnection(pool: pg.Pool): Promise<pg.Client> {
   // A lost connection fails the next query; without a listener it ends the process.
   client.on('error', () => undefined);
   await client.connect();
-  // Also what is set for the user or the database.
+  // This also overrides settings of the user and of the database.
   await client.query('SET statement_timeout = 0');
   await client.query('SET idle_in_transaction_session_timeout = 0');
   return client;
@@ -147,7 +147,7 @@ class Rebuild {
     return this.report();
   }
 
-  /** Tries until it succeeds; between two tries the projector goes on. */
+  /** Retries until it succeeds. The projector continues between two tries. */
   private async changeHands(copied: Position): Promise<void> {
     const giveUpAtMs = performance.now() + swapGiveUpMs;
     let position = copied;

@@ -1,4 +1,4 @@
-/** `pis consumers`: where each reader of the event log stands, and how to have it go on elsewhere. */
+/** `pis consumers`: shows and moves the position of each reader of the event log. */
 import { readFileSync } from 'node:fs';
 import { idSchema, validate } from '@pis/contracts';
 import { readCheckpoints } from '@pis/read-models';
@@ -74,7 +74,7 @@ export interface To {
 
 export const outcome = (moved: readonly MovedReader[]) => ({ moved });
 
-/** Turns a place that is none into a failure that the operator reads. */
+/** Turns an invalid place into a failure that the operator can read. */
 export async function refusing<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();

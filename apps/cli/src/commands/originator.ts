@@ -30,7 +30,7 @@ export function originatorCommands(): Command {
   return originator;
 }
 
-/** The message names the file and not what is in it: it holds an account number. */
+/** The message names the file but not its content, which has an account number. */
 function readJson(file: string): unknown {
   let text: string;
   try {

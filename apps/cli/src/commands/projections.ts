@@ -13,7 +13,7 @@ import { type OutputOptions, print, withJson } from '../output.js';
 
 const progressEveryMs = 5_000;
 
-/** Tells on stderr of each new phase, and how far it is every few seconds. */
+/** Prints each new phase on stderr, and the progress every few seconds. */
 function progressLine(): (progress: RebuildProgress) => void {
   let toldAtMs = -Infinity;
   let toldPhase: string | null = null;

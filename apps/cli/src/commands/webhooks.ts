@@ -73,7 +73,7 @@ async function listenUntilInterrupted(
   const end = () => ending.abort();
   // Kept until the end: Ctrl-C reaches a launcher and this process, and comes twice.
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, end);
-  // Whoever read our lines has gone.
+  // The reader of our output has gone.
   process.stdout.on('error', end);
   await listen({
     api,

@@ -28,7 +28,7 @@ const timeoutMs = 30_000;
 /** Of an answer, which is not looked at; more is cut off. */
 const responseMaxBytes = 64 * 1_024;
 
-/** Never rejects: what went wrong is what it tells. */
+/** Never rejects: it returns what went wrong. */
 export async function forward(
   { url, secret }: ForwardTarget,
   event: { readonly id: string; readonly eventType: string },

@@ -43,7 +43,7 @@ export async function listen(deps: ListenDeps): Promise<void> {
     if (page === null) return;
     for (const event of page.events) {
       const result = await forward(deps.target, event, signal);
-      // Not sent, or not known to be: nobody is there any more to be told.
+      // Not sent, or unknown whether it was: nobody reads the output any more.
       if (signal.aborted) return;
       deps.onEvent(event, result);
     }

@@ -7,7 +7,7 @@ import { apiClientEnv, loadConfig } from '@pis/service-kit';
 import { CommandFailed, describe } from '../output.js';
 import { within } from './within.js';
 
-/** Nobody answered, or an answer that passes: ask again. */
+/** No answer, or a temporary failure: ask again. */
 export class ApiAway extends CommandFailed {
   constructor(
     message: string,

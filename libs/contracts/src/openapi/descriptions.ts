@@ -17,7 +17,8 @@ export const describedSchemas: Readonly<Record<string, string>> = {
   WebhookEndpoint: 'Where notifications are delivered, and which ones.',
   CreatedWebhookEndpoint: 'The only response that shows the secret.',
   RotatedWebhookEndpoint: 'The only response that shows the new secret.',
-  WebhookRotateRequest: 'Without overlapHours, deliveries also carry the old secret’s signature for 24 hours.',
+  WebhookRotateRequest:
+    'Without overlapHours, deliveries also carry the old secret’s signature for 24 hours.',
   WebhookReplayRequest:
     'Without to: until now. Without eventTypes: what the endpoint subscribes to now.',
   WebhookDelivery: 'The delivery of one event to one endpoint, and its result.',
@@ -85,7 +86,8 @@ export const describedFields: Readonly<Record<string, string>> = {
   'WebhookPatchRequest.subscribedEvents':
     'Replaces the whole subscription; empty unsubscribes from everything.',
   label: 'Your own label; it has no effect on delivery.',
-  enabled: 'Whether events are delivered. Events that happen while it is false are never delivered.',
+  enabled:
+    'Whether events are delivered. Events that happen while it is false are never delivered.',
   secret: 'The signature key: these 64 characters. Shown only once.',
   overlapHours: 'For how long deliveries carry both signatures; 0 ends the old secret at once.',
   previousSecretEndsAt: 'Until this time deliveries also carry the old secret’s signature.',

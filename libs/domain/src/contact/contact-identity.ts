@@ -39,7 +39,7 @@ function decide(
     return state.holder === contactId
       ? [{ type: 'ContactIdentityReleased', at, data: { contactId } }]
       : [];
-  // Reserving again what one holds still appends: the revision tells a rival that it is wanted.
+  // Reserving it again appends an event, too: the new revision makes a rival's append conflict.
   if (
     state.holder !== null &&
     state.holder !== contactId &&

@@ -29,7 +29,7 @@ function decide(
   return [{ type: 'OrganizationCreated', at: command.at, data: command.data }];
 }
 
-/** Whoever sends the command has checked it; once written, a bad schedule would fail every payment. */
+/** The sender of the command has checked it. Once written, a bad schedule would fail every payment. */
 function assertFeeSchedule(schedule: FeeSchedule): void {
   const { discountBasisPoints, flatFeeMinor, returnFeeMinor } = schedule;
   const whole = [discountBasisPoints, flatFeeMinor, returnFeeMinor].every(

@@ -15,7 +15,7 @@ export interface MasterKeyCheck {
 }
 
 export interface BoundStore {
-  /** UUID, random: tells one log from another, and which log a database belongs to. */
+  /** Random UUID: identifies the log, so that a database knows which log it belongs to. */
   readonly storeId: string;
   readonly environment: Environment;
 }
