@@ -95,11 +95,16 @@ export function matching(streamPrefixes: readonly string[] | undefined): StreamM
 
 const scalarBytes = 8;
 
+/** Without recursion: however deep the data of a stranger's event is, it must not end the reading. */
 function sizeOf(value: unknown): number {
-  if (typeof value === 'string') return scalarBytes + value.length;
-  if (typeof value !== 'object' || value === null) return scalarBytes;
-  let sizeBytes = scalarBytes;
-  for (const key in value)
-    sizeBytes += scalarBytes + sizeOf((value as Record<string, unknown>)[key]);
+  let sizeBytes = 0;
+  const left = [value];
+  while (left.length > 0) {
+    const next = left.pop();
+    sizeBytes += scalarBytes;
+    if (typeof next === 'string') sizeBytes += next.length;
+    else if (typeof next === 'object' && next !== null)
+      for (const field of Object.values(next)) left.push(field);
+  }
   return sizeBytes;
 }

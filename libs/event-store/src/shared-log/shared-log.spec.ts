@@ -183,6 +183,23 @@ describe('one reading of the log', () => {
     expect(readings.events).toBe(11);
   });
 
+  it('goes on past an event whose data is nested without end', async () => {
+    const memory = memoryEventStore();
+    const depth = 100_000;
+    const data = JSON.parse('{"a":'.repeat(depth) + '1' + '}'.repeat(depth)) as object;
+    const store = open({
+      ...memory,
+      async *subscribe(options) {
+        for await (const page of memory.subscribe(options))
+          yield { ...page, events: page.events.map((event) => ({ ...event, data: { ...data } })) };
+      },
+    });
+    const follower = follow(store, { after: beginning });
+    await append(store);
+    await append(store);
+    await fact(() => follower.events.length === 2);
+  });
+
   it('tells each subscriber how the connection is', async () => {
     const memory = memoryEventStore();
     const away = new StoreUnavailable('away');
