@@ -12,10 +12,11 @@ export const mayImport = {
   postgres: [],
   'event-store': ['domain', 'postgres'],
   messaging: ['postgres'],
-  'read-models': ['domain', 'event-store', 'postgres'],
+  // The lists hold the items that contracts declare.
+  'read-models': ['contracts', 'domain', 'event-store', 'postgres'],
   keyring: [],
   'bank-rails': ['domain'],
-  webhooks: [],
+  webhooks: ['domain'],
 
   // What client developers install: the public API and nothing of ours inside.
   client: [],
@@ -28,7 +29,7 @@ export const mayImport = {
   // Facts of the log as public messages.
   integration: ['contracts', 'domain', 'event-store', 'messaging', 'read-models'],
   // The tables of webhook deliveries.
-  'webhook-deliveries': ['postgres', 'webhooks'],
+  'webhook-deliveries': ['contracts', 'postgres', 'webhooks'],
   // What starts and stops an app.
   'service-kit': [
     'contracts',

@@ -38,7 +38,7 @@ import {
   type WebhooksConfig,
 } from '@pis/service-kit';
 import { deliveryLog, endpointHealths, replayRequests } from '@pis/webhook-deliveries';
-import type { WebhookUrlOptions } from '@pis/webhooks';
+import { retryWindowsOf, type WebhookUrlOptions } from '@pis/webhooks';
 import { ContactsController } from './contacts.controller.js';
 import { DirectoryLists } from './directory-lists.js';
 import { EventsController } from './events.controller.js';
@@ -58,7 +58,7 @@ import {
   REPLAY_REQUESTS,
   RETRY_WINDOWS,
 } from './tokens.js';
-import { type RetryWindows, WebhookDeliveriesController } from './webhook-deliveries.controller.js';
+import { WebhookDeliveriesController } from './webhook-deliveries.controller.js';
 import { WebhookReplaysController } from './webhook-replays.controller.js';
 import { WebhookHealth } from './webhook-health.js';
 import { WebhookTests } from './webhook-test.js';
@@ -148,13 +148,7 @@ function providersFor(config: ApiGatewayConfig): Provider[] {
         new WebhookHealth(endpointHealths(pool), logger),
     },
     { provide: REPLAY_REQUESTS, inject: [PG_POOL], useFactory: replayRequests },
-    {
-      provide: RETRY_WINDOWS,
-      useValue: {
-        paymentsMs: config.PIS_WEBHOOK_RETRY_WINDOW_PAYMENTS_MS,
-        statementsMs: config.PIS_WEBHOOK_RETRY_WINDOW_STATEMENTS_MS,
-      } satisfies RetryWindows,
-    },
+    { provide: RETRY_WINDOWS, useValue: retryWindowsOf(config) },
     { provide: DIRECTORY_QUERY, inject: [PG_POOL], useFactory: directoryQuery },
     {
       provide: OPENAPI_OPTIONS,

@@ -4,14 +4,12 @@
  * The other filters of the list and its cursor hold as ever.
  */
 import { paymentIdOf } from '@pis/commands';
-import { paymentListItem, type PaymentListItem, type PaymentListQuery } from '@pis/contracts';
+import { type PaymentFilter, paymentListItem, type PaymentListItem } from '@pis/contracts';
 import { type Payment, payment as payments } from '@pis/domain';
 import { type EventStore, repository } from '@pis/event-store';
 import { type OwnWrites } from '@pis/http-api';
 import type { ListCursor } from '@pis/read-models';
 import { idempotencyKeyInQuery } from '@pis/http-api';
-
-type Filter = Omit<PaymentListQuery, 'limit' | 'cursor' | 'idempotencyKey'>;
 
 export class PaymentByKey {
   private readonly payments;
@@ -27,7 +25,7 @@ export class PaymentByKey {
   async find(
     organizationId: string,
     key: string,
-    filter: Filter,
+    filter: PaymentFilter,
     after: ListCursor | undefined,
   ): Promise<readonly PaymentListItem[]> {
     const { state, lastEvent } = await this.payments.load(
@@ -48,10 +46,10 @@ const tests = {
   externalPaymentId: ({ externalPaymentId }, wanted) => externalPaymentId === wanted,
   createdFrom: ({ createdAt }, wanted) => createdAt >= wanted,
   createdTo: ({ createdAt }, wanted) => createdAt <= wanted,
-} as const satisfies Record<keyof Filter, (payment: Payment, wanted: string) => boolean>;
+} as const satisfies Record<keyof PaymentFilter, (payment: Payment, wanted: string) => boolean>;
 
-function passes(payment: Payment, filter: Filter): boolean {
-  return (Object.keys(tests) as (keyof Filter)[]).every((name) => {
+function passes(payment: Payment, filter: PaymentFilter): boolean {
+  return (Object.keys(tests) as (keyof PaymentFilter)[]).every((name) => {
     const wanted = filter[name];
     return wanted === undefined || tests[name](payment, wanted);
   });

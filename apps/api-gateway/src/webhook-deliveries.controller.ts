@@ -33,13 +33,11 @@ import {
   type DeliveryRecord,
   type PastEvents,
   redeliver,
-  type RetryWindows,
   type StoredDelivery,
 } from '@pis/webhook-deliveries';
+import type { RetryWindows } from '@pis/webhooks';
 import { granted } from './refusals.js';
 import { DELIVERY_LOG, RETRY_WINDOWS } from './tokens.js';
-
-export type { RetryWindows } from '@pis/webhook-deliveries';
 
 type PgPool = Parameters<typeof redeliver>[0];
 

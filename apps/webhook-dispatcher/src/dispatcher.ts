@@ -11,6 +11,8 @@ import {
   guardedClient,
   type GuardedClient,
   type OutcomeClass,
+  retryWindowMs,
+  retryWindowsOf,
 } from '@pis/webhooks';
 import type pg from 'pg';
 import type { Registry } from 'prom-client';
@@ -168,22 +170,19 @@ function clientOf({ config, extraCaPem, ownHosts }: DispatcherOptions): GuardedC
 }
 
 function retriesOf(config: WebhooksConfig): Pick<AttemptDeps, 'retryPolicy' | 'windowMsOf'> {
-  const [paymentsMs, statementsMs] = windowsMs(config);
+  const windows = retryWindowsOf(config);
   return {
     retryPolicy: {
       initialMs: config.PIS_WEBHOOK_RETRY_INITIAL_MS,
       maxMs: config.PIS_WEBHOOK_RETRY_MAX_MS,
     },
-    windowMsOf: (eventType) => (eventType.startsWith('payment.') ? paymentsMs : statementsMs),
+    windowMsOf: (eventType) => retryWindowMs(windows, eventType),
   };
 }
 
-/** The retry windows: of payment events, and of statement events. */
-function windowsMs(config: WebhooksConfig): readonly [number, number] {
-  return [
-    config.PIS_WEBHOOK_RETRY_WINDOW_PAYMENTS_MS,
-    config.PIS_WEBHOOK_RETRY_WINDOW_STATEMENTS_MS,
-  ];
+/** The retry windows of all categories of events. */
+function windowsMs(config: WebhooksConfig): readonly number[] {
+  return Object.values(retryWindowsOf(config));
 }
 
 function logAttempt(

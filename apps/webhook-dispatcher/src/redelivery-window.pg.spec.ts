@@ -12,7 +12,7 @@ jest.setTimeout(60_000);
 
 const timeoutMs = 20_000;
 const windowMs = testConfig.PIS_WEBHOOK_RETRY_WINDOW_PAYMENTS_MS;
-const windows = { paymentsMs: windowMs, statementsMs: windowMs };
+const windows = { payment: windowMs, statement: windowMs };
 
 let fixture: DispatcherFixture;
 let endpointId: string;

@@ -118,7 +118,7 @@ describe('A client who asks for a delivery again', () => {
     const [row] = await records();
     const delivery = await deliveryLog(fixture.pool).find(row?.id ?? '');
     if (delivery === null) throw new Error('there is no delivery');
-    const windows = { paymentsMs: dayMs, statementsMs: dayMs };
+    const windows = { payment: dayMs, statement: dayMs };
     const pastEvents = () => Promise.resolve([]);
     expect(
       await redeliver(fixture.pool, delivery, { pastEvents, windows, now: fixture.now() }),

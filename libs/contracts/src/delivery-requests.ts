@@ -39,6 +39,8 @@ export const deliveryListSchema = z
   })
   .superRefine(reportReversed, { when: isObject });
 export type DeliveryListQuery = z.output<typeof deliveryListSchema>;
+/** The filters of the list. All that are given must hold. */
+export type DeliveryListFilter = Omit<DeliveryListQuery, 'limit' | 'cursor'>;
 
 /** Everything of a past time, or of some event types: by default what the endpoint subscribes to. */
 export const webhookReplaySchema = z

@@ -149,3 +149,5 @@ export const originatorListSchema = z.object({
 export const contactListSchema = originatorListSchema.extend({ originatorId: uuid.optional() });
 export type OriginatorListQuery = z.output<typeof originatorListSchema>;
 export type ContactListQuery = z.output<typeof contactListSchema>;
+/** The filters of the list. All that are given must hold. */
+export type ContactFilter = Omit<ContactListQuery, 'limit' | 'cursor'>;

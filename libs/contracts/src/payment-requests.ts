@@ -61,6 +61,11 @@ export const paymentListSchema = z
     { when: isObject },
   );
 export type PaymentListQuery = z.output<typeof paymentListSchema>;
+/**
+ * The filters of the list. All that are given must hold. An idempotency key is none of them: it names one
+ * payment, which is found without a list.
+ */
+export type PaymentFilter = Omit<PaymentListQuery, 'limit' | 'cursor' | 'idempotencyKey'>;
 
 export const simulatedOutcomes = [
   'complete',

@@ -1,9 +1,9 @@
 /** Requests on webhook endpoints (rules webhook-1 to webhook-11). Whether a URL may be called is not decided here. */
 import {
-  eventTypes,
   type PaymentEventType,
   paymentEventTypes,
   type Subscription,
+  subscriptions,
 } from '@pis/domain';
 import { z } from 'zod';
 import { optional, text } from './fields.js';
@@ -18,11 +18,11 @@ const url = text(1, urlLengthMax).meta({
   maxLength: urlLengthMax,
 });
 const label = text(1, labelLengthMax);
-const subscriptions: readonly string[] = [...eventTypes, 'payment.*'];
+const subscriptionNames: readonly string[] = subscriptions;
 const subscription = z
   .string()
-  .refine((name) => subscriptions.includes(name), 'validation_event_type')
-  .meta({ enum: subscriptions })
+  .refine((name) => subscriptionNames.includes(name), 'validation_event_type')
+  .meta({ enum: subscriptionNames })
   .transform((name) => name as Subscription);
 /** Naming an event type twice says nothing more than once. */
 const unique = (names: readonly Subscription[]) => [...new Set(names)];

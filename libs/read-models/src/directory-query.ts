@@ -1,10 +1,17 @@
 /** Lists of the directory: ordinary queries, through Prisma on the process's own pool. */
 import { PrismaPg } from '@prisma/adapter-pg';
+import type { ContactFilter } from '@pis/contracts';
 import type pg from 'pg';
 import { orUnavailable } from './or-unavailable.js';
 import type { ContactItem, OriginatorItem, WebhookEndpointItem } from './directory.projection.js';
 import { type Prisma, PrismaClient } from './generated/client.js';
-import { type ListCursor, type ListPage, pageOf, type PageRequest } from './list-page.js';
+import {
+  assertNoMore,
+  type ListCursor,
+  type ListPage,
+  pageOf,
+  type PageRequest,
+} from './list-page.js';
 
 export interface ApiKeyItem {
   readonly apiKeyId: string;
@@ -31,7 +38,7 @@ export interface DirectoryQuery {
   originators(organizationId: string, page?: PageRequest): Promise<ListPage<OriginatorItem>>;
   contacts(
     organizationId: string,
-    filter: { readonly originatorId?: string | undefined },
+    filter: ContactFilter,
     page?: PageRequest,
   ): Promise<ListPage<ContactItem>>;
   /** Without those deleted. */
@@ -75,7 +82,8 @@ export function directoryQuery(pool: pg.Pool): DirectoryQuery {
       });
     },
 
-    async contacts(organizationId, { originatorId }, { limit, after } = {}) {
+    async contacts(organizationId, { originatorId, ...others }, { limit, after } = {}) {
+      assertNoMore(others);
       const rows = await orUnavailable(() =>
         prisma.contact.findMany({
           where: {

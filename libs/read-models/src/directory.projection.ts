@@ -15,6 +15,7 @@ import {
   webhookEndpoints,
 } from '@pis/domain';
 import { domainEventOf, type RecordedEvent } from '@pis/event-store';
+import { prefixesFollowedBy } from './projected-streams.js';
 import { type Projection, readTable, type ReadTableDefinition } from './projection.js';
 
 export interface BankAccountItem {
@@ -65,12 +66,6 @@ function existing<Row>(row: Row | null): Row {
   return row;
 }
 
-/** The id in `<category>-<id>`, null for other streams. */
-function idIn(category: string): (event: RecordedEvent) => string | null {
-  const prefix = `${category}-`;
-  return ({ streamId }) => (streamId.startsWith(prefix) ? streamId.slice(prefix.length) : null);
-}
-
 const isFirst = ({ revision }: RecordedEvent) => revision === 0;
 
 export type OrganizationRow = {
@@ -90,7 +85,7 @@ export const organizationsTable: ReadTableDefinition<OrganizationRow> = {
     createdAt: 'timestamptz(3)',
     revision: 'integer',
   },
-  keyOf: idIn(organization.category),
+  category: 'organization',
   begins: isFirst,
   evolve(_row, recorded) {
     const { at, data } = domainEventOf(organization, recorded);
@@ -164,7 +159,7 @@ export const originatorsTable: ReadTableDefinition<OriginatorRow> = {
     revision: 'integer',
     item: 'json',
   },
-  keyOf: idIn(originator.category),
+  category: 'originator',
   begins: isFirst,
   evolve(row, recorded) {
     const event = domainEventOf(originator, recorded);
@@ -189,8 +184,6 @@ export type ContactRow = {
   readonly item: ContactItem;
 };
 
-const isContact = idIn(contact.category);
-
 export const contactsTable: ReadTableDefinition<ContactRow> = {
   name: 'contacts',
   key: 'contactId',
@@ -203,8 +196,9 @@ export const contactsTable: ReadTableDefinition<ContactRow> = {
     revision: 'integer',
     item: 'json',
   },
+  category: 'contact',
   // A creation that was forfeited concerns no contact.
-  keyOf: (recorded) => (recorded.type === 'ContactCreationForfeited' ? null : isContact(recorded)),
+  keyOf: ({ type }, id) => (type === 'ContactCreationForfeited' ? null : id),
   begins: isFirst,
   evolve(row, recorded) {
     const event = domainEventOf(contact, recorded);
@@ -230,8 +224,6 @@ export type WebhookEndpointRow = {
   readonly item: WebhookEndpointItem;
 };
 
-const isEndpointEvent = idIn(webhookEndpoints.category);
-
 export const webhookEndpointsTable: ReadTableDefinition<WebhookEndpointRow> = {
   name: 'webhook_endpoints',
   key: 'endpointId',
@@ -245,10 +237,8 @@ export const webhookEndpointsTable: ReadTableDefinition<WebhookEndpointRow> = {
     revision: 'integer',
     item: 'json',
   },
-  keyOf: (recorded) =>
-    isEndpointEvent(recorded) === null
-      ? null
-      : domainEventOf(webhookEndpoints, recorded).data.endpointId,
+  category: 'webhookEndpoints',
+  keyOf: (recorded) => domainEventOf(webhookEndpoints, recorded).data.endpointId,
   begins: ({ type }) => type === 'WebhookEndpointCreated',
   evolve(row, recorded) {
     const event = domainEventOf(webhookEndpoints, recorded);
@@ -298,8 +288,6 @@ export type ApiKeyRow = {
   readonly revision: number;
 };
 
-const isApiKeyEvent = idIn(apiKey.category);
-
 export const apiKeysTable: ReadTableDefinition<ApiKeyRow> = {
   name: 'api_keys',
   key: 'apiKeyId',
@@ -315,9 +303,9 @@ export const apiKeysTable: ReadTableDefinition<ApiKeyRow> = {
     createdAt: 'timestamptz(3)',
     revision: 'integer',
   },
+  category: 'apiKey',
   // The stream is named by the digest; both events carry the id.
-  keyOf: (recorded) =>
-    isApiKeyEvent(recorded) === null ? null : domainEventOf(apiKey, recorded).data.apiKeyId,
+  keyOf: (recorded) => domainEventOf(apiKey, recorded).data.apiKeyId,
   begins: isFirst,
   evolve(row, recorded) {
     const event = domainEventOf(apiKey, recorded);
@@ -330,9 +318,7 @@ export const apiKeysTable: ReadTableDefinition<ApiKeyRow> = {
 
 export const directoryProjection: Projection = {
   name: 'directory',
-  streamPrefixes: [organization, originator, contact, webhookEndpoints, apiKey].map(
-    ({ category }) => `${category}-`,
-  ),
+  streamPrefixes: prefixesFollowedBy('directory'),
   tables: [
     readTable(organizationsTable),
     readTable(originatorsTable),

@@ -5,9 +5,17 @@
  * Rows are only added, in the order of the log and page by page, so that a reader who has seen a
  * position never misses one before it.
  */
-import { payment, type PaymentEvent, paymentEventTypeOf, statusAfter } from '@pis/domain';
+import {
+  payment,
+  type PaymentEvent,
+  paymentEventTypeOf,
+  statusAfter,
+  streamNameOf,
+  streamPrefixOf,
+} from '@pis/domain';
 import { domainEventOf, type RecordedEvent, UnreadableEvent } from '@pis/event-store';
 import type pg from 'pg';
+import { prefixesFollowedBy } from './projected-streams.js';
 import {
   asUnreadable,
   type Projection,
@@ -18,7 +26,7 @@ import {
   uuidForm,
 } from './projection.js';
 
-const streamPrefix = `${payment.category}-`;
+const streamPrefix = streamPrefixOf('payment');
 
 interface IndexedEvent {
   readonly recorded: RecordedEvent;
@@ -29,7 +37,9 @@ interface IndexedEvent {
 const integrationEventsTable: ReadTable = {
   name: 'integration_events',
   async write(client, target, events) {
-    const ofPayments = events.filter(({ streamId }) => streamId.startsWith(streamPrefix));
+    const ofPayments = events.filter(
+      ({ streamId }) => streamNameOf(streamId)?.category === 'payment',
+    );
     if (ofPayments.length === 0) return;
     await insert(client, target, await indexed(client, target, ofPayments));
   },
@@ -134,6 +144,6 @@ async function insert(
 
 export const eventsProjection: Projection = {
   name: 'events',
-  streamPrefixes: [streamPrefix],
+  streamPrefixes: prefixesFollowedBy('events'),
   tables: [integrationEventsTable],
 };

@@ -2,7 +2,7 @@
 export { orUnavailable } from './or-unavailable.js';
 export * from './migrate.js';
 export { type Projection, ProjectionBroken, type ReadTable } from './projection.js';
-export { type PartyItem, type PaymentItem, paymentsProjection } from './payments.projection.js';
+export { paymentsProjection } from './payments.projection.js';
 export {
   type BankAccountItem,
   type ContactItem,
@@ -21,6 +21,7 @@ export {
   type RebuildReport,
   RebuildUnderWay,
 } from './rebuild.js';
+export type { ProjectionName } from './projected-streams.js';
 export * from './projections.js';
 export * from './quarantine.js';
 export * from './consumer-checkpoints.js';

@@ -34,3 +34,9 @@ export function pageOf<Row, Item>(
     next: more && last !== undefined ? read.cursor(last) : null,
   };
 }
+
+/** Takes the filters that a list does not implement: where contracts declare one more, the list does not compile. */
+export function assertNoMore(others: Readonly<Record<string, never>>): void {
+  const [name] = Object.keys(others);
+  if (name !== undefined) throw new Error(`no query implements the filter ${name}`);
+}

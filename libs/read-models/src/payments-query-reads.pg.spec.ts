@@ -3,10 +3,11 @@
  * on every machine. The rows are the worst for a filter: all are of one contact, with one label, and of
  * most combinations of status, direction and rail there is none.
  */
+import type { PaymentFilter } from '@pis/contracts';
 import { randomUUID } from 'node:crypto';
 import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
 import type pg from 'pg';
-import { type PaymentFilter, paymentsQuery } from './payments-query.js';
+import { paymentsQuery } from './payments-query.js';
 
 const organizationId = randomUUID();
 const originatorId = randomUUID();

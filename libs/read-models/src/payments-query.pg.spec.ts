@@ -1,3 +1,4 @@
+import type { PaymentFilter } from '@pis/contracts';
 import { randomUUID } from 'node:crypto';
 import type { PaymentDetails } from '@pis/domain';
 import { originatorParty } from '@pis/domain/testing';
@@ -5,7 +6,7 @@ import { type EventStore, memoryEventStore, StoreUnavailable } from '@pis/event-
 import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
 import pg from 'pg';
 import type { ListCursor } from './list-page.js';
-import { type PaymentFilter, paymentsQuery, type PaymentsQuery } from './payments-query.js';
+import { paymentsQuery, type PaymentsQuery } from './payments-query.js';
 import { rebuildProjection } from './rebuild.js';
 import { completePayment, queuePayment } from './testing.js';
 

@@ -12,24 +12,12 @@
  * others with the same label. Labels that many payments share, with parties that have few of them, are too
  * rare for an index that every change of a status would write.
  */
+import type { PaymentFilter, PaymentListItem } from '@pis/contracts';
 import { directions, paymentRails, paymentStatuses } from '@pis/domain';
 import type pg from 'pg';
 import { orUnavailable } from './or-unavailable.js';
 import { type ListCursor, type ListPage, pageOf, type PageRequest } from './list-page.js';
-import type { PaymentItem } from './payments.projection.js';
 import { storableText } from './projection.js';
-
-/** All that are given must hold. Times are ISO 8601 in UTC with milliseconds, inclusive. */
-export interface PaymentFilter {
-  readonly status?: string | undefined;
-  readonly originatorId?: string | undefined;
-  readonly contactId?: string | undefined;
-  readonly direction?: string | undefined;
-  readonly paymentRail?: string | undefined;
-  readonly externalPaymentId?: string | undefined;
-  readonly createdFrom?: string | undefined;
-  readonly createdTo?: string | undefined;
-}
 
 export interface PaymentsQuery {
   /** Newest first. @throws StoreUnavailable */
@@ -37,7 +25,7 @@ export interface PaymentsQuery {
     organizationId: string,
     filter: PaymentFilter,
     page: PageRequest & { readonly limit: number },
-  ): Promise<ListPage<PaymentItem>>;
+  ): Promise<ListPage<PaymentListItem>>;
 }
 
 /** Few values each. A class without a filter is read value by value: one index range for each value. */
@@ -48,6 +36,7 @@ const classes = {
 } as const satisfies Partial<Record<keyof PaymentFilter, unknown>>;
 const classNames = Object.keys(classes) as readonly (keyof typeof classes)[];
 
+/** One for each filter that contracts declare: a new one does not compile until it is here. */
 const conditions: Readonly<Record<keyof PaymentFilter, (parameter: string) => string>> = {
   status: (parameter) => `status = ${parameter}`,
   direction: (parameter) => `direction = ${parameter}`,
@@ -63,7 +52,7 @@ const filterNames = Object.keys(conditions) as readonly (keyof PaymentFilter)[];
 interface ListedRow {
   readonly payment_id: string;
   readonly created_at: Date;
-  readonly item: PaymentItem;
+  readonly item: PaymentListItem;
 }
 
 export function paymentsQuery(pool: pg.Pool): PaymentsQuery {

@@ -2,6 +2,7 @@
  * Payments: one row a payment, for the list. `item` is the finished list item (rule
  * list-item-1): masked by construction, since no bank account ever enters it.
  */
+import type { PartyView, PaymentListItem } from '@pis/contracts';
 import {
   payment,
   type PaymentEvent,
@@ -10,39 +11,8 @@ import {
   unreachable,
 } from '@pis/domain';
 import { domainEventOf } from '@pis/event-store';
+import { prefixesFollowedBy } from './projected-streams.js';
 import { type Projection, readTable, type ReadTableDefinition } from './projection.js';
-
-export interface PartyItem {
-  readonly id: string;
-  readonly firstName: string | null;
-  readonly lastName: string | null;
-  readonly companyName: string | null;
-  readonly entityType: string;
-}
-
-/** The list item of the spec, field by field in its order. */
-export interface PaymentItem {
-  readonly paymentId: string;
-  readonly status: string;
-  readonly createdAt: string;
-  readonly completedAt: string | null;
-  readonly failedAt: string | null;
-  readonly returnedAt: string | null;
-  readonly canceledAt: string | null;
-  readonly paymentAmount: number;
-  readonly discountFee: number;
-  readonly flatFee: number;
-  readonly returnFee: number;
-  readonly currencyCode: string;
-  readonly paymentRail: string;
-  readonly direction: string;
-  readonly paymentNote: string | null;
-  readonly externalPaymentId: string | null;
-  readonly failureCode: string | null;
-  readonly failureMessage: string | null;
-  readonly originator: PartyItem;
-  readonly contact: PartyItem | null;
-}
 
 export type PaymentRow = {
   readonly paymentId: string;
@@ -56,7 +26,7 @@ export type PaymentRow = {
   readonly idempotencyKey: string | null;
   readonly createdAt: string;
   readonly revision: number;
-  readonly item: PaymentItem;
+  readonly item: PaymentListItem;
 };
 
 type Fields = Omit<PaymentRow, 'revision'>;
@@ -104,7 +74,7 @@ function fromDetails({ type, at, data }: Creation, row: PaymentRow | null): Fiel
   };
 }
 
-function partyItem(party: PaymentParty): PartyItem {
+function partyItem(party: PaymentParty): PartyView {
   const { id, firstName, lastName, companyName, entityType } = party;
   return { id, firstName, lastName, companyName, entityType };
 }
@@ -112,7 +82,7 @@ function partyItem(party: PaymentParty): PartyItem {
 type Progress = Exclude<PaymentEvent, Creation>;
 
 /** What a transition changes of the item beside the status; as `payment.evolve` of the domain. */
-function progress(event: Progress): Partial<PaymentItem> {
+function progress(event: Progress): Partial<PaymentListItem> {
   switch (event.type) {
     case 'PaymentProcessing':
     case 'PaymentBlocked':
@@ -134,8 +104,6 @@ function progress(event: Progress): Partial<PaymentItem> {
   }
 }
 
-const streamPrefix = `${payment.category}-`;
-
 export const paymentsTable: ReadTableDefinition<PaymentRow> = {
   name: 'payments',
   key: 'paymentId',
@@ -154,8 +122,7 @@ export const paymentsTable: ReadTableDefinition<PaymentRow> = {
     revision: 'integer',
     item: 'json',
   },
-  keyOf: ({ streamId }) =>
-    streamId.startsWith(streamPrefix) ? streamId.slice(streamPrefix.length) : null,
+  category: 'payment',
   begins: ({ revision }) => revision === 0,
   evolve(row, recorded) {
     const event = domainEventOf(payment, recorded);
@@ -169,6 +136,6 @@ export const paymentsTable: ReadTableDefinition<PaymentRow> = {
 
 export const paymentsProjection: Projection = {
   name: 'payments',
-  streamPrefixes: [streamPrefix],
+  streamPrefixes: prefixesFollowedBy('payments'),
   tables: [readTable(paymentsTable)],
 };

@@ -6,6 +6,7 @@
  * What always holds: a row's `revision` is that of the last event folded into it; an event at or
  * before it changes nothing, and one that would leave a gap stops the projection.
  */
+import { type Category, streamNameOf } from '@pis/domain';
 import { type Position, type RecordedEvent, UnreadableEvent } from '@pis/event-store';
 import type pg from 'pg';
 import { reasonOf } from '@pis/postgres';
@@ -37,8 +38,10 @@ export interface ReadTableDefinition<Row extends StoredRow> {
   /** The primary key, a uuid. */
   readonly key: keyof Row & string;
   readonly columns: Readonly<Record<keyof Row & string, ColumnType>>;
-  /** The key of the row an event is about; null when it concerns no row of this table. */
-  readonly keyOf: (event: RecordedEvent) => string | null;
+  /** Events of other streams concern no row of this table. */
+  readonly category: Category;
+  /** The key of the row an event is about, null when there is none; the id in the stream's name when absent. */
+  readonly keyOf?: (event: RecordedEvent, id: string) => string | null;
   /** Whether the event makes its row: nothing has to be loaded for it. */
   readonly begins: (event: RecordedEvent) => boolean;
   /**
@@ -108,15 +111,16 @@ export function readTable<Row extends StoredRow>(definition: ReadTableDefinition
 
 /** @param unreadable gets the first such event of each stream; what follows it is left out */
 function groupByKey<Row extends StoredRow>(
-  { keyOf }: ReadTableDefinition<Row>,
+  { category, keyOf }: ReadTableDefinition<Row>,
   events: readonly RecordedEvent[],
   unreadable: Map<string, UnreadableEvent>,
 ): Map<string, RecordedEvent[]> {
   const byKey = new Map<string, RecordedEvent[]>();
   for (const event of events) {
-    if (unreadable.has(event.streamId)) continue;
+    const name = streamNameOf(event.streamId);
+    if (name?.category !== category || unreadable.has(event.streamId)) continue;
     try {
-      const key = keyOf(event);
+      const key = keyOf === undefined ? name.id : keyOf(event, name.id);
       if (key === null) continue;
       if (!uuidForm.test(key)) throw new UnreadableEvent(event, 'it is about no UUID');
       const group = byKey.get(key);

@@ -5,15 +5,15 @@ import { orUnavailable } from './or-unavailable.js';
 import { directoryProjection } from './directory.projection.js';
 import { eventsProjection } from './events.projection.js';
 import { paymentsProjection } from './payments.projection.js';
+import type { ProjectionName } from './projected-streams.js';
 import type { Projection } from './projection.js';
 
 export const projections = {
   payments: paymentsProjection,
   directory: directoryProjection,
   events: eventsProjection,
-} as const satisfies Record<string, Projection>;
+} as const satisfies Record<ProjectionName, Projection>;
 
-export type ProjectionName = keyof typeof projections;
 export const projectionNames = Object.keys(projections) as readonly ProjectionName[];
 
 export interface ProjectionStatus {

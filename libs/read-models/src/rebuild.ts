@@ -22,7 +22,8 @@ import {
 import pg from 'pg';
 import { createCheckpoint, lockCheckpoint, rebuildLock, saveCheckpoint } from './checkpoint.js';
 import { endSession, inTransaction, isTransient, sqlStateOf, takeLock } from '@pis/postgres';
-import { type ProjectionName, projections } from './projections.js';
+import type { ProjectionName } from './projected-streams.js';
+import { projections } from './projections.js';
 import { PageTables } from './page-tables.js';
 import type { Projection } from './projection.js';
 import { projectionReader, replaceQuarantine } from './quarantine.js';

@@ -3,6 +3,7 @@
  * deliveries, and the attempts.
  */
 import type pg from 'pg';
+import type { DeliveryListFilter } from '@pis/contracts';
 import { v5 as uuidV5 } from 'uuid';
 
 export type DeliveryState = 'pending' | 'delivered' | 'failed' | 'canceled';
@@ -48,13 +49,9 @@ export function deliveryIdOf(eventId: string, endpointId: string): string {
 }
 
 /** All given conditions must hold. Times are ISO 8601, of the event's occurrence, inclusive. */
-export interface DeliveryFilter {
+export interface DeliveryFilter extends Omit<DeliveryListFilter, 'paymentId'> {
   /** For example those of a payment: its events are known, and with them the delivery ids. */
   readonly ids?: readonly string[] | undefined;
-  readonly eventType?: string | undefined;
-  readonly state?: DeliveryState | undefined;
-  readonly from?: string | undefined;
-  readonly to?: string | undefined;
 }
 
 export interface DeliveryPlace {
@@ -145,10 +142,12 @@ interface Statement {
 /** The page, and, if a filter has to scan, where the scan ends. */
 function listStatements(
   { organizationId, endpointId }: Parameters<DeliveryLog['list']>[0],
-  { ids, state, eventType, from, to }: DeliveryFilter,
+  { ids, state, eventType, from, to, ...others }: DeliveryFilter,
   { limit, after }: Parameters<DeliveryLog['list']>[2],
   scanMax: number,
 ): Statement & { readonly scanEnd: Statement | null } {
+  // A filter that contracts declare and that is missing here does not compile.
+  others satisfies Record<string, never>;
   const values: unknown[] = [];
   const $ = (value: unknown) => `$${values.push(value)}`;
 

@@ -9,7 +9,12 @@
  */
 import type pg from 'pg';
 import type { StoredDelivery } from './delivery-log.js';
-import { type EnvelopeSource, paymentEnvelope } from '@pis/webhooks';
+import {
+  type EnvelopeSource,
+  paymentEnvelope,
+  retryWindowMs,
+  type RetryWindows,
+} from '@pis/webhooks';
 
 export interface RevivedDelivery {
   /** UUIDv5 of event and endpoint. */
@@ -133,12 +138,6 @@ export async function deliveryBodyOf(
   return event === undefined ? null : JSON.stringify(paymentEnvelope(event));
 }
 
-/** How long attempts go on (rules limit-9 and limit-10). */
-export interface RetryWindows {
-  readonly paymentsMs: number;
-  readonly statementsMs: number;
-}
-
 export interface RedeliveryOptions {
   readonly pastEvents: PastEvents;
   readonly windows: RetryWindows;
@@ -159,8 +158,7 @@ export async function redeliver(
 ): Promise<boolean> {
   const body = await deliveryBodyOf(delivery, pastEvents);
   if (body === null) return false;
-  const isPayment = delivery.eventType.startsWith('payment.');
-  const windowMs = isPayment ? windows.paymentsMs : windows.statementsMs;
+  const windowMs = retryWindowMs(windows, delivery.eventType);
   const revived = { ...delivery, body, windowEndsAt: new Date(now.getTime() + windowMs) };
   for (let tries = 1; tries <= triesMax; tries += 1)
     if ((await reviveDeliveries(pool, [revived], { now, isReplay: false })).size > 0) return true;

@@ -1,4 +1,5 @@
 /** The envelope of a webhook (rules event-envelope-1 to event-envelope-6). */
+import { type EventCategory, eventCategoryOf } from '@pis/domain';
 
 export const envelopeVersion = '1';
 
@@ -37,12 +38,19 @@ export function paymentEnvelope(event: EnvelopeSource): WebhookEnvelope {
   };
 }
 
+/** Whether an envelope's createdAt is the time of its signing. */
+const isStamped = {
+  payment: false,
+  statement: true,
+} as const satisfies Record<EventCategory, boolean>;
+
 /**
  * The body as it is sent at `at` (ISO 8601). A payment event's never changes; a statement event's
  * createdAt is stamped at each signing, so a retry has a fresh one (rule event-envelope-4).
  */
 export function stampedBody(body: string, eventType: string, at: string): string {
-  if (eventType.startsWith('payment.')) return body;
+  const category = eventCategoryOf(eventType);
+  if (category !== null && !isStamped[category]) return body;
   return JSON.stringify({ ...(JSON.parse(body) as WebhookEnvelope), createdAt: at });
 }
 

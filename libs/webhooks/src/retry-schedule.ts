@@ -1,4 +1,25 @@
 /** When a delivery is tried again, and when it is over (rules delivery-1 to delivery-6). Pure. */
+import { type EventCategory, eventCategoryOf } from '@pis/domain';
+
+/** How long attempts go on, in milliseconds (rules limit-9 and limit-10). */
+export type RetryWindows = Readonly<Record<EventCategory, number>>;
+
+export interface RetryWindowsConfig {
+  readonly PIS_WEBHOOK_RETRY_WINDOW_PAYMENTS_MS: number;
+  readonly PIS_WEBHOOK_RETRY_WINDOW_STATEMENTS_MS: number;
+}
+
+export function retryWindowsOf(config: RetryWindowsConfig): RetryWindows {
+  return {
+    payment: config.PIS_WEBHOOK_RETRY_WINDOW_PAYMENTS_MS,
+    statement: config.PIS_WEBHOOK_RETRY_WINDOW_STATEMENTS_MS,
+  };
+}
+
+/** The window of an event; of one whose type this release does not know, a statement's. */
+export function retryWindowMs(windows: RetryWindows, eventType: string): number {
+  return windows[eventCategoryOf(eventType) ?? 'statement'];
+}
 
 export interface RetryPolicy {
   /** The pause after the first failed attempt. */

@@ -4,6 +4,7 @@ import { repository } from '@pis/event-store';
 import { pastPaymentEvents } from '@pis/integration';
 import { loadConfig, webhooksEnv } from '@pis/service-kit';
 import { deliveryLog, redeliver } from '@pis/webhook-deliveries';
+import { retryWindowsOf } from '@pis/webhooks';
 import type { Context } from '../context.js';
 import { CommandFailed } from '../output.js';
 
@@ -32,10 +33,7 @@ export async function redeliverByHand({ store, pool }: Context, deliveryId: stri
   if (!endpoint.enabled) throw new CommandFailed('its webhook endpoint is disabled');
 
   const now = new Date();
-  const windows = {
-    paymentsMs: config.PIS_WEBHOOK_RETRY_WINDOW_PAYMENTS_MS,
-    statementsMs: config.PIS_WEBHOOK_RETRY_WINDOW_STATEMENTS_MS,
-  };
+  const windows = retryWindowsOf(config);
   const pastEvents = (refs: Parameters<typeof pastPaymentEvents>[2]) =>
     pastPaymentEvents(store, pool, refs);
   if (!(await redeliver(pool, delivery, { pastEvents, windows, now }))) throw missing();

@@ -19,7 +19,30 @@ export type PaymentEventType = `payment.${Lowercase<PaymentStatus>}`;
 export const paymentEventTypes = paymentStatuses.map(paymentEventTypeOf);
 export const eventTypes = [...paymentEventTypes, 'statement.generated'] as const;
 export type EventType = PaymentEventType | 'statement.generated';
-export type Subscription = EventType | 'payment.*';
+
+type CategoryIn<Name extends string> = Name extends `${infer In}.${string}` ? In : never;
+/** What the name of an event begins with. */
+export type EventCategory = CategoryIn<EventType>;
+
+/** The subscription to all events of a category; null where there is none. */
+const wholeCategories = {
+  payment: 'payment.*',
+  statement: null,
+} as const satisfies Record<EventCategory, string | null>;
+type WholeCategory = NonNullable<(typeof wholeCategories)[EventCategory]>;
+
+export type Subscription = EventType | WholeCategory;
+export const subscriptions: readonly Subscription[] = [
+  ...eventTypes,
+  ...Object.values(wholeCategories).filter((whole) => whole !== null),
+];
+
+const eventCategories = Object.keys(wholeCategories) as readonly EventCategory[];
+
+/** Null for a test event, and for an event of a newer release. */
+export function eventCategoryOf(eventType: string): EventCategory | null {
+  return eventCategories.find((category) => eventType.startsWith(`${category}.`)) ?? null;
+}
 
 export function paymentEventTypeOf(status: PaymentStatus): PaymentEventType {
   return `payment.${status.toLowerCase() as Lowercase<PaymentStatus>}`;
@@ -30,10 +53,10 @@ export function subscribes(
   subscribedEvents: readonly Subscription[],
   eventType: EventType,
 ): boolean {
-  return (
-    subscribedEvents.includes(eventType) ||
-    (eventType.startsWith('payment.') && subscribedEvents.includes('payment.*'))
-  );
+  if (subscribedEvents.includes(eventType)) return true;
+  const category = eventCategoryOf(eventType);
+  const whole = category === null ? null : wholeCategories[category];
+  return whole !== null && subscribedEvents.includes(whole);
 }
 
 export interface WebhookEndpointRecord {

@@ -1,0 +1,24 @@
+/** Which projections follow the streams of each category. A new category does not compile until it is here. */
+import { categories, type Category, type StreamPrefix, streamPrefixOf } from '@pis/domain';
+
+/** None where no list shows what the streams hold. */
+const projectionsOf = {
+  apiKey: ['directory'],
+  contact: ['directory'],
+  contactIdentity: [],
+  operatorAction: [],
+  organization: ['directory'],
+  originator: ['directory'],
+  payment: ['payments', 'events'],
+  store: [],
+  webhookEndpoints: ['directory'],
+} as const satisfies Record<Category, readonly string[]>;
+
+export type ProjectionName = (typeof projectionsOf)[Category][number];
+
+/** What the names of the streams begin with that a projection follows. */
+export function prefixesFollowedBy(name: ProjectionName): readonly StreamPrefix[] {
+  return categories
+    .filter((category) => projectionsOf[category].some((projection) => projection === name))
+    .map(streamPrefixOf);
+}
