@@ -201,6 +201,24 @@ describe('an operation', () => {
   });
 });
 
+describe('a handler', () => {
+  it('takes every input of its operation, and no other', () => {
+    const define = () => {
+      class Careless {
+        @Operation(createPayment)
+        create(
+          @Id('contactId') contactId: string,
+          @Body() { paymentAmount }: PaymentCreateRequest,
+        ): Answer<{ readonly paymentId: string }> {
+          return answer({ paymentId: `${contactId} ${paymentAmount}` });
+        }
+      }
+      return Careless;
+    };
+    expect(define).toThrow('createPayment and its handler differ in: header, id contactId');
+  });
+});
+
 interface Sent {
   readonly key?: string;
   readonly body?: unknown;
@@ -209,29 +227,32 @@ interface Sent {
 const noTrace = { correlationId: 'test', causationId: null, traceparent: null };
 
 // Compiled, not run: each directive fails the type check once the handler below it compiles.
-@Controller()
-export class Mismatches {
-  // @ts-expect-error the body is that of another operation
-  @Operation(createPayment)
-  otherBody(@Body() { url }: WebhookPatchRequest): Answer<{ readonly paymentId: string }> {
-    return answer({ paymentId: String(url) });
-  }
+export function mismatches(): Type {
+  @Controller()
+  class Mismatches {
+    // @ts-expect-error the body is that of another operation
+    @Operation(createPayment)
+    otherBody(@Body() { url }: WebhookPatchRequest): Answer<{ readonly paymentId: string }> {
+      return answer({ paymentId: String(url) });
+    }
 
-  // @ts-expect-error the operation takes no body
-  @Operation(getPayment)
-  noBody(@Body() body: PaymentCreateRequest): never {
-    throw new Error(body.contactId);
-  }
+    // @ts-expect-error the operation takes no body
+    @Operation(getPayment)
+    noBody(@Body() body: PaymentCreateRequest): never {
+      throw new Error(body.contactId);
+    }
 
-  // @ts-expect-error a string where the schema has a number
-  @Operation(createPayment)
-  otherField(@Body() body: { paymentAmount: string }): Answer<{ readonly paymentId: string }> {
-    return answer({ paymentId: body.paymentAmount });
-  }
+    // @ts-expect-error a string where the schema has a number
+    @Operation(createPayment)
+    otherField(@Body() body: { paymentAmount: string }): Answer<{ readonly paymentId: string }> {
+      return answer({ paymentId: body.paymentAmount });
+    }
 
-  // @ts-expect-error the operation answers a payment
-  @Operation(getPayment)
-  otherAnswer(@Id('paymentId') contactId: string): Answer<{ readonly contactId: string }> {
-    return answer({ contactId });
+    // @ts-expect-error the operation answers a payment
+    @Operation(getPayment)
+    otherAnswer(@Id('paymentId') contactId: string): Answer<{ readonly contactId: string }> {
+      return answer({ contactId });
+    }
   }
+  return Mismatches;
 }

@@ -16,6 +16,7 @@ import type { BodyOf, DataOf, OperationDeclaration, QueryOf } from '@pis/contrac
 import type { CommandContext } from '@pis/event-store';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Caller, permits } from './authentication.js';
+import { inputsAmiss } from './inputs.js';
 import type { Answer, Given } from './requests.js';
 
 export interface OperationOptions {
@@ -33,6 +34,9 @@ export function Operation<const Declared extends OperationDeclaration>(
     name: string | symbol,
     descriptor: TypedPropertyDescriptor<Handler> & Mismatch<Declared, Handler>,
   ): void => {
+    const amiss = inputsAmiss(declared, target, name);
+    if (amiss.length > 0)
+      throw new Error(`${declared.operationId} and its handler differ in: ${amiss.join(', ')}`);
     const [status = '200'] = Object.keys(declared.answers);
     const decorators: MethodDecorator[] = [
       RequestMapping({ path: routeOf(declared), method: RequestMethod[declared.method] }),
