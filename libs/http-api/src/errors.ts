@@ -3,6 +3,7 @@
  * here and nowhere else. An unexpected failure shows nothing of its inside.
  */
 import type { ErrorCode, ErrorEnvelope, Problem } from '@pis/contracts';
+import { UnreadableEvent, WrongExpectedRevision } from '@pis/event-store';
 import { isTransient } from '@pis/postgres';
 
 const statusOf = {
@@ -86,31 +87,43 @@ const codeOfStatus: Readonly<Record<number, ErrorCode>> = {
   503: 'SERVICE_UNAVAILABLE',
 };
 
-function asApiError(error: unknown): ApiError {
-  if (error instanceof ApiError) return error;
-  const { code, name, status } = describe(error);
-  const known = serverErrors[code];
+function asApiError(thrown: unknown): ApiError {
+  if (thrown instanceof ApiError) return thrown;
+  const error = withoutWrapping(thrown);
+  const known = serverErrors[codeOf(error)];
   if (known) return new ApiError(...known);
-  // Contention that ten tries did not get through: nothing was written, a retry may succeed.
-  // An event of a newer release: a gateway of that release can answer.
-  if (name === 'WrongExpectedRevision' || name === 'UnreadableEvent' || isTransient(error))
+  if (isTemporary(error))
     return new ApiError('SERVICE_UNAVAILABLE', 'the service cannot answer now; retry shortly');
-  const codeByStatus = codeOfStatus[status];
+  const codeByStatus = codeOfStatus[httpStatusOf(error)];
   if (codeByStatus === 'NOT_FOUND') return new ApiError('NOT_FOUND', 'there is no such path');
   if (codeByStatus) return new ApiError(codeByStatus, 'the request cannot be served');
   return new ApiError('INTERNAL_ERROR', 'an unexpected error occurred');
 }
 
-/** Fastify's errors have a code; Nest hands them on as the cause of an exception of its own. */
-function describe(error: unknown): { code: string; name: string; status: number } {
-  if (!(error instanceof Error)) return { code: '', name: '', status: 0 };
-  const { code, cause, statusCode, getStatus } = error as Error & {
-    code?: unknown;
-    statusCode?: unknown;
-    getStatus?: () => unknown;
-  };
-  const isNests = typeof getStatus === 'function';
-  if (isNests && cause instanceof Error) return describe(cause);
-  const status = isNests ? getStatus.call(error) : statusCode;
-  return { code: String(code ?? ''), name: error.name, status: Number(status ?? 0) };
+/** Known by type, never by name: another library may use the same name. */
+function isTemporary(error: unknown): boolean {
+  // Contention that ten tries did not get through: nothing was written, a retry may succeed.
+  if (error instanceof WrongExpectedRevision) return true;
+  // An event of a newer release: a gateway of that release can answer.
+  if (error instanceof UnreadableEvent) return true;
+  return isTransient(error);
+}
+
+/** Nest hands Fastify's errors on as the cause of an exception of its own. */
+function withoutWrapping(error: unknown): unknown {
+  return isNests(error) && error.cause instanceof Error ? withoutWrapping(error.cause) : error;
+}
+
+/** By shape: Nest's exceptions say their status through a method, Fastify's errors in a field. */
+function isNests(error: unknown): error is Error & { getStatus(): unknown } {
+  return error instanceof Error && 'getStatus' in error && typeof error.getStatus === 'function';
+}
+
+function httpStatusOf(error: unknown): number {
+  if (isNests(error)) return Number(error.getStatus());
+  return error instanceof Error && 'statusCode' in error ? Number(error.statusCode) : 0;
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : '';
 }
