@@ -44,6 +44,7 @@ const additions: readonly Addition[] = [
     text: "  | DomainEvent<'ContactArchived', Record<string, never>>\n",
     leadsTo: [
       ['libs/domain/src/contact/contact.ts', /ContactArchived/],
+      ['libs/read-models/src/directory.projection.ts', /ContactArchived|never/],
       ['libs/integration/src/public-facts.ts', /ContactArchived/],
     ],
   },
@@ -99,6 +100,20 @@ const additions: readonly Addition[] = [
     after: 'export const deliveryListSchema = z\n  .object({\n',
     text: '    attemptId: uuid.optional(),\n',
     leadsTo: [['libs/webhook-deliveries/src/delivery-log.ts', /attemptId/]],
+  },
+  {
+    what: 'a filter of the list of events',
+    file: 'libs/contracts/src/delivery-requests.ts',
+    after: 'export const eventListSchema = z.object({\n',
+    text: '  paymentId: uuid.optional(),\n',
+    leadsTo: [['apps/api-gateway/src/events.controller.ts', /assignable/]],
+  },
+  {
+    what: 'a filter of the list of originators',
+    file: 'libs/contracts/src/party-requests.ts',
+    after: 'export const originatorListSchema = z.object({\n',
+    text: '  companyName: uuid.optional(),\n',
+    leadsTo: [['apps/api-gateway/src/originators.controller.ts', /assignable/]],
   },
 ];
 

@@ -44,6 +44,11 @@ it('names no document that the repository does not have', () => {
   expect(missing).toEqual([]);
 });
 
+it('holds no mark of an unfinished merge', () => {
+  const marked = textFiles.filter((file) => /^ *(?:<{7}|(?:> ?){7}) /m.test(read(file)));
+  expect(marked).toEqual([]);
+});
+
 it('names no file in a document that does not exist', () => {
   const missing = textFiles
     .filter((file) => file.endsWith('.md') && file !== 'CHANGELOG.md')

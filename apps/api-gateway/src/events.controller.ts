@@ -17,7 +17,7 @@ import {
   Operation,
   OwnWrites,
 } from '@pis/http-api';
-import { type EventsQuery, type IndexedEventRef } from '@pis/read-models';
+import { assertNoMore, type EventsQuery, type IndexedEventRef } from '@pis/read-models';
 import { pastPaymentEvents } from '@pis/integration';
 import { EVENT_STORE, PG_POOL } from '@pis/service-kit';
 import { paymentEnvelope, type WebhookEnvelope } from '@pis/webhooks';
@@ -73,8 +73,9 @@ export class EventsController {
   private async scan(
     organizationId: string,
     begin: string,
-    { limit, eventType, from }: EventListQuery,
+    { limit, eventType, from, after: _after, ...others }: EventListQuery,
   ): Promise<{ readonly found: readonly IndexedEventRef[]; readonly reached: string }> {
+    assertNoMore(others);
     const passes = (event: IndexedEventRef) =>
       (eventType === undefined || event.eventType === eventType) &&
       (from === undefined || event.occurredAt >= from);

@@ -19,7 +19,7 @@ import {
   Operation,
   UncheckedBody,
 } from '@pis/http-api';
-import type { DirectoryQuery } from '@pis/read-models';
+import { assertNoMore, type DirectoryQuery } from '@pis/read-models';
 import { DirectoryLists } from './directory-lists.js';
 import { granted } from './refusals.js';
 import { DIRECTORY_QUERY } from './tokens.js';
@@ -37,9 +37,11 @@ export class OriginatorsController {
     @Caller() { organizationId }: Caller,
     @GivenQuery() query: Given<OriginatorListQuery>,
   ): Promise<Answer<readonly OriginatorView[]>> {
-    return this.lists.page('originators', organizationId, query, (_query, page) =>
-      this.query.originators(organizationId, page),
-    );
+    return this.lists.page('originators', organizationId, query, (asked, page) => {
+      const { limit: _limit, cursor: _cursor, ...others } = asked;
+      assertNoMore(others);
+      return this.query.originators(organizationId, page);
+    });
   }
 
   @Operation(updateOriginator)

@@ -22,6 +22,7 @@ import {
   referenceSchema,
   transferInstructionSchema,
 } from '@pis/bank-rails';
+import { PublicRoute } from '@pis/service-kit';
 import { BankSimulator } from './bank-simulator.js';
 
 /** The bank's HTTP side (bank-wire.ts). Errors carry no values of the request: they hold account numbers. */
@@ -29,30 +30,35 @@ import { BankSimulator } from './bank-simulator.js';
 export class BankController {
   constructor(@Inject(BankSimulator) private readonly bank: BankSimulator) {}
 
+  @PublicRoute('bank')
   @Post(bankPaths.screenings)
   @HttpCode(200)
   async screen(@Body() body: unknown): Promise<ScreeningResult> {
     return answer(async () => this.bank.screen(parsed(transferInstructionSchema, body)));
   }
 
+  @PublicRoute('bank')
   @Post(bankPaths.transfers)
   @HttpCode(200)
   async submit(@Body() body: unknown): Promise<SubmissionResult> {
     return answer(async () => this.bank.submit(parsed(transferInstructionSchema, body)));
   }
 
+  @PublicRoute('bank')
   @Post(bankPaths.inquiries)
   @HttpCode(200)
   async inquire(@Body() body: unknown): Promise<InquiryResult> {
     return answer(async () => this.bank.inquire(parsed(referenceSchema, body).reference));
   }
 
+  @PublicRoute('bank')
   @Post(bankPaths.voids)
   @HttpCode(200)
   async void(@Body() body: unknown): Promise<VoidResult> {
     return answer(async () => this.bank.void(parsed(referenceSchema, body).reference));
   }
 
+  @PublicRoute('bank')
   @Get(bankPaths.notifications)
   async notifications(@Query() query: unknown): Promise<BankNotificationPage> {
     return answer(async () => this.bank.notifications(parsed(feedQuerySchema, query)));

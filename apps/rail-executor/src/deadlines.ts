@@ -9,7 +9,7 @@
  */
 import { BankRefused, BankUnavailable } from '@pis/bank-rails';
 import { PaymentMissing, type PaymentStream } from '@pis/commands';
-import type { Payment, PaymentCommand } from '@pis/domain';
+import { type Payment, type PaymentCommand, unreachable } from '@pis/domain';
 import type { Logger } from '@pis/service-kit';
 import type { BankFeed } from './bank-feed.js';
 import type { PaymentExecution } from './payment-execution.js';
@@ -82,8 +82,15 @@ export class Deadlines {
         case 'QUEUED':
           // Noted, and the claim was never recorded.
           return await pending.notOverdue(paymentId);
-        default:
+        case 'AWAITING_CONFIRMATION':
+        case 'COMPLETED':
+        case 'FAILED':
+        case 'BLOCKED':
+        case 'RETURNED':
+        case 'CANCELED':
           return await pending.done(paymentId);
+        default:
+          return unreachable(state.status);
       }
     } catch (error) {
       // One payment's trouble must not keep the others waiting.

@@ -6,7 +6,7 @@
 import type { ArgumentsHost, ExceptionFilter } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { OperationDeclaration } from '@pis/contracts';
-import { LOG_WATCH, LOGGER, type Logger, type LogWatch } from '@pis/service-kit';
+import { LOG_WATCH, LOGGER, type Logger, type LogWatch, refuseUndeclared } from '@pis/service-kit';
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import { Authentication, type Caller, permits } from './authentication.js';
 import { answerTo, ApiError } from './errors.js';
@@ -82,7 +82,10 @@ function configureSide(app: NestFastifyApplication, publicUrl: string | undefine
   server.decorateRequest('operation', null);
   server.decorateRequest('checked', null);
   server.decorateRequest('limitTimer', null);
-  server.addHook('onRoute', (route) => refuseUndeclared(route, side));
+  server.addHook('onRoute', (route) => {
+    refuseUndeclared(route);
+    refuseOperation(route, side);
+  });
   server.addHook('onRequest', (request, reply, done) => {
     request.id = requestIdFor(request.headers['x-request-id']);
     reply.headers(headers).header('X-Request-Id', request.id);
@@ -135,12 +138,9 @@ function addHandlerHooks(server: FastifyInstance, side: Side): void {
 }
 
 /** Access is decided by the operation, so a route without one would be open to anybody. */
-function refuseUndeclared({ method, url, config }: RouteOptions, { gates }: Side): void {
-  const route = `${[method].flat().join()} ${url}`;
+function refuseOperation({ method, url, config }: RouteOptions, { gates }: Side): void {
   if (config?.operation !== undefined && gates === null)
-    throw new Error(`${route} is an operation, in an app without an API`);
-  if (config?.operation === undefined && config?.publicRoute === undefined)
-    throw new Error(`${route} is neither an operation nor public by name`);
+    throw new Error(`${[method].flat().join()} ${url} is an operation, in an app without an API`);
 }
 
 function isRead(method: string): boolean {

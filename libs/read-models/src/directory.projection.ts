@@ -12,6 +12,7 @@ import {
   originator,
   type PartyChanges,
   type PartyProfile,
+  unreachable,
   webhookEndpoints,
 } from '@pis/domain';
 import { domainEventOf, type RecordedEvent } from '@pis/event-store';
@@ -209,9 +210,15 @@ export const contactsTable: ReadTableDefinition<ContactRow> = {
       return { contactId, organizationId, originatorId, createdAt: at, item };
     }
     const before = existing(row);
-    return event.type === 'ContactUpdated'
-      ? { ...before, item: changed(before.item, event.data.changes, event.at) }
-      : before;
+    switch (event.type) {
+      case 'ContactUpdated':
+        return { ...before, item: changed(before.item, event.data.changes, event.at) };
+      case 'ContactIdentityForfeited':
+      case 'ContactCreationForfeited':
+        return before;
+      default:
+        return unreachable(event);
+    }
   },
 };
 

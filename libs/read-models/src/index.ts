@@ -25,7 +25,7 @@ export type { ProjectionName } from './projected-streams.js';
 export * from './projections.js';
 export * from './quarantine.js';
 export * from './consumer-checkpoints.js';
-export type { ListCursor, ListPage, PageRequest } from './list-page.js';
+export { assertNoMore, type ListCursor, type ListPage, type PageRequest } from './list-page.js';
 export * from './payments-query.js';
 export * from './directory-query.js';
 export * from './events-query.js';

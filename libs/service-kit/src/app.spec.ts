@@ -52,6 +52,22 @@ describe('apps that run together', () => {
     expect(modules('kafka')).toEqual([Pages, Executor, Publisher]);
   });
 
+  it('prepare one after the other', async () => {
+    const order: string[] = [];
+    const preparing = (name: string) => ({
+      ...pages,
+      prepare: async () => {
+        await Promise.resolve();
+        order.push(name);
+      },
+    });
+    const apps = together('all', [preparing('first'), publisher, preparing('second')]);
+    const { signal } = new AbortController();
+    const [app, logger] = [{} as never, {} as never];
+    await apps.prepare?.({ app, config: configFor('kafka'), databaseUrl: '', logger, signal });
+    expect(order).toEqual(['first', 'second']);
+  });
+
   it('set up the HTTP server one after the other', async () => {
     const order: string[] = [];
     const settingUp = (name: string) => ({

@@ -22,7 +22,7 @@ export interface App<Shape extends z.ZodRawShape = z.ZodRawShape> {
   readonly name: string;
   /** Variables beyond platformEnv. */
   readonly env: Shape;
-  /** Those of them, beside DATABASE_URL, that it cannot do without. */
+  /** Those of them, beside DATABASE_URL, that it cannot do without in a process of its own. */
   readonly required?: readonly (keyof Shape & string)[];
   /** Consumer groups whose handlers the module holds. */
   readonly consumers: readonly ConsumerGroup[];
@@ -58,6 +58,7 @@ export function defineApp<Shape extends z.ZodRawShape>(app: App<Shape>): App<Sha
 /** An app with any variables. */
 type AnyApp = Pick<App, 'env' | 'consumers' | 'publicPort' | 'onlyWithBroker'> & {
   module(config: never): DynamicModule;
+  prepare?(context: never): Promise<void>;
   configureHttp?(app: NestFastifyApplication, config: never): void | Promise<void>;
 };
 
@@ -91,6 +92,9 @@ export function together<const Apps extends readonly AnyApp[]>(
     }),
     configureHttp: async (http, config) => {
       for (const app of running(apps, config)) await app.configureHttp?.(http, config as never);
+    },
+    prepare: async (context) => {
+      for (const app of running(apps, context.config)) await app.prepare?.(context as never);
     },
   };
 }

@@ -167,6 +167,18 @@ describe('an app', () => {
     await closed;
   });
 
+  it('does not start with a route that nothing declares', async () => {
+    const configureHttp: Minimal['configureHttp'] = (app) => {
+      app
+        .getHttpAdapter()
+        .getInstance()
+        .get('/forgotten', () => 'open to everybody');
+    };
+    await expect(start({}, { ...minimal, configureHttp })).rejects.toThrow(
+      'GET /forgotten is neither an operation nor public by name',
+    );
+  });
+
   it('serves its metrics beside its health, where only the cluster can reach it', async () => {
     const app = await start({ PIS_ENVIRONMENT: 'production' });
     expect(await (await fetch(`${app.url}/metrics`)).text()).toContain('{app="minimal"}');

@@ -23,6 +23,7 @@ import { heldLogger } from './quarantine-metrics.js';
 import { createLogger, type Logger, logWarnings, nestLogger } from './logging.js';
 import { metricsServer } from './metrics-server.js';
 import { PlatformModule } from './platform.module.js';
+import { refuseUndeclared } from './public-route.js';
 import { onShutdownSignal } from './shutdown.js';
 import type { LogWatch } from './log-watch.js';
 import type { StoreCheck } from './store-binding.js';
@@ -127,6 +128,7 @@ export async function startApp<Shape extends z.ZodRawShape>(
     abortOnError: false,
     bodyParser: false,
   });
+  app.getHttpAdapter().getInstance().addHook('onRoute', refuseUndeclared);
   const drain = drainOf(app);
   const drainMs = drainMsOf(definition, config);
   const isTraced = config.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined;
