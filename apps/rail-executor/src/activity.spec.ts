@@ -1,7 +1,7 @@
 import { Activity } from './activity.js';
 
 describe('the activity of an executor', () => {
-  it('lasts for a while after the last payment, and its beginning is told once', () => {
+  it('lasts for a while after the last payment and reports its beginning once', () => {
     let nowMs = 0;
     let told = 0;
     const activity = new Activity(

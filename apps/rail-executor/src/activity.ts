@@ -1,6 +1,6 @@
 /**
- * Whether payments are under way in this process. Its loops look often while there may be something to
- * see, and seldom in an idle system; what others begin is then found a little later.
+ * Whether payments are under way in this process. Its loops poll often while there may be work, and rarely
+ * in an idle system. An idle process notices the work of other processes a little later.
  */
 export class Activity {
   private busyUntilMs = -Infinity;
@@ -8,7 +8,7 @@ export class Activity {
   constructor(
     /** How long the process counts as busy after the last payment or report. */
     private readonly busyForMs: number,
-    /** Says that it has become busy. */
+    /** Called when the process becomes busy. */
     private readonly onBusy: () => void,
     private readonly nowMs: () => number = () => performance.now(),
   ) {}
@@ -17,7 +17,7 @@ export class Activity {
     return this.nowMs() < this.busyUntilMs;
   }
 
-  /** A payment or a report of the bank is here. */
+  /** A payment or a notification of the bank has arrived. */
   noticed(): void {
     const wasBusy = this.isBusy;
     this.busyUntilMs = this.nowMs() + this.busyForMs;

@@ -1,4 +1,4 @@
-/** What the bank reports before it fits, again, too often, or while somebody dies. */
+/** Notifications that come early, twice, in great number, or while an executor dies. */
 import { randomUUID } from 'node:crypto';
 import { type BankConnection, BankUnavailable, railReferenceOf } from '@pis/bank-rails';
 import { type EventStore, StoreUnavailable, WrongExpectedRevision } from '@pis/event-store';
@@ -17,7 +17,7 @@ const processing = ['Queued', 'Processing'];
 const completed = [...processing, 'Completed'];
 const returned = [...completed, 'Returned'];
 
-/** Shows only the first events of one payment, as a follower may that has not caught up. */
+/** Shows only the first events of one payment, like a follower that has not caught up. */
 function lagging(paymentId: string, eventsMax: number): EventStore {
   return {
     ...world.store,
@@ -44,7 +44,7 @@ const reasons = async () =>
   ).rows.map(({ reason }) => reason);
 
 describe('a notification that does not fit yet', () => {
-  it('because the claim is not visible is recorded by the next executor, in order, and others pass', async () => {
+  it('because the claim is not visible yet is recorded later, in order, and holds up no other', async () => {
     const [late, other] = [await submitted(), await submitted()];
     await world.report(late.reference, 'confirmed');
     await world.report(late.reference, 'returned');
@@ -60,7 +60,7 @@ describe('a notification that does not fit yet', () => {
     expect(await world.count('rail_notifications')).toBe(0);
   });
 
-  it('because the payment is not visible at all is recorded when it is', async () => {
+  it('because the payment is not visible yet is recorded when it becomes visible', async () => {
     const { paymentId, reference } = await submitted();
     await world.report(reference, 'confirmed');
     await settle(world.executor({ store: lagging(paymentId, 0) }));
@@ -84,7 +84,7 @@ describe('a notification that does not fit yet', () => {
     expect(await world.history(paymentId)).toEqual(completed);
   });
 
-  it('holds up what the bank reports later on the same payment', async () => {
+  it('holds up later notifications of the same payment', async () => {
     const { paymentId, reference } = await submitted();
     const behind = lagging(paymentId, 1);
     await world.report(reference, 'rejected');
@@ -94,11 +94,11 @@ describe('a notification that does not fit yet', () => {
     await world.makeNotificationsDue();
     await settle(world.executor());
     expect(await world.history(paymentId)).toEqual([...processing, 'Failed']);
-    // The bank contradicts itself: that stays for staff.
+    // The bank contradicts itself: staff must decide.
     expect(await reasons()).toEqual(['confirmed, but the payment is FAILED']);
   });
 
-  it('is tried again after as long as it has waited, for three days, and when there is news', async () => {
+  it('is retried after a pause as long as its age, for three days, and when a new one arrives', async () => {
     const { paymentId, reference } = await submitted();
     await world.report(reference, 'confirmed');
     const behind = world.executor({ store: lagging(paymentId, 1) });
@@ -129,7 +129,7 @@ describe('a notification that does not fit yet', () => {
   });
 });
 
-it('many that fit at last are recorded one batch after the other, without a pause', async () => {
+it('is recorded without a pause between batches when many fit at last', async () => {
   const payments = await Promise.all(Array.from({ length: 60 }, submitted));
   for (const { reference } of payments) await world.report(reference, 'confirmed');
   const blind: EventStore = { ...world.store, readStream: () => Promise.resolve([]) };
@@ -143,7 +143,7 @@ it('many that fit at last are recorded one batch after the other, without a paus
 });
 
 describe('a notification that contradicts its payment', () => {
-  it('stays and does not hold up what comes later', async () => {
+  it('is kept and does not hold up later ones', async () => {
     const { paymentId, reference } = await submitted();
     await world.report(reference, 'confirmed');
     await settle(world.executor());
@@ -155,7 +155,7 @@ describe('a notification that contradicts its payment', () => {
     expect(await reasons()).toEqual(['rejected, but the payment is RETURNED']);
   });
 
-  it('or that nobody can read stays, and holds up nothing', async () => {
+  it('or that cannot be read is kept and holds up nothing', async () => {
     const { paymentId, reference } = await submitted();
     const notification = (sequence: string, type: 'unreadable' | 'confirmed') =>
       ({
@@ -176,7 +176,7 @@ describe('a notification that contradicts its payment', () => {
     expect(await reasons()).toEqual(['this release cannot read what the bank reported']);
   });
 
-  it('costs a bounded number of tries a round, and what is new does not wait for it', async () => {
+  it('costs a bounded number of tries per round and does not delay new ones', async () => {
     const junk = Array.from({ length: 120 }, () => railReferenceOf(randomUUID()));
     for (const reference of junk) await world.report(reference, 'confirmed');
     await settle(world.executor());
@@ -232,7 +232,7 @@ describe('several executors', () => {
     expect(new Set(open)).toEqual(new Set([0]));
   });
 
-  it('do not set the checkpoint back: a page that came late is dropped', async () => {
+  it('do not move the checkpoint back: a late page is dropped', async () => {
     const first = await submitted();
     await world.report(first.reference, 'confirmed');
     const asked = Promise.withResolvers<void>();
@@ -261,7 +261,7 @@ describe('several executors', () => {
     expect(await world.count('rail_notifications')).toBe(0);
   });
 
-  it('take over what a dead one had begun, and are not disturbed when it turns out to live', async () => {
+  it('take over the work of a dead one, also when it turns out to be alive', async () => {
     const { paymentId, reference } = await submitted();
     await world.report(reference, 'confirmed');
     const began = Promise.withResolvers<void>();
@@ -294,8 +294,8 @@ describe('several executors', () => {
   });
 });
 
-describe('while something is away, the feed', () => {
-  it('records what it has although the bank is away', async () => {
+describe('while a dependency is unavailable, the feed', () => {
+  it('records what it has while the bank is unavailable', async () => {
     const { paymentId, reference } = await submitted();
     await world.report(reference, 'confirmed');
     await world.executor({ store: lagging(paymentId, 1) }).feedRound();
@@ -308,7 +308,7 @@ describe('while something is away, the feed', () => {
     expect(await world.history(paymentId)).toEqual(completed);
   });
 
-  it('waits for the event store when it answers nobody, and loses no patience with payments', async () => {
+  it('waits for an event store that does not answer and gives up on no payment', async () => {
     const { paymentId, reference } = await submitted();
     await world.report(reference, 'confirmed');
     const store: EventStore = {

@@ -13,10 +13,10 @@ const handle = (executor: RailExecutor, { value, delivery }: QueuedMessage) =>
   executor.handle(value, delivery);
 const returned = ['Queued', 'Processing', 'Completed', 'Returned'];
 
-describe('what the bank reports', () => {
-  it('as returned before completion was recorded is recorded as both, in order', async () => {
+describe('a notification of the bank', () => {
+  it('of a return before the completion was recorded records both, in order', async () => {
     const message = await world.queue('0101');
-    // It reports the return before anybody here has heard of the acceptance.
+    // It reports the return before any executor knows of the acceptance.
     const bank: BankConnection = {
       ...world.bank,
       async submit(instruction) {
@@ -30,7 +30,7 @@ describe('what the bank reports', () => {
     expect(await world.payment(message.paymentId)).toMatchObject({ returnReasonCode: 'R01' });
   });
 
-  it('as confirmed after the deadline completes the payment', async () => {
+  it('of a confirmation after the deadline completes the payment', async () => {
     const message = await world.queue('0402');
     const executor = world.executor();
     await handle(executor, message);
@@ -42,7 +42,7 @@ describe('what the bank reports', () => {
     expect(payment).toMatchObject({ status: 'COMPLETED', failedAt: null, failureReason: null });
   });
 
-  it('as rejected fails a payment that was waiting for its confirmation', async () => {
+  it('of a rejection fails a payment that was waiting for its confirmation', async () => {
     const message = await world.queue('0502');
     await handle(world.executor(), message);
     const { railReference } = await world.payment(message.paymentId);
@@ -54,7 +54,7 @@ describe('what the bank reports', () => {
     });
   });
 
-  it('twice is recorded once', async () => {
+  it('that comes twice is recorded once', async () => {
     const message = await world.queue('0101');
     await handle(world.executor(), message);
     await settle(world.executor());
@@ -67,7 +67,7 @@ describe('what the bank reports', () => {
     expect(await world.count('rail_notifications')).toBe(0);
   });
 
-  it('and fits nothing is kept, and holds up nobody', async () => {
+  it('that fits no payment is kept and holds up no other', async () => {
     const queued = await world.queue('4321');
     const rejected = await world.queue('0201');
     const good = await world.queue('0102');
@@ -89,7 +89,7 @@ describe('what the bank reports', () => {
     expect(world.logger.lines.join()).toContain('fits no payment');
   });
 
-  it('under a reference that no database can keep holds up nobody either', async () => {
+  it('with a reference that no database can store holds up no other', async () => {
     const good = await world.queue('0102');
     await handle(world.executor(), good);
     const bank: BankConnection = {
@@ -107,7 +107,7 @@ describe('what the bank reports', () => {
     expect(rows).toEqual([{ reference: 'a\ufffdb\ufffd' }]);
   });
 
-  it('and cannot be recorded for a reason of its own is tried again, and holds up nobody', async () => {
+  it('that fails to be recorded is retried and holds up no other', async () => {
     const [broken, good] = await Promise.all(['0101', '0102'].map((ending) => world.queue(ending)));
     for (const message of [broken, good]) if (message) await handle(world.executor(), message);
     const store: EventStore = {
@@ -127,7 +127,7 @@ describe('what the bank reports', () => {
     expect(await world.count('rail_notifications')).toBe(0);
   });
 
-  it('is taken in and recorded once by several executors', async () => {
+  it('is stored and recorded once by several executors', async () => {
     const messages = await Promise.all(Array.from({ length: 30 }, () => world.queue('0101')));
     const executors = [world.executor(), world.executor(), world.executor()];
     await Promise.all(messages.map((message) => handle(world.executor(), message)));

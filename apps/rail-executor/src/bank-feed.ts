@@ -1,10 +1,10 @@
 /**
- * Takes in what the bank reports and records it in the payments. Taking in comes first: a page and the
- * checkpoint behind it are written together, so nothing of the feed is lost or skipped. What is kept is
- * then recorded payment by payment, until the payment's stream says the same.
+ * Reads the bank's notifications and records them in the payments. A page is stored first, in one
+ * transaction with the checkpoint behind it, so no notification is lost or skipped. The stored
+ * notifications are then recorded payment by payment, until the payment's stream agrees with them.
  *
- * Several executors do this at once: each page is taken in by one of them, each payment is worked on by
- * one of them at a time. No transaction is open while the bank or the event store is asked.
+ * Several executors do this at once. One executor stores a page, and one executor at a time works on a
+ * payment. No transaction is open during a call to the bank or the event store.
  */
 import { type BankConnection, notificationsMax } from '@pis/bank-rails';
 import type { PaymentStream } from '@pis/commands';
@@ -18,12 +18,12 @@ export interface BankFeedOptions {
   readonly bank: BankConnection;
   readonly pool: pg.Pool;
   readonly logger: Logger;
-  /** Told when the bank has reported something. */
+  /** Called when the bank has reported something. */
   readonly onReports?: () => void;
 }
 
 const pageMax = 200;
-/** Pages of what is not recorded yet that are looked through at a time. */
+/** Pages of unrecorded notifications that are searched at a time. */
 const unrecordedPagesMax = 20;
 
 export class BankFeed {
@@ -36,13 +36,13 @@ export class BankFeed {
   }
 
   /**
-   * One page, and one batch of what is due. 0 when there may be more at once, null when not.
-   * @throws BankUnavailable, BankRefused, StoreUnavailable, connection errors: what is kept stays kept
+   * One page, and one batch of due notifications. Returns 0 when there may be more at once, otherwise null.
+   * @throws BankUnavailable, BankRefused, StoreUnavailable, connection errors: stored notifications stay stored
    */
   async round(): Promise<number | null> {
     const place = await this.table.place();
     const taken = await this.takeIn(place).catch((error: unknown) => ({ failure: error }));
-    // A bank that is away holds up nothing that is here already.
+    // While the bank is unavailable, stored notifications are still recorded.
     const wasTaken = !('failure' in taken) && taken.count > 0;
     if (wasTaken) this.options.onReports?.();
     const isFull = (place.isDue || wasTaken) && (await this.recordDue());
@@ -51,8 +51,8 @@ export class BankFeed {
   }
 
   /**
-   * Tells of a transfer whether the bank has reported something that is not recorded yet. True of every
-   * transfer when more waits than is looked through.
+   * Whether the bank has reported something on a transfer that is not recorded yet. True for every transfer
+   * when more notifications are waiting than are searched.
    * @throws BankUnavailable, BankRefused, connection errors
    */
   async unrecorded(): Promise<(reference: string) => boolean> {
@@ -74,7 +74,7 @@ export class BankFeed {
     cursor: after,
     isBackedUp,
   }: FeedPlace): Promise<{ readonly count: number; readonly isFull: boolean }> {
-    // The event store is away or slow: the feed keeps the rest.
+    // The event store is unavailable or slow: the feed keeps the rest.
     if (isBackedUp) return { count: 0, isFull: false };
     const page = await this.options.bank.notifications({ after, max: pageMax });
     const count = page.notifications.length;
@@ -84,9 +84,9 @@ export class BankFeed {
   }
 
   /**
-   * Payments side by side. Says whether there may be more to record at once: more that is new, or that
-   * was tried before while such tries succeed.
-   * @throws what is away, when it kept every payment from being recorded
+   * Works on payments side by side. Returns whether there may be more to record at once: new notifications,
+   * or retries while retries succeed.
+   * @throws the error of an unavailable dependency, when it kept every payment from being recorded
    */
   private async recordDue(): Promise<boolean> {
     const { lease, turns, isFull, isRetryFull } = await this.table.claim();

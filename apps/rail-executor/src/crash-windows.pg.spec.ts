@@ -1,4 +1,4 @@
-/** Histories in which a timer, a row or a part of the log is lost, and the payment must not be. */
+/** Histories that lose a timer, a row or a part of the log, but must not lose the payment. */
 import {
   type BankConnection,
   BankAnswerUnclear,
@@ -47,7 +47,7 @@ it('a payment without a time for its confirmation stays PROCESSING, also after a
   expect(await world.history(message.paymentId)).toEqual(processing);
 });
 
-it('a claim that was slow to be recorded has its deadline all the same', async () => {
+it('a claim that was recorded slowly has its deadline too', async () => {
   const reached = Promise.withResolvers<undefined>();
   const released = Promise.withResolvers<undefined>();
   const slow: EventStore = {
@@ -116,7 +116,7 @@ it.each<[string, Partial<BankConnection>, number]>([
   },
 );
 
-it('a payment in flight whose row is lost is found in the log, and the bank is asked about it', async () => {
+it('a payment in flight without its row is found in the log, and the bank is asked about it', async () => {
   const message = await world.queue('0402');
   const executor = world.executor();
   await handle(executor, message);
@@ -131,7 +131,7 @@ it('a payment in flight whose row is lost is found in the log, and the bank is a
   expect(await world.count('rail_pending')).toBe(0);
 });
 
-it('a payment that a restored log has lost is looked at less and less often', async () => {
+it('a payment that a restored log has lost is checked less and less often', async () => {
   const message = await world.queue('0401');
   await handle(world.executor(), message);
   const executor = world.executor({ store: memoryEventStore() });
@@ -159,7 +159,7 @@ it('a payment that the bank never answers clearly before the claim is FAILED, la
     await world.timePasses(message.paymentId);
     await executor.sweepRound();
   }
-  // Much later than an error of our own: the bank may mend it.
+  // Much later than for an error of our own: the bank may fix it.
   expect(unclearMax).toBeGreaterThan(failuresMax);
   expect(await world.history(message.paymentId)).toEqual(['Queued']);
   await world.timePasses(message.paymentId);
@@ -169,7 +169,7 @@ it('a payment that the bank never answers clearly before the claim is FAILED, la
   expect(await world.count('rail_pending')).toBe(0);
 });
 
-it('an error that the bank reports of a reference it has forgotten fails no payment', async () => {
+it('an error for a reference that the bank has forgotten fails no payment', async () => {
   const message = await world.queue('4321');
   const lost = async (instruction: Parameters<BankConnection['submit']>[0]) => {
     await world.bank.submit(instruction);
@@ -205,7 +205,7 @@ it('the row of a completed payment is deleted soon, and at once when the executo
   expect(await left()).toBe(0);
 });
 
-it('an error that the bank reports of a transfer it took and has forgotten fails no payment', async () => {
+it('an error for a transfer that the bank took and has forgotten fails no payment', async () => {
   const message = await world.queue('0401');
   await handle(world.executor(), message);
   expect(await world.pending(message.paymentId)).toMatchObject({ stage: 'submitted' });

@@ -3,7 +3,7 @@ import { goRound, openWorld, type QueuedMessage, type World } from './testing/wo
 import { until } from '@pis/local-servers/testing';
 import type { RailExecutor } from './rail-executor.js';
 
-/** Where each payment must end, whoever dies on the way. */
+/** Where each payment must end, whichever executor dies on the way. */
 const outcomes: readonly [string, string[], number][] = [
   ['4321', ['Queued', 'Processing', 'Completed'], 1],
   ['0101', ['Queued', 'Processing', 'Completed', 'Returned'], 1],
@@ -15,7 +15,7 @@ const outcomes: readonly [string, string[], number][] = [
   ['0502', ['Queued', 'Processing'], 1],
 ];
 const stepsMax = 200;
-/** What the bank has not settled goes on being asked about. */
+/** The bank is asked again about payments that it has not settled. */
 const waiting: Readonly<Record<string, string>> = { '0401': 'in_flight', '0502': 'submitted' };
 
 describe('an executor that dies', () => {
@@ -67,8 +67,8 @@ function atBothMoments(rows: typeof outcomes): Row[] {
 }
 
 /**
- * The loops' rounds until the payment has come to its end. It takes several: the bank has its own
- * clock, and the lock of one who died is held until the server has noticed.
+ * Runs the loops until the payment has ended. It takes several rounds: the bank has its own clock, and the
+ * locks of a dead executor are held until the server has noticed its death.
  */
 async function rest(world: World, row: Row, executor: RailExecutor, message: QueuedMessage) {
   const end = await until(
@@ -93,13 +93,13 @@ async function dieAtEveryStep(world: World, row: Row): Promise<void> {
     const life = new Life(diesAt, moment);
     const handled = await liveThrough(world, row, world.executor(mortal(world, life)), message);
     survived = !life.dead;
-    // As time does: nothing else ends the leases of the dead.
+    // Only time ends the leases of dead executors.
     await world.makeNotificationsDue();
     const successor = world.executor();
-    // A message that was handled is not delivered again: what is left must come from elsewhere.
+    // A handled message is not delivered again: the rest must come from the loops.
     if (!handled) await successor.handle(message.value, message.delivery);
     await rest(world, row, successor, message);
-    // And it stays so. The row that the dead one left behind is due, and goes.
+    // The result stays the same. The row that the dead executor left behind is due and is deleted.
     await world.timePasses(message.paymentId);
     await goRound(successor);
 
@@ -123,7 +123,7 @@ function mortal(world: World, life: Life) {
   };
 }
 
-/** Handles the message and does the loops' rounds until it dies. Says whether the message was handled. */
+/** Handles the message and runs the loops until it dies. Returns whether the message was handled. */
 async function liveThrough(
   world: World,
   row: Row,

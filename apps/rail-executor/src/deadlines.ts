@@ -1,11 +1,11 @@
 /**
- * Turns payments that were not confirmed in their normal time into FAILED_IN_FLIGHT, whether the bank
- * can be reached or not. A confirmation that is in the feed and not recorded yet, after a restart for
- * instance, came in time: the feed is waited for. A payment whose claimer died before the bank answered
- * is taken up once more before it is given up.
+ * Turns payments that were not confirmed in their normal time into FAILED_IN_FLIGHT, even while the bank
+ * cannot be reached. A confirmation that is in the feed but not recorded yet, for example after a restart,
+ * was in time. So a deadline waits for the feed. A payment whose claimer died before the bank answered is
+ * submitted once more before it fails.
  *
- * PostgreSQL's clock says when to look. Whether the time has passed is decided by the claim's time in
- * the payment's stream and this process's clock. So a jump of one of the clocks fails nothing.
+ * PostgreSQL's clock decides when to check. The claim's time in the payment's stream and this process's
+ * clock decide whether the time has passed. So a jump of one clock fails no payment.
  */
 import { BankRefused, BankUnavailable } from '@pis/bank-rails';
 import { PaymentMissing, type PaymentStream } from '@pis/commands';
@@ -24,17 +24,20 @@ export interface DeadlinesOptions {
 }
 
 const batchMax = 100;
-/** A deadline that could not be seen to is looked at again after this. */
+/** A deadline that could not be handled is checked again after this. */
 const retryAfterMs = 5_000;
-/** How long the bank may take to show its feed, and to take a last submission: deadlines do not wait. */
+/** How long the bank may take to show its feed and to take a last submission. Deadlines do not wait longer. */
 const bankLimitMs = 3_000;
-/** A clock that was set back moves no deadline further away than this at once. */
+/** A clock that is set back postpones a deadline by at most this. */
 const postponeMaxMs = 3_600_000;
 
 export class Deadlines {
   constructor(private readonly options: DeadlinesOptions) {}
 
-  /** One batch of what is due; says in how many milliseconds the next is. @throws connection errors of PostgreSQL */
+  /**
+   * One batch of due deadlines. Returns the milliseconds until the next one.
+   * @throws connection errors of PostgreSQL
+   */
   async round(): Promise<number | null> {
     const { pending } = this.options;
     const due = await pending.leaseOverdue(batchMax);
@@ -45,7 +48,7 @@ export class Deadlines {
     return due.length === batchMax ? 0 : pending.nextOverdueInMs();
   }
 
-  /** Which transfers the bank has reported on. While it is away nobody knows, and time passes all the same. */
+  /** Which transfers the bank has reported on. Unknown while the bank is unavailable: deadlines pass nevertheless. */
   private async reported(): Promise<(reference: string) => boolean> {
     const none = () => false;
     try {
@@ -67,7 +70,7 @@ export class Deadlines {
       const isUnanswered = stage === 'claimed' || stage === 'queued';
       if (isUnanswered) {
         await withinLimit(execution.advance(paymentId, {}, transfer));
-        // Settled by now, or taken by a bank that names no time for it.
+        // Settled by now, or accepted by a bank that names no time for it.
         if ((await pending.find(paymentId))?.hasDeadline !== true) return;
       }
       const { state } = await payments.apply(paymentId, {}, (payment) => this.missed(payment));
@@ -80,7 +83,7 @@ export class Deadlines {
           return await pending.postponeOverdue(paymentId, Math.max(inMs, retryAfterMs));
         }
         case 'QUEUED':
-          // Noted, and the claim was never recorded.
+          // Noted, but the claim was never recorded.
           return await pending.notOverdue(paymentId);
         case 'AWAITING_CONFIRMATION':
         case 'COMPLETED':
@@ -93,7 +96,7 @@ export class Deadlines {
           return unreachable(state.status);
       }
     } catch (error) {
-      // One payment's trouble must not keep the others waiting.
+      // A failure of one payment must not delay the others.
       logger.warn({ err: error, paymentId }, 'an overdue payment will be looked at again');
       await pending.postponeOverdue(paymentId, afterMs(error));
     }
@@ -115,12 +118,12 @@ export class Deadlines {
   }
 }
 
-/** A payment that the log has lost does not come back by itself. */
+/** A payment that is missing from the log does not come back by itself. */
 function afterMs(error: unknown): number {
   return error instanceof PaymentMissing ? postponeMaxMs : retryAfterMs;
 }
 
-/** Undefined when it takes longer than bankLimitMs; it then goes on by itself. */
+/** Undefined when it takes longer than bankLimitMs. It then continues in the background. */
 async function withinLimit<Result>(work: Promise<Result>): Promise<Result | undefined> {
   const late = Promise.withResolvers<undefined>();
   const timer = setTimeout(() => late.resolve(undefined), bankLimitMs);

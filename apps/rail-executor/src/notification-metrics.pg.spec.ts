@@ -28,7 +28,7 @@ describe('the gauges of the bank’s notifications', () => {
     ]);
   });
 
-  it('say how many fit no payment and since when, for three days', async () => {
+  it('show how many fit no payment and since when, for three days', async () => {
     for (const reference of [randomUUID(), randomUUID()].map(railReferenceOf))
       await world.report(reference, 'confirmed');
     await world.executor().feedRound();
@@ -44,7 +44,7 @@ describe('the gauges of the bank’s notifications', () => {
     expect(later).toContain('pis_rail_notification_oldest_seconds{state="unmatched"} 0');
   });
 
-  it('are not numbers while the database is away', async () => {
+  it('are NaN while the database is unavailable', async () => {
     const pool = openTestPool(world.database.url, 1);
     await pool.end();
     const lines = await shown(pool);

@@ -1,4 +1,4 @@
-/** What the bank reported and is not recorded: how much, and for how long. */
+/** The bank's notifications that are not recorded: how many, and for how long. */
 import { countedGauges, type MetricsRegistry } from '@pis/service-kit';
 import type pg from 'pg';
 
@@ -9,9 +9,9 @@ interface Counts {
   readonly unmatchedSeconds: number;
 }
 
-/** Counted up to here: beyond it the number says only that there are very many. */
+/** The highest count. A larger number is reported as this one. */
 const countMax = 10_000;
-/** Older ones are counted, but their age is not reported: staff has had an alert about them for so long. */
+/** Older ones are counted, but their age is not reported: staff has been alerted long ago. */
 const agedForMs = 72 * 3_600_000;
 
 export function notificationGauges(registry: MetricsRegistry, pool: pg.Pool): void {

@@ -1,11 +1,11 @@
 /**
- * Records what the bank reported on one payment, in the order of the feed. Recording something again
- * changes nothing. What does not fit the payment yet holds up what came later for the same payment;
- * what contradicts its status for good does not.
+ * Records the bank's notifications of one payment, in the order of the feed. Recording a notification twice
+ * changes nothing. A notification that does not fit the payment yet holds up later ones of the same
+ * payment. A notification that contradicts the payment's status for good does not.
  *
- * A return proves that the bank had accepted the transfer. When it is here before COMPLETED is
- * recorded (the executor died in between, or is about to), both facts are appended together: waiting
- * for the other one could wait for ever.
+ * A return proves that the bank had accepted the transfer. It may arrive before COMPLETED is recorded,
+ * because the executor died in between or is about to record it. Then both facts are appended together:
+ * waiting for the other one could take forever.
  */
 import {
   type BankNotification,
@@ -19,7 +19,7 @@ import { isTransient } from '@pis/postgres';
 import type { Logger } from '@pis/service-kit';
 import type { Outcome, Turn, Unmatched } from './notification-table.js';
 
-/** A turn's outcome. `cause` is set when something that we need is away. */
+/** A turn's outcome. `cause` is set when a dependency is unavailable. */
 export interface Recording extends Outcome {
   readonly cause?: unknown;
 }
@@ -29,7 +29,7 @@ class Unfit extends Error {
   override readonly name = 'Unfit';
   constructor(
     message: string,
-    /** No later status of this payment will take it. A stale read cannot be the reason. */
+    /** No later status of this payment can accept it. A stale read cannot be the reason. */
     readonly contradicts: boolean,
   ) {
     super(message);
@@ -42,7 +42,7 @@ export class NotificationRecorder {
     private readonly logger: Logger,
   ) {}
 
-  /** Never rejects: trouble with one payment is its own. */
+  /** Never rejects: a failure of one payment must not affect others. */
   async record({ reference, tries, notifications }: Turn): Promise<Recording> {
     const paymentId = paymentIdOfRailReference(reference);
     const recorded: string[] = [];
@@ -75,7 +75,7 @@ export class NotificationRecorder {
     notification: BankNotification,
     current: LoadedPayment | undefined,
   ): Promise<LoadedPayment> {
-    // What it means is not known. The bank still has it, at this place of its feed.
+    // Its meaning is unknown. The bank still has it, at this position of its feed.
     if (notification.type === 'unreadable')
       throw new Unfit('this release cannot read what the bank reported', true);
     if (paymentId === null) throw new Unfit('no payment can have this reference', true);
@@ -95,14 +95,17 @@ export class NotificationRecorder {
   }
 }
 
-/** Nothing is wrong with the notification: something that we need is away. */
+/** Nothing is wrong with the notification: a dependency is unavailable. */
 function isAway(error: unknown): boolean {
   return error instanceof BankUnavailable || isTransient(error);
 }
 
 type Readable = BankNotification & { readonly type: BankNotificationType };
 
-/** What a notification means for the payment as it stands; nothing when it is known already. @throws Unfit */
+/**
+ * The commands that a notification leads to in the payment's status; none when it is already recorded.
+ * @throws Unfit
+ */
 function commandsFor(
   { type, reference, returnReasonCode }: Readable,
   { status, railReference }: Payment,
@@ -136,7 +139,7 @@ function commandsFor(
   throw new Unfit(`${type}, but the payment is ${status}`, true);
 }
 
-/** A data rejection belongs to the screening; after submission only an internal error fails a payment. */
+/** Only screening rejects data. After submission only an internal error fails a payment. */
 function rejected(at: string): PaymentCommand {
   return {
     type: 'FailPayment',

@@ -1,8 +1,9 @@
 /**
- * The bank's notifications that are not recorded in their payments yet, and how far the feed has been
- * taken in. Both are written in one transaction, so none is lost and none is skipped. The checkpoint
- * moves only from the cursor that the page was read at: of several executors that read the same page
- * one takes it in. Executors share the work by references, each leased to one of them for a time.
+ * The bank's notifications that are not recorded in their payments yet, and the position that the feed has
+ * been read to. Both are written in one transaction, so no notification is lost or skipped. The checkpoint
+ * moves only from the cursor at which the page was read: when several executors read the same page, one of
+ * them stores it. Executors share the work by reference. Each reference is leased to one executor for a
+ * time.
  *
  * No transaction here waits for anything but PostgreSQL. PostgreSQL's clock alone decides what is due.
  */
@@ -11,7 +12,7 @@ import { type BankNotification, type BankNotificationPage, feedBeginning } from 
 import { inTransaction } from '@pis/postgres';
 import type pg from 'pg';
 
-/** What is to be tried for one reference: its notifications in the order of the feed. */
+/** The work for one reference: its notifications in the order of the feed. */
 export interface Turn {
   readonly reference: string;
   readonly tries: number;
@@ -30,24 +31,24 @@ export interface Claim {
 export interface Unmatched {
   readonly sequence: string;
   readonly reason: string;
-  /** The payment's status excludes it for good: later ones of the payment need not wait for it. */
+  /** The payment's status excludes it for good. Later notifications of the payment do not wait for it. */
   readonly contradicts: boolean;
 }
 
-/** What became of a turn. */
+/** The outcome of a turn. */
 export interface Outcome {
   readonly reference: string;
-  /** Whose timers have nothing to wait for any more. */
+  /** References of payments that no longer need timers. */
   readonly paymentId: string | null;
   readonly recorded: readonly string[];
   readonly unmatched: readonly Unmatched[];
-  /** `tried`: again by age. `held`: likewise, and some were not looked at. `away`: something we need is away. */
+  /** `tried`: retry by age. `held`: the same, and some were not tried. `away`: a dependency is unavailable. */
   readonly ended: 'tried' | 'held' | 'away';
 }
 
 export interface FeedPlace {
   readonly cursor: string;
-  /** The feed is not read on before the references that were never tried have become fewer. */
+  /** The feed is not read further until fewer references are untried. */
   readonly isBackedUp: boolean;
   readonly isDue: boolean;
 }
@@ -55,25 +56,25 @@ export interface FeedPlace {
 const feedName = 'bank';
 /** References of one claim that are tried for the first time. */
 const newMax = 200;
-/** References of one claim that are tried again: so much one round costs at most, however many wait. */
+/** References of one claim that are retried. This bounds the cost of a round, however many are waiting. */
 const retriedMax = 50;
-/** Notifications of one reference that are looked at in one turn. */
+/** Notifications of one reference that are tried in one turn. */
 const perTurnMax = 100;
-/** References that were never tried, beyond which the feed is not read on. */
+/** The feed is not read further while more references than this are untried. */
 const backlogMax = 2_000;
-/** The longest a claim works: beyond it the bank's notifications of a dead executor go to another one. */
+/** The longest time that a claim lasts. Then another executor takes over a dead executor's notifications. */
 const leaseMs = 30_000;
-/** Pauses between tries: as long as it has been waiting, within these. */
+/** The pause between tries is the notification's age, within these limits. */
 const retryMinMs = 1_000;
 const retryMaxMs = 3_600_000;
-/** After this it is tried again only when asked for, or when the bank reports something new. */
+/** After this it is retried only on request, or when the bank reports something new. */
 const retryForMs = 72 * 3_600_000;
-/** Before a reference is tried again when the event store or PostgreSQL was away. */
+/** The pause after a try that failed because the event store or PostgreSQL was unavailable. */
 const awayPauseMs = 1_000;
-/** How long a notification that is not recorded counts as one that is about to be. */
+/** How long an unrecorded notification counts as about to be recorded. */
 const expectedForMs = 60_000;
 const expectedMax = 10_000;
-/** Text of the bank or of an error, characters. Longer than any reference that can be ours. */
+/** Characters kept of a text of the bank or of an error. More than any reference of ours has. */
 const textMax = 200;
 
 export class NotificationTable {
@@ -89,8 +90,8 @@ export class NotificationTable {
   }
 
   /**
-   * Keeps a page that was read at `after`. Does nothing when another executor has kept it already; what
-   * is kept already stays as it is.
+   * Stores a page that was read at `after`. Does nothing when another executor has stored it already.
+   * Notifications that are already stored do not change.
    */
   async keep(page: BankNotificationPage, after: string): Promise<void> {
     await inTransaction(this.pool, async (client) => {
@@ -108,7 +109,7 @@ export class NotificationTable {
     });
   }
 
-  /** Leases what is due, the longest due first; nothing that another executor works on. */
+  /** Leases due references, the longest due first, except those that another executor works on. */
   async claim(): Promise<Claim> {
     const lease = randomUUID();
     const claimed = await this.pool.query<{ reference: string; tries: number }>({
@@ -137,13 +138,13 @@ export class NotificationTable {
   }
 
   /**
-   * Writes down what became of a claim and ends its lease. References whose lease has passed to
-   * another executor are left to it: recording them again changes nothing.
+   * Records the outcome of a claim and ends its lease. References whose lease has passed to another
+   * executor are left to that executor: recording them again changes nothing.
    */
   async settle(lease: string, outcomes: readonly Outcome[]): Promise<void> {
     const ended = await inTransaction(this.pool, async (client) => {
-      // In the order of the references, which is that of every other writer, and in a statement of its
-      // own: the next ones must see what was kept until now.
+      // Locks rows in the order of the references, like every other writer. It is a statement of its own,
+      // so that the next ones see what was stored until now.
       const { rows } = await client.query<{ reference: string }>(leasedSql, [
         lease,
         outcomes.map(({ reference }) => reference),
@@ -173,11 +174,11 @@ export class NotificationTable {
       ]);
       return recorded.flatMap(({ paymentId }) => paymentId ?? []);
     });
-    // Apart, so that it never waits for another writer's rows with ours locked. A row too many does no harm.
+    // Separate, so that it never waits for another writer's rows while ours are locked. An extra row does no harm.
     if (ended.length > 0) await this.pool.query(endTimersSql, [ended]);
   }
 
-  /** How far the feed is taken in, and the references whose kept notifications are about to be recorded. */
+  /** The checkpoint of the feed, and the references with notifications that are about to be recorded. */
   async expected(): Promise<{ cursor: string; references: readonly string[]; isAll: boolean }> {
     const { rows } = await this.pool.query<{ cursor: string; references: string[] }>({
       name: 'rail-notifications-expected',
@@ -202,7 +203,7 @@ function notificationOf(row: NotificationRow): BankNotification {
   return { sequence, reference, type, returnReasonCode, at: at.toISOString() };
 }
 
-/** As text that PostgreSQL takes and an index holds: the bank may have written anything. */
+/** As a text that PostgreSQL and an index can store: the bank may have sent anything. */
 function keepable(text: string): string {
   return text.slice(0, textMax).replaceAll('\0', '\ufffd').toWellFormed();
 }
@@ -214,7 +215,7 @@ const placeSql = `
          EXISTS (SELECT FROM rail_notified_references WHERE tries = 0 AND due_at <= now())
            OR EXISTS (SELECT FROM rail_notified_references WHERE tries > 0 AND due_at <= now()) AS "isDue"`;
 
-/** The row lock that it takes puts those who keep pages in line: arrivals are numbered in the feed's order. */
+/** Its row lock makes executors store pages one at a time, so arrivals are numbered in the feed's order. */
 const moveSql = `
   INSERT INTO rail_feed_checkpoint AS c (feed, cursor, updated_at)
   SELECT $1::text, $3::text, now() WHERE $2::text = $4::text
@@ -285,7 +286,7 @@ const forgetSql = `
    WHERE r.reference = ANY ($1::text[])
      AND NOT EXISTS (SELECT FROM rail_notifications n WHERE n.reference = r.reference)`;
 
-/** What came in during the turn, or was more than one turn takes, is due at once. */
+/** References with notifications beyond this turn, or new during it, are due at once. */
 const releaseSql = `
   UPDATE rail_notified_references r
      SET lease = NULL, leased_until = NULL,

@@ -15,13 +15,13 @@ const handle = (executor: RailExecutor, { value, delivery }: QueuedMessage) =>
 const completed = ['Queued', 'Processing', 'Completed'];
 const silent = () => Promise.reject(new BankUnavailable('no answer'));
 
-describe('a payment whose message never comes', () => {
+describe('a payment without its message', () => {
   it('is found in the log and taken to its end', async () => {
     const [lost, returned] = [await world.queue('4321'), await world.queue('0101')];
     const executor = world.executor();
     await executor.logRound();
     await executor.sweepRound();
-    // It has a minute to go its ordinary way.
+    // It has a minute to be executed by its message.
     expect(await world.history(lost.paymentId)).toEqual(['Queued']);
     for (const { paymentId } of [lost, returned]) await world.timePasses(paymentId);
     await executor.sweepRound();
@@ -31,7 +31,7 @@ describe('a payment whose message never comes', () => {
     expect(await world.count('rail_pending')).toBe(0);
   });
 
-  it('or whose row is lost after the claim becomes FAILED_IN_FLIGHT in time, bank or no bank', async () => {
+  it('and without its row after the claim becomes FAILED_IN_FLIGHT in time, with or without the bank', async () => {
     const bank = { ...world.bank, submit: silent, inquire: silent, void: silent };
     const message = await world.queue('4321');
     const executor = world.executor({ bank });
@@ -42,7 +42,7 @@ describe('a payment whose message never comes', () => {
     expect(await world.payment(message.paymentId)).toMatchObject({ status: 'FAILED_IN_FLIGHT' });
   });
 
-  it('costs nothing when it has ended, however often the log is read', async () => {
+  it('costs nothing after it has ended, however often the log is read', async () => {
     const executor = world.executor();
     for (const ending of ['4321', '0101', '0201', '0301']) {
       await handle(executor, await world.queue(ending));
@@ -56,7 +56,7 @@ describe('a payment whose message never comes', () => {
     expect(await world.count('rail_pending')).toBe(0);
   });
 
-  it('is found in a log that was restored and is shorter than what was read', async () => {
+  it('is found in a restored log that is shorter than the part already read', async () => {
     const message = await world.queue('4321');
     const executor = world.executor();
     await executor.logRound();
@@ -66,7 +66,7 @@ describe('a payment whose message never comes', () => {
     expect(await world.pending(message.paymentId)).toMatchObject({ stage: 'queued' });
   });
 
-  it('keeps the pause that it has when the log is read again', async () => {
+  it('keeps its current pause when the log is read again', async () => {
     const message = await world.queue('0501');
     const executor = world.executor();
     await handle(executor, message);
@@ -106,7 +106,7 @@ describe('an unexpected error before the claim', () => {
     expect(await world.count('bank_transfers')).toBe(0);
   });
 
-  it('does not count while it is the bank that is away', async () => {
+  it('does not count while the bank is unavailable', async () => {
     const message = await world.queue('4321');
     const executor = world.executor({ bank: { ...world.bank, screen: silent } });
     await handle(executor, message);
@@ -121,11 +121,11 @@ describe('an unexpected error before the claim', () => {
   });
 });
 
-describe('one payment that the bank cannot answer', () => {
+describe('one payment that the bank cannot answer for', () => {
   it.each([
     ['an unknown status', () => Promise.reject(new BankAnswerUnclear('500'))],
     ['silence', silent],
-  ])('for %s holds up no other, and its message is done', async (_what, answer) => {
+  ])('because of %s holds up no other, and its message is handled', async (_what, answer) => {
     const poisoned = await world.queue('4321');
     const only =
       <Result>(ask: (order: Parameters<BankConnection['submit']>[0]) => Promise<Result>) =>
@@ -149,8 +149,8 @@ describe('one payment that the bank cannot answer', () => {
   });
 });
 
-describe('a bank that is away', () => {
-  it('is asked by one payment per pause, and all go on when it is back', async () => {
+describe('an unavailable bank', () => {
+  it('is asked by one payment per pause, and all continue when it is back', async () => {
     let [asked, away] = [0, true];
     const bank: BankConnection = {
       ...world.bank,
@@ -161,7 +161,7 @@ describe('a bank that is away', () => {
     };
     const executor = world.executor({ bank });
     const messages = await Promise.all(Array.from({ length: 40 }, () => world.queue('4321')));
-    // Messages are done at once: they wait in the table, and nobody else waits for them.
+    // Messages are handled at once: their payments wait in the table and hold up no others.
     for (const message of messages) await handle(executor, message);
     expect(asked).toBeLessThan(10);
     const askedBefore = asked;

@@ -1,11 +1,11 @@
 /**
  * Follows the event log and gives each payment that is QUEUED, PROCESSING or FAILED_IN_FLIGHT a row in
- * rail_pending, due some time later: so a payment whose message was parked, lost or never came, or whose
- * row was lost, is looked at all the same.
- * Payments that have ended lose their row. Most payments begin and end within a page and cost nothing.
+ * rail_pending, due some time later. So a payment is found even if its message was parked, was lost or
+ * never came, or if its row was lost. Rows of ended payments are deleted. Most payments begin and end
+ * within a page and cost nothing.
  *
- * It may read a page twice, or two executors may read the same one: a row too many does no harm. So it
- * starts over by itself when the log has become shorter than what was read, after a restore.
+ * It may read a page twice, and two executors may read the same page: an extra row does no harm. So it
+ * starts over by itself when the log is shorter than the part already read, as after a restore.
  */
 import { railReferenceOf } from '@pis/bank-rails';
 import { type PaymentEvent, type PaymentStatus, statusAfter, unreachable } from '@pis/domain';
@@ -22,18 +22,18 @@ const reader = 'open-payments';
 
 const streamPrefix = 'payment-';
 const pageMax = 1_000;
-/** Between two pages: it never takes more than 5,000 events a second, and catches up later. */
+/** The pause between two pages. It limits reading to 5,000 events a second. The reader catches up later. */
 const pagePauseMs = 200;
-/** Expected to be over by then; otherwise the payment is looked at. */
+/** A payment is expected to have ended by then. Otherwise it is checked. */
 const expectedWithinMs = 60_000;
 
 export class OpenPayments {
-  /** How far was read behind the place, past events that are no payment's. */
+  /** How far the log was read behind the stored position, past events of other aggregates. */
   private read: { readonly place: string; readonly position: string } | null = null;
 
   constructor(private readonly options: OpenPaymentsOptions) {}
 
-  /** One page. Says after how many milliseconds it wants the next one. @throws StoreUnavailable, connection errors */
+  /** One page. Returns the milliseconds until the next one. @throws StoreUnavailable, connection errors */
   async round(): Promise<number | null> {
     const { store } = this.options;
     const place = await this.place();
@@ -41,7 +41,7 @@ export class OpenPayments {
     const page = await store.readLog({ after, streamPrefixes: [streamPrefix], pageMax });
     const last = page.events.at(-1);
     if (last === undefined && page.position === after) {
-      // The place is an event's: only a log that was cut ends before it.
+      // The position is that of an event: only a truncated log ends before it.
       if (place !== beginning && (await store.lastPosition()) < place) await this.startOver(place);
       return null;
     }
@@ -77,7 +77,7 @@ export class OpenPayments {
     return rows[0]?.position ?? beginning;
   }
 
-  /** Another executor may be further. */
+  /** Another executor may be ahead. */
   private async save(position: string): Promise<void> {
     await this.options.pool.query({
       name: 'rail-log-place-save',
@@ -96,7 +96,7 @@ export class OpenPayments {
   }
 }
 
-/** A claim whose row is lost is looked at for its deadline too, however long the bank is away. */
+/** A claim without its row is also checked for its deadline, however long the bank is unavailable. */
 const openSql = `
   INSERT INTO rail_pending AS p (payment_id, reference, stage, submitted_at, deadline_at, overdue_at)
   SELECT t.payment_id, t.reference,
@@ -114,7 +114,7 @@ interface OpenPayment {
   readonly status: 'QUEUED' | 'PROCESSING' | 'FAILED_IN_FLIGHT';
 }
 
-/** What the last event of each payment in the page means. */
+/** What to do for each payment, by its last event in the page. */
 export function changesOf(events: readonly RecordedEvent[]): {
   readonly open: readonly OpenPayment[];
   readonly ended: readonly string[];
@@ -125,7 +125,7 @@ export function changesOf(events: readonly RecordedEvent[]): {
   const ended: string[] = [];
   for (const event of last.values()) {
     const paymentId = event.streamId.slice(streamPrefix.length);
-    // No stream of ours; one such name must not stop the reader.
+    // Not a stream of ours. Such a name must not stop the reader.
     if (!uuid.test(paymentId)) continue;
     const status = statusOf(event.type);
     switch (status) {
@@ -148,7 +148,7 @@ export function changesOf(events: readonly RecordedEvent[]): {
         ended.push(paymentId);
         break;
       case 'AWAITING_CONFIRMATION':
-      // An event of a newer release: the payment's row says when it is looked at.
+      // An event of a newer release: the payment's row decides when it is checked.
       case null:
         break;
       default:

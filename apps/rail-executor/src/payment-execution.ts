@@ -1,16 +1,16 @@
 /**
- * Takes one payment from QUEUED to what the bank makes of it.
+ * Takes one payment from QUEUED to the bank's outcome.
  *
  *   QUEUED ─ screen ─► blocked, rejected, held, or clear
  *     clear ─ note ─► PROCESSING (the claim) ─ submit ─► accepted, error, pending, refused or silence
  *
- * The claim is an append at the revision that was read: of two executors one gets it. Its row in
- * rail_pending is written before it, and each submission is noted there before it is sent. So a crash
- * at any point leaves a row that is looked at again. A submission may be repeated: it carries the
+ * The claim is an append at the revision that was read, so only one of two executors gets it. The row in
+ * rail_pending is written before the claim, and each submission is noted in the row before it is sent. So a
+ * crash at any point leaves a row that is handled later. A submission may be repeated: it carries the
  * claimed reference, and the bank executes a reference once, for as long as it remembers it.
  *
- * After the claim nothing is thrown for what the bank does: the row is looked at again. When such a
- * payment is FAILED is the rule of `submission-rule.ts`, and TransferOutcome applies it.
+ * After the claim no answer of the bank is thrown: the row is handled later. `submission-rule.ts` decides
+ * when such a payment is FAILED, and TransferOutcome applies it.
  */
 import {
   BankAnswerUnclear,
@@ -39,23 +39,23 @@ export interface PaymentExecutionOptions {
   readonly keyring: Keyring;
   readonly pending: PendingTransfers;
   readonly logger: Logger;
-  /** The normal time of a rail: without a confirmation within it the payment is overdue. */
+  /** The normal time of a rail. A payment without a confirmation in this time is overdue. */
   readonly confirmationTimeoutMs: (rail: PaymentRail) => number;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
 }
 
-/** While the bank or something of ours is in the way. */
+/** While the bank or a dependency of ours is unavailable. */
 export const retryBackoff: Backoff = { initialMs: 500, maxMs: 60_000 };
-/** The bank keeps the payment back until somebody there releases it. */
+/** The bank holds the payment until its staff releases it. */
 const heldBackoff: Backoff = { initialMs: 60_000, maxMs: 24 * 3_600_000 };
-/** Whatever the bank says: it is asked neither all the time nor never again. */
+/** Limits for the pause that the bank asks for: neither all the time nor never again. */
 const reviewPauseMinMs = 20;
 const reviewPauseMaxMs = 24 * 3_600_000;
-/** So many unexpected errors before the claim make the payment FAILED. */
+/** After this many unexpected errors before the claim the payment is FAILED. */
 export const failuresMax = 8;
 /**
- * The bank answers, but not this payment, or not in a form that we know. It may mend that: so many tries
+ * The bank answers, but not for this payment, or in an unknown form. It may fix that: this many tries
  * before the claim take about six hours.
  */
 const unclearBackoff: Backoff = { initialMs: 500, maxMs: 600_000 };
@@ -73,11 +73,11 @@ export class PaymentExecution {
   }
 
   /**
-   * Does whatever the payment's status asks for; again and again is safe. When it returns, the payment
-   * is at its end or has a row in rail_pending.
-   * @param due the row that is due, when that is why the payment is looked at
-   * @throws StoreUnavailable and connection errors of PostgreSQL: come again
-   * @throws NonRetryable the bank broke its word; staff must look
+   * Does what the payment's status requires. Repeating it is safe. When it returns, the payment has ended
+   * or has a row in rail_pending.
+   * @param due the due row, if that is the reason for the call
+   * @throws StoreUnavailable and connection errors of PostgreSQL: try again
+   * @throws NonRetryable the bank violated its guarantees; staff must check
    */
   async advance(paymentId: string, cause: Cause, due?: PendingTransfer): Promise<void> {
     let queued: Transfer | null = null;
@@ -101,7 +101,7 @@ export class PaymentExecution {
       case 'PROCESSING':
         return this.resume(current, cause, due);
       case 'FAILED_IN_FLIGHT':
-        // A repeated message asks for nothing; the row does.
+        // A repeated message is no reason to act. The row is.
         return due === undefined ? Promise.resolve() : this.outcome.ask(current, cause);
       case 'AWAITING_CONFIRMATION':
       case 'COMPLETED':
@@ -149,13 +149,13 @@ export class PaymentExecution {
     await this.options.pending.done(current.state.paymentId);
   }
 
-  /** Whether the bank has it although the stream has no claim: the stream was restored from a backup. */
+  /** Whether the bank has it without a claim in the stream, which was restored from a backup. */
   private async isTaken({ paymentId }: Payment): Promise<boolean> {
     const row = await this.options.pending.find(paymentId);
     return row?.stage === 'submitted' || row?.stage === 'in_flight';
   }
 
-  /** The row first: it is harmless when the append loses, and a claim without it could be forgotten. */
+  /** The row first: it does no harm when the append fails, and a claim without a row could be forgotten. */
   private async claim(current: LoadedPayment, transfer: Transfer, cause: Cause): Promise<void> {
     const { payments, pending, confirmationTimeoutMs } = this.options;
     const sinceNotedMs = stopwatch();
@@ -166,12 +166,12 @@ export class PaymentExecution {
       [{ type: 'ProcessPayment', at: now(), data }],
       cause,
     );
-    // The row knows of submissions that the stream does not: it was restored from a backup.
+    // The row has submissions that the stream lacks: the stream was restored from a backup.
     if (!isNoted) return this.resume(claimed, cause);
     return this.submit(claimed, transfer, cause, sinceNotedMs);
   }
 
-  /** Claimed, and no outcome recorded: whoever claimed it may have died anywhere. */
+  /** Claimed without a recorded outcome: the claimer may have died at any point. */
   private async resume(current: LoadedPayment, cause: Cause, due?: PendingTransfer): Promise<void> {
     const { payments, bank, pending } = this.options;
     const { state } = current;
@@ -192,11 +192,11 @@ export class PaymentExecution {
       return resolve();
     const sinceNotedMs = stopwatch();
     if (!(await pending.note(transfer, this.overdueInMs(state)))) {
-      // Sealed meanwhile; or settled, or taken by the bank, for another one who submitted it.
+      // Sealed meanwhile, or settled or accepted through another executor's submission.
       const isSealed = (await pending.find(state.paymentId))?.isSealed === true;
       return isSealed ? resolve() : undefined;
     }
-    // Read after the note: whoever fails the payment has sealed it before, and then nothing is noted.
+    // Read after the note: an executor that fails the payment seals it first, and then no note succeeds.
     const noted = await payments.load(state.paymentId);
     if (noted.state.status !== 'PROCESSING') return this.step(noted, cause, due);
     return this.submit(noted, transfer, cause, sinceNotedMs);
@@ -211,14 +211,14 @@ export class PaymentExecution {
     const { bank, logger } = this.options;
     return this.afterClaim(claimed, async () => {
       const instruction = this.instructionFor(claimed.state, transfer);
-      // This process stood still: the note may be taken for one that can no longer arrive.
+      // This process was paused: by now others may assume that the noted submission cannot arrive.
       if (sinceNotedMs() > bank.terms.submissionInFlightMaxMs)
         throw new BankUnavailable('the submission was noted too long ago to be sent');
       try {
         await this.outcome.submitted(claimed, await bank.submit(instruction), cause);
       } catch (error) {
         if (!(error instanceof BankRefused)) throw error;
-        // The refusal speaks of this request alone: an earlier one may be on its way.
+        // The refusal concerns this request only: an earlier one may be on its way.
         logger.error(
           { err: error, paymentId: transfer.paymentId },
           'the bank refused a submission',
@@ -228,7 +228,7 @@ export class PaymentExecution {
     });
   }
 
-  /** The row is there: whatever fails, the payment is looked at again, and its message is done. */
+  /** The row exists: whatever fails, the payment is handled again, and its message is done. */
   private async afterClaim(claimed: LoadedPayment, work: () => Promise<void>): Promise<void> {
     const { pending, logger } = this.options;
     const { paymentId } = claimed.state;
@@ -241,7 +241,7 @@ export class PaymentExecution {
     }
   }
 
-  /** What the bank refuses to look at fails: nothing was submitted. */
+  /** A payment that the bank refuses to screen fails: nothing was submitted. */
   private async screen(
     instruction: TransferInstruction,
   ): Promise<ScreeningResult | { readonly outcome: 'refused' }> {
@@ -274,26 +274,26 @@ export class PaymentExecution {
       'a queued payment cannot be submitted',
     );
     if (failures < triesMax) return;
-    // Decided at the revision: a claim that came first keeps its own course.
+    // Decided at the revision that was read: an earlier claim is not affected.
     await payments.againOnConflict(paymentId, async () => {
       const current = await payments.load(paymentId);
       if (current.state.status === 'QUEUED') await this.end(current, internalError(), cause);
     });
   }
 
-  /** The reference that was claimed, if any: it must not change with the way it is derived. */
+  /** The claimed reference, if any: it must not change when its derivation changes. */
   private instructionFor(payment: Payment, { reference }: Transfer): TransferInstruction {
     return transferInstruction(payment, reference, this.options.keyring);
   }
 }
 
-/** Milliseconds since now, by the clock that shows more: one stands still while the machine sleeps. */
+/** Milliseconds elapsed, by the clock that shows more: one of them stops while the machine sleeps. */
 function stopwatch(): () => number {
   const [steady, wall] = [performance.now(), Date.now()];
   return () => Math.max(performance.now() - steady, Date.now() - wall);
 }
 
-/** Ours are away (every payment would fail alike), or there is nothing that trying again would change. */
+/** Our stores are unavailable (every payment would fail alike), or a retry cannot change the outcome. */
 function isOurs(error: unknown): boolean {
   if (error instanceof BankUnavailable) return false;
   return error instanceof NonRetryable || isTransient(error);

@@ -26,7 +26,7 @@ describe('the gauges of payments under way', () => {
     ]);
   });
 
-  it('count payments by stage, and say how late they are', async () => {
+  it('count payments by stage and show how late they are', async () => {
     for (const ending of ['0501', '0401', '0401']) {
       const { value, delivery } = await world.queue(ending);
       await world.executor().handle(value, delivery);

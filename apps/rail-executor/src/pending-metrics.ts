@@ -1,11 +1,11 @@
-/** Payments that are not at their end: how many, and how late the executors are with them. */
+/** Payments that have not ended: how many, and how late the executors are with them. */
 import { countedGauges, type MetricsRegistry } from '@pis/service-kit';
 import type pg from 'pg';
 import type { Stage } from './pending-transfers.js';
 
 type Counts = Readonly<Record<Stage | 'lateSeconds', number>>;
 
-/** Counted up to here: beyond it the number says only that there are very many. */
+/** The highest count. A larger number is reported as this one. */
 const countMax = 10_000;
 
 export function pendingGauges(registry: MetricsRegistry, pool: pg.Pool): void {

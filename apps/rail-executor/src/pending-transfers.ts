@@ -1,10 +1,10 @@
 /**
- * What must be looked at again, and when: a row for each payment that is not at its end. It is there
- * before the first byte goes to the bank, so that a crash loses none. A row too many does no harm:
- * whoever is due finds the payment's status in its stream.
+ * What must be handled later, and when: a row for each payment that has not ended. The row is written
+ * before the first byte goes to the bank, so a crash loses no payment. An extra row does no harm: the
+ * payment's stream has its real status.
  *
- * Rows are due by PostgreSQL's clock. Where a wrong clock would do harm, this process's clock must
- * agree: a note bears the later of both, and its age counts from the earlier of both.
+ * PostgreSQL's clock decides which rows are due. Where a wrong clock would do harm, this process's clock
+ * must agree: a note carries the later of both times, and its age counts from the earlier one.
  */
 import type { PaymentRail } from '@pis/domain';
 import { GroupCommit, isDataError } from '@pis/postgres';
@@ -32,7 +32,7 @@ export interface Backoff {
   readonly maxMs: number;
 }
 
-/** What holds once no further submission can be noted. Milliseconds since the epoch. */
+/** The state after which no further submission can be noted. Milliseconds since the epoch. */
 export interface Sealed {
   readonly lastNotedAtMs: number;
   /** The earlier of both clocks. */
@@ -40,9 +40,9 @@ export interface Sealed {
 }
 
 const noteBatchMax = 200;
-/** How long the rows of completed payments are gathered before one statement deletes them. */
+/** How long the rows of completed payments are collected before one statement deletes them. */
 export const completedPauseMs = 100;
-/** While somebody looks at a row nobody else does, and after a crash it is due after this time. */
+/** A row is leased to one executor for this time. After a crash it is due again when the lease ends. */
 export const leaseMs = 30_000;
 
 export class PendingTransfers {
@@ -73,15 +73,15 @@ export class PendingTransfers {
   }
 
   /**
-   * Notes that a submission is about to be sent; it must be, if at all, within the time that the
-   * connection states. `overdueInMs` counts for the first note of a payment.
+   * Notes that a submission is about to be sent. It must be sent within the time that the connection
+   * states, or not at all. `overdueInMs` counts for the first note of a payment.
    * @returns false when no submission may be sent any more
    */
   note(transfer: Transfer, overdueInMs: number): Promise<boolean> {
     return this.notes.add({ ...transfer, overdueInMs });
   }
 
-  /** From now on no submission can be noted. What is unknown of the last one counts as just noted. */
+  /** From now on no submission can be noted. If the time of the last one is unknown, it counts as just noted. */
   async seal(transfer: Transfer, overdueInMs: number): Promise<Sealed> {
     const { rows } = await this.pool.query<{ last: Date; now: Date }>({
       name: 'rail-pending-seal',
@@ -130,7 +130,7 @@ export class PendingTransfers {
   }
 
   /**
-   * Not submitted yet: look again after a pause that doubles with each look.
+   * Not submitted yet: try again after a pause that doubles with each try.
    * @param isFailure counts as one of the tries of an unexpected error
    * @returns how many such tries there were
    */
@@ -157,7 +157,7 @@ export class PendingTransfers {
     return rows[0]?.failures ?? 0;
   }
 
-  /** Look at it again after a pause that doubles with each look. Says nothing when there is no row. */
+  /** Try again after a pause that doubles with each try. Does nothing when there is no row. */
   async again(paymentId: string, { initialMs, maxMs }: Backoff): Promise<void> {
     await this.pool.query({
       name: 'rail-pending-again',
@@ -170,7 +170,7 @@ export class PendingTransfers {
     this.changed();
   }
 
-  /** FAILED_IN_FLIGHT is recorded: ask the bank about it at once, and then again and again. */
+  /** FAILED_IN_FLIGHT is recorded: ask the bank about it at once, and repeat until it answers. */
   async inFlight(paymentId: string): Promise<void> {
     await this.pool.query(
       `UPDATE rail_pending
@@ -181,7 +181,7 @@ export class PendingTransfers {
     this.changed();
   }
 
-  /** Look again after this time whether it is overdue. */
+  /** Check again after this time whether it is overdue. */
   async postponeOverdue(paymentId: string, inMs: number): Promise<void> {
     await this.pool.query(
       `UPDATE rail_pending SET overdue_at = now() + $2::float8 * interval '1 millisecond'
@@ -190,7 +190,7 @@ export class PendingTransfers {
     );
   }
 
-  /** It has no claim. One that is recorded just now sets its deadline anew, or has left these stages. */
+  /** It has no claim. A claim that is recorded just now sets the deadline anew or has left these stages. */
   async notOverdue(paymentId: string): Promise<void> {
     await this.pool.query(
       `UPDATE rail_pending SET overdue_at = NULL
@@ -199,14 +199,14 @@ export class PendingTransfers {
     );
   }
 
-  /** The payment is at its end, or somebody else's. */
+  /** The payment has ended, or belongs to another system. */
   async done(paymentId: string): Promise<void> {
     await this.ends.add(paymentId);
   }
 
   /**
-   * The payment is completed: its row is deleted soon, together with others. A row that outlives a crash,
-   * or a database that is away, is due after its lease and deleted then.
+   * The payment is completed: its row is deleted soon, together with others. If a crash or an unavailable
+   * database prevents that, the row is due after its lease and is deleted then.
    */
   completed(paymentId: string): void {
     this.completedIds.add(paymentId);
@@ -233,17 +233,17 @@ export class PendingTransfers {
     return rows[0] === undefined ? null : pendingTransfer(rows[0]);
   }
 
-  /** Takes what is due, the oldest first, for leaseMs. Several executors share the rows. */
+  /** Leases due rows for leaseMs, the oldest first. Several executors share the rows. */
   leaseDue(max: number): Promise<readonly PendingTransfer[]> {
     return this.lease('deadline_at', max);
   }
 
-  /** Takes what may be overdue, the oldest first, for leaseMs. */
+  /** Leases rows that may be overdue for leaseMs, the oldest first. */
   leaseOverdue(max: number): Promise<readonly PendingTransfer[]> {
     return this.lease('overdue_at', max);
   }
 
-  /** Milliseconds until the next row is due, null when none waits. */
+  /** Milliseconds until the next row is due, null when there is none. */
   nextDueInMs(): Promise<number | null> {
     return this.nextInMs('deadline_at');
   }
@@ -253,7 +253,7 @@ export class PendingTransfers {
     return this.nextInMs('overdue_at');
   }
 
-  /** Calls back when a row was set; a hint for the loops in this process. */
+  /** Calls back when a row was written. A hint for the loops in this process. */
   onChange(listener: () => void): () => void {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);
@@ -342,7 +342,7 @@ const pendingTransfer = (row: Row): PendingTransfer => ({
 /** Of $4 and $5, milliseconds. */
 const doubled = 'least($5::float8, $4::float8 * power(2, least(p.attempts, 30)))';
 
-/** Rows in one order: two executors that note the same payments do not wait for each other in a circle. */
+/** Rows in one order, so that two executors that note the same payments cannot deadlock. */
 const noteSql = `
   INSERT INTO rail_pending AS p (payment_id, reference, rail, stage, submitted_at,
     last_submission_at, submissions, overdue_at, deadline_at)
@@ -369,7 +369,7 @@ export const endSql = `
      ORDER BY payment_id FOR UPDATE
   ) ended WHERE p.payment_id = ended.payment_id`;
 
-/** A tenth more or less: what failed together does not come again together. */
+/** A tenth more or less, so that payments that failed together are not retried together. */
 function jittered(ms: number): number {
   return ms * (0.9 + 0.2 * Math.random());
 }

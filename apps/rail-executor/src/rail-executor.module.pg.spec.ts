@@ -28,7 +28,7 @@ describe('the executor as a Nest module', () => {
   });
   afterEach(() => world.close());
 
-  it('takes a payment to its end beside the simulated bank, and shuts down cleanly', async () => {
+  it('executes a payment with the simulated bank and shuts down cleanly', async () => {
     const health = new Health();
     const closed: string[] = [];
     const provide = (token: symbol, value: unknown) => ({ provide: token, useValue: value });
@@ -77,14 +77,14 @@ describe('the executor as a Nest module', () => {
     expect(closed).toEqual(['bank']);
   });
 
-  it('does not start without a bank to talk to', () => {
+  it('does not start without a connection to a bank', () => {
     const config = { ...rails, PIS_ENVIRONMENT: 'production' } as const;
     expect(() => RailExecutorModule.register(config)).toThrow('PIS_BANK_URL');
     const withUrl = { ...config, PIS_BANK_URL: 'http://127.0.0.1:1' };
     expect(() => RailExecutorModule.register(withUrl)).not.toThrow();
   });
 
-  it('never has a simulated bank in production, whoever composes it', () => {
+  it('never has a simulated bank in production, in any composition', () => {
     const config = { ...rails, PIS_ENVIRONMENT: 'production' } as const;
     for (const http of [true, false])
       expect(() => BankSimulatorModule.register(config, { http })).toThrow(
@@ -106,7 +106,7 @@ describe('the normal time of a payment', () => {
     expect(confirmationTimeoutMs(production, 'RTP')).toBe(60_000);
   });
 
-  it('is what the configuration says, everywhere', () => {
+  it('is the configured time in both environments', () => {
     const set = { PIS_RAIL_CONFIRMATION_TIMEOUT_MS: 77 };
     expect(confirmationTimeoutMs({ ...sandbox, ...set }, 'ACH')).toBe(77);
     expect(confirmationTimeoutMs({ ...production, ...set }, 'SWIFT')).toBe(77);

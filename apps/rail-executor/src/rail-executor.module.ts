@@ -94,7 +94,7 @@ export class RailExecutorModule
   }
 }
 
-/** @throws ConfigurationError when there is no bank to talk to */
+/** @throws ConfigurationError without a connection to a bank */
 function bankProvider(config: RailExecutorConfig, options: RailExecutorModuleOptions): Provider {
   const baseUrl = config.PIS_BANK_URL;
   if (baseUrl !== undefined)

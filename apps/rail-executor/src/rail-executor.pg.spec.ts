@@ -59,7 +59,7 @@ describe('a message about a queued payment', () => {
     expect(await world.count('rail_notifications')).toBe(0);
   });
 
-  it('that comes after the payment has ended changes nothing', async () => {
+  it('that arrives after the payment has ended changes nothing', async () => {
     const message = await world.queue('0101');
     await handle(world.executor(), message);
     await settle(world.executor());
@@ -67,7 +67,7 @@ describe('a message about a queued payment', () => {
     expect(await world.history(message.paymentId)).toEqual(returned);
   });
 
-  it('is traced to what it caused', async () => {
+  it('is traced to the events that it caused', async () => {
     const message = await world.queue('4321');
     await handle(world.executor(), message);
     const [first, ...ours] = await world.store.readStream(`payment-${message.paymentId}`);
@@ -93,14 +93,14 @@ describe('a message about a queued payment', () => {
     },
   );
 
-  it('is given up at once when it is no payment event', async () => {
+  it('is rejected at once when it is not a payment event', async () => {
     const { delivery } = await world.queue('4321');
     for (const value of [null, 'x', {}, { eventType: 'payment.queued', data: { paymentId: '1' } }])
       await expect(world.executor().handle(value, delivery)).rejects.toBeInstanceOf(NonRetryable);
   });
 });
 
-describe('while something is away', () => {
+describe('while a dependency is unavailable', () => {
   const bankWithout = (method: 'screen' | 'submit', effect: boolean): BankConnection => ({
     ...world.bank,
     [method]: async (instruction: Parameters<BankConnection['submit']>[0]) => {
@@ -124,7 +124,7 @@ describe('while something is away', () => {
     ['was not', false, 1],
     ['was', true, 2],
   ])(
-    'a payment is never failed when nobody knows whether it was submitted, and it %s',
+    'a payment is never FAILED while it is unknown whether it was submitted, and it %s',
     async (_what, effect, submissions) => {
       const message = await world.queue('4321');
       const executor = world.executor({ bank: bankWithout('submit', effect) });
@@ -155,7 +155,7 @@ describe('while something is away', () => {
     expect(await world.history(message.paymentId)).toEqual(completed);
   });
 
-  it('a return waits for the event store, and nothing behind it does', async () => {
+  it('a return waits for the event store, and nothing else waits for the return', async () => {
     const messages = await Promise.all(['0101', '0102'].map((ending) => world.queue(ending)));
     for (const message of messages) await handle(world.executor(), message);
     const [first, second] = messages;
@@ -174,7 +174,7 @@ describe('while something is away', () => {
     expect(await world.count('rail_notifications')).toBe(0);
   });
 
-  it('its loops live through cut database connections and go on', async () => {
+  it('its loops survive cut database connections', async () => {
     const executor = world.executor();
     executor.start();
     const message = await world.queue('0101');
@@ -214,7 +214,7 @@ describe('while something is away', () => {
     answer.resolve({ notifications: [], cursor: feedBeginning });
   });
 
-  it('health says that the bank is away, and that it is back', async () => {
+  it('health reports that the bank is unavailable, and that it is back', async () => {
     let away = true;
     const bank: BankConnection = {
       ...world.bank,

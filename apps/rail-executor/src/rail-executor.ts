@@ -43,7 +43,7 @@ export interface RailExecutorOptions {
 
 const queued = 'payment.queued';
 
-/** The longest sleep of a loop that nothing wakes, while payments are under way here and while not. */
+/** The longest sleep of a loop without a wake-up: while payments are under way here, and while idle. */
 interface Poll {
   readonly busyMs: number;
   readonly idleMs: number;
@@ -55,9 +55,9 @@ const feedPoll = {
 } as const satisfies Record<string, Poll>;
 /** Of the loops over rail_pending: another process may have set an earlier time. */
 const pendingPoll: Poll = { busyMs: 1_000, idleMs: 5_000 };
-/** Of the log, which is read for payments whose messages never came. */
+/** Of the log, which is read for payments without their messages. */
 const openPaymentsPoll: Poll = { busyMs: 5_000, idleMs: 5_000 };
-/** How long payments count as under way after the last one was handled or reported on. */
+/** How long the process counts as busy after the last payment or notification. */
 const busyForMs = 60_000;
 const retryInitialMs = 100;
 const retryMaxMs = 5_000;
@@ -141,9 +141,9 @@ export class RailExecutor {
   }
 
   /**
-   * Handles a message of the payments topic; all but payment.queued are none of ours. Safe to repeat.
-   * @throws NonRetryable for a message that is no payment event
-   * @throws StoreUnavailable, connection errors of PostgreSQL: to be delivered again
+   * Handles a message of the payments topic. It ignores all types but payment.queued. Safe to repeat.
+   * @throws NonRetryable for a message that is not a payment event
+   * @throws StoreUnavailable, connection errors of PostgreSQL: deliver the message again
    */
   async handle(value: unknown, delivery: Delivery): Promise<void> {
     const headers = delivery.headers;
@@ -165,7 +165,7 @@ export class RailExecutor {
     for (const loop of this.loops) loop.start();
   }
 
-  /** Resolves when nothing of the loops is in flight, or when that takes too long for a shutdown. */
+  /** Resolves when no round of a loop is in flight, or when that takes too long for a shutdown. */
   async stop(): Promise<void> {
     for (const end of this.endListening) end();
     const ended = await Promise.all(this.loops.map((loop) => loop.stop(stopLimitMs)));
@@ -186,7 +186,7 @@ export class RailExecutor {
     if (this.bankAway !== null) throw this.bankAway;
   }
 
-  /** What the feed loop does each time, see BankFeed.round. */
+  /** One round of the feed loop, see BankFeed.round. */
   async feedRound(): Promise<number | null> {
     try {
       const next = await this.feed.round();
@@ -199,17 +199,17 @@ export class RailExecutor {
     }
   }
 
-  /** What the deadline loop does each time, see Deadlines.round. */
+  /** One round of the deadline loop, see Deadlines.round. */
   deadlineRound(): Promise<number | null> {
     return this.deadlines.round();
   }
 
-  /** What the sweep does each time, see Sweeper.round. */
+  /** One round of the sweep, see Sweeper.round. */
   sweepRound(): Promise<number | null> {
     return this.sweeper.round();
   }
 
-  /** What the reader of the log does each time, see OpenPayments.round. */
+  /** One round of the log reader, see OpenPayments.round. */
   logRound(): Promise<number | null> {
     return this.openPayments.round();
   }

@@ -31,7 +31,7 @@ describe('when the bank refuses', () => {
     expect(world.logger.lines.join()).toContain('not like this');
   });
 
-  it('a submission that it had taken before, the payment is not failed but looked into', async () => {
+  it('a submission that it had accepted before, the payment is not FAILED but investigated', async () => {
     const message = await world.queue('0401');
     let tries = 0;
     const bank: BankConnection = {
@@ -57,7 +57,7 @@ describe('when the bank refuses', () => {
     expect(await world.transfers(message.paymentId)).toMatchObject([{ inquired: true }]);
   });
 
-  it('a submission and every question about it, the payment does not stay PROCESSING for ever', async () => {
+  it('a submission and every inquiry about it, the payment does not stay PROCESSING forever', async () => {
     const message = await world.queue('4321');
     const bank = { ...world.bank, submit: refused, inquire: refused, void: refused };
     const executor = world.executor({ bank });
@@ -67,7 +67,7 @@ describe('when the bank refuses', () => {
     expect(await world.payment(message.paymentId)).toMatchObject({ status: 'FAILED_IN_FLIGHT' });
   });
 
-  it('and then accepts what it has voided, staff hear of it', async () => {
+  it('and then accepts a voided transfer, staff are alerted', async () => {
     const message = await world.queue('4321');
     const first = world.executor({
       bank: {
@@ -90,7 +90,7 @@ describe('when the bank refuses', () => {
     expect(await world.history(message.paymentId)).toEqual(['Queued', 'Processing', 'Failed']);
   });
 
-  it('its feed, health says so', async () => {
+  it('its feed, health reports it', async () => {
     const executor = world.executor({ bank: { ...world.bank, notifications: refused } });
     await expect(executor.feedRound()).rejects.toBeInstanceOf(BankRefused);
     expect(() => executor.checkBank()).toThrow('not like this');

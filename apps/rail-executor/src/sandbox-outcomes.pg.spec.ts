@@ -35,7 +35,7 @@ const outcomes: readonly [string, Name[], Record<string, unknown>][] = [
   ['0502', ['Queued', 'Processing'], { status: 'PROCESSING' }],
 ];
 
-/** What is left of it in rail_pending. */
+/** Its row in rail_pending, if any. */
 const waiting: Readonly<Record<string, string>> = {
   '0401': 'in_flight',
   '0501': 'queued',
@@ -44,7 +44,7 @@ const waiting: Readonly<Record<string, string>> = {
 
 describe.each([
   ['answers at once', { delayMs: 0, confirmationTimeoutMs: 80 }],
-  // More time than it needs, however busy the machine is; the test ends it.
+  // More time than it needs on a busy machine. The test ends it.
   ['takes its time at each step', { delayMs: 40, confirmationTimeoutMs: 3_600_000 }],
 ])('with a bank that %s', (_what, options) => {
   let world: World;
@@ -59,7 +59,7 @@ describe.each([
     await world.close();
   });
 
-  /** As an executor sees it whose clock is an hour ahead, with a database whose clock is as well. */
+  /** Seen by an executor whose clock is an hour ahead, with a database whose clock is ahead too. */
   async function endTimeToConfirm(paymentId: string): Promise<void> {
     await world.timePasses(paymentId);
     const config = { ...world.config, PIS_RAIL_CONFIRMATION_TIMEOUT_MS: 0 };
@@ -73,7 +73,7 @@ describe.each([
       until(async () => (await world.history(message.paymentId)).length >= events, { timeoutMs });
     const overdueAt = expected.indexOf('FailedInFlight');
     await comesTo(overdueAt < 0 ? expected.length : overdueAt);
-    // Nothing waits for it any more but a question to the bank now and then: it stays so.
+    // The only thing left is an occasional inquiry to the bank: the status stays.
     await until(
       async () => {
         const stage = (await world.pending(message.paymentId))?.stage;

@@ -28,14 +28,14 @@ const refused = () => Promise.reject(new BankRefused('not like this'));
 const silent = () => Promise.reject(new BankUnavailable('no answer'));
 const unable = (): Promise<VoidResult> => Promise.resolve({ outcome: 'unable' });
 
-/** The executor looks at the payment when its row is due. */
+/** The executor handles the payment when its row is due. */
 async function sweep(message: QueuedMessage, bank: BankConnection = world.bank): Promise<void> {
   await world.timePasses(message.paymentId);
   await world.executor({ bank }).sweepRound();
 }
 
 describe('a submission under way, and one that is refused', () => {
-  /** The first one is held back on the line; the next ones are refused. */
+  /** The first one is delayed on the line. The next ones are refused. */
   function lineThatHoldsBack(changes: Partial<BankConnection> = {}) {
     const arrivals: (() => Promise<unknown>)[] = [];
     const bank: BankConnection = {
@@ -55,14 +55,14 @@ describe('a submission under way, and one that is refused', () => {
     const message = await world.queue('4321');
     await handle(world.executor({ bank }), message);
     await handle(world.executor({ bank }), message);
-    // The bank knows of nothing at this moment; the first submission may still arrive.
+    // The bank has no transfer yet. The first submission may still arrive.
     expect(await world.history(message.paymentId)).toEqual(processing);
     await arrive();
     await sweep(message, bank);
     expect(await world.history(message.paymentId)).toEqual(completed);
   });
 
-  it('fail the payment at once when the bank voids it, and what arrives later is not executed', async () => {
+  it('fail the payment at once when the bank voids it, and a later arrival is not executed', async () => {
     const { bank, arrive } = lineThatHoldsBack();
     const message = await world.queue('4321');
     await handle(world.executor({ bank }), message);
@@ -74,7 +74,7 @@ describe('a submission under way, and one that is refused', () => {
     expect(await world.count('rail_pending')).toBe(0);
   });
 
-  it('fail the payment when nothing can arrive any more and the bank still knows nothing', async () => {
+  it('fail the payment when nothing can arrive any more and the bank has no transfer', async () => {
     const { bank } = lineThatHoldsBack({ void: unable });
     const message = await world.queue('4321');
     for (let tries = 0; tries < 2; tries += 1) await handle(world.executor({ bank }), message);
@@ -103,7 +103,7 @@ describe('a submission under way, and one that is refused', () => {
 });
 
 describe('a submission that was noted', () => {
-  it('is in the table before the claim and before the bank hears of it', async () => {
+  it('is in the table before the claim and before the bank receives it', async () => {
     const seen: unknown[] = [];
     const message = await world.queue('4321');
     const look = async () => seen.push(await world.pending(message.paymentId));
@@ -121,10 +121,10 @@ describe('a submission that was noted', () => {
     expect(await world.count('rail_pending')).toBe(0);
   });
 
-  it('is not sent when somebody else has failed the payment meanwhile', async () => {
+  it('is not sent when another executor has failed the payment meanwhile', async () => {
     const message = await world.queue('4321');
     await handle(world.executor({ bank: { ...world.bank, submit: silent } }), message);
-    // This one reads PROCESSING, and stands still before it notes its submission.
+    // This executor reads PROCESSING and pauses before it notes its submission.
     const reading = Promise.withResolvers<void>();
     const goOn = Promise.withResolvers<void>();
     let reads = 0;
@@ -175,7 +175,7 @@ describe('a bank that cannot be reached after the claim', () => {
     expect(await world.pending(message.paymentId)).toMatchObject({ stage: 'in_flight' });
   });
 
-  it('and is back when the normal time is over gets the submission that nobody sent', async () => {
+  it('and is back when the normal time is over gets the submission that was never sent', async () => {
     const message = await world.queue('4321');
     await handle(world.executor({ bank: away() }), message);
     const config = { ...world.config, PIS_RAIL_CONFIRMATION_TIMEOUT_MS: 0 };
@@ -196,7 +196,7 @@ describe('a bank that cannot be reached after the claim', () => {
     end.reject(new BankUnavailable('no answer'));
   });
 
-  it('goes on being asked, and the payment is COMPLETED when the bank turns out to have it', async () => {
+  it('is asked again, and the payment is COMPLETED when the bank turns out to have it', async () => {
     const config = { ...world.config, PIS_RAIL_CONFIRMATION_TIMEOUT_MS: 0 };
     const bank: BankConnection = {
       ...away(),
@@ -213,7 +213,7 @@ describe('a bank that cannot be reached after the claim', () => {
     expect(await world.count('rail_pending')).toBe(0);
   });
 
-  it('and then knows nothing of it leaves the payment FAILED_IN_FLIGHT, and staff hear of it', async () => {
+  it('and then has no transfer leaves the payment FAILED_IN_FLIGHT, and staff are alerted', async () => {
     const config = { ...world.config, PIS_RAIL_CONFIRMATION_TIMEOUT_MS: 0 };
     const message = await world.queue('4321');
     const executor = world.executor({ bank: away(), config });
@@ -229,7 +229,7 @@ describe('a bank that cannot be reached after the claim', () => {
 describe('a bank that has forgotten the reference', () => {
   const terms = { submissionInFlightMaxMs: 60_000, referenceMemoryMs: hourMs };
 
-  it('is asked and never gets a submission again, also when the message comes a year later', async () => {
+  it('is asked and never gets a submission again, even if the message comes a year later', async () => {
     const bank = directBankConnection(new BankSimulator(world.pool, { delayMs: 0, terms }));
     const message = await world.queue('4321');
     // Executed, and the answer is lost.

@@ -1,10 +1,9 @@
 /**
- * Looks again at every payment that is not at its end, when its row in rail_pending is due: one whose
- * message was lost or failed, one whose claimer died, one that the bank still has to settle. Several
- * executors share the rows.
+ * Handles each unfinished payment again when its row in rail_pending is due: its message was lost or
+ * failed, its claimer died, or the bank still has to settle it. Several executors share the rows.
  *
- * While the bank is away one row is taken per probe, so that a long outage costs little; the rest stay
- * due and are taken up when the bank answers.
+ * While the bank is unavailable, one row is taken per probe, so that a long outage costs little. The others
+ * stay due and are handled when the bank answers.
  */
 import type { BankCircuit } from '@pis/bank-rails';
 import { PaymentMissing } from '@pis/commands';
@@ -21,15 +20,18 @@ export interface SweeperOptions {
 }
 
 const batchMax = 100;
-/** Payments looked at side by side; the messages need the bank too. */
+/** Payments handled side by side. Messages need the bank too. */
 const concurrencyMax = 16;
-/** While another one's probe is under way. */
+/** The pause while the probe of another payment is under way. */
 const probePollMs = 100;
 
 export class Sweeper {
   constructor(private readonly options: SweeperOptions) {}
 
-  /** One batch of what is due; says in how many milliseconds the next is. @throws connection errors of PostgreSQL */
+  /**
+   * One batch of due payments. Returns the milliseconds until the next one.
+   * @throws connection errors of PostgreSQL
+   */
   async round(): Promise<number | null> {
     const { circuit, pending } = this.options;
     const state = circuit.state();
@@ -50,9 +52,9 @@ export class Sweeper {
     try {
       await execution.advance(paymentId, {}, due);
     } catch (error) {
-      // One payment's trouble must not keep the others waiting.
+      // A failure of one payment must not delay the others.
       logger.warn({ err: error, paymentId }, 'a due payment will be looked at again');
-      // One that the log has lost does not come back by itself.
+      // A payment that is missing from the log does not come back by itself.
       const isMissing = error instanceof PaymentMissing;
       await pending.again(paymentId, isMissing ? inquiryBackoff : retryBackoff);
     }

@@ -23,7 +23,7 @@ describe('the deadline loop', () => {
     expect(await executor.deadlineRound()).toBeGreaterThan(3_000_000);
   });
 
-  it('shares what is due among executors, each row with one of them', async () => {
+  it('shares due rows among executors, each row with one of them', async () => {
     const messages = await Promise.all(Array.from({ length: 30 }, () => world.queue('0401')));
     for (const message of messages) await handle(world.executor(), message);
     let asked = 0;
@@ -60,7 +60,7 @@ describe('the deadline loop', () => {
     expect(open).toEqual([0, 0, 0]);
   });
 
-  it('fails nothing in flight when the clock of the database jumps', async () => {
+  it('fails no payment in flight when the clock of the database jumps', async () => {
     const config = { ...world.config, PIS_RAIL_CONFIRMATION_TIMEOUT_MS: 3_600_000 };
     const messages = await Promise.all(['0401', '0402'].map((ending) => world.queue(ending)));
     for (const message of messages) await handle(world.executor({ config }), message);
@@ -98,7 +98,7 @@ describe('a timer', () => {
     ['confirmed', ['Completed']],
     ['returned', ['Completed', 'Returned']],
   ])(
-    'that is looked at before the feed, after a restart, does not deny what the bank has %s in time',
+    'that is checked before the feed, after a restart, does not override what the bank has %s in time',
     async (type, end) => {
       const message = await world.queue('0401');
       await handle(world.executor(), message);
@@ -121,7 +121,7 @@ describe('a timer', () => {
     ['in a thousand years', 1_000 * 365 * 24 * 3_600_000, 3_600_000, 48 * 3_600_000],
     ['after the end of time', Number.MAX_SAFE_INTEGER, 3_600_000, 48 * 3_600_000],
   ])(
-    'does not let a bank that wants to be asked again %s wear us out or forget the payment',
+    'neither asks the bank all the time nor forgets the payment when the bank wants to be asked again %s',
     async (_when, checkAgainInMs, leastMs, mostMs) => {
       const message = await world.queue('4321');
       await handle(world.executor({ bank: inReview(checkAgainInMs) }), message);

@@ -1,8 +1,8 @@
 /**
- * What the bank's answers mean for a claimed payment. COMPLETED is recorded whenever the bank has
- * accepted the transfer, however late. FAILED follows the rule of `submission-rule.ts` alone.
- * FAILED_IN_FLIGHT is never taken back: the specification knows only COMPLETED after it, so whatever
- * else the bank says goes to staff.
+ * What the bank's answers mean for a claimed payment. COMPLETED is recorded whenever the bank has accepted
+ * the transfer, however late. Only the rule of `submission-rule.ts` leads to FAILED. FAILED_IN_FLIGHT is
+ * never taken back: the specification allows only COMPLETED after it, so staff decide about any other
+ * answer.
  */
 import {
   arrivalMaxMs,
@@ -39,7 +39,7 @@ export interface TransferOutcomeOptions {
   readonly clock: () => number;
 }
 
-/** Between two questions about a transfer that only the bank can settle. */
+/** The pause between two inquiries about a transfer that only the bank can settle. */
 export const inquiryBackoff: Backoff = { initialMs: 5_000, maxMs: 24 * 3_600_000 };
 
 export class TransferOutcome {
@@ -64,7 +64,7 @@ export class TransferOutcome {
     }
   }
 
-  /** Asks the bank about a transfer that it has taken, or about one that is FAILED_IN_FLIGHT. */
+  /** Asks the bank about a transfer that it has accepted, or about one that is FAILED_IN_FLIGHT. */
   async ask(current: LoadedPayment, cause: Cause): Promise<void> {
     const { pending, logger } = this.options;
     const { paymentId, status } = current.state;
@@ -89,8 +89,8 @@ export class TransferOutcome {
   }
 
   /**
-   * Finds out about a payment that must not be submitted again: it was refused, or the bank may have
-   * forgotten it. FAILED only with proof; otherwise it is asked about until it is overdue.
+   * Investigates a payment that must not be submitted again: it was refused, or the bank may have forgotten
+   * it. It is FAILED only with proof. Otherwise the bank is asked until the payment is overdue.
    */
   async resolve(claimed: LoadedPayment, cause: Cause): Promise<void> {
     const { pending } = this.options;
@@ -123,13 +123,13 @@ export class TransferOutcome {
   readonly overdueInMs = ({ statusAt, paymentRail }: Payment): number =>
     Date.parse(statusAt) + this.options.confirmationTimeoutMs(paymentRail) - this.options.clock();
 
-  /** Whether the bank's answers about it mean anything. */
+  /** Whether the bank's answers about it are reliable. */
   private isRemembered({ state }: LoadedPayment): boolean {
     return remembers(this.options.bank.terms, Date.parse(state.statusAt), this.options.clock());
   }
 
   private proves(evidence: Evidence, claimed: LoadedPayment, sealed: Sealed): boolean {
-    // Of two clocks the later one says what the bank has forgotten, the earlier one what has arrived.
+    // The later clock decides what the bank has forgotten, the earlier one what has arrived.
     if (!this.isRemembered(claimed)) return false;
     return provesFailure(evidence, this.options.bank.terms, {
       claimedAtMs: Date.parse(claimed.state.statusAt),
@@ -138,7 +138,7 @@ export class TransferOutcome {
     });
   }
 
-  /** When 'unknown' will prove something; later, when it will not. */
+  /** When 'unknown' will be a proof; a later time if it never will. */
   private untilRuledOut({ lastNotedAtMs, nowMs }: Sealed): Backoff {
     const waitMs = lastNotedAtMs + arrivalMaxMs(this.options.bank.terms) - nowMs;
     return waitMs > 0 ? { initialMs: waitMs, maxMs: waitMs } : inquiryBackoff;
@@ -154,7 +154,7 @@ export class TransferOutcome {
     }
   }
 
-  /** A refused question leaves it open what the bank has. */
+  /** A refused inquiry does not show what the bank has. */
   private async inquired(
     reference: string,
   ): Promise<InquiryResult | { readonly outcome: 'received' }> {
@@ -177,7 +177,7 @@ export class TransferOutcome {
     throw broken;
   }
 
-  /** The row goes only with the payment at its end: one that is FAILED_IN_FLIGHT by now stays. */
+  /** The row is deleted only when the payment has ended. It stays if the payment is FAILED_IN_FLIGHT by now. */
   private async fail(current: LoadedPayment, cause: Cause): Promise<void> {
     const { payments, pending } = this.options;
     const { paymentId } = current.state;

@@ -47,7 +47,7 @@ describe('a loop that waits to be woken', () => {
     await loop.stop(5_000);
   });
 
-  it('polls when nobody wakes it, and earlier when a round asks for it', async () => {
+  it('polls without a wake-up, and earlier when a round asks for it', async () => {
     let rounds = 0;
     const polling = loopOf({
       pollMs: () => 1,
@@ -63,7 +63,7 @@ describe('a loop that waits to be woken', () => {
     await asking.loop.stop(5_000);
   });
 
-  it('goes on after failures and tells of their beginning and their end', async () => {
+  it('continues after failures and reports their beginning and end', async () => {
     let rounds = 0;
     const { loop, told } = loopOf({
       round: () => {
@@ -77,7 +77,7 @@ describe('a loop that waits to be woken', () => {
     expect(told).toEqual(['failure', 'recovery']);
   });
 
-  it('ends only when the round in flight has ended', async () => {
+  it('stops only when the round in flight has ended', async () => {
     let ended = false;
     let release: () => void = () => undefined;
     const started = new Promise<void>((resolveStarted) => {
@@ -99,7 +99,7 @@ describe('a loop that waits to be woken', () => {
     expect(ended).toBe(true);
   });
 
-  it('leaves a round alone that does not end in time', async () => {
+  it('abandons a round that does not end in time', async () => {
     const { loop } = loopOf({ round: () => new Promise(() => undefined) });
     loop.start();
     expect(await loop.stop(10)).toBe(false);

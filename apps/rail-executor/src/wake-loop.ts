@@ -1,15 +1,15 @@
-/** A loop that works, then waits until it is woken, until the round's own next date, or for its poll interval. */
+/** A loop that works, then waits for a wake-up, for the time that the round asked for, or for its poll interval. */
 import { Bell, pause } from '@pis/postgres';
 
 export interface WakeLoopOptions {
-  /** One round. Says after how many milliseconds it wants the next one; null leaves it to the poll. */
+  /** One round. Returns the milliseconds until the next one; null means the poll interval. */
   readonly round: () => Promise<number | null>;
-  /** The longest wait, asked before each one: the wake-up is a hint and may be missing. */
+  /** The longest wait, read before each wait: the wake-up is a hint and may be missing. */
   readonly pollMs: () => number;
   /** A failed round is repeated after this, doubling up to retryMaxMs. */
   readonly retryInitialMs: number;
   readonly retryMaxMs: number;
-  /** Told once when rounds begin to fail and once when they succeed again. */
+  /** Called once when rounds begin to fail and once when they succeed again. */
   readonly onFailure: (error: unknown) => void;
   readonly onRecovery: () => void;
 }
@@ -31,7 +31,7 @@ export class WakeLoop {
   }
 
   /**
-   * Resolves when the round that runs has ended, or after limitMs: it is then left alone as if the
+   * Resolves when the current round has ended, or after limitMs: the round is then abandoned as if the
    * process had died in it.
    * @returns whether it has ended
    */
@@ -59,7 +59,7 @@ export class WakeLoop {
       } catch (error) {
         if (failures === 0) onFailure(error);
         failures += 1;
-        // A wake-up does not shorten this pause: more work is no reason to ask a dependency that is away.
+        // A wake-up does not shorten this pause: more work is no reason to call an unavailable dependency.
         await pause(Math.min(retryInitialMs * 2 ** Math.min(failures - 1, 16), retryMaxMs), signal);
       }
     }

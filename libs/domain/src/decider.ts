@@ -12,7 +12,7 @@ export interface DomainEvent<Type extends string = string, Data = unknown> {
   readonly data: Data;
 }
 
-/** A wish: imperative. `at` is the time at which it was accepted, ISO 8601 with milliseconds. */
+/** A request, named in the imperative. `at` is the time at which it was accepted, ISO 8601 with milliseconds. */
 export interface DomainCommand<Type extends string = string, Data = unknown> {
   readonly type: Type;
   readonly at: string;
@@ -47,8 +47,8 @@ export interface Aggregate<
   /** The current schema version of each event type, written into the event's metadata. */
   readonly schemaVersions: Readonly<Record<Event['type'], number>>;
   /**
-   * Raised with every change of what `evolve` makes of the same events: snapshots of another version are
-   * not used. Absent: no snapshots are kept, because the streams of the aggregate stay short.
+   * Raised when `evolve` makes a different state of the same events. Snapshots of another version are not
+   * used. Absent: no snapshots are kept, because the streams of the aggregate stay short.
    */
   readonly stateVersion?: number;
   /** Brings the data of an older schema version to the current one. Absent while every version is 1. */

@@ -1,6 +1,6 @@
 /**
- * Snapshots of states outlive the code that folded them. This holds what `evolve` makes of fixed events
- * beside the aggregate's stateVersion: a change of the one without the other fails here.
+ * Snapshots of states outlive the code that folded them. This spec compares what `evolve` makes of fixed
+ * events with the aggregate's stateVersion. It fails when only one of them changes.
  */
 import { createHash } from 'node:crypto';
 import { contact } from './contact/contact.js';
@@ -21,7 +21,7 @@ import { webhookEndpoints } from './webhook-endpoints/webhook-endpoints.js';
 
 const { organization: organizationId, contact: contactId } = ids;
 
-/** Every state on the way of some events, in order. */
+/** The state after each of some events, in order. */
 function states<State, Event>(
   { initial, evolve }: { initial: State; evolve(state: State, event: Event): State },
   events: readonly NoInfer<Event>[],

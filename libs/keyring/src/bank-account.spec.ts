@@ -32,7 +32,7 @@ describe('bank accounts at rest', () => {
     expect(JSON.stringify({ ...shown, sealed })).not.toMatch(/000123456789|021000021/);
   });
 
-  it('gives the full numbers to who may open it', () => {
+  it('opens the full numbers for their owner', () => {
     expect(openBankAccount(keyring, seal(), owner)).toEqual({
       achRoutingNumber: '021000021',
       achAccountNumber: '000123456789',

@@ -1,6 +1,6 @@
 /**
- * Bank accounts at rest: the masked numbers that may be shown, and the full ones sealed. Nothing but
- * this file and the rail's last step sees a full number once it was accepted.
+ * Bank accounts at rest: the masked numbers that may be shown, and the full ones sealed. Once a number is
+ * accepted, only this file and the rail's last step see it in full.
  *
  * Structural types on purpose: keyring imports nothing of ours. The result fits domain's BankAccount.
  */

@@ -43,7 +43,7 @@ export function createKeyring({ masterKey }: KeyringOptions): Keyring {
   const derive = (info: string, length: number) =>
     Buffer.from(hkdfSync('sha256', masterKey, '', `pis/${version}/${info}`, length));
   const masterKeyId = derive('master-key-id', masterKeyIdBytes).toString('base64url');
-  // Keys are key objects: with the key's bytes, Node 24 takes up to four times as long for each use.
+  // Key objects, not bytes: with bytes, each use takes Node 24 up to four times as long.
   const wrappingKey = createSecretKey(derive('wrap', keyBytes));
   // Unwrapping on each use would double the work; bounded, because the keys are secrets in memory.
   const dataKeys = new LRUCache<WrappedKey, KeyObject>({ max: dataKeysMax });

@@ -200,7 +200,7 @@ export const elsewhere = {
     ],
     [
       'apps/rail-executor/src/rail-executor.module.pg.spec.ts',
-      'is what the configuration says, everywhere',
+      'is the configured time in both environments',
     ],
   ],
   'rail-decision-1': [
@@ -233,6 +233,6 @@ export const elsewhere = {
     ['libs/contracts/src/payment-view.spec.ts', 'shows the rail that was recorded: %s'],
   ],
   'payment-decision-8': [
-    ['libs/domain/src/payment/payment-lives.spec.ts', 'what was agreed at creation never changes'],
+    ['libs/domain/src/payment/payment-lives.spec.ts', 'the details set at creation never change'],
   ],
 };

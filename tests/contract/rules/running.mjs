@@ -182,9 +182,9 @@ export const running = {
       'is tried on its fourteenth day, and not after that',
     ],
   ],
-  'variable-22': [[executor, 'is what the configuration says, everywhere']],
+  'variable-22': [[executor, 'is the configured time in both environments']],
   'variable-23': [
-    [executor, 'does not start without a bank to talk to'],
+    [executor, 'does not start without a connection to a bank'],
     [config, 'production has no simulated bank'],
     mainJob,
   ],

@@ -1,4 +1,4 @@
-/** What must hold of payments and the bank's books, whatever happened. Knows nothing of how it came about. */
+/** What must hold of payments and the bank's books, whatever happened. It does not know the workload. */
 import { paymentIdOfRailReference } from '@pis/bank-rails';
 import type { World } from './world.js';
 

@@ -1,4 +1,4 @@
-/** Lets a process die at its k-th step to the outside, before the step takes effect or right after it. */
+/** Lets a process die at its k-th external call, before the call takes effect or right after it. */
 import type { BankConnection } from '@pis/bank-rails';
 import type { EventStore } from '@pis/event-store';
 import type pg from 'pg';
@@ -18,7 +18,7 @@ export class Life {
     private readonly moment: Moment,
   ) {}
 
-  /** Nothing answers the dead: from its death on every step fails without effect. */
+  /** After its death every call fails without effect. */
   async step<Result>(effect: () => Promise<Result>): Promise<Result> {
     if (this.dead) throw new Died('dead');
     this.steps += 1;

@@ -1,7 +1,7 @@
 /**
- * Executors that crash, a bank behind a bad line that forgets, and messages that are lost or come
- * several times. This is the workload; it knows nothing of what must hold (see audit.ts). The seed
- * chooses the mishaps. How the executors interleave is up to the machine.
+ * Executors that crash, a forgetful bank behind an unreliable line, and messages that are lost or repeated.
+ * This is the workload. It does not know what must hold (see audit.ts). The seed chooses the faults. The
+ * machine decides how the executors interleave.
  */
 import { type BankConnection, type BankTerms, directBankConnection } from '@pis/bank-rails';
 import { BankSimulator, UnreliableLine } from '@pis/bank-simulator/module';
@@ -17,10 +17,10 @@ export interface SimulationOptions {
   readonly voids: boolean;
 }
 
-/** The bank forgets within a run, and what is under way arrives within one. */
+/** Both shorter than a run: the bank's memory, and the time that a submission is in flight. */
 const terms: BankTerms = { submissionInFlightMaxMs: 300, referenceMemoryMs: 2_000 };
 const confirmationTimeoutMs = 4_500;
-/** From then until then every call to the bank goes wrong: claims outlive the bank's memory. */
+/** Between these times every call to the bank fails, so claims outlive the bank's memory. */
 const outage = { fromMs: 800, untilMs: 3_300 };
 const mishaps = 0.35;
 const executorsMax = 3;
@@ -65,7 +65,7 @@ export async function simulate(options: SimulationOptions): Promise<World> {
   return world;
 }
 
-/** One process: it handles messages and goes its rounds until it dies. */
+/** One process: it handles messages and runs its loops until it dies. */
 async function liveOnce(
   world: World,
   bank: BankConnection,
@@ -92,7 +92,7 @@ async function liveOnce(
   }
 }
 
-/** Each round fails for itself: a bank that is away, or the process has died. */
+/** Each round fails on its own: the bank is unavailable, or the process has died. */
 async function rounds(world: World, executor: RailExecutor): Promise<void> {
   await world.pool.query(
     `UPDATE rail_pending SET deadline_at = now() WHERE payment_id IN (
@@ -106,7 +106,7 @@ async function rounds(world: World, executor: RailExecutor): Promise<void> {
   ]);
 }
 
-/** How many payments are neither at their end nor FAILED_IN_FLIGHT. */
+/** How many payments have neither ended nor become FAILED_IN_FLIGHT. */
 async function unsettled(world: World): Promise<number> {
   const log = await world.store.readLog({ after: '', pageMax: 100_000 });
   const last = new Map(log.events.map(({ streamId, type }) => [streamId, type]));

@@ -1,4 +1,4 @@
-/** A bank, an event store and a database for the specs of the executor, and payments to put through. */
+/** A bank, an event store and a database for the executor's specs, with payments to execute. */
 import { randomUUID } from 'node:crypto';
 import { directBankConnection } from '@pis/bank-rails';
 import { BankSimulator } from '@pis/bank-simulator/module';
@@ -18,7 +18,7 @@ import {
 
 export const keyring = testKeyring();
 
-/** Keeps what was logged, as text, to be searched. */
+/** Keeps the log as text, so that a test can search it. */
 export function recordingLogger(): Logger & { readonly lines: string[] } {
   const lines: string[] = [];
   const log = (...args: unknown[]) =>
@@ -76,7 +76,7 @@ export async function openWorld({ delayMs = 0, confirmationTimeoutMs = 0 }: Worl
   };
 
   const executors: RailExecutor[] = [];
-  /** What the executors of this process delete soon is deleted. */
+  /** Deletes the rows that the executors of this process would delete soon. */
   const settled = () => Promise.all(executors.map((executor) => executor.flush()));
 
   return {
@@ -90,7 +90,7 @@ export async function openWorld({ delayMs = 0, confirmationTimeoutMs = 0 }: Worl
 
     executor: (changes: Partial<RailExecutorOptions> = {}) => {
       const executor = new RailExecutor({ config, store, keyring, pool, bank, logger, ...changes });
-      // One with a pool of its own is there to die or to lag behind: nobody finishes its work.
+      // An executor with its own pool is meant to die or lag: no one finishes its work.
       if (changes.pool === undefined) executors.push(executor);
       return executor;
     },
@@ -136,7 +136,7 @@ export async function openWorld({ delayMs = 0, confirmationTimeoutMs = 0 }: Worl
         )
       ).rows,
 
-    /** What of the payment is looked at later is due now: its pause is over, and the lease of the dead. */
+    /** Makes all waiting work of the payment due now: its pause and a dead executor's lease are over. */
     timePasses: (paymentId: string) =>
       pool.query(
         `UPDATE rail_pending SET deadline_at = least(deadline_at, now()),
@@ -158,7 +158,7 @@ export async function openWorld({ delayMs = 0, confirmationTimeoutMs = 0 }: Worl
       return { pool: aheadPool, [Symbol.asyncDispose]: () => aheadPool.end() };
     },
 
-    /** The last submission was noted longer ago by this time. */
+    /** Makes the last submission older by this time. */
     age: (paymentId: string, byMs: number) =>
       pool.query(
         `UPDATE rail_pending
@@ -195,12 +195,12 @@ export async function openWorld({ delayMs = 0, confirmationTimeoutMs = 0 }: Worl
       );
     },
 
-    /** What waits for another try, or is leased to an executor that died, is due. */
+    /** Makes due what waits for another try or is leased to a dead executor. */
     async makeNotificationsDue(): Promise<void> {
       await pool.query('UPDATE rail_notified_references SET due_at = now(), leased_until = NULL');
     },
 
-    /** The bank reports something by itself. */
+    /** The bank reports something unasked. */
     async report(reference: string, type: string): Promise<void> {
       await pool.query(
         `INSERT INTO bank_notifications (reference, type, due_at, created_at)
@@ -226,7 +226,7 @@ export async function goRound(executor: RailExecutor): Promise<void> {
   await executor.sweepRound();
 }
 
-/** Rounds until nothing is left of what a bank without delay brings: return, deadline, late confirmation. */
+/** Runs rounds until a bank without delay has nothing more: return, deadline, late confirmation. */
 export async function settle(executor: RailExecutor): Promise<void> {
   for (let round = 0; round < 3; round += 1) await goRound(executor);
 }

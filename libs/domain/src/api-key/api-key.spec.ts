@@ -37,7 +37,7 @@ describe('an API key', () => {
     given(apiKey, created(), revoked).when(revoke).thenNothing();
   });
 
-  it('cannot be revoked when there is none', () => {
+  it('cannot be revoked before it is created', () => {
     given(apiKey).when(revoke).thenRefused('API_KEY_NOT_FOUND');
     expect(() => fold(apiKey, [revoked])).toThrow('first event of an API key');
   });
@@ -50,7 +50,7 @@ describe('whether a key opens the API', () => {
     ['2026-11-21T10:00:00.001Z', true],
     [now, false],
     ['2026-11-21T09:59:59.999Z', false],
-    // The same moments written in another offset, and one that is no time at all.
+    // The same moments with another offset, and a text that is not a time.
     ['2026-11-21T12:00:00.001+02:00', true],
     ['2026-11-21T05:00:00.000-05:00', false],
     ['tomorrow', false],

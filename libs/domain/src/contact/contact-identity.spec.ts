@@ -38,7 +38,7 @@ describe('reserving an identity', () => {
     given(contactIdentity, reserved(theirs)).when(reserve(mine)).thenRefused('IDENTITY_HELD');
   });
 
-  it('by its holder writes again, so that a rival’s takeover at the old revision fails', () => {
+  it('writes again for its holder, so that a takeover at the old revision fails', () => {
     given(contactIdentity, reserved(mine)).when(reserve(mine)).then(reserved(mine, later));
   });
 
@@ -48,7 +48,7 @@ describe('reserving an identity', () => {
     expect(then.state()).toStrictEqual({ holder: mine });
   });
 
-  it('does not take it from anybody else: a third one was quicker', () => {
+  it('does not take it from any other holder: a third contact was quicker', () => {
     given(contactIdentity, reserved(theirs), reserved('quicker'))
       .when(reserve(mine, theirs))
       .thenRefused('IDENTITY_HELD');
@@ -72,7 +72,7 @@ describe('releasing an identity', () => {
     expect(then.state()).toStrictEqual({ holder: null });
   });
 
-  it('does nothing for one who does not hold it, so that a late release harms nobody', () => {
+  it('does nothing for a contact that does not hold it, so a late release does no harm', () => {
     given(contactIdentity).when(release(mine)).thenNothing();
     given(contactIdentity, reserved(theirs)).when(release(mine)).thenNothing();
     given(contactIdentity, reserved(mine), released(mine)).when(release(mine)).thenNothing();
@@ -80,7 +80,7 @@ describe('releasing an identity', () => {
   });
 });
 
-it('two who heal the same leftover cannot both get it', () => {
+it('two contacts that repair the same leftover cannot both get it', () => {
   const first = fold(contactIdentity, [reserved(theirs), reserved(mine)]);
   expect(first).toStrictEqual({ holder: mine });
   given(contactIdentity, reserved(theirs), reserved(mine))

@@ -1,12 +1,12 @@
 /**
  * Contact identity: reserves a natural key for one contact, across concurrent requests.
  *
- * The stream is `contactIdentity-<keyed hash>`. Creating a contact reserves its identity, then
- * appends ContactCreated; updating into another identity reserves that one, appends ContactUpdated,
- * and releases the old one. A crash between two appends leaves a reservation behind, which the next
- * one who wants the identity heals: a reserved contact that was never created is created under the
- * reserved id, or forfeits its creation to a contact that changes into the identity; a contact that
- * has another identity now forfeits this one first (contact.ts).
+ * The stream is `contactIdentity-<keyed hash>`. Creating a contact reserves its identity, then appends
+ * ContactCreated. An update that changes the identity reserves the new one, appends ContactUpdated, and
+ * releases the old one. A crash between two appends leaves a reservation behind. The next contact that
+ * wants the identity repairs it. If the reserved contact was never created, it is created under the
+ * reserved ID, or it forfeits its creation to a contact that changes into the identity. If the contact has
+ * another identity now, it forfeits this one first (contact.ts).
  */
 import { type Aggregate, type Decision, type DomainCommand, type DomainEvent } from '../decider.js';
 

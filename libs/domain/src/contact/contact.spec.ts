@@ -85,7 +85,7 @@ describe('updating a contact', () => {
       .then({ type: 'ContactUpdated', at: later, data: { changes, identity: 'identity-2' } });
   });
 
-  it('does nothing when the patch is empty or says what is already so', () => {
+  it('does nothing when the patch is empty or repeats the current values', () => {
     given(contact, created).when(update({})).thenNothing();
     given(contact, created)
       .when(update({ email: record.email, bankAccount: bankAccountExample(), legalAddress: null }))
@@ -100,11 +100,11 @@ describe('giving up an identity that was reserved and never used', () => {
     expect(then.state()).toStrictEqual({ ...record, createdAt: at, updatedAt: at });
   });
 
-  it('is refused for the identity the contact lives under', () => {
+  it('is refused for the current identity of the contact', () => {
     given(contact, created).when(forfeit(record.identity)).thenRefused('IDENTITY_IN_USE');
   });
 
-  it('may be asked for an identity that the contact once had', () => {
+  it('is accepted for an identity that the contact once had', () => {
     const moved: ContactEvent = {
       type: 'ContactUpdated',
       at,

@@ -34,14 +34,14 @@ export type ContactEvent =
   | DomainEvent<'ContactCreated', ContactRecord>
   | DomainEvent<'ContactUpdated', { readonly changes: PartyChanges; readonly identity: string }>
   /**
-   * Another contact takes over an identity that this one had reserved and not used. It changes no
-   * field: it moves the revision, so that an update still under way for that identity fails.
+   * Another contact takes over an identity that this one had reserved and not used. No field changes. The
+   * event moves the revision, so that an update that is still under way for that identity fails.
    */
   | DomainEvent<'ContactIdentityForfeited', { readonly identity: string }>
   /**
-   * Another contact takes over the identity that was reserved for this one, which was never created:
-   * the first event of its stream, so that a creation still under way under this id fails. There is
-   * no contact after it, nor will there ever be.
+   * Another contact takes over the identity that was reserved for this one, which was never created. This
+   * is the first event of the stream, so that a creation that is still under way under this ID fails. The
+   * contact is never created after it.
    */
   | DomainEvent<'ContactCreationForfeited', { readonly identity: string }>;
 

@@ -23,7 +23,7 @@ const succeed = {
 const fail = { type: 'FailOperatorAction', at: later, data: { error: 'no answer' } } as const;
 
 describe('an operator action', () => {
-  it('records who starts it, on what, and why', () => {
+  it('records who starts it, what it acts on, and the reason', () => {
     given(operatorAction).when({ type: 'StartOperatorAction', at, data: record }).then(started);
   });
 

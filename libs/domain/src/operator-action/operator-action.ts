@@ -22,7 +22,7 @@ export const operatorActionNames = [
 ] as const;
 export type OperatorActionName = (typeof operatorActionNames)[number];
 
-/** What an action is about, or what came of it: identifiers, counts and times; no secrets, no personal data. */
+/** What an action is about, or its result: identifiers, counts and times; no secrets, no personal data. */
 export type OperatorActionFacts = Readonly<Record<string, unknown>>;
 
 export interface OperatorActionRecord {

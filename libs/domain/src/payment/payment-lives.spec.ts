@@ -1,6 +1,6 @@
 /**
- * Every life a payment can have: all sequences of commands, followed as far as any is accepted. What
- * the spec says of a payment's fields must hold at each step of each of them.
+ * Every life a payment can have: all sequences of commands, each followed until no command is accepted. The
+ * specification's statements about a payment's fields must hold at each step of each life.
  */
 import {
   failPayment,
@@ -88,7 +88,7 @@ it('both parties have their bank account from QUEUED on, the originator always',
   }
 });
 
-it('what was agreed at creation never changes', () => {
+it('the details set at creation never change', () => {
   const { contact: _, contactId: __, idempotencyKey: ___, ...agreed } = paymentExample();
   for (const state of states) expect(state).toMatchObject(agreed);
   for (const { before, after } of steps)

@@ -108,7 +108,7 @@ describe('the spec’s transition table', () => {
 
 const matrix = starts.flatMap((from) => everyCommand.map((command) => [from, command] as const));
 
-describe('whatever the table does not list is refused', () => {
+describe('every transition that the table does not list is refused', () => {
   it.each(matrix.map(([from, command]) => [from, nameOf(command), command] as const))(
     '%s × %s',
     (from, _name, command) => {

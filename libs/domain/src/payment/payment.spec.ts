@@ -1,4 +1,4 @@
-/** Payment, beyond the matrix: what each event holds, what the state shows, and which wishes are refused. */
+/** Payment, beyond the matrix: what each event holds, what the state shows, and which commands are refused. */
 import {
   at,
   bankAccountExample,
@@ -207,7 +207,7 @@ describe('a payment whose confirmation is late', () => {
     });
   });
 
-  it('shows no failure any more once the late signal has settled it', () => {
+  it('shows no failure after the late signal has settled it', () => {
     const then = given(payment, queued, processing, events.failedInFlight).when(
       commands.CompletePayment,
     );

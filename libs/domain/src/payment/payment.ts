@@ -80,7 +80,7 @@ export interface PaymentFailure {
   readonly failureCode: FailureCode;
   /** Actionable; for data failures it names the rejected field. */
   readonly failureMessage: string;
-  /** For people; for data failures the message again. */
+  /** For people. For data failures it repeats the message. */
   readonly failureReason: string;
 }
 

@@ -10,7 +10,7 @@ const bind = (data: { storeId: string; environment: 'sandbox' | 'production' }) 
 const bindKey = (data: typeof key) => ({ type: 'BindMasterKey', at: later, data }) as const;
 
 describe('a store', () => {
-  it('is bound to the environment of whoever comes first', () => {
+  it('is bound to the environment of its first process', () => {
     given(storeBinding).when(bind(sandbox)).then({ type: 'StoreBound', at: later, data: sandbox });
     given(storeBinding, bound)
       .when(bind({ storeId: 'b', environment: 'sandbox' }))
@@ -20,7 +20,7 @@ describe('a store', () => {
       .thenRefused('OTHER_ENVIRONMENT');
   });
 
-  it('is bound to the master key of whoever first has one', () => {
+  it('is bound to the first master key that a process has', () => {
     given(storeBinding, bound)
       .when(bindKey(key))
       .then({ type: 'MasterKeyBound', at: later, data: key });

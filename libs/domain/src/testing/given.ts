@@ -1,7 +1,7 @@
 /**
- * Given/when/then for aggregates: the facts so far, one command, and everything it leads to. What is
- * compared is the whole list of events, in order and deeply, so that an unexpected extra event or
- * field fails the test as much as a missing one.
+ * Given/when/then for aggregates: the facts so far, one command, and its result. The whole list of events
+ * is compared, deeply and in order. So an unexpected extra event or field fails the test like a missing
+ * one.
  */
 import { type Aggregate, type DomainCommand, type DomainEvent, isRefusal } from '../decider.js';
 
@@ -13,7 +13,7 @@ export function fold<State, Event extends DomainEvent>(
   return history.reduce<State>((state, event) => aggregate.evolve(state, event), aggregate.initial);
 }
 
-/** What a command came to: the events to append, or the refusal. */
+/** The result of a command: the events to append, or the refusal. */
 export type Outcome<Event, Code extends string> =
   | { readonly events: readonly Event[] }
   | { readonly refused: Code };
@@ -36,7 +36,7 @@ export function outcomeOf<
 export interface Then<State, Event, Code extends string> {
   /** Exactly these events, in this order, deeply equal. */
   then(...events: readonly Event[]): void;
-  /** Nothing to append: the wish is already true. */
+  /** Nothing to append: the command would change nothing. */
   thenNothing(): void;
   thenRefused(code: Code): void;
   /** The state after the events that the command led to; throws if it was refused. */

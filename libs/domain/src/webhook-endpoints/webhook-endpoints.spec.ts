@@ -63,7 +63,7 @@ const five = (subscribedEvents?: readonly Subscription[]) =>
 const exceeded = 'SUBSCRIPTION_LIMIT_EXCEEDED';
 
 describe('creating an endpoint', () => {
-  it('makes it enabled, after the ones there are', () => {
+  it('adds an enabled one behind the existing ones', () => {
     const then = given(webhookEndpoints, created('e1')).when(create('e2', ['payment.failed']));
     then.then({
       type: 'WebhookEndpointCreated',
@@ -81,7 +81,7 @@ describe('creating an endpoint', () => {
     });
   });
 
-  it('twice under one id, after an unknown outcome, makes one endpoint', () => {
+  it('makes one endpoint when it is repeated after an unknown outcome', () => {
     given(webhookEndpoints, created('e1')).when(create('e1')).thenNothing();
     given(webhookEndpoints, ...five())
       .when(create('e5'))
@@ -161,7 +161,7 @@ describe('the limit of five endpoints per event type', () => {
       .then(updated('e1', { subscribedEvents: ['payment.failed', 'payment.completed'] }));
   });
 
-  it('does not stand in the way of other changes when it is reached', () => {
+  it('allows other changes when it is reached', () => {
     given(webhookEndpoints, ...five())
       .when(update('e1', { enabled: false }))
       .then(updated('e1', { enabled: false }));
@@ -205,7 +205,7 @@ describe('updating an endpoint', () => {
       .thenNothing();
   });
 
-  it('drops from the event what was supplied and is already so', () => {
+  it('leaves supplied values that do not change out of the event', () => {
     given(webhookEndpoints, created('e1'))
       .when(update('e1', { enabled: true, label: 'Ledger' }))
       .then(updated('e1', { label: 'Ledger' }));
@@ -244,7 +244,7 @@ describe('rotating the secret of an endpoint', () => {
     ]);
   });
 
-  it('with an overlap of 0 ends the old one at once, also one of an overlap under way', () => {
+  it('ends all old secrets at once when the overlap is 0', () => {
     const then = given(webhookEndpoints, created('e1'), rotated('second', dayAfter)).when(
       rotate('third', 0),
     );
@@ -255,7 +255,7 @@ describe('rotating the secret of an endpoint', () => {
     });
   });
 
-  it('a second time inside the overlap drops the one before the last', () => {
+  it('drops the secret before the last when it rotates again during the overlap', () => {
     const then = given(webhookEndpoints, created('e1'), rotated('second', dayAfter)).when(
       rotate('third', 24),
     );
@@ -266,13 +266,13 @@ describe('rotating the secret of an endpoint', () => {
     });
   });
 
-  it('decided again after an unknown outcome rotates once', () => {
+  it('rotates once when it is repeated after an unknown outcome', () => {
     given(webhookEndpoints, created('e1'), rotated('new', dayAfter))
       .when(rotate('new', 24))
       .thenNothing();
   });
 
-  it('of an endpoint that is not there is refused', () => {
+  it('is refused when the endpoint does not exist', () => {
     given(webhookEndpoints, created('e2'))
       .when(rotate('new', 24))
       .thenRefused('WEBHOOK_ENDPOINT_NOT_FOUND');
@@ -286,7 +286,7 @@ describe('deleting an endpoint', () => {
     expect(then.state().endpoints.map((endpoint) => endpoint.endpointId)).toEqual(['e2']);
   });
 
-  it('and everything after it is refused: it is not there', () => {
+  it('makes the domain refuse every later command on it', () => {
     const history = [created('e1'), removed];
     given(webhookEndpoints, ...history)
       .when(remove)

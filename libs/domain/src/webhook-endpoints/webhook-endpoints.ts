@@ -182,7 +182,7 @@ export type WebhookEndpointsCommand =
         readonly organizationId: string;
         readonly endpointId: string;
         readonly sealedSecret: string;
-        /** How long deliveries are signed with the secret before it, too; 0 ends that at once. */
+        /** How long deliveries are also signed with the previous secret. 0 ends that at once. */
         readonly overlapHours: number;
       }
     >
@@ -196,7 +196,7 @@ export type WebhookEndpointsRefusal = 'WEBHOOK_ENDPOINT_NOT_FOUND' | 'SUBSCRIPTI
 /** Endpoints an organization may have per event type; disabled ones count (rule limit-6). */
 export const endpointsPerEventTypeMax = 5;
 
-/** Endpoints an organization may have, also those that are subscribed to nothing. */
+/** Endpoints an organization may have, including those without subscriptions. */
 export const endpointsMax = 500;
 
 function exceedsLimit(endpoints: readonly Pick<WebhookEndpoint, 'subscribedEvents'>[]): boolean {
@@ -215,7 +215,7 @@ function decide(
   const { organizationId, endpointId } = command.data;
   const endpoint = state.endpoints.find((e) => e.endpointId === endpointId);
   if (command.type === 'CreateWebhookEndpoint') {
-    // Decided again after an append whose outcome was unknown: it is there already.
+    // Repeated after an append with an unknown outcome: the endpoint exists already.
     if (endpoint) return [];
     const isFull = state.endpoints.length >= endpointsMax;
     return isFull || exceedsLimit([...state.endpoints, command.data])
@@ -236,7 +236,7 @@ function decide(
     }
     case 'RotateWebhookEndpointSecret': {
       const { sealedSecret, overlapHours } = command.data;
-      // Decided again after an append whose outcome was unknown: it is the secret already.
+      // Repeated after an append with an unknown outcome: the secret is current already.
       if (endpoint.sealedSecret === sealedSecret) return [];
       const previousSecretEndsAt = overlapHours === 0 ? null : hoursAfter(at, overlapHours);
       const data = { organizationId, endpointId, sealedSecret, previousSecretEndsAt };
