@@ -69,10 +69,10 @@ export const mayImport = {
     'webhooks',
   ],
   // Event store to broker.
-  'event-relay': ['domain', 'event-store', 'integration', 'messaging', 'postgres', 'service-kit'],
+  'event-relay': ['event-store', 'integration', 'messaging', 'postgres', 'service-kit'],
   // Event store to PostgreSQL.
-  'payments-projector': ['domain', 'event-store', 'read-models', 'service-kit'],
-  'directory-projector': ['domain', 'event-store', 'read-models', 'service-kit'],
+  'payments-projector': ['read-models', 'service-kit'],
+  'directory-projector': ['read-models', 'service-kit'],
   // Broker to the outside world.
   'rail-executor': [
     'bank-rails',
@@ -99,7 +99,7 @@ export const mayImport = {
     'webhooks',
   ],
   // Shares no code with what it is there to catch, but for the wire format of the rail.
-  'bank-simulator': ['bank-rails', 'contracts', 'postgres', 'service-kit'],
+  'bank-simulator': ['bank-rails', 'postgres', 'service-kit'],
   cli: [
     'bank-rails',
     'commands',
@@ -121,10 +121,6 @@ export const mayImport = {
     'bank-rails',
     'commands',
     'contracts',
-    'domain',
-    'event-store',
-    'integration',
-    'keyring',
     'local-servers',
     'messaging',
     'postgres',

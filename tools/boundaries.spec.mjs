@@ -3,7 +3,7 @@
  * table allows passes the linter and every other one is refused, however it is spelled.
  */
 import { execFileSync } from 'node:child_process';
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { mayImport } from './boundaries.mjs';
@@ -62,18 +62,48 @@ it('the table has no cycle, and no app but all-in-one imports an app', () => {
   }
 });
 
-it('a workspace package is depended on only where the table allows it', async () => {
-  for (const project of Object.keys(mayImport)) {
-    const { default: manifest } = await import(join(root, folderOf(project), 'package.json'), {
-      with: { type: 'json' },
-    });
-    const used = Object.keys(manifest.dependencies ?? {})
-      .filter((name) => name.startsWith('@pis/'))
-      .map((name) => name.slice('@pis/'.length));
-    expect({ project, extra: used.filter((name) => !mayImport[project].includes(name)) }).toEqual({
+/** What a project imports of the others, also by a dynamic import: `@pis/NAME` or `@pis/NAME/PART`. */
+const workspaceImport = /\b(?:from|import)\b *\(?\s*'@pis\/([a-z-]+)((?:\/[a-z-]+)?)'/g;
+const isForTests = (file) => /\.spec\.ts$|(^|\/)testing(\.ts$|\/)/.test(file);
+
+function importsOf(project) {
+  const folder = join(root, folderOf(project), 'src');
+  const files = readdirSync(folder, { recursive: true }).filter((file) => file.endsWith('.ts'));
+  return files.flatMap((file) =>
+    [...readFileSync(join(folder, file), 'utf8').matchAll(workspaceImport)]
+      .map(([, name, part]) => ({ name, part, isForTests: isForTests(file) }))
+      .filter(({ name }) => name !== project),
+  );
+}
+const namesOf = (imports) => [...new Set(imports.map(({ name }) => name))].toSorted();
+const projectsAmong = (dependencies = {}) =>
+  Object.keys(dependencies)
+    .filter((name) => name.startsWith('@pis/'))
+    .map((name) => name.slice('@pis/'.length))
+    .toSorted();
+
+it('a project imports every project that the table allows it', () => {
+  for (const [project, allowed] of Object.entries(mayImport)) {
+    const used = namesOf(importsOf(project).filter(({ part }) => part !== '/testing'));
+    expect({ project, unused: allowed.filter((name) => !used.includes(name)) }).toEqual({
       project,
-      extra: [],
+      unused: [],
     });
+  }
+});
+
+it('a project depends on the projects that it imports, and on those that only its tests import for development', () => {
+  for (const project of Object.keys(mayImport)) {
+    const manifest = readFileSync(join(root, folderOf(project), 'package.json'), 'utf8');
+    const { dependencies, devDependencies } = JSON.parse(manifest);
+    const imports = importsOf(project);
+    const always = namesOf(imports.filter((one) => !one.isForTests));
+    const inTests = namesOf(imports).filter((name) => !always.includes(name));
+    expect({
+      project,
+      always: projectsAmong(dependencies),
+      inTests: projectsAmong(devDependencies),
+    }).toEqual({ project, always, inTests });
   }
 });
 

@@ -33,8 +33,6 @@ import {
   PG_POOL,
   type ProcessConfig,
   streamStates,
-  webhookEgress,
-  type WebhookEgressConfig,
   type WebhooksConfig,
 } from '@pis/service-kit';
 import { deliveryLog, endpointHealths, replayRequests } from '@pis/webhook-deliveries';
@@ -59,6 +57,7 @@ import {
   RETRY_WINDOWS,
 } from './tokens.js';
 import { WebhookDeliveriesController } from './webhook-deliveries.controller.js';
+import { webhookEgress, type WebhookEgressConfig } from './webhook-egress.js';
 import { WebhookReplaysController } from './webhook-replays.controller.js';
 import { WebhookHealth } from './webhook-health.js';
 import { WebhookTests } from './webhook-test.js';

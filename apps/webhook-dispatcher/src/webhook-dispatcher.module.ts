@@ -14,9 +14,10 @@ import {
   LOGGER,
   type Logger,
   METRICS,
+  ownHosts,
+  type OwnHostsConfig,
   PG_POOL,
-  webhookEgress,
-  type WebhookEgressConfig,
+  webhookReceiverCa,
   type WebhooksConfig,
 } from '@pis/service-kit';
 import type pg from 'pg';
@@ -29,9 +30,8 @@ export class WebhookDispatcherModule implements OnApplicationBootstrap, BeforeAp
   constructor(@Inject(DISPATCHER) private readonly dispatcher: Dispatcher) {}
 
   /** @throws ConfigurationError when the CA file cannot be read */
-  static register(config: WebhooksConfig & WebhookEgressConfig): DynamicModule {
-    const { extraCaPem, ownHosts } = webhookEgress(config);
-    const receivers = { ownHosts, ...(extraCaPem === undefined ? {} : { extraCaPem }) };
+  static register(config: WebhooksConfig & OwnHostsConfig): DynamicModule {
+    const receivers = { ownHosts: ownHosts(config), ...webhookReceiverCa(config) };
     return {
       module: WebhookDispatcherModule,
       controllers: [PaymentEventsController],

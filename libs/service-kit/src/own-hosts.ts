@@ -1,6 +1,5 @@
-/** What webhooks may reach, out of the configuration: for the check of a URL and for the client alike. */
+/** The hosts that this system itself talks to, out of the configuration: no webhook is sent to them. */
 import { parseEventStoreDbUrl } from '@pis/event-store';
-import { webhookReceiverCa } from './composition.js';
 import type {
   BrokerConfig,
   ProcessConfig,
@@ -9,35 +8,14 @@ import type {
   WebhooksConfig,
 } from './environment.js';
 
-/** The rest of an app's configuration tells which hosts are our own; an app knows those it uses. */
-export type WebhookEgressConfig = Pick<
-  WebhooksConfig,
-  'PIS_WEBHOOK_ALLOWED_NETWORKS' | 'PIS_WEBHOOK_CA_FILE' | 'PIS_WEBHOOK_EGRESS_PROXY'
-> &
-  Partial<
-    Pick<ProcessConfig, 'HOST' | 'PORT' | 'PIS_METRICS_PORT' | 'OTEL_EXPORTER_OTLP_ENDPOINT'> &
-      Pick<StorageConfig, 'DATABASE_URL' | 'EVENTSTOREDB_URL'> &
-      Pick<BrokerConfig, 'KAFKA_BROKERS'> &
-      Pick<RailsConfig, 'PIS_BANK_URL'>
-  >;
-
-export interface WebhookEgress {
-  readonly allowedNetworks: readonly string[];
-  readonly ownHosts: readonly { readonly host: string; readonly port: number }[];
-  readonly egressProxy?: string;
-  readonly extraCaPem?: string;
-}
-
-/** @throws ConfigurationError when the CA file cannot be read */
-export function webhookEgress(config: WebhookEgressConfig): WebhookEgress {
-  const proxy = config.PIS_WEBHOOK_EGRESS_PROXY;
-  return {
-    allowedNetworks: config.PIS_WEBHOOK_ALLOWED_NETWORKS,
-    ownHosts: ownHostsOf(config),
-    ...(proxy === undefined ? {} : { egressProxy: proxy }),
-    ...webhookReceiverCa(config),
-  };
-}
+/** An app knows those hosts that it uses itself. */
+export type OwnHostsConfig = Partial<
+  Pick<ProcessConfig, 'HOST' | 'PORT' | 'PIS_METRICS_PORT' | 'OTEL_EXPORTER_OTLP_ENDPOINT'> &
+    Pick<StorageConfig, 'DATABASE_URL' | 'EVENTSTOREDB_URL'> &
+    Pick<BrokerConfig, 'KAFKA_BROKERS'> &
+    Pick<RailsConfig, 'PIS_BANK_URL'> &
+    Pick<WebhooksConfig, 'PIS_WEBHOOK_EGRESS_PROXY'>
+>;
 
 /** Of an address that names none. */
 const portOf: Readonly<Record<string, number>> = {
@@ -50,7 +28,9 @@ const portOf: Readonly<Record<string, number>> = {
 /** All addresses of this machine, as far as the policy is concerned. */
 const everywhere = '0.0.0.0';
 
-function ownHostsOf(config: WebhookEgressConfig): WebhookEgress['ownHosts'] {
+export function ownHosts(
+  config: OwnHostsConfig,
+): readonly { readonly host: string; readonly port: number }[] {
   const urls = [
     config.DATABASE_URL,
     config.PIS_BANK_URL,
