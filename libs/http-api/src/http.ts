@@ -99,8 +99,12 @@ function configureSide(app: NestFastifyApplication, publicUrl: string | undefine
     }
   });
   addHandlerHooks(server, side);
-  server.addHook('onResponse', (request, reply, done) => {
+  // Not onResponse: that never comes when the client has gone away.
+  server.addHook('onSend', (request, _reply, payload, done) => {
     side.gates?.timeLimit.answered(request);
+    done(null, payload);
+  });
+  server.addHook('onResponse', (request, reply, done) => {
     logAccess(logger, request, reply);
     done();
   });
@@ -233,7 +237,8 @@ class ErrorAnswers implements ExceptionFilter {
   catch(error: unknown, host: ArgumentsHost): void {
     const reply = host.switchToHttp().getResponse<FastifyReply>();
     const { status, headers, body } = answerTo(error);
-    if (status >= 500)
+    // A request that was answered when its time was over was logged then.
+    if (status >= 500 && !(reply.sent && status === 503))
       this.logger.error({ requestId: reply.request.id, err: error }, 'a request failed');
     if (reply.sent) return;
     reply.code(status).headers(headers);

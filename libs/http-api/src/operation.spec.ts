@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { request } from 'node:http';
 import { Controller, Get, Global, Module, type Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
@@ -11,7 +13,9 @@ import {
   type WebhookPatchRequest,
 } from '@pis/contracts';
 import { memoryEventStore } from '@pis/event-store';
+import { until } from '@pis/local-servers/testing';
 import { createLogger, httpAdapter, LOG_WATCH, LOGGER, PublicRoute } from '@pis/service-kit';
+import type { FastifyRequest } from 'fastify';
 import { Authentication } from './authentication.js';
 import { ApiError } from './errors.js';
 import { configureHttp } from './http.js';
@@ -170,6 +174,42 @@ describe('an operation', () => {
     );
     expect(await send('GET', '/v1/payments?limit=7')).toBe('200 []');
     expect(await send('GET', `/v1/payments/${id}/`)).toBe('404 NOT_FOUND');
+  });
+
+  it('keeps no timer of a request whose client has gone away', async () => {
+    const entered = Promise.withResolvers<void>();
+    const held = Promise.withResolvers<void>();
+    @Controller()
+    class Slow {
+      @Operation(listPayments)
+      async list(@Query() { limit }: PaymentListQuery): Promise<Answer<readonly never[]>> {
+        entered.resolve();
+        await held.promise;
+        const { data, meta } = answer([]);
+        return { data, meta: { ...meta, pagination: { limit, nextCursor: null } } };
+      }
+    }
+    const slow = await create(Slow);
+    const seen: FastifyRequest[] = [];
+    slow
+      .getHttpAdapter()
+      .getInstance()
+      .addHook('onRequest', (one, _reply, done) => {
+        seen.push(one);
+        done();
+      });
+    await slow.listen(0, '127.0.0.1');
+    const headers = { authorization: `Bearer ${keys['read_only']}` };
+    const client = request(`${await slow.getUrl()}/v1/payments`, { headers });
+    client.on('error', () => undefined).end();
+    await entered.promise;
+    expect(seen[0]?.limitTimer).not.toBeNull();
+    const gone = once(seen[0]?.raw.socket ?? client, 'close');
+    client.destroy();
+    await gone;
+    held.resolve();
+    await until(async () => seen[0]?.limitTimer === null, { timeoutMs: 5_000 });
+    await slow.close();
   });
 
   it('checks its inputs in one order, whatever the order of the parameters', async () => {

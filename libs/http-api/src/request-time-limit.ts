@@ -54,7 +54,9 @@ export class RequestTimeLimit {
   }
 
   answered(request: FastifyRequest): void {
-    if (request.limitTimer !== null) clearTimeout(request.limitTimer);
+    if (request.limitTimer === null) return;
+    clearTimeout(request.limitTimer);
+    request.limitTimer = null;
   }
 
   private leftMs(request: FastifyRequest): number {

@@ -27,9 +27,9 @@ export function kafkaClient(settings: KafkaSettings): Kafka {
   });
 }
 
-/** Whether kafkajs threw it: the broker is away, or it refuses. */
+/** Whether kafkajs threw it: the broker is away, or it refuses. Its error for several topics is of no other class of its own. */
 export function isBrokerError(error: unknown): boolean {
-  return error instanceof kafkajs.KafkaJSError;
+  return error instanceof kafkajs.KafkaJSError || error instanceof kafkajs.KafkaJSAggregateError;
 }
 
 const connectionTimeoutMs = 3_000;

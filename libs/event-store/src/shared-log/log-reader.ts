@@ -99,6 +99,7 @@ export class LogReader {
       } catch (error) {
         if (!(error instanceof StoreUnavailable)) throw error;
         this.#tell(error);
+        this.bell.ring();
         await pause(backoffMs(failures, retryInitialMs, retryMaxMs), signal);
       }
     }

@@ -45,6 +45,8 @@ export const sharedLogLimits: SharedLogLimits = {
 
 /** For waits that only a bell ends. */
 const hourMs = 3_600_000;
+/** A subscriber waits so long, at most, for the reader to find the end of the log. */
+const beginningWaitMs = 2_000;
 
 /** The same store, whose subscriptions share one reading of the log. */
 export function sharedLog(store: EventStore, given: Partial<SharedLogLimits> = {}): EventStore {
@@ -125,6 +127,7 @@ class SharedLog {
     const unlisten = reader.listen((failure) => onConnection?.(failure));
     try {
       await untilBegun(reader, signal);
+      if (reader.recent === null && reader.end === null) return 'catchUp';
       if (!(await this.#isInLog(subscriber, reader))) return 'catchUp';
       while (!signal.aborted) {
         const { rung } = reader.bell;
@@ -227,13 +230,14 @@ function afterEnd(end: ReaderEnd): Turn {
   }
 }
 
-/** Resolves when the reader has found the end of the log, or has ended, or on the signal. */
+/**
+ * Resolves when the reader has found the end of the log, or has ended. When it fails or takes long, nobody
+ * waits for it: the server may be searching a log that others have filled.
+ */
 async function untilBegun(reader: LogReader, signal: AbortSignal): Promise<void> {
-  for (;;) {
-    const { rung } = reader.bell;
-    if (reader.recent !== null || reader.end !== null || signal.aborted) return;
-    await reader.bell.wait(rung, hourMs, signal);
-  }
+  const { rung } = reader.bell;
+  if (reader.recent !== null || reader.end !== null) return;
+  await reader.bell.wait(rung, beginningWaitMs, signal);
 }
 
 type Prefixes = readonly string[] | undefined;
