@@ -18,9 +18,9 @@ export type BankSimulatorConfig = Pick<RailsConfig, 'PIS_SANDBOX_RAIL_DELAY_MS'>
 @Module({})
 export class BankSimulatorModule {
   /**
-   * Gives BankSimulator to whoever imports it. `http` serves it under `/bank/` too, for the simulator
-   * as a process of its own; in all-in-one it must stay off, the public port would serve the bank.
-   * @throws ConfigurationError in production, whoever composes it
+   * Provides BankSimulator to modules that import it. `http` also serves it under `/bank/`, for the
+   * simulator as a separate process. In all-in-one it must stay off: the public port would serve the bank.
+   * @throws ConfigurationError in production, in any composition
    */
   static register(
     config: BankSimulatorConfig,

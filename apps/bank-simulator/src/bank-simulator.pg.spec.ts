@@ -29,7 +29,7 @@ async function openDatabase() {
   return { database, pool, close };
 }
 
-/** The simulator as a process of its own serves it. */
+/** Served by the simulator as a separate process. */
 async function serve(pool: pg.Pool, http: boolean): Promise<NestFastifyApplication> {
   @Module({ providers: [{ provide: PG_POOL, useValue: pool }], exports: [PG_POOL] })
   class Platform {}
@@ -130,7 +130,7 @@ describe('the simulated bank', () => {
         expect(everything).not.toContain(number);
   });
 
-  it('takes its time at each step when told to, and does not forget it over a restart', async () => {
+  it('delays each step as configured, also across a restart', async () => {
     const delayMs = 120;
     const instruction = instructionEnding('0101');
     const before = new BankSimulator(pool, { delayMs });
@@ -175,7 +175,7 @@ describe('the simulated bank', () => {
     expect(next.notifications.map(({ reference }) => reference)).toEqual(['written-first']);
   });
 
-  it('leaves the outcome open while its books cannot be reached, and goes on afterwards', async () => {
+  it('leaves the outcome open while its books cannot be reached, and continues afterwards', async () => {
     const connection = directBankConnection(new BankSimulator(pool, { delayMs: 0 }));
     const instruction = instructionEnding('4321');
     const lost = new pg.Pool({ connectionString: database.url.replace(/\/[^/]*$/, '/nowhere') });
@@ -183,7 +183,7 @@ describe('the simulated bank', () => {
     await expect(away.submit(instruction)).rejects.toBeInstanceOf(BankUnavailable);
     await lost.end();
     expect(await connection.submit(instruction)).toEqual({ outcome: 'accepted' });
-    // Its connections cut in the middle of everything: some calls fail, none counts twice.
+    // Its connections are cut at any time: some calls fail, and none counts twice.
     const many = Array.from({ length: 40 }, () => instructionEnding('0101'));
     const first = Promise.allSettled(many.map((one) => connection.submit(one)));
     await pool.query(
@@ -199,7 +199,7 @@ describe('the simulated bank', () => {
     expect(await count('bank_notifications')).toBe(40);
   });
 
-  it('is reachable over HTTP only when it is asked to be', async () => {
+  it('is reachable over HTTP only when configured', async () => {
     const app = await serve(pool, false);
     const response = await fetch(`${await app.getUrl()}${bankPaths.notifications}?after=&max=1`);
     expect(response.status).toBe(404);

@@ -1,7 +1,7 @@
 /**
- * The other side of the rails, for the sandbox and the tests: a bank with books of its own. It keeps
- * which plan a transfer follows, never the account numbers that chose it. A transfer executes once
- * per reference; submitting it again is counted and answered with how it stands. Like a real bank it
+ * The bank's side of the rails, for the sandbox and the tests: a bank with its own books. It stores which
+ * plan a transfer follows, but not the account numbers that chose the plan. A transfer executes once per
+ * reference. Another submission is counted and answered with the transfer's status. Like a real bank it
  * forgets: a reference older than `referenceMemoryMs` is executed again when it is submitted again.
  */
 import {
@@ -36,7 +36,7 @@ interface TransferRow {
   status: TransferStatus | 'voided';
 }
 
-/** Of the time that a submission may be under way: the rest is for the line to the bank. */
+/** A share of the time that a submission may be in flight. The rest is for the line to the bank. */
 export const queueShare = 0.5;
 
 const internalError = 'The bank could not take the transfer; nothing was moved.';
@@ -74,7 +74,7 @@ export class BankSimulator implements InProcessBank {
     const order = validated(instruction);
     const plan = planOf(order.contactAccount.achAccountNumber);
     const { status, notifications } = courseOf(plan, this.options.delayMs);
-    // What has waited for our own books longer than the terms allow is not taken.
+    // A submission that has waited for our books longer than the terms allow is not accepted.
     const takenBefore = new Date(Date.now() + queueShare * this.terms.submissionInFlightMaxMs);
     const { rows } = await this.pool.query<TransferRow>({
       name: 'bank-submit',
@@ -147,7 +147,7 @@ export class BankSimulator implements InProcessBank {
     for (const listener of this.listeners) listener();
   }
 
-  /** 0 once the simulated review is over; the first question starts it. */
+  /** 0 when the simulated review is over. The first question starts it. */
   private async screeningRemainingMs(reference: string): Promise<number> {
     const { delayMs } = this.options;
     if (delayMs === 0) return 0;
@@ -210,7 +210,7 @@ const inquireSql = `
   SELECT t.status, EXISTS (SELECT 1 FROM notified) AS notified
     FROM bank_transfers t WHERE reference = $1 AND ${remembered('$3')}`;
 
-/** What the bank has forgotten it takes for a reference that it has never seen. */
+/** The bank treats a forgotten reference like one that it has never seen. */
 const voidSql = `
   INSERT INTO bank_transfers AS t (reference, plan, status, submissions, submitted_at, executions)
   VALUES ($1, 'voided', 'voided', 0, now(), 0)

@@ -1,8 +1,9 @@
 /**
- * The bank's feed: one order that never changes behind a cursor. A notification is written together
- * with its transfer, without a sequence; transactions commit in any order, so a number given then
- * could become visible after a larger one and be missed for ever. The sequence is given here, when it
- * is due, in one place: under a lock that is held until the numbers are visible.
+ * The bank's feed: one order that never changes behind a cursor. A notification is written together with
+ * its transfer, without a sequence number. Transactions commit in any order, so a number that is assigned
+ * at that time could become visible after a larger one, and readers would miss it. The number is assigned
+ * here, when the notification is due, in one place: under a lock that is held until the numbers are
+ * visible.
  */
 import { type BankNotificationPage, feedBeginning, notificationsMax } from '@pis/bank-rails';
 import { inTransaction } from '@pis/postgres';
@@ -47,7 +48,7 @@ export async function readFeed(
   };
 }
 
-/** Numbers what is due and settles the transfers whose confirmation that publishes. */
+/** Numbers due notifications and settles the transfers that they confirm. */
 async function publishDue(pool: pg.Pool): Promise<void> {
   await inTransaction(pool, async (client) => {
     // A statement of its own: the next one must see what the former holder of the lock committed.

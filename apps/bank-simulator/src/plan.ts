@@ -15,11 +15,11 @@ export type Plan =
   | { readonly name: 'hold' }
   /** The submission itself fails. */
   | { readonly name: 'refuse' }
-  /** Never confirmed, whoever asks. */
+  /** Never confirmed, even after an inquiry. */
   | { readonly name: 'unconfirmed' }
-  /** Confirmed only after an inquiry: that makes it late for certain, whatever the clock does. */
+  /** Confirmed only after an inquiry, so it is always late, whatever the clock says. */
   | { readonly name: 'late' }
-  /** Taken without any word about when it will be confirmed. */
+  /** Accepted without a time for the confirmation. */
   | { readonly name: 'silent' };
 
 const field = 'bankAccount.achAccountNumber';

@@ -15,7 +15,7 @@ afterEach(async () => {
   await database.drop();
 });
 
-/** Sends one transfer over a line on which the given mishap (0 to 6) happens, and waits until all is quiet. */
+/** Sends one transfer over a line on which the given mishap (0 to 6) happens, and waits until nothing is in flight. */
 async function sendWith(mishap: number) {
   const terms = { submissionInFlightMaxMs: 2_000, referenceMemoryMs: 3_600_000 };
   const bank = new BankSimulator(pool, { delayMs: 0, terms });

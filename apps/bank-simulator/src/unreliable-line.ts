@@ -1,7 +1,7 @@
 /**
- * A bad line to the simulated bank, for tests: submissions are lost, arrive late, twice, or after the
- * caller was told that they were refused; answers are lost or cannot be read. It keeps the bank's
- * word: nothing arrives later than `submissionInFlightMaxMs` after the call.
+ * An unreliable line to the simulated bank, for tests. Submissions are lost, arrive late or twice, or
+ * arrive after the caller was told that they were refused. Answers are lost or cannot be read. The bank's
+ * guarantee holds: nothing arrives later than `submissionInFlightMaxMs` after the call.
  */
 import {
   BankAnswerUnclear,
@@ -16,7 +16,7 @@ import { queueShare } from './bank-simulator.js';
 export interface UnreliableLineOptions {
   /** From 0 up to 1; a seeded one makes the mishaps the same each time. */
   readonly random: () => number;
-  /** How many of the calls go wrong, from 0 to 1. */
+  /** The share of calls that go wrong, from 0 to 1. */
   readonly mishaps: number;
 }
 

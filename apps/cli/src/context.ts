@@ -54,7 +54,7 @@ export function databaseUrlOf(config: PlatformConfig): string {
 
 /**
  * Runs `work` on the stores and closes them, whatever happens.
- * @param options.checkStores true unless said otherwise; false for the command that mends what the check refuses
+ * @param options.checkStores default true; false for the command that repairs what the check refuses
  * @throws ConfigurationError when the stores belong to another environment, master key or log
  */
 export async function withContext<Result>(

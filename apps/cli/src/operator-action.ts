@@ -31,8 +31,8 @@ function text(lengthMax: number): (given: string) => string {
 }
 
 /**
- * The id given with an option. Call it before the action is recorded, which is for ever: what was given by
- * mistake may be a secret, for example the API key in place of its id.
+ * The ID given with an option. Call it before the action is recorded: records are permanent, and a wrong
+ * value may be a secret, for example the API key in place of its ID.
  * @throws CommandFailed, without what was given
  */
 export function idGiven(option: string, given: string): string {

@@ -1,9 +1,9 @@
-/** What an operator is told when a use case refuses a command: every refusal, in one place. */
+/** The messages for operators when a use case refuses a command: every refusal, in one place. */
 import type { ProvisioningRefusal } from '@pis/commands';
 import { unreachable } from '@pis/domain';
 import { CommandFailed } from './output.js';
 
-/** A result that is no refusal. */
+/** A result that is not a refusal. */
 type Granted = object & { readonly refused?: never };
 
 /**

@@ -57,7 +57,7 @@ const states = async () =>
   );
 
 describe('The backlog of a disabled endpoint', () => {
-  it('whose windows have ended is failed in small statements, and nothing else is', async () => {
+  it('is failed in small statements where windows have ended, and nowhere else', async () => {
     const { endpointId } = await fixture.createEndpoint();
     const { organizationId } = fixture;
     await fixture.change({
@@ -65,11 +65,11 @@ describe('The backlog of a disabled endpoint', () => {
       at: fixture.now().toISOString(),
       data: { organizationId, endpointId, changes: { enabled: false } },
     });
-    // Of one time, so that ids tell them apart; then some that are over a little later.
+    // All with one time, so that IDs order them. Then some with windows that end a little later.
     await insert(57, { endpointId });
     fixture.advance(hourMs);
     await insert(43, { endpointId });
-    // As old, but sent again: its window has not ended.
+    // Just as old, but sent again: its window has not ended.
     const revivedEndsAt = new Date(fixture.now().getTime() + 2 * windowMs);
     await insert(11, { endpointId, windowEndsAt: revivedEndsAt });
     fixture.advance(windowMs + 1);
@@ -99,13 +99,13 @@ describe('The backlog of a disabled endpoint', () => {
       { state: 'failed', reason: 'window_ended', count: 100 },
       { state: 'pending', reason: null, count: 24 },
     ]);
-    // 111 are old enough to be looked at, and the last statement finds none.
+    // 111 are old enough to be checked, and the last statement finds none.
     expect(statements).toBe(12);
     expect(new Set(asked)).toEqual(new Set([expiredBatchMax]));
   });
 });
 
-describe('The count of what waits', () => {
+describe('The count of waiting deliveries', () => {
   const count = (max?: number) => countBacklog(fixture.pool, fixture.now(), max);
 
   it('is by state, over all endpoints, with the age of the oldest', async () => {
@@ -125,7 +125,7 @@ describe('The count of what waits', () => {
     });
   });
 
-  it('goes no further than it may, and one endpoint with many hides no late delivery of another', async () => {
+  it('is bounded, and one endpoint with many hides no late delivery of another', async () => {
     const at = (ms: number) => new Date(fixture.now().getTime() + ms);
     const [one, other] = [randomUUID(), randomUUID()];
     for (const endpointId of [one, other])
@@ -137,7 +137,7 @@ describe('The count of what waits', () => {
     expect(found).toMatchObject({ due: 200, waiting: 200, oldestFirstDueSeconds: 60 });
   });
 
-  it('is nothing when nothing waits', async () => {
+  it('is empty when nothing waits', async () => {
     expect(await count()).toMatchObject({
       due: 0,
       waiting: 0,

@@ -20,7 +20,7 @@ describe('The endpoints that an event goes to', () => {
   /** Streams read by the directory. */
   let reads: number;
   let eventsRead: number;
-  /** What a read that has its events waits for before it answers. */
+  /** A read waits for this after it has its events and before it answers. */
   let beforeAnswer: () => Promise<void>;
   let subscriptions: { fail: (error: Error) => void }[];
   let errors: unknown[];
@@ -61,7 +61,7 @@ describe('The endpoints that an event goes to', () => {
     expect(await receivers(await followed())).toEqual([b]);
   });
 
-  it('include one that was created just before the event, however far the log is followed', async () => {
+  it('include one that was created just before the event, even if the log is followed late', async () => {
     const created: string[] = [];
     for (let n = 0; n < 5; n += 1) {
       isFollowing = n % 2 === 0;
@@ -110,11 +110,11 @@ describe('The endpoints that an event goes to', () => {
   });
 
   it.each([
-    // About each change once, and a page for each event that comes before what is remembered.
+    // About one read per change, and a page for each event before the remembered ones.
     ['in the order of the log', 20, (positions: readonly string[]) => positions],
     ['backwards', 300, (positions: readonly string[]) => positions.toReversed()],
   ] as const)(
-    'cost no fold of the whole stream for each event, when endpoints change all the time: %s',
+    'need no fold of the whole stream per event while endpoints keep changing: %s',
     async (_order, eventsPerEventMax, ordered) => {
       const a = await create();
       const positions: string[] = [];
@@ -152,7 +152,7 @@ describe('The endpoints that an event goes to', () => {
     expect(deleted).toEqual([a]);
   });
 
-  /** Of an event that occurs now, when none is given. */
+  /** Of an event that occurs now, by default. */
   async function receivers(position?: string): Promise<string[]> {
     const at = position ?? (await occur());
     const found = await directory.receiversOf(organizationId, 'payment.queued', at);
@@ -162,7 +162,7 @@ describe('The endpoints that an event goes to', () => {
   /** @returns the position of an event up to which the directory has followed the log */
   async function followed(): Promise<string> {
     const position = await occur();
-    // Of a stranger it reads at first, and from then on only while it is not so far.
+    // It reads a new organization at first, and later only while it has not followed the log so far.
     const stranger = randomUUID();
     const answersFromMemory = async () => {
       const before = reads;
@@ -213,7 +213,7 @@ describe('The endpoints that an event goes to', () => {
     );
   }
 
-  /** The store as the directory sees it: counted, held and cut as a test wants it. */
+  /** The store as the directory sees it. A test counts, delays or cuts its calls. */
   function watched(): EventStore {
     return {
       ...store,

@@ -54,7 +54,7 @@ const leased = async () =>
   (await fixture.query('SELECT 1 FROM webhook_deliveries WHERE leased_until IS NOT NULL')).length;
 const reports = () => lines.filter(({ msg }) => msg === 'a webhook endpoint has failed for a day');
 
-/** A pool that looks before each statement that notes failures. */
+/** A pool that calls back before each statement that records failures. */
 function beforeNoting(pool: pg.Pool, look: () => Promise<void>): pg.Pool {
   const query = async (config: pg.QueryConfig) => {
     if (config.name === 'webhook_endpoint_failures.note') await look();
@@ -63,7 +63,7 @@ function beforeNoting(pool: pg.Pool, look: () => Promise<void>): pg.Pool {
   return { query, connect: () => pool.connect() } as unknown as pg.Pool;
 }
 
-/** Fails each attempt for a day. None is in flight at the end: the clock may move on. */
+/** Fails each attempt for a day. None is in flight at the end, so the clock may advance. */
 async function failedForADay(): Promise<void> {
   fixture.receiver.respondWith(() => ({ status: 500 }));
   await started().handle(await fixture.paymentEvent());
@@ -98,7 +98,7 @@ describe('An endpoint', () => {
     },
   );
 
-  it('that fails for a day is failing, and is reported to operators once by all dispatchers together', async () => {
+  it('that fails for a day is failing, and all dispatchers together report it to operators once', async () => {
     const failingSince = fixture.now();
     started();
     const metrics = new Registry();
@@ -118,7 +118,7 @@ describe('An endpoint', () => {
     expect(reports()).toHaveLength(1);
   });
 
-  it('that failed once and got no delivery since is not failing, however long ago that was', async () => {
+  it('that failed once long ago and got no delivery since is not failing', async () => {
     fixture.receiver.respondWith(() => ({ status: 400 }));
     await started().handle(await fixture.paymentEvent());
     await until(health, { timeoutMs });

@@ -38,7 +38,7 @@ async function deliveriesOf(
   return counted;
 }
 
-it('an event makes no deliveries when it is no longer known whether it was delivered', async () => {
+it('an event makes no deliveries when it is unknown whether it was delivered', async () => {
   expect(await deliveriesOf('2026-11-22T11:00:00.000Z')).toEqual({ made: 1, tooOld: 0 });
   // 30 days, a window of 14, and the day of today: one day less than the rows are kept.
   expect(await deliveriesOf('2026-10-09T00:00:00.000Z')).toEqual({ made: 1, tooOld: 0 });
@@ -49,7 +49,7 @@ it('an event that was deferred in time makes its deliveries a year later', async
   const occurredAt = '2025-11-20T11:00:00.000Z';
   const waitingSince = new Date('2025-11-21T11:00:00.000Z');
   expect(await deliveriesOf(occurredAt, waitingSince)).toEqual({ made: 1, tooOld: 0 });
-  // It was history already when it was put aside.
+  // It was too old already when it was deferred.
   expect(await deliveriesOf('2025-10-01T00:00:00.000Z', waitingSince)).toEqual({
     made: 0,
     tooOld: 1,

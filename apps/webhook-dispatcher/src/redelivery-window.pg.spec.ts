@@ -73,7 +73,7 @@ async function failedOnce(): Promise<void> {
   await dispatcher.stop();
 }
 
-describe('A pending delivery that is asked for again', () => {
+describe('A pending delivery that is requested again', () => {
   it.each(ways)(
     '%s is sent, although its window ended while its endpoint was disabled',
     async (way) => {
@@ -90,7 +90,7 @@ describe('A pending delivery that is asked for again', () => {
   );
 
   it.each(ways)(
-    '%s is sent as it was, although the day of its event was dropped since',
+    '%s is sent unchanged, although the day of its event was dropped since',
     async (way) => {
       await failedOnce();
       expect(await asked[way](fixture.now())).toBe(true);
@@ -109,7 +109,7 @@ describe('A pending delivery that is asked for again', () => {
     expect((await record()).window_ends_at).toEqual(before);
   });
 
-  it('while a dispatcher is about to end it, for its window is over, is sent', async () => {
+  it('is sent while a dispatcher is about to end it because its window is over', async () => {
     await failedOnce();
     fixture.advance(windowMs + 1);
     let isFirst = true;
@@ -122,7 +122,7 @@ describe('A pending delivery that is asked for again', () => {
     });
     fixture.dispatcher({ pool }).start();
     await until(() => !isFirst, { timeoutMs });
-    // What was leased when it was asked for is free again when that lease ends, at the latest.
+    // A delivery that was leased at the request is free when that lease ends, at the latest.
     await until(
       async () => {
         fixture.advance(1_000);
@@ -133,7 +133,7 @@ describe('A pending delivery that is asked for again', () => {
     expect(fixture.receiver.requests).toHaveLength(2);
   });
 
-  it('is sent again whatever the clocks of who asks and who attempts say', async () => {
+  it('is sent again whatever the clocks of the requester and the dispatcher say', async () => {
     const answer = Promise.withResolvers<void>();
     fixture.receiver.respondWith((_, index) =>
       index === 0 ? { status: 400, after: answer.promise } : {},
@@ -149,7 +149,7 @@ describe('A pending delivery that is asked for again', () => {
   });
 });
 
-/** The pool, whose own statements are given to `around`, by name: it sends them. */
+/** The pool. It passes its own statements to `around`, by name, which sends them. */
 function aroundQueries(
   pool: pg.Pool,
   around: (statement: string, send: () => Promise<pg.QueryResult>) => Promise<pg.QueryResult>,

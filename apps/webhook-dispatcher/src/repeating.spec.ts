@@ -24,7 +24,7 @@ describe('A repeated task', () => {
     expect(failures).toEqual([new Error('round 1'), new Error('round 2')]);
   });
 
-  it('is told to stop, and its current round is awaited', async () => {
+  it('can be stopped, and its current round is awaited', async () => {
     const round = Promise.withResolvers<number>();
     let signal: AbortSignal | null = null;
     const repeating = new Repeating({

@@ -29,7 +29,7 @@ describe('A replay misses nothing and sends nothing twice', () => {
   it.each([
     ['of a page each', { dueMax: 3 }],
     ['of several looks at the index for a page', { scanMax: 3 }],
-  ])('when many events have the very same time, beyond the limit %s', async (_, replays) => {
+  ])('when many events have the same time, beyond the limit %s', async (_, replays) => {
     await queueMany(20, () => 7);
     fixture.index.start();
     fixture.started({ limits: { replays } });
@@ -49,7 +49,7 @@ describe('A replay misses nothing and sends nothing twice', () => {
     expect(await fixture.records()).toEqual([]);
   });
 
-  it('when its worker is held up in the midst of a page until another one has its lease', async () => {
+  it('when its worker is delayed during a page until another one has its lease', async () => {
     await queueMany(20);
     fixture.index.start();
     let goOn: () => void = () => undefined;
@@ -109,7 +109,7 @@ describe('A replay misses nothing and sends nothing twice', () => {
     },
   );
 
-  it('when two replays of one endpoint overlap: each event at least once, and both end', async () => {
+  it('when two replays of one endpoint overlap: each event is sent at least once, and both end', async () => {
     await queueMany(20);
     fixture.index.start();
     fixture.receiver.respondWith(() => ({ delayMs: 5 }));
@@ -123,14 +123,14 @@ describe('A replay misses nothing and sends nothing twice', () => {
     }
     await fixture.untilAllDelivered(20);
     expect(new Set(fixture.receivedIds()).size).toBe(20);
-    // What was pending for the one is not made twice for the other.
+    // A delivery that is pending for one replay is not made twice for the other.
     expect(fixture.receiver.requests.length).toBeLessThanOrEqual(40);
   });
 
   it.each([
     ['back', -hourMs],
     ['on', hourMs],
-  ])('when the clock is set %s by an hour in the midst of it', async (_, ms) => {
+  ])('when the clock is set %s by an hour during the replay', async (_, ms) => {
     await queueMany(20);
     fixture.index.start();
     let offsetMs = 0;
@@ -188,7 +188,7 @@ describe('A replay to an endpoint that', () => {
     expect(row?.due).toBe(8);
   });
 
-  it('takes none of them adds no more when enough wait for a retry, and goes on when it is well', async () => {
+  it('accepts none of them adds no more when enough wait for a retry, and continues when it recovers', async () => {
     const many = 60;
     await queueMany(many, (n) => n / 1_000);
     fixture.index.start();

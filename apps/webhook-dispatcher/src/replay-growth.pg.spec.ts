@@ -32,7 +32,7 @@ describe('An endpoint with very many replays that have ended', () => {
     await database.drop();
   });
 
-  /** Rows of the table that were read meanwhile. */
+  /** Rows of the table that were read during the call. */
   async function rowsRead(work: () => Promise<unknown>): Promise<number> {
     const count = async () => {
       await pool.query('SELECT pg_stat_force_next_flush()');
@@ -55,7 +55,7 @@ describe('An endpoint with very many replays that have ended', () => {
     (await pool.query<{ count: number }>('SELECT count(*)::int FROM webhook_replays')).rows[0]
       ?.count;
 
-  it('gets a new one, and its turn, at the cost of the first', async () => {
+  it('starts and runs a new one at the cost of the first', async () => {
     const table = new ReplayTable(pool, randomUUID());
     expect(
       await rowsRead(async () => {
@@ -65,7 +65,7 @@ describe('An endpoint with very many replays that have ended', () => {
     ).toBeLessThan(100);
   });
 
-  it('gets rid of those past their retention in small statements', async () => {
+  it('deletes those past their retention in small statements', async () => {
     const table = new ReplayTable(pool, randomUUID());
     const batchMax = 3_000;
     const before = new Date(now.getTime() - 10_000 * 1_000);

@@ -46,7 +46,7 @@ describe('Replays of several organizations', () => {
     isLast,
     notBefore: new Date(time),
   });
-  /** One turn: whose it was. */
+  /** One turn, and the replay that had it. */
   const turn = async (isShort: (replay: ReplayRecord) => boolean = () => false) => {
     const replay = await lease();
     if (replay !== null) await table.advance(replay, page(isShort(replay)), new Date(time));
@@ -58,7 +58,7 @@ describe('Replays of several organizations', () => {
     return taken;
   };
 
-  it('go on in turn by organization, however many one of them has', async () => {
+  it('take turns by organization, however many replays one of them has', async () => {
     const [many, one, other] = [randomUUID(), randomUUID(), randomUUID()];
     for (let endpoints = 0; endpoints < 4; endpoints += 1) {
       const endpointId = randomUUID();
@@ -82,7 +82,7 @@ describe('Replays of several organizations', () => {
       expect(new Set((await turns(7)).map((replay) => replay?.id))).toEqual(ids);
   });
 
-  it('wait no longer because another organization asks for short ones again and again', async () => {
+  it('do not wait longer when another organization keeps requesting short ones', async () => {
     const [busy, patient] = [randomUUID(), randomUUID()];
     await requested(patient);
     const taken: (string | undefined)[] = [];
@@ -94,7 +94,7 @@ describe('Replays of several organizations', () => {
     expect(taken.filter((of) => of === patient)).toHaveLength(10);
   });
 
-  it('are passed over while they are put off, leased elsewhere or locked', async () => {
+  it('are skipped while they are postponed, leased elsewhere or locked', async () => {
     const ids = [(await requested(randomUUID())).id, (await requested(randomUUID())).id];
     const held = await lease();
     if (held === null) throw new Error('there is a replay');

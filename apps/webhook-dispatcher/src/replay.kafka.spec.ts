@@ -36,7 +36,7 @@ const longAgo = new Date('2001-01-01T00:00:00Z');
     return consumer;
   }
 
-  it('gets the very same bytes in a replay, although nothing of them is stored any more', async () => {
+  it('gets the same bytes in a replay, although they are no longer stored', async () => {
     await completePayment(fixture.store, await fixture.queue(0));
     const topic = await harness.createTopic({ partitions: 1 });
     const messages = await fixture.messages();

@@ -19,7 +19,7 @@ afterEach(() => fixture.close());
 const ids = (requests: ReplayFixture['receiver']['requests']) =>
   new Set(requests.map(({ body }) => (JSON.parse(body) as { id: string }).id));
 
-describe('An endpoint whose owner asks for a replay', () => {
+describe('An endpoint with a requested replay', () => {
   it.each([
     ['that are still kept', []],
     ['whose days were dropped', ['webhook_finished_deliveries', 'webhook_fan_outs']],
@@ -59,7 +59,7 @@ describe('An endpoint whose owner asks for a replay', () => {
     },
   );
 
-  it('gets what it was never sent, as it would have been', async () => {
+  it('gets events that it was never sent, as they would have been sent', async () => {
     await completePayment(fixture.store, await fixture.queue(0));
     fixture.index.start();
     fixture.started();
@@ -72,7 +72,7 @@ describe('An endpoint whose owner asks for a replay', () => {
     expect(received.toSorted()).toEqual(wouldBe.toSorted());
   });
 
-  it('gets the time and the event types that were asked for, both ends included', async () => {
+  it('gets the requested time and event types, both ends included', async () => {
     for (const second of [0, 1, 2, 3]) await fixture.queue(second);
     await completePayment(fixture.store, await fixture.queue(2));
     const events = await fixture.published();
@@ -118,7 +118,7 @@ describe('An endpoint whose owner asks for a replay', () => {
     expect(marks).toEqual([undefined, 'true']);
   });
 
-  it('fails again and again: each is retried as in a window of its own, from 30 seconds on', async () => {
+  it('keeps failing: each delivery is retried in its own window, from 30 seconds on', async () => {
     await fixture.queue(0);
     const dispatcher = fixture.started();
     for (const event of await fixture.published()) await dispatcher.handle(event);
@@ -139,7 +139,7 @@ describe('An endpoint whose owner asks for a replay', () => {
     expect(row?.pause).toBeLessThan(59);
   });
 
-  it('gets fresh events in between, however much is replayed', async () => {
+  it('gets new events in between, however much is replayed', async () => {
     const many = 400;
     for (let n = 0; n < many; n += 1) await fixture.queue(n / 1_000);
     fixture.receiver.respondWith(() => ({ delayMs: 10 }));
@@ -154,12 +154,12 @@ describe('An endpoint whose owner asks for a replay', () => {
     await dispatcher.handle(fresh);
     await until(() => fixture.receivedIds().includes(fresh.eventId), { timeoutMs });
     const stoodBefore = fixture.receivedIds().indexOf(fresh.eventId) - before;
-    // A page that was due already, and what was in flight; not the hundreds still to come.
+    // A page that was due already and the attempts in flight, but not the hundreds still to come.
     expect(stoodBefore).toBeLessThan(150);
     await fixture.untilReceived(many + 1);
   });
 
-  it('disables it: the replay waits; enables it: it goes on where it was', async () => {
+  it('is disabled and enabled: the replay waits and continues where it was', async () => {
     for (let n = 0; n < 20; n += 1) await fixture.queue(n);
     fixture.index.start();
     await fixture.enable(false);
@@ -176,7 +176,7 @@ describe('An endpoint whose owner asks for a replay', () => {
     expect(fixture.receiver.requests).toHaveLength(20);
   });
 
-  it('has one that never rests: those that ended long ago are forgotten all the same', async () => {
+  it('always has one under way: those that ended long ago are deleted nevertheless', async () => {
     const old = await fixture.requested();
     await fixture.query(
       `UPDATE webhook_replays SET state = 'completed', finished_at = now() - interval '1 year'`,
@@ -187,10 +187,10 @@ describe('An endpoint whose owner asks for a replay', () => {
     await until(async () => (await fixture.current(old)) === null, { timeoutMs });
   });
 
-  it('deletes it in the midst of it: the replay and what it had made due are canceled', async () => {
+  it('is deleted during the replay: the replay and its due deliveries are canceled', async () => {
     for (let n = 0; n < 20; n += 1) await fixture.queue(n);
     fixture.index.start();
-    // None of them is taken, so that all that was made due is still pending.
+    // The receiver accepts none of them, so all due deliveries are still pending.
     fixture.receiver.respondWith(() => ({ status: 503 }));
     fixture.started({ limits: { replays: { dueMax: 4 } } });
     const replay = await fixture.requested();
@@ -208,16 +208,16 @@ describe('An endpoint whose owner asks for a replay', () => {
     expect(fixture.receiver.requests).toHaveLength(received);
     const { eventsSent } = (await fixture.current(replay)) ?? {};
     expect(await fixture.records()).toHaveLength(eventsSent ?? 0);
-    // Nor does a replay begin whose request did not yet see the deletion.
+    // A replay does not begin either if its request came before the deletion was visible.
     await fixture.untilEnded(await fixture.requested(), 'canceled');
     expect(await fixture.records()).toHaveLength(eventsSent ?? 0);
   });
 
-  it('gets each event once, although three dispatchers share the work and take turns at being stopped', async () => {
+  it('gets each event once, although three dispatchers share the work and are stopped in turn', async () => {
     const many = 120;
     for (let n = 0; n < many; n += 1) await fixture.queue(n / 100);
     fixture.index.start();
-    // What is in flight at a stop is waited for: nothing is cut, hence nothing comes twice.
+    // A stop waits for attempts in flight: nothing is cut, so nothing comes twice.
     const limits = { shutdownGraceMs: timeoutMs, replays: { dueMax: 8 } };
     const replay = await fixture.requested();
     for (let n = 0; (await fixture.current(replay))?.state === 'running'; n += 1) {

@@ -37,7 +37,7 @@ describe('A client who rotates the secret of its endpoint', () => {
       (request) => request.body.includes(event.eventId),
       { timeoutMs },
     );
-    // Once it is recorded, no lease of it ends when the clock moves.
+    // After it is recorded, no lease of it can end when the clock moves.
     await dispatcher.stop();
     const timestamp = String(headers['x-webhook-timestamp']);
     return {
@@ -61,7 +61,7 @@ describe('A client who rotates the secret of its endpoint', () => {
     expect(after.previous).toBeUndefined();
   });
 
-  it('twice inside an overlap gets the last two signatures; without an overlap one', async () => {
+  it('twice during an overlap gets the last two signatures; without an overlap one', async () => {
     const { endpointId } = await fixture.createEndpoint();
     const second = await rotate(endpointId, 72);
     const third = await rotate(endpointId, 1);

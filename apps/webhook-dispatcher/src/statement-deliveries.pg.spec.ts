@@ -13,7 +13,7 @@ jest.setTimeout(120_000);
 const timeoutMs = 30_000;
 const dayMs = 24 * 3_600_000;
 const windowMs = testConfig.PIS_WEBHOOK_RETRY_WINDOW_STATEMENTS_MS;
-/** What a statement says may look like what is stamped. */
+/** The content of a statement may look like the field that is stamped. */
 const data = { createdAt: '2026-11-01T00:00:00.000Z', note: '"createdAt":"never" 💸' };
 
 /** No app publishes statement events: a delivery of one stands in the table as a fan-out leaves it. */
@@ -40,7 +40,7 @@ describe('A client to whom a statement event is delivered', () => {
   });
   afterEach(() => fixture.close());
 
-  it('gets a createdAt that is stamped at each signing, and all else as it was', async () => {
+  it('gets a createdAt that is stamped at each signing, and everything else unchanged', async () => {
     fixture.receiver.respondWith((_, index) => ({ status: index === 0 ? 500 : 200 }));
     fixture.dispatcher().start();
     await attempted(1);
@@ -63,7 +63,7 @@ describe('A client to whom a statement event is delivered', () => {
     expect(second?.headers['x-webhook-timestamp']).not.toBe(first?.headers['x-webhook-timestamp']);
   });
 
-  it('is tried on its fourteenth day, and not after that', async () => {
+  it('is attempted on its fourteenth day, and not after that', async () => {
     fixture.receiver.respondWith(() => ({ status: 500 }));
     fixture.dispatcher().start();
     await attempted(1);

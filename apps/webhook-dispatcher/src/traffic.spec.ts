@@ -95,7 +95,7 @@ describe('A client whose endpoint', () => {
     expect(traffic.freeFor('quick')).toBe(20);
   });
 
-  it('is one of many that hang waits when the slow slots are taken, and so do new ones, but known ones do not', () => {
+  it('is one of many that hang waits when the slow slots are taken, like a new one, but unlike a known one', () => {
     for (let n = 0; n < 12; n++) traffic.begin(`hanging-${n}`);
     jest.advanceTimersByTime(500);
     expect(traffic.freeFor('slow')).toBe(0);
@@ -142,7 +142,7 @@ describe('A client whose endpoint', () => {
     expect(traffic.isQuick('refusing')).toBe(false);
   });
 
-  it('has not been used for long is forgotten, but not while attempts are in flight', () => {
+  it('has been unused for long is forgotten, but not while attempts are in flight', () => {
     const ticket = traffic.begin('first');
     for (let n = 0; n < 10; n++) make(1, `other-${n}`, 'failed');
     expect(traffic.failing()).toHaveLength(4);

@@ -33,7 +33,7 @@ describe('Deliveries that wait for a slot', () => {
     expect(waiting.free).toBe(6);
   });
 
-  it('are refilled many at a time, when half of them are gone', () => {
+  it('are refilled many at a time, when half of them have left', () => {
     const waiting = room();
     expect(waiting.refill('a')).toBe(4);
     for (const n of [1, 2, 3]) waiting.enter('a', n);

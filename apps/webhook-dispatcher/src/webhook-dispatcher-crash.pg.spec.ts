@@ -17,7 +17,7 @@ const timeoutMs = 30_000;
 const hourMs = 3_600_000;
 const initialMs = testConfig.PIS_WEBHOOK_RETRY_INITIAL_MS;
 const lease = leaseMs(testConfig.PIS_WEBHOOK_TIMEOUT_MS);
-/** The dead do not linger. */
+/** Leases of dead dispatchers end soon. */
 const limits = { ...testLimits, shutdownGraceMs: 20, shutdownRecordMs: 20 };
 
 interface Step {
@@ -78,7 +78,7 @@ describe('A client receives each webhook, with the same id and body', () => {
     if (!isTried) await victim.handle(event).catch(() => undefined);
     await until(death, { timeoutMs, what: 'its death' });
 
-    // Whether it was done or not, the message comes again.
+    // In either case the message is delivered again.
     const successor = started();
     await successor.handle(event);
     await until(
@@ -101,7 +101,7 @@ describe('A client receives each webhook, with the same id and body', () => {
     }
   });
 
-  it('when its message comes again after the delivery has finished, also to another dispatcher: not again', async () => {
+  it('once, although its message comes again after the delivery has finished, also to another dispatcher', async () => {
     await fixture.createEndpoint();
     await fixture.createEndpoint({ subscribedEvents: ['payment.failed'] });
     const event = await fixture.paymentEvent();
@@ -114,7 +114,7 @@ describe('A client receives each webhook, with the same id and body', () => {
     expect(fixture.receiver.requests).toHaveLength(1);
   });
 
-  it('when five dispatchers get the same messages at once: once', async () => {
+  it('once, when five dispatchers get the same messages at once', async () => {
     await fixture.createEndpoint();
     const events = await Promise.all(Array.from({ length: 40 }, () => fixture.paymentEvent()));
     const dispatchers = [1, 2, 3, 4, 5].map(() => started());
@@ -128,7 +128,7 @@ describe('A client receives each webhook, with the same id and body', () => {
     expect(fixture.receiver.requests).toHaveLength(40);
   });
 
-  it('when the clock is set back: new ones at once, retries when their time has come', async () => {
+  it('when the clock is set back: new ones at once, retries when they are due', async () => {
     await fixture.createEndpoint();
     fixture.receiver.respondWith((_, index) => ({ status: index === 0 ? 500 : 200 }));
     const dispatcher = started();
@@ -142,7 +142,7 @@ describe('A client receives each webhook, with the same id and body', () => {
     expect(fixture.receiver.requests).toHaveLength(3);
   });
 
-  it('when the clock jumps over its window before the first attempt: that one is made', async () => {
+  it('when the clock jumps over its window before the first attempt: that attempt is made', async () => {
     await fixture.createEndpoint();
     fixture.receiver.respondWith((_, index) => ({ status: index === 0 ? 500 : 200 }));
     await fixture
@@ -152,14 +152,14 @@ describe('A client receives each webhook, with the same id and body', () => {
     fixture.advance(80 * hourMs);
     started();
     await untilStates('failed');
-    // It was tried once, refused to be taken, and its window is over.
+    // It was attempted once, the receiver refused it, and its window is over.
     expect(await records()).toMatchObject([{ attempts: 1, finished_reason: 'window_ended' }]);
   });
 
-  it('when its process was held up until its lease had ended: not twice', async () => {
+  it('once, although its process was delayed until its lease had ended', async () => {
     await fixture.createEndpoint();
     const held = holding(fixture.pool, 'insert');
-    // For this one the time to begin is over when the answer to its insert arrives at last.
+    // Its time to begin is over when the answer to its insert finally arrives.
     const late = fixture.dispatcher({ pool: held.pool, limits: { ...limits, beginWithinMs: -1 } });
     const handled = late.handle(await fixture.paymentEvent());
     await until(async () => (await records()).length === 1, { timeoutMs });
@@ -172,7 +172,7 @@ describe('A client receives each webhook, with the same id and body', () => {
     expect(fixture.receiver.requests).toHaveLength(1);
   });
 
-  it('a day after its event, when the broker was away for so long: the body is kept beside it', async () => {
+  it('a day after its event, when the broker was unavailable: the body is stored with the delivery', async () => {
     await fixture.createEndpoint();
     fixture.receiver.respondWith((_, index) => ({ status: index === 0 ? 500 : 200 }));
     const event = await fixture.paymentEvent();
@@ -188,7 +188,7 @@ describe('A client receives each webhook, with the same id and body', () => {
     expect(second?.body).toBe(first?.body);
   });
 
-  it('never without its body: when that is gone, the attempt is on record and fails', async () => {
+  it('never without its body: when the body is gone, the attempt is recorded and fails', async () => {
     await fixture.createEndpoint();
     fixture.receiver.respondWith(() => ({ status: 500 }));
     await started().handle(await fixture.paymentEvent());
@@ -216,7 +216,7 @@ describe('A client receives each webhook, with the same id and body', () => {
   });
 });
 
-/** The pool of a process that dies at the named statement: nothing is done by it from then on. */
+/** The pool of a process that dies at the named statement: it sends nothing after that. */
 function mortal(pool: pg.Pool, statement: StatementName, moment: 'before' | 'after') {
   let isDead = false;
   const query = async (config: pg.QueryConfig) => {

@@ -52,7 +52,7 @@ describe('When something breaks, a client still receives its webhooks', () => {
     return dispatcher;
   };
 
-  it('a dispatcher dies in mid-attempt: another one takes over when the lease ends, and not before', async () => {
+  it('a dispatcher dies during an attempt: another one takes over when the lease ends, and not before', async () => {
     await fixture.createEndpoint();
     fixture.receiver.respondWith((_, index) => (index === 0 ? { hang: true } : {}));
     // Never started: it makes the first attempt and does nothing after that, as if it were killed.
@@ -81,7 +81,7 @@ describe('When something breaks, a client still receives its webhooks', () => {
     ['a failure', 500],
     ['a success', 200],
   ])(
-    '%s that comes in after another dispatcher has delivered changes nothing',
+    '%s that arrives after another dispatcher has delivered changes nothing',
     async (_, status) => {
       await fixture.createEndpoint();
       const { promise: after, resolve: answer } = Promise.withResolvers<void>();
@@ -92,13 +92,13 @@ describe('When something breaks, a client still receives its webhooks', () => {
       fixture.advance(lease);
       await untilDelivered(1);
       answer();
-      // Both attempts are on record, both as the first: neither knew of the other.
+      // Both attempts are recorded, both as the first: neither dispatcher knew of the other.
       await until(async () => (await attempts()).length === 2, { timeoutMs });
       expect(await states()).toEqual(['delivered']);
     },
   );
 
-  it('a failure that comes in while another dispatcher is at it leaves that one its lease', async () => {
+  it('a failure that arrives during an attempt of another dispatcher does not end that lease', async () => {
     await fixture.createEndpoint();
     const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     fixture.receiver.respondWith((_, index) =>
@@ -120,7 +120,7 @@ describe('When something breaks, a client still receives its webhooks', () => {
     expect(fixture.receiver.requests).toHaveLength(2);
   });
 
-  it('the answer to the insert is lost: the message comes again, and the delivery is not held up', async () => {
+  it('the answer to the insert is lost: the message comes again, and the delivery is not delayed', async () => {
     await fixture.createEndpoint();
     const breaking = failingOnce(fixture.pool, 'webhook_insert', { afterwards: true });
     const dispatcher = started({ pool: breaking });
@@ -132,7 +132,7 @@ describe('When something breaks, a client still receives its webhooks', () => {
     expect(fixture.receiver.requests).toHaveLength(1);
   });
 
-  it('the record of an attempt is lost: it is written again, and nothing is sent again', async () => {
+  it('the record of an attempt is lost: it is written again, and no delivery is sent again', async () => {
     for (const afterwards of [true, false]) {
       const one = await dispatcherFixture();
       await one.createEndpoint();
@@ -153,7 +153,7 @@ describe('When something breaks, a client still receives its webhooks', () => {
     }
   });
 
-  it('the answer to a record comes after its delivery was claimed again: the retry is not held up', async () => {
+  it('the answer to a record comes after its delivery was claimed again: the retry is not delayed', async () => {
     await fixture.createEndpoint();
     fixture.receiver.respondWith((_, index) => ({ status: index === 0 ? 500 : 200 }));
     // An endpoint that is slow and fails gets no second attempt before the first is recorded.
@@ -166,7 +166,7 @@ describe('When something breaks, a client still receives its webhooks', () => {
     expect(fixture.receiver.requests).toHaveLength(2);
   });
 
-  it('the database goes away during an attempt: it is recorded when it is back', async () => {
+  it('the database fails during an attempt: the attempt is recorded when it is back', async () => {
     await fixture.createEndpoint();
     fixture.receiver.respondWith(() => ({ delayMs: 300 }));
     const database = await cuttable(fixture.databaseUrl);
@@ -184,7 +184,7 @@ describe('When something breaks, a client still receives its webhooks', () => {
     await database.close();
   });
 
-  it('the event store is away: the event stays with the broker, and retries wait', async () => {
+  it('the event store is unavailable: the event stays with the broker, and retries wait', async () => {
     await fixture.createEndpoint();
     fixture.receiver.respondWith((_, index) => ({ status: index === 0 ? 503 : 200 }));
     const dispatcher = started();
@@ -217,7 +217,7 @@ describe('When something breaks, a client still receives its webhooks', () => {
     expect(await attempts()).toMatchObject([{ status: 503 }, { status: 200 }]);
   });
 
-  it('the master key is the wrong one: the attempt is on record, and made again with the right one', async () => {
+  it('the master key is wrong: the attempt is recorded, and retried with the right key', async () => {
     await fixture.createEndpoint();
     const misconfigured = fixture.dispatcher({ keyring: testKeyring(9) });
     await misconfigured.handle(await fixture.paymentEvent());
@@ -228,7 +228,7 @@ describe('When something breaks, a client still receives its webhooks', () => {
     await untilDelivered(1);
   });
 
-  it('its own receiver answers what no database stores: that is recorded as well as it goes', async () => {
+  it('its receiver sends characters that no database stores: the rest of the answer is recorded', async () => {
     await fixture.createEndpoint();
     fixture.receiver.respondWith(() => ({ status: 200, body: 'a\u0000b\uD800' }));
     await started().handle(await fixture.paymentEvent());
@@ -239,7 +239,7 @@ describe('When something breaks, a client still receives its webhooks', () => {
     expect(row?.response_excerpt).toBe('a\uFFFDb\uFFFD');
   });
 
-  it('another endpoint hangs with a backlog: its own events come at once, those of the other later', async () => {
+  it('another endpoint hangs with a backlog: its events arrive at once, those of the other later', async () => {
     const { receiver } = fixture;
     const hangingMax = dispatcherLimits.engine.perEndpointInitial;
     const isHanging = (request: { path: string }) => request.path === '/hanging';
@@ -262,14 +262,14 @@ describe('When something breaks, a client still receives its webhooks', () => {
     });
     expect(receiver.requests.filter(isHanging)).toHaveLength(hangingMax);
 
-    // Stopped, it gives its leases back: the next one delivers all without waiting for a lease to end.
+    // A stopped dispatcher returns its leases: the next one delivers all without waiting for their end.
     await dispatcher.stop();
     receiver.respondWith(() => ({}));
     started({ config });
     await untilDelivered(101);
   });
 
-  it('a dispatcher ends: what it had leased and not begun is free at once', async () => {
+  it('a dispatcher stops: its leased deliveries that have not begun are free at once', async () => {
     await fixture.createEndpoint();
     const waits = { slowAfterMs: 60_000, shutdownGraceMs: 50 };
     const dispatcher = started({ limits: { ...testLimits, ...waits } });
@@ -295,7 +295,7 @@ describe('When something breaks, a client still receives its webhooks', () => {
     await fixture.createEndpoint();
     await fixture.createEndpoint();
     fixture.receiver.respondWith((_, index) => ({ status: index < 200 ? 503 : 200 }));
-    // Not put off by an endpoint that fails all the time.
+    // Not postponed because of an endpoint that fails all the time.
     const limits = { ...testLimits, unhealthyAfterFailures: Infinity };
     const first = fixture.dispatcher({ limits });
     const events = await Promise.all(Array.from({ length: 100 }, () => fixture.paymentEvent()));
@@ -313,7 +313,7 @@ describe('When something breaks, a client still receives its webhooks', () => {
   });
 });
 
-/** The pool, but the named statement fails once: before it is run, or after it was committed. */
+/** The pool, except that the named statement fails once: before it is run, or after its commit. */
 function failingOnce(
   pool: pg.Pool,
   name: string,
@@ -337,7 +337,7 @@ function failingOnce(
   });
 }
 
-/** The pool, but it answers the first retry's record only after something was claimed. */
+/** The pool, except that it answers the first retry's record only after a claim. */
 function answeringLate(pool: pg.Pool): pg.Pool {
   const claimed = Promise.withResolvers<void>();
   return new Proxy(pool, {
@@ -347,7 +347,7 @@ function answeringLate(pool: pg.Pool): pg.Pool {
       return async (query: pg.QueryConfig) => {
         const result = await target.query(query);
         if (query.name === 'webhook_postpone') await claimed.promise;
-        // Whoever claimed it goes first.
+        // The claim goes first.
         if (query.name === 'webhook_claim' && result.rows.length > 0)
           setImmediate(() => claimed.resolve());
         return result;
@@ -356,7 +356,7 @@ function answeringLate(pool: pg.Pool): pg.Pool {
   });
 }
 
-/** The database behind a wire that can be cut, and refuses connections from then on. */
+/** The database behind a relay that can be cut and then refuses connections. */
 async function cuttable(databaseUrl: string) {
   const { hostname, port } = new URL(databaseUrl);
   const sockets = new Set<Socket>();

@@ -14,7 +14,7 @@ jest.setTimeout(120_000);
 const timeoutMs = 30_000;
 const initialMs = testConfig.PIS_WEBHOOK_RETRY_INITIAL_MS;
 const hourMs = 3_600_000;
-/** Nothing times out while a test looks. */
+/** No attempt times out during a test. */
 const config = { ...testConfig, PIS_WEBHOOK_TIMEOUT_MS: 60_000 };
 const limits = { ...testLimits, shutdownGraceMs: 50, shutdownRecordMs: 2_000 };
 
@@ -48,7 +48,7 @@ describe('A client with a healthy endpoint', () => {
   };
   const paths = (path: string) => fixture.receiver.requests.filter((r) => r.path === path).length;
 
-  it('is not held up by a hundred endpoints of the same host that hang and have backlogs', async () => {
+  it('is not delayed by a hundred endpoints of the same host that hang and have backlogs', async () => {
     const { receiver } = fixture;
     receiver.respondWith(({ path }) => ({ hang: path === '/hanging' }));
     for (let n = 0; n < 20; n++) {
@@ -59,7 +59,7 @@ describe('A client with a healthy endpoint', () => {
     }
     const { endpointId } = await fixture.createEndpoint();
     const dispatcher = started();
-    // As many hang as are let.
+    // As many attempts hang as the limit allows.
     await until(() => paths('/hanging') >= 128, { timeoutMs });
 
     for (let n = 0; n < 30; n++) {
@@ -70,11 +70,11 @@ describe('A client with a healthy endpoint', () => {
       });
     }
     await until(async () => (await count('delivered', endpointId)) === 30, { timeoutMs });
-    // None of them was tried again, and the attempts in flight are bounded.
+    // None of them was retried, and the attempts in flight are bounded.
     expect(paths('/hanging')).toBeLessThanOrEqual(640);
   });
 
-  it('is found among more endpoints that hang, and have waited longer, than one pass considers', async () => {
+  it('is found although more endpoints than one pass considers hang and have waited longer', async () => {
     const { receiver } = fixture;
     receiver.respondWith(({ path }) => ({ hang: path === '/hanging' }));
     const { endpointId } = await fixture.createEndpoint();
@@ -102,7 +102,7 @@ describe('A client with a healthy endpoint', () => {
     expect(fixture.receiver.requests).toHaveLength(1_000);
   });
 
-  it('gets what arrives while a backlog is drained by three dispatchers, each delivery once', async () => {
+  it('gets new events while three dispatchers drain a backlog, each delivery once', async () => {
     const { endpointId } = await fixture.createEndpoint();
     await backlog(400);
     const dispatchers = [started(), started(), started()];
@@ -115,7 +115,7 @@ describe('A client with a healthy endpoint', () => {
     expect(fixture.receiver.requests).toHaveLength(600);
   });
 
-  it('that was down for long: it is tried at a low rate, nothing is given up, and all comes when it is back', async () => {
+  it('that was down for long: it is tried at a low rate, no delivery is given up, and all arrive when it is back', async () => {
     const { receiver } = fixture;
     const { endpointId } = await fixture.createEndpoint();
     await backlog(200);
@@ -123,7 +123,7 @@ describe('A client with a healthy endpoint', () => {
     const unhealthyPauseMs = 100;
     const { unhealthyAfterFailures, perEndpointInitial } = dispatcherLimits.engine;
     const dispatcher = started({
-      // No answer of this test makes the endpoint a slow one.
+      // No answer of this test makes the endpoint slow.
       limits: { ...limits, unhealthyPauseMs, slowAfterMs: 60_000 },
       metrics: fixture.metrics,
     });
@@ -142,7 +142,7 @@ describe('A client with a healthy endpoint', () => {
     const { promise: sixteenAtOnce, resolve } = Promise.withResolvers<void>();
     receiver.respondWith(() => {
       sinceItIsBack += 1;
-      // One answer is all that it takes: no other is given before there are sixteen at once.
+      // One answer is enough: no other is given before sixteen attempts are concurrent.
       if (sinceItIsBack === 1) return {};
       if (sinceItIsBack === 17) resolve();
       return { after: sixteenAtOnce };
@@ -161,14 +161,14 @@ describe('A client with a healthy endpoint', () => {
     }
   });
 
-  it('that fails until its window is over: each delivery was tried, and none was given up before', async () => {
+  it('that fails until its window is over: each delivery was attempted, and none was given up early', async () => {
     fixture.receiver.respondWith(() => ({ status: 500 }));
     const { endpointId } = await fixture.createEndpoint();
     await backlog(40);
     started({ limits: { ...limits, unhealthyPauseMs: 5 } });
     await until(
       async () => {
-        // Time flies, but never so fast that a first attempt is not made.
+        // Time passes quickly, but not so quickly that a first attempt is missed.
         fixture.advance(hourMs);
         return (await count('failed', endpointId)) === 40;
       },
@@ -189,7 +189,7 @@ describe('A client with a healthy endpoint', () => {
     ['3600', hourMs],
     ['7200', hourMs],
   ])(
-    'that asks for %s s by Retry-After gets the delivery then, or in an hour',
+    'that asks for %s s by Retry-After gets the delivery then, or after an hour at most',
     async (asked, ms) => {
       fixture.receiver.respondWith((_, index) =>
         index === 0 ? { status: 429, headers: { 'Retry-After': asked } } : {},

@@ -1,4 +1,4 @@
-/** Dispatchers that are processes, killed as only processes are: with SIGKILL, at each step of their work. */
+/** Dispatchers in processes of their own, killed with SIGKILL at each step of their work. */
 import { randomUUID } from 'node:crypto';
 import { jest } from '@jest/globals';
 import { paymentExample } from '@pis/domain/testing';
@@ -19,7 +19,7 @@ import type { Death } from './testing/dispatcher-process.js';
 jest.setTimeout(120_000);
 
 const timeoutMs = 60_000;
-/** A retry is soon, and no attempt fails because the machine is busy. */
+/** Retries are due soon, and no attempt fails because the machine is busy. */
 const config = {
   ...testConfig,
   PIS_WEBHOOK_RETRY_INITIAL_MS: 100,
@@ -56,7 +56,7 @@ async function born(dieAt?: Death): Promise<DispatcherChild> {
   return victim;
 }
 
-/** Takes over: what the dead one had leased is free, as it would be some time later. */
+/** Takes over: the dead dispatcher's leases have ended, as they would some time later. */
 async function successor(dead: DispatcherChild) {
   const free = (table: string) =>
     fixture.query<{ id: string }>(
@@ -85,7 +85,7 @@ const untilDelivered = (count: number) =>
 
 interface Step extends Omit<Death, 'after'> {
   readonly statement: `webhook_${'insert' | 'finish' | 'postpone' | 'claim'}`;
-  /** What the receiver may get, by what it answers first. */
+  /** The requests that the receiver may get, by its first answer. */
   readonly requests: readonly number[];
 }
 
@@ -134,7 +134,7 @@ describe('A client receives each webhook, with the same ids and bytes, when the 
     const wasHandled = dead.handled.has(event.eventId);
     const stored = await fixture.query('SELECT 1 FROM webhook_fan_outs');
     expect(stored.length === 1 || !wasHandled).toBe(true);
-    // Whatever offset was committed, the message comes again, and once more after that.
+    // The message is delivered twice more, whatever offset was committed.
     const { dispatcher } = await successor(dead);
     await dispatcher.handle(event);
     await untilDelivered(1);

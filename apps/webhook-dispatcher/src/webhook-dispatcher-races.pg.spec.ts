@@ -15,7 +15,7 @@ import {
 jest.setTimeout(60_000);
 
 const timeoutMs = 20_000;
-/** How long is waited for what must not happen. */
+/** How long a test waits for an event that must not happen. */
 const patienceMs = 200;
 const dayMs = 24 * 3_600_000;
 
@@ -40,7 +40,7 @@ const started = (changes?: Parameters<DispatcherFixture['dispatcher']>[0]) => {
   return dispatcher;
 };
 
-/** The first attempt lasts until what is returned is called. */
+/** The first attempt lasts until the returned function is called. */
 const holdFirstAnswer = (status: number) => {
   const answered = Promise.withResolvers<void>();
   fixture.receiver.respondWith((_, index) =>
@@ -49,7 +49,7 @@ const holdFirstAnswer = (status: number) => {
   return () => answered.resolve();
 };
 
-describe('A client who asks for a delivery again', () => {
+describe('A client who requests a delivery again', () => {
   it.each([500, 400])(
     'while it is attempted and then answers %i gets it again at once',
     async (status) => {
@@ -66,7 +66,7 @@ describe('A client who asks for a delivery again', () => {
     },
   );
 
-  it('while it is attempted and then takes it has got it', async () => {
+  it('during its attempt, and then accepts that attempt, gets it once', async () => {
     await fixture.createEndpoint();
     const answer = holdFirstAnswer(200);
     await started().handle(await fixture.paymentEvent());
@@ -78,7 +78,7 @@ describe('A client who asks for a delivery again', () => {
     expect(fixture.receiver.requests).toHaveLength(1);
   });
 
-  it('in the moment in which it fails for good gets it again when the lease of that attempt ends', async () => {
+  it('at the moment when it fails for good gets it again when the lease of that attempt ends', async () => {
     await fixture.createEndpoint();
     fixture.receiver.respondWith((_, index) => ({ status: index === 0 ? 400 : 200 }));
     const pool = aroundQueries(fixture.pool, async (statement, send) => {
@@ -96,7 +96,7 @@ describe('A client who asks for a delivery again', () => {
     expect(fixture.receiver.requests).toHaveLength(2);
   });
 
-  it('gets it again although its dispatcher does not know whether the last attempt is on record', async () => {
+  it('gets it again although its dispatcher does not know whether the last attempt is recorded', async () => {
     await fixture.createEndpoint();
     let isLost = false;
     const pool = aroundQueries(fixture.pool, async (statement, send) => {
@@ -127,7 +127,7 @@ describe('A client who asks for a delivery again', () => {
 });
 
 describe('A client receives its webhook although', () => {
-  it('its dispatcher ends while the delivery is being stored: the attempt is waited for', async () => {
+  it('its dispatcher stops while the delivery is being stored: the stop waits for the attempt', async () => {
     await fixture.createEndpoint();
     const stopped = Promise.withResolvers<void>();
     const second = Promise.withResolvers<void>();
@@ -149,7 +149,7 @@ describe('A client receives its webhook although', () => {
     await dispatcher.handle(await fixture.paymentEvent());
     await until(() => fixture.receiver.requests.length === 2, { timeoutMs });
 
-    // It has a place in the waiting room, and its answer comes when nothing else is on its way.
+    // It has a place in the waiting room, and its answer comes when nothing else is in flight.
     const handled = dispatcher.handle(await fixture.paymentEvent());
     await until(() => inserts === 3, { timeoutMs });
     const stopping = dispatcher.stop().then(() => stopped.resolve());
@@ -175,7 +175,7 @@ describe('A client receives its webhook although', () => {
       if (++reads === 2) await delay(beginWithinMs + 1);
       return events;
     };
-    // Never started: it claims nothing once more.
+    // Never started, so it claims nothing.
     const dispatcher = fixture.dispatcher({ limits: { ...testLimits, beginWithinMs } });
     await dispatcher.handle(await fixture.paymentEvent());
     await until(async () => reads === 2 && (await leased()) === 0, { timeoutMs });
@@ -188,33 +188,30 @@ describe('A client receives its webhook although', () => {
   it.each([
     ['taken it is not sent again', 200, 1],
     ['refused for now it is sent when it is due', 500, 2],
-  ])(
-    'its dispatcher leases it once more while it attempts it: %s',
-    async (_what, status, requests) => {
-      await fixture.createEndpoint();
-      const answer = holdFirstAnswer(status);
-      let claimed = 0;
-      const pool = aroundQueries(fixture.pool, async (statement, send) => {
-        const result = await send();
-        if (statement === 'webhook_claim') claimed += result.rows.length;
-        return result;
-      });
-      const config = { ...testConfig, PIS_WEBHOOK_TIMEOUT_MS: 60_000 };
-      const limits = { ...testLimits, slowAfterMs: 60_000 };
-      await started({ pool, config, limits }).handle(await fixture.paymentEvent());
-      await fixture.receiver.waitFor(() => true);
-      fixture.advance(leaseMs(config.PIS_WEBHOOK_TIMEOUT_MS));
-      await until(() => claimed === 1, { timeoutMs, what: 'a second lease' });
-      answer();
-      await until(async () => (await records())[0]?.attempts === 1 && (await leased()) === 0, {
-        timeoutMs,
-      });
-      expect(fixture.receiver.requests).toHaveLength(1);
-      fixture.advance(config.PIS_WEBHOOK_RETRY_INITIAL_MS);
-      await untilStates('delivered');
-      expect(fixture.receiver.requests).toHaveLength(requests);
-    },
-  );
+  ])('its dispatcher leases it again during its attempt: %s', async (_what, status, requests) => {
+    await fixture.createEndpoint();
+    const answer = holdFirstAnswer(status);
+    let claimed = 0;
+    const pool = aroundQueries(fixture.pool, async (statement, send) => {
+      const result = await send();
+      if (statement === 'webhook_claim') claimed += result.rows.length;
+      return result;
+    });
+    const config = { ...testConfig, PIS_WEBHOOK_TIMEOUT_MS: 60_000 };
+    const limits = { ...testLimits, slowAfterMs: 60_000 };
+    await started({ pool, config, limits }).handle(await fixture.paymentEvent());
+    await fixture.receiver.waitFor(() => true);
+    fixture.advance(leaseMs(config.PIS_WEBHOOK_TIMEOUT_MS));
+    await until(() => claimed === 1, { timeoutMs, what: 'a second lease' });
+    answer();
+    await until(async () => (await records())[0]?.attempts === 1 && (await leased()) === 0, {
+      timeoutMs,
+    });
+    expect(fixture.receiver.requests).toHaveLength(1);
+    fixture.advance(config.PIS_WEBHOOK_RETRY_INITIAL_MS);
+    await untilStates('delivered');
+    expect(fixture.receiver.requests).toHaveLength(requests);
+  });
 
   it('the answer to a claim of it is lost: it does not wait until the lease ends', async () => {
     await fixture.createEndpoint();
@@ -239,7 +236,7 @@ describe('A client receives its webhook although', () => {
   it.each([
     ['08006', 'an attempt could not be recorded yet'],
     ['22000', 'a delivery waits for its lease to end'],
-  ])('its record fails by %s, and the log says which delivery it is', async (code, msg) => {
+  ])('its record fails with %s, and the log names the delivery', async (code, msg) => {
     const { endpointId } = await fixture.createEndpoint();
     const lines: { readonly msg: string }[] = [];
     const write = (line: string) => void lines.push(JSON.parse(line) as { msg: string });
@@ -257,7 +254,7 @@ describe('A client receives its webhook although', () => {
     await untilStates('delivered');
   });
 
-  it('it asks for more time than the window has: once more before its end, by whoever wakes a little late', async () => {
+  it('it asks for more time than the window has: one more attempt before the end, also if it starts late', async () => {
     await fixture.createEndpoint();
     fixture.receiver.respondWith((_, index) =>
       index === 0 ? { status: 503, headers: { 'Retry-After': '3600' } } : {},
@@ -277,7 +274,7 @@ describe('A client receives its webhook although', () => {
 const leased = async () =>
   (await fixture.query('SELECT 1 FROM webhook_deliveries WHERE leased_until IS NOT NULL')).length;
 
-/** The pool, whose own statements are given to `around`, by name: it sends them. */
+/** The pool. It passes its own statements to `around`, by name, which sends them. */
 function aroundQueries(
   pool: pg.Pool,
   around: (statement: string, send: () => Promise<pg.QueryResult>) => Promise<pg.QueryResult>,

@@ -10,7 +10,7 @@ import {
 jest.setTimeout(180_000);
 
 const timeoutMs = 60_000;
-/** No attempt fails and no lease ends because the machine is busy: the test ends those of the dead. */
+/** No attempt fails and no lease ends because the machine is busy: the test ends the leases of dead dispatchers. */
 const config = { ...testConfig, PIS_WEBHOOK_TIMEOUT_MS: 30_000 };
 const limits = { pollMaxMs: 50 };
 
@@ -67,7 +67,7 @@ describe('Three dispatchers that are processes of their own', () => {
     expect(processes.flatMap(({ failed }) => failed)).toEqual([]);
   });
 
-  it('lose nothing when one is killed: only its deliveries in flight may come twice, with the same id and body', async () => {
+  it('lose nothing when one is killed: only its deliveries in flight may come twice, with the same ID and body', async () => {
     await fixture.createEndpoint();
     await fixture.createEndpoint();
     fixture.receiver.respondWith(() => ({ delayMs: 40 }));
@@ -85,7 +85,7 @@ describe('Three dispatchers that are processes of their own', () => {
     const atIt = new Set(leased.map(({ id }) => id));
     expect(atIt.size).toBeGreaterThan(0);
 
-    // What it had not acknowledged the broker gives to the others.
+    // The broker gives its unacknowledged messages to the others.
     all
       .filter((event, index) => index % 3 === 0 && !victim.handled.has(event.eventId))
       .forEach((event, index) => survivors[index % 2]?.handle(event));

@@ -21,7 +21,7 @@ function message(since?: string): MessageContext {
 }
 
 describe('The webhook-dispatcher as an app', () => {
-  it('delivers a message of the broker, however long it was deferred, parks an invalid one, counts both, and ends in order', async () => {
+  it('delivers a message of the broker, however long it was deferred, parks an invalid one, counts both, and stops cleanly', async () => {
     const fixture = await dispatcherFixture();
     const tokens = [
       { provide: EVENT_STORE, useValue: fixture.store },
@@ -56,7 +56,7 @@ describe('The webhook-dispatcher as an app', () => {
           .length,
       { timeoutMs },
     );
-    // The row is there before its writer has the answer.
+    // The row exists before its writer has the answer.
     const metrics = await until(
       async () => {
         const text = await fixture.metrics.metrics();

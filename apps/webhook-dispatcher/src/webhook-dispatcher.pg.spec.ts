@@ -107,7 +107,7 @@ describe('A client with a webhook endpoint', () => {
     expect(fixture.receiver.requests).toHaveLength(1);
   });
 
-  it('is tried again on time when the pause is shorter than the dispatcher sleeps', async () => {
+  it('is retried on time when the pause is shorter than the sleep of the dispatcher', async () => {
     await fixture.createEndpoint();
     fixture.receiver.respondWith((_, index) => ({ status: index < 2 ? 500 : 200 }));
     const dispatcher = started({
@@ -152,7 +152,7 @@ describe('A client with a webhook endpoint', () => {
     ]);
   });
 
-  /** The engine has looked at the table, and left it as it is. */
+  /** The engine has polled the table and changed nothing. */
   async function expectNothingDue() {
     const before = fixture.receiver.requests.length;
     const { rows } = await fixture.pool.query<{ n: number }>(
@@ -171,7 +171,7 @@ describe('A client with a webhook endpoint', () => {
     expect(await onlyDelivery()).toMatchObject({ finished_reason: 'refused', attempts: 1 });
   });
 
-  it('whose receiver redirects is not followed anywhere: that is a failed attempt', async () => {
+  it('whose receiver redirects gets no second request: that is a failed attempt', async () => {
     await fixture.createEndpoint();
     fixture.receiver.respondWith(() => ({ redirect: `${fixture.receiver.url}/elsewhere` }));
     await started().handle(await fixture.paymentEvent());
@@ -180,7 +180,7 @@ describe('A client with a webhook endpoint', () => {
     expect(fixture.receiver.requests.map((request) => request.path)).toEqual(['/hook']);
   });
 
-  it('whose host has a private address is not connected to', async () => {
+  it('whose host has a private address gets no connection', async () => {
     await fixture.createEndpoint();
     const config = { ...testConfig, PIS_WEBHOOK_ALLOWED_NETWORKS: [] };
     await started({ config }).handle(await fixture.paymentEvent());
@@ -193,7 +193,7 @@ describe('A client with a webhook endpoint', () => {
     expect(fixture.receiver.requests).toHaveLength(0);
   });
 
-  it('who never answers well is given up when the window is over, and not before', async () => {
+  it('that never succeeds is given up when the window is over, and not before', async () => {
     await fixture.createEndpoint();
     fixture.receiver.respondWith(() => ({ status: 503 }));
     const windowMs = 100_000;
@@ -210,7 +210,7 @@ describe('A client with a webhook endpoint', () => {
     });
   });
 
-  it('has created it just before an event, and receives that; an event before it is not for it', async () => {
+  it('receives an event right after it is created, and no event from before', async () => {
     const dispatcher = started();
     const before = await fixture.paymentEvent();
     await dispatcher.handle(before);
@@ -223,7 +223,7 @@ describe('A client with a webhook endpoint', () => {
     expect(fixture.receiver.requests.map((r) => JSON.parse(r.body).id)).toEqual([after.eventId]);
   });
 
-  it('receives what it subscribes to and nothing else', async () => {
+  it('receives the subscribed events and no others', async () => {
     await fixture.createEndpoint({ subscribedEvents: ['payment.failed'] });
     const dispatcher = started();
     await dispatcher.handle(await fixture.paymentEvent());
@@ -232,7 +232,7 @@ describe('A client with a webhook endpoint', () => {
     expect(fixture.receiver.requests[0]?.headers['x-webhook-event']).toBe('payment.failed');
   });
 
-  it('disables it: retries wait; enables it: they go on; an event in between is never delivered', async () => {
+  it('disables it: retries wait; enables it: they continue; an event in between is never delivered', async () => {
     const { endpointId } = await fixture.createEndpoint();
     const { organizationId } = fixture;
     const enable = (enabled: boolean) =>
@@ -250,7 +250,7 @@ describe('A client with a webhook endpoint', () => {
     await dispatcher.handle(await fixture.paymentEvent());
     const reads = countReads(fixture);
     fixture.advance(initialMs);
-    // The engine has looked at the endpoint for this delivery, twice, and let it wait.
+    // The engine has checked the endpoint for this delivery twice and has let it wait.
     await until(() => reads() >= 2, { timeoutMs });
     expect(await onlyDelivery()).toMatchObject({ state: 'pending', attempts: 1 });
     await enable(true);
@@ -274,7 +274,7 @@ describe('A client with a webhook endpoint', () => {
     expect(await onlyDelivery()).toMatchObject({ attempts: 1, finished_reason: 'window_ended' });
   });
 
-  it('deletes it: what was on its way to it is canceled', async () => {
+  it('deletes it: its pending deliveries are canceled', async () => {
     const { endpointId } = await fixture.createEndpoint();
     const { organizationId } = fixture;
     fixture.receiver.respondWith(() => ({ status: 500 }));

@@ -39,7 +39,7 @@ function circuitOver() {
 const away = () => Promise.reject(new BankUnavailable('no answer'));
 
 describe('the circuit around a connection', () => {
-  it('opens when different transfers fail in a row, and then asks nothing', async () => {
+  it('opens when different transfers fail in a row, and then sends nothing', async () => {
     const { world, circuit, ask } = circuitOver();
     world.answer = away;
     for (const reference of ['a', 'b', 'c']) expect(await ask(reference)).toBe('BankUnavailable');
@@ -86,7 +86,7 @@ describe('the circuit around a connection', () => {
     expect(circuit.probeInMs()).toBe(0);
   });
 
-  it('is not opened further by what was asked before it opened', async () => {
+  it('is not opened further by calls from before it opened', async () => {
     const { world, circuit, ask } = circuitOver();
     const held = Promise.withResolvers<void>();
     world.answer = () => held.promise.then(away);

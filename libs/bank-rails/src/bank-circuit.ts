@@ -1,6 +1,7 @@
 /**
- * A circuit around one connection. While the bank is away its calls fail at once, except for one probe
- * per pause. One payment alone never opens the circuit: its request may be what the bank cannot take.
+ * A circuit breaker around one connection. While the bank is unavailable, calls fail at once, except for
+ * one probe per pause. One payment alone never opens the circuit, because its own request may be the
+ * problem.
  */
 import { type BankConnection, BankAnswerUnclear, BankUnavailable } from './bank-connection.js';
 
@@ -15,7 +16,7 @@ export interface BankCircuitOptions {
 }
 
 export class BankCircuit {
-  /** The bank, through the circuit. The feed, the terms and the end are the connection's own. */
+  /** The bank behind the circuit. Feed, terms and closing go straight to the connection. */
   readonly bank: BankConnection;
   private readonly failed = new Set<string>();
   private probesFailed = 0;

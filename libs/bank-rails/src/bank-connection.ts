@@ -46,9 +46,9 @@ export type ScreeningResult =
   | {
       readonly outcome: 'rejected';
       readonly failureCode: FailureCode;
-      /** The rejected field, dotted; null when no field is at fault. */
+      /** The dotted path of the rejected field; null when no field is at fault. */
       readonly field: string | null;
-      /** Says what to do; names the field. */
+      /** Says what to do and names the field. */
       readonly message: string;
       readonly reason: string;
     };
@@ -60,23 +60,23 @@ export type SubmissionResult =
       /** False when the bank names no time for it: there is no deadline to miss. */
       readonly confirmationExpected: boolean;
     }
-  /** Definitely not executed, now and under this reference never. */
+  /** Definitely not executed, and never will be under this reference. */
   | { readonly outcome: 'error'; readonly message: string };
 
 export type InquiryResult =
   /** The rail has accepted it. */
   | { readonly outcome: 'accepted' }
-  /** The bank has it and looks into it. The feed tells how it ends. */
+  /** The bank has it and investigates it. The feed reports the outcome. */
   | { readonly outcome: 'received' }
-  /** Definitely not executed, now and under this reference never. */
+  /** Definitely not executed, and never will be under this reference. */
   | { readonly outcome: 'error'; readonly message: string }
   /** The bank has no transfer of this reference: it never came, is still under way, or was forgotten. */
   | { readonly outcome: 'unknown' };
 
 export type VoidResult =
-  /** Never executed: what still arrives under this reference is answered with 'error'. */
+  /** Never executed: later arrivals under this reference are answered with 'error'. */
   | { readonly outcome: 'voided' }
-  /** Too late: the bank has taken it. */
+  /** Too late: the bank has accepted it. */
   | { readonly outcome: 'received' }
   /** The bank does not offer it. */
   | { readonly outcome: 'unable' };
@@ -95,7 +95,7 @@ export interface BankTerms {
   readonly referenceMemoryMs: number;
 }
 
-/** Of the simulated bank. A real connection states what its bank's contract says. */
+/** The simulated bank's terms. A real connection states its bank's contract. */
 export const simulatedBankTerms: BankTerms = {
   submissionInFlightMaxMs: 600_000,
   referenceMemoryMs: 90 * 24 * 3_600_000,
@@ -105,10 +105,10 @@ export const bankNotificationTypes = ['confirmed', 'returned', 'rejected'] as co
 export type BankNotificationType = (typeof bankNotificationTypes)[number];
 
 export interface BankNotification {
-  /** Where it stands in the feed; a cursor: `after: sequence` goes on behind it. Opaque. */
+  /** Its position in the feed, an opaque cursor: `after: sequence` continues behind it. */
   readonly sequence: string;
   readonly reference: string;
-  /** `unreadable`: the bank said something in a form that we do not know. */
+  /** `unreadable`: a notification in an unknown form. */
   readonly type: BankNotificationType | 'unreadable';
   /** R01 to R85 for returns; null when the bank gave none. */
   readonly returnReasonCode: string | null;
@@ -129,9 +129,9 @@ export interface Bank {
   readonly terms: BankTerms;
   /** Looks at a transfer before it is submitted; moves nothing. @throws BankUnavailable, BankRefused */
   screen(instruction: TransferInstruction): Promise<ScreeningResult>;
-  /** Submits it. Again with the same reference: says how it stands. @throws BankUnavailable, BankRefused */
+  /** Submits it. If repeated, returns the transfer's status. @throws BankUnavailable, BankRefused */
   submit(instruction: TransferInstruction): Promise<SubmissionResult>;
-  /** Asks how a transfer stands, and to look into it. @throws BankUnavailable, BankRefused */
+  /** Asks for a transfer's status, and asks the bank to investigate it. @throws BankUnavailable, BankRefused */
   inquire(reference: string): Promise<InquiryResult>;
   /** Asks never to execute the reference, whether it is known or not. @throws BankUnavailable, BankRefused */
   void(reference: string): Promise<VoidResult>;
@@ -144,8 +144,8 @@ export interface Bank {
 
 export interface BankConnection extends Bank {
   /**
-   * Calls back when the feed may have something new; returns what ends it. A hint that may be
-   * missing or wrong: whoever reads the feed polls as well.
+   * Calls back when the feed may have something new. Returns a function that ends it. It is only a hint
+   * that may be missing or wrong, so readers of the feed also poll.
    */
   onNotification(listener: () => void): () => void;
   close(): Promise<void>;

@@ -103,7 +103,7 @@ const notification = z.object({
   at: z.iso.datetime({ precision: 3 }),
 });
 
-/** One that cannot be read is kept as such: it must not hold up the feed. */
+/** An unreadable notification is kept as such: it must not hold up the feed. */
 const unreadableNotification = z
   .object({ sequence, reference: z.string().catch('') })
   .transform((readable) => ({
@@ -118,7 +118,7 @@ export const notificationPageSchema: z.ZodType<BankNotificationPage> = z.object(
   cursor: z.string().regex(/^[\x21-\x7e]{0,200}$/),
 });
 
-/** What goes wrong, named without the values: they hold account numbers. */
+/** Describes errors without values, which hold account numbers. */
 export function describeIssues(error: z.ZodError): string {
   return error.issues.map((issue) => `${issue.path.join('.')}: ${issue.code}`).join('; ');
 }

@@ -6,8 +6,8 @@ export interface InProcessBank extends Bank {
 }
 
 /**
- * The connection to a bank in this process. What the HTTP connection would report as BankUnavailable
- * (anything but a clear refusal) is reported so here, that callers need one way to handle it.
+ * The connection to a bank in this process. Everything but a clear refusal is reported as BankUnavailable,
+ * like on the HTTP connection, so that callers handle both in the same way.
  */
 export function directBankConnection(bank: InProcessBank): BankConnection {
   const guarded = async <Result>(call: () => Promise<Result>): Promise<Result> => {

@@ -12,7 +12,7 @@ import { instructionEnding } from './testing/transfer-instructions.js';
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** Submits one transfer to a bank that answers so, and says how it went. */
+/** Submits one transfer to a bank with this answer and returns the result. */
 async function submitTo(answer: Answer, timeoutMs = 5_000): Promise<unknown> {
   const server = createServer(answer).listen(0, '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));
@@ -99,7 +99,7 @@ describe('a bank over HTTP', () => {
     await connection.close();
   });
 
-  it('does not hold up whoever ends the connection, and leaves the outcome unknown', async () => {
+  it('does not delay closing the connection, and leaves the outcome unknown', async () => {
     const asked = Promise.withResolvers<void>();
     const server = createServer(() => asked.resolve()).listen(0, '127.0.0.1');
     await new Promise((resolve) => server.once('listening', resolve));

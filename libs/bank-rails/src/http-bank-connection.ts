@@ -28,12 +28,12 @@ export interface HttpBankConnectionOptions {
   readonly terms?: BankTerms;
 }
 
-/** Of a whole exchange, in `timeoutMs`: an answer that comes byte by byte would never end by its pauses. */
+/** The limit of a whole exchange, in multiples of `timeoutMs`: a slow answer may keep each pause short. */
 const exchangeTimeouts = 3;
 
-/** The statuses with which the bank says clearly that it took nothing. Anything else leaves it open. */
+/** Statuses that say clearly that the bank accepted nothing. Any other leaves the outcome open. */
 const refusals: readonly number[] = [400, 413, 415, 422];
-/** The statuses that speak of the bank as a whole. Any other speaks of the one request. */
+/** Statuses that concern the bank as a whole. Any other concerns the one request. */
 const absences: readonly number[] = [429, 502, 503, 504];
 
 /** The connection to a bank that is a process of its own. */
@@ -93,7 +93,7 @@ export function httpBankConnection(options: HttpBankConnectionOptions): BankConn
     },
     // Nothing wakes us over HTTP: the reader polls.
     onNotification: () => () => undefined,
-    // Not close(): it would wait for answers, and what is asked again after a restart need not.
+    // Not close(): it would wait for answers, which are requested again after a restart.
     close: () => agent.destroy(),
   };
 }

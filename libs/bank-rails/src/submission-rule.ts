@@ -28,8 +28,8 @@ export interface Submissions {
 }
 
 /**
- * How long after it was noted a submission may still be taken by the bank: the sender has
- * submissionInFlightMaxMs to send it, and the bank as long again to take it.
+ * How long after its note the bank may still accept a submission: the sender has submissionInFlightMaxMs to
+ * send it, and the bank has the same time again to accept it.
  */
 export function arrivalMaxMs({ submissionInFlightMaxMs }: BankTerms): number {
   return 2 * submissionInFlightMaxMs;

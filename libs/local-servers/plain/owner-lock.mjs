@@ -1,14 +1,14 @@
 /**
- * A lock between processes of one machine that outlives no owner: it is held by a process, known by
- * its id and start time, and free again when that process is gone, however it went.
+ * A lock between processes of one machine that outlives no owner. A process holds it, known by its ID and
+ * start time. The lock is free when that process is gone, for any reason.
  *
  * Plain JavaScript without dependencies: tools/ needs it before anything is installed or built.
  *
- * The lock `name` is the file `name.N` with the highest N in its folder. It is taken by creating
- * `name.N+1` exclusively, and only by somebody who saw that N is free (released, or its owner dead);
- * whoever then finds a higher number lost the race and starts over. The highest file is never
- * removed, only marked as released: that is what makes the takeover of a dead owner's lock safe,
- * where "remove the stale file, create mine" may remove the file of the next owner.
+ * The lock `name` is the file `name.N` with the highest N in its folder. A process takes it by creating
+ * `name.N+1` exclusively, and only after it saw that N is free (released, or its owner dead). A process
+ * that then finds a higher number has lost the race and starts over. The highest file is never removed,
+ * only marked as released. That makes the takeover of a dead owner's lock safe. "Remove the stale file,
+ * create mine" may remove the file of the next owner.
  */
 import { randomUUID } from 'node:crypto';
 import {
@@ -26,7 +26,7 @@ import { processIdentity } from './process-identity.mjs';
 
 const pollMs = 100;
 
-/** Somebody who is alive holds the lock. */
+/** A living process holds the lock. */
 export class LockHeld extends Error {
   constructor(path, pid) {
     super(`${path} is held by process ${pid}`);
@@ -35,7 +35,7 @@ export class LockHeld extends Error {
   }
 }
 
-/** Takes the lock or throws LockHeld. Returns what gives it back; calling that twice is harmless. */
+/** Takes the lock or throws LockHeld. Returns its release function, which may be called twice. */
 export function takeLock(folder, name) {
   mkdirSync(folder, { recursive: true });
   for (;;) {
@@ -49,7 +49,7 @@ export function takeLock(folder, name) {
       removeBelow(folder, name, mine);
       return () => release(folder, name, mine);
     }
-    // Lost the race to a higher number: ours is nobody's any more.
+    // Lost the race to a higher number: our file is obsolete.
     if (created) rmSync(join(folder, `${name}.${mine}`), { force: true });
   }
 }
@@ -82,7 +82,7 @@ function readOwner(folder, name, number) {
   try {
     return JSON.parse(readFileSync(join(folder, `${name}.${number}`), 'utf8'));
   } catch (error) {
-    // A newer owner has cleared it away since the folder was listed.
+    // A newer owner has removed it since the folder was listed.
     if (error.code === 'ENOENT') return 'gone';
     throw error;
   }

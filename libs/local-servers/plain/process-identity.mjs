@@ -1,7 +1,7 @@
 /**
- * Which process a process id stands for. Ids are used again after a while, so what is to be waited
- * for or killed later is remembered by id and start time. Read from /proc where there is one (Linux),
- * from ps elsewhere (macOS).
+ * Which process a process ID stands for. IDs are reused after a while, so a process that is to be waited
+ * for or killed later is remembered by ID and start time. Both are read from /proc where it exists (Linux),
+ * and from ps elsewhere (macOS).
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
@@ -35,9 +35,9 @@ export function parentOf(pid) {
 }
 
 /**
- * Whether `pid` is still the process with this identity; cheap enough to ask several times a second.
- * Without /proc a process of the same id is taken for the same one for up to `psEveryMs`, because
- * starting ps each time would cost more than it tells.
+ * Whether `pid` is still the process with this identity. Cheap enough for several calls a second. Without
+ * /proc a process with the same ID counts as the same one for up to `psEveryMs`, because starting ps each
+ * time would cost too much.
  */
 export function processWatch(pid, identity) {
   let askedAtMs = -Infinity;
@@ -54,7 +54,7 @@ export function processWatch(pid, identity) {
 
 const psEveryMs = 5_000;
 
-/** A process of this id that cannot be signaled belongs to somebody else, but is there. */
+/** A process with this ID that cannot be signaled belongs to another user, but exists. */
 function exists(pid) {
   try {
     process.kill(pid, 0);

@@ -1,8 +1,8 @@
 import { createServer, type AddressInfo } from 'node:net';
 
 /**
- * A port of 127.0.0.1 that nobody listens on at this moment. Another process may take it before it
- * is used: whoever starts a server on it tries again with another one.
+ * A free port of 127.0.0.1. Another process may take it before it is used: if so, try again with another
+ * port.
  */
 export async function freePort(): Promise<number> {
   const server = createServer();

@@ -1,11 +1,11 @@
 /**
  * Keeps a server from outliving the Node process that started it, however that process ends.
  *
- * A small shell stands outside (its own session, adopted by init, so that neither a Ctrl-C nor a kill
- * of the whole process tree reaches it). It reads commands from a pipe whose other end only the Node
- * process holds: at the end of the pipe (also after SIGKILL) it stops what it started. Starting and
- * stopping happen in this one process, one after the other: there is no moment at which a start is
- * under way and nobody is left to undo it.
+ * A small shell runs outside (in its own session, adopted by init, so that neither a Ctrl-C nor a kill of
+ * the whole process tree reaches it). It reads commands from a pipe. Only the Node process holds the other
+ * end. At the end of the pipe, which also comes after SIGKILL, the shell stops what it started. Starting
+ * and stopping happen in this one process, one after the other, so a start that is under way can always be
+ * undone.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -38,7 +38,7 @@ export interface Answer {
   reply: string;
 }
 
-/** The guardian itself went away: killed by hand, or by a machine short of memory. */
+/** The guardian itself ended: killed by hand, or because memory ran out. */
 export class GuardianGone extends Error {
   override readonly name = 'GuardianGone';
 }
@@ -90,7 +90,7 @@ async function connect(child: ChildProcess): Promise<Guardian> {
     closed = true;
     for (const next of waiting.splice(0)) next(null);
   });
-  // Writing to a guardian that has gone is answered by the closed output.
+  // Writing to an ended guardian is answered by the closed output.
   pipe.on('error', () => undefined);
 
   const nextLine = async (): Promise<string> => {

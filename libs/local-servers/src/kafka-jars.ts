@@ -45,7 +45,7 @@ function findJava(): string {
   throw new KafkaUnavailable(`a Kafka broker needs Java ${javaVersionMin} or newer`);
 }
 
-/** Into a folder beside, then renamed: a download that broke off is not taken for a whole one. */
+/** Into another folder, then renamed, so that an interrupted download is not mistaken for a complete one. */
 async function download(folder: string): Promise<void> {
   if (spawnSync('mvn', ['--version'], { stdio: 'ignore' }).status !== 0)
     throw new KafkaUnavailable(

@@ -1,6 +1,6 @@
 /**
  * A real Kafka broker (KRaft, broker and controller in one) on this machine, for tests. It ends with
- * the process that started it, however that ends (guardian.ts).
+ * the process that started it, for any reason (guardian.ts).
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -19,7 +19,7 @@ const pollMs = 50;
 const clusterId = 'MkU3OEVBNTcwNTJENDM2Qg';
 
 export interface KafkaOptions {
-  /** Its data and log. Unset: a temporary folder that goes when it is stopped. */
+  /** Its data and log. Default: a temporary folder that is deleted when the broker is stopped. */
   dir?: string;
   /** Further lines of server.properties. */
   properties?: Readonly<Record<string, string>>;
@@ -29,7 +29,7 @@ export interface KafkaOptions {
 export interface Kafka {
   readonly brokers: string[];
   readonly pid: number;
-  /** Ends it in good order. */
+  /** Shuts it down cleanly. */
   stop(): Promise<void>;
   /** SIGKILL, as when the machine dies; restart() brings it back with its data. */
   kill(): Promise<void>;

@@ -24,7 +24,7 @@ describe('a lock between processes', () => {
   });
   afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-  it('is held by one, who is named to the others, until it is released', () => {
+  it('is held by one process, which the others can see, until it is released', () => {
     const release = takeLock(folder, 'data');
     expect(() => takeLock(folder, 'data')).toThrow(LockHeld);
     expect(() => takeLock(folder, 'data')).toThrow(`held by process ${process.pid}`);
@@ -48,7 +48,7 @@ describe('a lock between processes', () => {
     takeLock(folder, 'data')();
   });
 
-  it('makes others wait, for as long as they are willing to', async () => {
+  it('makes others wait, up to their own limit', async () => {
     const release = takeLock(folder, 'data');
     await expect(waitForLock(folder, 'data', { timeoutMs: 0 })).rejects.toThrow(LockHeld);
     const waitingFor: number[] = [];
@@ -63,7 +63,7 @@ describe('a lock between processes', () => {
     expect(waitingFor).toEqual([process.pid]);
   });
 
-  it('never lets two in, though many crowd and some die inside', async () => {
+  it('never lets two in, although many compete and some die while they hold it', async () => {
     const crowd = Array.from({ length: 8 }, (_, index) =>
       run(
         `for (let round = 0; round < 12; round += 1) {

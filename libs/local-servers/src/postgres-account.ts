@@ -42,7 +42,7 @@ export function findBinaries(): PostgresBinaries {
   );
 }
 
-/** npm packages hold no symbolic links; this is the package's own postinstall, which need not have run. */
+/** npm packages hold no symbolic links. This does the package's own postinstall, which may not have run. */
 function linkLibraries(native: string): void {
   const list = join(native, 'pg-symlinks.json');
   if (!existsSync(list)) return;
@@ -54,16 +54,16 @@ function linkLibraries(native: string): void {
     try {
       symlinkSync(relative(dirname(target), source), target);
     } catch (error) {
-      // Another process was quicker.
+      // Another process was first.
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     }
   }
 }
 
 /**
- * `cluster` is the data directory proper; once it exists, its owner is the user to run as. Where that
- * user cannot enter the folders above, the server keeps of root's capabilities just the one to pass
- * through closed folders, or if that is not enough (files closed, too) to ignore file modes.
+ * `cluster` is the data directory itself. Once it exists, its owner is the user to run as. If that user
+ * cannot enter the folders above, the server keeps only one of root's capabilities, the one to pass through
+ * closed folders. If that is not enough (closed files too), it keeps the one to ignore file modes.
  */
 export function serverAccount(
   binaries: PostgresBinaries,

@@ -53,7 +53,7 @@ export async function prepareCluster(dataDir: string): Promise<Cluster> {
   return cluster;
 }
 
-/** initdb into a folder beside, then renamed: a half-made cluster is never mistaken for a whole one. */
+/** initdb into another folder, then renamed: an incomplete cluster is never mistaken for a complete one. */
 async function initialize({
   dataDir,
   folder,
@@ -95,8 +95,8 @@ function serverEnv(): NodeJS.ProcessEnv {
 }
 
 /**
- * A predecessor that was killed left a guardian that is just about to stop the server: it must have
- * ended before a new server starts, or it would stop that one. A server without a guardian is stopped.
+ * A killed predecessor left a guardian that is about to stop the server. That guardian must end before a
+ * new server starts, or it would stop the new one. A server without a guardian is stopped.
  */
 export async function endOfLastGuardian(cluster: Cluster): Promise<void> {
   const file = join(cluster.dataDir, 'guardian');
@@ -115,9 +115,9 @@ export async function endOfLastGuardian(cluster: Cluster): Promise<void> {
 }
 
 /**
- * PostgreSQL refuses to start when the process id in its file exists, be it another program's by now
- * or a zombie's. Any other stale file is left to PostgreSQL, which also checks by it that no backend
- * of the dead server is still attached to the shared memory.
+ * PostgreSQL refuses to start when the process ID in its file exists, even if it belongs to another program
+ * by now or to a zombie. Other stale files are left to PostgreSQL, which also uses them to check that no
+ * backend of the dead server is still attached to the shared memory.
  */
 function removeMisleadingPidFile(folder: string): void {
   const file = join(folder, 'postmaster.pid');
@@ -179,7 +179,7 @@ export async function tryToStart(
   return code === 0 ? null : logSince(cluster.log, from);
 }
 
-/** The postmaster that really runs on this cluster: the process id in its file may long be another program's. */
+/** The postmaster that really runs on this cluster. The process ID in its file may belong to another program. */
 export function runningPostmaster(folder: string): { pid: number; port: number | null } | null {
   const file = join(folder, 'postmaster.pid');
   if (!existsSync(file)) return null;

@@ -63,7 +63,7 @@ describe('the embedded PostgreSQL', () => {
     expect(connectionOf(dataDir)).toBeNull();
   });
 
-  it('refuses a data directory that is in use, and does the running one no harm', async () => {
+  it('refuses a data directory that is in use, and does not harm the running server', async () => {
     const postgres = await startPostgres({ dataDir });
     await expect(startPostgres({ dataDir })).rejects.toThrow(DataDirectoryInUse);
     await expect(startPostgres({ dataDir })).rejects.toThrow(`in use by process ${process.pid}`);
@@ -71,7 +71,7 @@ describe('the embedded PostgreSQL', () => {
     await postgres.stop();
   });
 
-  it('does not outlive a process that is killed, and starts again on what it left', async () => {
+  it('does not outlive a killed process, and starts again on its data', async () => {
     const victim = await diedSuddenly('startPostgres', { dataDir, database: 'pis' });
     // At once: while the guardian of the dead process is still stopping its server.
     const next = await startPostgres({ dataDir, database: 'pis' });
@@ -84,7 +84,7 @@ describe('the embedded PostgreSQL', () => {
     await until(() => !existsSync(join(dataDir, 'cluster/postmaster.pid')), { timeoutMs: 30_000 });
   });
 
-  it('stops a server that is left over without anybody to watch it, and starts anew', async () => {
+  it('stops a leftover server without a guardian, and starts anew', async () => {
     const { pid: left } = await diedSuddenly(
       'startPostgres',
       { dataDir },
@@ -164,7 +164,7 @@ describe('the embedded PostgreSQL', () => {
     expect(processIdentity(postgres.pid)).toBeNull();
   });
 
-  it('says why when it cannot start on the port asked for', async () => {
+  it('says why it cannot start on the requested port', async () => {
     const one = await startPostgres({ dataDir });
     const other = startPostgres({ dataDir: join(scratch, 'other'), port: one.port });
     await expect(other).rejects.toThrow(/did not start on port \d+:[^]*Address already in use/);

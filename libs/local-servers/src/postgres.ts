@@ -174,7 +174,7 @@ function supervise(running: Running): Postgres {
     }
     if (runningPostmaster(cluster.folder) !== null) await stopLeftover(cluster);
     await guardian.end();
-    // pg_ctl is content once the pid file is gone: who has removed it may still be on its way out.
+    // pg_ctl returns when the pid file is gone. The process that removed it may still be shutting down.
     for (let waitedMs = 0; alive() && waitedMs < goneTimeoutMs; waitedMs += goneCheckMs)
       await delay(goneCheckMs);
     rmSync(join(cluster.dataDir, 'guardian'), { force: true });

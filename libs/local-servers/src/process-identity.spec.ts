@@ -1,4 +1,4 @@
-/** What tells processes apart where there is no /proc: ps, read the same way by everybody. */
+/** Process identity without /proc: ps, read in the same way by every process. */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ const preload = pathToFileURL(
   join(import.meta.dirname, '../../../tests/support/without-linux.mjs'),
 ).href;
 
-/** What the functions say of this process in a process without /proc. */
+/** What the functions return about this process in a process without /proc. */
 function withoutProc(expression: string, env: Record<string, string> = {}): unknown {
   const code = `import * as all from '${module}'; console.log(JSON.stringify(${expression}));`;
   const { stdout } = spawnSync(
@@ -22,7 +22,7 @@ function withoutProc(expression: string, env: Record<string, string> = {}): unkn
 }
 
 describe('a process', () => {
-  it('has one identity for everybody, whatever their language and time zone', () => {
+  it('has the same identity in every language and time zone', () => {
     const identity = `all.processIdentity(${process.pid})`;
     const here = withoutProc(identity);
     expect(here).toMatch(/\d\d:\d\d:\d\d \d{4}$/);

@@ -5,14 +5,14 @@ import { closeSync, existsSync, openSync, readFileSync, statSync } from 'node:fs
 const shownMax = 2_000;
 
 export interface LoggedRun {
-  /** Gets everything that the program says, added at its end. */
+  /** Gets all output of the program, appended. */
   log: string;
   env: NodeJS.ProcessEnv;
   uid?: number;
   gid?: number;
 }
 
-/** Runs a program to its end; throws with what it said when it ends with anything but 0. */
+/** Runs a program to its end. If its exit code is not 0, throws with its output. */
 export async function runLogged(
   command: readonly string[],
   { log, env, ...user }: LoggedRun,
@@ -31,7 +31,7 @@ export async function runLogged(
   }
 }
 
-/** What was added to a log after it had the size `from`; its end, when that is long. */
+/** The text added to a log after it had the size `from`; only its end when it is long. */
 export function logSince(log: string, from: number): string {
   return textSince(log, from).slice(-shownMax);
 }

@@ -57,12 +57,12 @@ describe('A webhook is sent to publicly routable addresses only', () => {
     ['::ffff:0:169.254.169.254', '::ffff:0:8.8.8.8'],
     ['64:ff9b::10.0.0.1', '64:ff9b::8.8.8.8'],
     ['2002:7f00:1::1', '2002:808:808::1'],
-  ])('%s is judged by the IPv4 address in it, as is %s', (inner, outer) => {
+  ])('%s is checked by its embedded IPv4 address, like %s', (inner, outer) => {
     expect(guard.permits(inner)).toBe(false);
     expect(guard.permits(outer)).toBe(true);
   });
 
-  it('blocks what is not an address at all', () => {
+  it('blocks text that is not an address', () => {
     for (const text of ['', 'localhost', '1.2.3.4.5', '12345::', '8.8.8.8 '])
       expect(guard.permits(text)).toBe(false);
   });
@@ -83,7 +83,7 @@ describe('The operator may exempt networks', () => {
     expect(exempting.permits(a)).toBe(false);
   });
 
-  it('a public address needs no exemption and has none', () => {
+  it('a public address neither needs nor counts as an exemption', () => {
     expect(exempting.permits('8.8.8.8')).toBe(true);
     expect(exempting.exempts('8.8.8.8')).toBe(false);
   });

@@ -31,7 +31,7 @@ export function addressGuard(allowedNetworks: readonly string[]): AddressGuard {
 /** Only these of IPv6 are in use as public addresses (IANA, "IPv6 Global Unicast Address Assignments"). */
 const globalUnicast: Network = ipaddr.parseCIDR('2000::/3');
 
-/** Public by number, but answered by the machine's own cloud: Azure's platform address. */
+/** A public number that the machine's own cloud answers: Azure's platform address. */
 const metadataAddresses: ReadonlySet<string> = new Set(['168.63.129.16']);
 
 function isPublic(address: Address): boolean {
@@ -40,7 +40,7 @@ function isPublic(address: Address): boolean {
   return !metadataAddresses.has(address.toString());
 }
 
-/** RFC 5214: a tunnel to the IPv4 address in the last four bytes, under any prefix. In no use any more. */
+/** RFC 5214: a tunnel to the IPv4 address in the last four bytes, under any prefix. No longer used. */
 function isIsatap(address: Address): boolean {
   const [a = 0, b, c, d] = address.toByteArray().slice(8, 12);
   return (a & ~0x03) === 0 && b === 0 && c === 0x5e && d === 0xfe;
@@ -50,7 +50,7 @@ function isIn(address: Address, [network, bits]: Network): boolean {
   return address.kind() === network.kind() && address.match(network, bits);
 }
 
-/** One spelling for each address, the IPv4 one where an IPv6 address only wraps it; other text as it is. */
+/** One spelling for each address: IPv4 where an IPv6 address only wraps one. Other text stays unchanged. */
 export function canonicalAddress(text: string): string {
   return ipaddr.isValid(text) ? unwrapped(ipaddr.parse(text)).toString() : text;
 }

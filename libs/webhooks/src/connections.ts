@@ -1,7 +1,7 @@
 /**
- * Kept connections, by origin: bounded for each origin and in all. A connection carries one request at a
- * time. A receiver that closes an idle connection at the moment when it is used again has not failed:
- * such a request is sent once more over a new connection (see `send`).
+ * Kept connections, by origin, bounded for each origin and in total. A connection carries one request at a
+ * time. A receiver that closes an idle connection just as it is used again has not failed: such a request
+ * is sent once more over a new connection (see `send`).
  *
  * undici's Agent does not fit. Its pools scan all connections of an origin for each request (with 256
  * connections 240 µs of CPU per request instead of 138 µs), it does not bound idle connections over all
@@ -30,9 +30,9 @@ export type OutgoingRequest = Pick<Dispatcher.DispatchOptions, 'path' | 'body' |
 
 /** Shorter than the 5 s after which many servers close. */
 const keepAliveMs = 4_000;
-/** Then a name that points elsewhere by now is looked up again. */
+/** After that a name is looked up again, because it may point elsewhere. */
 const connectionAgeMaxMs = 5 * 60_000;
-/** Idle connections in all; the one idle for longest is closed for another. */
+/** Idle connections in total. Beyond that the one that was idle longest is closed. */
 const idleMax = 1_024;
 
 interface Waiter {
@@ -82,7 +82,7 @@ export class Connections {
     if (signal.aborted) return Promise.reject(reasonOf(signal));
     const origin = this.origins.get(name) ?? { open: 0, idle: [], waiting: new Set() };
     this.origins.set(name, origin);
-    // The one used last is the one most likely to be open still.
+    // The last one used is the most likely to be still open.
     const kept = origin.idle.pop();
     if (kept !== undefined) {
       this.idle.delete(kept);
@@ -153,18 +153,18 @@ export class Connections {
 
   private discard(connection: Connection): void {
     this.all.delete(connection);
-    // Nothing is in flight on it: there is nothing to wait for.
+    // Nothing is in flight on it, so there is nothing to wait for.
     void connection.close();
   }
 }
 
-/** A client of undici's with a single socket, which it opens when it is needed. */
+/** An undici client with a single socket, which it opens when needed. */
 class Connection {
   private readonly client: Client;
   private readonly closing = new AbortController();
   private readonly openedAt = performance.now();
   private socket: Socket | null = null;
-  /** Answers that the present socket has carried. */
+  /** Answers that the current socket has carried. */
   private answered = 0;
   private bytesBefore = 0;
 
@@ -180,7 +180,7 @@ class Connection {
       keepAliveTimeout: keepAliveMs,
       keepAliveMaxTimeout: keepAliveMs,
       maxHeaderSize: responseHeadersMaxBytes,
-      // The one limit over everything is the signal of send().
+      // The signal of send() is the only limit over everything.
       headersTimeout: 0,
       bodyTimeout: 0,
     });
@@ -188,9 +188,9 @@ class Connection {
   }
 
   /**
-   * At most twice: a connection that was kept and breaks before a byte of an answer was most likely
-   * closed by the receiver while it was idle. Sending again at once is safe: deliveries are at least
-   * once anyway, and the envelope's id tells the receiver.
+   * Sends at most twice. A kept connection that breaks before the first byte of an answer was most likely
+   * closed by the receiver while it was idle. Sending again at once is safe: deliveries are at least once
+   * anyway, and the receiver can deduplicate on the envelope's ID.
    */
   async send(request: OutgoingRequest, signal: AbortSignal): Promise<Answer> {
     const first = this.exchange(request, signal);

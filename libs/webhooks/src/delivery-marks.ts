@@ -1,7 +1,7 @@
 /** The headers that only some deliveries carry: during the rotation of a secret, and in a replay. */
 import { sign } from './signing.js';
 
-/** What of an endpoint says which secrets its deliveries are signed with. */
+/** The fields of an endpoint that decide which secrets sign its deliveries. */
 export interface RotatingSecrets {
   readonly sealedSecret: string;
   readonly previousSecret: { readonly sealedSecret: string; readonly endsAt: string } | null;

@@ -13,7 +13,7 @@ const lookup: Lookup = (name) => {
 const policyWith = (...ownHosts: OwnHost[]) =>
   egressPolicy({ allowedNetworks: ['127.0.0.0/8', '10.0.0.0/8', '::1/128'], ownHosts }, lookup);
 
-/** Whether the address may be connected to on this port, under a name that says nothing. */
+/** Whether the address may be connected to on this port, under a neutral name. */
 async function isOpen(policy: ReturnType<typeof policyWith>, address: string, port: number) {
   const { permitted } = await policy.judge('hooks.example', port, [address]);
   return permitted.length > 0;
@@ -35,7 +35,7 @@ describe('In a network that the operator exempts', () => {
   });
 
   it.each(['127.0.0.1', '0.0.0.0', 'localhost', '::1'])(
-    'what listens here at %s is closed at every address of this machine',
+    'a service listening here at %s is closed at every address of this machine',
     async (host) => {
       const policy = policyWith({ host, port: 3000 });
       for (const address of ['127.0.0.1', '127.9.9.9', '::1', '::ffff:127.0.0.1'])
@@ -46,14 +46,14 @@ describe('In a network that the operator exempts', () => {
     },
   );
 
-  it('a port of ours is closed altogether while the name of its host does not resolve', async () => {
+  it('our ports are closed on every host while the name of our host does not resolve', async () => {
     const policy = policyWith({ host: 'gone.example', port: 9092 });
     expect(await isOpen(policy, '10.0.0.9', 9092)).toBe(false);
     expect(await isOpen(policy, '10.0.0.9', 9093)).toBe(true);
   });
 });
 
-it('A public receiver may share the address of our bank: both are behind the same network', async () => {
+it('A public receiver may share an address with our bank behind the same network', async () => {
   const policy = policyWith({ host: 'bank.example', port: 443 });
   expect(await isOpen(policy, '93.184.216.34', 443)).toBe(true);
   expect(policy.isOwnName('bank.example', 443)).toBe(true);

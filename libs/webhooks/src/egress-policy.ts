@@ -1,8 +1,8 @@
 /**
- * Where a webhook may go: the address guard, and besides it the hosts that this system itself talks
- * to (database, broker, event store, bank, its own ports). Those stay closed even where the operator
- * exempts their network, as a sandbox does with 127.0.0.0/8. The check of a URL and the check of a
- * connection ask the same object.
+ * Where a webhook may go: the address guard, and in addition the hosts that this system itself talks to
+ * (database, broker, event store, bank, its own ports). Those stay closed even if the operator exempts
+ * their network, as a sandbox does with 127.0.0.0/8. The check of a URL and the check of a connection use
+ * the same object.
  */
 import { isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
@@ -22,15 +22,15 @@ export interface EgressRules {
   readonly ownHosts?: readonly OwnHost[];
 }
 
-/** What of a host's addresses may be connected to. */
+/** Which addresses of a host may be connected to. */
 export interface EgressVerdict {
   readonly permitted: readonly string[];
-  /** Those of the permitted that only an exemption permits. */
+  /** The permitted addresses that only an exemption permits. */
   readonly exempted: readonly string[];
 }
 
 export interface EgressPolicy {
-  /** @param addresses all that `host` stands for: itself, when it is an address */
+  /** @param addresses all addresses of `host`: itself, when it is an address */
   judge(host: string, port: number, addresses: readonly string[]): Promise<EgressVerdict>;
   isOwnName(host: string, port: number): boolean;
 }
@@ -48,7 +48,7 @@ export function egressPolicy(
     async judge(host, port, addresses) {
       if (isOwnName(host, port)) return { permitted: [], exempted: [] };
       const onPort = ownHosts.filter((own) => own.port === port);
-      // Hardly ever: our ports are not those of web servers.
+      // Rare: our ports are not those of web servers.
       const isOwn = onPort.length === 0 ? () => false : await ownAddresses(onPort, lookup);
       const permitted = addresses.filter((address) => {
         if (!guard.permits(address)) return false;
@@ -61,7 +61,7 @@ export function egressPolicy(
   };
 }
 
-/** Whether an address is one of these hosts'. One that cannot be resolved just now is any address. */
+/** Whether an address belongs to one of these hosts. A host that cannot be resolved now matches any address. */
 async function ownAddresses(
   hosts: readonly OwnHost[],
   lookup: Lookup,
@@ -82,7 +82,7 @@ async function ownAddresses(
   };
 }
 
-/** What is bound to one of them is as a rule reached through the others. */
+/** A service that is bound to one of them is usually reachable through the others. */
 const loopback = (() => {
   const guard = addressGuard(['127.0.0.0/8', '::1/128', '0.0.0.0/8', '::/128']);
   return { permits: (address: string) => guard.exempts(address) };
@@ -93,7 +93,7 @@ function addressesOfThisMachine(): ReadonlySet<string> {
   return new Set(interfaces.map(({ address }) => canonicalAddress(address)));
 }
 
-/** Without what does not distinguish names: case, and the dot of the root. */
+/** Normalizes a name: lower case, without the dot of the root. */
 function bare(host: string): string {
   return host.toLowerCase().replace(/\.$/, '');
 }

@@ -1,4 +1,4 @@
-/** Deliveries through a CONNECT proxy of the operator's: a real one, on this machine. */
+/** Deliveries through an operator's CONNECT proxy: a real one, on this machine. */
 import { createServer as createHttpServer, type IncomingMessage, type Server } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net';
@@ -26,7 +26,7 @@ interface Proxy {
   readonly asked: { target: string; host: string; authorization: string | undefined }[];
 }
 
-/** Connects to the receiver whatever address it is asked for, so that public ones can be asked for. */
+/** Connects to the receiver for every requested address, so that tests can request public ones. */
 async function proxy(
   server: Server = createHttpServer(),
   refuse: (target: string) => Refusal | null = () => null,
@@ -79,8 +79,8 @@ function client(egressProxy: string, changes: Partial<GuardedClientOptions> = {}
 
 const post = (one: GuardedClient, url = 'https://hooks.example/hook') => one.post(url, {}, '{}');
 
-describe('Deliveries go through the proxy that the operator names', () => {
-  it('to the address that was judged, with TLS from end to end under the name', async () => {
+describe('Deliveries go through the configured proxy', () => {
+  it('to the checked address, with TLS end to end under the host name', async () => {
     const { port, asked } = await proxy();
     const one = client(`http://user:p%40ss@127.0.0.1:${port}`);
     expect(await post(one)).toMatchObject({ status: 200, error: null });
@@ -100,7 +100,7 @@ describe('Deliveries go through the proxy that the operator names', () => {
     expect(receiver.requests[0]?.headers).not.toHaveProperty('proxy-authorization');
   });
 
-  it('an IPv6 address goes in brackets, and without credentials none are sent', async () => {
+  it('with an IPv6 address in brackets, and without credentials if none are configured', async () => {
     const { port, asked } = await proxy();
     const one = client(`http://127.0.0.1:${port}/`, {
       lookup: () => Promise.resolve(['2606:2800:220:1::1']),
@@ -111,7 +111,7 @@ describe('Deliveries go through the proxy that the operator names', () => {
     ]);
   });
 
-  it('which may itself be reached over TLS, with a certificate that is trusted', async () => {
+  it('which may itself use TLS with a trusted certificate', async () => {
     const { key, cert, caPem } = await makeCertificate(['127.0.0.1', 'hooks.example']);
     const behind = createHttpsServer({ key, cert }, (_request, response) => response.end());
     const { port, asked } = await proxy(
@@ -128,7 +128,7 @@ describe('Deliveries go through the proxy that the operator names', () => {
     expect(asked).toHaveLength(1);
   });
 
-  it('by the next address of the host when the first cannot be reached from there', async () => {
+  it('to the next address of the host when the proxy cannot reach the first', async () => {
     const { port, asked } = await proxy(createHttpServer(), (target) =>
       target.startsWith('93.') ? (near) => void near.end('HTTP/1.1 502 Bad Gateway\r\n\r\n') : null,
     );
@@ -140,7 +140,7 @@ describe('Deliveries go through the proxy that the operator names', () => {
   });
 });
 
-describe('The proxy changes nothing about what is forbidden', () => {
+describe('The proxy does not weaken any check', () => {
   it.each(['https://10.0.0.1/', 'https://localhost/', 'https://169.254.169.254/'])(
     'it is never asked for %s',
     async (url) => {
@@ -151,7 +151,7 @@ describe('The proxy changes nothing about what is forbidden', () => {
     },
   );
 
-  it('nor for a name that resolves to a private address', async () => {
+  it('it is not asked for a name that resolves to a private address', async () => {
     const { port, asked } = await proxy();
     const lookup = () => Promise.resolve(['10.0.0.1']);
     const result = await post(client(`http://127.0.0.1:${port}`, { lookup }));
@@ -159,7 +159,7 @@ describe('The proxy changes nothing about what is forbidden', () => {
     expect(asked).toEqual([]);
   });
 
-  it('and the certificate must be the receiver’s', async () => {
+  it('the certificate must be the receiver’s', async () => {
     const { port } = await proxy();
     const result = await post(client(`http://127.0.0.1:${port}`), 'https://other.example/');
     expect(result).toMatchObject({ status: null, error: { code: 'tls' } });
@@ -188,7 +188,7 @@ describe('A proxy that fails is a failed attempt, and its credentials stay secre
     expect(JSON.stringify(result)).not.toMatch(/secret|127\.0\.0\.1/);
   });
 
-  it('when it is not there', async () => {
+  it('when it is unreachable', async () => {
     const server = createTcpServer();
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;

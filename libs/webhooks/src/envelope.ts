@@ -15,7 +15,7 @@ export interface WebhookEnvelope {
   readonly data: unknown;
 }
 
-/** What of an integration event goes into its envelope. */
+/** The fields of an integration event that go into its envelope. */
 export interface EnvelopeSource {
   readonly eventId: string;
   readonly eventType: string;

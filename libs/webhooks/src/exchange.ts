@@ -1,18 +1,18 @@
 /**
- * One request and its answer over a connection of undici's. An answer of a stranger is read as far
- * as it is of use and no further; nothing of it is decompressed, followed or kept beyond 1 KiB.
+ * One request and its answer over an undici connection. An answer of an untrusted receiver is read only as
+ * far as it is useful. It is not decompressed, redirects are not followed, and at most 1 KiB is kept.
  */
 import type { Dispatcher } from 'undici';
 
-/** Read of a response's body, at most; a longer one costs the connection. */
+/** The most bytes read of a response's body. A longer one closes the connection. */
 export const responseReadMaxBytes = 64 * 1024;
-/** Kept of it, for the record of the attempt. */
+/** The bytes kept for the record of the attempt. */
 export const responseKeptBytes = 1024;
 /** Status line and headers. */
 export const responseHeadersMaxBytes = 16 * 1024;
 /**
- * All bytes of an answer whatever they are: also interim answers, an endless status line, chunk
- * extensions and trailers, which no other limit counts.
+ * All bytes of an answer of any kind, including interim answers, an endless status line, chunk extensions
+ * and trailers, which no other limit counts.
  */
 export const responseWireMaxBytes = responseReadMaxBytes + 2 * responseHeadersMaxBytes;
 const retryAfterMaxLength = 64;
@@ -23,12 +23,12 @@ export class ResponseTooLarge extends Error {
 
 export interface Answer {
   readonly status: number;
-  /** The header as it came, or null. */
+  /** The header as received, or null. */
   readonly retryAfter: string | null;
   readonly excerpt: string;
-  /** `performance.now()` when the status was there. */
+  /** `performance.now()` when the status arrived. */
   readonly answeredAt: number;
-  /** Whether the answer came to its end, so that the connection can carry another one. */
+  /** Whether the answer is complete, so that the connection can carry another one. */
   readonly complete: boolean;
 }
 
@@ -53,7 +53,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.answer = this.settle.promise;
   }
 
-  /** Ends it now: with what there is of an answer, or with the error. */
+  /** Ends it now, with the partial answer or with the error. */
   cut(error: Error): void {
     if (this.isSettled) return;
     if (this.status === null) this.fail(error);
@@ -100,7 +100,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
-    // The status has arrived: what goes wrong after it leaves the outcome as it is.
+    // The status has arrived: later errors do not change the outcome.
     if (this.status === null) this.fail(error);
     else this.finish(false);
   }

@@ -37,7 +37,7 @@ const post = (one: GuardedClient, url = `${receiver.url}/hook?x=1`, signal?: Abo
 /** The receiver by a name that the test resolves. */
 const named = () => `https://hooks.example:${receiver.port}/`;
 
-/** Resolves every name to these addresses, a list after the other. */
+/** Resolves every name to these addresses, one list per lookup. */
 function resolving(...answers: string[][]): Lookup {
   return () => Promise.resolve((answers.length > 1 ? answers.shift() : answers[0]) ?? []);
 }
@@ -74,7 +74,7 @@ describe('A delivery over HTTPS', () => {
     expect(receiver.requests).toHaveLength(2);
   });
 
-  it('keeps the first KiB of an answer, and does not read on for ever', async () => {
+  it('keeps the first KiB of an answer, and does not read forever', async () => {
     receiver.respondWith(() => ({ status: 500, body: 'é'.repeat(20 * 1024 * 1024) }));
     const wire = await wireTo(receiver);
     const result = await post(client(), wire.url);
@@ -85,7 +85,7 @@ describe('A delivery over HTTPS', () => {
     await wire.close();
   });
 
-  it('has its outcome when the status is there, though the answer never ends', async () => {
+  it('has its outcome when the status arrives, although the answer never ends', async () => {
     receiver.respondWith(() => ({ status: 200, body: 'x'.repeat(100_000) }));
     const wire = await wireTo(receiver, { stallAfterBytes: 20_000 });
     const result = await post(client({ timeoutMs: 2_000 }), wire.url);
@@ -100,7 +100,7 @@ describe('A delivery over HTTPS', () => {
     expect(await post(client())).toMatchObject({ status: null, error: { code: 'connection' } });
   });
 
-  it('fails when a new connection is cut, and is then sent once only', async () => {
+  it('fails when a new connection is cut, and is sent only once', async () => {
     receiver.respondWith(() => ({ cut: true }));
     expect(await post(client())).toMatchObject({ status: null, error: { code: 'connection' } });
     expect(receiver.requests).toHaveLength(1);
@@ -129,7 +129,7 @@ describe('A delivery over HTTPS', () => {
   });
 });
 
-/** A stretch of wire in front of the receiver, to count and to stall what passes. */
+/** A relay in front of the receiver that counts and delays the traffic. */
 async function wireTo({ port }: HttpsReceiver, { stallAfterBytes = Infinity } = {}) {
   let connections = 0;
   let bytesBack = 0;
@@ -168,7 +168,7 @@ function closing(server: Server) {
   };
 }
 
-describe('A kept connection that breaks as it is used again', () => {
+describe('A kept connection that breaks when it is used again', () => {
   it('costs no attempt: the request is sent once more, over a new one', async () => {
     receiver.respondWith((_, index) => ({ cut: index === 1 }));
     const one = client({ connectionsPerOriginMax: 1 });
@@ -177,7 +177,7 @@ describe('A kept connection that breaks as it is used again', () => {
     expect(receiver.requests.map(({ body }) => body)).toEqual(['{"ä":1}', '{"ä":1}', '{"ä":1}']);
   });
 
-  it('costs one when the new one breaks too: it is not sent a third time', async () => {
+  it('costs one attempt when the new connection breaks too: it is not sent a third time', async () => {
     receiver.respondWith((_, index) => ({ cut: index > 0 }));
     const one = client({ connectionsPerOriginMax: 1 });
     await post(one);
@@ -187,7 +187,7 @@ describe('A kept connection that breaks as it is used again', () => {
 });
 
 describe('A receiver is not trusted', () => {
-  it('when its certificate is of nobody we know', async () => {
+  it('when its certificate has an unknown issuer', async () => {
     const { extraCaPem: _, ...options } = {
       allowedNetworks: ['127.0.0.0/8'],
       timeoutMs: 20_000,
@@ -206,7 +206,7 @@ describe('A receiver is not trusted', () => {
     expect(result).toMatchObject({ status: null, error: { code: 'tls' } });
   });
 
-  it('with less than TLS 1.2: nothing older is offered', async () => {
+  it('with a version before TLS 1.2: nothing older is offered', async () => {
     const hello = Promise.withResolvers<Buffer>();
     const server = createServer((socket) =>
       socket.once('data', (bytes) => {
@@ -259,12 +259,12 @@ describe('An address that is not public is never connected to', () => {
     expect(await post(one, named())).toMatchObject({ error: { code: 'address_blocked' } });
   });
 
-  it('when a name has a permitted address, too: that one is used', async () => {
+  it('when a name also has a permitted address: only that one is used', async () => {
     const one = client({ lookup: resolving(['10.0.0.1', '127.0.0.1']) });
     expect(await post(one, named())).toMatchObject({ status: 200 });
   });
 
-  it('and the error does not name it', async () => {
+  it('and the error does not name the address', async () => {
     const one = client({ allowedNetworks: [], lookup: resolving(['10.0.0.1']) });
     expect(JSON.stringify(await post(one, named()))).not.toContain('10.0.0.1');
   });
@@ -281,7 +281,7 @@ describe('An attempt ends', () => {
     expect(result.durationMs).toBeGreaterThanOrEqual(99);
   });
 
-  it('when it is interrupted', async () => {
+  it('when it is aborted', async () => {
     receiver.respondWith(() => ({ hang: true }));
     const interrupt = new AbortController();
     const result = post(client(), undefined, interrupt.signal);

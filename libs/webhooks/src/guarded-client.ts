@@ -1,6 +1,6 @@
 /**
  * The HTTPS client of webhooks: it connects to addresses that strangers chose. What always holds:
- * - the address really connected to was judged by the egress policy, at every connection;
+ * - the egress policy checks the real address of every connection;
  * - TLS 1.2 or later with a trusted certificate, no redirect, no proxy of the environment;
  * - one time limit over everything, and never more than a bounded part of an answer in memory.
  */
@@ -28,7 +28,7 @@ export interface GuardedClientOptions extends EgressRules {
   readonly timeoutMs: number;
   /** Connections to one origin, at most; further requests wait, inside their time limit. */
   readonly connectionsPerOriginMax: number;
-  /** Resolves host names; that of this process when absent. */
+  /** Resolves host names. Default: the resolver of this process. */
   readonly lookup?: Lookup;
 }
 
@@ -41,13 +41,13 @@ export type DeliveryErrorCode =
   | 'connection'
   | 'invalid_url';
 
-/** What one request came to: a status, or an error when no response arrived. */
+/** The result of one request: a status, or an error when no response arrived. */
 export interface DeliveryResult {
   readonly status: number | null;
   readonly error: { readonly code: DeliveryErrorCode; readonly message: string } | null;
   /** The first responseKeptBytes of the response, as text; null without a response. */
   readonly responseBody: string | null;
-  /** The response's Retry-After as it came: seconds, an HTTP date, or nonsense. */
+  /** The response's Retry-After as received: seconds, an HTTP date, or invalid text. */
   readonly retryAfter: string | null;
   readonly durationMs: number;
 }
@@ -64,7 +64,7 @@ export interface GuardedClient {
     body: string | Uint8Array,
     signal?: AbortSignal,
   ): Promise<DeliveryResult>;
-  /** Cuts what is in flight and closes the connections. */
+  /** Cuts requests in flight and closes the connections. */
   close(): Promise<void>;
 }
 
@@ -164,7 +164,7 @@ function codeOf(error: unknown): DeliveryErrorCode {
   return 'connection';
 }
 
-/** For the owner of the endpoint: what went wrong, not which addresses we tried. */
+/** For the owner of the endpoint: the error, without the addresses that were tried. */
 function messageOf(error: unknown, host: string): string {
   if (error instanceof AddressBlocked || error instanceof EgressProxyFailed) return error.message;
   const code = errnoOf(error);

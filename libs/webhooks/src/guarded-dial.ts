@@ -1,8 +1,8 @@
 /**
- * Connections to addresses that strangers chose. What always holds: the name is resolved here, what
- * it resolves to is judged here, and exactly the permitted addresses are connected to; the socket's
- * real peer is compared once more before the first byte of TLS. So a name that resolves differently
- * the second time (DNS rebinding) gains nothing.
+ * Connections to addresses that strangers chose. What always holds: the name is resolved here, its
+ * addresses are checked here, and only the permitted addresses are connected to. The socket's real peer is
+ * compared once more before the first byte of TLS. So a name that resolves differently the second time (DNS
+ * rebinding) gains nothing.
  */
 import { request } from 'node:http';
 import { connect, isIP, type Socket } from 'node:net';
@@ -17,7 +17,7 @@ import { canonicalAddress } from './address-guard.js';
 import type { EgressPolicy } from './egress-policy.js';
 import { exceptLoopback, type Lookup } from './lookup.js';
 
-/** No address of the host is one a webhook may be sent to. */
+/** No address of the host may receive webhooks. */
 export class AddressBlocked extends Error {
   override readonly name = 'AddressBlocked';
   constructor() {
@@ -33,7 +33,7 @@ export class ConnectTimeout extends Error {
   override readonly name = 'ConnectTimeout';
 }
 
-/** Of the operator's own proxy; its message names neither address nor credentials. */
+/** A failure of the operator's proxy. Its message names neither address nor credentials. */
 export class EgressProxyFailed extends Error {
   override readonly name = 'EgressProxyFailed';
 }
@@ -44,8 +44,8 @@ export interface DialOptions {
   /** PEM certificates trusted for receivers and the proxy in addition to the system's roots. */
   readonly extraCaPem?: string;
   /**
-   * `http://` or `https://`, with credentials or without: a proxy that is asked with CONNECT for the
-   * address that was judged, never for the name, so that it cannot resolve it to another one.
+   * `http://` or `https://`, with or without credentials. The proxy gets a CONNECT for the checked address,
+   * not for the name, so that it cannot resolve the name to another address.
    */
   readonly proxyUrl?: string;
   /** Resolving, connecting, asking the proxy and TLS together. */
@@ -54,12 +54,12 @@ export interface DialOptions {
 
 export type DialTarget = buildConnector.Options;
 
-/** @param signal gives the connection up */
+/** @param signal cancels the connection */
 export type Dial = (target: DialTarget, signal: AbortSignal) => Promise<Socket>;
 
-/** One address of a host that hangs must leave time for the next. */
+/** An address that hangs must leave time for the next one. */
 const addressTimeoutMs = 1_500;
-/** Ways through the proxy, each to another address of the host. */
+/** Tunnels through the proxy, each to another address of the host. */
 const proxiedAddressesMax = 3;
 const proxyAnswerMaxBytes = 16 * 1024;
 
@@ -104,7 +104,7 @@ async function resolved(host: string, lookup: Lookup): Promise<readonly string[]
   }
 }
 
-/** IPv4 and IPv6 in turns, one after the other until one answers. */
+/** Tries IPv4 and IPv6 addresses alternately until one answers. */
 async function connectTo(
   addresses: readonly string[],
   port: number,
@@ -113,7 +113,7 @@ async function connectTo(
   const found = addresses.map((address) => ({ address, family: isIP(address) }));
   const only = found.length === 1 ? found[0] : undefined;
   const socket = connect({
-    // Never resolved: the answer to the question is here already.
+    // Not resolved again: the addresses are known already.
     host: only?.address ?? 'resolved.invalid',
     lookup: (_name, _options, callback) => callback(null, found),
     autoSelectFamily: true,
@@ -129,7 +129,7 @@ async function connectTo(
   throw new AddressBlocked();
 }
 
-/** TLS with the receiver itself, whatever lies between: its name goes into SNI and is what its certificate must be for. */
+/** TLS with the receiver itself, also through a proxy. Its name goes into SNI, and its certificate must match it. */
 function secured(
   tls: buildConnector.connector,
   target: DialTarget,
@@ -199,7 +199,7 @@ async function tunnel(
     asked.on('response', ({ statusCode }) => refuse(`answered ${statusCode}`));
     asked.on('connect', ({ statusCode = 0 }, _socket, early: Buffer) => {
       if (statusCode < 200 || statusCode > 299) refuse(`answered ${statusCode}`);
-      // TLS begins with us: whoever speaks first is not the receiver.
+      // In TLS the client speaks first: a peer that speaks before us is not the receiver.
       else if (early.length > 0) refuse('sent what nobody asked for');
       else resolve(socket);
     });
@@ -223,7 +223,7 @@ async function toProxy(proxy: URL, trusted: SecureContext, signal: AbortSignal):
   }
 }
 
-/** The socket is closed when it fails, and an error that comes later harms nobody. */
+/** The socket is closed when it fails, and later errors are ignored. */
 function opened(
   socket: Socket,
   event: 'connect' | 'secureConnect',
@@ -247,7 +247,7 @@ function opened(
   });
 }
 
-/** What cannot be interrupted is left behind. */
+/** Work that cannot be aborted is abandoned. */
 async function unless<Result>(signal: AbortSignal, work: Promise<Result>): Promise<Result> {
   let abort: (() => void) | undefined;
   const aborted = new Promise<never>((_resolve, reject) => {

@@ -1,6 +1,6 @@
 /**
- * Receivers that answer what no receiver should, byte by byte: each attempt has its outcome in time,
- * little of the answer is read, and the next attempt is not harmed.
+ * Receivers with malicious answers, byte by byte. Each attempt has its outcome in time, little of the
+ * answer is read, and the next attempt is not affected.
  */
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
 import { createServer as createTlsServer, type Server } from 'node:tls';
@@ -9,10 +9,10 @@ import { makeCertificate, until } from '@pis/local-servers/testing';
 import { guardedClient, type GuardedClient, responseKeptBytes } from './guarded-client.js';
 
 const timeoutMs = 400;
-/** For answers whose outcome is to come from what they say; a busy machine does not reach it. */
+/** For answers that decide the outcome by their content. A busy machine does not reach this limit. */
 const patientMs = 20_000;
 const testTimeoutMs = 60_000;
-/** What the two ends of a connection on this machine hold in their buffers comes on top of what is read. */
+/** The buffers of both ends of a local connection come on top of the bytes read. */
 const takenMaxBytes = 12 * 1024 * 1024;
 
 let certificate: Awaited<ReturnType<typeof makeCertificate>>;
@@ -29,12 +29,12 @@ type Answering = (socket: Socket) => void;
 
 interface Hostile {
   readonly url: string;
-  /** Bytes of answers that were taken off the server's hands. */
+  /** Bytes of answers that left the server. */
   taken(): number;
   connections(): number;
 }
 
-/** Speaks as it is told as soon as a request has come, over TLS. */
+/** Answers over TLS with the given behavior when a request arrives. */
 async function hostile(answering: Answering): Promise<Hostile> {
   const sockets: Socket[] = [];
   const server = createTlsServer(certificate, (socket) => {
@@ -75,7 +75,7 @@ function client(options: { timeoutMs?: number; connectionsPerOriginMax?: number 
 
 const post = (one: GuardedClient, { url }: { url: string }) => one.post(url, {}, '{}');
 
-/** Writes the chunk again and again, as fast as it is taken, until the connection is cut. */
+/** Writes the chunk repeatedly, as fast as it is read, until the connection is cut. */
 function endless(chunk: string): Answering {
   return (socket) => {
     const write = (): void => {
@@ -86,7 +86,7 @@ function endless(chunk: string): Answering {
   };
 }
 
-/** Writes the chunk every few milliseconds, slowly enough to be polite, for ever. */
+/** Writes the chunk every few milliseconds, forever. */
 function drip(chunk: string): Answering {
   return (socket) => {
     const timer = setInterval(() => socket.write(chunk), 10);
@@ -129,7 +129,7 @@ describe('An answer without an end is cut soon', () => {
         status,
         error: status === null ? { code: 'connection' } : null,
       });
-      // By the bytes, not by the clock.
+      // By the bytes, not by the time.
       expect(performance.now() - startedAt).toBeLessThan(patientMs);
       expect(Buffer.byteLength(result.responseBody ?? '')).toBeLessThanOrEqual(responseKeptBytes);
       expect(server.taken()).toBeLessThan(takenMaxBytes);
@@ -154,8 +154,8 @@ describe('An answer without an end is cut soon', () => {
   );
 });
 
-describe('An answer that comes too slowly has the outcome that is known in time', () => {
-  // Each would go on for ever: that there is an outcome is what is tried.
+describe('An answer that comes too slowly has the outcome known at the time limit', () => {
+  // Each would go on forever. The test is that there is an outcome.
   it('a body, byte by byte', async () => {
     const server = await hostile(after(`${ok}\r\n`, drip('x')));
     const result = await post(client({ timeoutMs: 2_000 }), server);
@@ -173,7 +173,7 @@ describe('An answer that comes too slowly has the outcome that is known in time'
     expect(result).toMatchObject({ status: null, error: { code: 'timeout' } });
   });
 
-  it('a receiver that takes the connection and never says a word of TLS', async () => {
+  it('a receiver that accepts the connection and never begins TLS', async () => {
     const sockets: Socket[] = [];
     const server = createTcpServer((socket) =>
       sockets.push(socket.on('error', () => undefined).resume()),
@@ -189,7 +189,7 @@ describe('An answer that comes too slowly has the outcome that is known in time'
   it('a delivery that waits for a connection waits inside its own time limit', async () => {
     const server = await hostile(() => undefined);
     const one = client();
-    // Were their limits to begin one after the other, it would be over before the third.
+    // If their limits began one after the other, the test would end before the third.
     const longer = post(client({ timeoutMs: 2.5 * timeoutMs }), server).then(() => 'longer');
     const waiting = [post(one, server), post(one, server), post(one, server)];
     for (const result of await Promise.all(waiting))
@@ -200,7 +200,7 @@ describe('An answer that comes too slowly has the outcome that is known in time'
   });
 });
 
-describe('An answer that is none, or more than one', () => {
+describe('An invalid answer, or more than one', () => {
   it.each<[string, string]>([
     ['of another protocol', 'SSH-2.0-OpenSSH_9.9\r\n'],
     ['of no protocol', '\u0000\u0001\u0002\u0003'],
@@ -225,7 +225,7 @@ describe('An answer that is none, or more than one', () => {
     });
   });
 
-  it('an interim answer is passed over', async () => {
+  it('an interim answer is skipped', async () => {
     const early = 'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n';
     const server = await hostile((socket) =>
       socket.write(`${early}${ok}Content-Length: 0\r\n\r\n`),
@@ -236,7 +236,7 @@ describe('An answer that is none, or more than one', () => {
     });
   });
 
-  it('a second answer in advance is never taken for that of the next request', async () => {
+  it('a second answer sent in advance is never used for the next request', async () => {
     let requests = 0;
     const server = await hostile((socket) => {
       requests += 1;
@@ -250,7 +250,7 @@ describe('An answer that is none, or more than one', () => {
     expect(server.connections()).toBe(2);
   });
 
-  it('what is compressed stays so: a small answer cannot become a large one', async () => {
+  it('a compressed body is not decompressed: a small answer cannot become a large one', async () => {
     const bomb = gzipSync(Buffer.alloc(10 * 1024 * 1024));
     const head = `${ok}Content-Encoding: gzip\r\nContent-Length: ${bomb.length}\r\n\r\n`;
     const server = await hostile((socket) => {

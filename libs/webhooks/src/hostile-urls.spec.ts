@@ -1,12 +1,12 @@
 /**
- * What has been tried against the senders of webhooks, in one table: refused when the endpoint is
- * created and, where the answer of a name server decides, again at the connection.
+ * Known attacks on senders of webhooks, in one table. They are refused when the endpoint is created and,
+ * where the answer of a name server decides, again at the connection.
  */
 import { guardedClient } from './guarded-client.js';
 import { type Lookup } from './lookup.js';
 import { checkWebhookUrl } from './webhook-url.js';
 
-/** Never connected to: a test that would is given a host that nobody knows. */
+/** Never connected to: a test that would connect gets an unknown host. */
 const publicAddress = '93.184.216.34';
 const publicHost: Lookup = () => Promise.resolve([publicAddress]);
 const unknownHost: Lookup = () => Promise.reject(new Error('no such host'));
@@ -93,7 +93,7 @@ const withCredentials = [
   'https:\\\\user@example.com/',
 ];
 
-/** The parser sees an address in each; all of them are judged without a name server. */
+/** The parser sees an address in each. All are checked without a name server. */
 const addresses = [
   // This machine, in all its spellings.
   'https://127.0.0.1/',
@@ -170,7 +170,7 @@ const addresses = [
   'https://[fe80::1]/',
   'https://[febf::1]/',
   'https://[fec0::1]/',
-  // To nobody or to everybody.
+  // Reserved, benchmark, broadcast and multicast addresses.
   'https://0.1.2.3/',
   'https://192.0.2.1/',
   'https://198.51.100.7/',
@@ -202,7 +202,7 @@ const loopbackNames = [
   'https://local%68ost/',
 ];
 
-/** They resolve, if at all, inside a private network. */
+/** They resolve only inside a private network, if at all. */
 const localNames = [
   'https://postgres/',
   'https://kafka:9092/',
@@ -214,7 +214,7 @@ const localNames = [
   'https://router.home.arpa/',
 ];
 
-/** What a stranger's name server may answer for a name that looks like any other. */
+/** Answers that an untrusted name server may give for an ordinary name. */
 const answers: [string, string[]][] = [
   ['a private address', ['10.0.0.1']],
   ['this machine', ['127.0.0.1']],
@@ -241,7 +241,7 @@ describe('An endpoint is not created', () => {
   const check = (url: string, lookup: Lookup) =>
     checkWebhookUrl(url, { allowedNetworks: [], lookup });
 
-  it.each(notUrls)('for %j, which is no URL', async (url) => {
+  it.each(notUrls)('for %j, which is not a URL', async (url) => {
     expect(await check(url, publicHost)).toBe('validation_url');
   });
 
@@ -253,15 +253,18 @@ describe('An endpoint is not created', () => {
     expect(await check(url, publicHost)).toBe('validation_url_credentials');
   });
 
-  it.each([...addresses, ...loopbackNames])('for %j, an address of no public host', async (url) => {
-    expect(await check(url, publicHost)).toBe('validation_url_private_address');
-  });
+  it.each([...addresses, ...loopbackNames])(
+    'for %j, which is not the address of a public host',
+    async (url) => {
+      expect(await check(url, publicHost)).toBe('validation_url_private_address');
+    },
+  );
 
-  it.each(localNames)('for %j, a name of no public host', async (url) => {
+  it.each(localNames)('for %j, which is not the name of a public host', async (url) => {
     expect(await check(url, unknownHost)).toBe('validation_url_private_address');
   });
 
-  it.each(answers)('for a name that stands for %s', async (_what, found) => {
+  it.each(answers)('for a name that resolves to %s', async (_what, found) => {
     const lookup: Lookup = () => Promise.resolve(found);
     expect(await check('https://hooks.example/', lookup)).toBe('validation_url_private_address');
     const mixed: Lookup = () => Promise.resolve([publicAddress, ...found]);
@@ -274,7 +277,7 @@ describe('No connection is made', () => {
     expect(await connectionTo(url, unknownHost)).toBe('address_blocked');
   });
 
-  it.each(answers)('to a name that stands for %s by now', async (_what, found) => {
+  it.each(answers)('to a name that resolves to %s by now', async (_what, found) => {
     const lookup: Lookup = () => Promise.resolve(found);
     expect(await connectionTo('https://hooks.example/', lookup)).toBe('address_blocked');
   });

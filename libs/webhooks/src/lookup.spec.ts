@@ -2,7 +2,7 @@ import { createSocket, type Socket } from 'node:dgram';
 import { until } from '@pis/local-servers/testing';
 import { exceptLoopback, nameLookup } from './lookup.js';
 
-/** A name server of its own: answers questions for A records as it is told, null for never. */
+/** A name server that answers A queries as configured. Null: it never answers. */
 async function nameServer(addressesOf: (name: string) => readonly string[] | null) {
   const asked: string[] = [];
   const socket: Socket = createSocket('udp4');
@@ -30,7 +30,7 @@ function nameIn(question: Buffer): string {
   return labels.join('.');
 }
 
-/** The question may be followed by an EDNS record of 11 bytes or more; what comes after it is cut off. */
+/** The question may be followed by an EDNS record of 11 bytes or more, which is cut off. */
 function optLength(question: Buffer): number {
   return question.length - questionEnd(question);
 }
@@ -61,7 +61,7 @@ describe('The host of a webhook is looked up', () => {
     await dns.close();
   });
 
-  it('once, however many ask at the same time', async () => {
+  it('once for concurrent lookups', async () => {
     const dns = await nameServer(() => ['192.0.2.1']);
     const lookup = nameLookup({ servers: [dns.server], bySystem: neverAsked });
     await Promise.all([lookup('hooks.example'), lookup('hooks.example')]);
@@ -69,7 +69,7 @@ describe('The host of a webhook is looked up', () => {
     await dns.close();
   });
 
-  it('with a bounded number of addresses, though a hostile zone has hundreds', async () => {
+  it('with a bounded number of addresses, although a hostile zone has hundreds', async () => {
     const many = Array.from({ length: 25 }, (_, i) => `192.0.2.${i}`);
     const dns = await nameServer(() => many);
     const lookup = nameLookup({ servers: [dns.server], bySystem: neverAsked });
@@ -85,7 +85,7 @@ describe('The host of a webhook is looked up', () => {
     await dns.close();
   });
 
-  it('never by the system when its name server is silent: that would hold a shared thread', async () => {
+  it('never by the system when its name server does not answer: that would block a shared thread', async () => {
     const dns = await nameServer(() => null);
     const lookup = nameLookup({ servers: [dns.server], bySystem: neverAsked });
     await expect(lookup('silent.example')).rejects.toThrow(/no name server answered/);
@@ -110,7 +110,7 @@ describe('The host of a webhook is looked up', () => {
     await dns.close();
   });
 
-  it('or refused at once when too many names wait already, and again when they are done', async () => {
+  it('or fails at once when too many names wait, and works again when they are done', async () => {
     const dns = await nameServer(() => []);
     const held = Promise.withResolvers<void>();
     const bySystem = async () => {
@@ -139,7 +139,7 @@ describe('The host of a webhook is looked up', () => {
   });
 });
 
-it('The names of this machine are not asked of anybody', async () => {
+it('The names of this machine are resolved without any query', async () => {
   const lookup = exceptLoopback(neverAsked);
   for (const name of ['localhost', 'LOCALHOST.', 'api.localhost'])
     expect(await lookup(name)).toEqual(['127.0.0.1', '::1']);

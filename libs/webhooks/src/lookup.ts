@@ -1,17 +1,17 @@
 /**
- * Names to addresses, for hosts that strangers chose. Asked of the name servers without the system's
- * resolver: that one works in four threads which the whole process shares (files, compression), so
- * four names whose servers never answer would hold up everything.
+ * Resolves host names that strangers chose. It queries the name servers without the system's resolver: that
+ * one runs in four threads that the whole process shares (files, compression), so four names with silent
+ * servers would block everything.
  */
 import { lookup as askSystem, Resolver } from 'node:dns/promises';
 
 /** All addresses of a host name. Rejects when it has none, or none in time. */
 export type Lookup = (hostname: string) => Promise<readonly string[]>;
 
-/** Of one name server and one try; the second try waits longer. */
+/** For one name server and one try. The second try waits longer. */
 const serverTimeoutMs = 1_500;
 const triesMax = 2;
-/** Names that are looked up at once; each takes a few seconds at most, but for those the system is asked for. */
+/** Concurrent lookups. Each takes a few seconds at most, except those by the system's resolver. */
 const namesMax = 1_000;
 const systemLanes = 2;
 /** Names that wait for the system's resolver, which may take many seconds for each. */
@@ -23,7 +23,7 @@ const addressesMax = 16;
 /** RFC 6761: names of this machine, whatever a resolver says. */
 const loopbackAddresses = ['127.0.0.1', '::1'] as const;
 
-/** Asks nobody for the names of this machine. */
+/** Resolves the names of this machine without a query. */
 export function exceptLoopback(lookup: Lookup): Lookup {
   return (hostname) =>
     /(^|\.)localhost\.?$/i.test(hostname) ? Promise.resolve(loopbackAddresses) : lookup(hostname);
@@ -32,11 +32,11 @@ export function exceptLoopback(lookup: Lookup): Lookup {
 export interface NameLookupOptions {
   /** `address:port` of name servers; the system's when absent. */
   readonly servers?: readonly string[];
-  /** For what the name servers do not know; the system's resolver when absent. */
+  /** For names that the name servers do not know. Default: the system's resolver. */
   readonly bySystem?: Lookup;
 }
 
-/** Several questions for one name at once are one question. */
+/** Concurrent lookups of one name are one query. */
 export function nameLookup(options: NameLookupOptions = {}): Lookup {
   const resolver = new Resolver({ timeout: serverTimeoutMs, tries: triesMax });
   if (options.servers !== undefined) resolver.setServers(options.servers);
@@ -80,7 +80,7 @@ function onceAtATime(lookup: Lookup): Lookup {
   };
 }
 
-/** Two at a time, so that half of the shared threads stay free whatever is asked. */
+/** Two at a time, so that half of the shared threads always stay free. */
 function inTwoLanes(lookup: Lookup): Lookup {
   const waiting: (() => void)[] = [];
   let lanesInUse = 0;
@@ -94,7 +94,7 @@ function inTwoLanes(lookup: Lookup): Lookup {
       await new Promise<void>((resolve) => waiting.push(resolve));
     }
     try {
-      // Whoever asked has given up by then, and others may still be in time.
+      // Its caller has given up by then, and others may still be in time.
       if (performance.now() - askedAtMs > systemWaitMaxMs)
         throw new Error(`the system's resolver is busy: ${hostname} was not looked up`);
       return await lookup(hostname);

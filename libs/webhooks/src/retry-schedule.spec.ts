@@ -31,11 +31,11 @@ describe('A delivery that failed is tried again', () => {
     expect(pauses).toEqual([30, 60, 120, 240, 480, 960, 1920, 3600, 3600, 3600]);
   });
 
-  it('at a cap that no number of attempts exceeds', () => {
+  it('at a cap, whatever the number of attempts', () => {
     expect(backoffMs(5_000, policy)).toBe(hourMs);
   });
 
-  it('until the window ends, counted over all attempts of a receiver that never answers well', () => {
+  it('until the window ends, counted over all attempts of a receiver that never succeeds', () => {
     const start = Date.parse('2026-11-21T00:00:00.000Z');
     const windowEndsAt = new Date(start + 72 * hourMs);
     const attemptsAt = [start];
@@ -58,7 +58,7 @@ describe('A delivery that failed is tried again', () => {
     expect(pauseMs({ windowEndsAt: new Date(29_999) })).toBeNull();
   });
 
-  it('later by a tenth at most and never earlier, so that many do not come back at once', () => {
+  it('up to a tenth later and never earlier, so that many are not retried at once', () => {
     for (const random of [0, 0.001, 0.5, 0.999_999])
       for (let attempt = 1; attempt <= 100; attempt++) {
         const contract = backoffMs(attempt, policy);
@@ -88,7 +88,7 @@ describe('A delivery that is sent again after it had finished', () => {
     expect(pauses).toEqual([30, 60, 120, 240, 480, 960, 1_920, 3_600, 3_600]);
   });
 
-  it('in its first window is at the attempt it is at, however late that was', () => {
+  it('in its first window keeps its attempt number, however late the attempt was', () => {
     let seconds = 0;
     for (let attempt = 1; attempt <= 100; attempt += 1) {
       const expected = backoffMs(attempt, policy);
@@ -100,7 +100,7 @@ describe('A delivery that is sent again after it had finished', () => {
 });
 
 describe('A receiver that asks for time', () => {
-  it('gets it when it is more than the pause would be, and the pause otherwise', () => {
+  it('gets the requested time or the usual pause, whichever is longer', () => {
     expect(pauseMs({ retryAfterMs: 120_000 })).toBe(120_000);
     expect(pauseMs({ retryAfterMs: 5_000 })).toBe(30_000);
     expect(pauseMs({ retryAfterMs: 0 })).toBe(30_000);
@@ -125,7 +125,7 @@ describe('A receiver that asks for time', () => {
         );
   });
 
-  it('beyond the end of the window gets one last attempt a minute before that', () => {
+  it('beyond the end of the window gets one last attempt a minute before the end', () => {
     const windowEndsAt = new Date(40 * 60_000);
     expect(pauseMs({ retryAfterMs: 2 * hourMs, windowEndsAt })).toBe(39 * 60_000);
     expect(pauseMs({ retryAfterMs: 2 * hourMs, windowEndsAt: new Date(31_000) })).toBe(30_000);
@@ -144,13 +144,13 @@ describe('A receiver that asks for time', () => {
     ['7200', 2 * hourMs],
     ['99999999999999999999', 1e23],
     ['Fri, 31 Dec 9999 23:59:59 GMT', Date.UTC(9999, 11, 31, 23, 59, 59) - now.getTime()],
-  ])('says so by %p', (text, expected) => {
+  ])('asks by %p', (text, expected) => {
     expect(retryAfterMs(503, text, now)).toBe(expected);
     expect(retryAfterMs(429, text, now)).toBe(expected);
   });
 
   it.each(['', '-1', '1.5', '1e3', '0x10', 'soon', '2026-11-21', 'NaN', 'Sat, never'])(
-    'says nothing by %p',
+    'asks for nothing by %p',
     (text) => expect(retryAfterMs(503, text, now)).toBeNull(),
   );
 

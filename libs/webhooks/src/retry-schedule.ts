@@ -36,7 +36,7 @@ export function backoffMs(attempt: number, { initialMs, maxMs }: RetryPolicy): n
 /** A pause may be longer than the specified one by this fraction, so that retries of one moment spread out. */
 const jitterMax = 0.1;
 
-/** Before the window's end: what is due in its last millisecond is over when somebody has woken for it. */
+/** The margin before the window's end: an attempt in its last millisecond would begin too late. */
 const lastAttemptBeforeEndMs = 60_000;
 
 export interface FailedAttempt {
@@ -45,7 +45,7 @@ export interface FailedAttempt {
   /** When it ended. */
   readonly now: Date;
   readonly windowEndsAt: Date;
-  /** What the receiver asked for, see retryAfterMs; null when it did not. */
+  /** The pause that the receiver asked for, see retryAfterMs. Null if it did not ask. */
   readonly retryAfterMs: number | null;
   /** From 0 to 1, 1 excluded: chooses the jitter. */
   readonly random: number;
@@ -99,8 +99,8 @@ export function attemptInWindow(attempts: number, elapsedMs: number, policy: Ret
 const retryAfterStatuses: ReadonlySet<number> = new Set([429, 503]);
 
 /**
- * How long the receiver asks to be left alone: Retry-After in seconds or as an HTTP date (RFC 9110,
- * 10.2.3), of a 429 or 503. Null without one, or when it is nonsense. It may be longer than any pause.
+ * How long the receiver asks us to wait: Retry-After in seconds or as an HTTP date (RFC 9110, 10.2.3), of a
+ * 429 or 503. Null when it is absent or invalid. It may be longer than any pause.
  */
 export function retryAfterMs(
   status: number | null,

@@ -1,6 +1,6 @@
 /**
- * Signatures of webhook deliveries (rules signature-1 to signature-3). The signed string is
- * the timestamp, a period and the raw body; what is signed must be the very bytes that are sent.
+ * Signatures of webhook deliveries (rules signature-1 to signature-3). The signed string is the timestamp,
+ * a period and the raw body. The signed bytes must be the bytes that are sent.
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 
@@ -42,7 +42,7 @@ export function deliveryHeaders(
   return {
     'Content-Type': 'application/json',
     'User-Agent': 'Payment-Initiation-Service-Webhooks/1',
-    // No decompression on our side, hence none to be abused.
+    // We do not decompress, so nobody can abuse that.
     'Accept-Encoding': 'identity',
     'X-Webhook-Signature-256': sign(secret, timestamp, body),
     'X-Webhook-Timestamp': timestamp,
@@ -69,7 +69,7 @@ export function verify(
   const signature = headers['x-webhook-signature-256'];
   const timestamp = headers['x-webhook-timestamp'];
   if (typeof signature !== 'string' || typeof timestamp !== 'string') return false;
-  // NaN, for a timestamp that is none, compares false.
+  // An invalid timestamp gives NaN, which compares false.
   const withinTolerance = Math.abs(now.getTime() - Date.parse(timestamp)) <= timestampToleranceMs;
   if (!withinTolerance) return false;
   const given = Buffer.from(signature);

@@ -55,7 +55,7 @@ describe('A client registers a webhook URL', () => {
     expect(await checkWebhookUrl(url, publicHost)).toBe(problem);
   });
 
-  it('is refused a host that resolves to a private address, also among public ones', async () => {
+  it('cannot use a host with a private address, also among public ones', async () => {
     const url = 'https://rebind.example/';
     expect(await checkWebhookUrl(url, resolvingTo('10.0.0.1'))).toBe(
       'validation_url_private_address',

@@ -15,7 +15,7 @@ export type WebhookUrlProblem =
   | 'validation_url_private_address';
 
 export interface WebhookUrlOptions extends EgressRules {
-  /** Of all addresses of a host name; that of this process when absent. */
+  /** Resolves all addresses of a host name. Default: the resolver of this process. */
   readonly lookup?: Lookup;
 }
 
@@ -60,7 +60,7 @@ export function portOf(url: URL): number {
   return url.port === '' ? httpsPort : Number(url.port);
 }
 
-/** Also empty ones (`https://@host/`), which the parser drops: somebody means to hide the host. */
+/** Also empty ones (`https://@host/`), which the parser drops: they are meant to hide the host. */
 function hasCredentials(text: string, url: URL): boolean {
   const [authority = ''] = text.replace(/^[^:]*:[\\/]*/, '').split(/[\\/?#]/, 1);
   return url.username !== '' || url.password !== '' || authority.includes('@');

@@ -59,11 +59,13 @@ export const elsewhere = {
   'transition-5': [
     ['libs/domain/src/payment/payment.spec.ts', 'can still be canceled when the link has expired'],
   ],
-  'webhook-1': [['libs/webhooks/src/hostile-urls.spec.ts', 'for %j, an address of no public host']],
+  'webhook-1': [
+    ['libs/webhooks/src/hostile-urls.spec.ts', 'for %j, which is not the address of a public host'],
+  ],
   'event-envelope-4': [
     [
       'apps/webhook-dispatcher/src/statement-deliveries.pg.spec.ts',
-      'gets a createdAt that is stamped at each signing, and all else as it was',
+      'gets a createdAt that is stamped at each signing, and everything else unchanged',
     ],
   ],
   'event-type-1': [
@@ -103,7 +105,7 @@ export const elsewhere = {
     ['tests/contract/webhook-numbers.spec.ts', 'limit-10 tries statement events for 14 days'],
     [
       'apps/webhook-dispatcher/src/statement-deliveries.pg.spec.ts',
-      'is tried on its fourteenth day, and not after that',
+      'is attempted on its fourteenth day, and not after that',
     ],
   ],
   'delivery-5': [
@@ -162,9 +164,9 @@ export const elsewhere = {
   'webhook-decision-1': [
     [
       'libs/webhooks/src/webhook-url.spec.ts',
-      'is refused a host that resolves to a private address, also among public ones',
+      'cannot use a host with a private address, also among public ones',
     ],
-    ['libs/webhooks/src/hostile-urls.spec.ts', 'for a name that stands for %s'],
+    ['libs/webhooks/src/hostile-urls.spec.ts', 'for a name that resolves to %s'],
   ],
   'webhook-decision-2': [
     [
@@ -175,7 +177,7 @@ export const elsewhere = {
   'webhook-decision-6': [
     [
       'apps/webhook-dispatcher/src/webhook-dispatcher.pg.spec.ts',
-      'disables it: retries wait; enables it: they go on; an event in between is never delivered',
+      'disables it: retries wait; enables it: they continue; an event in between is never delivered',
     ],
     [
       'apps/webhook-dispatcher/src/webhook-dispatcher.pg.spec.ts',
@@ -189,7 +191,7 @@ export const elsewhere = {
     ],
     [
       'apps/webhook-dispatcher/src/webhook-dispatcher-isolation.pg.spec.ts',
-      'that asks for %s s by Retry-After gets the delivery then, or in an hour',
+      'that asks for %s s by Retry-After gets the delivery then, or after an hour at most',
     ],
   ],
   'sandbox-17': [['apps/api-gateway/src/sandbox.pg.spec.ts', 'is not there in production']],

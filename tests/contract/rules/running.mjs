@@ -167,19 +167,19 @@ export const running = {
   'variable-20': [
     [
       'apps/webhook-dispatcher/src/webhook-dispatcher.pg.spec.ts',
-      'is tried again on time when the pause is shorter than the dispatcher sleeps',
+      'is retried on time when the pause is shorter than the sleep of the dispatcher',
     ],
-    ['libs/webhooks/src/retry-schedule.spec.ts', 'at a cap that no number of attempts exceeds'],
+    ['libs/webhooks/src/retry-schedule.spec.ts', 'at a cap, whatever the number of attempts'],
     ['tests/contract/webhook-numbers.spec.ts', 'limit-7 gives a receiver 30 seconds to respond'],
   ],
   'variable-21': [
     [
       'apps/webhook-dispatcher/src/webhook-dispatcher.pg.spec.ts',
-      'who never answers well is given up when the window is over, and not before',
+      'that never succeeds is given up when the window is over, and not before',
     ],
     [
       'apps/webhook-dispatcher/src/statement-deliveries.pg.spec.ts',
-      'is tried on its fourteenth day, and not after that',
+      'is attempted on its fourteenth day, and not after that',
     ],
   ],
   'variable-22': [[executor, 'is the configured time in both environments']],
@@ -192,7 +192,7 @@ export const running = {
     [executor, 'is two seconds and the simulated delay in the sandbox'],
     [
       'apps/bank-simulator/src/bank-simulator.pg.spec.ts',
-      'takes its time at each step when told to, and does not forget it over a restart',
+      'delays each step as configured, also across a restart',
     ],
   ],
   'variable-30': [

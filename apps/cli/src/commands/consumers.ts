@@ -74,7 +74,7 @@ export interface To {
 
 export const outcome = (moved: readonly MovedReader[]) => ({ moved });
 
-/** Turns an invalid place into a failure that the operator can read. */
+/** Turns an invalid position into a failure that the operator can read. */
 export async function refusing<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
@@ -96,8 +96,8 @@ async function listed({ pool, store }: Context) {
 }
 
 /**
- * On Kafka the other groups stand in its topics: what the relay publishes again reaches them again. The places
- * that the relay has noted for them are moved along, for they may stand on events that were lost.
+ * On Kafka the other groups read topics: they receive again what the relay publishes again. Their positions
+ * in the log, which the relay has recorded, are moved along, because they may name events that were lost.
  */
 async function reset(
   context: Context,

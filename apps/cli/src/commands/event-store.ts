@@ -1,4 +1,4 @@
-/** The event store as an operator sets it up: does it answer, and may we do there what we need. */
+/** `pis event-store`: whether the event store answers, and whether our user has the rights it needs. */
 import {
   checkEventStoreDb,
   letReadLog,
@@ -31,7 +31,7 @@ export function eventStoreCommands(): Command {
   return eventStore;
 }
 
-/** @throws CommandFailed when something is not well, once all of it was printed */
+/** @throws CommandFailed after printing everything, if a check failed */
 async function check(options: OutputOptions): Promise<void> {
   const { config } = readConfig();
   const findings: Finding[] =
@@ -49,7 +49,7 @@ async function check(options: OutputOptions): Promise<void> {
   if (!ok) throw new CommandFailed('the event store cannot be used as it is');
 }
 
-/** What every event store has: the binding that says to whom it belongs. */
+/** Every event store has a binding that says which service it belongs to. */
 async function storeFindings(config: PlatformConfig): Promise<Finding[]> {
   const { logger } = readConfig();
   const databaseUrl = config.PIS_EVENT_STORE === 'postgres' ? databaseUrlOf(config) : '';

@@ -1,4 +1,4 @@
-/** `pis relay`: publishes to Kafka again what the event log says. */
+/** `pis relay`: publishes events of the log to Kafka again. */
 import { kafkaPublisher } from '@pis/messaging';
 import {
   anchorNamed,
@@ -66,7 +66,7 @@ export function relayCommands(): Command {
   return command;
 }
 
-/** At least once and in the order of the log: a failure may leave a part published. */
+/** At least once, in the order of the log. After a failure a part may be published. */
 async function replay(
   { config, store, pool }: Context,
   { from, to, topic }: Range,

@@ -123,7 +123,7 @@ function targetOf({ forward: url, secret }: ForwardOptions): ForwardTarget {
   return { url: httpUrl(url, '--forward'), secret: secret ?? createSecret() };
 }
 
-/** Of nothing that there is: marked as the service marks its own. */
+/** Refers to no real entity: marked as the service marks its own test events. */
 function sampleOf(eventType: PaymentEventType | null) {
   const at = new Date().toISOString();
   const event =

@@ -14,7 +14,7 @@ export interface UnmatchedNotification {
   readonly receivedAt: string;
   /** Why the last try did not record it. */
   readonly reason: string;
-  /** Null when it is tried again only if asked for, or when the bank reports something new on its payment. */
+  /** Null when it is retried only on request, or when the bank reports something new on its payment. */
   readonly nextTryAt: string | null;
 }
 
@@ -55,8 +55,8 @@ export async function unmatchedNotifications(
 }
 
 /**
- * Has rail-executor try the notifications of a reference at once, or of all references (null), and then by
- * age as if they had just arrived. Says how many references those are.
+ * Makes rail-executor try the notifications of a reference at once, or of all references (null). After that
+ * it retries them by age, as if they had just arrived. Returns how many references those are.
  */
 export async function retryNotifications(pool: pg.Pool, reference: string | null): Promise<number> {
   // Locked in the order in which rail-executor locks them.

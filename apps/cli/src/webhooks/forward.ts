@@ -23,9 +23,9 @@ export interface Forwarded {
   readonly durationMs: number;
 }
 
-/** What the contract gives an endpoint (rule limit-7). */
+/** The time that the contract gives an endpoint (rule limit-7). */
 const timeoutMs = 30_000;
-/** Of an answer, which is not looked at; more is cut off. */
+/** Bytes read of an answer, which is ignored. The rest is cut off. */
 const responseMaxBytes = 64 * 1_024;
 
 /** Never rejects: it returns what went wrong. */
@@ -37,7 +37,7 @@ export async function forward(
   const { id: eventId, eventType } = event;
   const at = new Date().toISOString();
   const body = stampedBody(JSON.stringify(event), eventType, at);
-  // One for an event and an address, however often it is sent: as an endpoint's.
+  // The same for an event and an address, however often it is sent, like an endpoint's delivery ID.
   const deliveryId = uuidOf(eventId, uuidOf(url.href, uuidOf.URL));
   const headers = deliveryHeaders({ deliveryId, eventType, body }, secret, at);
   const startedMs = performance.now();

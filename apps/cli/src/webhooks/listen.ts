@@ -2,9 +2,9 @@
  * `pis webhooks listen`: the events of an organization as they happen, each sent on to a developer's
  * own server. They come through the pull feed, so that no tunnel is needed.
  *
- * What always holds: the place in the feed moves on only when a whole page was sent on, and each event
- * is sent on once. The API may be away for as long as it likes. A server that fails is told of and not
- * asked again: whoever works on it wants to see the next event, and can have one sent again by hand.
+ * What always holds: the position in the feed advances only when a whole page was sent, and each event is
+ * sent once. The API may be unavailable for any time. A failing server is reported, and the event is not
+ * retried: a developer wants to see the next event, and can send one again by hand.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { forward, type Forwarded, type ForwardTarget } from './forward.js';
@@ -15,21 +15,21 @@ export interface ListenDeps {
   readonly target: ForwardTarget;
   /** Ends it. */
   readonly signal: AbortSignal;
-  /** The place is known: from now on nothing is missed. */
+  /** The position is known: from now on no event is missed. */
   readonly onListening: () => void;
   readonly onEvent: (event: FeedEvent, result: Forwarded) => void;
-  /** The API went away, or came back. */
+  /** The API became unavailable, or is back. */
   readonly onNotice: (text: string) => void;
 }
 
 const pollEveryMs = 500;
 const retryFirstMs = 500;
 const retryMaxMs = 5_000;
-/** However long the service asks to be left alone. */
+/** Even if Retry-After asks for more. */
 const retryAfterMaxMs = 60_000;
 
 /**
- * Resolves when the signal says so.
+ * Resolves when the signal aborts.
  * @throws CommandFailed when the API refuses for good: a key that is not valid any more, for instance
  */
 export async function listen(deps: ListenDeps): Promise<void> {
@@ -65,7 +65,7 @@ async function patiently<Answer>(
     } catch (error) {
       if (signal.aborted) return null;
       if (!(error instanceof ApiAway)) throw error;
-      // Said once: what happens again and again would hide the events.
+      // Reported once: repeated messages would hide the events.
       if (failures === 0) onNotice(`${error.message}; waiting for it`);
       const ownMs = Math.min(retryFirstMs * 2 ** failures, retryMaxMs);
       const askedMs = Math.min(error.retryAfterMs ?? 0, retryAfterMaxMs);
@@ -74,7 +74,7 @@ async function patiently<Answer>(
   return null;
 }
 
-/** Ends early, and in peace, when the signal comes. */
+/** Ends early, without an error, when the signal aborts. */
 async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await delay(ms, undefined, { signal }).catch((error: unknown) => {
     if (!signal.aborted) throw error;

@@ -1,7 +1,6 @@
 /**
- * The service's own API, asked as a client asks it: for what belongs to an organization and its key,
- * where no operator is needed and no database within reach. Errors are told apart by whether asking
- * again may help.
+ * Calls the service's public API like a client: for commands that belong to an organization and its key,
+ * and need neither an operator nor a database. Errors are distinguished by whether a retry may help.
  */
 import { apiClientEnv, loadConfig } from '@pis/service-kit';
 import { CommandFailed, describe } from '../output.js';
@@ -11,7 +10,7 @@ import { within } from './within.js';
 export class ApiAway extends CommandFailed {
   constructor(
     message: string,
-    /** How long the service asks to be left alone. */
+    /** The service's Retry-After. */
     readonly retryAfterMs: number | null,
   ) {
     super(message);
@@ -38,7 +37,7 @@ export interface FeedPage {
 /** Longer than the service waits for an endpoint when it tests it. */
 const timeoutMs = 40_000;
 const feedPageMax = 100;
-/** Beyond all events: such a page is empty, and its cursor stands behind the newest event. */
+/** After all events: this page is empty, and its cursor is behind the newest event. */
 const endOfTime = '9999-12-31T23:59:59.999Z';
 const passing: readonly number[] = [408, 425, 429, 500, 502, 503, 504];
 
@@ -48,7 +47,7 @@ export class PublicApi {
     private readonly apiKey: string,
   ) {}
 
-  /** @throws CommandFailed, ConfigurationError when it is not said where it is, or who asks */
+  /** @throws CommandFailed, ConfigurationError when the address or the key is missing */
   static from(options: ApiOptions): PublicApi {
     const config = loadConfig(apiClientEnv, process.env);
     const url = options.apiUrl ?? config.PIS_PUBLIC_URL ?? `http://127.0.0.1:${config.PORT}`;
@@ -67,7 +66,7 @@ export class PublicApi {
     return (await this.feed({ from: endOfTime, limit: '1' }, signal)).nextCursor;
   }
 
-  /** Oldest first, after the place. @throws ApiAway, CommandFailed */
+  /** Oldest first, after the position. @throws ApiAway, CommandFailed */
   eventsAfter(cursor: string, signal: AbortSignal): Promise<FeedPage> {
     return this.feed({ after: cursor, limit: String(feedPageMax) }, signal);
   }
@@ -91,7 +90,7 @@ export class PublicApi {
     const path = `/v1/events?${new URLSearchParams(query).toString()}`;
     const { data, meta } = await this.ask('GET', path, { signal });
     const nextCursor = meta?.pagination?.nextCursor;
-    // Going on without a place would lose events, or begin again.
+    // Without a position events would be lost or repeated.
     if (!Array.isArray(data) || typeof nextCursor !== 'string')
       throw new CommandFailed(`${this.url} did not answer with a page of events`);
     return { events: data as readonly FeedEvent[], nextCursor };
@@ -123,7 +122,7 @@ export class PublicApi {
     const { code = `HTTP ${response.status}`, message = 'no answer of the API' } =
       answer?.error ?? {};
     const said = `${this.url} answered ${code}: ${message}`;
-    // An answer in pieces, or a proxy's page, is as good as none.
+    // An incomplete answer, or a proxy's page, counts as no answer.
     if (passing.includes(response.status) || response.ok)
       throw new ApiAway(said, retryAfterMsOf(response.headers.get('retry-after')));
     throw new CommandFailed(said);
@@ -143,7 +142,7 @@ interface ApiBody {
   readonly error?: { readonly code?: string; readonly message?: string };
 }
 
-/** Null when it is no JSON object. */
+/** Null when it is not a JSON object. */
 function parsed(text: string): ApiBody | null {
   try {
     const value = JSON.parse(text) as unknown;

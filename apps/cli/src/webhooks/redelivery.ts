@@ -17,7 +17,7 @@ const windowsEnv = {
 
 /**
  * Makes the delivery due, under its id and in a new window if it had finished. A dispatcher sends it.
- * @throws CommandFailed when there is no such delivery, or nobody to send it to
+ * @throws CommandFailed when there is no such delivery, or its endpoint is gone
  */
 export async function redeliverByHand({ store, pool }: Context, deliveryId: string) {
   const config = loadConfig(windowsEnv, process.env);

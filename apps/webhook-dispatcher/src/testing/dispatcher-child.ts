@@ -1,4 +1,4 @@
-/** The parent's end of a dispatcher that is a process of its own (dispatcher-process.ts). */
+/** The parent's side of a dispatcher that runs as a child process (dispatcher-process.ts). */
 import { type ChildProcess, execFile, fork } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -8,13 +8,13 @@ import type { PaymentIntegrationEvent } from '@pis/contracts';
 import { until } from '@pis/local-servers/testing';
 import type { ProcessOptions, Reply, Request } from './dispatcher-process.js';
 
-/** Built: a child process knows nothing of the test's transformer. */
+/** Built code: a child process does not have the test's transformer. */
 const program = fileURLToPath(new URL('../../dist/testing/dispatcher-process.js', import.meta.url));
 const prepare = fileURLToPath(new URL('../../../../tools/prepare.mjs', import.meta.url));
 const limitMs = 60_000;
 export const buildLimitMs = 300_000;
 
-/** Builds what is stale, as `npm test` does for scenarios: what dies is what is in the sources. */
+/** Builds stale code, as `npm test` does for scenarios, so the child runs the current sources. */
 export async function buildDispatcher(): Promise<void> {
   await promisify(execFile)(process.execPath, [prepare], { timeout: buildLimitMs });
 }

@@ -38,7 +38,7 @@ export interface DispatcherFixture {
   readonly receiver: HttpsReceiver;
   readonly keyring: Keyring;
   readonly metrics: Registry;
-  /** The options of a dispatcher; every call makes one of its own process, so to speak. */
+  /** The options of a dispatcher. Each call describes another process. */
   dispatcher(changes?: Partial<DispatcherOptions>): Dispatcher;
   now(): Date;
   advance(ms: number): void;
@@ -68,14 +68,14 @@ export const testConfig = {
   PIS_WEBHOOK_CA_FILE: undefined,
   PIS_WEBHOOK_RETRY_INITIAL_MS: 30_000,
   PIS_WEBHOOK_RETRY_MAX_MS: 3_600_000,
-  // Not reached on a busy machine; and the lease that it makes ends before a retry is due.
+  // Not reached even on a busy machine. The resulting lease ends before a retry is due.
   PIS_WEBHOOK_TIMEOUT_MS: 14_000,
   PIS_WEBHOOK_RETRY_WINDOW_PAYMENTS_MS: 72 * 3_600_000,
   PIS_WEBHOOK_RETRY_WINDOW_STATEMENTS_MS: 14 * 24 * 3_600_000,
   PIS_WEBHOOK_RETENTION_DAYS: 30,
 };
 
-/** Quick looks at the table and at endpoints: the test's clock does not wake anybody. */
+/** Frequent polls of the table and of endpoints: the test's clock wakes no loop. */
 export const testLimits = {
   pollMaxMs: 10,
   disabledRecheckMs: 10,
@@ -84,7 +84,7 @@ export const testLimits = {
   errorPauseMaxMs: 50,
 };
 
-/** @param isShared with an event store that other processes see, too */
+/** @param isShared with an event store that other processes see too */
 export async function dispatcherFixture({ isShared = false } = {}): Promise<DispatcherFixture> {
   const [database, receiver] = await Promise.all([createTestDatabase(), startHttpsReceiver()]);
   const pool = openTestPool(database.url, 5);

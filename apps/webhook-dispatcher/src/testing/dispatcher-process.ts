@@ -1,6 +1,6 @@
 /**
- * A dispatcher as a process of its own, so that a test can kill it as only a process can be killed. Told
- * by messages of its parent which events to handle; says which are done.
+ * A dispatcher as a process of its own, so that a test can kill it with SIGKILL. Its parent sends messages
+ * with the events to handle. It answers which ones are done.
  */
 import type { PaymentIntegrationEvent } from '@pis/contracts';
 import { postgresEventStore } from '@pis/event-store';
@@ -57,7 +57,7 @@ function startFrom({ databaseUrl, dieAt, ...options }: ProcessOptions) {
 
 type Query = (config: string | pg.QueryConfig, ...rest: unknown[]) => unknown;
 
-/** Nothing of the process outlives the moment: no answer is handled, no other statement is sent. */
+/** Stops the process at this moment: no answer is handled and no other statement is sent. */
 function makeMortal(client: pg.PoolClient, { statement, after, moment }: Death): void {
   const query = client.query.bind(client) as unknown as Query;
   const die = () => process.kill(process.pid, 'SIGKILL');
@@ -68,7 +68,7 @@ function makeMortal(client: pg.PoolClient, { statement, after, moment }: Death):
     previous = name;
     if (!isItsTurn) return query(config, ...rest);
     if (moment === 'before') die();
-    // On the wire once this turn of the event loop is over.
+    // Sent when this turn of the event loop is over.
     if (moment === 'during') setImmediate(die);
     const callback = rest.at(-1);
     if (moment === 'after' && typeof callback === 'function')

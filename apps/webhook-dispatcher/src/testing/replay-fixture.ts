@@ -21,7 +21,7 @@ import {
 } from './dispatcher-fixture.js';
 
 const timeoutMs = 30_000;
-/** A worker that looks often. */
+/** A worker that polls often. */
 const quick = { pollMs: 10, pageEveryMs: 5, waitMs: 10, disabledRecheckMs: 10 };
 
 interface DeliveryState {
@@ -52,7 +52,7 @@ export interface ReplayFixture
   deleteEndpoint(): Promise<void>;
   records(): Promise<DeliveryState[]>;
   untilEnded(replay: ReplayRecord, state: 'completed' | 'canceled'): Promise<void>;
-  /** A worker has looked at the only replay several times, and put it off each time. */
+  /** A worker has checked the only replay several times, and postponed it each time. */
   untilPutOff(): Promise<void>;
   untilReceived(count: number): Promise<void>;
   untilAllDelivered(count: number): Promise<void>;

@@ -8,12 +8,12 @@ import {
 import { instructionEnding } from './transfer-instructions.js';
 
 export interface BankUnderTest {
-  /** To a bank of its own without any delay and with an empty feed. */
+  /** A connection to a separate bank without delay and with an empty feed. */
   readonly connection: BankConnection;
   close(): Promise<void>;
 }
 
-/** What every adapter of the port to the bank keeps, over the simulated bank without delay. */
+/** What every adapter of the port to the bank must do, tested with the simulated bank without delay. */
 export function bankConnectionConformance(name: string, open: () => Promise<BankUnderTest>): void {
   describe(`the connection to the bank, ${name}`, () => {
     let bank: BankUnderTest;

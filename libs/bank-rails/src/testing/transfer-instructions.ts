@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { TransferInstruction } from '../bank-connection.js';
 import { railReferenceOf } from '../rail-reference.js';
 
-/** An instruction whose contact's account number ends so: that chooses what the simulated bank does. */
+/** An instruction with this ending of the contact's account number, which selects what the simulated bank does. */
 export function instructionEnding(
   ending: string,
   changes: Partial<TransferInstruction> = {},

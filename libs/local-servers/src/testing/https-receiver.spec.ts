@@ -29,7 +29,7 @@ describe('an HTTPS receiver', () => {
   });
   afterEach(() => receiver.close());
 
-  it('records what is sent to it by somebody who trusts its authority', async () => {
+  it('records requests of a client that trusts its authority', async () => {
     const answer = await post(`${receiver.url}/hooks?x=1`, receiver.caPem, '{"ä": 1 }');
     expect(answer.status).toBe(200);
     expect(receiver.requests).toMatchObject([
@@ -39,7 +39,7 @@ describe('an HTTPS receiver', () => {
     expect((await post(byAddress, receiver.caPem, '')).status).toBe(200);
   });
 
-  it('is refused by somebody who does not', async () => {
+  it('is refused by a client that does not', async () => {
     await expect(post(receiver.url, undefined, '')).rejects.toThrow(/certificate/);
     expect(receiver.requests).toHaveLength(0);
   });

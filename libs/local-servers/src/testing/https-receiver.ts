@@ -50,9 +50,9 @@ export interface HttpsReceiver {
   /** Of the authority that signed the certificate. */
   readonly caPem: string;
   readonly caFile: string;
-  /** In the order of their arrival. */
+  /** In order of arrival. */
   readonly requests: readonly ReceivedRequest[];
-  /** The first request for which it holds; waits for it. */
+  /** The first matching request. Waits for it. */
   waitFor(
     predicate: (request: ReceivedRequest) => boolean,
     options?: { timeoutMs?: number },
@@ -85,7 +85,7 @@ export async function startHttpsReceiver(
         const index = requests.push(request) - 1;
         answer(response, respond(request, index));
       },
-      // The sender hung up before its request was complete: there is nobody to answer.
+      // The sender disconnected before its request was complete: there is no one to answer.
       () => response.destroy(),
     );
   });

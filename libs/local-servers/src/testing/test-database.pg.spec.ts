@@ -12,7 +12,7 @@ async function query(url: string, sql: string): Promise<readonly Record<string, 
 }
 
 describe('a test database', () => {
-  it('is migrated, and what one test writes no other one sees', async () => {
+  it('is migrated, and no test sees what another test writes', async () => {
     const [one, other] = await Promise.all([createTestDatabase(), createTestDatabase()]);
     try {
       const migrated = await query(one.url, 'SELECT count(*)::int AS n FROM _prisma_migrations');

@@ -9,7 +9,7 @@ describe('until', () => {
     expect(calls).toBe(3);
   });
 
-  it('takes an error for "not yet", and tells the last one when the time is up', async () => {
+  it('treats an error as "not yet", and throws the last one when the time is up', async () => {
     const failing = until(() => Promise.reject(new Error('still closed')), {
       timeoutMs: 20,
       everyMs: 5,

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 /**
- * Waits for a fact: calls `fn` until it returns something truthy, and returns that. What it throws
+ * Waits for a fact: calls `fn` until it returns a truthy value, and returns that value. An error of `fn`
  * counts as "not yet". Fails after `timeoutMs` with the last error or value.
  */
 export async function until<T>(
