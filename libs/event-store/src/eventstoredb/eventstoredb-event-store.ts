@@ -5,7 +5,6 @@ import {
   EventTooLarge,
   type EventStore,
   type ExpectedRevision,
-  type LogPage,
   type ReadOptions,
   type RecordedEvent,
   StoreUnavailable,
@@ -22,6 +21,7 @@ import {
   type OpenLogAt,
   liveSubscription,
 } from './live-subscription.js';
+import { LogPages, type LogPagesLimits } from './log-pages.js';
 import { appendMessages, recordedIn, subscriptionRequest } from './messages.js';
 import { type LogPlace, Namespace, namespaceDefault, placeOf, positionOf } from './namespace.js';
 import { type EventStoreDbReads, LeaderReads } from './reads.js';
@@ -34,16 +34,13 @@ export interface EventStoreDbEventStoreOptions extends Partial<EventStoreDbEvent
   readonly namespace?: string;
 }
 
-export interface EventStoreDbEventStoreLimits extends LiveSubscriptionLimits {
+export interface EventStoreDbEventStoreLimits extends LiveSubscriptionLimits, LogPagesLimits {
   /** Of one append, with its repetitions while its outcome is unknown. */
   readonly appendTimeoutMs: number;
-  readonly readTimeoutMs: number;
   /** How long the winner of a conflict may stay unreadable. */
   readonly conflictTimeoutMs: number;
   /** Streams read side by side, at most. */
   readonly readsInFlightMax: number;
-  /** Events of the log looked at for one page, at most, however few match. */
-  readonly pageEventsMax: number;
 }
 
 export const eventStoreDbEventStoreLimits: EventStoreDbEventStoreLimits = {
@@ -90,6 +87,7 @@ export function eventStoreOn(
   const limits = { ...eventStoreDbEventStoreLimits, ...given };
   const { readTimeoutMs, appendTimeoutMs } = limits;
   const closing = new AbortController();
+  const pages = new LogPages(reads, limits);
 
   const readStream = async (
     streamId: string,
@@ -142,27 +140,7 @@ export function eventStoreOn(
       return streamIds.map((streamId) => streams.get(streamId) ?? []);
     },
 
-    /**
-     * Filtered here and not by the server: that one would look for a page of ours without telling how
-     * far it is, through everything that others wrote.
-     */
-    async readLog({ after, streamPrefixes, pageMax = limits.pageMax }): Promise<LogPage> {
-      const lookMax = Math.max(pageMax, limits.pageEventsMax);
-      // The first one is the event at `after` itself.
-      const range = { from: placeOf(after) ?? 'start', maxCount: lookMax + 1 } as const;
-      const events: RecordedEvent[] = [];
-      let position = after;
-      await reads.log(range, readTimeoutMs, ({ position: at, recorded: event }) => {
-        if (at <= position) return false;
-        position = at;
-        const wanted =
-          event !== null &&
-          (streamPrefixes?.some((prefix) => event.streamId.startsWith(prefix)) ?? true);
-        if (wanted) events.push(event);
-        return events.length === pageMax;
-      });
-      return { events, position };
-    },
+    readLog: (options) => pages.page(options),
 
     /** Of our own streams: a subscription never sees the others. */
     async lastPosition() {
@@ -192,6 +170,7 @@ export function eventStoreOn(
 
     async close() {
       closing.abort();
+      pages.close();
       connection.close();
       reads.close();
     },

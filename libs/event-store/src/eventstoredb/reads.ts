@@ -2,6 +2,7 @@
 import type { ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
 import type { Position, ReadOptions, RecordedEvent } from '../port.js';
 import type { LeaderConnection } from './leader-connection.js';
+import { LeaderLogRead } from './leader-log-read.js';
 import { logRequest, positionIn, recordedIn, streamRequest } from './messages.js';
 import type { LogPlace, Namespace } from './namespace.js';
 
@@ -35,6 +36,19 @@ export interface EventStoreDbReads {
     timeoutMs: number,
     isEnough?: (event: ReadEvent) => boolean,
   ): Promise<readonly ReadEvent[]>;
+  /** The log from a place on, that event included, in one call that goes on until its end. */
+  openLog(from: LogPlace): OpenLogRead;
+  close(): void;
+}
+
+/** A read of the log that waits for whoever reads from it; the server is held back meanwhile. */
+export interface OpenLogRead {
+  /**
+   * What comes next; null at the end of the log, as it was when the read got there.
+   * @throws StoreUnavailable nothing more comes from this read
+   */
+  next(timeoutMs: number): Promise<readonly ReadEvent[] | null>;
+  /** May be called again. */
   close(): void;
 }
 
@@ -51,6 +65,11 @@ export class LeaderReads implements EventStoreDbReads {
 
   log(range: LogRange, timeoutMs: number, isEnough?: (event: ReadEvent) => boolean) {
     return this.#read(logRequest(range), timeoutMs, isEnough);
+  }
+
+  openLog(from: LogPlace): OpenLogRead {
+    const request = logRequest({ from, maxCount: Number.MAX_SAFE_INTEGER });
+    return new LeaderLogRead(this.connection, request, (response) => this.#eventIn(response));
   }
 
   /** The connection is closed by itself. */

@@ -11,9 +11,9 @@ import { backoffMs, pause } from '@pis/postgres';
 import { type ReadOptions, StoreUnavailable } from '../port.js';
 import type { EventStoreDbUrl } from '../eventstoredb/connection-string.js';
 import { type StoreFault, classified, faultOf, within } from '../eventstoredb/faults.js';
-import { type Namespace, positionOf } from '../eventstoredb/namespace.js';
+import { type LogPlace, type Namespace, positionOf } from '../eventstoredb/namespace.js';
 import { gossipTimeoutDefaultS } from '../eventstoredb/node-client.js';
-import type { EventStoreDbReads, LogRange, ReadEvent } from '../eventstoredb/reads.js';
+import type { EventStoreDbReads, LogRange, OpenLogRead, ReadEvent } from '../eventstoredb/reads.js';
 import { recordedOf } from '../eventstoredb/recorded.js';
 
 type NativeClient = KurrentDBClient['rustClient'];
@@ -61,6 +61,16 @@ export class NativeReads implements EventStoreDbReads {
         : { filter: { filterOn: 'streamName' as const, prefixes: [...prefixes] } };
     const options = { ...this.#optionsOf(direction, maxCount), fromPosition, ...filter };
     return this.#read((client) => client.readAll(options), timeoutMs, isEnough);
+  }
+
+  /**
+   * On a client of its own: what a paused read has received and nobody has taken yet fills the connection, and other
+   * reads would wait for that.
+   */
+  openLog(from: LogPlace): OpenLogRead {
+    const options = { ...this.#optionsOf('forwards'), fromPosition: { ...from } };
+    const open = () => nativeClient(this.url).readAll(options);
+    return new NativeLogRead(open, (resolved) => this.#eventOf(resolved));
   }
 
   close(): void {
@@ -139,6 +149,37 @@ export class NativeReads implements EventStoreDbReads {
     const { streamId: name, revision, id, type, data, metadata } = event;
     const stored = { name, revision, position, id, type, data, metadata };
     return { position, recorded: recordedOf(this.namespace, stored) };
+  }
+}
+
+/** A read that goes on when it is asked to. It ends once nobody holds it any more. */
+class NativeLogRead implements OpenLogRead {
+  #batches: AsyncIterator<readonly NativeEvent[]> | null = null;
+  #isClosed = false;
+
+  /** Begins with the first call of next(). */
+  constructor(
+    private readonly open: () => Batches,
+    private readonly eventOf: (event: NativeEvent) => ReadEvent | null,
+  ) {}
+
+  async next(timeoutMs: number): Promise<readonly ReadEvent[] | null> {
+    if (this.#isClosed) throw new StoreUnavailable('this read was closed');
+    try {
+      this.#batches ??= this.open()[Symbol.asyncIterator]();
+      const { value, done } = await within(this.#batches.next(), timeoutMs);
+      return done === true
+        ? null
+        : value.map((event) => this.eventOf(event)).filter((event) => event !== null);
+    } catch (error) {
+      const fault = nativeFaultOf(error);
+      throw told(error, fault === 'noStream' ? 'refused' : fault);
+    }
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#batches = null;
   }
 }
 
