@@ -7,6 +7,7 @@ import {
   MemoryLog,
   type Position,
   postgresEventStore,
+  systemContext,
 } from '@pis/event-store';
 import {
   createTestDatabase,
@@ -28,6 +29,7 @@ import { Registry } from 'prom-client';
 import { integrationFeeds } from '@pis/integration';
 import { createLogger } from './logging.js';
 import { LogWatch, shortReaders } from './log-watch.js';
+import { bindStore, rebindDatabase } from './store-binding.js';
 
 const at = '2026-11-21T09:00:00.000Z';
 const timeoutMs = 20_000;
@@ -240,6 +242,81 @@ describe('on PostgreSQL', () => {
       await runner.stop();
     }
   });
+
+  it('all readers stand still while the store is not the one that the database belongs to', async () => {
+    await bind();
+    watch.start();
+    const { signal } = new AbortController();
+    const reading = await watch.sameLog('a-reader-without-a-checkpoint', signal);
+    expect(() => watch.check()).not.toThrow();
+
+    await cut(0);
+    await until(() => reading.aborted, { timeoutMs });
+    expect(() => watch.check()).toThrow(/not the one that the database belongs to/);
+    expect((await watch.sameLog('another', signal)).aborted).toBe(true);
+    expect(await metrics.metrics()).toContain('pis_log_too_short{reader="store-binding"} 1');
+
+    await rebindDatabase({ store, pool });
+    await bind();
+    await until(async () => !(await watch.sameLog('another', signal)).aborted, { timeoutMs });
+    watch.check();
+  });
+
+  it('the store is checked as soon as a lost connection to the log comes back', async () => {
+    const connections: ((failure: Error | null) => void)[] = [];
+    const subscribe: EventStore['subscribe'] = (options) => {
+      connections.push((failure) => options.onConnection?.(failure));
+      return store.subscribe(options);
+    };
+    const rare = new LogWatch({
+      store,
+      pool,
+      metrics: new Registry(),
+      logger: createLogger('test', 'silent'),
+      limits: { everyMs: 3_600_000, againMs: 5, triesMax: 2 },
+    });
+    await bind();
+    rare.start();
+    try {
+      const ending = new AbortController();
+      const told: (Error | null)[] = [];
+      const onConnection = (failure: Error | null) => void told.push(failure);
+      rare
+        .watched({ ...store, subscribe })
+        .subscribe({ after: '', signal: ending.signal, onConnection });
+      await rare.untilChecked(ending.signal);
+      rare.check();
+      const lost = new Error('lost');
+      const tell = (failure: Error | null) => {
+        for (const connection of connections) connection(failure);
+      };
+      tell(lost);
+      await cut(0);
+      tell(null);
+      await until(() => isRefused(rare), { timeoutMs });
+      expect(told).toEqual([lost, null]);
+    } finally {
+      await rare.stop();
+    }
+  });
+
+  const bind = () =>
+    bindStore({
+      store,
+      pool,
+      environment: 'sandbox',
+      keyring: null,
+      by: systemContext('test'),
+    });
+
+  const isRefused = (one: LogWatch) => {
+    try {
+      one.check();
+      return false;
+    } catch {
+      return true;
+    }
+  };
 
   const lostEnd = () => '4'.padStart(20, '0');
 

@@ -3,15 +3,27 @@
  * older backup, emptied, or is another one altogether lacks events that readers have read: they would
  * wait behind its end in silence, and pass over what is written there next.
  *
+ * It also watches that the store is still the one that the database belongs to (store-binding.ts): an address may
+ * lead to another store at any time, and a log that nobody has read yet has no checkpoints to tell by.
+ *
  * What always holds: no reader starts and no command is taken before the log was checked once. While a
- * checkpoint stands on an event that is not there, its reader stands still and commands are refused.
+ * checkpoint stands on an event that is not there, its reader stands still and commands are refused. While the
+ * store is another one, all readers stand still. Every connection to the log that was lost and comes back is
+ * checked at once.
  */
-import { setTimeout as delay } from 'node:timers/promises';
-import { beginning, type EventStore, hasAnchor, StoreUnavailable } from '@pis/event-store';
+import {
+  beginning,
+  type EventStore,
+  hasAnchor,
+  StoreUnavailable,
+  type SubscribeOptions,
+} from '@pis/event-store';
+import { Bell, pause } from '@pis/postgres';
 import { type ReaderCheckpoint, readCheckpoints } from '@pis/read-models';
 import type pg from 'pg';
 import { Gauge, type Registry } from 'prom-client';
 import type { Logger } from './logging.js';
+import { isStoreOfDatabase } from './store-binding.js';
 
 export interface LogWatchLimits {
   readonly everyMs: number;
@@ -31,11 +43,16 @@ export interface LogWatchOptions {
   readonly limits?: Partial<LogWatchLimits>;
 }
 
+/** In the place of a reader, when the store is not the one that the database belongs to. */
+const otherStore = 'store-binding';
+
 /** The log is not the one that a checkpoint stands on. An operator restores it or moves the checkpoint. */
 export class LogTooShort extends StoreUnavailable {
   constructor(readers: readonly string[]) {
     super(
-      `the event log lacks events that were read from it by ${readers.join(', ')}: see "A log that is too short" in docs/operations.md`,
+      readers.includes(otherStore)
+        ? 'the event store is not the one that the database belongs to: see "What a store belongs to" in docs/operations.md'
+        : `the event log lacks events that were read from it by ${readers.join(', ')}: see "A log that is too short" in docs/operations.md`,
     );
   }
 }
@@ -49,6 +66,8 @@ export class LogWatch {
   private readonly gates = new Map<string, AbortController>();
   private readonly generations = new Map<string, number>();
   private readonly gauge: Gauge;
+  /** Rings when there is a reason to check before it is time. */
+  private readonly bell = new Bell();
   private isChecked = false;
   private short: readonly string[] = [];
   private loop: Promise<void> = Promise.resolve();
@@ -70,6 +89,20 @@ export class LogWatch {
   async stop(): Promise<void> {
     this.stopping.abort();
     await this.loop;
+  }
+
+  /** The same store; the log is checked each time that a connection to it comes back. */
+  watched(store: EventStore): EventStore {
+    const subscribe = (options: SubscribeOptions) => {
+      let isLost = false;
+      const onConnection = (failure: Error | null) => {
+        if (failure === null && isLost) this.bell.ring();
+        isLost = failure !== null;
+        options.onConnection?.(failure);
+      };
+      return store.subscribe({ ...options, onConnection });
+    };
+    return { ...store, subscribe };
   }
 
   /** For health, and before each command. @throws LogTooShort, StoreUnavailable */
@@ -99,7 +132,7 @@ export class LogWatch {
 
   private gateOf(reader: string): AbortController {
     const gate = this.gates.get(reader);
-    const isShort = this.short.includes(reader);
+    const isShort = this.short.includes(reader) || this.short.includes(otherStore);
     if (gate !== undefined && gate.signal.aborted === isShort) return gate;
     const fresh = gate === undefined || gate.signal.aborted ? new AbortController() : gate;
     if (isShort) fresh.abort(new LogTooShort([reader]));
@@ -110,6 +143,7 @@ export class LogWatch {
   private async run(): Promise<void> {
     const { signal } = this.stopping;
     while (!signal.aborted) {
+      const { rung } = this.bell;
       try {
         this.found(await this.findShort());
       } catch (err) {
@@ -117,7 +151,7 @@ export class LogWatch {
         this.options.logger.debug({ err }, 'the event log was not checked');
       }
       const ms = this.isChecked ? this.limits.everyMs : this.limits.againMs;
-      await delay(ms, undefined, { signal }).catch(() => undefined);
+      await this.bell.wait(rung, ms, signal);
     }
   }
 
@@ -152,10 +186,16 @@ export class LogWatch {
     for (let tries = 1; ; tries += 1) {
       const checkpoints = await readCheckpoints(this.options.pool);
       this.followMoves(checkpoints);
-      const short = await shortReaders(this.options.store, checkpoints);
+      const short = await this.missing(checkpoints);
       if (short.length === 0 || tries >= this.limits.triesMax || signal.aborted) return short;
-      await delay(this.limits.againMs, undefined, { signal }).catch(() => undefined);
+      await pause(this.limits.againMs, signal);
     }
+  }
+
+  private async missing(checkpoints: readonly ReaderCheckpoint[]): Promise<readonly string[]> {
+    const { store } = this.options;
+    const short = await shortReaders(store, checkpoints);
+    return (await isStoreOfDatabase(this.options)) ? short : [otherStore, ...short];
   }
 }
 

@@ -94,7 +94,7 @@ export class PlatformModule
       global: true,
       controllers: [HealthController, ...(options.servesMetrics ? [MetricsController] : [])],
       providers: [
-        { provide: EVENT_STORE, useValue: store },
+        { provide: EVENT_STORE, useValue: logWatch.watched(store) },
         { provide: KEYRING, useValue: keyring },
         { provide: PG_POOL, useValue: pool },
         { provide: STORE_POOL, useValue: storePool },

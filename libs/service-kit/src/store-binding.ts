@@ -76,6 +76,15 @@ export async function bindingOf(store: EventStore): Promise<StoreBindingState> {
   return (await repository(store, storeBinding).load(bindingId)).state;
 }
 
+/** Whether the store is still the one that the database belongs to, if it belongs to one. @throws StoreUnavailable */
+export async function isStoreOfDatabase({
+  store,
+  pool,
+}: Pick<BindingOptions, 'store' | 'pool'>): Promise<boolean> {
+  const storeOfDatabase = await databaseBinding({ pool });
+  return storeOfDatabase === null || storeOfDatabase === (await bindingOf(store))?.storeId;
+}
+
 async function bindMasterKey(
   options: BindingOptions,
   bound: NonNullable<StoreBindingState>,
