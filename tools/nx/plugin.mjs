@@ -7,6 +7,8 @@ import { existsSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 
 const swc = 'swc src -d dist --strip-leading-paths --config-file ../../.swcrc --quiet';
+/** Of a project that puts more into `dist` than its compiled sources. */
+const assetsScript = 'build-assets.mjs';
 /** Everything that a test of the whole system can read. */
 const wholeWorkspace = ['{workspaceRoot}/**/*'];
 /** The Prisma client is generated code that other projects' types refer to. */
@@ -28,13 +30,14 @@ export const createNodesV2 = [
 ];
 
 function packageProject(root, workspaceRoot) {
+  const hasAssets = existsSync(join(workspaceRoot, root, assetsScript));
   const hasSchema = existsSync(join(workspaceRoot, root, 'prisma', 'schema.prisma'));
   return {
     tags: [`is:${basename(root)}`],
     targets: {
       ...(hasSchema ? { generate: generate(root) } : {}),
       build: {
-        command: swc,
+        command: hasAssets ? `${swc} && node ${assetsScript}` : swc,
         options: { cwd: root },
         ...(hasSchema ? { dependsOn: ['generate'] } : {}),
       },

@@ -56,6 +56,12 @@ it('caches the report of a test run, from which npm test counts', () => {
   ]);
 });
 
+it('builds the script of the API reference with the gateway', () => {
+  const command = (project) => targets(`@pis/${project}`).build.options.command;
+  expect(command('api-gateway')).toMatch(/^swc .* && node build-assets\.mjs$/);
+  expect(command('cli')).not.toContain('build-assets');
+});
+
 it('builds every app before the tests of the whole system', () => {
   expect(targets('tests').test.dependsOn).toEqual([{ projects: ['*'], target: 'build' }]);
 });

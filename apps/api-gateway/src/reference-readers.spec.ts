@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import type { FastifyReply } from 'fastify';
 import { ReferenceController } from './reference.controller.js';
+import { ensureAssets } from './testing/assets.js';
 import { type Gateway, startGateway } from './testing/gateway.js';
 
 const readers = 100;
@@ -12,6 +13,7 @@ let gateway: Gateway;
 const sockets: Socket[] = [];
 
 beforeAll(async () => {
+  ensureAssets();
   gateway = await startGateway({
     databaseUrl: 'postgres://nobody@127.0.0.1:1/none',
     projects: false,

@@ -106,7 +106,7 @@ export class ReferenceController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Buffer | undefined> {
-    const { gzipped, etag } = await this.script.read();
+    const { gzipped, etag } = this.script.read();
     // To be asked for again each time, but only transferred when it has changed.
     reply.headers({ ETag: etag, 'Cache-Control': 'no-cache', Vary: 'Accept-Encoding' });
     if (request.headers['if-none-match'] === etag) {

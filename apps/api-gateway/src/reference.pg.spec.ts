@@ -14,6 +14,7 @@ import {
   startGateway,
   type Tenant,
 } from './testing/gateway.js';
+import { ensureAssets } from './testing/assets.js';
 
 type Json = Record<string, unknown>;
 interface Document extends Json {
@@ -28,6 +29,7 @@ let tenant: Tenant;
 let document: Document;
 
 beforeAll(async () => {
+  ensureAssets();
   database = await createTestDatabase();
   gateway = await startGateway({ databaseUrl: database.url });
   tenant = await gateway.createTenant();
