@@ -121,6 +121,7 @@ export const mayImport = {
     'bank-rails',
     'commands',
     'contracts',
+    'event-store',
     'local-servers',
     'messaging',
     'postgres',

@@ -26,6 +26,8 @@ describe('The endpoints that an event goes to', () => {
   let errors: unknown[];
   let deleted: string[];
   let isFollowing: boolean;
+  let arePagesHeld: boolean;
+  let limits: { freshForMs: number; followWaitMs: number };
 
   beforeEach(() => {
     store = memoryEventStore();
@@ -36,13 +38,17 @@ describe('The endpoints that an event goes to', () => {
     errors = [];
     deleted = [];
     isFollowing = true;
-    directory = new EndpointDirectory(watched(), {
-      freshForMs: 60_000,
-      organizationsMax: 10,
-      followAgainMs: 1,
-      onDeleted: (endpointId) => deleted.push(endpointId),
-      logError: (error) => errors.push(error),
-    });
+    arePagesHeld = false;
+    limits = { freshForMs: 60_000, followWaitMs: 1 };
+    directory = new EndpointDirectory(
+      watched(),
+      Object.assign(limits, {
+        organizationsMax: 10,
+        followAgainMs: 1,
+        onDeleted: (endpointId: string) => deleted.push(endpointId),
+        logError: (error: unknown) => errors.push(error),
+      }),
+    );
     directory.start();
   });
   afterEach(() => directory.stop());
@@ -59,6 +65,44 @@ describe('The endpoints that an event goes to', () => {
     expect(await receivers()).toEqual([a, b]);
     await change(a, { enabled: false });
     expect(await receivers(await followed())).toEqual([b]);
+  });
+
+  it('are not read again for an event that the followed log has not come to yet', async () => {
+    const a = await create();
+    expect(await receivers(await followed())).toEqual([a]);
+    limits.followWaitMs = timeoutMs;
+    isFollowing = false;
+    reads = 0;
+    const found = receivers(await occur());
+    isFollowing = true;
+    expect(await found).toEqual([a]);
+    expect(reads).toBe(0);
+  });
+
+  it('are not read again for an attempt, and are those of now', async () => {
+    const a = await create();
+    expect(await receivers(await followed())).toEqual([a]);
+    Object.assign(limits, { freshForMs: 0, followWaitMs: timeoutMs });
+    const current = () => directory.current(organizationId, a);
+    reads = 0;
+    for (let n = 0; n < 5; n += 1) {
+      await occur();
+      expect(await current()).toMatchObject({ enabled: true });
+    }
+    expect(reads).toBe(0);
+    await change(a, { enabled: false });
+    expect(await current()).toMatchObject({ enabled: false });
+    expect(reads).toBe(1);
+  });
+
+  it('are read for an attempt while the followed log is late', async () => {
+    const a = await create();
+    expect(await receivers(await followed())).toEqual([a]);
+    limits.freshForMs = 0;
+    arePagesHeld = true;
+    await change(a, { enabled: false });
+    expect(await directory.current(organizationId, a)).toMatchObject({ enabled: false });
+    arePagesHeld = false;
   });
 
   it('include one that was created just before the event, even if the log is followed late', async () => {
@@ -236,7 +280,8 @@ describe('The endpoints that an event goes to', () => {
         for (;;) {
           const page = await Promise.race([pages.next(), cut]);
           if (page.done === true) return;
-          if (!isFollowing) await Promise.race([until(() => isFollowing, { timeoutMs }), cut]);
+          const isGiven = () => isFollowing && !arePagesHeld;
+          if (!isGiven()) await Promise.race([until(isGiven, { timeoutMs }), cut]);
           yield page.value;
         }
       },

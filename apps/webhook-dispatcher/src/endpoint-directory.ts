@@ -6,6 +6,10 @@
  * is remembered when it begins, and forgotten when the log brings an event of its stream. A later reading
  * includes that event.
  *
+ * So neither the fan-out of an event nor an attempt reads a stream, unless endpoints have changed or the
+ * organization is new here. The whole log is followed, so an event that comes from a broker comes here as
+ * soon. For attempts the log is asked where it ends, at most once in `freshForMs` for all organizations.
+ *
  * A client can make its stream arbitrarily long. So no event costs a fold of the whole stream: the state
  * advances by the new events of the stream, and former states come from a timeline.
  */
@@ -19,7 +23,7 @@ import {
 } from '@pis/domain';
 import { type EventStore, type Position, repository, StreamStates } from '@pis/event-store';
 import { EndpointTimeline, type Point, pointOf } from './endpoint-timeline.js';
-import { pause } from '@pis/postgres';
+import { Bell, pause } from '@pis/postgres';
 
 export interface EndpointDirectoryOptions {
   /**
@@ -31,6 +35,8 @@ export interface EndpointDirectoryOptions {
   readonly organizationsMax: number;
   /** How soon the log is followed again after a failure. */
   readonly followAgainMs: number;
+  /** How long the followed log may take to come to an event. After that the stream is read. */
+  readonly followWaitMs: number;
   /** Called for each deletion, while the log is followed. */
   readonly onDeleted: (endpointId: string) => void;
   readonly logError: (error: unknown, what: string) => void;
@@ -55,6 +61,13 @@ export class EndpointDirectory {
   private readonly timelines = new Map<string, EndpointTimeline>();
   /** How far the log has been followed. Null while it is not followed. */
   private followedTo: Position | null = null;
+  /** Rings when `followedTo` has changed. */
+  private readonly followed = new Bell();
+  /** Whether the followed log was waited for in vain. Nobody waits for it then before it brings something. */
+  private isLate = false;
+  /** Monotonic time: what the log had then has been followed. */
+  private followedSinceMs = -Infinity;
+  private catchingUp: Promise<void> | null = null;
   private readonly stopping = new AbortController();
   private following: Promise<void> = Promise.resolve();
 
@@ -101,9 +114,24 @@ export class EndpointDirectory {
     organizationId: string,
     position: Position,
   ): Promise<WebhookEndpointsState | null> {
-    if (this.followedTo === null || this.followedTo < position) return null;
+    if (!this.readings.has(organizationId) || !(await this.follows(position))) return null;
     const snapshot = await this.readings.get(organizationId)?.snapshot.catch(() => null);
     return snapshot && snapshot.position < position ? snapshot.state : null;
+  }
+
+  /** Whether the log has been followed up to this position. Waits for it, but not for long. */
+  private async follows(position: Position): Promise<boolean> {
+    const { signal } = this.stopping;
+    const deadlineMs = performance.now() + this.options.followWaitMs;
+    for (;;) {
+      const { rung } = this.followed;
+      if (this.followedTo === null || signal.aborted) return false;
+      if (this.followedTo >= position) return true;
+      const leftMs = deadlineMs - performance.now();
+      if (leftMs <= 0) this.isLate = true;
+      if (this.isLate) return false;
+      await this.followed.wait(rung, leftMs, signal);
+    }
   }
 
   private async readAt(organizationId: string, position: Position): Promise<WebhookEndpointsState> {
@@ -114,11 +142,33 @@ export class EndpointDirectory {
 
   /** The endpoint as it is now (see freshForMs), or null when it was deleted. @throws StoreUnavailable */
   async current(organizationId: string, endpointId: string): Promise<WebhookEndpoint | null> {
-    const cached = this.readings.get(organizationId);
-    const isFresh =
-      cached !== undefined && performance.now() - cached.beganAtMs < this.options.freshForMs;
-    const { state } = await (isFresh ? cached.snapshot : this.read(organizationId));
+    const freshSinceMs = performance.now() - this.options.freshForMs;
+    if (this.readings.has(organizationId) && !this.isFresh(organizationId, freshSinceMs))
+      await this.catchUp();
+    const remembered = this.isFresh(organizationId, freshSinceMs)
+      ? this.readings.get(organizationId)?.snapshot
+      : undefined;
+    const { state } = await (remembered ?? this.read(organizationId));
     return state.endpoints.find((endpoint) => endpoint.endpointId === endpointId) ?? null;
+  }
+
+  /** Whether the remembered reading lacks nothing that happened before this monotonic time. */
+  private isFresh(organizationId: string, sinceMs: number): boolean {
+    const reading = this.readings.get(organizationId);
+    return reading !== undefined && Math.max(reading.beganAtMs, this.followedSinceMs) >= sinceMs;
+  }
+
+  /** Asks the log where it ends and waits until it is followed up to there. One at a time, for all. */
+  private catchUp(): Promise<void> {
+    this.catchingUp ??= this.followToEnd().finally(() => (this.catchingUp = null));
+    return this.catchingUp;
+  }
+
+  private async followToEnd(): Promise<void> {
+    if (this.followedTo === null || this.isLate) return;
+    const beganAtMs = performance.now();
+    const end = await this.store.lastPosition();
+    if (await this.follows(end)) this.followedSinceMs = beganAtMs;
   }
 
   private async follow(): Promise<void> {
@@ -130,7 +180,7 @@ export class EndpointDirectory {
       } catch (error) {
         if (!signal.aborted) logError(error, 'changes of endpoints are not followed');
       }
-      this.followedTo = null;
+      this.followTo(null);
       await pause(followAgainMs, signal);
     }
   }
@@ -139,17 +189,25 @@ export class EndpointDirectory {
     const after = await this.store.lastPosition();
     // Earlier readings may lack events before this position, and the subscription does not bring those.
     this.readings.clear();
-    this.followedTo = after;
+    this.followTo(after);
     const streamPrefix = this.repository.streamIdOf('');
-    const pages = this.store.subscribe({ after, streamPrefixes: [streamPrefix], signal });
+    // All streams: a store may leave the position behind while nothing of the wanted streams comes.
+    const pages = this.store.subscribe({ after, signal });
     for await (const { events, position } of pages) {
       for (const { streamId, type, data } of events) {
+        if (!streamId.startsWith(streamPrefix)) continue;
         this.readings.delete(streamId.slice(streamPrefix.length));
         const { endpointId } = data;
         if (type === deleted && typeof endpointId === 'string') this.options.onDeleted(endpointId);
       }
-      this.followedTo = position;
+      this.followTo(position);
     }
+  }
+
+  private followTo(position: Position | null): void {
+    this.followedTo = position;
+    this.isLate = false;
+    this.followed.ring();
   }
 
   private async read(organizationId: string): Promise<Point> {

@@ -20,6 +20,7 @@ export const dispatcherLimits = {
     freshForMs: 2_000,
     organizationsMax: 10_000,
     followAgainMs: 1_000,
+    followWaitMs: 2_000,
   },
   partitions: {
     aheadDays: 7,

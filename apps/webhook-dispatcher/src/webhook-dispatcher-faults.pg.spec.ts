@@ -189,6 +189,7 @@ describe('When something breaks, a client still receives its webhooks', () => {
     fixture.receiver.respondWith((_, index) => ({ status: index === 0 ? 503 : 200 }));
     const dispatcher = started();
     const readStream = fixture.store.readStream.bind(fixture.store);
+    const lastPosition = fixture.store.lastPosition.bind(fixture.store);
     const event = await fixture.paymentEvent();
 
     let refused = 0;
@@ -203,10 +204,10 @@ describe('When something breaks, a client still receives its webhooks', () => {
     await dispatcher.handle(event);
     await until(async () => (await attempts()).length === 1, { timeoutMs });
 
-    fixture.store.readStream = away;
+    Object.assign(fixture.store, { readStream: away, lastPosition: away });
     fixture.advance(initialMs);
     await until(() => refused >= 2, { timeoutMs });
-    fixture.store.readStream = readStream;
+    Object.assign(fixture.store, { readStream, lastPosition });
     await until(
       async () => {
         fixture.advance(dispatcherLimits.engine.postponeMs);

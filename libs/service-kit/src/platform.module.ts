@@ -44,7 +44,12 @@ export interface PlatformOptions {
   readonly servesMetrics: boolean;
   /** Whether strangers reach the port of the app. */
   readonly isPublic: boolean;
+  /** Makes the event store, for example around the configured one. The configured one when absent. */
+  readonly openStore?: OpenStore;
 }
+
+/** @param configured opens the store that the configuration names */
+export type OpenStore = (configured: () => EventStore) => EventStore;
 
 /** The event store's own connections: appends never wait behind queries. */
 const STORE_POOL = Symbol('StorePool');
@@ -62,10 +67,10 @@ export class PlatformModule
   ) {}
 
   static register(options: PlatformOptions): DynamicModule {
-    const { app, config, databaseUrl, logger } = options;
+    const { app, config, databaseUrl, logger, openStore = (configured) => configured() } = options;
     const pool = createPool(databaseUrl, app, logger);
     const storePool = createPool(databaseUrl, `${app}-events`, logger);
-    const rawStore = createEventStore(config, storePool, databaseUrl);
+    const rawStore = openStore(() => createEventStore(config, storePool, databaseUrl));
     const keyring = createKeyringFrom(config);
     const gate = new StoreGate();
     const store = gate.guardStore(rawStore);

@@ -22,7 +22,7 @@ import { integrationFeeds } from '@pis/integration';
 import { heldLogger } from './quarantine-metrics.js';
 import { createLogger, type Logger, logWarnings, nestLogger } from './logging.js';
 import { metricsServer } from './metrics-server.js';
-import { PlatformModule } from './platform.module.js';
+import { type OpenStore, PlatformModule } from './platform.module.js';
 import { refuseUndeclared } from './public-route.js';
 import { onShutdownSignal } from './shutdown.js';
 import type { LogWatch } from './log-watch.js';
@@ -94,12 +94,16 @@ export function fail(error: unknown, logger?: Logger): void {
 @Module({})
 class RootModule {}
 
-/** Listens at once; `ready` resolves when the schema is current and the consumers have started. */
+/**
+ * Listens at once; `ready` resolves when the schema is current and the consumers have started.
+ * @param openStore see PlatformOptions
+ */
 export async function startApp<Shape extends z.ZodRawShape>(
   definition: App<Shape>,
   config: ConfigOf<Shape>,
   databaseUrl: string,
   logger: Logger,
+  openStore?: OpenStore,
 ): Promise<RunningApp & { readonly ready: Promise<void> }> {
   const stopTracing = await startTracing(
     definition.name,
@@ -117,6 +121,7 @@ export async function startApp<Shape extends z.ZodRawShape>(
         logger,
         servesMetrics: !metricsApart,
         isPublic: definition.publicPort === true,
+        ...(openStore === undefined ? {} : { openStore }),
       }),
       // With the database that was started for it, if it was: webhooks must not reach that one either.
       definition.module({ ...config, DATABASE_URL: databaseUrl }),

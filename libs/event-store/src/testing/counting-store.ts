@@ -18,21 +18,34 @@ export interface CountingStore extends EventStore {
 
 const none: Counts = { appends: 0, reads: 0, events: 0, pages: 0 };
 
-export function countingStore(store: EventStore): CountingStore {
+export interface CountingOptions {
+  /** The streams whose appends and reads count. All when absent. */
+  readonly counts?: (streamId: string) => boolean;
+}
+
+export function countingStore(
+  store: EventStore,
+  { counts: isCounted = () => true }: CountingOptions = {},
+): CountingStore {
   let counts: Counts = { ...none };
-  const read = (events: readonly RecordedEvent[]) => {
+  const read = (streamId: string, events: readonly RecordedEvent[]) => {
+    if (!isCounted(streamId)) return events;
     counts.reads += 1;
     counts.events += events.length;
     return events;
   };
   return {
     ...store,
-    append: (...given) => {
-      counts.appends += 1;
-      return store.append(...given);
+    append: (streamId, ...given) => {
+      if (isCounted(streamId)) counts.appends += 1;
+      return store.append(streamId, ...given);
     },
-    readStream: async (...given) => read(await store.readStream(...given)),
-    readStreams: async (streamIds) => (await store.readStreams(streamIds)).map(read),
+    readStream: async (streamId, options) =>
+      read(streamId, await store.readStream(streamId, options)),
+    readStreams: async (streamIds) => {
+      const streams = await store.readStreams(streamIds);
+      return streams.map((events, index) => read(streamIds[index] ?? '', events));
+    },
     readLog: async (options) => {
       counts.pages += 1;
       return store.readLog(options);

@@ -1,0 +1,163 @@
+/**
+ * What a payment asks of the event store, counted over the whole system in one process. Each call is a round
+ * trip, so these bounds decide how many payments a store can carry.
+ */
+import 'reflect-metadata';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { type EventStore, memoryEventStore } from '@pis/event-store';
+import {
+  type CountingStore,
+  countingStore,
+  startEventStoreDbStandIn,
+} from '@pis/event-store/testing';
+import {
+  createTestDatabase,
+  type HttpsReceiver,
+  startHttpsReceiver,
+  until,
+} from '@pis/local-servers/testing';
+import { createLogger, loadConfig, platformEnv, startApp } from '@pis/service-kit';
+import { allInOneApp, allInOneEnv } from './all-in-one-app.js';
+
+const timeoutMs = 60_000;
+/** Queued, processing, completed. */
+const webhooksOfPayment = 3;
+/** Of the demo organization. */
+const originatorId = '00000000-0000-4000-8000-00000000de01';
+const measured = 3;
+
+interface Adapter {
+  readonly variables: Readonly<Record<string, string>>;
+  /** In place of the configured store. */
+  readonly store?: EventStore;
+  readonly stop?: () => Promise<void>;
+}
+
+const eventStoreDb = (client: string) => async (): Promise<Adapter> => {
+  const server = await startEventStoreDbStandIn();
+  return {
+    variables: {
+      PIS_EVENT_STORE: 'eventstoredb',
+      EVENTSTOREDB_URL: server.url,
+      EVENTSTOREDB_CLIENT: client,
+    },
+    stop: () => server.stop(),
+  };
+};
+
+const adapters: readonly (readonly [string, () => Promise<Adapter>])[] = [
+  ['in memory', () => Promise.resolve({ variables: {}, store: memoryEventStore() })],
+  ['on PostgreSQL', () => Promise.resolve({ variables: {} })],
+  ['on EventStoreDB', eventStoreDb('eventstore')],
+  ['on EventStoreDB by the successor of its client', eventStoreDb('kurrent')],
+];
+
+it.each(adapters)(
+  'a payment with three webhooks takes 3 appends and 4 reads at most, and a delivery no read: %s',
+  async (_name, open) => {
+    await using system = await startSystem(await open());
+    await system.lifecycle();
+    for (let payments = 0; payments < measured; payments += 1) {
+      system.counted();
+      await system.lifecycle();
+      const { all, endpoints } = system.counted();
+      expect(all?.appends).toBe(3);
+      expect(all?.reads).toBeLessThanOrEqual(4);
+      expect(endpoints?.reads).toBe(0);
+    }
+  },
+);
+
+async function startSystem({ variables, store, stop }: Adapter) {
+  const [database, receiver] = await Promise.all([createTestDatabase(), startHttpsReceiver()]);
+  const apiKey = `pis_test_${randomBytes(24).toString('hex')}`;
+  const config = loadConfig(
+    { ...platformEnv, ...allInOneEnv },
+    {
+      PORT: '0',
+      PIS_MASTER_KEY: randomBytes(32).toString('base64'),
+      PIS_BOOTSTRAP_API_KEY: apiKey,
+      PIS_SANDBOX_RAIL_DELAY_MS: '0',
+      PIS_SHUTDOWN_DRAIN_MS: '0',
+      PIS_WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
+      PIS_WEBHOOK_CA_FILE: receiver.caFile,
+      DATABASE_URL: database.url,
+      ...variables,
+    },
+  );
+  const counting: { all?: CountingStore; endpoints?: CountingStore } = {};
+  const running = await startApp(
+    allInOneApp(() => undefined),
+    config,
+    database.url,
+    createLogger('test', 'silent'),
+    (configured) => {
+      const opened = store ?? configured();
+      counting.endpoints = countingStore(opened, {
+        counts: (streamId) => streamId.startsWith('webhookEndpoints-'),
+      });
+      // A key in use is read again every two seconds, however many payments it makes.
+      counting.all = countingStore(counting.endpoints, {
+        counts: (streamId) => !streamId.startsWith('apiKey-'),
+      });
+      return counting.all;
+    },
+  );
+  await running.ready;
+  const payer = await payerOf(running.url, apiKey, receiver);
+  return {
+    ...payer,
+    /** Since the last call: what all of the system asked for, and what its reading of endpoints is of that. */
+    counted: () => ({ all: counting.all?.counted(), endpoints: counting.endpoints?.counted() }),
+    [Symbol.asyncDispose]: async () => {
+      await running.close();
+      await receiver.close();
+      await database.drop();
+      await stop?.();
+    },
+  };
+}
+
+/** A client with a contact to pay and a webhook endpoint. */
+async function payerOf(url: string, apiKey: string, receiver: HttpsReceiver) {
+  const post = async <Data>(path: string, body: object): Promise<Data> => {
+    const response = await fetch(`${url}${path}`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${apiKey}`,
+        'content-type': 'application/json',
+        'idempotency-key': randomUUID(),
+      },
+      body: JSON.stringify(body),
+    });
+    const answer = (await response.json()) as { data: Data };
+    expect([response.status, answer]).toEqual([201, expect.anything()]);
+    return answer.data;
+  };
+  const { contactId } = await post<{ contactId: string }>('/v1/contacts/', {
+    originatorId,
+    entityType: 'INDIVIDUAL',
+    firstName: 'Ada',
+    lastName: 'Lovelace',
+    email: 'ada@example.com',
+    bankAccount: {
+      subType: 'CHECKING',
+      achRoutingNumber: '021000021',
+      achAccountNumber: '000123456789',
+    },
+  });
+  await post('/v1/webhooks', { url: receiver.url, subscribedEvents: ['payment.*'] });
+  return {
+    /** Creates a payment, and resolves when its three webhooks were received. */
+    async lifecycle(): Promise<void> {
+      const body = { originatorId, contactId, paymentAmount: 100, direction: 'OUTBOUND' };
+      const { paymentId } = await post<{ paymentId: string }>('/v1/payments/', body);
+      const received = () =>
+        receiver.requests.filter((request) => request.body.includes(paymentId));
+      await until(() => received().length >= webhooksOfPayment, {
+        timeoutMs,
+        what: 'the webhooks',
+      });
+    },
+  };
+}
