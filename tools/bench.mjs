@@ -1,7 +1,7 @@
 /**
- * `npm run bench [-- payments|webhooks|rate-limits|lists …] [-- --json] [-- --short]`: what this machine
- * does with the system, beside what it does without it, all in one run; or a part of it alone. Ratios
- * first: absolute numbers belong to the machine.
+ * `npm run bench [-- payments|webhooks|rate-limits|lists|event-store …] [-- --json] [-- --short]`: what
+ * this machine does with the system, beside what it does without it, all in one run; or a part of it
+ * alone. `event-store` runs only when it is named. Ratios first: absolute numbers belong to the machine.
  */
 import { continueOnSupportedNode, prepare } from './workspace.mjs';
 

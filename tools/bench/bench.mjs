@@ -5,6 +5,8 @@ import { availableParallelism, cpus, tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { startPostgres } from '@pis/local-servers';
 import { say } from '../workspace.mjs';
+import { eventStores } from './event-store/event-store.mjs';
+import { reportEventStores } from './event-store/report.mjs';
 import { firstWebhookLatency, fullLifecycles } from './lifecycle.mjs';
 import { lists, reportLists } from './lists.mjs';
 import { measure, startApp, startHelper } from './processes.mjs';
@@ -33,7 +35,10 @@ const short = {
   lifecycles: 200,
 };
 
-/** The parts that can be run alone, by their name as an argument; without one all run. */
+/**
+ * The parts that can be run alone, by their name as an argument, with or without `--`. Without a name all
+ * run but those that run only when asked for: on a real server they leave their events behind.
+ */
 const parts = {
   payments: {
     run: ({ isShort }) => benchPayments(isShort ? short : full),
@@ -42,13 +47,15 @@ const parts = {
   webhooks: { run: webhooks, report: reportWebhooks },
   lists: { run: lists, report: reportLists },
   'rate-limits': { run: rateLimits, report: reportRateLimits },
+  'event-store': { run: eventStores, report: reportEventStores, onlyWhenAsked: true },
 };
 
 export async function bench(args) {
   const isShort = args.includes('--short');
-  const named = Object.keys(parts).filter((name) => args.includes(name));
+  const names = Object.keys(parts);
+  const named = names.filter((name) => args.includes(name) || args.includes(`--${name}`));
   const results = {};
-  for (const name of named.length > 0 ? named : Object.keys(parts))
+  for (const name of named.length > 0 ? named : names.filter((one) => !parts[one].onlyWhenAsked))
     results[name] = await parts[name].run({ isShort });
   if (args.includes('--json')) {
     const { payments, ...others } = results;
