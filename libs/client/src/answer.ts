@@ -1,9 +1,9 @@
-/** From an HTTP response to what a caller gets: the resource, or the error. */
+/** Turns an HTTP response into the caller's result: the resource, or the error. */
 import { PisApiError, PisNetworkError, type Problem, type RequestErrorContext } from './errors.js';
 
 export interface Reply<Data> {
   readonly data: Data;
-  /** Of a list that is paged; null on the last page. */
+  /** For a paged list; null on the last page. */
   readonly nextCursor: string | null;
   readonly replayed: boolean;
 }
@@ -20,13 +20,13 @@ export function answerOf<Data>(
   if (!response.ok) return apiError(response, body, context);
   const replayed = response.headers.get('idempotent-replayed') === 'true';
   if (response.status === 204) return { data: undefined as Data, nextCursor: null, replayed };
-  // A success that nobody can read, cut off or of somebody between, tells nothing about the outcome.
+  // An unreadable success, cut off or from a proxy, does not show the outcome.
   if (!isObject(body) || body['data'] === undefined)
     return new PisNetworkError(`the answer (${response.status}) could not be read`, context);
   return { data: body['data'] as Data, nextCursor: nextCursorIn(body['meta']), replayed };
 }
 
-/** What came is taken as it is, if it is what was asked for. */
+/** Returns the bytes unchanged, if they have the requested media type. */
 function fileOf<Data>(
   response: Response,
   bytes: Uint8Array,

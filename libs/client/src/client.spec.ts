@@ -16,7 +16,7 @@ function page(ids: readonly string[], nextCursor: string | null) {
   return { body: { data, meta: { pagination: { limit: ids.length, nextCursor } } } };
 }
 
-describe('Every operation is the request of the specification', () => {
+describe('Every operation sends the request of the specification', () => {
   const data = { id: 'x' };
   const operations: [string, string, () => Promise<unknown>][] = [
     ['GET', '/v1/originators/', () => client.originators.page()],
@@ -82,7 +82,7 @@ describe('Every operation is the request of the specification', () => {
     expect(server.requests[0]?.headers.accept).toBe('application/pdf, application/json');
   });
 
-  it('an answer that is not the PDF asked for is tried again, an error is told', async () => {
+  it('an answer that is not the requested PDF is retried, and an error is reported', async () => {
     const found = { headers: { 'content-type': 'application/pdf' }, body: 'whole' };
     server.answers({ headers: { 'content-type': 'text/html' }, body: 'a proxy' }, found);
     expect(Buffer.from(await client.statements.pdf('s1')).toString()).toBe('whole');
@@ -98,7 +98,7 @@ describe('Every operation is the request of the specification', () => {
     expect(server.requests[0]?.query.toString()).toBe('originatorId=o1&year=2026');
   });
 
-  it('null is sent, to clear; what is undefined is not', async () => {
+  it('null is sent, to clear a field; undefined is not sent', async () => {
     server.answers({ body: { data } });
     await client.contacts.update('c1', { phoneNumber: null, email: undefined });
     expect(server.requests[0]?.body).toBe('{"phoneNumber":null}');
@@ -108,13 +108,13 @@ describe('Every operation is the request of the specification', () => {
 describe('Deleting an endpoint', () => {
   const gone = { status: 404, body: { error: { code: 'NOT_FOUND', message: 'not found' } } };
 
-  it('succeeds when an attempt whose answer was lost has deleted it', async () => {
+  it('succeeds when an earlier attempt with a lost answer has deleted it', async () => {
     server.answers({ cut: 'before the answer' }, gone);
     await client.webhooks.delete('e1');
     expect(server.requests).toHaveLength(2);
   });
 
-  it('says so when there is none', async () => {
+  it('reports an endpoint that does not exist', async () => {
     server.answers(gone);
     await expect(client.webhooks.delete('e1')).rejects.toMatchObject({ code: 'NOT_FOUND' });
   });
@@ -131,7 +131,7 @@ describe('A list', () => {
     return (await itemsOf(list)).map(({ paymentId }) => paymentId);
   }
 
-  it('has all items of all pages, each page asked for with the same filter', async () => {
+  it('has all items of all pages, each requested with the same filter', async () => {
     server.answers(page(['a', 'b'], 'c1'), page([], 'c2'), page(['c'], null));
     const filter: { -readonly [Name in keyof PaymentFilter]: PaymentFilter[Name] } = {
       status: 'COMPLETED',
@@ -149,7 +149,7 @@ describe('A list', () => {
     ]);
   });
 
-  it('begins anew with every loop, and asks for no page that nobody looks at', async () => {
+  it('begins anew with every loop, and requests no page that is not needed', async () => {
     server.answers(page(['a', 'b'], 'c1'));
     const list = client.payments.list();
     const first = async () => {
@@ -161,13 +161,13 @@ describe('A list', () => {
     expect(server.requests[0]?.query.get('limit')).toBe('100');
   });
 
-  it('goes on after a page that failed once', async () => {
+  it('continues after a page that failed once', async () => {
     const failed = { status: 503, body: { error: { code: 'SERVICE_UNAVAILABLE', message: '' } } };
     server.answers(page(['a'], 'c1'), failed, page(['b'], null));
     expect(await idsOf(client.payments.list())).toEqual(['a', 'b']);
   });
 
-  it('ends with an error when a page fails for good or the list does not move on', async () => {
+  it('ends with an error when a page fails for good or the list does not advance', async () => {
     const malformed = { status: 400, body: { error: { code: 'VALIDATION_ERROR', message: '' } } };
     server.answers(page(['a'], 'c1'), malformed);
     await expect(idsOf(client.payments.list())).rejects.toMatchObject({ status: 400 });
@@ -175,7 +175,7 @@ describe('A list', () => {
     await expect(idsOf(client.payments.list())).rejects.toThrow('does not move on');
   });
 
-  it('can be read page by page, of 20 unless told otherwise', async () => {
+  it('can be read page by page, with 20 items by default', async () => {
     server.answers(page(['a'], 'c1'), page(['b'], null));
     const first = await client.payments.page({ direction: 'INBOUND' });
     expect(first).toEqual({ data: [{ paymentId: 'a' }], nextCursor: 'c1' });
@@ -188,7 +188,7 @@ describe('A list', () => {
     ]);
   });
 
-  it('of contacts and of originators is paged likewise', async () => {
+  it('of contacts and of originators is paged in the same way', async () => {
     server.answers(page(['a'], null));
     await itemsOf(client.contacts.list({ originatorId: 'o1' }, { pageSize: 7 }));
     await itemsOf(client.originators.list({ pageSize: 7 }));

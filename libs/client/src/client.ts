@@ -22,7 +22,7 @@ export class PisClient {
   readonly statements: Statements;
   readonly sandbox: Sandbox;
 
-  /** @throws TypeError, RangeError when an option cannot work */
+  /** @throws TypeError, RangeError when an option is invalid */
   constructor(options: PisClientOptions) {
     const transport = new Transport(options);
     this.originators = new Originators(transport);

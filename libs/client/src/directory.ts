@@ -47,8 +47,8 @@ export class Contacts {
   }
 
   /**
-   * A contact that exists already is a PisApiError CONFLICT. If `attempts` is above 1 there, it may be
-   * an earlier attempt that has created it.
+   * A contact that exists already is a PisApiError CONFLICT. If its `attempts` is above 1, an earlier
+   * attempt of this call may have created the contact.
    */
   async create(request: ContactCreateRequest, options?: RequestOptions): Promise<ContactCreated> {
     const call = {

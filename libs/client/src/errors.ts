@@ -39,8 +39,8 @@ export abstract class PisRequestError extends PisError {
   /** How often the request was tried, 1 to 5. */
   readonly attempts: number;
   /**
-   * The key the payment was to be created with, also when the client made it: whenever the outcome
-   * is unknown, repeat with this key. Null for all other requests.
+   * The payment's idempotency key, also when the client generated it. Repeat with this key when the outcome
+   * is unknown. Null for all other requests.
    */
   readonly idempotencyKey: string | null;
 
@@ -68,9 +68,9 @@ export class PisApiError extends PisRequestError {
   readonly code: ErrorAnswer['code'];
   /** Everything wrong with the request at once; empty where the API gave none. */
   readonly details: readonly Problem[];
-  /** Name it when you ask for support. */
+  /** Include it when you ask for support. */
   readonly requestId: string | null;
-  /** What the Retry-After header asked for. */
+  /** The pause that the Retry-After header asked for. */
   readonly retryAfterMs: number | null;
 
   constructor(answer: ErrorAnswer, context: RequestErrorContext) {
@@ -93,17 +93,17 @@ export class PisTimeoutError extends PisNetworkError {
   override readonly name = 'PisTimeoutError';
 }
 
-/** The caller's signal ended it; `cause` is the signal's reason. What was sent may have been executed. */
+/** The caller's signal ended it; `cause` is the signal's reason. A sent request may have been executed. */
 export class PisAbortError extends PisRequestError {
   override readonly name = 'PisAbortError';
 }
 
-/** A delivery that must not be believed, and why. */
+/** A delivery that must not be trusted, and why. */
 export class PisWebhookError extends PisError {
   override readonly name = 'PisWebhookError';
 
   constructor(
-    /** `payload`: signed as it should be, but not an event. */
+    /** `payload`: signed correctly, but not an event. */
     readonly reason: 'signature' | 'timestamp' | 'payload',
     message: string,
   ) {

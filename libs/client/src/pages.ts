@@ -3,7 +3,7 @@ import type { RequestOptions, Transport } from './transport.js';
 import type { Page, PageQuery } from './types.js';
 
 export interface ListOptions extends RequestOptions {
-  /** How many items each request brings, 1 to 100; default 100. The list has all items in any case. */
+  /** Items per request, 1 to 100; default 100. The list has all items in any case. */
   readonly pageSize?: number | undefined;
 }
 
@@ -16,14 +16,14 @@ export async function pageOf<Item>(
   query: PageQuery,
   options: RequestOptions | undefined,
 ): Promise<Page<Item>> {
-  // Said explicitly: without any paging parameter some lists answer everything at once.
+  // Explicit, because without a paging parameter some lists return everything at once.
   const paged = { ...query, limit: query.limit ?? limitDefault };
   const call = { method: 'GET', path, query: paged, repeatable: true } as const;
   const { data, nextCursor } = await transport.send<readonly Item[]>(call, options);
   return { data, nextCursor };
 }
 
-/** Every loop over it begins with the first page again; leaving the loop ends the requests. */
+/** Every loop begins with the first page again. Leaving the loop ends the requests. */
 export function iterate<Item>(
   read: (page: PageQuery, options: RequestOptions) => Promise<Page<Item>>,
   { pageSize = pageSizeDefault, ...options }: ListOptions,
@@ -34,7 +34,7 @@ export function iterate<Item>(
       const { data, nextCursor } = await read({ limit: pageSize, cursor }, options);
       yield* data;
       if (nextCursor === null) return;
-      // A list that does not move on would never end.
+      // A list that does not advance would never end.
       if (nextCursor === cursor)
         throw new Error('the list does not move on: the same cursor twice');
       cursor = nextCursor;

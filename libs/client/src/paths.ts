@@ -1,6 +1,5 @@
 /**
- * An id as a part of a path. An empty one would ask for the whole list, `..` for something else
- * altogether.
+ * An ID as a part of a path. An empty one would request the whole list, and `..` another path.
  *
  * @throws TypeError
  */

@@ -16,9 +16,9 @@ import type {
 
 export interface PaymentCreateOptions extends RequestOptions {
   /**
-   * 1 to 255 characters that stand for this payment, for example the number of the invoice. Store it
-   * before the call: then a process that dies in between can ask again without paying twice.
-   * Without it a random one is made, and given back with the result and with every error.
+   * 1 to 255 characters that identify this payment, for example the invoice number. Store it before the
+   * call: then a process that dies can repeat the call without paying twice. Without it a random key is
+   * generated, and returned with the result and with every error.
    */
   readonly idempotencyKey?: string | undefined;
 }
@@ -34,7 +34,7 @@ export class Payments {
     request: PaymentCreateRequest,
     options: PaymentCreateOptions = {},
   ): Promise<PaymentCreated> {
-    // An empty key is sent and refused: who meant to give one must not get a random one instead.
+    // An empty key is sent and refused: a caller that meant to set one must not get a random one.
     const idempotencyKey = options.idempotencyKey ?? randomUUID();
     const path = '/v1/payments/';
     const call = { method: 'POST', path, body: request, idempotencyKey, repeatable: true } as const;
@@ -68,7 +68,7 @@ export class Sandbox {
     this.#transport = transport;
   }
 
-  /** Moves a payment along by hand. In production there is no such operation: NOT_FOUND. */
+  /** Moves a payment along by hand. In production the operation does not exist: NOT_FOUND. */
   async simulate(
     paymentId: string,
     request: SimulateRequest,

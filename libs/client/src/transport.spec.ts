@@ -27,7 +27,7 @@ const created = { status: 201, body: { data: { paymentId: 'p1' }, meta: {} } };
 const replay = { ...created, headers: { 'Idempotent-Replayed': 'true' } };
 
 let server: ScriptedServer;
-/** What was waited for between attempts, instead of waiting. */
+/** Records the pauses between attempts instead of waiting. */
 let pauses: number[];
 
 beforeEach(async () => {
@@ -97,7 +97,7 @@ describe('A request', () => {
     expect(Buffer.from(sent, 'latin1').toString('utf8')).toBe('Rechnung-ä-💸');
   });
 
-  it('gets a key of its own for each payment when none is given, which the result tells', async () => {
+  it('gets a new key for each payment when none is given, and the result has it', async () => {
     server.answers(created);
     const first = await client().payments.create(payment);
     const second = await client().payments.create(payment);
@@ -142,7 +142,7 @@ describe('A failure that may pass', () => {
     expect(new Set(sent.map((part) => JSON.stringify(part))).size).toBe(1);
   });
 
-  it('is an error after five attempts, which has the key to go on with', async () => {
+  it('is an error after five attempts, and the error has the key for a repetition', async () => {
     server.answers(failure(500, 'INTERNAL_ERROR'));
     const error = await refused(client().payments.create(payment), PisApiError);
     expect(error).toMatchObject({ status: 500, code: 'INTERNAL_ERROR', attempts: 5 });
@@ -150,7 +150,7 @@ describe('A failure that may pass', () => {
     expect(server.requests).toHaveLength(5);
   });
 
-  it('is a timeout too, of each attempt', async () => {
+  it('includes a timeout of each attempt', async () => {
     server.answers({ hang: true }, { hang: true }, replay);
     const result = await client().payments.create(payment, { timeoutMs: 1_000 });
     expect(result).toMatchObject({ replayed: true });
@@ -165,7 +165,7 @@ describe('A failure that may pass', () => {
     expect(error).toMatchObject({ name: 'PisTimeoutError', attempts: 5, idempotencyKey: 'k' });
   });
 
-  it('is nobody there', async () => {
+  it('includes a refused connection', async () => {
     const baseUrl = await unusedUrl();
     const error = await refused(client({ baseUrl }).originators.page(), PisNetworkError);
     expect(error).toMatchObject({ attempts: 5, idempotencyKey: null });
@@ -173,7 +173,7 @@ describe('A failure that may pass', () => {
     expect(pauses).toEqual([1_000, 2_000, 4_000, 8_000]);
   });
 
-  it('is waited for as long as Retry-After asks, and never less than the usual pause', async () => {
+  it('is retried after the time of Retry-After, but never sooner than the usual pause', async () => {
     const busy = (retryAfter: string) =>
       failure(503, 'SERVICE_UNAVAILABLE', { headers: { 'retry-after': retryAfter } });
     const inFortySeconds = new Date(Date.now() + 40_000).toUTCString();
@@ -191,7 +191,7 @@ describe('A failure that may pass', () => {
     expect(pauses).toEqual([]);
   });
 
-  it('is a rate limit that says when to come again, and no other', async () => {
+  it('includes a rate limit with a Retry-After, and no other', async () => {
     const headers = { 'retry-after': '2' };
     server.answers(failure(429, 'RATE_LIMITED', { headers }), created);
     await client().payments.create(payment);
@@ -228,7 +228,7 @@ describe('A refusal', () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  it('tells all that is wrong, and the id of the request', async () => {
+  it('has all problems and the ID of the request', async () => {
     const details = [
       { field: 'paymentAmount', issue: 'validation_min', message: 'must be at least 1' },
       { field: 'contactId', issue: 'validation_required', message: 'is required' },
@@ -240,13 +240,13 @@ describe('A refusal', () => {
   });
 });
 
-describe('What is not as good twice as once', () => {
+describe('A request that is not safe to repeat', () => {
   it.each<[string, ScriptedAnswer]>([
     ['a 500', failure(500, 'INTERNAL_ERROR')],
     ['a 503', failure(503, 'SERVICE_UNAVAILABLE', { headers: { 'retry-after': '1' } })],
     ['a cut connection', { cut: 'before the answer' }],
     ['a timeout', { hang: true }],
-  ])('is not tried again after %s: a second endpoint would deliver twice', async (_, answer) => {
+  ])('is not retried after %s: a second endpoint would deliver twice', async (_, answer) => {
     server.answers(answer);
     const calls = [
       () => client().webhooks.create(endpoint, { timeoutMs: 1_000 }),
@@ -257,7 +257,7 @@ describe('What is not as good twice as once', () => {
     expect(server.requests).toHaveLength(calls.length);
   });
 
-  it('is tried again when it was refused for its rate, or never sent', async () => {
+  it('is retried when it was rate limited, or never sent', async () => {
     const limited = failure(429, 'RATE_LIMITED', { headers: { 'retry-after': '1' } });
     server.answers(limited, { status: 201, body: { data: { id: 'e1', secret: 's' } } });
     expect(await client().webhooks.create(endpoint)).toMatchObject({ id: 'e1' });
@@ -268,7 +268,7 @@ describe('What is not as good twice as once', () => {
   });
 });
 
-describe('A caller who gives up', () => {
+describe('A caller that aborts', () => {
   const reason = new Error('the user left');
 
   it('before it begins, sends nothing', async () => {
@@ -277,7 +277,7 @@ describe('A caller who gives up', () => {
     expect(server.requests).toHaveLength(0);
   });
 
-  it('while it waits for the answer, ends it, and is told the key of what may have been paid', async () => {
+  it('during the wait for the answer ends the request, and gets the key of a possible payment', async () => {
     server.answers({ hang: true });
     const giveUp = new AbortController();
     const arrived = server.nextRequest();
@@ -307,7 +307,7 @@ describe('A caller who gives up', () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  it('leaves nothing behind at a signal that outlives its requests', async () => {
+  it('leaves no listener on a signal that outlives its requests', async () => {
     server.answers(failure(500, 'INTERNAL_ERROR'), { body: { data: [] } });
     const { signal } = new AbortController();
     await client().webhooks.list({ signal });
@@ -336,11 +336,11 @@ describe('A client', () => {
     ['no time', { timeoutMs: 0 }],
     ['more time than a timer has', { timeoutMs: 2 ** 31 }],
     ['a time that is none', { timeoutMs: NaN }],
-  ])('cannot be made with %s', (_, options) => {
+  ])('cannot be created with %s', (_, options) => {
     expect(() => client(options)).toThrow(/baseUrl|apiKey|timeoutMs/);
   });
 
-  it('sends nothing that would be another request than was meant', async () => {
+  it('does not send a request that differs from the intended one', async () => {
     const one = client();
     await expect(one.payments.get('')).rejects.toMatchObject({ name: 'TypeError' });
     await expect(one.webhooks.delete('..')).rejects.toMatchObject({ name: 'TypeError' });

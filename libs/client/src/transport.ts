@@ -40,11 +40,10 @@ export interface Call {
   readonly body?: unknown;
   readonly idempotencyKey?: string;
   /**
-   * Whether executing it twice is as good as once. If not, it is tried again only when it certainly
-   * was not executed.
+   * Whether the request is safe to repeat. If not, it is retried only when it certainly was not executed.
    */
   readonly repeatable: boolean;
-  /** For what takes longer than others by nature. */
+  /** For requests that take longer than others. */
   readonly timeoutMs?: number;
   /** The media type of an answer that is no JSON: its bytes are the data. Errors are JSON in any case. */
   readonly accept?: 'application/pdf';
@@ -55,7 +54,7 @@ const timeoutDefaultMs = 30_000;
 const timeoutMaxMs = 2 ** 31 - 1;
 /** Between the attempts, of which there are five. */
 const retryDelaysMs = [1_000, 2_000, 4_000, 8_000] as const;
-/** Whoever asks for a longer pause is asked again by the caller, not here. */
+/** A longer Retry-After is left to the caller. */
 const retryAfterMaxMs = 60_000;
 /** A proxy's 502 and 504 leave the outcome as unknown as our own 500 and 503. */
 const retriedStatuses: readonly number[] = [500, 502, 503, 504];
@@ -88,7 +87,7 @@ export class Transport {
 
   /**
    * @throws PisRequestError
-   * @throws TypeError, RangeError when it cannot be sent as it is; nothing was sent then
+   * @throws TypeError, RangeError when it cannot be sent as given; nothing was sent then
    */
   async send<Data>(call: Call, options: RequestOptions = {}): Promise<Reply<Data>> {
     const request = this.#prepare(call, options);
@@ -179,14 +178,14 @@ function pauseBeforeRetry(error: PisRequestError, repeatable: boolean): number |
   if (!(error instanceof PisApiError)) return null;
 
   const { status, retryAfterMs } = error;
-  // What is refused for its rate was not executed; without a Retry-After nobody knows when it would be.
+  // A rate-limited request was not executed. Without a Retry-After the time for a retry is unknown.
   const refused = status === 429 && retryAfterMs !== null;
   if (!refused && !(repeatable && retriedStatuses.includes(status))) return null;
   if (retryAfterMs !== null && retryAfterMs > retryAfterMaxMs) return null;
   return Math.max(delayMs, retryAfterMs ?? 0);
 }
 
-/** What Node's fetch gives as the cause of its TypeError when not a byte was sent. */
+/** The causes of fetch's TypeError in Node when no byte was sent. */
 const connectFailures: readonly unknown[] = [
   'ECONNREFUSED',
   'ENOTFOUND',

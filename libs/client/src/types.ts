@@ -1,6 +1,6 @@
 /**
- * What the API takes and gives, in the words of its specification. New fields may appear in answers
- * and events at any time, so what is unknown here is to be ignored, not refused.
+ * What the API accepts and returns, in the terms of its specification. New fields may appear in answers and
+ * events at any time. Ignore unknown ones.
  */
 
 export type PaymentStatus =
@@ -129,7 +129,7 @@ export interface PaymentCreated {
   readonly paymentId: string;
   /** The key that was sent: yours, or the one made for this call. */
   readonly idempotencyKey: string;
-  /** The payment was there already: created by an earlier request, or an earlier attempt of this one. */
+  /** The payment existed already: an earlier request, or an earlier attempt of this one, created it. */
   readonly replayed: boolean;
 }
 
@@ -146,7 +146,7 @@ export interface PartyWithAccount extends Party {
   readonly bankAccount: BankAccount | null;
 }
 
-/** What a list shows of a payment: without bank accounts, failureReason and returnReasonCode. */
+/** A payment in a list: without bank accounts, failureReason and returnReasonCode. */
 export interface PaymentListItem {
   readonly paymentId: string;
   readonly status: PaymentStatus;

@@ -68,7 +68,7 @@ describe('A delivery that the service signed', () => {
     // printf '2026-11-21T10:00:00.000Z.{}' | openssl dgst -sha256 -hmac key
     const value = 'sha256=d31fc202db534bc175615651f994662a9cd59eecba4e311eb55a090ca10027c7';
     const headers = { 'x-webhook-signature-256': value, 'x-webhook-timestamp': timestamp };
-    // Signed well, and no event.
+    // Signed correctly, but not an event.
     expect(() => verifyWebhook('{}', headers, 'key', { now })).toThrow('not an event');
   });
 
@@ -102,7 +102,7 @@ describe('While the secret is being rotated', () => {
     expect(verifyWebhook(body, new Headers(overlapping), secret, { now })).toEqual(event);
   });
 
-  it('nothing else verifies that did not before', () => {
+  it('nothing else verifies', () => {
     const third = 'c3'.repeat(32);
     expect(() => verifyWebhook(body, overlapping, third, { now })).toThrow(PisWebhookError);
     expect(reasonOf(`${body} `, overlapping)).toBe('signature');
@@ -159,11 +159,11 @@ describe('A delivery is refused', () => {
   ])('%s', (_, raw, headers) => expect(reasonOf(raw, headers)).toBe('signature'));
 
   it.each(['soon', '', '2026', '2026-11-21', 'Sat, 21 Nov 2026 10:00:00 GMT', '1763719200000'])(
-    'when it was signed at %p, which is no time',
+    'when it was signed at %p, which is not a time',
     (at) => expect(reasonOf(body, signed(body, at))).toBe('timestamp'),
   );
 
-  it('by a clock that is none', () => {
+  it('with an invalid clock', () => {
     expect(reasonOf(body, signed(body), { now: new Date(NaN) })).toBe('timestamp');
   });
 
@@ -175,7 +175,7 @@ describe('A delivery is refused', () => {
     ['without an id', JSON.stringify({ ...event, id: undefined })],
     ['without data', JSON.stringify({ ...event, data: null })],
     ['not UTF-8', new Uint8Array([0x22, 0xff, 0x22])],
-  ])('when what was signed is %s', (_, raw) => expect(reasonOf(raw, signed(raw))).toBe('payload'));
+  ])('when the signed body is %s', (_, raw) => expect(reasonOf(raw, signed(raw))).toBe('payload'));
 });
 
 describe('Verifying is not possible', () => {
@@ -184,7 +184,7 @@ describe('Verifying is not possible', () => {
     expect(() => verifyWebhook(parsed, signed(body), secret, { now })).toThrow('rawBody');
   });
 
-  it('with a secret that was left out: anybody could have signed with it', () => {
+  it('with a missing secret: anyone could have signed with it', () => {
     for (const none of ['', undefined as unknown as string])
       expect(() => verifyWebhook(body, signed(body, timestamp, ''), none, { now })).toThrow(
         'secret is empty',

@@ -1,4 +1,4 @@
-/** Whether a delivery comes from the service, and what it says (rules signature-1 to signature-3). */
+/** Verifies that a delivery comes from the service, and returns its event (rules signature-1 to signature-3). */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { isUint8Array } from 'node:util/types';
 import { PisWebhookError } from './errors.js';
@@ -32,8 +32,8 @@ const signatureHeaders = ['X-Webhook-Signature-256', 'X-Webhook-Signature-256-Pr
  *
  * @param rawBody the bytes as they came, before any parsing: other spacing is another signature
  * @param secret the `secret` of the answer that created the endpoint, or rotated its secret
- * @throws PisWebhookError when it must not be believed; answer 400 and do nothing
- * @throws TypeError when called with something that can verify nothing
+ * @throws PisWebhookError when it must not be trusted: answer 400 and do nothing
+ * @throws TypeError when an argument makes verification impossible
  */
 export function verifyWebhook(
   rawBody: string | Uint8Array,
@@ -45,7 +45,7 @@ export function verifyWebhook(
     throw new TypeError(
       'rawBody must be the bytes or the text received, not what was parsed from it',
     );
-  // Anybody can sign with an empty secret; one that was left out must not verify everything.
+  // Anyone can sign with an empty secret. A missing secret must not verify everything.
   if (typeof secret !== 'string' || secret === '') throw new TypeError('secret is empty');
 
   const signatures = signatureHeaders.flatMap((name) => headerIn(headers, name) ?? []);
@@ -101,7 +101,7 @@ function parsed(rawBody: string | Uint8Array): unknown {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** What tells events apart and apart from anything else; unknown types and fields pass. */
+/** The fields that identify an event. Unknown types and fields pass. */
 function isEvent(value: unknown): value is WebhookEvent {
   if (typeof value !== 'object' || value === null) return false;
   const { id, eventType, data } = value as Readonly<Record<string, unknown>>;

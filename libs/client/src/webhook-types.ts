@@ -84,7 +84,7 @@ export type PaymentEvent = Envelope<PaymentEventType, PaymentEventData>;
 export type StatementEvent = Envelope<'statement.generated', StatementEventData>;
 export type TestEvent = Envelope<'TEST', Readonly<Record<string, unknown>>>;
 
-/** Told apart by `eventType`. Types may be added: have a branch for those you do not know. */
+/** Distinguished by `eventType`. Types may be added: handle unknown ones. */
 export type WebhookEvent = PaymentEvent | StatementEvent | TestEvent;
 
 /** What the rotation answers: the only place that shows the new secret. */

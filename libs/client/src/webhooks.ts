@@ -31,8 +31,8 @@ export class Webhooks {
   }
 
   /**
-   * The only answer that has the secret. Not repeated when its outcome is unknown, because that could
-   * leave a second endpoint whose secret nobody knows: look into list() then.
+   * The only answer with the secret. Not repeated when its outcome is unknown, because that could leave a
+   * second endpoint with an unknown secret. In that case check list().
    */
   async create(
     request: WebhookCreateRequest,
@@ -78,7 +78,7 @@ export class Webhooks {
     }
   }
 
-  /** Sends a sample to the endpoint, whatever it is subscribed to, and tells how that went. */
+  /** Sends a sample to the endpoint, whatever it is subscribed to, and returns the result. */
   async test(
     id: string,
     request: WebhookTestRequest = {},
@@ -95,7 +95,7 @@ export class Webhooks {
   }
 
   /**
-   * Gives the endpoint a new secret; for so many hours (0 to 72) deliveries carry both signatures. Not
+   * Gives the endpoint a new secret. For this many hours (0 to 72) deliveries carry both signatures. Not
    * repeated when its outcome is unknown: a second rotation would end the secret that receivers know.
    */
   async rotateSecret(

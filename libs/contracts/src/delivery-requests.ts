@@ -56,7 +56,7 @@ export type WebhookReplayRequest = {
   readonly eventTypes: readonly Subscription[] | null;
 };
 
-/** `after` is what the page before gave as nextCursor; whether it is one the feed itself finds out. */
+/** `after` is the nextCursor of the previous page. The feed itself checks it. */
 export const eventListSchema = z.object({
   after: cursor,
   limit,

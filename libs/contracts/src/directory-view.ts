@@ -32,7 +32,7 @@ export interface ContactView extends ProfileView {
 
 export const webhookHealths = ['healthy', 'degraded', 'failing'] as const;
 
-/** How the deliveries to an endpoint go; both null when that cannot be told at the moment. */
+/** The health of an endpoint's deliveries; both null when it is unknown at the moment. */
 export interface WebhookHealthView {
   readonly health: (typeof webhookHealths)[number] | null;
   /** The first failed attempt after the last success. */

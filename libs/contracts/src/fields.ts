@@ -3,7 +3,7 @@ import { bankAccountSubTypes, entityTypes } from '@pis/domain';
 import { z } from 'zod';
 import { unsupportedCharacters, type ValidationCode } from './validation.js';
 
-/** PostgreSQL's text holds neither; such a value would stop the projections. */
+/** PostgreSQL's text can hold neither. Such a value would stop the projections. */
 const storable = z.refine<string>(
   (value) => !value.includes('\0') && value.isWellFormed(),
   unsupportedCharacters,
@@ -110,7 +110,7 @@ export const legalAddress = z
     ],
   });
 
-/** Runs a rule that spans fields although some field is wrong: all problems at once. */
+/** Runs a rule over several fields even if one of them is wrong, to report all problems at once. */
 export function isObject(payload: { readonly value: unknown }): boolean {
   return typeof payload.value === 'object' && payload.value !== null;
 }
@@ -133,7 +133,7 @@ function formatted(pattern: RegExp, code: ValidationCode) {
   return z.string().trim().check(format(pattern, code)).meta({ pattern: pattern.source });
 }
 
-/** Taken in any case, once it has the format: "ß" in upper case would be two letters. */
+/** Accepted in upper or lower case once it has the format: "ß" in upper case would be two letters. */
 function upperCased(pattern: RegExp, code: ValidationCode) {
   const inAnyCase = format(new RegExp(pattern.source, 'i'), code);
   return z.string().trim().check(inAnyCase).toUpperCase().meta({ pattern: pattern.source });

@@ -45,7 +45,7 @@ function isStorable(at: Date): boolean {
   return at.getUTCFullYear() >= 1 && at.getUTCFullYear() <= 9999;
 }
 
-/** JavaScript takes 30 February for a day in March. */
+/** JavaScript turns February 30 into a day in March. */
 function isRealDay(day: string): boolean {
   const at = new Date(`${day}T00:00:00Z`);
   return !Number.isNaN(at.getTime()) && at.toISOString().startsWith(day);

@@ -37,7 +37,7 @@ const problemsOf = (
 };
 
 describe('creating a contact', () => {
-  it('needs no more than the required fields, and shows null for the rest', () => {
+  it('needs only the required fields, and returns null for the rest', () => {
     expect(validate(contactCreateSchema, person)).toEqual({
       ok: true,
       value: {
@@ -50,7 +50,7 @@ describe('creating a contact', () => {
     });
   });
 
-  it('takes null for absent, trims, and spells ids and codes in one way', () => {
+  it('treats null as absent, trims, and normalizes IDs and codes', () => {
     const result = validate(contactCreateSchema, {
       ...person,
       originatorId: originatorId.toUpperCase(),
@@ -132,14 +132,14 @@ describe('creating a contact', () => {
     ]);
   });
 
-  it('takes no letter for two that would be two in upper case', () => {
+  it('does not accept a letter that becomes two in upper case', () => {
     for (const countryCode of ['\u00df', '\ufb00', '\u0131t'])
       expect(problemsOf({ ...person, legalAddress: { ...legalAddress, countryCode } })).toEqual([
         'legalAddress.countryCode: validation_country_code',
       ]);
   });
 
-  it('wants a legal address whole or not at all', () => {
+  it('requires all fields of a legal address or none', () => {
     expect(problemsOf({ ...person, legalAddress: { countryCode: 'US' } })).toEqual([
       'legalAddress.addressLine1: validation_required',
       'legalAddress.city: validation_required',
@@ -179,7 +179,7 @@ describe('creating a contact', () => {
   });
 
   it.each(["o'brien+tag&co=1@mail.example.co", 'A_b/c@EXAMPLE.com', 'x@xn--bcher-kva.example'])(
-    'takes the e-mail address %s',
+    'accepts the e-mail address %s',
     (email) => {
       expect(problemsOf({ ...person, email })).toEqual([]);
     },
@@ -210,7 +210,7 @@ describe('creating a contact', () => {
     expect(problemsOf(body)).toHaveLength(1);
   });
 
-  it('is what an originator takes too, with a bank account', () => {
+  it('has the same rules as an originator, which also needs a bank account', () => {
     expect(problemsOf({ ...person, originatorId: undefined }, originatorCreateSchema)).toEqual([
       'bankAccount: validation_required',
     ]);
@@ -218,7 +218,7 @@ describe('creating a contact', () => {
 });
 
 describe('patching a contact', () => {
-  it('takes nothing at all, and gives back only what was supplied', () => {
+  it('accepts an empty patch, and returns only the supplied fields', () => {
     expect(validatePatch(contactPatchSchema, {}, 'INDIVIDUAL')).toEqual({ ok: true, value: {} });
     const patch = { phoneNumber: null, legalAddress: null, bankAccount: null, companyName: null };
     expect(validatePatch(contactPatchSchema, patch, 'INDIVIDUAL')).toEqual({
@@ -227,7 +227,7 @@ describe('patching a contact', () => {
     });
   });
 
-  it('does not clear what the contact cannot be without, beside all other problems', () => {
+  it('does not clear a required field, and reports that with all other problems', () => {
     const result = validatePatch(
       contactPatchSchema,
       { firstName: null, companyName: null, email: null, phoneNumber: '1' },
@@ -246,7 +246,7 @@ describe('patching a contact', () => {
 });
 
 describe('listing contacts', () => {
-  it('takes no parameter, and checks those it takes', () => {
+  it('accepts a request without parameters, and checks the given ones', () => {
     expect(validate(contactListSchema, {})).toEqual({ ok: true, value: {} });
     expect(problemsOf({ limit: '101', originatorId: ['a', 'b'] }, contactListSchema)).toEqual([
       'limit: validation_max',

@@ -18,7 +18,7 @@ import { problem, validate, type Validated } from './validation.js';
 const personNameMax = 100;
 const companyNameMax = 200;
 
-/** The names an entity type cannot be without. */
+/** The names that an entity type requires. */
 const requiredNames = {
   INDIVIDUAL: ['firstName', 'lastName'],
   BUSINESS: ['companyName'],
@@ -69,7 +69,7 @@ function alternative([type, names]: [string, readonly string[]]) {
   return { title: type, properties: { entityType: { const: type }, ...texts }, required: names };
 }
 
-/** None when the entity type itself is wrong, whatever it is then: that is reported already. */
+/** None when the entity type itself is wrong, because that is reported already. */
 function namesRequired(type: EntityType): readonly (keyof Named)[] {
   return entityTypes.includes(type) ? requiredNames[type] : [];
 }
@@ -79,7 +79,7 @@ export const contactCreateSchema = named(
 );
 export type ContactCreateRequest = z.output<typeof contactCreateSchema>;
 
-/** What an operator gives: an originator is never without a bank account. */
+/** An operator's input. An originator always has a bank account. */
 export const originatorCreateSchema = named(z.object({ ...profile, bankAccount }));
 export type OriginatorCreateRequest = z.output<typeof originatorCreateSchema>;
 
@@ -103,8 +103,8 @@ export const originatorPatchSchema = z.object({ ...patch, bankAccount: bankAccou
 export type OriginatorPatchRequest = z.output<typeof originatorPatchSchema>;
 
 /**
- * Which names may be cleared depends on the record: `current` is its entity type, or null when there
- * is no such record and only the rest can be judged.
+ * Which names may be cleared depends on the record. `current` is its entity type, or null when there is no
+ * such record and only the other fields can be checked.
  */
 export function validatePatch<Patch extends ContactPatchRequest>(
   schema: z.ZodType<Patch>,
@@ -138,7 +138,7 @@ export function wholeNumber(min: number, max: number) {
     .meta({ type: 'integer', minimum: min, maximum: max, pattern: undefined });
 }
 
-/** Opaque: whether it is one of ours the list finds out. */
+/** Opaque: the list itself checks it. */
 export const cursor = z.string().meta({ minLength: 1 }).optional();
 
 /** Without `limit` and `cursor` the list is not paged: everything, newest first. */

@@ -17,7 +17,7 @@ const problemsOf = (schema: Parameters<typeof validate>[0], input: unknown) => {
 };
 
 describe('creating a payment', () => {
-  it('takes null for an absent note and label', () => {
+  it('accepts null for an absent note and label', () => {
     const value = { ...payment, paymentNote: null, externalPaymentId: null };
     expect(validate(paymentCreateSchema, payment)).toEqual({ ok: true, value });
     expect(validate(paymentCreateSchema, { ...value, extra: [1] })).toEqual({ ok: true, value });
@@ -54,7 +54,7 @@ describe('creating a payment', () => {
     ]);
   });
 
-  it.each([1, 99_999_999_999])('takes the amount %d', (paymentAmount) => {
+  it.each([1, 99_999_999_999])('accepts the amount %d', (paymentAmount) => {
     expect(problemsOf(paymentCreateSchema, { ...payment, paymentAmount })).toEqual([]);
   });
 
@@ -68,7 +68,7 @@ describe('creating a payment', () => {
 describe('listing payments', () => {
   const list = (query: object) => validate(paymentListSchema, query);
 
-  it('gives 20 unless told otherwise', () => {
+  it('returns 20 by default', () => {
     expect(list({})).toEqual({ ok: true, value: { limit: 20 } });
     expect(list({ limit: '100', unknown: ['a', 'b'] })).toEqual({
       ok: true,
@@ -138,7 +138,7 @@ describe('listing payments', () => {
 describe('webhook endpoints', () => {
   const endpoint = { url: 'https://example.com/hooks', subscribedEvents: ['payment.*'] };
 
-  it('takes event types and payment.*, each once', () => {
+  it('accepts event types and payment.*, each once', () => {
     const subscribedEvents = [
       'payment.queued',
       'statement.generated',
@@ -174,7 +174,7 @@ describe('webhook endpoints', () => {
     expect(problemsOf(webhookCreateSchema, { ...endpoint, ...change })).toEqual(problems);
   });
 
-  it('lets a patch unsubscribe from everything and clear the label, and nothing else be null', () => {
+  it('lets a patch unsubscribe from everything and clear the label, and refuses null elsewhere', () => {
     const patch = { subscribedEvents: [], label: null, enabled: false };
     expect(validate(webhookPatchSchema, patch)).toEqual({ ok: true, value: patch });
     expect(validate(webhookPatchSchema, {})).toEqual({ ok: true, value: {} });

@@ -62,7 +62,7 @@ export const paymentListSchema = z
   );
 export type PaymentListQuery = z.output<typeof paymentListSchema>;
 /**
- * The filters of the list. All that are given must hold. An idempotency key is none of them: it names one
+ * The filters of the list. All that are given must hold. An idempotency key is not a filter: it names one
  * payment, which is found without a list.
  */
 export type PaymentFilter = Omit<PaymentListQuery, 'limit' | 'cursor' | 'idempotencyKey'>;

@@ -184,7 +184,7 @@ export const statementSchema = z.object({
   sha256: z.string().meta({ pattern: '^[0-9a-f]{64}$' }),
 });
 
-/** `meta` of an answer that is no list, of a list that pages on request, and of one that always does. */
+/** `meta` of an answer that is not a list, of a list that pages on request, and of one that always pages. */
 export const metaSchema = z.object({ timestamp });
 export const paginationSchema = z.object({
   limit: z.number().meta({ type: 'integer', minimum: 1, maximum: 100 }),

@@ -52,7 +52,7 @@ function after(state: PaymentState, command: PaymentCommand): PaymentState {
   return decision.reduce(payments.evolve, state);
 }
 
-/** What leads to each event, the event's own command last. */
+/** The commands that lead to each event, the event's own command last. */
 function livesOf(
   details: PaymentDetails,
   at: string,

@@ -1,13 +1,13 @@
 /**
- * Judges values by the schemas of the OpenAPI document, so that tests can hold examples and real answers
- * to it. It knows the part of JSON Schema that the document uses, and throws at any other keyword.
+ * Checks values against the schemas of the OpenAPI document, for tests of examples and of real answers. It
+ * supports the part of JSON Schema that the document uses, and throws at any other keyword.
  */
 type Json = { readonly [key: string]: unknown };
 
 export interface DocumentJudge {
-  /** What is wrong with a value, by path; empty when nothing is. */
+  /** The problems of a value, by path; empty without any. */
   problems(schema: unknown, value: unknown): readonly string[];
-  /** Likewise, and fields that the schema does not name are wrong too. */
+  /** The same, and fields that the schema does not name are problems too. */
   exactProblems(schema: unknown, value: unknown): readonly string[];
   /** What a `$ref` of the document leads to. @throws when it leads nowhere */
   resolve(reference: string): Json;

@@ -14,7 +14,7 @@ export const topicSettings = {
   [topics.statements]: { partitions: 3, retentionMs: 30 * 24 * 3_600_000 },
 } as const satisfies Record<Topic, { partitions: number; retentionMs: number }>;
 
-/** Where messages go that no retry could handle. Retained longer: someone must look at them. */
+/** The topic for messages that no retry could handle. Retained longer, because a person must check them. */
 export function deadLetterTopicOf(topic: string): string {
   return `${topic}.dlq`;
 }

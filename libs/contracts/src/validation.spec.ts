@@ -9,7 +9,7 @@ const messageOf = (schema: Parameters<typeof validate>[0], input: unknown, field
   return problems.find((found) => found.field === field)?.message;
 };
 
-describe('what is said about a wrong field', () => {
+describe('the message about a wrong field', () => {
   it('is a sentence that begins with the field, whatever the rule', () => {
     const sentence = /^field (is|is not|has|must|must not|names|exceeds) \w/;
     for (const code of validationCodes)
@@ -19,7 +19,7 @@ describe('what is said about a wrong field', () => {
       ]);
   });
 
-  it('is that it is required, not what its values may be, when it is missing', () => {
+  it('says that a missing field is required, not which values it may have', () => {
     for (const given of [{}, { entityType: null }])
       expect(messageOf(contactCreateSchema, given, 'entityType')).toBe('entityType is required');
     expect(messageOf(contactCreateSchema, { entityType: 'CLUB' }, 'entityType')).toBe(
@@ -40,7 +40,7 @@ describe('what is said about a wrong field', () => {
     );
   });
 
-  it('is of a parameter given twice that it must be given once', () => {
+  it('says that a repeated parameter must be given once', () => {
     const twice = { limit: ['5', '5'], status: ['QUEUED', 'FAILED'], createdFrom: ['a', 'b'] };
     for (const field of Object.keys(twice))
       expect(messageOf(paymentListSchema, twice, field)).toBe(
@@ -49,13 +49,13 @@ describe('what is said about a wrong field', () => {
     expect(messageOf(paymentListSchema, [], '')).toBe('the body has the wrong type');
   });
 
-  it('is true of an event type that can be subscribed to but not tested', () => {
+  it('is true for an event type that can be subscribed to but not tested', () => {
     const message = messageOf(webhookTestSchema, { eventType: 'statement.generated' }, 'eventType');
     expect(message).toBe('eventType is not an event type that can be named here');
   });
 
   it.each([['101'], ['9'.repeat(16)], ['9'.repeat(400)]])(
-    'is of a limit of %s that it is too large, not that it is no whole number',
+    'says that a limit of %s is too large, not that it is not a whole number',
     (limit) => {
       const result = validate(paymentListSchema, { limit });
       expect(result.ok ? [] : result.problems.map(({ issue }) => issue)).toEqual([

@@ -77,7 +77,7 @@ export type Validated<Value> =
   | { readonly ok: true; readonly value: Value }
   | { readonly ok: false; readonly problems: readonly Problem[] };
 
-/** More than any request has fields: an answer must not be many times as long as what was asked. */
+/** More than a request has fields: an answer must not be much longer than its request. */
 const problemsMax = 100;
 
 export function validate<Value>(schema: z.ZodType<Value>, input: unknown): Validated<Value> {
@@ -94,7 +94,7 @@ export function problem(field: string, issue: ValidationCode, detail?: string): 
 /** A rule without a code: `issue` describes it (rule error-4). */
 export const unsupportedCharacters = 'must not contain NUL or unpaired surrogates';
 
-/** The input is reported for the wording alone: no message quotes it. */
+/** The input is reported only for the wording: no message quotes it. */
 const translated = { error: codeOf, reportInput: true };
 
 /** zod asks for a message and gets the code; schemas that name their own code are not asked. */
@@ -140,7 +140,7 @@ function isValidationCode(text: string): text is ValidationCode {
   return Object.hasOwn(messages, text);
 }
 
-/** What zod knows beyond the code: the limit itself, the values there are, what came instead. */
+/** What zod knows beyond the code: the limit, the allowed values, the actual input. */
 function detailOf(issue: z.core.$ZodIssue): string | undefined {
   if (issue.code === 'too_small') return limitOf('at least', issue.minimum, issue.origin);
   if (issue.code === 'too_big') return limitOf('at most', issue.maximum, issue.origin);

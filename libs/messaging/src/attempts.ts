@@ -15,14 +15,14 @@ export interface ConsumerObserver {
   deferred?(delivery: Delivery, error: unknown): void;
   /** By the clock: how far the group is behind, as far as this process knows. */
   progress?(progress: ConsumerProgress): void;
-  /** Something failed that is tried again: what was being done, and why it failed. */
+  /** An operation failed and will be retried: the operation, and the cause. */
   problem?(doing: string, error: unknown): void;
 }
 
 export interface ConsumerProgress {
-  /** Messages that are not done, read or not. */
+  /** Unfinished messages, read or not. */
   readonly lag: number;
-  /** How long the oldest message taken that is not done has been here. 0 without one. */
+  /** The age of the oldest unfinished message that was taken. 0 without one. */
   readonly oldestUnfinishedMs: number;
   /** The retry table of the group. Null while it cannot be read. */
   readonly deferred: DeferredBacklog | null;
@@ -58,8 +58,8 @@ export async function attempt(
 }
 
 /**
- * What a failure means. `failures` are those that count towards the dead letters, this one included:
- * transient ones do not count.
+ * What a failure means. `failures` counts the failures toward the dead letters, including this one.
+ * Transient failures do not count.
  */
 export function judge(
   error: unknown,

@@ -1,10 +1,9 @@
 /**
- * When to commit: after so many messages or so much time, one commit at a time, and again after a
- * failure. What is committed is up to `commit`, which looks it up when it runs, so that a burst of
- * messages costs one commit.
+ * When to commit: after a number of messages or a time, one commit at a time, and again after a failure.
+ * `commit` looks up what to commit when it runs, so a burst of messages costs one commit.
  */
 export interface CommitLimits {
-  /** Messages done since the last commit after which the next one starts at once: bounds the duplicates after a crash. */
+  /** After this many messages since the last commit the next one starts at once. Bounds duplicates after a crash. */
   readonly commitCountMax: number;
   readonly commitIntervalMs: number;
 }
@@ -23,7 +22,7 @@ export class CommitSchedule {
     private readonly onError: (error: unknown) => void,
   ) {}
 
-  /** So many more messages are done. */
+  /** This many more messages are done. */
   advanced(count: number): void {
     if (this.#closed) return;
     this.#pending += count;
@@ -31,13 +30,13 @@ export class CommitSchedule {
     else this.#arm();
   }
 
-  /** Commits now what is done now. Failures are reported, not thrown. */
+  /** Commits now. Failures are reported, not thrown. */
   async flush(): Promise<void> {
     await this.#running;
     if (this.#pending > 0) await this.#start();
   }
 
-  /** No further commit begins; one that runs is waited for. */
+  /** Starts no further commit and waits for a running one. */
   async close(): Promise<void> {
     this.#closed = true;
     if (this.#timer !== null) clearTimeout(this.#timer);

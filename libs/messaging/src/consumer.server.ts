@@ -32,9 +32,9 @@ export interface ConsumerOptions
 /** For /health/ready. */
 export interface ConsumerStatus {
   readonly connected: boolean;
-  /** Messages known of and not done, read or not. */
+  /** Known unfinished messages, read or not. */
   readonly lag: number;
-  /** How long the oldest message taken that is not done has been here. 0 without one. */
+  /** The age of the oldest unfinished message that was taken. 0 without one. */
   readonly oldestUnfinishedMs: number;
   /** Why it is not connected. */
   readonly error: string | null;
@@ -68,13 +68,13 @@ export abstract class ConsumerStrategy extends Server implements CustomTransport
 
   abstract get consumerStatus(): ConsumerStatus;
 
-  /** Waits for the handlers that run (drainMs at most), commits what is done, disconnects. */
+  /** Waits for running handlers (drainMs at most), commits the finished messages, and disconnects. */
   abstract override close(): Promise<void>;
 
-  /** Lets go at once: nothing more is handled or committed, as if the process had died here. */
+  /** Stops at once: nothing more is handled or committed, as if the process had died here. */
   abstract abandon(): Promise<void>;
 
-  /** Starts consuming. A broker that is away does not fail it: consuming starts when the broker is there. */
+  /** Starts consuming. If the broker is unavailable, consuming starts as soon as it is there. */
   override listen(callback: (error?: unknown) => void): void {
     if (this.topics.length === 0) {
       callback(new Error(`consumer group ${this.group} has no handler`));
@@ -124,7 +124,7 @@ export abstract class ConsumerStrategy extends Server implements CustomTransport
     });
   }
 
-  /** Runs the handlers of a message. @throws what a handler threw; of several, the most curable */
+  /** Runs the handlers of a message. @throws the error of a handler; of several, the one most worth a retry */
   protected async deliver(delivery: Delivery): Promise<void> {
     const addressee = delivery.headers[replayForGroupHeader];
     if (addressee !== undefined && addressee !== this.group) return;
@@ -137,7 +137,7 @@ export abstract class ConsumerStrategy extends Server implements CustomTransport
       .filter((outcome) => outcome.status === 'rejected')
       .map((outcome): unknown => outcome.reason);
     if (errors.length === 0) return;
-    // As long as one of them can be cured, the message must not be parked.
+    // As long as a retry may help one of them, the message must not be parked.
     throw (
       errors.find((error) => isTransient(error)) ??
       errors.find((error) => !(error instanceof NonRetryable)) ??
@@ -183,7 +183,7 @@ function parseJson(delivery: Delivery): unknown {
   }
 }
 
-/** The defaults, overridden by those options that are there. */
+/** The defaults, overridden by the given options. */
 function pickDefined<Limits extends object>(defaults: Limits, options: Partial<Limits>): Limits {
   const overridden = { ...defaults };
   for (const key of Object.keys(defaults) as (keyof Limits)[]) {

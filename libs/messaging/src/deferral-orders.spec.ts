@@ -1,6 +1,6 @@
 /**
- * The retry table under random histories of crashes, rebalances, lost answers and late handlers. A
- * history follows from its seed: run a failing one again alone.
+ * The retry table under random histories of crashes, rebalances, lost answers and late handlers. The seed
+ * determines the history, so a failing one can be run again alone.
  */
 import { generator, type Random } from '@pis/local-servers/testing';
 import { type SimulatedMessage, Simulation } from './testing/simulation.js';
@@ -9,7 +9,7 @@ const histories = 300;
 const stepsMax = 100_000;
 
 describe('for every history of crashes, rebalances and failures', () => {
-  it('each message of a key succeeds, and not before the ones that stand before it', async () => {
+  it('each message of a key succeeds, and not before the earlier ones', async () => {
     let deferred = 0;
     for (let seed = 1; seed <= histories; seed += 1) deferred += await play(seed);
     // The histories are about the retry table.

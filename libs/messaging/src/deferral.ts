@@ -1,18 +1,19 @@
 /**
- * The access of the key queues to the retry table of their group. As long as the table is known to be empty it costs
- * nothing; otherwise each message is looked up before its first attempt, those of one moment together.
+ * The key queues' access to the retry table of their group. It costs nothing while the table is known to be
+ * empty. Otherwise each message is looked up before its first attempt. Concurrent lookups go together.
  *
- * Why "known to be empty" is safe: a key enters the table through the process that holds its partition,
- * that is through this object, or before the partition came here. For the latter `recheck` is called
- * when a partition is opened, after its place in the log was read. A process that has lost the partition may
- * still put a message there, late. Then the message is handled here, too, or follows, which is noticed.
+ * Why "known to be empty" is safe: a key enters the table through the process that holds its partition.
+ * That is through this object, or before the partition came here. In the latter case `recheck` is called
+ * when the partition is opened, after its position in the log was read. A process that has lost the
+ * partition may still add a message late. Then the message is handled here too, or follows, which this
+ * object notices.
  */
 import type { DeferredMessages, FailedAttempt } from './deferred-messages.js';
 import type { Delivery } from './message.js';
 
 export class Deferral {
   #isKnownEmpty = false;
-  /** Changes with every event that makes a running look at the table worthless. */
+  /** Changes with every event that makes a running query of the table stale. */
   #epoch = 0;
   #batch: Batch | null = null;
   #lookedUp: Promise<unknown> = Promise.resolve();
@@ -20,7 +21,7 @@ export class Deferral {
   constructor(
     private readonly group: string,
     private readonly table: DeferredMessages,
-    /** Something was deferred or may have been: whoever works the table off should look. */
+    /** Something was deferred or may have been: the retry worker should poll. */
     private readonly onChange: () => void,
   ) {}
 
@@ -29,7 +30,7 @@ export class Deferral {
     return !this.#isKnownEmpty;
   }
 
-  /** Forgets what is known of the table. */
+  /** Forgets the known state of the table. */
   recheck(): void {
     this.#changed();
   }
@@ -42,8 +43,8 @@ export class Deferral {
       isThere = await this.table.follow(this.group, delivery);
       return isThere;
     } finally {
-      // Another process put the key there, perhaps after our last look. Also after a failure: the answer
-      // may have been lost behind the commit.
+      // Another process may have added the key after our last query. Also after a failure: the answer to a
+      // commit may have been lost.
       if (isThere) this.#changed();
     }
   }
@@ -57,7 +58,7 @@ export class Deferral {
     }
   }
 
-  /** Looks whether the table is empty. What changed meanwhile counts more than the answer. */
+  /** Checks whether the table is empty. A change during the query overrides its answer. */
   async look(): Promise<{ readonly isEmpty: boolean }> {
     const epoch = this.#epoch;
     const isEmpty = await this.table.isEmpty(this.group);
@@ -71,7 +72,7 @@ export class Deferral {
     this.onChange();
   }
 
-  /** One look-up at a time: keys that come meanwhile share the next one. */
+  /** One lookup at a time. Keys that arrive meanwhile share the next one. */
   async #holds(key: string): Promise<boolean> {
     this.#batch ??= this.#nextBatch();
     this.#batch.keys.add(key);

@@ -5,14 +5,14 @@
  * What always holds:
  * - messages of one key come out in the order in which they went in;
  * - while a key is in the table, its newer messages go in behind (`follow`), whoever receives them;
- * - a key is worked on by the process that holds its lease. A process that lost its lease changes nothing.
+ * - only the process with the lease of a key works on it. A process that lost its lease changes nothing.
  */
 import type { Delivery } from './message.js';
 
 /** The first message of a key, claimed by this process. */
 export interface DeferredMessage {
   readonly id: string;
-  /** With the key, what the claim is known by. */
+  /** Identifies the claim, together with the key. */
   readonly lease: string;
   /** `attempt` counts the attempts so far. */
   readonly delivery: Delivery;
@@ -22,7 +22,7 @@ export interface DeferredMessage {
   readonly failures: number;
 }
 
-/** What is known about a message after a failed attempt, and when to try again. */
+/** The state of a message after a failed attempt, and when to try again. */
 export interface FailedAttempt {
   readonly error: string;
   readonly failures: number;
@@ -41,7 +41,7 @@ export interface DeferredMessages {
   defer(group: string, delivery: Delivery, failed: FailedAttempt): Promise<void>;
   /** Appends a message only while others of its key wait. @returns whether it is in the table now */
   follow(group: string, delivery: Delivery): Promise<boolean>;
-  /** Those of the keys that are in the table. */
+  /** Which of the keys are in the table. */
   holding(group: string, keys: readonly string[]): Promise<ReadonlySet<string>>;
   isEmpty(group: string): Promise<boolean>;
   /** Leases due keys, the longest due first. @returns the first message of each */
@@ -55,5 +55,5 @@ export interface DeferredMessages {
   backlog(group: string): Promise<DeferredBacklog>;
 }
 
-/** A longer backlog is not counted more exactly. */
+/** A longer backlog is reported as this number. */
 export const deferredCountMax = 10_000;

@@ -1,11 +1,11 @@
 /**
- * Works off the retry table of a group: claims due keys, tries the first message of each, and goes on
- * with the key's next one as long as they succeed. Every process of the group runs one; leases share
- * the keys among them, and a process that dies leaves its keys to the others when its leases end.
+ * Works off the retry table of a group. It claims due keys, tries the first message of each, and continues
+ * with the key's next message as long as they succeed. Every process of the group runs one. Leases divide
+ * the keys among them, and a dead process leaves its keys to the others when its leases end.
  *
- * What it costs: one small query each `idlePollMs` while the table is empty. Otherwise a round claims no
- * more keys than there are free slots, however many wait. The next round follows after `retryPollMs`, at
- * once when a key was worked off: failing messages cost little, and a backlog is gone soon.
+ * The cost is one small query each `idlePollMs` while the table is empty. Otherwise a round claims no more
+ * keys than there are free slots, however many wait. The next round follows after `retryPollMs`, or at once
+ * when a key was worked off. So failing messages cost little, and a backlog is handled quickly.
  */
 import { attempt, type AttemptOptions, backoffMs, type Delay, judge, notify } from './attempts.js';
 import type { Deferral } from './deferral.js';
@@ -17,16 +17,16 @@ import { waitingSince } from './message-headers.js';
 export interface RetryLimits {
   /** Keys worked on at once by this process. */
   readonly retryConcurrencyMax: number;
-  /** Messages of a key handled under one claim: after that other due keys have their turn. */
+  /** Messages of a key handled under one claim. Then other due keys have their turn. */
   readonly retryMessagesMax: number;
   /** Between two attempts at a message in the table; doubled each time up to the limit. */
   readonly retryInitialMs: number;
   readonly retryMaxMs: number;
   /** How soon due messages are noticed. */
   readonly retryPollMs: number;
-  /** How soon a table that was empty is seen to have messages of another process. */
+  /** How soon messages of another process are noticed in an empty table. */
   readonly idlePollMs: number;
-  /** So long the keys of a process that died wait for the others. */
+  /** How long the keys of a dead process wait for the others. */
   readonly leaseMs: number;
 }
 
@@ -66,12 +66,12 @@ export class DeferredRetries {
     this.#loop = Promise.all([this.#run(), this.#prolong()]);
   }
 
-  /** Looks again at once. */
+  /** Polls again at once. */
   wake(): void {
     this.#wake.abort();
   }
 
-  /** Claims nothing more and waits for the handlers that run. Keys whose turn is over are given back. */
+  /** Claims nothing more and waits for running handlers. Returns the keys that have had their turn. */
   async stop(): Promise<void> {
     this.#stop.abort();
     this.wake();
@@ -79,7 +79,7 @@ export class DeferredRetries {
     await Promise.allSettled([...this.#working]);
   }
 
-  /** Lets go at once, as if the process had died here: what still runs changes nothing in the table. */
+  /** Stops at once, as if the process had died here: running handlers change nothing in the table. */
   abandon(): void {
     this.#abandoned = true;
     this.#stop.abort();
@@ -95,7 +95,7 @@ export class DeferredRetries {
     }
   }
 
-  /** @returns when to look again, milliseconds */
+  /** @returns the milliseconds until the next poll */
   async #round(): Promise<number> {
     const { group, table, deferral, limits } = this.options;
     try {

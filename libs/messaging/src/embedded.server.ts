@@ -27,11 +27,11 @@ export class EmbeddedConsumerStrategy extends ConsumerStrategy {
   readonly #commits: CommitSchedule;
   readonly #reading = new AbortController();
   readonly #log: Partition;
-  /** How far the log was read; null before the checkpoint is known. */
+  /** The position that the log was read to; null before the checkpoint is known. */
   #readTo: string | null = null;
-  /** Messages behind that, when they were counted last. */
+  /** Messages after that position, at the last count. */
   #unread = 0;
-  /** Replayed messages have no place in the log. The same name lets them share the queues of their keys. */
+  /** Replayed messages have no position in the log. One name lets them share the queues of their keys. */
   readonly #replays: Partition;
   #loops: Promise<unknown> = Promise.resolve();
   #connected = false;
@@ -80,15 +80,15 @@ export class EmbeddedConsumerStrategy extends ConsumerStrategy {
     this.#log.abandon();
     this.#replays.abandon();
     await atMost(lastCommitMs, this.#commits.close());
-    // Both loops end by the signal; a source that does not must not hold up the shutdown.
+    // The signal ends both loops. A source that ignores it must not delay the shutdown.
     await atMost(this.drainMs, this.#loops);
     this.#connected = false;
   }
 
   /**
-   * Gives the oldest parked messages to their handler again, each in the queue of its key. A message
-   * that succeeds is no longer parked. A message that fails again stays.
-   * @returns how many were taken up
+   * Gives the oldest parked messages to their handler again, each in the queue of its key. A message that
+   * succeeds is no longer parked. A message that fails again stays.
+   * @returns how many messages were taken
    */
   async replayDeadLetters(max: number = replayMax): Promise<number> {
     const parked = await this.#state.parked(this.group, max);
@@ -127,7 +127,7 @@ export class EmbeddedConsumerStrategy extends ConsumerStrategy {
     }
   }
 
-  /** Reads until stopped; a failing source or state is tried again with backoff, from where it was. */
+  /** Reads until stopped. A failing source or state is retried with backoff, from the last position. */
   async #read(): Promise<void> {
     const { signal } = this.#reading;
     for (let failures = 0; !signal.aborted; failures += 1) {
@@ -154,7 +154,7 @@ export class EmbeddedConsumerStrategy extends ConsumerStrategy {
     }
   }
 
-  /** The source tries again by itself what it reports here. */
+  /** The source retries the reported failures itself. */
   #connection(failure: Error | null): void {
     this.#connected = failure === null;
     this.#error = failure === null ? null : errorText(failure);
@@ -181,7 +181,7 @@ export class EmbeddedConsumerStrategy extends ConsumerStrategy {
     if (position !== null) await this.#state.saveCheckpoint(this.group, position);
   }
 
-  /** Counts what is not read yet, too: up to a limit, for it costs a page of the log. */
+  /** Also counts unread messages, up to a limit, because that costs a page of the log. */
   async #measure() {
     const after = this.#readTo;
     try {
@@ -192,7 +192,7 @@ export class EmbeddedConsumerStrategy extends ConsumerStrategy {
         this.#unread = this.#readTo === after ? unread : 0;
       }
     } catch (error) {
-      // The last count stands. What was taken is still known, and grows older.
+      // The last count stays. The taken messages are still known, and their age grows.
       this.observe.problem?.('counting what is not read yet', error);
     }
     const { lag, oldestUnfinishedMs } = this.consumerStatus;

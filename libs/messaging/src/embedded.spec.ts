@@ -13,7 +13,7 @@ messagingConformance('the embedded transport in memory', () =>
 );
 
 describe('the embedded transport', () => {
-  it('goes on where it was when the log could not be read for a while', async () => {
+  it('continues where it was when the log could not be read for a while', async () => {
     const harness = embeddedHarness(memoryConsumerState());
     const stage = await Stage.create(harness, 1);
     const problems: string[] = [];
@@ -59,7 +59,7 @@ describe('the embedded transport', () => {
     await stage.close();
   });
 
-  it('does not read on while its window is full', async () => {
+  it('does not read further while its window is full', async () => {
     const full = gate();
     let pages = 0;
     const source: MessageSource = {
@@ -96,7 +96,7 @@ describe('the embedded transport', () => {
     await strategy.close();
   });
 
-  it('counts what it has not read, too, and goes on reporting when it cannot', async () => {
+  it('also counts unread messages, and keeps reporting when it cannot', async () => {
     const harness = embeddedHarness(memoryConsumerState());
     const stage = await Stage.create(harness, 1);
     const hangs = gate();
@@ -154,7 +154,7 @@ describe('the embedded transport', () => {
     await stage.close();
   });
 
-  it('ends although a handler never does', async () => {
+  it('stops although a handler never ends', async () => {
     const stage = await Stage.create(embeddedHarness(memoryConsumerState()), 1);
     await stage.publish('a:1');
     const seen = stage.consume(() => new Promise(() => undefined), { drainMs: 20 });

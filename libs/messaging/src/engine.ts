@@ -1,6 +1,6 @@
 /**
- * Handles the messages of a consumer group, whatever transport brings them: the key queues, the retry
- * table and its worker, and the figures that are published at intervals.
+ * Handles the messages of a consumer group for every transport: the key queues, the retry table and its
+ * worker, and the figures that are published at intervals.
  */
 import { type ConsumerProgress, notify } from './attempts.js';
 import { Deferral } from './deferral.js';
@@ -44,7 +44,7 @@ export class ConsumerEngine {
     return this.#queues.open(name, onAdvance);
   }
 
-  /** The place in the log is known only now: what was known of the retry table before counts for nothing. */
+  /** The position in the log is known only now, so the earlier state of the retry table is stale. */
   recheck(): void {
     this.#deferral.recheck();
   }
@@ -56,7 +56,7 @@ export class ConsumerEngine {
   }
 
   /**
-   * Starts no further handler and waits for those that run, `drainMs` at most.
+   * Starts no further handler and waits for running ones, `drainMs` at most.
    * @returns whether all of them ended in time
    */
   async stop(drainMs: number): Promise<boolean> {
@@ -67,7 +67,7 @@ export class ConsumerEngine {
     return ended.every((inTime) => inTime);
   }
 
-  /** Ends the background work. Whoever opened a partition abandons it. */
+  /** Ends the background work. The caller that opened a partition abandons it. */
   abandon(): void {
     this.#retries.abandon();
     if (this.#reports !== null) clearInterval(this.#reports);

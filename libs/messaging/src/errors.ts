@@ -1,6 +1,6 @@
 /**
  * What a failed handler means for its message: retry a few times and park (most errors), park at once
- * (NonRetryable), or retry for ever, because a dependency is away (isTransient in libs/postgres).
+ * (NonRetryable), or retry forever because a dependency is unavailable (isTransient in libs/postgres).
  */
 
 /** Thrown by a handler that knows that no retry will help: the message is parked at once. */

@@ -10,20 +10,20 @@ export interface TopicSpec {
   readonly retentionMs: number;
 }
 
-/** How many brokers have each message, and how many must have it before it is acknowledged. */
+/** How many brokers store each message, and how many must store it before it is acknowledged. */
 export interface Replication {
   readonly factor: number;
   readonly minInsyncReplicas: number;
 }
 
-/** Survives the loss of one broker, with messages still being taken and none lost. */
+/** Survives the loss of one broker: messages are still accepted and none is lost. */
 export const productionReplication: Replication = { factor: 3, minInsyncReplicas: 2 };
 
 export interface TopicReport {
   /** As Kafka knows it, with the prefix. */
   readonly topic: string;
   readonly outcome: 'created' | 'unchanged' | 'differs';
-  /** What differs, each as `name: is X, should be Y`; empty otherwise. */
+  /** The differences, each as `name: is X, should be Y`; empty without any. */
   readonly differences: readonly string[];
   /** Whether it is replicated less than asked for: the loss of one broker may lose messages. */
   readonly isAtRisk: boolean;
@@ -48,7 +48,7 @@ export async function applyTopics(
     const reports: TopicReport[] = [];
     for (const spec of specs) {
       const topic = prefix + spec.topic;
-      // Creating is asked for first: a list of what exists fails while any topic elects a leader.
+      // Create first: listing the existing topics fails while any topic elects a leader.
       const created = await onceElected(() => create(admin, topic, spec, replication));
       const { differences, isAtRisk } = await onceElected(() =>
         compared(admin, topic, spec, replication),
@@ -66,7 +66,7 @@ export async function applyTopics(
   }
 }
 
-/** A topic just made has no leader for a moment; kafkajs asks for all topics, also other people's. */
+/** A new topic has no leader for a moment. kafkajs asks for all topics, including those of other systems. */
 async function onceElected<T>(work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {

@@ -1,7 +1,7 @@
 import { KafkaJSNumberOfRetriesExceeded, KafkaJSProtocolError } from 'kafkajs';
 import { onceCoordinated } from './kafka-dead-letters.js';
 
-/** As the client fails when its own few tries were not enough. */
+/** How the client fails after its own few tries. */
 function givenUp(type: string) {
   const refused = Object.assign(new Error(type), { type, code: 14, retriable: true });
   return new KafkaJSNumberOfRetriesExceeded(new KafkaJSProtocolError(refused), {
@@ -10,12 +10,12 @@ function givenUp(type: string) {
   });
 }
 
-describe('a question about a group', () => {
+describe('a query about a group', () => {
   it.each([
     'GROUP_LOAD_IN_PROGRESS',
     'GROUP_COORDINATOR_NOT_AVAILABLE',
     'NOT_COORDINATOR_FOR_GROUP',
-  ])('is asked again after %s', async (type) => {
+  ])('is repeated after %s', async (type) => {
     const failures = [givenUp(type), givenUp(type)];
     const ask = async () => {
       const failure = failures.shift();
@@ -25,7 +25,7 @@ describe('a question about a group', () => {
     expect(await onceCoordinated(ask, Infinity)).toBe('an answer');
   });
 
-  it('is given up at the deadline, and at once when asking again is of no use', async () => {
+  it('is given up at the deadline, and at once when a retry cannot help', async () => {
     const asked: string[] = [];
     const asking = (type: string) => () => {
       asked.push(type);

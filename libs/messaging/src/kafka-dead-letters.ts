@@ -11,7 +11,7 @@ import {
   waitingSince,
 } from './message-headers.js';
 
-/** The message as it rests in `….dlq`: itself, and in headers where it came from and why it is there. */
+/** The message as it is stored in `….dlq`: itself, with its origin and the reason in headers. */
 export function asDeadLetter(delivery: Delivery, group: string, error: unknown): Message {
   const { topic, key, value, headers, attempt } = delivery;
   const [partition = '', offset = ''] = delivery.offset.split('/');
@@ -104,7 +104,7 @@ async function replayUpTo(replay: Replay): Promise<{ replayed: number }> {
     try {
       if (await reached(admin, groupId, ends)) break;
     } catch (error) {
-      lastError = error; // The group's coordinator moves now and then; the deadline decides.
+      lastError = error; // The group's coordinator moves sometimes. The deadline decides.
     }
     if (failed !== null) throw failed;
     if (performance.now() > deadlineMs) {
@@ -116,14 +116,14 @@ async function replayUpTo(replay: Replay): Promise<{ replayed: number }> {
 }
 
 const pollMs = 100;
-/** A broker that has just begun, or taken groups over from another, loads them first: for seconds, if it is busy. */
+/** A broker that has just started, or has taken over groups, loads them first. A busy one needs seconds. */
 const notYetCoordinated = [
   'GROUP_LOAD_IN_PROGRESS',
   'GROUP_COORDINATOR_NOT_AVAILABLE',
   'NOT_COORDINATOR_FOR_GROUP',
 ];
 
-/** Asks again while nobody coordinates the group, until the deadline: longer than the client does by itself. */
+/** Retries while the group has no coordinator, until the deadline: longer than the client does. */
 export async function onceCoordinated<Result>(
   ask: () => Promise<Result>,
   deadlineMs: number,
@@ -145,7 +145,7 @@ async function replayBatch(
 ): Promise<number> {
   const { topic, partition, messages } = batch;
   const end = ends.get(topic)?.get(partition) ?? 0n;
-  // What was parked after the call began stays for the next one: a message that fails again must not loop.
+  // Messages parked after the call began stay for the next one: a message that fails again must not loop.
   const due = messages.filter(({ offset }) => BigInt(offset) < end);
   const again = due.flatMap(({ key, value, headers, timestamp }): Message[] => {
     const parked = textHeaders(headers);

@@ -1,7 +1,7 @@
 import type { Admin } from 'kafkajs';
 import { kafkaClient, type KafkaSettings } from './kafka-client.js';
 
-/** Where partitions end, asked from the broker: what a paused partition gains no fetch tells. */
+/** The end of each partition, queried from the broker: no fetch shows what a paused partition gains. */
 export class KafkaEnds {
   #admin: Admin | null = null;
 
@@ -25,6 +25,6 @@ export class KafkaEnds {
   async close(): Promise<void> {
     const admin = this.#admin;
     this.#admin = null;
-    await admin?.disconnect().catch(() => undefined); // It is of no use any more, connected or not.
+    await admin?.disconnect().catch(() => undefined); // It is no longer of use, connected or not.
   }
 }

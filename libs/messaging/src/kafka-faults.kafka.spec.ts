@@ -1,4 +1,4 @@
-/** What only Kafka can do to a consumer. The broker is the file's own, so that it may be killed. */
+/** Faults that only Kafka has. The broker belongs to this file, so that tests may kill it. */
 import { startKafka, type Kafka } from '@pis/local-servers';
 import { until } from '@pis/local-servers/testing';
 import { BrokerUnavailable, kafkaPublisher, MessageRefused } from './kafka.publisher.js';
@@ -44,7 +44,7 @@ withBroker('over Kafka (skipped without a broker)', () => {
   const partitionOf = ({ offset }: { readonly offset: string }) => offset.split('/')[0] ?? '';
   const partitionsOf = (seen: Seen) => new Set(seen.deliveries.map(partitionOf));
 
-  it('a second consumer takes over partitions while the first is handling: nothing is lost, and what stays is not done twice', async () => {
+  it('a second consumer takes over partitions while the first is handling: nothing is lost, and kept partitions repeat nothing', async () => {
     const { publish, consume, untilCommitted } = bound(await create(6));
     const items = Array.from({ length: 60 }, (_, n) => `k${n}:1`);
     await publish(...items);
@@ -64,7 +64,7 @@ withBroker('over Kafka (skipped without a broker)', () => {
     expect(first.values.sort()).toEqual(items.sort());
   });
 
-  it('a consumer that leaves while handling hands over what it has not done', async () => {
+  it('a consumer that leaves while handling hands over its unfinished messages', async () => {
     const { publish, consume, untilCommitted } = bound(await create(4));
     const never = new Promise(() => undefined);
     const first = consume((value) => (value.endsWith('slow') ? never : null), { drainMs: 10 });
@@ -110,7 +110,7 @@ withBroker('over Kafka (skipped without a broker)', () => {
     await strategy.close();
   });
 
-  it('a consumer whose window is full counts what comes meanwhile', async () => {
+  it('a consumer with a full window counts the messages that arrive', async () => {
     const { publish, consume } = bound(await create(1));
     const hangs = gate();
     const lags: number[] = [];
@@ -128,7 +128,7 @@ withBroker('over Kafka (skipped without a broker)', () => {
     await until(() => lags.at(-1) === 0, { timeoutMs });
   });
 
-  it('the broker dies and comes back: everybody says so, nothing is lost, and all go on by themselves', async () => {
+  it('the broker dies and comes back: all parts report it, nothing is lost, and all continue by themselves', async () => {
     const problems: string[] = [];
     const { publish, consume, untilCommitted, group, topic } = bound(await create(3));
     const work = gate();
@@ -176,7 +176,7 @@ withBroker('over Kafka (skipped without a broker)', () => {
     expect(new Set(late.values)).toEqual(new Set(['a:1', 'b:1', 'c:1', 'a:2']));
   }, 90_000);
 
-  it('the broker hangs while something is to be committed and published: the shutdown does not', async () => {
+  it('the broker hangs while something is to be committed and published: the shutdown does not hang', async () => {
     const { publish, consume } = bound(await create(2));
     const seen = consume(() => undefined, { commitIntervalMs: 60_000, commitCountMax: 1_000 });
     const publisher = kafkaPublisher(settings(), { prefix: 'spec.' });
@@ -194,7 +194,7 @@ withBroker('over Kafka (skipped without a broker)', () => {
     expect(performance.now() - sinceMs).toBeLessThan(15_000);
     process.kill(kafka.pid, 'SIGCONT');
     await lost;
-    // Handled again, or committed by what the broker had received before it hung.
+    // Handled again, or committed by a request that the broker received before it hung.
     consume(() => undefined);
     await until(async () => ((await stage?.committed()) ?? 0) >= 3, { timeoutMs });
   }, 90_000);
@@ -220,7 +220,7 @@ withBroker('over Kafka (skipped without a broker)', () => {
     await strategy.close();
   });
 
-  it('a message that cannot be parked is tried until it can, and nothing behind it is committed', async () => {
+  it('a message that cannot be parked is retried until it can, and nothing behind it is committed', async () => {
     const topic = `no-dlq-${process.hrtime.bigint()}`;
     const spec = { partitions: 1, retentionMs: 3_600_000 };
     await applyTopics(settings(), { prefix: 'spec.' }, [{ topic, ...spec }]);
@@ -290,7 +290,7 @@ withBroker('over Kafka (skipped without a broker)', () => {
       expect(seen).toEqual(numbers);
     });
 
-    it('sends more at once than the broker takes in one batch', async () => {
+    it('sends more at once than the broker accepts in one batch', async () => {
       const { topic } = await create(1);
       const publisher = kafkaPublisher(settings(), { prefix: 'spec.' });
       await publisher.publish(Array.from({ length: 8 }, () => large(topic, 400_000)));
@@ -298,7 +298,7 @@ withBroker('over Kafka (skipped without a broker)', () => {
       await publisher.close();
     });
 
-    it('says that a message is too large, and publishes the next one', async () => {
+    it('reports that a message is too large, and publishes the next one', async () => {
       const { topic } = await create(1);
       const publisher = kafkaPublisher(settings(), { prefix: 'spec.' });
       await expect(publisher.publish([large(topic, 2_000_000)])).rejects.toThrow(MessageRefused);
@@ -307,7 +307,7 @@ withBroker('over Kafka (skipped without a broker)', () => {
       await publisher.close();
     });
 
-    it('names the one message of many that is too large, and has published all before it', async () => {
+    it('names the one message that is too large among many, after publishing all before it', async () => {
       const { topic } = await create(1);
       const publisher = kafkaPublisher(settings(), { prefix: 'spec.' });
       const small = Array.from({ length: 9 }, () => large(topic, 10));
@@ -323,7 +323,7 @@ withBroker('over Kafka (skipped without a broker)', () => {
     });
   });
 
-  it('topics are made when they are missing, left alone when they are there, and differences are named', async () => {
+  it('missing topics are created, existing ones do not change, and differences are reported', async () => {
     const topic = `applied-${process.hrtime.bigint()}`;
     const apply = (partitions: number, retentionMs: number) =>
       applyTopics(settings(), { prefix: 'spec.' }, [{ topic, partitions, retentionMs }]);

@@ -1,20 +1,20 @@
-/** How far consumer groups are in their topics, seen from outside of them. */
+/** The progress of consumer groups in their topics, seen from outside the groups. */
 import type { Admin } from 'kafkajs';
 import { type Ends, endsOf, onceCoordinated, reached } from './kafka-dead-letters.js';
 import { kafkaClient, type KafkaSettings } from './kafka-client.js';
 
-/** How long a broker may take to load a group that nobody has asked for yet. */
+/** How long a broker may take to load a group at the first query. */
 const coordinatorMs = 10_000;
 
 export interface GroupProgress {
   /** Where the topics end now. */
   ends(): Promise<Ends>;
-  /** Whether a group has committed all that came before those ends. */
+  /** Whether a group has committed everything before those ends. */
   hasReached(group: string, ends: Ends): Promise<boolean>;
   close(): Promise<void>;
 }
 
-/** Connects at the first question. @throws what kafkajs throws when the broker is away */
+/** Connects at the first query. @throws what kafkajs throws when the broker is away */
 export function kafkaProgress(
   settings: KafkaSettings,
   { prefix, topics }: { readonly prefix: string; readonly topics: readonly string[] },

@@ -4,7 +4,7 @@ import { errorText } from './errors.js';
 import { errorTypes, kafkaClient, type KafkaSettings } from './kafka-client.js';
 import type { Message, MessagePublisher } from './message.js';
 
-/** Publishing failed. What the caller can do about it is the subclass. */
+/** Publishing failed. The subclass tells the caller what to do. */
 export abstract class ProduceError extends Error {}
 
 /** Wait and publish the same messages again: the outcome is unknown, some may have arrived. */
@@ -14,8 +14,8 @@ export class BrokerUnavailable extends ProduceError {
 }
 
 /**
- * The broker will not take one message as it is: it is too large, or no valid record for its topic. All
- * messages given before it are published, and none of its key after it.
+ * The broker refuses one message: it is too large, or not a valid record for its topic. All messages before
+ * it are published, and none of its key after it.
  */
 export class MessageRefused extends ProduceError {
   override readonly name = 'MessageRefused';
@@ -54,7 +54,7 @@ export function kafkaPublisher(
   /** After a failure the producer's sequence numbers are in doubt: a fresh one comes next. */
   const discard = async (failed: Promise<Producer>): Promise<void> => {
     if (producer === failed) producer = null;
-    // Of a producer given up on, nobody cares how its connections end.
+    // The producer is abandoned, so errors of its connections do not matter.
     const ended = failed.then((old) => old.disconnect()).catch(() => undefined);
     await atMost(disconnectMs, ended);
   };
@@ -73,8 +73,8 @@ export function kafkaPublisher(
   };
 
   /**
-   * The broker names no message, so halves are sent until one message is left. What it took of the refused
-   * batch, in other partitions, is sent once more: publishing is at least once anyway.
+   * The broker does not name the message, so halves are sent until one message is left. The part of the
+   * refused batch that it accepted, in other partitions, is sent again: publishing is at least once anyway.
    */
   const narrow = async (messages: readonly Message[], cause: unknown): Promise<void> => {
     const [first] = messages;
@@ -112,7 +112,7 @@ async function connect(settings: KafkaSettings): Promise<Producer> {
     maxInFlightRequests: 1,
     allowAutoTopicCreation: false,
     createPartitioner: Partitioners.DefaultPartitioner,
-    // A failing send must come back to the caller while it can still answer for it.
+    // A failing send must return while the caller can still act on it.
     retry: { retries: 5, initialRetryTime: 100, maxRetryTime: 1_000 },
   });
   await producer.connect();
@@ -121,7 +121,7 @@ async function connect(settings: KafkaSettings): Promise<Producer> {
 
 const disconnectMs = 1_000;
 
-/** kafkajs makes one record batch of all that goes to a partition; brokers take 1 MiB by default. */
+/** kafkajs makes one record batch per partition. Brokers accept 1 MiB by default. */
 const chunkBytesMax = 900_000;
 const chunkMessagesMax = 1_000;
 
@@ -157,7 +157,7 @@ function byTopic(messages: readonly Message[], prefix: string) {
   }));
 }
 
-/** What the broker has against one message. Others, like a topic's name, are about all messages or pass. */
+/** Errors about one message. Others concern all messages, like a topic's name, or are temporary. */
 const refusals = new Set(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE', 'INVALID_RECORD']);
 
 function isRefusal(error: unknown): boolean {

@@ -14,16 +14,17 @@ export interface KafkaConsumerOptions extends ConsumerOptions {
   readonly kafka: KafkaSettings;
   /** Prepended to topics and consumer groups. */
   readonly prefix: string;
-  /** A consumer that is silent for so long loses its partitions to the others. */
+  /** A consumer that is silent for this time loses its partitions to the others. */
   readonly sessionTimeoutMs?: number;
   readonly heartbeatIntervalMs?: number;
 }
 
 /**
- * The Kafka consumer. kafkajs fetches and keeps the membership. The key queues handle. A batch is handed
- * over and not waited for, so fetching and heartbeats go on however long a handler takes. A partition
- * whose window is full is paused. Handlers of a partition that was taken away run to their
- * end, uncounted, while its new owner may begin the same message: handlers are idempotent.
+ * The Kafka consumer. kafkajs fetches and keeps the membership. The key queues handle the messages. A batch
+ * is handed over and not waited for, so fetching and heartbeats continue however long a handler takes. A
+ * partition with a full window is paused. Handlers of a partition that was taken away run to their end, and
+ * their results do not count. Its new owner may begin the same message meanwhile, so handlers are
+ * idempotent.
  *
  * What always holds: only the contiguous prefix of a partition is committed, and only while the
  * partition is ours. A rejoin makes kafkajs fetch again from the last commit; what this process still
@@ -87,7 +88,7 @@ export class KafkaConsumerStrategy extends ConsumerStrategy {
     this.#dropAll();
     const committed = this.#commits.close();
     this.#ending.abort();
-    // Side by side: a broker that hangs costs each of them its whole limit.
+    // In parallel: a broker that hangs costs each of them its whole limit.
     await Promise.all([
       this.#loop,
       atMost(lastCommitMs, committed),
@@ -101,7 +102,7 @@ export class KafkaConsumerStrategy extends ConsumerStrategy {
     return this.#consumer as T;
   }
 
-  /** One kafkajs consumer after the other, for ever: a crashed one is replaced, with backoff. */
+  /** Runs one kafkajs consumer after the other: a crashed one is replaced, with backoff. */
   async #supervise(): Promise<void> {
     const { signal } = this.#ending;
     for (let failures = 0; !signal.aborted; failures += 1) {
@@ -133,7 +134,7 @@ export class KafkaConsumerStrategy extends ConsumerStrategy {
       // How soon a resumed partition is fetched again, at the latest.
       maxWaitTimeInMs: fetchWaitMs,
       allowAutoTopicCreation: false,
-      // Its own restart leaves a dead consumer after any error it does not know: we replace it instead.
+      // Its own restart leaves a dead consumer after an unknown error, so we replace it instead.
       retry: { retries: 3, restartOnFailure: () => Promise.resolve(false) },
     });
     const session = new AbortController();
@@ -173,7 +174,7 @@ export class KafkaConsumerStrategy extends ConsumerStrategy {
       eachBatchAutoResolve: false,
       partitionsConsumedConcurrently: 8,
       eachBatch: (payload) => {
-        // Ends one that joined after all, so that it does not keep partitions that nobody handles.
+        // Ends one that joined after all, so that it does not keep partitions without handling them.
         if (signal.aborted) return Promise.reject(new Error('this session is over'));
         this.#take(payload);
         return Promise.resolve();
@@ -194,7 +195,7 @@ export class KafkaConsumerStrategy extends ConsumerStrategy {
       alive();
       if (!signal.aborted) this.#joined(payload.memberId, payload.memberAssignment);
     });
-    // Still the old generation, whose commits count until the new one begins.
+    // Commits of the old generation count until the new one begins.
     consumer.on(REBALANCING, () => this.#commits.flush());
     const broken = new Promise<never>((_resolve, reject) => {
       consumer.on(CRASH, ({ payload }) => reject(payload.error));
@@ -204,13 +205,13 @@ export class KafkaConsumerStrategy extends ConsumerStrategy {
       }, silenceMaxMs / 4);
       signal.addEventListener('abort', () => clearInterval(check), { once: true });
     });
-    broken.catch(() => undefined); // It may break while nobody waits: while disconnecting.
+    broken.catch(() => undefined); // It may break when it is not awaited: while disconnecting.
     return broken;
   }
 
   /**
-   * A partition that is no longer ours is let go. With the same member id the membership had no gap,
-   * so what we hold of the partitions we kept is still ours; with a new one somebody else may have had them.
+   * Abandons partitions that are no longer ours. With the same member ID the membership had no gap, so our
+   * state of the partitions we kept is still valid. With a new one, another consumer may have had them.
    */
   #joined(memberId: string, assignment: Readonly<Record<string, readonly number[]>>): void {
     for (const [name, held] of this.#partitions) {
@@ -299,7 +300,7 @@ export class KafkaConsumerStrategy extends ConsumerStrategy {
     for (const { held, offset } of due) held.committed = offset;
   }
 
-  /** A partition whose window is full is not fetched: the broker is asked where it ends by now. */
+  /** A partition with a full window is not fetched, so the broker is asked for its current end. */
   async #measure(): Promise<ConsumerStatus> {
     const held = [...this.#partitions.values()];
     const busy = new Set(held.filter(({ work }) => work.unfinished > 0).map(({ topic }) => topic));
@@ -347,7 +348,7 @@ const staleCommit = new Set(['REBALANCE_IN_PROGRESS', 'ILLEGAL_GENERATION', 'UNK
 
 const partitionBytesMax = 524_288;
 const fetchWaitMs = 200;
-/** So long the partitions of a consumer that died without a word wait for the others. */
+/** How long the partitions of a silently dead consumer wait for the others. */
 const sessionMs = 10_000;
 const heartbeatMs = 3_000;
 const rebalanceTimeoutMs = 30_000;

@@ -112,7 +112,7 @@ describe('key queues', () => {
     expect(parked).toEqual(['1']);
   });
 
-  it('report how long the oldest unfinished message has been here', async () => {
+  it('report the age of the oldest unfinished message', async () => {
     const { queues, clock, end } = scene();
     const partition = queues.open('r', unused);
     expect(partition.oldestUnfinishedMs).toBe(0);
@@ -231,7 +231,7 @@ describe('key queues', () => {
     expect(partition.abandoned).toBe(true);
   });
 
-  it('ignore what an abandoned partition still finishes, and start nothing more of it', async () => {
+  it('ignore messages that an abandoned partition still finishes, and start no more of it', async () => {
     const { queues, started, end } = scene();
     const partition = queues.open('r', unused);
     submit(partition, 'a', '1');

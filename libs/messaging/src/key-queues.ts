@@ -42,7 +42,7 @@ export const defaultKeyQueueLimits: KeyQueueLimits = {
 
 export interface KeyQueuesOptions extends AttemptOptions {
   readonly limits: KeyQueueLimits;
-  /** Resolves once the message rests durably among the dead letters. */
+  /** Resolves once the message is stored durably as a dead letter. */
   readonly park: (delivery: Delivery, error: unknown) => Promise<void>;
   readonly deferral: Pick<Deferral, 'mayHold' | 'follow' | 'defer' | 'recheck'>;
   readonly delay: Delay;
@@ -148,7 +148,7 @@ export class KeyQueues {
     try {
       if (await this.options.deferral.follow(item.delivery)) return 'follows';
     } catch (error) {
-      // What no table can hold is not readable either: the attempt finds that out, and parks it.
+      // A message that no table can store is also unreadable: the attempt finds that out and parks it.
       if (!(error instanceof NonRetryable)) {
         this.#problem('looking into the retry table', error);
         return 'failed';
@@ -168,7 +168,7 @@ export class KeyQueues {
     return isLong && this.#successes > before.successes;
   }
 
-  /** One try: what is to be deferred may as well be attempted again. */
+  /** One try: a message that cannot be deferred is attempted again. */
   async #defer(item: Item, delivery: Delivery, error: unknown): Promise<boolean> {
     const { backoffInitialMs, backoffMaxMs } = this.options.limits;
     try {

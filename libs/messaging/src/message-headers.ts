@@ -1,11 +1,11 @@
-/** Headers this library writes; those of the message itself are passed on untouched. */
+/** Headers that this library writes. The message's own headers are passed on unchanged. */
 
-/** On a replayed message: only this group handles it, the others have done it already. */
+/** On a replayed message: only this group handles it. The others have handled it already. */
 export const replayForGroupHeader = 'replay-for-group';
 
 /**
- * On a message that was put aside and could not be handled before: since when (ISO 8601). It came at that
- * time, however late it is handled.
+ * On a message that was put aside before it was handled: since when (ISO 8601). It arrived at that time,
+ * however late it is handled.
  */
 export const waitingSinceHeader = 'waiting-since';
 
@@ -20,7 +20,7 @@ export function waitingSince(
 /** Inside the embedded transport: the dead letter whose replay this is. Never leaves it. */
 export const replayOfHeader = 'replay-of';
 
-/** On a parked message: where it came from, who gave up on it and why. */
+/** On a parked message: its origin, the group that parked it, and the reason. */
 export const deadLetterHeaders = {
   group: 'dead-letter-group',
   topic: 'dead-letter-topic',
@@ -30,7 +30,7 @@ export const deadLetterHeaders = {
   error: 'dead-letter-error',
 } as const;
 
-/** Where messages go that no retry could handle; the same rule as in contracts' topics. */
+/** The topic for messages that no retry could handle; the same rule as in contracts' topics. */
 export function deadLetterTopicOf(topic: string): string {
   return `${topic}.dlq`;
 }

@@ -10,7 +10,7 @@ export interface Message {
 
 /** A message on its way to a handler. */
 export interface Delivery extends Message {
-  /** Where it stands in its topic (Kafka: partition and offset; embedded: the log position). Opaque. */
+  /** Its position in the topic (Kafka: partition and offset; embedded: the log position). Opaque. */
   readonly offset: string;
   /** 1 for the first try. */
   readonly attempt: number;
@@ -28,13 +28,13 @@ export interface MessagePublisher {
  */
 export interface MessagePage {
   readonly messages: readonly (Message & { readonly offset: string })[];
-  /** How far was read; a consumer that has handled all messages may checkpoint it. */
+  /** The position read to. A consumer that has handled all messages may checkpoint it. */
   readonly position: string;
   /**
-   * Holds back the stream of a message of this page that cannot be passed on, from that message on. To be
-   * called before the next page is asked for, once all messages before this one are handled. Absent where
-   * nothing can be held back.
-   * @returns 'held', or 'skipped' when an operator wants only this message left out
+   * Holds back the stream of a message that cannot be passed on, from that message on. Call it before the
+   * next page is requested, once all messages before this one are handled. Absent where nothing can be held
+   * back.
+   * @returns 'held', or 'skipped' if an operator wants only this message skipped
    */
   readonly holdBack?: (
     message: Message & { readonly offset: string },
@@ -46,7 +46,7 @@ export interface MessageSource {
     readonly after: string;
     readonly topics: readonly string[];
     readonly signal: AbortSignal;
-    /** Told null each time the log is connected, and why each time it is not. */
+    /** Called with null when the log connects, and with the reason when it does not. */
     readonly onConnection?: (failure: Error | null) => void;
   }): AsyncIterable<MessagePage>;
   /** How many messages of the topics come after a position, as far as known; counted up to `max`. */
@@ -57,7 +57,7 @@ export interface MessageSource {
   }): Promise<number>;
 }
 
-/** Where a consumer group of the embedded transport keeps how far it is, and what it gave up on. */
+/** The checkpoint and the dead letters of a consumer group of the embedded transport. */
 export interface ConsumerState {
   /** '' when the group has never committed. */
   loadCheckpoint(group: string): Promise<string>;

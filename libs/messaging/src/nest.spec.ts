@@ -99,7 +99,7 @@ describe('a Nest controller', () => {
       .filter(({ delivery }) => delivery.key === key)
       .map(({ error }) => error);
 
-  it('receives the messages of its own group, beside the other handlers of the topic', async () => {
+  it('receives the messages of its own group, in addition to the other handlers of the topic', async () => {
     await send('orders', 'fine');
     expect(seen.sort()).toEqual(['plain fine 1', 'streaming fine 1']);
   });
@@ -110,7 +110,7 @@ describe('a Nest controller', () => {
     expect(seen.filter((line) => line.startsWith('plain'))).toEqual(['plain unreadable 1']);
   });
 
-  it('is called again for as long as something it needs is away', async () => {
+  it('is called again as long as a dependency is unavailable', async () => {
     await send('orders', 'away');
     expect(seen.filter((line) => line.startsWith('plain'))).toHaveLength(4);
     expect(await parked('away')).toEqual([]);
@@ -134,7 +134,7 @@ describe('a Nest controller', () => {
     expect(await parked('stream')).toEqual([]);
   });
 
-  it('may be made anew for each message', async () => {
+  it('may be created anew for each message', async () => {
     await send('parcels', 'fine');
     await send('parcels', 'unreadable');
     expect(seen).toEqual(['scoped fine 1', 'scoped unreadable 1']);

@@ -1,14 +1,14 @@
-/** A partition that this process reads (in embedded mode the whole log), and how far it is done. */
+/** A partition that this process reads (in embedded mode the whole log), and its progress. */
 import type { Delivery } from './message.js';
 
 export interface PartitionLimits {
   /** Messages of a partition that wait or are being handled. At this number the reader must pause. */
   readonly inFlightMax: number;
-  /** Messages from the first unfinished one on, done or not: what a crash would deliver again. */
+  /** Messages from the first unfinished one on, done or not. A crash would repeat them. */
   readonly uncommittedMax: number;
 }
 
-/** An ordered sequence of deliveries and how far it is done. */
+/** An ordered sequence of deliveries and its progress. */
 export class Partition {
   readonly #uncommitted = new Uncommitted();
   readonly #abandon = new AbortController();
@@ -24,7 +24,7 @@ export class Partition {
     private readonly nowMs: () => number,
   ) {}
 
-  /** Takes the next delivery. `position` is where to resume once it and all before it are done; null: nowhere. */
+  /** Takes the next delivery. `position` is the resume position once it and all before it are done, or null. */
   submit(delivery: Omit<Delivery, 'attempt'>, position: string | null): void {
     if (this.abandoned) return;
     const entry: Entry = { position, done: false, takenMs: this.nowMs() };
@@ -42,7 +42,7 @@ export class Partition {
     });
   }
 
-  /** Notes a position without a message: done as soon as everything before it is. */
+  /** Adds a position without a message: done as soon as everything before it is done. */
   mark(position: string): void {
     this.#uncommitted.push({ position, done: true, takenMs: this.nowMs() });
     this.#advance();
@@ -58,7 +58,7 @@ export class Partition {
     return this.#unfinished;
   }
 
-  /** How long the oldest message that is not done has been here. 0 when all are done. */
+  /** The age of the oldest unfinished message. 0 when all are done. */
   get oldestUnfinishedMs(): number {
     const { first } = this.#uncommitted;
     return first === null || this.abandoned ? 0 : Math.max(0, this.nowMs() - first.takenMs);
@@ -81,7 +81,7 @@ export class Partition {
       await new Promise<void>((resolve) => this.#waiting.push(resolve));
   }
 
-  /** No longer ours: nothing further of it starts, nothing further of it counts. */
+  /** No longer ours: nothing more of it starts or counts. */
   abandon(): void {
     this.#abandon.abort();
     this.#wake();

@@ -47,7 +47,7 @@ describe('the consumer state in PostgreSQL', () => {
     expect(await state.loadCheckpoint('nobody')).toBe('');
   });
 
-  it('keeps a dead letter as it came, once however often it is parked', async () => {
+  it('keeps a dead letter unchanged, and only once however often it is parked', async () => {
     const state = pgConsumerState(pool);
     await state.park('parking', letter('1'), 'first');
     await state.park('parking', letter('2'), 'other');
@@ -59,14 +59,14 @@ describe('the consumer state in PostgreSQL', () => {
       { delivery: { ...letter('2'), headers: waiting }, error: 'other' },
     ]);
     const since = parked.map(({ delivery }) => delivery.headers['waiting-since'] ?? '');
-    // Parking the first one again did not make it younger.
+    // Parking the first one again did not change its age.
     expect(since.toSorted()).toEqual(since);
     await state.unpark('parking', parked[0]?.id ?? '');
     expect(await state.parked('parking', 10)).toHaveLength(1);
     expect(await state.parked('somebody else', 10)).toEqual([]);
   });
 
-  it('gives out a replay request once for each time it is asked for', async () => {
+  it('returns a replay request once for each time it was requested', async () => {
     const state = pgConsumerState(pool);
     await state.park('asking', letter('1'), 'x');
     expect(await state.takeReplayRequests('asking', 10)).toEqual([]);

@@ -1,16 +1,16 @@
 import type { ConsumerState, Delivery } from './message.js';
 import { waitingSince } from './message-headers.js';
 
-/** What is needed of a `pg` Pool. */
+/** The methods needed of a `pg` Pool. */
 export interface Queryable {
   query(text: string, values: unknown[]): Promise<{ rows: unknown[]; rowCount: number | null }>;
 }
 
-/** What a ConsumerState may offer beside: an operator in another process asks, the consumer takes it up. */
+/** Optional for a ConsumerState: an operator in another process requests replays, the consumer runs them. */
 export interface ReplayRequests {
-  /** Asks for all that is parked now. @returns how many messages that is */
+  /** Requests a replay of all parked messages. @returns how many there are */
   requestReplay(group: string): Promise<number>;
-  /** Parked messages asked for, the oldest first, each given out once for each time it is asked for. */
+  /** Parked messages with a replay request, the oldest first. Each is returned once per request. */
   takeReplayRequests(
     group: string,
     max: number,
@@ -28,7 +28,7 @@ export interface CheckpointAnchor {
 export interface PgConsumerStateOptions {
   /** The last event at or before a position, null when the log has none. The checkpoint is put onto it. */
   readonly anchorAt?: (position: string) => Promise<CheckpointAnchor | null>;
-  /** Over which broker the groups go on. */
+  /** The broker that the groups use from now on. */
   readonly transport?: 'embedded' | 'kafka';
 }
 
@@ -64,7 +64,7 @@ export function pgConsumerState(
 
     async saveCheckpoint(group, position) {
       const anchor = await anchorAt?.(position);
-      // The log has become shorter: what stands in the table is what tells.
+      // The log has become shorter: the table decides.
       if (anchor === null) return;
       const generation = generations.get(group) ?? null;
       const { rows } = await pool.query(
@@ -95,7 +95,7 @@ export function pgConsumerState(
       if (isMoved && transport === 'kafka') throw new CheckpointMoved(group);
     },
 
-    /** One that is there keeps the time at which it came. */
+    /** An existing one keeps its time of arrival. */
     async park(group, { topic, key, value, headers, offset, attempt }, error) {
       await pool.query(
         `INSERT INTO dead_letters
@@ -151,7 +151,7 @@ export function pgConsumerState(
   };
 }
 
-/** PostgreSQL's text holds no NUL. JSON holds none either: what has one was unreadable before. */
+/** PostgreSQL's text cannot hold NUL. JSON cannot either, so a value with NUL was unreadable anyway. */
 const withoutNul = (text: string) => text.replaceAll('\0', '\ufffd');
 
 const columns =

@@ -15,7 +15,7 @@ import { deferredMessagesContract } from './testing/deferred-contract.js';
 import { MemoryLog } from './testing/memory.js';
 import { timeoutMs } from './testing/stage.js';
 
-/** What fails is deferred only while others succeed: they go on coming until all up to here is committed. */
+/** A failing message is deferred only while others succeed, so others are sent until all up to here is committed. */
 async function untilCommitted(log: MemoryLog, state: ConsumerState, group: string): Promise<void> {
   const end = log.offsetsOf('t').at(-1) ?? '';
   const isCommitted = async () => {
@@ -49,7 +49,7 @@ describe('the retry table in PostgreSQL', () => {
   });
   const due = { error: 'away', failures: 0, dueInMs: 0 };
 
-  it('neither loses nor reorders a message that comes while the last one of its key is settled', async () => {
+  it('neither loses nor reorders a message that arrives while the last one of its key is settled', async () => {
     const table = pgDeferredMessages(pool);
     const group = `group-${randomUUID()}`;
     const handled: number[] = [];
@@ -66,7 +66,7 @@ describe('the retry table in PostgreSQL', () => {
     const receiver = async () => {
       for (let n = 1; n <= 300; n += 1) {
         if (n % 10 === 1) await table.defer(group, message(n), due);
-        // As a key queue does: a message is handled at once only if its key has none in the table.
+        // Like a key queue: a message is handled at once only if its key has none in the table.
         else if (!(await table.follow(group, message(n)))) handled.push(n);
       }
       isOver = true;

@@ -115,7 +115,7 @@ export function pgDeferredMessages(pool: Queryable): DeferredMessages {
 
 const leaseOf = ({ lease }: DeferredMessage) => lease;
 
-/** PostgreSQL's text holds no NUL: such a key is in no table, and JSON holds none either. */
+/** PostgreSQL's text cannot hold NUL, so no table has such a key. JSON cannot hold NUL either. */
 const canBeStored = (text: string) => !text.includes('\0');
 
 const columns =

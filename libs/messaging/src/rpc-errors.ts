@@ -5,9 +5,9 @@ import { MessageContext } from './message-context.js';
 let kept = false;
 
 /**
- * Lets the strategies see what a handler really threw. Nest's last exception filter replaces every
- * unknown error by `{ status: 'error', message: 'Internal server error' }`, so that a database that is
- * away and a message nobody can read would look alike, and both would be parked.
+ * Lets the strategies see the real error of a handler. Nest's last exception filter replaces every unknown
+ * error by `{ status: 'error', message: 'Internal server error' }`. Then an unavailable database and an
+ * unreadable message would look alike, and both would be parked.
  *
  * Rejected: a global filter (a hybrid app binds the handlers inside connectMicroservice, before a filter
  * can be given to it, and inheriting the app's configuration would run the HTTP guards on messages) and

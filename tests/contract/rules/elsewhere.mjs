@@ -125,7 +125,7 @@ export const elsewhere = {
       'libs/client/src/transport.spec.ts',
       '%s is tried again after 1, 2, 4 and 8 s, each time the same request',
     ],
-    ['libs/client/src/transport.spec.ts', 'is a timeout too, of each attempt'],
+    ['libs/client/src/transport.spec.ts', 'includes a timeout of each attempt'],
     ['libs/client/src/transport.spec.ts', 'with %i %s is not tried again'],
   ],
   'limit-8': [

@@ -1,4 +1,4 @@
-/** A real HTTP server that answers what a test tells it to, and keeps every request. */
+/** A real HTTP server that gives the answers of a test, and keeps every request. */
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -25,9 +25,9 @@ export interface ScriptedRequest {
 export interface ScriptedServer {
   readonly url: string;
   readonly requests: readonly ScriptedRequest[];
-  /** One answer a request, in this order; the last one for all that follow. */
+  /** One answer per request, in this order. The last one repeats. */
   answers(...script: readonly ScriptedAnswer[]): void;
-  /** Resolves when the next request is there. */
+  /** Resolves when the next request has arrived. */
   nextRequest(): Promise<void>;
   close(): Promise<void>;
 }

@@ -33,7 +33,7 @@ const operationsOf = (paths: Json | undefined) =>
 const operations = [...operationsOf(document['paths']), ...operationsOf(document['webhooks'])];
 
 describe('the OpenAPI document', () => {
-  it('is of version 3.1 and says what it must', () => {
+  it('has version 3.1 and the required parts', () => {
     expect(document).toMatchObject({
       openapi: '3.1.0',
       info: { title: expect.any(String) as string, version: expect.any(String) as string },
@@ -42,7 +42,7 @@ describe('the OpenAPI document', () => {
     });
   });
 
-  it('refers to nothing that is not there, and holds nothing that is not referred to', () => {
+  it('has no broken reference and no unused component', () => {
     const references = objects.flatMap(([, { $ref }]) => (typeof $ref === 'string' ? [$ref] : []));
     expect(references.length).toBeGreaterThan(100);
     for (const reference of references) expect(judge.resolve(reference)).toBeDefined();
@@ -84,7 +84,7 @@ describe('the OpenAPI document', () => {
     ]);
   });
 
-  it('leads by links to operations and parameters that are there', () => {
+  it('links only to existing operations and parameters', () => {
     for (const sandbox of [true, false]) {
       const served = operationsOf(written({ sandbox })['paths']);
       const links = served.flatMap(([name, { responses }]) =>
@@ -102,7 +102,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it('says of each parameter what it is for', () => {
+  it('describes each parameter', () => {
     const parameters = operations.flatMap(([, operation]) => operation.parameters ?? []);
     const silent = parameters.filter((one) => one['$ref'] === undefined && !one['description']);
     expect(silent).toEqual([]);
@@ -124,14 +124,14 @@ describe('the examples', () => {
       !path.includes('/examples/'),
   );
 
-  it('are there for every body and every answer that is JSON', () => {
+  it('exist for every JSON body and answer', () => {
     const media = objects.filter(([path]) => path.endsWith('/application/json'));
     expect(media.length).toBeGreaterThan(40);
     for (const [path, { examples }] of media)
       expect([path, Object.keys(examples ?? {}).length]).not.toEqual([path, 0]);
   });
 
-  it('are valid, and show no field that the schema does not name', () => {
+  it('are valid, and have no field that the schema does not name', () => {
     expect(withExamples.length).toBeGreaterThan(50);
     for (const [path, { schema, example, examples = {} }] of withExamples) {
       const values = Object.values(examples as Record<string, Json>).map((one) =>
@@ -148,14 +148,14 @@ describe('the schemas of requests', () => {
     judge.problems({ $ref: `#/components/schemas/${name}` }, value);
   const contact = { originatorId: '7d0c5b7e-3f5a-4c6e-9b0a-2f6f0c1d2e3f', email: 'a@example.com' };
 
-  it('say which names a person and a company need', () => {
+  it('define which names a person and a company need', () => {
     const person = { ...contact, entityType: 'INDIVIDUAL', firstName: 'Ada', lastName: 'L' };
     expect(problems('ContactCreateRequest', person)).toEqual([]);
     expect(problems('ContactCreateRequest', { ...person, firstName: null })).not.toEqual([]);
     expect(problems('ContactCreateRequest', { ...person, entityType: 'BUSINESS' })).not.toEqual([]);
   });
 
-  it('say what an address in the US needs', () => {
+  it('define what an address in the US needs', () => {
     const address = { addressLine1: '1', city: 'Bern', state: 'Bern', postalCode: '3011' };
     expect(problems('LegalAddress', { ...address, countryCode: 'CH' })).toEqual([]);
     expect(problems('LegalAddress', { ...address, countryCode: 'US' })).not.toEqual([]);
@@ -181,7 +181,7 @@ describe('the schemas of requests', () => {
 });
 
 describe('where it is served', () => {
-  it('names the public address, or without one the server it came from', () => {
+  it('names the public address, or otherwise the server it came from', () => {
     expect(document['servers']).toEqual([{ url: '/' }]);
     const { servers } = written({ sandbox: true, publicUrl: 'https://pay.example.com/pis/' });
     expect(servers).toEqual([{ url: 'https://pay.example.com/pis' }]);

@@ -133,7 +133,7 @@ function errorResponse(status: string, codes: readonly ErrorCode[]): Json {
       .join('\n'),
     headers: {
       ...header('X-Request-Id'),
-      // Without a key that is known there is no limit to tell of.
+      // Without a known key there is no rate limit to report.
       ...(status === '401' || status === '408' ? {} : ofRateLimit),
       ...(headersByStatus[status] ?? {}),
     },
@@ -152,7 +152,7 @@ export function header(name: string): Json {
   return { [name]: { $ref: `#/components/headers/${name}` } };
 }
 
-/** What is left of the key's limit. */
+/** The rest of the key's limit. */
 export const ofRateLimit: Json = {
   ...header('RateLimit-Policy'),
   ...header('RateLimit'),

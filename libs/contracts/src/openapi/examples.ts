@@ -1,4 +1,4 @@
-/** One small world that all examples of the OpenAPI document tell of. A test holds them to their schemas. */
+/** All examples of the OpenAPI document, about the same few records. A test checks them against their schemas. */
 import { type PaymentEventType, paymentEventTypeOf, type PaymentStatus } from '@pis/domain';
 import type {
   WebhookDeliveryDetailView,
@@ -138,7 +138,7 @@ const queued: PaymentView = {
 };
 
 const rejected = 'The contact’s bankAccount.achAccountNumber was rejected by the receiving bank.';
-/** What is peculiar to each status, and the status before it. */
+/** The fields that differ by status, and the previous status. */
 const peculiar: Readonly<Record<PaymentStatus, Partial<PaymentEventData>>> = {
   AWAITING_CONFIRMATION: {
     previousStatus: null,
@@ -190,7 +190,7 @@ function eventDataOf(status: PaymentStatus): PaymentEventData {
   return { ...queued, previousStatus: null, ...peculiar[status], status };
 }
 
-/** The delivery that tells of a payment's arrival in a status. */
+/** The delivery that reports a payment's new status. */
 export function paymentEvent(status: PaymentStatus): {
   readonly eventType: PaymentEventType;
   readonly data: PaymentEventData;
@@ -235,7 +235,7 @@ export const webhookEndpoint: WebhookEndpointView = {
   createdAt,
   updatedAt: createdAt,
 };
-/** The hexadecimal digits in turn: nobody shall take it for a real one. */
+/** The hexadecimal digits in order, so that no one mistakes it for a real secret. */
 export const webhookSecret = '0123456789abcdef'.repeat(4);
 
 export const delivery: WebhookDeliveryView = {

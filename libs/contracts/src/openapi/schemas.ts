@@ -105,7 +105,7 @@ export function schemaOfValue(schema: z.ZodType): Json {
 
 const conversion = {
   target: 'draft-2020-12',
-  // What is sent: before defaults and transforms. An answer has none, and may gain fields at any time.
+  // The input before defaults and transforms. An answer has none, and may gain fields at any time.
   io: 'input',
   override: ({ jsonSchema }: { jsonSchema: z.core.JSONSchema.BaseSchema }) => {
     if (jsonSchema.format === 'uuid') delete jsonSchema.pattern;

@@ -47,7 +47,7 @@ export interface OperationDeclaration {
   readonly examples?: Examples;
   /** By status: exactly one. */
   readonly answers: Readonly<Record<number, AnswerDeclaration>>;
-  /** What its answer is good for next. */
+  /** Operations that can use its answer next. */
   readonly links?: readonly Link[];
   readonly errors: readonly ErrorCode[];
   /** Served in the sandbox alone. */
@@ -61,7 +61,7 @@ export type AnswerDeclaration =
       readonly description: string;
       /** Of `data`. */
       readonly data: z.ZodType;
-      /** There when `data` is an array: the `meta` of the answer, which says whether it is the whole list. */
+      /** Present when `data` is an array: the `meta` of the answer, which shows whether it is the whole list. */
       readonly list?: typeof metaSchema | typeof listMetaSchema | typeof pageMetaSchema;
       /** Of `data`. */
       readonly examples: Examples;
@@ -100,7 +100,7 @@ type ReadonlyDeep<Value> = Value extends readonly (infer Item)[]
 /** The header that makes a creation repeatable. */
 export const idempotencyKey = { name: 'Idempotency-Key', lengthMax: idempotencyKeyLengthMax };
 
-/** Which keys read, and which keys change something. */
+/** Which keys may read, and which may write. */
 export const readers = ['full_access', 'read_only'] as const;
 export const writers = ['full_access'] as const;
 export const webhookReaders = ['full_access', 'read_only', 'webhook_admin'] as const;
@@ -126,7 +126,7 @@ export function first(field: string): string {
   return answered(`0/${field}`);
 }
 
-/** What any request may be answered. */
+/** The errors that any request may get. */
 export const onAny: readonly ErrorCode[] = [
   'UNAUTHORIZED',
   'FORBIDDEN',

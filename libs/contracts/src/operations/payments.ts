@@ -1,4 +1,4 @@
-/** Payments, and the sandbox’s way to move one along. Each operation is declared once: see operation.ts. */
+/** Payments, and the sandbox’s operation to simulate their outcomes. Each operation is declared once: see operation.ts. */
 import * as examples from '../openapi/examples.js';
 import { paymentCreateSchema, paymentListSchema, simulateSchema } from '../payment-requests.js';
 import * as responses from '../responses.js';

@@ -17,7 +17,7 @@ import {
 
 const onWebhook = { name: 'id', of: 'webhook endpoint', example: examples.webhookId } as const;
 
-/** What can be done with an endpoint whose id an answer has. */
+/** The operations on an endpoint with the ID in an answer. */
 const toWebhook = (id: string): readonly Link[] =>
   [
     'getWebhook',

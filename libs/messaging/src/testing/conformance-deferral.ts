@@ -6,7 +6,7 @@ import { NonRetryable } from '../errors.js';
 import { MessageContext } from '../message-context.js';
 import { gate, sees, type Seen, type Stage, timeoutMs } from './stage.js';
 
-/** Soon deferred and soon tried again. */
+/** Deferred quickly and retried quickly. */
 const quick: Partial<ConsumerOptions> = {
   deferAfterMs: 50,
   retryInitialMs: 5,
@@ -40,7 +40,7 @@ export function deferralTests(create: (partitions?: number) => Promise<Stage>): 
 }
 
 function orderTests(create: (partitions?: number) => Promise<Stage>): void {
-  it('moves on past a message that keeps failing while others succeed, and keeps the order of its key', async () => {
+  it('continues past a message that keeps failing while others succeed, and keeps the order of its key', async () => {
     const stage = await create();
     const work = failingWork('a:1');
     await stage.publish('a:1', 'a:2');
@@ -95,7 +95,7 @@ function orderTests(create: (partitions?: number) => Promise<Stage>): void {
     await stage.untilCommitted(published + 4);
     await until(async () => (await stage.deferred()) === 0, { timeoutMs });
     for (const key of keys) {
-      // The embedded transport gives each process every message: what counts is when each first succeeded.
+      // The embedded transport gives each process every message: the first success of each counts.
       const succeeded = new Set(work.succeeded.filter((value) => value.startsWith(key)));
       expect([...succeeded]).toEqual([1, 2, 3, 4].map((n) => `${key}:${n}`));
     }
@@ -123,7 +123,7 @@ function outcomeTests(create: (partitions?: number) => Promise<Stage>): void {
     expect(await stage.parked()).toEqual([]);
   });
 
-  it('parks a deferred message whose failures are its own after the last of them, and goes on with its key', async () => {
+  it('parks a deferred message after the last of its own failures, and continues with its key', async () => {
     const stage = await create();
     let error = away();
     await stage.publish('a:1', 'a:2');
@@ -175,7 +175,7 @@ function outcomeTests(create: (partitions?: number) => Promise<Stage>): void {
     expect(await stage.parked()).toEqual([]);
   });
 
-  it('defers a replayed dead letter, too, and handles it once', async () => {
+  it('also defers a replayed dead letter, and handles it once', async () => {
     const stage = await create();
     let error: Error | null = new NonRetryable('a bug');
     let succeeded = 0;
@@ -198,7 +198,7 @@ const away = (): Error =>
   Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
 const isOfA = (value: string) => value.startsWith('a');
 
-/** A handler to which something is away for some messages, until it is mended. */
+/** A handler with a dependency that is unavailable for some messages, until it is repaired. */
 function failingWork(...failing: readonly string[]) {
   let isMended = false;
   const succeeded: string[] = [];
@@ -214,7 +214,7 @@ function failingWork(...failing: readonly string[]) {
   };
 }
 
-/** Publishes others that succeed until so many messages rest in the retry table. @returns how many it published */
+/** Publishes succeeding messages until this many messages are in the retry table. @returns how many it published */
 async function untilDeferred(stage: Stage, count: number): Promise<number> {
   let published = 0;
   await until(
@@ -229,8 +229,8 @@ async function untilDeferred(stage: Stage, count: number): Promise<number> {
 }
 
 /**
- * Publishes others that succeed until so many messages rest in the retry table and all that was
- * published is committed. @returns how many messages were published, those given included
+ * Publishes succeeding messages until this many messages are in the retry table and everything published is
+ * committed. @returns how many messages were published, those given included
  */
 async function publishUntilDeferred(stage: Stage, given: number): Promise<number> {
   const published = given + (await untilDeferred(stage, given));

@@ -1,5 +1,5 @@
 /**
- * What every transport must do, proven on a real one: `messagingConformance(name, createHarness)`.
+ * What every transport must do, tested on a real one: `messagingConformance(name, createHarness)`.
  * Handlers are bound as Nest binds them, by addHandler.
  */
 import { until } from '@pis/local-servers/testing';
@@ -115,7 +115,7 @@ function orderTests(create: Create): void {
 }
 
 function commitTests(create: Create): void {
-  it('commits only the contiguous prefix: what is behind an open message comes again after a crash', async () => {
+  it('commits only the contiguous prefix: messages behind an unfinished one are repeated after a crash', async () => {
     const stage = await create();
     const never = gate();
     await stage.publish('a:1', 'b:1', 'c:1');
@@ -130,7 +130,7 @@ function commitTests(create: Create): void {
     never.open();
   });
 
-  it('delivers again what was handled but not committed when the process died', async () => {
+  it('repeats messages that were handled but not committed when the process died', async () => {
     const stage = await create(3);
     const items = Array.from({ length: 30 }, (_, n) => `k${n % 10}:${n}`);
     await stage.publish(...items);
@@ -143,7 +143,7 @@ function commitTests(create: Create): void {
     expect(second.values.sort()).toEqual(items.sort());
   });
 
-  it('commits on closing, so that a restart delivers nothing twice', async () => {
+  it('commits when it closes, so that a restart delivers nothing twice', async () => {
     const stage = await create(3);
     await stage.publish('a:1', 'b:1', 'c:1');
     const first = stage.consume(() => undefined, noCommit);
@@ -155,7 +155,7 @@ function commitTests(create: Create): void {
     expect(second.values).toEqual(['a:2']);
   });
 
-  it('waits on closing for the handler that runs, and does not start the next', async () => {
+  it('waits for the running handler when it closes, and does not start the next', async () => {
     const stage = await create();
     const work = gate();
     await stage.publish('a:1', 'a:2');
@@ -202,7 +202,7 @@ function failureTests(create: Create): void {
     expect(await stage.parked()).toEqual([]);
   });
 
-  it('never parks a message while something it needs is away', async () => {
+  it('never parks a message while a dependency is unavailable', async () => {
     const stage = await create();
     await stage.publish('a:1');
     const seen = stage.consume(
@@ -220,7 +220,7 @@ function failureTests(create: Create): void {
 }
 
 function deadLetterTests(create: Create): void {
-  it('parks a message after the last attempt with its error, and goes on with its key', async () => {
+  it('parks a message after the last attempt with its error, and continues with its key', async () => {
     const stage = await create();
     await stage.publish('a:1', 'a:2');
     const seen = stage.consume(
@@ -236,7 +236,7 @@ function deadLetterTests(create: Create): void {
     ]);
   });
 
-  it('parks at once what no retry can help', async () => {
+  it('parks a message at once when no retry can help', async () => {
     const stage = await create();
     await stage.publish('a:1');
     const seen = stage.consume(() => {

@@ -28,7 +28,7 @@ export function deferredMessagesContract(name: string, create: () => DeferredMes
       return offsets;
     };
 
-    it('gives a message back as it came, with its attempts and failures', async () => {
+    it('returns a message unchanged, with its attempts and failures', async () => {
       const { table, group } = scene();
       await table.defer(group, message('a', '1'), due);
       const [claimed, ...rest] = await table.claim(group, 10, leaseMs);
@@ -38,7 +38,7 @@ export function deferredMessagesContract(name: string, create: () => DeferredMes
       expect(await table.isEmpty(group)).toBe(false);
     });
 
-    it('gives the messages of a key out one after the other, in order', async () => {
+    it('returns the messages of a key one after the other, in order', async () => {
       const { table, group } = scene();
       await table.defer(group, message('a', '1'), due);
       for (const offset of ['2', '9', '10'])
@@ -48,7 +48,7 @@ export function deferredMessagesContract(name: string, create: () => DeferredMes
       expect(await table.isEmpty(group)).toBe(true);
     });
 
-    it('takes a message that comes again once', async () => {
+    it('stores a repeated message once', async () => {
       const { table, group } = scene();
       await table.defer(group, message('a', '1'), due);
       await table.follow(group, message('a', '2', 0));
@@ -57,7 +57,7 @@ export function deferredMessagesContract(name: string, create: () => DeferredMes
       expect(await workOff(table, group)).toEqual(['1', '2']);
     });
 
-    it('takes no follower of a key that is not there, or no longer', async () => {
+    it('stores no follower of a key that is not in the table', async () => {
       const { table, group } = scene();
       expect(await table.follow(group, message('a', '1', 0))).toBe(false);
       await table.defer(group, message('a', '1'), due);
@@ -92,7 +92,7 @@ export function deferredMessagesContract(name: string, create: () => DeferredMes
       expect(again).toMatchObject({ delivery: { attempt: 4 }, failures: 3 });
     });
 
-    it('lets a process that lost its lease change nothing', async () => {
+    it('ignores changes of a process that lost its lease', async () => {
       const { table, group } = scene();
       await table.defer(group, message('a', '1'), due);
       await table.follow(group, message('a', '2', 0));
@@ -107,7 +107,7 @@ export function deferredMessagesContract(name: string, create: () => DeferredMes
       expect(next).toMatchObject({ delivery: { offset: '2' }, failures: 0 });
     });
 
-    it('does not take an old lease for that of a key that left and came back', async () => {
+    it('does not accept an old lease for a key that left and came back', async () => {
       const { table, group } = scene();
       await table.defer(group, message('a', '1'), due);
       const [old] = await table.claim(group, 1, leaseMs);
@@ -121,7 +121,7 @@ export function deferredMessagesContract(name: string, create: () => DeferredMes
       expect(current).toMatchObject({ delivery: { offset: '2' } });
     });
 
-    it('refuses for good what it can never hold', async () => {
+    it('refuses a message that it can never store', async () => {
       const { table, group } = scene();
       await table.defer(group, message('a', '1'), due);
       const odd = { ...message('a', '2', 0), value: '"\0"' };
@@ -129,7 +129,7 @@ export function deferredMessagesContract(name: string, create: () => DeferredMes
       expect((await table.backlog(group)).messages).toBe(1);
     });
 
-    it('counts what waits and tells how long the oldest has waited', async () => {
+    it('counts waiting messages and reports the age of the oldest', async () => {
       const { table, group } = scene();
       expect(await table.backlog(group)).toEqual({ messages: 0, oldestAgeMs: 0 });
       await table.defer(group, message('a', '1'), due);

@@ -62,7 +62,7 @@ export async function kafkaHarness(brokers: readonly string[]): Promise<Messagin
   };
 }
 
-/** Everything that stands in a topic of one partition. */
+/** All messages of a topic with one partition. */
 export async function readAll(
   settings: KafkaSettings,
   topic: string,

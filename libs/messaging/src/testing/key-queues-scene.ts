@@ -8,7 +8,7 @@ import {
 import type { Delivery } from '../message.js';
 import type { Partition } from '../partition.js';
 
-/** Lets everything that is ready happen. The key queues wait for time only through the injected delay. */
+/** Runs everything that is ready. The key queues wait for time only through the injected delay. */
 export const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 export interface Waiting {

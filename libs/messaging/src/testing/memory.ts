@@ -7,7 +7,7 @@ import { NonRetryable } from '../errors.js';
 import type { ConsumerState, Delivery, Message, MessagePage, MessageSource } from '../message.js';
 import { waitingSince } from '../message-headers.js';
 
-/** Checkpoints and dead letters in memory. Passed the same suite as the one on PostgreSQL. */
+/** Checkpoints and dead letters in memory. It passes the same suite as the PostgreSQL one. */
 export function memoryConsumerState(): ConsumerState {
   const checkpoints = new Map<string, string>();
   const letters = new Map<
@@ -46,7 +46,7 @@ export function memoryConsumerState(): ConsumerState {
   };
 }
 
-/** The retry table in memory, on a clock of the test's choice. Passed the same suite as the one on PostgreSQL. */
+/** The retry table in memory, with the test's clock. It passes the same suite as the PostgreSQL one. */
 export function memoryDeferredMessages(nowMs: () => number = Date.now): DeferredMessages {
   const keys = new Map<string, { key: string; group: string; dueMs: number; lease: number }>();
   let messages: (Omit<DeferredMessage, 'lease'> & { group: string })[] = [];

@@ -15,7 +15,7 @@ import type { Random } from '@pis/local-servers/testing';
 export interface World {
   readonly partitions: number;
   readonly processes: number;
-  /** Each with its key; the number is its place in its partition. */
+  /** Each with its key. The number is its position in its partition. */
   readonly messages: readonly SimulatedMessage[];
   /** Until then faults happen and sick messages fail, virtual milliseconds. */
   readonly healthyFromMs: number;
@@ -112,7 +112,7 @@ export class Simulation {
     });
   }
 
-  /** Partitions change hands; the new owner goes on from the last commit. */
+  /** Partitions change owners. The new owner continues from the last commit. */
   #rebalance(): void {
     this.#owners.forEach((before, partition) => {
       const owner = this.#processes[this.#random(this.#processes.length)];
@@ -150,7 +150,7 @@ export class Simulation {
     engine.start(() => Promise.reject(new Error('not asked for')));
   }
 
-  /** Ends at some later step, also when its process is dead by then: what it did is done. */
+  /** Ends at some later step, even if its process is dead by then: its effects remain. */
   #handle({ key, value }: Delivery): Promise<void> {
     const isSick = this.#world.messages.some((message) => message.id === value && message.isSick);
     return new Promise((resolve, reject) => {

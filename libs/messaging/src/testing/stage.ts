@@ -1,4 +1,4 @@
-/** What the tests of transports share: a harness for each, and topics with consumers that tell what they saw. */
+/** What the tests of transports share: a harness for each, and topics with consumers that record what they receive. */
 import { randomUUID } from 'node:crypto';
 import { until } from '@pis/local-servers/testing';
 import type { ConsumerOptions, ConsumerStrategy } from '../consumer.server.js';
@@ -29,7 +29,7 @@ export interface MessagingHarness {
 
 export const timeoutMs = 20_000;
 
-/** What a consumer of the suite saw: values in the order in which handling began. */
+/** What a consumer of the suite received: values in the order in which handling began. */
 export interface Seen {
   readonly strategy: ConsumerStrategy;
   readonly values: string[];
@@ -114,7 +114,7 @@ export class Stage {
   }
 }
 
-/** A gate that handlers wait at. */
+/** A gate that holds handlers. */
 export function gate(): { readonly opened: Promise<void>; open(): void } {
   const { promise, resolve } = Promise.withResolvers<void>();
   return { opened: promise, open: () => resolve() };
