@@ -78,6 +78,8 @@ async function startSystem({ variables, store, stop }: Adapter) {
       PIS_MASTER_KEY: randomBytes(32).toString('base64'),
       PIS_BOOTSTRAP_API_KEY: apiKey,
       PIS_SANDBOX_RAIL_DELAY_MS: '0',
+      // A busy machine may take long: no payment is looked at again meanwhile.
+      PIS_RAIL_CONFIRMATION_TIMEOUT_MS: '600000',
       PIS_SHUTDOWN_DRAIN_MS: '0',
       PIS_WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
       PIS_WEBHOOK_CA_FILE: receiver.caFile,
