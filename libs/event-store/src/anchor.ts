@@ -1,6 +1,6 @@
 /**
- * Anchor: the event that a checkpoint stands on. A log that does not have it at its place is another
- * log, or was restored from a backup that is older than the checkpoint.
+ * Anchor: the event that a checkpoint stands on. If the log does not have it at its position, it is another
+ * log, or it was restored from a backup that is older than the checkpoint.
  */
 import type { EventStore, Position, RecordedEvent } from './port.js';
 
@@ -15,13 +15,13 @@ export function anchorOf({ position, id, streamId, revision }: RecordedEvent): A
   return { position, eventId: id, streamId, revision };
 }
 
-/** The anchor of a reader that has read up to `position`, null when no event is there. @throws StoreUnavailable */
+/** The anchor of a reader that has read up to `position`; null without an event there. @throws StoreUnavailable */
 export async function anchorAt(store: EventStore, position: Position): Promise<Anchor | null> {
   const event = await store.lastEvent(position);
   return event === null ? null : anchorOf(event);
 }
 
-/** Whether the log has the event where it was. @throws StoreUnavailable */
+/** Whether the log still has the event at its position. @throws StoreUnavailable */
 export async function hasAnchor(
   store: Pick<EventStore, 'readStream'>,
   { position, eventId, streamId, revision }: Anchor,

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 
-/** Who and what caused a command; written into the metadata of its events. */
+/** The origin of a command, written into the metadata of its events. */
 export interface CommandContext {
   /** `apiKey:<id>`, `user:<id>` or `system:<app>`. */
   readonly actor: string;
@@ -10,7 +10,7 @@ export interface CommandContext {
   readonly traceparent: string | null;
 }
 
-/** For what an app does by itself. */
+/** For an app's own actions. */
 export function systemContext(app: string): CommandContext {
   return {
     actor: `system:${app}`,

@@ -1,5 +1,5 @@
 /**
- * What to do when others append to the same stream: try again, a bounded number of times.
+ * Retries an append after conflicts with other writers of the stream, a bounded number of times.
  *
  * Of many writers that try again at once, one succeeds and the others conflict again. Most would give up
  * although the store is well. So the writers of this process take turns, in the order of their first
@@ -19,7 +19,7 @@ const turnWaitMaxMs = 5_000;
 
 /** By stream: resolves when the last writer in the queue has ended. */
 const queues = new WeakMap<EventStore, Map<string, Promise<void>>>();
-/** The queue in which the code that runs now has its turn. It must not wait there for itself. */
+/** The queue in which the current code has its turn. It must not wait there for itself. */
 const turn = new AsyncLocalStorage<{ readonly store: EventStore; readonly streamId: string }>();
 
 /** Loads, decides and appends. `tries` is 1 for the first time. */

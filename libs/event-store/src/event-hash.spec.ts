@@ -33,14 +33,14 @@ describe('the hash of an event', () => {
     expect(hashOfEvent(event)).toBe(createHash('sha256').update(text).digest('hex'));
   });
 
-  it('does not depend on the order of keys, nor on what JSON leaves out', () => {
+  it('does not depend on the order of keys, nor on values that JSON leaves out', () => {
     const { railReference, list, note } = event.data;
     const data = { note, absent: undefined, list, railReference };
     expect(hashOfEvent({ ...event, data })).toBe(hashOfEvent(event));
     expect(hashOfEvent(JSON.parse(JSON.stringify({ ...event, data })))).toBe(hashOfEvent(event));
   });
 
-  it('changes with everything that was recorded, and not with the place in the log', () => {
+  it('changes with every recorded value, and not with the position in the log', () => {
     const hash = hashOfEvent(event);
     expect(hashOfEvent({ ...event, position: '00000000000000000008' } as RecordedEvent)).toBe(hash);
     const { metadata } = event;

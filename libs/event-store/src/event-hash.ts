@@ -6,8 +6,8 @@ import { hash } from 'node:crypto';
 import type { RecordedEvent } from './port.js';
 
 /**
- * SHA-256, hex, over the canonical JSON of what was recorded. The position is left out: it belongs to
- * the log, not to the fact, and differs after a move to another store.
+ * SHA-256, hex, over the canonical JSON of the recorded event. The position is left out: it belongs to the
+ * log, not to the fact, and differs after a move to another store.
  */
 export function hashOfEvent(recorded: Omit<RecordedEvent, 'position'>): string {
   const { streamId, revision, id, type, data, metadata } = recorded;

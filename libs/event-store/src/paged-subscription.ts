@@ -1,4 +1,4 @@
-/** A subscription made of page reads and a bell that rings when the log may have grown. */
+/** A subscription made of page reads, with a wake-up when the log may have grown. */
 import { type Bell, backoffMs, pause } from '@pis/postgres';
 import {
   type LogPage,
@@ -10,14 +10,14 @@ import {
 export interface PagedSubscription {
   readonly readLog: (options: ReadLogOptions) => Promise<LogPage>;
   readonly bell: Bell;
-  /** How long to trust the bell alone: asked before each wait. */
+  /** The longest wait without a wake-up, read before each wait. */
   readonly pollIntervalMs: () => number;
   readonly retryInitialMs: number;
   readonly retryMaxMs: number;
 }
 
 /**
- * Yields what follows `after`, for ever. Never skips: a page begins where the last one that was
+ * Yields everything after `after`, without end. Never skips: a page begins where the last one that was
  * yielded ended, and the store hands out positions in the order of commit.
  */
 export async function* pagedSubscription(

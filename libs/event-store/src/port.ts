@@ -1,6 +1,6 @@
 /**
- * The event store port: the only truth of the system. Streams of facts, appended with an expected
- * revision, read one by one or all together in one global order.
+ * The event store port: the system's only source of truth. Streams of facts, appended with an expected
+ * revision, and read one by one or all together in one global order.
  *
  * What always holds, in every adapter (conformance suite: `@pis/event-store/testing`):
  * - an append is all or nothing, and durable once answered;
@@ -9,7 +9,7 @@
  * - appending again the same event ids at the same place succeeds and adds nothing.
  */
 
-/** Where an event stands in the log. Opaque; positions compare as text in the log's order. */
+/** The position of an event in the log. Opaque; positions compare as text in the log's order. */
 export type Position = string;
 
 /** Before every event. */
@@ -65,7 +65,7 @@ export interface ReadOptions {
   readonly maxCount?: number;
 }
 
-/** A page of the log: what matched, and how far was read (also past what did not match). */
+/** A page of the log: the matching events, and the position read to (also past other events). */
 export interface LogPage {
   readonly events: readonly RecordedEvent[];
   readonly position: Position;
@@ -83,15 +83,15 @@ export interface ReadLogOptions {
 export interface SubscribeOptions extends ReadLogOptions {
   /** Ends the subscription; the iteration then finishes without an error. */
   readonly signal: AbortSignal;
-  /** Told null each time the subscription is connected, and why each time it is not. */
+  /** Called with null when the subscription connects, and with the reason when it does not. */
   readonly onConnection?: (failure: Error | null) => void;
 }
 
 export interface EventStore {
   /**
    * Appends all or nothing.
-   * @throws WrongExpectedRevision the stream is elsewhere; nothing was written, and every read that
-   *   begins now shows what others wrote
+   * @throws WrongExpectedRevision the stream has another revision; nothing was written, and every later
+   * read shows what others wrote
    * @throws EventTooLarge an event exceeds eventSizeMaxBytes, or all of them appendSizeMaxBytes;
    *   nothing was written
    * @throws StoreUnavailable the outcome is unknown; the same event ids may be appended again
@@ -118,8 +118,8 @@ export interface EventStore {
   lastEvent(upTo: Position): Promise<RecordedEvent | null>;
 
   /**
-   * The log from a position on, for ever: pages as they come, the next one read when the consumer
-   * asks for it. Survives a lost connection by itself (backoff, then on from the last page).
+   * The log from a position on, without end: pages as they arrive. The next one is read when the consumer
+   * asks for it. Survives a lost connection (backoff, then from the last page).
    */
   subscribe(options: SubscribeOptions): AsyncIterable<LogPage>;
 
@@ -129,7 +129,7 @@ export interface EventStore {
   close(): Promise<void>;
 }
 
-/** The largest event (data and metadata as JSON, in bytes) any adapter takes. */
+/** The largest event (data and metadata as JSON, in bytes) that any adapter accepts. */
 export const eventSizeMaxBytes = 1_000_000;
 /** The largest append, with all its events: EventStoreDB's own limit. */
 export const appendSizeMaxBytes = 1_048_576;

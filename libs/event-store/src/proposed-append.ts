@@ -1,6 +1,6 @@
 /**
- * What every adapter checks before it writes, so that a bad append is refused alone and in the same
- * way everywhere, and the JSON of the events, made once.
+ * The checks of every adapter before it writes, so that every adapter refuses an invalid append alone and
+ * in the same way. Also the JSON of the events, created once.
  */
 import {
   EventTooLarge,
@@ -18,7 +18,7 @@ const nameMaxLength = 512;
 export interface ProposedEvent {
   readonly id: string;
   readonly type: string;
-  /** JSON text. NUL and lone surrogates are escaped by JSON.stringify: every store can keep it. */
+  /** JSON text. NUL and lone surrogates are escaped by JSON.stringify: every store can store it. */
   readonly data: string;
   readonly metadata: string;
 }
@@ -34,7 +34,7 @@ const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 /**
  * @throws EventTooLarge
- * @throws TypeError or RangeError for what no caller should ever ask: a fault of the program
+ * @throws TypeError or RangeError for a call that is a program error
  */
 export function proposeAppend(
   streamId: string,
@@ -76,7 +76,7 @@ function isName(name: string): boolean {
   return name !== '' && name.length <= nameMaxLength && !name.includes('\0') && name.isWellFormed();
 }
 
-/** Reads back what proposeAppend wrote. */
+/** Parses the JSON of proposeAppend. */
 export function recordedEvent(stored: {
   readonly streamId: string;
   readonly revision: number;

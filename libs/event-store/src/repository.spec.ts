@@ -67,7 +67,7 @@ describe('an event that this build does not know', () => {
       { type: 'Added', metadata: { ...written, schemaVersion: 2 } },
       /schema version 2, this build knows 1/,
     ],
-  ])('%s is refused: nothing is decided on that stream', async (_what, event, reason) => {
+  ])('%s is refused: no command is decided on that stream', async (_what, event, reason) => {
     const store = memoryEventStore();
     const totals = repository(store, total);
     await totals.execute('1', open, context);
@@ -82,7 +82,7 @@ describe('an event that this build does not know', () => {
 });
 
 describe('the repository', () => {
-  it('loads, decides and appends, and answers with the state and what was added', async () => {
+  it('loads, decides and appends, and returns the state and the new events', async () => {
     const store = memoryEventStore();
     const totals = repository(store, total);
     const created = await totals.create('1', open, context);
@@ -101,7 +101,7 @@ describe('the repository', () => {
     });
   });
 
-  it('records who, why and in which version, and chains each event to the one before', async () => {
+  it('records the actor, the cause and the version, and chains each event to the previous one', async () => {
     const store = memoryEventStore();
     const totals = repository(store, total);
     await totals.create('1', open, context);
@@ -117,7 +117,7 @@ describe('the repository', () => {
     ]);
   });
 
-  it('tells the true position of each of several events', async () => {
+  it('returns the true position of each of several events', async () => {
     const store = memoryEventStore();
     const totals = repository(store, total);
     await totals.create('1', open, context);
@@ -160,7 +160,7 @@ describe('the repository', () => {
       expect(await store.readStream('total-1')).toEqual([]);
     });
 
-    it('does not try again when somebody else was first', async () => {
+    it('does not retry when another writer was first', async () => {
       const totals = repository(memoryEventStore(), total);
       const before = await totals.load('1');
       await totals.create('1', open, context);
@@ -170,7 +170,7 @@ describe('the repository', () => {
     });
   });
 
-  it('answers a refusal as a value, and nothing to do as no event', async () => {
+  it('returns a refusal as a value, and no event when there is nothing to do', async () => {
     const totals = repository(memoryEventStore(), total);
     expect(await totals.execute('1', add(1), context)).toEqual({ refused: 'NOT_OPEN' });
     await totals.create('1', open, context);
@@ -192,7 +192,7 @@ describe('the repository', () => {
     ]);
   });
 
-  it('lands all of several commands executed at once', async () => {
+  it('executes all of several concurrent commands', async () => {
     const totals = repository(memoryEventStore(), total);
     await totals.create('1', open, context);
     const outcomes = [1, 2, 3, 4].map((amount) => totals.execute('1', add(amount), context));
@@ -200,7 +200,7 @@ describe('the repository', () => {
     expect((await totals.load('1')).state?.amount).toBe(11);
   });
 
-  it('lands all of a crowd of commands, however long each append takes', async () => {
+  it('executes all of many concurrent commands, however long each append takes', async () => {
     const store = memoryEventStore();
     const totals = repository(store, total);
     await totals.create('1', open, context);
@@ -210,14 +210,14 @@ describe('the repository', () => {
       return append();
     });
     const crowd = Array.from({ length: 60 }, () =>
-      // Each of them as a request of its own would: the queue is the store's.
+      // Each of them like a separate request: the queue belongs to the store.
       repository(slow, total).execute('1', add(1), context),
     );
     await Promise.all(crowd);
     expect((await totals.load('1')).state?.amount).toBe(61);
   });
 
-  it('gives up when others are always faster', async () => {
+  it('gives up when other writers are always first', async () => {
     let tries = 0;
     const store = intercepted(memoryEventStore(), async (_append, count) => {
       tries = count;
@@ -241,7 +241,7 @@ describe('the repository', () => {
     expect(await store.readStream('total-1')).toHaveLength(2);
   });
 
-  it('does not wait for ever for a store that stays away', async () => {
+  it('does not wait forever for an unavailable store', async () => {
     const away = intercepted(memoryEventStore(), async () => {
       throw new StoreUnavailable('away');
     });
@@ -249,7 +249,7 @@ describe('the repository', () => {
     await expect(created).rejects.toBeInstanceOf(StoreUnavailable);
   });
 
-  it('takes an append that the caller repeats with the same ids as done', async () => {
+  it('treats an append that is repeated with the same IDs as done', async () => {
     const store = memoryEventStore();
     const totals = repository(store, total);
     const loaded = await totals.load('1');

@@ -91,7 +91,7 @@ export interface Repository<
   /**
    * Decides the commands in order, each on the state that those before it lead to. Appends their events at
    * the revision of `loaded`, all or none. A refused command refuses them all.
-   * @throws as append. A conflict is not tried again: load and choose the commands anew.
+   * @throws as append. A conflict is not retried: load again and choose the commands anew.
    */
   record(
     id: string,
@@ -112,8 +112,8 @@ export interface Repository<
   ): Promise<Executed<State> | Refusal<Code>>;
 
   /**
-   * Decides as for a stream that does not exist and appends without loading it. When it does exist
-   * it is loaded, and the aggregate decides again: its own refusal is the answer.
+   * Decides as for a stream that does not exist, and appends without loading it. If the stream exists, it
+   * is loaded and the aggregate decides again, so the aggregate's own refusal is returned.
    * @throws as execute
    */
   create(
@@ -124,7 +124,7 @@ export interface Repository<
 }
 
 export interface RepositoryOptions {
-  /** Remembers states between loads, which then read only what the stream has gained. */
+  /** Remembers states between loads, which then read only the new events of the stream. */
   readonly states?: StreamStates;
 }
 
@@ -277,7 +277,7 @@ interface Decided<State, Event> {
 
 type Unplaced = Omit<RecordedEvent, 'position'>;
 
-/** The domain's events as they are to be recorded, each with the hash of the one before it. */
+/** The domain's events in their recorded form, each with the hash of the previous one. */
 function chained<
   State,
   Command extends DomainCommand,
@@ -316,7 +316,7 @@ function chained<
   });
 }
 
-/** One append, repeated with the same ids while nobody can say whether it happened. */
+/** One append, repeated with the same IDs while its outcome is unknown. */
 async function appendUntilAnswered(
   store: EventStore,
   streamId: string,
@@ -334,7 +334,7 @@ async function appendUntilAnswered(
   }
 }
 
-/** The store tells the position of the last event; those before it, in the rare case, are read. */
+/** The store returns the position of the last event. In the rare case of several events, the others are read. */
 async function withPositions(
   store: EventStore,
   events: readonly Unplaced[],

@@ -1,7 +1,7 @@
 /**
- * States in memory, bounded in all and for each share (an organization), so that one that has many or
- * large records does not drive out everybody else's. Beyond a bound goes what was not used for longest:
- * first in the share that grew, then in the share that was not used for longest.
+ * States in memory, bounded in total and per share (an organization), so that an organization with many or
+ * large records does not evict the states of others. Beyond a bound the least recently used state is
+ * evicted: first in the share that grew, then in the least recently used share.
  */
 import type { RecordedEvent } from './port.js';
 
@@ -31,7 +31,7 @@ interface Share {
   bytes: number;
 }
 
-/** A character of JSON takes about so much as objects. */
+/** The approximate memory of one JSON character as objects. */
 const bytesPerCharacter = 3;
 
 export class StateMemory {
@@ -56,7 +56,7 @@ export class StateMemory {
     return entry.remembered;
   }
 
-  /** A stream stays in the share that it was first remembered for. */
+  /** A stream stays in its first share. */
   set(streamId: string, shareName: string, remembered: Remembered): void {
     const name = this.shareOf.get(streamId) ?? shareName;
     const entry = entryOf(remembered, this.shares.get(name)?.entries.get(streamId));
@@ -95,8 +95,8 @@ export class StateMemory {
 }
 
 /**
- * A large state is not measured at each of its events: it grows by no more than they bring, and is
- * measured again when that would have doubled it.
+ * A large state is not measured at each of its events. It grows at most by the size of the events, and is
+ * measured again when that could have doubled it.
  */
 function entryOf(remembered: Remembered, former: Entry | undefined): Entry {
   const { state, lastEvent } = remembered;

@@ -33,7 +33,7 @@ const add = (amount: number, note?: string): Command => ({
   at,
   data: { amount, ...(note === undefined ? {} : { note }) },
 });
-/** As many changes of one contact as slowed everybody down once. */
+/** The number of changes of one contact that once slowed down all requests. */
 const changes = 2_700;
 const sumOf = (count: number) => (count * (count + 1)) / 2;
 
@@ -42,7 +42,7 @@ function memorySnapshots(): SnapshotStore & { readonly rows: Map<string, Snapsho
   return {
     rows,
     read: async (streamId, version) => rows.get(`${streamId} ${version}`) ?? null,
-    // As JSON, as a table keeps them.
+    // As JSON, like in a table.
     write: async (snapshot) =>
       void rows.set(
         `${snapshot.streamId} ${snapshot.version}`,
@@ -51,7 +51,7 @@ function memorySnapshots(): SnapshotStore & { readonly rows: Map<string, Snapsho
   };
 }
 
-/** What another process sees and does: nothing is remembered there. */
+/** Another process, which remembers nothing. */
 const elsewhere = (store: EventStore) => repository(store, total);
 
 async function longStream(store: EventStore, id: string): Promise<void> {
@@ -93,7 +93,7 @@ describe('a state that is remembered', () => {
     expect(store.counted()).toEqual({ appends: 0, reads: 3, events: 3, pages: 0 });
   });
 
-  it('has what another process appended a moment ago, and reads no more than that', async () => {
+  it('includes new events of another process, and reads only those', async () => {
     const { store, totals } = setUp();
     for (let round = 1; round <= 5; round += 1) {
       await elsewhere(store).execute('a', add(1), context);
@@ -105,7 +105,7 @@ describe('a state that is remembered', () => {
     }
   });
 
-  it('is as current after its own appends, also after conflicts', async () => {
+  it('is current after its own appends, also after conflicts', async () => {
     const { store, totals } = setUp();
     await totals.load('a');
     const writers = Array.from({ length: 20 }, (_, index) =>
@@ -118,7 +118,7 @@ describe('a state that is remembered', () => {
     expect(store.counted()).toEqual({ appends: 1, reads: 1, events: 1, pages: 0 });
   });
 
-  it('is read once from the beginning, however many ask at the same time', async () => {
+  it('is read once from the beginning for concurrent callers', async () => {
     const { store, totals } = setUp();
     await longStream(store, 'a');
     const callers = 50;
@@ -146,7 +146,7 @@ describe('a state that is remembered', () => {
 });
 
 describe('the memory of states', () => {
-  it('is bounded for each share: one that is large keeps the others where they are', async () => {
+  it('is bounded for each share: a large one does not evict the others', async () => {
     const { store, totals, states } = setUp({ bytesMax: 200_000, shareBytesMax: 50_000 });
     const note = 'x'.repeat(1_000);
     await totals.execute('small', add(1), context);
@@ -162,7 +162,7 @@ describe('the memory of states', () => {
     expect(store.counted()).toMatchObject({ reads: 2, events: 2 });
   });
 
-  it('is bounded in all: what was not used for longest goes first', async () => {
+  it('is bounded in total: the least recently used states are evicted first', async () => {
     const { store, totals, states } = setUp({ bytesMax: 50_000, shareBytesMax: 50_000 });
     const note = 'x'.repeat(1_000);
     for (let index = 0; index < 100; index += 1) {
@@ -176,7 +176,7 @@ describe('the memory of states', () => {
     expect(store.counted()).toMatchObject({ reads: 1 });
   });
 
-  it('takes nothing that exceeds a share', async () => {
+  it('stores no state that exceeds a share', async () => {
     const { store, totals, states } = setUp({ bytesMax: 1_000, shareBytesMax: 100 });
     await elsewhere(store).execute('a', add(3), context);
     expect((await totals.load('a')).state.amount).toBe(3);
@@ -186,7 +186,7 @@ describe('the memory of states', () => {
 });
 
 describe('a long stream that is not in memory', () => {
-  /** As a process that has just started. */
+  /** Like a process that has just started. */
   function started(store: EventStore, snapshots: SnapshotStore) {
     const counting = countingStore(store);
     const states = new StreamStates({ snapshots });
@@ -218,7 +218,7 @@ describe('a long stream that is not in memory', () => {
     expect([...revisions]).toEqual([1, 2, 3].map((pages) => pages * streamPageMax - 1));
   });
 
-  it('is read whole when the snapshot is of other code, of another log or cannot be had', async () => {
+  it('is read as a whole when the snapshot comes from other code or another log, or is unavailable', async () => {
     const snapshots = memorySnapshots();
     const { store, totals } = setUp({ snapshots });
     await longStream(store, 'a');

@@ -1,21 +1,21 @@
 /**
- * States of streams that their owners can make as long as they like, read in bounded time: what is
- * remembered is carried on with what the stream has gained since.
+ * States of streams that clients can make arbitrarily long, read in bounded time: a remembered state is
+ * continued with the new events of its stream.
  *
- * What always holds: a state is as current as a read that began after it was asked for. The store is
- * always asked for the last event that is remembered and for those after it. When that event is not
- * there (another log was restored), the stream is read anew. Streams are read and folded in pages, and
- * the event loop is free between them.
+ * What always holds: a state is as current as a read that began after its request. The store is always
+ * asked for the last remembered event and for those after it. If that event is missing, because another log
+ * was restored, the stream is read from the beginning. Streams are read and folded in pages, and the event
+ * loop is free between them.
  *
  * A long stream that is not in memory is read from its snapshot. Snapshots may be absent, lost or late at
- * any time. One of another version of the aggregate, or of another log, is not used.
+ * any time. A snapshot of another version of the aggregate, or of another log, is not used.
  */
 import type { EventStore, RecordedEvent } from './port.js';
 import { type MemoryLimits, type Remembered, StateMemory } from './state-memory.js';
 
 export interface Snapshot {
   readonly streamId: string;
-  /** Of the aggregate's code: what was folded by another version is not used. */
+  /** The version of the aggregate's code: snapshots of another version are not used. */
   readonly version: string;
   readonly revision: number;
   /** The id of the event at that revision. */
@@ -32,18 +32,18 @@ export interface SnapshotStore {
 
 export interface StreamStatesOptions extends Partial<MemoryLimits> {
   readonly snapshots?: SnapshotStore;
-  /** Snapshots only save time: what fails is told here and nowhere else. */
+  /** Snapshots only save time: their failures are reported only here. */
   readonly onSnapshotError?: (error: unknown) => void;
 }
 
-/** What a fold yields. */
+/** The result of a fold. */
 export interface FoldedStream<State> {
   readonly state: State;
   /** Null before the first event. */
   readonly lastEvent: RecordedEvent | null;
 }
 
-/** How the events of a stream become a state. */
+/** Folds the events of a stream into a state. */
 export interface Folder<State> {
   fold(events: readonly RecordedEvent[], onto: FoldedStream<State>): FoldedStream<State>;
   readonly nothing: FoldedStream<State>;
@@ -51,9 +51,9 @@ export interface Folder<State> {
   readonly version: string | null;
 }
 
-/** Events read at once, and events that a snapshot may be behind. */
+/** Events per read, and how many events a snapshot may be behind. */
 export const streamPageMax = 200;
-/** How long a snapshot is waited for; reading the whole stream is the other way. */
+/** How long to wait for a snapshot before the whole stream is read instead. */
 const snapshotWaitMaxMs = 1_000;
 const defaultLimits: MemoryLimits = {
   bytesMax: 64 * 1024 * 1024,
@@ -62,7 +62,7 @@ const defaultLimits: MemoryLimits = {
 
 export class StreamStates {
   private readonly memory: StateMemory;
-  /** Streams that are read from their beginning or snapshot: the others wait, and then read on. */
+  /** Streams that are read from their beginning or snapshot. Other callers wait, and then read the rest. */
   private readonly beginnings = new Map<string, Promise<unknown>>();
 
   constructor(private readonly options: StreamStatesOptions = {}) {
@@ -84,7 +84,7 @@ export class StreamStates {
     share: string,
     folder: Folder<State>,
   ): Promise<FoldedStream<State>> {
-    // Whoever waited reads on from what the other found: its read may have begun before this call.
+    // A caller that waited reads the rest: the other read may have begun before this call.
     const underWay = this.beginnings.get(streamId);
     if (underWay !== undefined) await underWay.catch(() => undefined);
     const known = this.memory.get(streamId);
@@ -189,7 +189,7 @@ export class StreamStates {
     this.remember(streamId, share, { state, lastEvent, snapshotRevision: known });
   }
 
-  /** Of several that read at the same time the one that saw most. */
+  /** Of concurrent reads, the state with the most events. */
   private remember(streamId: string, share: string, remembered: Remembered): void {
     const known = this.memory.get(streamId);
     if (known !== undefined && known.lastEvent.revision > remembered.lastEvent.revision) return;

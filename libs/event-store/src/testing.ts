@@ -1,4 +1,4 @@
-/** Test helpers of the event store: the suite every adapter passes, and a server for one of them. */
+/** Test helpers of the event store: the suite that every adapter passes, and a stand-in server for one of them. */
 export * from './testing/eventstoredb-stand-in.js';
 export * from './testing/event-store-conformance.js';
 export * from './testing/cluster-faults.js';

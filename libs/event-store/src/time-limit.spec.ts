@@ -16,7 +16,7 @@ eventStoreConformance('memory, with a time limit', async () => {
   };
 });
 
-it('a call that is under way when the time is over is not waited for, and none begins after it', async () => {
+it('a call in flight at the time limit is not awaited, and none begins after the limit', async () => {
   const memory = memoryEventStore();
   const reached = Promise.withResolvers<void>();
   const released = Promise.withResolvers<void>();
@@ -46,6 +46,6 @@ it('a call that is under way when the time is over is not waited for, and none b
   await expect(request).rejects.toBeInstanceOf(StoreUnavailable);
   released.resolve();
   await Promise.all(appends);
-  // What was sent happened; what had not begun did not.
+  // Only the call that was sent had an effect.
   expect(await store.readStreams(['a-1', 'a-2'])).toMatchObject([[{ revision: 0 }], []]);
 });

@@ -1,8 +1,7 @@
 /**
- * A time limit for everything that a request asks of the event store, however deep its calls are. Once
- * the limit has passed, no further append begins, so that nothing is half done after the request was
- * answered. An append that was sent before may still happen: the same event ids tell. One that still waits
- * in this process for its turn is not sent any more.
+ * A time limit for all event store calls of a request, however deep they are. After the limit no further
+ * append begins, so that nothing is half done after the request was answered. An append that was sent
+ * before may still happen: its event IDs show that. An append that still waits in this process is not sent.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { type EventStore, StoreUnavailable } from './port.js';
@@ -18,7 +17,7 @@ export class TimeLimit {
     return this.#isOver;
   }
 
-  /** What waits under the limit rejects, and nothing begins under it any more. */
+  /** Waiting calls under the limit reject, and no new call begins under it. */
   end(): void {
     this.#isOver = true;
     for (const giveUp of this.#waiting) giveUp();
@@ -45,25 +44,25 @@ export class TimeLimit {
   }
 }
 
-/** Runs `act`; what it asks of a store that is timeLimited() rejects once the limit is over. */
+/** Runs `act`. Its calls to a timeLimited() store reject once the limit is over. */
 export function withTimeLimit<Result>(limit: TimeLimit, act: () => Result): Result {
   return limits.run(limit, act);
 }
 
 /**
- * The limit that the caller runs under, if any. A store in which calls wait for their turn asks for it when
- * a call comes, and drops the call when its turn comes too late: nobody waits for it any more.
+ * The limit that the caller runs under, if any. A store with a queue reads it when a call arrives, and
+ * drops the call if its turn comes after the limit.
  */
 export function timeLimitOfCaller(): TimeLimit | undefined {
   return limits.getStore();
 }
 
-/** What a call ends with that was not begun in time. */
+/** The error of a call that did not begin in time. */
 export function outOfTime(): StoreUnavailable {
   return new StoreUnavailable('the request ran out of time');
 }
 
-/** The same store for whoever runs under a time limit; subscriptions have none. */
+/** The same store for callers with a time limit. Subscriptions have none. */
 export function timeLimited(store: EventStore): EventStore {
   const limited =
     <Args extends unknown[], Result>(call: (...args: Args) => Promise<Result>) =>

@@ -117,7 +117,7 @@ export const running = {
   'variable-7': [
     [
       'libs/event-store/src/eventstoredb/connection-string.spec.ts',
-      'takes whatever the client takes',
+      'accepts everything that the client accepts',
     ],
     [
       config,

@@ -15,7 +15,7 @@ describe('EVENTSTOREDB_URL', () => {
     });
   });
 
-  it('takes whatever the client takes', () => {
+  it('accepts everything that the client accepts', () => {
     expect(parseEventStoreDbUrl('esdb+discover://eventstore.example')).toMatchObject({
       hosts: [{ host: 'eventstore.example', port: 2113 }],
       discover: true,

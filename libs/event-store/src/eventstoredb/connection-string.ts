@@ -1,8 +1,8 @@
 /**
- * EVENTSTOREDB_URL, read by the client's own parser: whatever the client accepts is accepted.
+ * EVENTSTOREDB_URL, read by the client's own parser, so everything that the client accepts is accepted.
  *
- * That parser quotes what it does not understand, in its errors and on the console. So it never sees
- * the credentials together with the rest: they are cut off first and parsed alone.
+ * That parser quotes unknown parts in its errors and on the console. So it never sees the credentials
+ * together with the rest: they are removed first and parsed separately.
  */
 import type { Credentials, NodePreference } from '@eventstore/db-client';
 import parser from '@eventstore/db-client/dist/Client/parseConnectionString.js';
@@ -12,9 +12,9 @@ export interface EventStoreDbHost {
   readonly port: number;
 }
 
-/** What the connection string says, credentials apart from the rest. */
+/** The parsed connection string, with the credentials separate. */
 export interface EventStoreDbUrl {
-  /** The nodes that are named; with `esdb+discover` one name that stands for all of them. */
+  /** The named nodes; with `esdb+discover` one name for all of them. */
   readonly hosts: readonly EventStoreDbHost[];
   readonly discover: boolean;
   readonly credentials: Credentials | null;
@@ -51,7 +51,7 @@ export function parseEventStoreDbUrl(text: string): EventStoreDbUrl {
   const { scheme, credentials, rest } = form.exec(text.trim())?.groups ?? {};
   if (scheme === undefined || rest === undefined)
     throw new TypeError('must begin with esdb:// or esdb+discover://');
-  // What is left of credentials that were not recognized would be quoted as a host.
+  // Unrecognized parts of credentials would be quoted as a host.
   if (/^[^/?]*@/.test(rest))
     throw new TypeError(
       'the credentials must be user:password@, with special characters percent-encoded',

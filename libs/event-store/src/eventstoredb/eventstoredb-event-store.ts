@@ -35,11 +35,11 @@ export interface EventStoreDbEventStoreOptions extends Partial<EventStoreDbEvent
 }
 
 export interface EventStoreDbEventStoreLimits extends LiveSubscriptionLimits, LogPagesLimits {
-  /** Of one append, with its repetitions while its outcome is unknown. */
+  /** The time limit of one append, including repetitions while its outcome is unknown. */
   readonly appendTimeoutMs: number;
-  /** How long the winner of a conflict may stay unreadable. */
+  /** How long the winning event of a conflict may be unreadable. */
   readonly conflictTimeoutMs: number;
-  /** Streams read side by side, at most. */
+  /** Streams read in parallel, at most. */
   readonly readsInFlightMax: number;
 }
 
@@ -56,7 +56,7 @@ export const eventStoreDbEventStoreLimits: EventStoreDbEventStoreLimits = {
   subscribeTimeoutMs: 10_000,
 };
 
-/** Between two askings for the outcome of an append. */
+/** The pause between two queries for the outcome of an append. */
 const askAgainInitialMs = 20;
 const askAgainMaxMs = 500;
 
@@ -99,7 +99,7 @@ export function eventStoreOn(
     return found.map(({ recorded }) => recorded).filter((event) => event !== null);
   };
 
-  /** The last event of ours before a place. */
+  /** Our last event before a position. */
   const lastBefore = async (from: LogPlace | 'end') => {
     const prefixes = namespace.prefixes(undefined);
     const range = { from, direction: 'backwards', maxCount: 1, prefixes } as const;
@@ -142,12 +142,12 @@ export function eventStoreOn(
 
     readLog: (options) => pages.page(options),
 
-    /** Of our own streams: a subscription never sees the others. */
+    /** Of our own streams: a subscription never receives the others. */
     async lastPosition() {
       return (await lastBefore('end'))?.position ?? beginning;
     },
 
-    /** From the end first: a reader is mostly there, and a position past the end is no place in the log. */
+    /** Checks the end first: a reader is usually there, and a position past the end is not in the log. */
     async lastEvent(upTo) {
       const place = placeOf(upTo);
       const last = await lastBefore('end');
@@ -178,9 +178,9 @@ export function eventStoreOn(
 }
 
 /**
- * Appends, and asks again with the same ids while the server says that it does not know: a write that
- * is not replicated in time, also one that repeats another which is still under way.
- * @returns the position of the last event, or null when the server does not tell
+ * Appends, and repeats with the same IDs while the server says that it does not know the outcome: a write
+ * that is not replicated in time, or one that repeats another that is still under way.
+ * @returns the position of the last event, or null if the server does not return it
  * @throws WrongExpectedRevision, EventTooLarge, StoreUnavailable
  */
 async function appendForSure(

@@ -1,15 +1,15 @@
 /**
- * What a client of EventStoreDB throws, in the port's words. Both clients by the same makers name their
- * errors alike, by `type` and gRPC `code`; this table holds for both.
+ * Translates the errors of an EventStoreDB client into those of the port. Both clients come from the same
+ * makers and name their errors alike, by `type` and gRPC `code`, so this table works for both.
  */
 import { types } from 'node:util';
 import { StoreUnavailable } from '../port.js';
 
 /**
  * - `conflict`: the stream is at another revision
- * - `tooLarge`, `refused`: the server answers and waiting does not cure it
+ * - `tooLarge`, `refused`: the server answers, and a retry cannot help
  * - `notLeader`: the node follows another one, which it names
- * - `commitTimeout`: not replicated in time; the outcome is unknown until it is asked for again
+ * - `commitTimeout`: not replicated in time; the outcome is unknown until the append is repeated
  * - `credentials`, `rights`, `certificate`: an operator must change something
  * - `unreachable`: everything else; the outcome is unknown
  */
@@ -54,7 +54,7 @@ export function faultOf(error: unknown): StoreFault {
   return 'unreachable';
 }
 
-/** Whether another node, or a new connection, may answer where this one did not. */
+/** Whether another node, or a new connection, may answer instead of this one. */
 export const isOfTheConnection = {
   conflict: false,
   tooLarge: false,
@@ -78,8 +78,8 @@ const remedyOf: Partial<Record<StoreFault, string>> = {
 };
 
 /**
- * Everything that is not known to be a refusal means that the outcome is unknown. Denied rights count
- * as that, too: they speak of our credentials, fail every event alike, and are cured by an operator.
+ * Everything that is not a known refusal means that the outcome is unknown. That includes denied rights:
+ * they concern our credentials, affect every event, and an operator can fix them.
  */
 export function classified(error: unknown): unknown {
   if (!types.isNativeError(error) || error instanceof StoreUnavailable) return error;
@@ -89,7 +89,7 @@ export function classified(error: unknown): unknown {
   return new StoreUnavailable(message, { cause: error });
 }
 
-/** Rejects as StoreUnavailable when `answer` takes longer; what it does later is ignored. */
+/** Rejects with StoreUnavailable when `answer` takes longer. Its later result is ignored. */
 export async function within<Result>(answer: Promise<Result>, timeoutMs: number): Promise<Result> {
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(

@@ -1,14 +1,14 @@
 /**
  * Calls to the leader of an EventStoreDB.
  *
- * A client finds the nodes and connects to them (node-client.ts); the calls are made here, on the
- * service definitions that the official client ships. Its own calls were left because of what they do when a node fails: they
- * reconnect in promises that nobody awaits, and a discovery that fails in one of these ends the process.
- * Its batch append ignores its deadline and keeps the appends of all clients in one table, which the
- * error of any of them empties.
+ * A client finds the nodes and connects to them (node-client.ts). The calls are made here, with the service
+ * definitions of the official client. Its own calls are not used because of their behavior when a node
+ * fails: they reconnect in promises that nobody awaits, and a discovery that fails in one of these ends the
+ * process. Its batch append ignores its deadline and keeps the appends of all clients in one table, which
+ * an error of any of them empties.
  *
- * Every call requires the leader. A follower lags behind it, so what it answers must not decide
- * anything; and its refusal takes a connection that got stuck on a follower back to the leader.
+ * Every call requires the leader. A follower lags behind, so its answers must not decide anything. Its
+ * refusal also moves a connection from a follower back to the leader.
  */
 import { DeadlineExceededError, convertToCommandError } from '@eventstore/db-client';
 import shared from '@eventstore/db-client/generated/shared_pb.js';
@@ -24,18 +24,18 @@ import type { EventStoreDbUrl } from './connection-string.js';
 import { classified, faultOf, isOfTheConnection, within } from './faults.js';
 import { type NodeClient, officialNodeClient } from './node-client.js';
 
-/** How often one call follows the word of a node about who leads, at most. */
+/** How often one call follows a node's redirect to the leader, at most. */
 const leaderTriesMax = 4;
 
 /** A subscription's responses, as they come. */
 export interface ResponseSink {
   response(response: ReadResp): void;
-  /** Once, at its end; null when the server ended it without an error. */
+  /** Called once, at the end; null when the server ended it without an error. */
   ended(error: unknown): void;
 }
 
 export interface OpenCall {
-  /** Holds the server back once the connection's buffers are full. */
+  /** Pauses the server once the connection's buffers are full. */
   pause(): void;
   resume(): void;
   cancel(): void;
@@ -47,7 +47,7 @@ interface Node {
   readonly stub: StreamsClient;
   /** Aborted when the connection was given up. */
   readonly left: AbortController;
-  /** When it last answered anything, on the clock of performance.now(). */
+  /** The time of its last answer, by performance.now(). */
   answeredAtMs: number;
 }
 
@@ -174,7 +174,7 @@ export class LeaderConnection {
     this.#node?.stub.close();
   }
 
-  /** Follows the word of followers about who leads, within the time limit. */
+  /** Follows redirects of followers to the leader, within the time limit. */
   async #call<Answer>(
     timeoutMs: number,
     start: (node: Node, leftMs: number) => Promise<Answer>,
@@ -189,7 +189,7 @@ export class LeaderConnection {
         return answer;
       } catch (error) {
         const known = commandError(error);
-        // A call can be slow on a node that answers others meanwhile: those need not be cut.
+        // A call can be slow on a node that answers other calls, which must not be cut.
         const isSlow = isLate(known) && node.answeredAtMs > beganAtMs;
         const left = isSlow ? Promise.resolve() : this.#leave(node, known, error);
         const leftMs = endsAtMs - performance.now();
@@ -208,7 +208,7 @@ export class LeaderConnection {
     try {
       stub = await within(client.stub(), Math.max(1, timeoutMs));
     } catch (error) {
-      // A client that gave up its discovery may remember that: a new one begins anew.
+      // A client may remember that its discovery failed. A new client starts again.
       if (!(error instanceof StoreUnavailable) && this.#client === client)
         this.#client = this.nodeClient(this.url);
       throw classified(error);

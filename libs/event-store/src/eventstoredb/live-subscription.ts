@@ -1,6 +1,6 @@
 /**
- * A live subscription to the log, gathered into pages, for every client of EventStoreDB. Between the
- * server and the consumer there are two pages at most; when they are full, the server is held back.
+ * A live subscription to the log, collected into pages, for every client of EventStoreDB. At most two pages
+ * are between the server and the consumer. When they are full, the server is paused.
  *
  * The server filters by stream name and sends a checkpoint now and then while nothing matches; a
  * position may therefore lag by up to checkpointEvents events that do not match.
@@ -17,15 +17,15 @@ import { classified } from './faults.js';
 
 export interface LiveSubscriptionLimits {
   readonly pageMax: number;
-  /** A checkpoint at least every so many events that do not match. */
+  /** The server sends a checkpoint at least after this many events that do not match. */
   readonly checkpointEvents: number;
   readonly retryInitialMs: number;
   readonly retryMaxMs: number;
-  /** Within which a subscription is confirmed. */
+  /** The time limit for the confirmation of a subscription. */
   readonly subscribeTimeoutMs: number;
 }
 
-/** What comes from the server; calls after the end are ignored. */
+/** Receives from the server. Calls after the end are ignored. */
 export interface LogSink {
   confirmed(): void;
   event(event: RecordedEvent): void;
@@ -50,7 +50,7 @@ export type OpenLogAt = (
 /** For waits that only a bell ends. */
 const hourMs = 3_600_000;
 
-/** Survives a lost connection: begins again after the last page that was yielded. */
+/** Survives a lost connection: restarts after the last page that was yielded. */
 export async function* liveSubscription(
   open: OpenLogAt,
   limits: LiveSubscriptionLimits,
@@ -77,7 +77,7 @@ export async function* liveSubscription(
   }
 }
 
-/** One connection's worth. Ends with the signal or with the stream; throws when the stream breaks. */
+/** Runs one connection. Ends with the signal or with the stream; throws when the stream breaks. */
 async function* pagesUntilCut(
   open: OpenLogAt,
   limits: LiveSubscriptionLimits,
@@ -113,15 +113,15 @@ async function* pagesUntilCut(
   }
 }
 
-/** What has come and was not taken yet. */
+/** The received events that were not taken yet. */
 class Arrivals {
   readonly bell = new Bell();
   end: { readonly error: unknown } | null = null;
   #events: RecordedEvent[] = [];
   #checkpoint: Position;
-  /** Of the last event that came. */
+  /** Of the last received event. */
   #received: Position;
-  /** Of the last page that was taken. */
+  /** Of the last page taken. */
   #taken: Position;
   #log: OpenLog | null = null;
   #isPaused = false;
@@ -162,7 +162,7 @@ class Arrivals {
     this.bell.ring();
   }
 
-  /** Null when there is nothing new. */
+  /** Null without new events. */
   take(max: number): LogPage | null {
     const events = this.#events.splice(0, max);
     if (this.#isPaused && this.#events.length < this.eventsMax / 2) {
@@ -170,7 +170,7 @@ class Arrivals {
       this.#log?.resume();
     }
     const reached = events.at(-1)?.position ?? this.#taken;
-    // Events sent before the checkpoint came before it: it counts once all of them are taken.
+    // Events arrive before their checkpoint, which counts once all of them are taken.
     const isDrained = this.#events.length === 0;
     const position = isDrained && this.#checkpoint > reached ? this.#checkpoint : reached;
     if (position === this.#taken) return null;

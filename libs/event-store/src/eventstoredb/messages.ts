@@ -1,4 +1,4 @@
-/** Requests to EventStoreDB and its answers, as the protocol has them. */
+/** Requests to EventStoreDB and its answers, in the protocol's form. */
 import shared from '@eventstore/db-client/generated/shared_pb.js';
 import streams from '@eventstore/db-client/generated/streams_pb.js';
 import type { AppendReq, ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
@@ -7,7 +7,7 @@ import type { ProposedAppend } from '../proposed-append.js';
 import { type LogPlace, type Namespace, positionOf } from './namespace.js';
 import { recordedOf } from './recorded.js';
 
-/** The options first, then one message an event. `name` is the stream's name with its namespace. */
+/** The options first, then one message per event. `name` is the stream's name with its namespace. */
 export function appendMessages(
   name: string,
   { expected, events }: Pick<ProposedAppend, 'expected' | 'events'>,
@@ -51,7 +51,7 @@ export function streamRequest(
   return request(options, direction);
 }
 
-/** `$all`, from a place on or backwards from the end; only some streams when `prefixes` are given. */
+/** `$all`, from a position on or backwards from the end; only matching streams if `prefixes` are given. */
 export function logRequest({
   from,
   direction = 'forwards',
@@ -70,7 +70,7 @@ export function logRequest({
   return request(options, direction);
 }
 
-/** A checkpoint comes at least every `checkpointEvents` events that do not match. */
+/** The server sends a checkpoint at least every `checkpointEvents` events that do not match. */
 export function subscriptionRequest(
   from: LogPlace | 'start',
   prefixes: readonly string[],
@@ -145,7 +145,7 @@ export function recordedIn(namespace: Namespace, response: ReadResp): RecordedEv
   });
 }
 
-/** Where the answer stands in the log; null when it holds no event. */
+/** The answer's position in the log; null when it holds no event. */
 export function positionIn(response: ReadResp): Position | null {
   const event = response.getEvent()?.getEvent() ?? response.getEvent()?.getLink();
   return event === undefined

@@ -1,8 +1,8 @@
 /**
  * Namespace and positions: how our streams and positions are written in EventStoreDB, for every adapter.
  *
- * EventStoreDB has no databases. A namespace keeps apart what shares a cluster: the stream
- * `payment-1` is called `pis.payment-1` there. Adapters alone add and remove it.
+ * EventStoreDB has no databases. A namespace separates the systems that share a cluster: the stream
+ * `payment-1` is called `pis.payment-1` there. Only adapters add and remove it.
  */
 import { type Position, beginning } from '../port.js';
 
@@ -30,13 +30,13 @@ export class Namespace {
     return name.startsWith(this.prefix) ? name.slice(this.prefix.length) : null;
   }
 
-  /** What the server filters by: all our streams, or those whose id begins with one of these. */
+  /** The prefixes for the server's filter: all our streams, or those whose ID begins with one of these. */
   prefixes(streamPrefixes: readonly string[] | undefined): string[] {
     return (streamPrefixes ?? ['']).map((prefix) => this.add(prefix));
   }
 }
 
-/** A place in EventStoreDB's log. */
+/** A position in EventStoreDB's log. */
 export interface LogPlace {
   readonly commit: bigint;
   readonly prepare: bigint;

@@ -15,14 +15,14 @@ import type { EventStoreDbUrl } from './connection-string.js';
 export const gossipTimeoutDefaultS = 2;
 
 export interface NodeClient {
-  /** The calls of the node that is connected; connects first when none is. Rejects when none is found. */
+  /** The calls of the connected node. Connects first if there is none. Rejects when no node is found. */
   stub(): Promise<StreamsClient>;
   features(): Promise<ServerFeaturesClient>;
-  /** What goes with a call to the leader. A time limit of null means none. */
+  /** The options of a call to the leader. A time limit of null means none. */
   argumentsOf(timeoutMs: number | null): [Metadata, CallOptions];
   /**
-   * Gives the node's connection up, so that the next call connects again: to the leader that the error
-   * names, when there is one. Never rejects.
+   * Drops the node's connection, so that the next call connects again: to the leader that the error names,
+   * if it names one. Never rejects.
    */
   leave(stub: StreamsClient, notLeader: Error | null): Promise<void>;
 }
@@ -58,12 +58,12 @@ class OfficialNodeClient extends EventStoreDBClient implements NodeClient {
     try {
       await this.handleError(stub, notLeader ?? new UnavailableError(undefined, 'no answer'));
     } catch {
-      // It awaits the connection that others are making meanwhile; they are told of its failure.
+      // It awaits the connection that other calls are making. They receive its failure.
     }
   }
 }
 
-/** What both clients are made of. @throws TypeError */
+/** The parts of both clients. @throws TypeError */
 export function channelOf({ hosts, tls, tlsCaFile, userCertFile, userKeyFile }: EventStoreDbUrl) {
   const endpoints = hosts.map(({ host, port }) => ({ address: host, port }));
   const [first] = endpoints;

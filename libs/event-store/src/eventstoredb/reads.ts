@@ -1,4 +1,4 @@
-/** Reads of streams and of the log that end, as every client of EventStoreDB offers them. */
+/** Finite reads of streams and of the log, for every client of EventStoreDB. */
 import type { ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
 import type { Position, ReadOptions, RecordedEvent } from '../port.js';
 import type { LeaderConnection } from './leader-connection.js';
@@ -52,7 +52,7 @@ export interface OpenLogRead {
   close(): void;
 }
 
-/** On the connection that appends, too. */
+/** On the connection that also appends. */
 export class LeaderReads implements EventStoreDbReads {
   constructor(
     private readonly connection: LeaderConnection,
@@ -72,7 +72,7 @@ export class LeaderReads implements EventStoreDbReads {
     return new LeaderLogRead(this.connection, request, (response) => this.#eventIn(response));
   }
 
-  /** The connection is closed by itself. */
+  /** The connection is closed separately. */
   close(): void {}
 
   async #read(

@@ -1,4 +1,4 @@
-/** An event as EventStoreDB keeps it, and what it is to us, for every client of it. */
+/** Converts an event of EventStoreDB into one of the port, for every client. */
 import type { Position, RecordedEvent } from '../port.js';
 import type { Namespace } from './namespace.js';
 import { contentsOf } from './unreadable.js';
@@ -18,7 +18,7 @@ export interface StoredEvent {
 export function recordedOf(namespace: Namespace, stored: StoredEvent): RecordedEvent | null {
   const { name, revision, position, id, type, data, metadata } = stored;
   const streamId = namespace.remove(name);
-  // A type that begins with $ is the server's own: the mark of a deleted stream, a link.
+  // A type that begins with $ is the server's own, such as a link or the mark of a deleted stream.
   if (streamId === null || type.startsWith('$')) return null;
   const contents = contentsOf(data, metadata);
   return { streamId, revision: Number(revision), position, id, type, ...contents };

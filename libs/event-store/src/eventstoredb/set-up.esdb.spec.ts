@@ -1,4 +1,4 @@
-/** Users, rights and TLS of EventStoreDB, as an operator meets them. */
+/** Users, rights and TLS of EventStoreDB, from an operator's point of view. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -66,7 +66,7 @@ it(
 );
 
 it(
-  'a user without groups may append, and reads the log once an administrator lets it',
+  'a user without groups may append, and reads the log once an administrator allows it',
   async () => {
     const before = await check(url('pis', 's3cret'));
     expect(before).toMatchObject({ version: 'ok', leader: 'ok', append: 'ok' });

@@ -1,7 +1,7 @@
 /**
- * What an operator asks before the system runs on an EventStoreDB: does it answer, and may our user do
- * what we need. Appending needs no group. Reading the log, `$all`, belongs to administrators until one
- * of them lets our user read it; that is all there is to set.
+ * Checks for operators before the system runs on an EventStoreDB: whether it answers, and whether our user
+ * has the rights it needs. Appending needs no group. Only administrators may read the log, `$all`, until
+ * one of them grants it to our user. No other right is needed.
  */
 import { randomUUID } from 'node:crypto';
 import { type EventMetadata, StoreUnavailable, WrongExpectedRevision, beginning } from '../port.js';
@@ -11,7 +11,7 @@ import { faultOf } from './faults.js';
 import { LeaderConnection } from './leader-connection.js';
 import { appendMessages, streamRequest } from './messages.js';
 
-/** One thing that was looked at. */
+/** One check. */
 export interface SetUpFinding {
   readonly name:
     | 'reachable'
@@ -22,7 +22,7 @@ export interface SetUpFinding {
     | 'read the log'
     | 'namespace';
   readonly ok: boolean;
-  /** What was found or, when it is not well, what to do. */
+  /** The finding, or what to do about a failed check. */
   readonly text: string;
 }
 
@@ -31,7 +31,7 @@ const logMetadata = '$$$all';
 const administrators = '$admins';
 const metadataType = '$metadata';
 
-/** Looks and changes nothing. Never throws: what cannot be asked is a finding. */
+/** Checks without changes. Never throws: a failed query is a finding. */
 export async function checkEventStoreDb(
   connectionString: string,
   namespace: string,
@@ -84,7 +84,7 @@ async function nodes(url: EventStoreDbUrl): Promise<SetUpFinding> {
         await connection.serverVersion(timeoutMs);
         return { ok: true, text: name };
       } catch (error) {
-        // The version may be denied; then the node has answered.
+        // The version may be denied, but then the node has answered.
         const ok =
           faultOf(causeOf(error)) === 'rights' || faultOf(causeOf(error)) === 'credentials';
         return { ok, text: ok ? name : `${name} does not answer: ${messageOf(error)}` };
@@ -111,7 +111,7 @@ function tls({ tls: isOn, tlsCaFile }: EventStoreDbUrl): SetUpFinding {
   return { name: 'TLS', ok: true, text: `on, trusting ${authority}` };
 }
 
-/** Asks for an append that cannot happen: rights are checked before revisions. */
+/** Requests an append that cannot succeed: the server checks rights before revisions. */
 async function mayAppend(store: ReturnType<typeof eventStoreDbEventStore>): Promise<string> {
   const metadata: EventMetadata = {
     at: new Date().toISOString(),
@@ -143,7 +143,7 @@ async function finding(
   }
 }
 
-/** Of a StoreUnavailable: it says what to do, where that is known. */
+/** The text of a StoreUnavailable: what to do, if that is known. */
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
@@ -159,8 +159,8 @@ export interface LogReaders {
 }
 
 /**
- * Lets a user read the log, beside those who may already. Needs an administrator's connection string.
- * @throws StoreUnavailable, also when the user of the connection string is no administrator
+ * Lets a user read the log, in addition to those who may already. Needs an administrator's connection string.
+ * @throws StoreUnavailable, also if the user of the connection string is not an administrator
  */
 export async function letReadLog(connectionString: string, user: string): Promise<LogReaders> {
   const connection = new LeaderConnection(parseEventStoreDbUrl(connectionString));

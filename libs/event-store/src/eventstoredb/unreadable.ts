@@ -1,10 +1,10 @@
 /**
- * The contents of an event, for every client of EventStoreDB. Somebody else may write into our streams
- * what is not ours; it must not stop the reader, nor be skipped in silence.
+ * The contents of an event, for every client of EventStoreDB. Another system may write foreign events into
+ * our streams. They must not stop the reader, and must not be skipped silently.
  */
 import type { EventMetadata, JsonObject, RecordedEvent } from '../port.js';
 
-/** Of an event that cannot be read: newer than any reader knows, so that readers refuse it as such. */
+/** The version of an unreadable event: newer than any reader knows, so that every reader refuses it. */
 export const unreadableSchemaVersion = Number.MAX_SAFE_INTEGER;
 
 const unreadable: EventMetadata = {
@@ -18,7 +18,7 @@ const unreadable: EventMetadata = {
   previousHash: null,
 };
 
-/** Data and metadata out of their bytes. */
+/** Parses data and metadata. */
 export function contentsOf(
   data: Uint8Array,
   metadata: Uint8Array,
@@ -39,7 +39,7 @@ function objectIn(bytes: Uint8Array): JsonObject | null {
   }
 }
 
-/** Whatever has these two was written by an adapter of ours. */
+/** An event with these two fields was written by one of our adapters. */
 function isMetadata(value: unknown): value is EventMetadata {
   if (typeof value !== 'object' || value === null) return false;
   const { at, schemaVersion } = value as { at?: unknown; schemaVersion?: unknown };

@@ -1,7 +1,7 @@
 /**
- * After a conflict: what others wrote must be there for whoever reads next. EventStoreDB refuses an
- * append as soon as another one is prepared; that one can be read only after it was replicated, and it
- * never can when its node died first. So a conflict is told when its winner can be seen, or not at all.
+ * After a conflict, every later read must show what others wrote. EventStoreDB refuses an append as soon as
+ * another one is prepared. The other one can be read only after it is replicated, and never if its node
+ * died first. So a conflict is reported only when its winning event can be read.
  */
 import { backoffMs, pause } from '@pis/postgres';
 import { StoreUnavailable, type WrongExpectedRevision } from '../port.js';

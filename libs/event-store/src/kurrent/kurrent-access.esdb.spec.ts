@@ -1,4 +1,4 @@
-/** Users and TLS of EventStoreDB through the successor: its native client connects by itself. */
+/** Users and TLS of EventStoreDB through the successor, whose native client makes its own connections. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -63,7 +63,7 @@ it.each([
   ['a wrong password', 'wr0ng', 'ca.pem', /does not take the user/],
   ['an unknown CA', password, 'other-ca.pem', /unavailable for reads: `pis event-store check`/],
 ] as const)(
-  'says where to look for the reason of a read that fails (%s), without the credentials',
+  'says where to find the reason of a failed read (%s), without the credentials',
   async (_, secret, ca, message) => {
     const connectionString = url('pis', secret, ca);
     const store = kurrentEventStore({ connectionString, readTimeoutMs: 5_000 });
@@ -78,7 +78,7 @@ it.each([
   testTimeoutMs,
 );
 
-it('gives the native client milliseconds, the leader and no credentials, whatever the URL says', () => {
+it('gives the native client milliseconds, the leader preference and no credentials, for every URL', () => {
   const text = 'esdb+discover://u:p%40@a:1?nodePreference=follower&gossipTimeout=3&tls=false';
   expect(nativeConnectionString(parseEventStoreDbUrl(text))).toBe(
     'kurrentdb+discover://a:1?tls=false&nodePreference=leader&gossipTimeout=3000&discoveryInterval=100',

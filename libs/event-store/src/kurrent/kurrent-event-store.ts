@@ -2,8 +2,8 @@
  * The event store in EventStoreDB, through `@kurrent/kurrentdb-client`, the successor of the official
  * client by the same makers. It reads with the successor's native client, which needs half the CPU.
  *
- * Appends and subscriptions are the same calls as with the official client, on the successor's
- * connections. The successor's own appends were left for the reasons of its predecessor's: they have no
+ * Appends and subscriptions are the same calls as with the official client, on the successor's connections.
+ * The successor's own appends are not used, for the same reasons as those of its predecessor: they have no
  * time limit, and they write to the connection in promises that nobody awaits.
  */
 import type { EventStore } from '../port.js';

@@ -1,4 +1,4 @@
-/** The successor's way to find the nodes of an EventStoreDB and to connect to one of them. */
+/** Finds the nodes of an EventStoreDB and connects to one of them, with the successor client. */
 import features from '@eventstore/db-client/generated/serverfeatures_grpc_pb.js';
 import type { ServerFeaturesClient } from '@eventstore/db-client/generated/serverfeatures_grpc_pb.js';
 import streams from '@eventstore/db-client/generated/streams_grpc_pb.js';
@@ -13,7 +13,7 @@ export function kurrentNodeClient(url: EventStoreDbUrl): NodeClient {
   return new KurrentNodeClient(url);
 }
 
-/** The native client reads, see native-reads.ts; the one of this connection has nothing to do. */
+/** Reads use a native client of their own, see native-reads.ts. This connection's native client is unused. */
 const noNativeClient: KurrentDBClient['rustClient'] = {
   readStream: () => {
     throw new TypeError('this connection does not read');
@@ -51,7 +51,7 @@ class KurrentNodeClient extends KurrentDBClient implements NodeClient {
     try {
       await this.handleError(stub, notLeader ?? new UnavailableError(undefined, 'no answer'));
     } catch {
-      // It awaits the connection that others are making meanwhile; they are told of its failure.
+      // It awaits the connection that other calls are making. They receive its failure.
     }
   }
 }

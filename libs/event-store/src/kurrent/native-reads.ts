@@ -1,9 +1,9 @@
 /**
- * Reads with the native client that the successor brings along. It finds the nodes and the leader by
- * itself, on connections of its own.
+ * Reads with the successor's native client, which finds the nodes and the leader itself, on its own
+ * connections.
  *
- * It can neither cancel a read nor limit its time. So a read that is late is left to itself, and the
- * reads after it get a new native client; the old one is freed once its last read has ended.
+ * It can neither cancel a read nor limit its time. So a late read is abandoned, and the next reads use a
+ * new native client. The old one is freed once its last read has ended.
  */
 import { types } from 'node:util';
 import { KurrentDBClient } from '@kurrent/kurrentdb-client';
@@ -77,7 +77,7 @@ export class NativeReads implements EventStoreDbReads {
     this.#client = null;
   }
 
-  /** The client moves to the leader that a node names; the read has to be made again. */
+  /** The client moves to the leader that a node names. The read must be repeated. */
   async #read(
     open: (client: NativeClient) => Batches,
     timeoutMs: number,
@@ -110,11 +110,11 @@ export class NativeReads implements EventStoreDbReads {
     try {
       this.#client = nativeClient(this.url);
     } catch {
-      // A file of the URL that cannot be read at the moment: the client there is goes on trying.
+      // A file of the URL cannot be read at the moment: the current client keeps trying.
     }
   }
 
-  /** Ends with the signal: nobody listens any more. */
+  /** Ends with the signal, when the caller has stopped listening. */
   async #eventsOf(
     batches: Batches,
     isEnough: (event: ReadEvent) => boolean,
@@ -183,7 +183,7 @@ class NativeLogRead implements OpenLogRead {
   }
 }
 
-/** The native client's errors have nothing but a name. */
+/** The native client's errors have only a name. */
 const faultOfName: Readonly<Record<string, StoreFault | 'noStream'>> = {
   StreamNotFoundError: 'noStream',
   StreamDeletedError: 'refused',
@@ -196,7 +196,7 @@ function nativeFaultOf(error: unknown): StoreFault | 'noStream' {
   return faultOfName[name] ?? faultOf(error);
 }
 
-/** In the port's words; says where the reason can be found, since the native client does not tell it. */
+/** The port's error. It says where to find the reason, because the native client does not give it. */
 function told(error: unknown, fault: StoreFault): unknown {
   const cause = { cause: error };
   if (fault === 'rights')

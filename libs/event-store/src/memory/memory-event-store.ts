@@ -1,4 +1,4 @@
-/** The event store of unit tests: the same promises, kept in an array; gone with the process. */
+/** The event store of unit tests: the same guarantees, with an array that is lost with the process. */
 import { Bell } from '@pis/postgres';
 import { pagedSubscription } from '../paged-subscription.js';
 import {
@@ -16,7 +16,7 @@ const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 const pageMaxDefault = 500;
 const hourMs = 3_600_000;
 
-/** What several stores may share, as processes share a server. */
+/** State that several stores may share, like processes share a server. */
 export class MemoryLog {
   readonly events: RecordedEvent[] = [];
   readonly streams = new Map<string, RecordedEvent[]>();

@@ -25,7 +25,7 @@ function recording(fails: (batch: readonly ProposedAppend[]) => Error | null = (
 }
 
 describe('the append queue', () => {
-  it('writes what arrives together in one batch and answers each by itself', async () => {
+  it('writes concurrent appends in one batch and answers each separately', async () => {
     const { batches, commits } = recording();
     const answers = await Promise.all(['a', 'b', 'c'].map((id) => commits.append(append(id))));
     expect(batches).toEqual([['a', 'b', 'c']]);
@@ -41,7 +41,7 @@ describe('the append queue', () => {
     ]);
   });
 
-  it('keeps to the bytes of a batch, and sends what is larger alone', async () => {
+  it('keeps to the bytes of a batch, and sends a larger append alone', async () => {
     const { batches, commits } = recording();
     const sizes = [60, 60, 500, 1];
     await Promise.all(sizes.map((size, index) => commits.append(append(`s${index}`, size))));
@@ -67,7 +67,7 @@ describe('the append queue', () => {
     expect(batches).toEqual([['a'], ['c']]);
   });
 
-  it('fails only the append that cannot be stored, not its neighbours', async () => {
+  it('fails only the append that cannot be stored, not the others in its batch', async () => {
     const poisoned = (batch: readonly ProposedAppend[]) =>
       batch.some(({ streamId }) => streamId === 'bad') ? new Error('cannot be stored') : null;
     const { commits } = recording(poisoned);
@@ -76,7 +76,7 @@ describe('the append queue', () => {
     expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
   });
 
-  it('fails the batch when the store is unavailable, and goes on with the next', async () => {
+  it('fails the batch when the store is unavailable, and continues with the next', async () => {
     let down = true;
     const { batches, commits } = recording(() => (down ? new StoreUnavailable('down') : null));
     const ids = ['a', 'b'];
@@ -94,7 +94,7 @@ describe('the append queue', () => {
     expect(await Promise.all(waiting)).toHaveLength(20);
   });
 
-  it('settles what it took before it closes, and takes no more', async () => {
+  it('settles accepted appends before it closes, and accepts no more', async () => {
     const { commits } = recording();
     const taken = Promise.all(['a', 'b', 'c', 'd', 'e'].map((id) => commits.append(append(id))));
     await commits.close();

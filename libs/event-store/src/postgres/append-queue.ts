@@ -1,7 +1,7 @@
 /**
- * The appends of this process on their way to PostgreSQL, in group commits. An append whose request has
- * ended is dropped when its turn comes: while the database hangs, nothing is written late for a caller that
- * was told that it failed.
+ * The appends of this process on their way to PostgreSQL, in group commits. An append is dropped in the
+ * queue if its request has ended. So while the database hangs, nothing is written late for a caller that
+ * already got an error.
  */
 import { GroupCommit } from '@pis/postgres';
 import { StoreUnavailable } from '../port.js';
@@ -49,7 +49,7 @@ export class AppendQueue<Outcome> {
     return this.#commits.add({ append, timeLimit: timeLimitOfCaller() });
   }
 
-  /** Takes no more, and resolves once what was taken is settled. */
+  /** Accepts no more appends, and resolves once the accepted ones are settled. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#commits.idle();

@@ -1,6 +1,6 @@
 /**
- * Queries of the PostgreSQL event store: named prepared statements with a time limit, one retry when
- * the connection was lost, and every fault of the outside as StoreUnavailable.
+ * Queries of the PostgreSQL event store: named prepared statements with a time limit and one retry after a
+ * lost connection. Every external fault becomes StoreUnavailable.
  */
 import { types } from 'node:util';
 import { isBrokenConnection, isDataError } from '@pis/postgres';
@@ -43,7 +43,7 @@ export function database(pool: pg.Pool, queryTimeoutMs: number): Query {
 async function within<Result>(answer: Promise<Result>, timeoutMs: number): Promise<Result> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
-    // Made when it is needed: the stack of an error per query costs as much as the query's own work.
+    // Created when needed: the stack of an error per query costs as much as the query itself.
     timer = setTimeout(() => {
       reject(new StoreUnavailable(`PostgreSQL did not answer in ${timeoutMs} ms`));
     }, timeoutMs);
@@ -55,7 +55,7 @@ async function within<Result>(answer: Promise<Result>, timeoutMs: number): Promi
   }
 }
 
-/** Only data that PostgreSQL never takes is the caller's fault. Waiting may cure everything else. */
+/** Only data that PostgreSQL never accepts is the caller's fault. A retry may help with everything else. */
 function classified(error: unknown): unknown {
   if (error instanceof StoreUnavailable) return error;
   if (!types.isNativeError(error) || isDataError(error)) return error;

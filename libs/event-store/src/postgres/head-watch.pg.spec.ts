@@ -1,4 +1,4 @@
-/** What subscriptions cost while nothing happens, and what they find when nobody tells them. */
+/** The cost of idle subscriptions, and what they find without notifications. */
 import { createTestDatabase, openTestPool, until } from '@pis/local-servers/testing';
 import type pg from 'pg';
 import type { EventStore } from '../port.js';
@@ -44,7 +44,7 @@ describe('subscriptions to the log in PostgreSQL', () => {
   }
 
   it(
-    'cost one look at the head of the log per interval while idle, however many there are',
+    'cost one query of the head of the log per interval while idle, however many there are',
     async () => {
       const sent = open({ pollIntervalMs: 20, pollWithoutListenIntervalMs: 20 });
       const followers = Array.from({ length: 10 }, () =>
@@ -53,7 +53,7 @@ describe('subscriptions to the log in PostgreSQL', () => {
       const looks = () => sent.get(statements.readHead.name) ?? 0;
       const others = () => [...sent.values()].reduce((sum, count) => sum + count, 0) - looks();
       const looked = (count: number) => until(() => looks() >= count, { timeoutMs });
-      // The first look, and the listener when it has connected, wake every subscription.
+      // The first query, and the connected listener, wake every subscription.
       await until(
         async () => {
           const before = others();
@@ -71,7 +71,7 @@ describe('subscriptions to the log in PostgreSQL', () => {
   );
 
   it(
-    'find what no notification told of',
+    'find events without a notification',
     async () => {
       const elsewhere = new URL(database.url);
       elsewhere.pathname = '/postgres';

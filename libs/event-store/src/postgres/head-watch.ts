@@ -1,7 +1,7 @@
 /**
- * Looks at the head of the log at an interval, once for all subscriptions of a store, and rings the bell
- * when it has moved. A notification may be lost; and with a page read per subscription an idle process
- * asked PostgreSQL many times a second for nothing.
+ * Polls the head of the log at an interval, once for all subscriptions of a store, and wakes them when it
+ * has moved. It is needed because a notification may be lost. With a page read per subscription, an idle
+ * process queried PostgreSQL many times a second for nothing.
  */
 import { type Bell, pause } from '@pis/postgres';
 
@@ -22,7 +22,7 @@ export class HeadWatch {
     this.#running ??= this.#run();
   }
 
-  /** A read that is under way ends by itself and is ignored. */
+  /** The result of a read that is under way is ignored. */
   stop(): void {
     this.#stopping.abort();
   }
@@ -34,7 +34,7 @@ export class HeadWatch {
     for (;;) {
       await pause(intervalMs(), signal);
       if (signal.aborted) return;
-      // While the store is away its subscriptions notice by themselves, and look again when it is back.
+      // Subscriptions notice themselves that the store is unavailable, and read again when it is back.
       const head = await readHead().catch(() => seen);
       if (head !== seen) bell.ring();
       seen = head;

@@ -30,7 +30,7 @@ import * as sql from './statements.js';
 export interface PostgresEventStoreOptions extends Partial<PostgresEventStoreLimits> {
   /** Belongs to the caller, who ends it after the store is closed. */
   readonly pool: pg.Pool;
-  /** For the connection that listens, where the pool goes through a proxy that cannot. The pool's own when absent. */
+  /** For the listening connection, if the pool uses a proxy that cannot listen. Default: the pool's. */
   readonly listenConnectionString?: string;
 }
 
@@ -38,12 +38,12 @@ export interface PostgresEventStoreLimits extends AppendQueueLimits, StreamLoade
   readonly queryTimeoutMs: number;
   /** Events in a page of the log, when the reader does not say. */
   readonly pageMax: number;
-  /** Positions looked at for one page, at most, however few events match. */
+  /** Positions read for one page, at most, however few events match. */
   readonly pagePositionsMax: number;
-  /** How often the head of the log is looked at while the store is notified, and while it cannot be. */
+  /** How often the head of the log is polled with and without notifications. */
   readonly pollIntervalMs: number;
   readonly pollWithoutListenIntervalMs: number;
-  /** How often each subscription looks by itself, whatever the head of the log was said to be. */
+  /** How often each subscription polls by itself, regardless of the known head of the log. */
   readonly subscriptionPollIntervalMs: number;
   readonly retryInitialMs: number;
   readonly retryMaxMs: number;
@@ -244,7 +244,7 @@ async function readLog(
   const events = rows.flatMap((row) => (row.position === null ? [] : [eventOf(row)]));
   const last = events.at(-1);
   if (last !== undefined && events.length >= pageMax) return { events, position: last.position };
-  // Everything up to `end` was looked at, or up to the head of the log as this query saw it.
+  // Everything was read up to `end`, or up to the head of the log in this query's snapshot.
   const head = BigInt(rows[0]?.head ?? 0);
   const read = head < end ? head : end;
   return { events, position: read > start ? positionOf(String(read)) : after };

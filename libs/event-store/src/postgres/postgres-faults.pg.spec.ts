@@ -1,4 +1,4 @@
-/** What the PostgreSQL event store does when PostgreSQL does not do its part. */
+/** The PostgreSQL event store when PostgreSQL fails. */
 import { createTestDatabase, openTestPool, requireServer, until } from '@pis/local-servers/testing';
 import pg from 'pg';
 import { type EventStore, StoreUnavailable } from '../port.js';
@@ -73,9 +73,9 @@ describe('the event store when PostgreSQL fails', () => {
   );
 
   it(
-    'reports a schema that is not there yet as StoreUnavailable',
+    'reports a missing schema as StoreUnavailable',
     async () => {
-      // Not template1: whoever is connected to it keeps others from creating a database.
+      // Not template1: a connection to it keeps others from creating a database.
       const empty = requireServer('PIS_TEST_POSTGRES_URL');
       await expect(open({}, empty).ping()).rejects.toBeInstanceOf(StoreUnavailable);
     },
@@ -108,7 +108,7 @@ describe('the event store when PostgreSQL fails', () => {
   );
 
   it(
-    'answers in time when PostgreSQL does not, and takes the same ids again later',
+    'answers in time when PostgreSQL does not, and accepts the same IDs later',
     async () => {
       const store = open({ queryTimeoutMs: 300 });
       const streamId = `payment-${unique()}`;
@@ -117,7 +117,7 @@ describe('the event store when PostgreSQL fails', () => {
       const late = store.append(streamId, 'noStream', events);
       await expect(late).rejects.toBeInstanceOf(StoreUnavailable);
       await release();
-      // The first try may have been written since, or not: the next one cannot tell and need not.
+      // The first try may have been written since. The next one does not need to know.
       const again = () => store.append(streamId, 'noStream', events);
       expect(await until(again, { timeoutMs })).toMatchObject({ revision: 0 });
       expect(await open().readStream(streamId)).toHaveLength(1);
@@ -184,7 +184,7 @@ describe('the event store when PostgreSQL fails', () => {
   );
 
   it(
-    'has given out positions without a gap, whatever went wrong',
+    'has assigned positions without a gap, whatever failed',
     async () => {
       const { rows } = await operator.query(
         `SELECT count(*) = max(position) AS contiguous, max(position) = max(h.at) AS at_head

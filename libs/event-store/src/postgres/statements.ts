@@ -24,7 +24,7 @@ export interface EventRow {
   readonly metadata: string;
 }
 
-/** One row with a null position when no event matched: the head of the log is always told. */
+/** One row with a null position when no event matched, because the head of the log is always returned. */
 export type LogRow = { readonly head: string } & (EventRow | { readonly position: null });
 
 const columns = `e.position::text AS position, e.stream_id, e.revision, e.id::text AS id, e.type,
@@ -36,7 +36,7 @@ export const appendEvents: Statement = {
     FROM append_events($1::json, $2, $3)`,
 };
 
-/** A row of a part: which of those asked for, counted from 1. */
+/** The number of the requested part, counted from 1. */
 export interface PartRow extends EventRow {
   readonly part: number;
 }
@@ -59,7 +59,7 @@ export const readBackwards: Statement = {
     ORDER BY e.revision DESC LIMIT $3::bigint`,
 };
 
-/** The head and the events are of one snapshot: what is not among the events is after the head. */
+/** The head and the events come from one snapshot: other events are after the head. */
 const readLogWhere = (name: string, condition: string): Statement => ({
   name,
   text: `SELECT h.position::text AS head, ${columns} FROM event_log_head h LEFT JOIN LATERAL (

@@ -21,7 +21,7 @@ function manual(limits = { queryStreamsMax: 3, queriesInFlightMax: 1 }) {
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 describe('reading streams together', () => {
-  it('asks once for what is wanted in the same turn, each stream once', async () => {
+  it('sends one query for all reads of the same turn, with each stream once', async () => {
     const { load, queries, asked } = manual();
     const loads = Promise.all(['a', 'b', 'a'].map((id) => load(id)));
     await turn();
@@ -30,7 +30,7 @@ describe('reading streams together', () => {
     expect(await loads).toEqual([[], [], []]);
   });
 
-  it('asks apart for parts of a stream that begin elsewhere', async () => {
+  it('reads parts of a stream with different beginnings separately', async () => {
     const { load, queries, asked } = manual();
     const loads = Promise.all([load('a'), load('a', 7), load('a', 7)]);
     await turn();
@@ -53,7 +53,7 @@ describe('reading streams together', () => {
     await loads;
   });
 
-  it('reads a stream anew for whoever asks after a query was sent', async () => {
+  it('reads a stream again for callers after a query was sent', async () => {
     const { load, queries, asked } = manual({ queryStreamsMax: 3, queriesInFlightMax: 2 });
     const first = load('a');
     await turn();
@@ -64,7 +64,7 @@ describe('reading streams together', () => {
     await Promise.all([first, second]);
   });
 
-  it('fails those who asked, and goes on', async () => {
+  it('fails the callers of a failed query, and continues', async () => {
     const { load, queries } = manual();
     const failing = load('a');
     await turn();
@@ -76,7 +76,7 @@ describe('reading streams together', () => {
     expect(await working).toEqual([]);
   });
 
-  it('does not read what nobody waits for any more', async () => {
+  it('does not read streams that no caller waits for any more', async () => {
     const { load, queries, asked } = manual();
     const first = load('a');
     await turn();

@@ -1,8 +1,8 @@
 /**
- * Streams or their tails, many in one query: what is asked for in the same turn of the event loop, or
- * while the queries before it are in flight, goes out together. A read always begins after it was asked
- * for. What nobody waits for any more is not read: while the database hangs, what waits is no more than
- * the requests that do.
+ * Reads streams or their tails, many in one query: requests from the same turn of the event loop, or from
+ * the time while earlier queries are in flight, go out together. A read always begins after its request.
+ * Requests without a waiting caller are not sent, so while the database hangs, the queue holds no more than
+ * the waiting requests.
  */
 import type { RecordedEvent } from '../port.js';
 import { outOfTime, type TimeLimit, timeLimitOfCaller } from '../time-limit.js';
@@ -13,7 +13,7 @@ export interface StreamLoaderLimits {
   readonly queriesInFlightMax: number;
 }
 
-/** What is asked of one stream. */
+/** The requested part of one stream. */
 export interface StreamPart {
   readonly streamId: string;
   /** The first revision, inclusive. */
@@ -28,12 +28,12 @@ export type ReadParts = (parts: readonly StreamPart[]) => Promise<ReadonlyMap<nu
 
 interface Asked extends PromiseWithResolvers<Events> {
   readonly part: StreamPart;
-  /** Of all who asked; undefined for who waits for as long as it takes. */
+  /** The limits of all callers; undefined for a caller without a limit. */
   readonly timeLimits: Set<TimeLimit | undefined>;
 }
 
 export class StreamLoader {
-  /** Not sent yet. Two who ask for the same part share one answer. */
+  /** Not sent yet. Two callers of the same part share one answer. */
   readonly #asked = new Map<string, Asked>();
   #inFlight = 0;
   #scheduled = false;
@@ -64,7 +64,7 @@ export class StreamLoader {
     });
   }
 
-  /** Never rejects: whoever asked gets the error. */
+  /** Never rejects: the callers get the error. */
   async #send(): Promise<void> {
     const batch = this.#takeBatch();
     if (batch.length === 0) return;

@@ -1,6 +1,6 @@
 /**
- * Reads the log, once for all who follow it, and keeps what came last. The streams that it reads are
- * fixed: another reader goes on in its place when a follower wants more of them.
+ * Reads the log once for all subscribers and keeps the latest events. The streams that it reads are fixed:
+ * when a subscriber needs more of them, another reader replaces it.
  */
 import { Bell, backoffMs, pause } from '@pis/postgres';
 import { type EventStore, type LogPage, type Position, StoreUnavailable } from '../port.js';
@@ -11,22 +11,22 @@ export interface LogReaderLimits extends RecentEventsLimits {
   readonly retryMaxMs: number;
 }
 
-/** Told null when the log is connected, and why when it is not. */
+/** Called with null when the log connects, and with the reason when it does not. */
 export type ConnectionListener = (failure: Error | null) => void;
 
-/** How reading came to an end: we stopped it, the store was closed, or it failed for good. */
+/** How reading ended: we stopped it, the store was closed, or it failed for good. */
 export type ReaderEnd =
   | { readonly by: 'stop' | 'store' }
   | { readonly by: 'error'; error: unknown };
 
 export class LogReader {
-  /** Rings when there is something new: events, the place where reading began, the end. */
+  /** Rings for new events, for the position where reading began, and at the end. */
   readonly bell = new Bell();
   readonly #stopping = new AbortController();
   readonly #listeners = new Set<ConnectionListener>();
-  /** Undefined while it is not known. */
+  /** Undefined while it is unknown. */
   #connection: Error | null | undefined;
-  /** Null until the end of the log was found. */
+  /** Null until the end of the log is found. */
   #recent: RecentEvents | null = null;
   #end: ReaderEnd | null = null;
 
@@ -41,7 +41,7 @@ export class LogReader {
     void this.#run();
   }
 
-  /** What was read last; null while the end of the log has not been found. */
+  /** The latest events; null until the end of the log is found. */
   get recent(): Pick<RecentEvents, 'start' | 'end'> | null {
     return this.#recent;
   }
@@ -55,12 +55,12 @@ export class LogReader {
     this.#endBy({ by: 'stop' });
   }
 
-  /** Null when nothing has followed `after` yet. */
+  /** Null without an event after `after`. */
   pageAfter(after: Position, matches: StreamMatch, pageMax: number): LogPage | null {
     return this.#recent?.pageAfter(after, matches, pageMax) ?? null;
   }
 
-  /** Tells how it is now, if that is known, and each time that it changes. Returns how to stop that. */
+  /** Reports the state of the connection, if known, and each change. Returns a function that stops it. */
   listen(listener: ConnectionListener): () => void {
     this.#listeners.add(listener);
     if (this.#connection !== undefined) listener(this.#connection);
@@ -89,7 +89,7 @@ export class LogReader {
     }
   }
 
-  /** Null when it was stopped meanwhile. */
+  /** Null if it was stopped meanwhile. */
   async #findEnd(): Promise<RecentEvents | null> {
     const { signal } = this.#stopping;
     const { retryInitialMs, retryMaxMs } = this.limits;

@@ -3,7 +3,7 @@ import type { LogPage, Position, RecordedEvent } from '../port.js';
 
 export interface RecentEventsLimits {
   readonly eventsMax: number;
-  /** About: what the texts and numbers of the events take. */
+  /** Approximate: the size of the texts and numbers of the events. */
   readonly bytesMax: number;
 }
 
@@ -47,7 +47,7 @@ export class RecentEvents {
     this.#dropOldest();
   }
 
-  /** What follows `after`, which must not be before `start`. Null when nothing does yet. */
+  /** The events after `after`, which must not be before `start`. Null without any. */
   pageAfter(after: Position, matches: StreamMatch, pageMax: number): LogPage | null {
     if (after >= this.#end) return null;
     const events: RecordedEvent[] = [];
@@ -95,7 +95,7 @@ export function matching(streamPrefixes: readonly string[] | undefined): StreamM
 
 const scalarBytes = 8;
 
-/** Without recursion: however deep the data of a stranger's event is, it must not end the reading. */
+/** Without recursion: deeply nested data of a foreign event must not stop the reader. */
 function sizeOf(value: unknown): number {
   let sizeBytes = 0;
   const left = [value];

@@ -65,7 +65,7 @@ interface RandomReader {
   readonly ids: readonly string[];
   /** The position of its last page. */
   readonly reached: string;
-  /** Takes so many more pages as they come. */
+  /** Takes this many more pages as they arrive. */
   ask(pages: number): void;
   leave(): Promise<void>;
 }

@@ -37,7 +37,7 @@ function open(below: EventStore, limits: Partial<SharedLogLimits> = {}): EventSt
   return store;
 }
 
-/** What the subscriptions to the store below cost. */
+/** The cost of the subscriptions to the underlying store. */
 interface Readings {
   open: number;
   events: number;
@@ -71,7 +71,7 @@ async function appendMany(store: EventStore, count: number): Promise<void> {
   for (let index = 0; index < count; index += 1) await append(store);
 }
 
-/** Drops what was written after the first `count` events, as a restore of an older backup does. */
+/** Drops everything after the first `count` events, like a restore of an older backup. */
 function restore(log: MemoryLog, count: number): void {
   log.events.length = count;
   log.streams.clear();
@@ -101,7 +101,7 @@ describe('one reading of the log', () => {
     expect(readings.events).toBe(31);
   });
 
-  it('reads only the streams that somebody follows', async () => {
+  it('reads only the streams that a subscriber follows', async () => {
     const { store: below, readings } = observed(memoryEventStore());
     const store = open(below);
     const contacts = follow(store, { after: beginning, streamPrefixes: ['contact-'] });
@@ -182,7 +182,7 @@ describe('one reading of the log', () => {
     expect(readings.events).toBe(11);
   });
 
-  it('goes on past an event whose data is nested without end', async () => {
+  it('continues after an event with extremely nested data', async () => {
     const memory = memoryEventStore();
     const depth = 100_000;
     const data = JSON.parse('{"a":'.repeat(depth) + '1' + '}'.repeat(depth)) as object;
@@ -199,7 +199,7 @@ describe('one reading of the log', () => {
     await fact(() => follower.events.length === 2);
   });
 
-  it('tells each subscriber how the connection is', async () => {
+  it('reports the state of the connection to each subscriber', async () => {
     const memory = memoryEventStore();
     const away = new StoreUnavailable('away');
     let told: ((failure: Error | null) => void) | undefined;
@@ -227,7 +227,7 @@ describe('one reading of the log', () => {
     expect(states.map((state) => state.at(-1))).toEqual([null, null, null]);
   });
 
-  it('tells subscribers that the store is away, and begins when it is back', async () => {
+  it('reports an unavailable store to subscribers, and begins when it is back', async () => {
     const memory = memoryEventStore();
     let isAway = true;
     const store = open({
@@ -298,7 +298,7 @@ describe('one reading of the log', () => {
 
   it.each([
     ['all streams', undefined, 15],
-    // The kept events are all there still: only what lies between them and the end has changed.
+    // The kept events all still exist: only the part between them and the end has changed.
     ['streams that had no events there', ['contact-', 'originator-'], 15],
     ['streams that have changed at the end', ['contact-'], 25],
   ])(
@@ -313,7 +313,7 @@ describe('one reading of the log', () => {
       await fact(() => others.pages.at(-1)?.position === log.events[19]?.position);
       restore(log, 10);
       for (let count = 11; count <= regrown; count += 1) await append(store, `contact-${count}`);
-      // As when an operator has moved its checkpoint back.
+      // As if an operator had moved its checkpoint back.
       const moved = follow(store, { after: log.events[9]?.position ?? '', ...wanted });
       await fact(() => moved.events.length === regrown - 10);
       expect(moved.events).toEqual(log.events.slice(10));

@@ -2,14 +2,14 @@
  * One reading of the log for all subscribers of a process. Several consumers live in one process; each
  * used to read and parse every event by itself.
  *
- * One subscription follows the log from its end on and keeps the last events. A subscriber that stands
- * among them is served from memory. One that stands before them catches up by a subscription of its own
- * until it has reached them; so does one that falls behind because it is slow.
+ * One subscription follows the log from its end on and keeps the latest events. A subscriber whose position
+ * is among them is served from memory. One that is further behind, or falls behind because it is slow,
+ * catches up with its own subscription until it has reached them.
  *
  * What always holds, for each subscriber:
  * - it sees each of its events once, in order, as on a subscription of its own;
- * - whenever it joins, it is served only what was read after that. What was kept before may be of a log
- *   that has been cut since, and written anew: a restore of an older backup does that.
+ * - a subscriber that joins is served only events that were read after it joined. Older kept events may
+ * come from a log that has been cut and rewritten since, by a restore of an older backup.
  *
  * The events are shared: nobody may change one. Reads of streams and of pages of the log are not served
  * from memory: a read after a commit sees what was committed.
@@ -70,17 +70,17 @@ export function sharedLog(store: EventStore, given: Partial<SharedLogLimits> = {
 interface Subscriber {
   /** With a signal that also aborts when the store is closed. */
   readonly options: SubscribeOptions;
-  /** Where it stands: after the last page that it was given. */
+  /** Its position: after the last page that it received. */
   after: Position;
   /** Whether `after` is known to be a position of this log. */
   isInLog: boolean;
-  /** It is served from memory from here on; null when it is to join anew. */
+  /** It is served from memory from here on; null if it must join again. */
   joinsAt: Position | null;
 }
 
 /**
- * What a subscriber needs next: to catch up, because it stands before the kept events; to join, because it
- * has reached them or the reader was replaced; nothing, because it is over.
+ * What a subscriber needs next: to catch up, because it is behind the kept events; to join, because it has
+ * reached them or the reader was replaced; or nothing, because it has ended.
  */
 type Turn = 'catchUp' | 'join' | 'over';
 
@@ -118,7 +118,7 @@ class SharedLog {
     this.#stopReader();
   }
 
-  /** Serves from memory, and goes on with what the shared reader reads. */
+  /** Serves from memory, and continues with the events of the shared reader. */
   async *#join(subscriber: Subscriber): AsyncGenerator<LogPage, Turn, undefined> {
     const { options } = subscriber;
     const { signal, onConnection, streamPrefixes, pageMax = this.limits.pageMax } = options;
@@ -143,7 +143,7 @@ class SharedLog {
     }
   }
 
-  /** A subscription of its own, until it has reached what is kept. */
+  /** Its own subscription, until it has reached the kept events. */
   async *#catchUp(subscriber: Subscriber): AsyncGenerator<LogPage, Turn, undefined> {
     const { options, after } = subscriber;
     subscriber.joinsAt = null;
@@ -156,8 +156,8 @@ class SharedLog {
   }
 
   /**
-   * False for a position that the log has not reached: it may be of another log, and the store itself says
-   * what it makes of it.
+   * False for a position that the log has not reached: it may belong to another log, and the store itself
+   * decides what to do with it.
    */
   async #isInLog(subscriber: Subscriber, { recent }: LogReader): Promise<boolean> {
     if (recent === null || subscriber.isInLog || subscriber.after <= recent.end) return true;
@@ -169,7 +169,7 @@ class SharedLog {
     return subscriber.isInLog;
   }
 
-  /** The reader, if it reads these streams, too; otherwise another one in its place. */
+  /** The reader, if it also reads these streams; otherwise a replacement that does. */
   #readerOf(streamPrefixes: readonly string[] | undefined): LogReader {
     const reader = this.#reader;
     const canServe =
@@ -191,7 +191,7 @@ class SharedLog {
   }
 }
 
-/** A subscriber that goes from one subscription to another stays connected. */
+/** A subscriber that moves between subscriptions stays connected. */
 function onceConnected(listener: ConnectionListener = () => undefined): ConnectionListener {
   let isConnected = false;
   return (failure) => {
@@ -200,7 +200,7 @@ function onceConnected(listener: ConnectionListener = () => undefined): Connecti
   };
 }
 
-/** Whether the subscriber stands where it can be served from memory. Where that is, is settled when it asks. */
+/** Whether the subscriber's position can be served from memory now. */
 function canJoin(subscriber: Subscriber, { start, end }: { start: Position; end: Position }) {
   if (subscriber.after < start) {
     subscriber.joinsAt = null;
@@ -216,7 +216,7 @@ function given(subscriber: Subscriber, page: LogPage): LogPage {
   return page;
 }
 
-/** @throws what ended the reader for good */
+/** @throws the error that ended the reader for good */
 function afterEnd(end: ReaderEnd): Turn {
   switch (end.by) {
     case 'error':
@@ -247,7 +247,7 @@ function covers(all: Prefixes, some: Prefixes): boolean {
   return some?.every((one) => all.some((prefix) => one.startsWith(prefix))) ?? false;
 }
 
-/** Undefined, which is all streams, when one of them wants all. */
+/** Undefined, which means all streams, if one of them wants all. */
 function union(wanted: readonly Prefixes[]): Prefixes {
   const all = new Set<string>();
   for (const prefixes of wanted) {

@@ -1,4 +1,4 @@
-/** What an adapter of EventStoreDB does when the nodes of a cluster come and go. Every adapter passes it. */
+/** Tests of an EventStoreDB adapter while the nodes of a cluster come and go. Every adapter passes them. */
 import { until } from '@pis/local-servers/testing';
 import { type EventStore, StoreUnavailable } from '../port.js';
 import { eventToAppend, follow, testTimeoutMs, unique } from './conformance-kit.js';
@@ -42,7 +42,7 @@ export function clusterFaults(open: OpenEventStoreDb): void {
     target.append(`payment-${unique()}`, 'noStream', [eventToAppend()]);
 
   it(
-    'says unavailable while no node leads, and goes on by itself once one does',
+    'reports StoreUnavailable while no node leads, and continues by itself once one does',
     async () => {
       const follower = follow(store, { after: '', streamPrefixes: ['payment-'] });
       await append();
@@ -64,7 +64,7 @@ export function clusterFaults(open: OpenEventStoreDb): void {
   );
 
   it(
-    'ends no process when every node is gone and discovery gives up, again and again',
+    'does not end the process when every node is gone and discovery keeps failing',
     async () => {
       const follower = follow(store, { after: '', streamPrefixes: ['payment-'] });
       await append();
@@ -86,7 +86,7 @@ export function clusterFaults(open: OpenEventStoreDb): void {
   );
 
   it(
-    'ends no process when a call fails while others look for a node in vain',
+    'does not end the process when a call fails while others find no node',
     async () => {
       const slow = open({ connectionString: `${cluster.url}&discoveryInterval=100` });
       const follower = follow(slow, { after: '', streamPrefixes: ['payment-'] });
@@ -117,7 +117,7 @@ export function clusterFaults(open: OpenEventStoreDb): void {
   );
 
   it(
-    'reads from the leader what was answered, also when it had found a follower first',
+    'reads acknowledged events from the leader, even if it found a follower first',
     async () => {
       cluster.elect(null);
       await expect(store.ping()).rejects.toBeInstanceOf(StoreUnavailable);
@@ -151,7 +151,7 @@ export function clusterFaults(open: OpenEventStoreDb): void {
         const { position } = await append(moving);
         expect(await moving.lastPosition()).toBe(position);
       }
-      // The subscription moved with the connection: the nodes that were left got nothing since.
+      // The subscription moved with the connection: the former nodes have received nothing since.
       await until(() => follower.events.length === 4, { timeoutMs });
       await follower.stop();
       await moving.close();

@@ -12,7 +12,7 @@ import {
 
 export interface StoreUnderTest {
   readonly store: EventStore;
-  /** Another way into the same log, with connections of its own, as another process has it. */
+  /** Another store on the same log, with its own connections, like another process. */
   another(): EventStore;
   /** Breaks every connection of these stores, as a network or an operator does; null where there are none. */
   readonly cutConnections: (() => Promise<void>) | null;
@@ -22,7 +22,7 @@ export interface StoreUnderTest {
   end(): Promise<void>;
 }
 
-/** Of a test that waits for servers on a busy machine. */
+/** The time limit of a test that waits for servers on a busy machine. */
 export const testTimeoutMs = 60_000;
 
 /** An identifier that no other test and no earlier run has used. */
@@ -49,7 +49,7 @@ export function eventToAppend(
   };
 }
 
-/** As a careful caller does: again with the same ids while the outcome is unknown. */
+/** Like a careful caller: repeats with the same IDs while the outcome is unknown. */
 export async function appendForSure(
   store: EventStore,
   streamId: string,
@@ -85,7 +85,7 @@ export function follow(store: EventStore, options: Omit<SubscribeOptions, 'signa
     }
   };
   const ended = run();
-  // Looked at in stop; until then a failure is not unhandled.
+  // Handled in stop. Until then a failure must not count as unhandled.
   ended.catch(() => undefined);
   return {
     events,
@@ -97,7 +97,7 @@ export function follow(store: EventStore, options: Omit<SubscribeOptions, 'signa
   };
 }
 
-/** Positions strictly rise, and each stream's revisions follow one another from where they begin. */
+/** Positions strictly rise, and each stream's revisions have no gap. */
 export function expectInOrder(events: readonly RecordedEvent[]): void {
   const revisions = new Map<string, number>();
   let position = '';

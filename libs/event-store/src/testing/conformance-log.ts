@@ -49,7 +49,7 @@ export function logConforms(under: Under): void {
   );
 
   it(
-    'reads only the streams asked for, and tells how far it looked',
+    'reads only the requested streams, and returns the position read to',
     async () => {
       const category = unique();
       const start = await store().lastPosition();
@@ -78,7 +78,7 @@ export function lastEventConforms(under: Under): void {
   const store = () => under().store;
 
   it(
-    'tells the last event at or before a position, whatever stream it is of',
+    'returns the last event at or before a position, of any stream',
     async () => {
       const category = unique();
       const events = [eventToAppend(), eventToAppend(), eventToAppend()];
@@ -104,7 +104,7 @@ export function subscribingConforms(under: Under): void {
   const store = () => under().store;
 
   it(
-    'subscribes from the beginning: what there is, then what comes',
+    'subscribes from the beginning: existing events, then new ones',
     async () => {
       const category = unique();
       const [first, second] = [eventToAppend(), eventToAppend()];
@@ -193,7 +193,7 @@ export function subscribingConforms(under: Under): void {
   );
 
   it(
-    'waits for a slow consumer and then goes on where it was',
+    'waits for a slow consumer and then continues where it was',
     async () => {
       const category = unique();
       const start = await store().lastPosition();
@@ -234,7 +234,7 @@ export function subscribingConforms(under: Under): void {
 
 export function recoveryConforms(under: Under): void {
   it(
-    'goes on after its connections were cut: every event once, in order, none lost',
+    'continues after its connections were cut: every event once, in order, none lost',
     async () => {
       const { cutConnections, store } = under();
       if (cutConnections === null) return;
@@ -266,7 +266,7 @@ export function recoveryConforms(under: Under): void {
   );
 }
 
-/** Appends `appends` times to a stream, now one event, now two; the ids in order. */
+/** Appends `appends` times to a stream, one or two events each. Returns the IDs in order. */
 async function writeLane(store: EventStore, streamId: string, appends: number): Promise<string[]> {
   const written: string[] = [];
   let expected: ExpectedRevision = 'noStream';

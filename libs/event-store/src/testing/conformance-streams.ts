@@ -16,7 +16,7 @@ export function appendingConforms(under: Under): void {
   const store = () => under().store;
 
   it(
-    'begins a stream at revision 0 and goes on from there',
+    'begins a stream at revision 0 and continues from there',
     async () => {
       const streamId = `payment-${unique()}`;
       const first = await store().append(streamId, 'noStream', [eventToAppend()]);
@@ -32,7 +32,7 @@ export function appendingConforms(under: Under): void {
   );
 
   it(
-    'gives back data and metadata as they were, whatever characters they hold',
+    'returns data and metadata unchanged, whatever characters they hold',
     async () => {
       const streamId = `payment-${unique()}`;
       const event = eventToAppend(
@@ -105,7 +105,7 @@ export function appendingConforms(under: Under): void {
   );
 
   it(
-    'lets appends to different streams all land, in the order of each stream',
+    'accepts all appends to different streams, in the order of each stream',
     async () => {
       const category = unique();
       const writers = [store(), under().another()];
@@ -130,7 +130,7 @@ export function appendingConforms(under: Under): void {
   );
 
   it(
-    'takes an append that is repeated as the one it already has',
+    'recognizes a repeated append',
     async () => {
       const streamId = `payment-${unique()}`;
       const events = [eventToAppend(), eventToAppend()];
@@ -149,7 +149,7 @@ export function appendingConforms(under: Under): void {
   );
 
   it(
-    'does not mistake an append that differs for a repeated one',
+    'does not mistake a different append for a repeated one',
     async () => {
       const streamId = `payment-${unique()}`;
       const known = eventToAppend();
@@ -186,7 +186,7 @@ export function appendingConforms(under: Under): void {
   );
 
   it(
-    'takes an event of the largest size and refuses one byte more, without harm to others',
+    'accepts an event of the largest size and refuses one byte more, without effect on others',
     async () => {
       const streamId = `payment-${unique()}`;
       const empty = eventToAppend({ pad: '' });
@@ -246,7 +246,7 @@ export function appendingConforms(under: Under): void {
   );
 
   it(
-    'refuses names and ids that no store could keep, without harm to others',
+    'refuses names and IDs that a store could not keep, without effect on others',
     async () => {
       const append = (streamId: string, changes: object) =>
         store().append(streamId, 'noStream', [{ ...eventToAppend(), ...changes }]);
@@ -325,7 +325,7 @@ export function readingConforms(under: Under): void {
       const other = under().another();
       for (let count = 0; count < 20; count++) {
         const streamId = `payment-${unique()}`;
-        // A read that is already on its way must not answer for the one that follows.
+        // A read that is already in flight must not answer for a later one.
         const before = other.readStream(streamId);
         await store().append(streamId, 'noStream', [eventToAppend()]);
         expect(await other.readStream(streamId)).toHaveLength(1);

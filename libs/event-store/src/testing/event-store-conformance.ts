@@ -1,6 +1,6 @@
 /**
- * The contract of the event store port: every adapter passes this suite, so that an app does not need
- * to know which one it runs on. Call it at the top level of a spec.
+ * The contract of the event store port. Every adapter passes this suite, so that an app does not need to
+ * know which one it uses. Call it at the top level of a spec.
  */
 import { beginning } from '../port.js';
 import { type StoreUnderTest, testTimeoutMs } from './conformance-kit.js';

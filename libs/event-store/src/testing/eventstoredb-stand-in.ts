@@ -1,8 +1,7 @@
 /**
- * A stand-in for an EventStoreDB server: the real protocol over real gRPC, on the service definitions
- * that the client package ships, with a log in memory and faults on demand. EventStoreDB itself cannot
- * be had from a package registry; the conformance suite runs against a real one when EVENTSTOREDB_URL
- * names it.
+ * A stand-in for an EventStoreDB server: the real protocol over real gRPC, with the service definitions of
+ * the client package, a log in memory and faults on demand. EventStoreDB itself is not available from a
+ * package registry. When EVENTSTOREDB_URL is set, the conformance suite runs against that real server.
  *
  * Clients connect through a small TCP relay, so that a connection can be cut as a network cuts it.
  */
@@ -36,7 +35,7 @@ export interface StandInOptions {
   readonly port?: number;
   /** 2 s in the real server. */
   readonly commitTimeoutMs?: number;
-  /** Who may connect; anybody when absent. Needs `tls`: the clients send no credentials without it. */
+  /** The users that may connect; anyone when absent. Needs `tls`: the clients send no credentials without it. */
   readonly users?: Readonly<Record<string, StandInUser>>;
   readonly tls?: { readonly key: string; readonly cert: string };
 }
@@ -50,7 +49,7 @@ export interface EventStoreDbStandIn {
     StandInLog,
     'pauseReplication' | 'resumeReplication' | 'dropPrepared' | 'hasPrepared'
   >;
-  /** Writes at the end of a stream what no adapter of ours would. */
+  /** Writes to the end of a stream what none of our adapters would write. */
   write(
     streamId: string,
     event: { readonly id: string; readonly type: string; readonly data: string },
@@ -61,7 +60,7 @@ export interface EventStoreDbStandIn {
   connections(): number;
   /** Breaks every connection there is; new ones are accepted. */
   cutConnections(): void;
-  /** While refused, new connections are closed at once; those there are stay. */
+  /** While refused, new connections are closed at once. Existing ones stay. */
   refuseConnections(refused: boolean): void;
   /** Connections refused so far. */
   refusals(): number;
@@ -80,7 +79,7 @@ export interface EventStoreDbStandInCluster {
   /** All nodes: `esdb://127.0.0.1:<port>,127.0.0.1:<port>…?tls=false` */
   readonly url: string;
   readonly nodes: readonly EventStoreDbStandIn[];
-  /** The node that leads from now on; none when null. The others follow it. */
+  /** The leader from now on; none when null. The others follow it. */
   elect(node: EventStoreDbStandIn | null): void;
   stop(): Promise<void>;
 }

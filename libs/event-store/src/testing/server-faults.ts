@@ -1,4 +1,4 @@
-/** What an adapter of EventStoreDB does when a server does not do its part. Every adapter passes it. */
+/** Tests of an EventStoreDB adapter with a failing server. Every adapter passes them. */
 import { until } from '@pis/local-servers/testing';
 import { type EventStore, EventTooLarge, StoreUnavailable } from '../port.js';
 import { unreadableSchemaVersion } from '../eventstoredb/unreadable.js';
@@ -23,9 +23,9 @@ export type OpenEventStoreDb = (options: {
 
 export function serverFaults(open: OpenEventStoreDb): void {
   let server: EventStoreDbStandIn;
-  /** Gives up soon; what must succeed with it is tried until it does. */
+  /** Gives up soon. Calls that must succeed are repeated until they do. */
   let store: EventStore;
-  /** With the limits of production, for what must succeed at once. */
+  /** With the limits of production, for calls that must succeed at once. */
   let patient: EventStore;
   beforeEach(async () => {
     server = await startEventStoreDbStandIn();
@@ -43,7 +43,7 @@ export function serverFaults(open: OpenEventStoreDb): void {
   });
 
   it.each<Fault>(['hang', 'unavailable', 'unauthenticated', 'answerHangs', 'answerLost'])(
-    'answers in time when the server does not (%s), and takes the same ids again',
+    'answers in time when the server does not (%s), and accepts the same IDs again',
     async (fault) => {
       const streamId = `payment-${unique()}`;
       const events = [eventToAppend(), eventToAppend()];
@@ -146,7 +146,7 @@ export function serverFaults(open: OpenEventStoreDb): void {
   );
 
   it(
-    'does not take the other appends of the process down with one that fails',
+    'does not fail other appends of the process when one fails',
     async () => {
       const other = open({ connectionString: server.url });
       server.faults.append = (streamId) => (streamId.endsWith('payment-bad') ? 'answerLost' : null);
@@ -176,7 +176,7 @@ export function serverFaults(open: OpenEventStoreDb): void {
   );
 
   it.each(['append', 'creation of a stream'] as const)(
-    'tells the outcome when the %s is repeated while it is under way',
+    'returns the outcome when the %s is repeated while it is under way',
     async (which) => {
       const streamId = `payment-${unique()}`;
       const events = [eventToAppend(), eventToAppend()];
@@ -185,7 +185,7 @@ export function serverFaults(open: OpenEventStoreDb): void {
       server.log.pauseReplication();
       const both = [1, 2].map(() => patient.append(streamId, expected, events));
       const answeredBefore = server.answered();
-      // Both were told at least once that the server does not know.
+      // Both got the answer "unknown outcome" at least once.
       await until(() => server.answered() >= answeredBefore + 4, { timeoutMs });
       server.log.resumeReplication();
       const [first, second] = await Promise.all(both);
@@ -197,7 +197,7 @@ export function serverFaults(open: OpenEventStoreDb): void {
   );
 
   it(
-    'gives up on an append that is never replicated, in time, and takes it again later',
+    'gives up in time on an append that is never replicated, and accepts it again later',
     async () => {
       const streamId = `payment-${unique()}`;
       const events = [eventToAppend()];
@@ -213,7 +213,7 @@ export function serverFaults(open: OpenEventStoreDb): void {
   );
 
   it(
-    'tells a conflict only when the event that won can be read',
+    'reports a conflict only when the winning event can be read',
     async () => {
       const streamId = `payment-${unique()}`;
       const winner = eventToAppend();
@@ -238,7 +238,7 @@ export function serverFaults(open: OpenEventStoreDb): void {
   );
 
   it(
-    'tells no conflict with an event that is lost before it can be read',
+    'reports no conflict with an event that is lost before it can be read',
     async () => {
       const streamId = `payment-${unique()}`;
       server.log.pauseReplication();
@@ -317,7 +317,7 @@ export function serverFaults(open: OpenEventStoreDb): void {
   );
 
   it(
-    'reads on past what others wrote, and marks what it cannot read in its own streams',
+    'reads past events of other systems, and marks unreadable events in its own streams',
     async () => {
       const foreign = (streamId: string, data: string) =>
         server.write(streamId, { id: eventToAppend().id, type: 'TheirEvent', data });
@@ -346,7 +346,7 @@ export function serverFaults(open: OpenEventStoreDb): void {
   );
 
   it(
-    'names its positions so that their text is in the order of the log',
+    'returns positions whose text is in the order of the log',
     async () => {
       await patient.append('payment-1', 'noStream', [eventToAppend(), eventToAppend()]);
       for (let revision = 1; revision < 120; revision++)

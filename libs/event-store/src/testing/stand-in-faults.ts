@@ -1,10 +1,10 @@
-/** What a test can make the EventStoreDB stand-in do. */
+/** The faults that a test can inject into the EventStoreDB stand-in. */
 import grpc, { type Metadata, type ServiceError } from '@grpc/grpc-js';
 
 /**
  * - `hang`: nothing happens, no answer comes
  * - `unavailable`: nothing happens, gRPC's UNAVAILABLE is answered
- * - `unauthenticated`: nothing happens, the credentials are not taken
+ * - `unauthenticated`: nothing happens, the credentials are rejected
  * - `answerHangs`, `answerLost`: it happens, but no answer or UNAVAILABLE comes (appends alone)
  */
 export type Fault = 'hang' | 'unavailable' | 'unauthenticated' | 'answerHangs' | 'answerLost';

@@ -1,8 +1,8 @@
 /**
- * What the EventStoreDB stand-in keeps: one log in memory, and EventStoreDB's rules for appending.
+ * The data of the EventStoreDB stand-in: one log in memory, with EventStoreDB's rules for appending.
  *
- * As in a cluster, an append is first prepared and then committed, once it is replicated. What is
- * prepared counts for the expected revision and for conflicts, but nobody can read it yet.
+ * As in a cluster, an append is first prepared and then committed once it is replicated. Prepared events
+ * count for the expected revision and for conflicts, but cannot be read yet.
  */
 import { EventEmitter } from 'node:events';
 import { randomUUID } from 'node:crypto';
@@ -82,7 +82,7 @@ export class StandInLog {
     this.#commit();
   }
 
-  /** What was prepared is lost, as with a leader that dies before it has replicated it. */
+  /** Drops the prepared appends, like a leader that dies before it has replicated them. */
   dropPrepared(): void {
     for (const event of this.#prepared) {
       const kept = (this.#streams.get(event.streamId) ?? []).filter((other) => other !== event);

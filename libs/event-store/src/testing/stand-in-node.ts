@@ -25,7 +25,7 @@ export class StandInNode {
   answered = 0;
   isAlive = true;
   port = 0;
-  /** How much of the log it has, as a follower: all of it unless it lags. */
+  /** The part of the log that it has as a follower: all of it unless it lags. */
   #has: number | null = null;
 
   constructor(
@@ -54,7 +54,7 @@ export class StandInNode {
     return this.isLeader || this.#has === null || events.indexOf(event) < this.#has;
   }
 
-  /** Why this node does not take the call; null when it does. */
+  /** Why this node refuses the call; null when it accepts it. */
   refusal(metadata: Metadata): ServiceError | null {
     if (this.isLeader) return null;
     const requiresLeader = metadata.get('requires-leader').includes('true');
