@@ -56,7 +56,7 @@ it('finds a listed API key without reading the log', async () => {
   expect(readFrom).toEqual([]);
 });
 
-it('finds an API key that is not listed yet in what the log has gained since', async () => {
+it('finds an API key that is not listed yet in the new part of the log', async () => {
   await createKey();
   await rebuildProjection('directory', { pool, store });
   const listedTo = await store.lastPosition();
@@ -66,7 +66,7 @@ it('finds an API key that is not listed yet in what the log has gained since', a
   expect(readFrom).toEqual([listedTo]);
 });
 
-it('finds an API key that the list has left out, and none that there is not', async () => {
+it('finds an API key that the list has left out, and none that does not exist', async () => {
   const { apiKeyId, digest } = await createKey();
   await rebuildProjection('directory', { pool, store });
   await pool.query('DELETE FROM api_keys');

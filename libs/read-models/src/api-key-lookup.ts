@@ -7,9 +7,9 @@ import { orUnavailable } from './or-unavailable.js';
 const pageMax = 500;
 
 /**
- * The digest of the key, null when there is none. From the list of keys, by its index. A key that is not
- * listed is looked for in what the log has gained since, then in all of it: a revocation waits neither
- * for a projector nor for a stream that is held back.
+ * The digest of the key, null when it does not exist. Uses the index of the list of keys. A key that is not
+ * listed is searched in the new part of the log, then in all of it. So a revocation waits neither for a
+ * projector nor for a stream that is held back.
  * @param apiKeyId UUID
  * @throws StoreUnavailable
  */
@@ -18,7 +18,7 @@ export async function findApiKeyDigest(
   store: EventStore,
   apiKeyId: string,
 ): Promise<string | null> {
-  // Read before the list: a key that is listed between the two reads is then found in the log.
+  // Read before the list, so that a key that is listed between the two reads is found in the log.
   const listedTo = await orUnavailable(() => readCheckpoint(pool, 'directory'));
   const { rows } = await orUnavailable(() =>
     pool.query<{ digest: string }>('SELECT digest FROM api_keys WHERE api_key_id = $1', [apiKeyId]),

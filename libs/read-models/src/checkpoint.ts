@@ -1,4 +1,4 @@
-/** How far a projection is: one row, written in the transaction that writes the tables. */
+/** The progress of a projection: one row, written in the transaction that writes the tables. */
 import {
   type Anchor,
   anchorOf,
@@ -13,7 +13,7 @@ import type pg from 'pg';
 /** The right to run a projection. */
 export const runnerLock = (projection: string) => ({ key: 0x70_69_73_01, name: projection });
 
-/** The right to rebuild it. Another lock than the runner's: it goes on while its successor is built. */
+/** The right to rebuild it. A different lock than the runner's, which continues during the rebuild. */
 export const rebuildLock = (projection: string) => ({ key: 0x70_69_73_02, name: projection });
 
 export async function createCheckpoint(client: pg.ClientBase, projection: string): Promise<void> {
@@ -36,7 +36,7 @@ export async function readCheckpoint(
   return rows[0]?.position ?? beginning;
 }
 
-/** Inside a transaction: who holds the row may write the tables of the projection. */
+/** Inside a transaction: the holder of the row lock may write the tables of the projection. */
 export async function lockCheckpoint(
   client: pg.ClientBase,
   projection: string,
@@ -71,7 +71,7 @@ export async function saveCheckpoint(
 
 /**
  * The event that a projection stands on once it has applied a page.
- * @throws StoreUnavailable also when the log has become shorter than what was read from it
+ * @throws StoreUnavailable also when the log has become shorter than the part already read
  */
 export async function anchorOfPage(
   store: Pick<EventStore, 'lastEvent'>,

@@ -1,5 +1,5 @@
 /**
- * The checkpoints of all readers of the log, for operators and for the watch over the log: consumer
+ * The checkpoints of all readers of the log, for operators and for the monitoring of the log: consumer
  * groups by their name, projections as `projection:<name>`.
  */
 import { type Anchor, beginning, type Position } from '@pis/event-store';
@@ -63,8 +63,8 @@ export async function readPlace(
 }
 
 /**
- * Moves the checkpoint of a consumer group, forwards or backwards. A process that reads on from the
- * former one saves nothing more. What is held back after the new one comes again with the log.
+ * Moves the checkpoint of a consumer group, forwards or backwards. A process that continues from the former
+ * one saves nothing more. Events that are held back after the new one come again with the log.
  * @param anchor null moves it before every event
  */
 export async function moveCheckpoint(
@@ -96,10 +96,10 @@ export async function moveCheckpoint(
 }
 
 /**
- * After a time on the embedded broker: has the relay begin where the group that is furthest behind was,
- * unless it is past that place, so that history is not published once more. What the groups held back is
- * held back by the relay from then on.
- * @returns where the relay begins now, null when it stays where it was
+ * After a time on the embedded broker: makes the relay begin at the position of the group that is furthest
+ * behind, unless the relay is past it, so that history is not published again. From then on the relay holds
+ * back what the groups held back.
+ * @returns the relay's new position, null if it did not change
  */
 export async function carryOverToKafka(
   pool: pg.Pool,

@@ -32,7 +32,7 @@ export interface OrganizationItem {
   readonly createdAt: string;
 }
 
-/** All lists newest first. Every method throws StoreUnavailable when the database is away. */
+/** All lists are newest first. Every method throws StoreUnavailable when the database is unavailable. */
 export interface DirectoryQuery {
   organizations(): Promise<readonly OrganizationItem[]>;
   originators(organizationId: string, page?: PageRequest): Promise<ListPage<OriginatorItem>>;
@@ -137,8 +137,8 @@ export function directoryQuery(pool: pg.Pool): DirectoryQuery {
 }
 
 /**
- * The rows after the cursor. Not the usual `OR`, which PostgreSQL cannot turn into an index range:
- * a bound on the time, less the rows of that very millisecond that were shown.
+ * The rows after the cursor. The usual `OR` was rejected, because PostgreSQL cannot turn it into an index
+ * range. Instead: a bound on the time, without the rows of that millisecond that were already shown.
  */
 function olderThan<Condition>(
   { createdAt, id }: ListCursor,

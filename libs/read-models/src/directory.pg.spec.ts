@@ -186,7 +186,7 @@ describe('the lists of the directory', () => {
     ]);
   });
 
-  it('keep nothing sealed in any table, and are the same after a rebuild', async () => {
+  it('store no sealed value in any table, and are the same after a rebuild', async () => {
     await append(`originator-${ids.originator}`, 'OriginatorCreated', originatorExample());
     await createContact(ids.contact);
     const before = await everything();
@@ -195,7 +195,7 @@ describe('the lists of the directory', () => {
     expect(await everything()).toBe(before);
   });
 
-  it('say that the store is unavailable when the database is away', async () => {
+  it('throw StoreUnavailable when the database is unavailable', async () => {
     const url = new URL(database.url);
     url.port = '1';
     const away = new pg.Pool({ connectionString: url.href, connectionTimeoutMillis: 1_000 });
@@ -203,7 +203,7 @@ describe('the lists of the directory', () => {
     await away.end();
   });
 
-  it('say that the store is unavailable when the connection is cut under the query', async () => {
+  it('throw StoreUnavailable when the connection is cut during the query', async () => {
     const blocker = await pool.connect();
     await blocker.query('BEGIN; LOCK TABLE originators IN ACCESS EXCLUSIVE MODE');
     const cut = expectUnavailable(query.originators(organizationId));
@@ -223,7 +223,7 @@ describe('the lists of the directory', () => {
     expect((await query.originators(organizationId)).items).toEqual([]);
   });
 
-  it('say that the store is unavailable when no connection gets free in time', async () => {
+  it('throw StoreUnavailable when no connection is free in time', async () => {
     const full = new pg.Pool({
       connectionString: database.url,
       max: 1,

@@ -1,13 +1,13 @@
 /**
- * Reads the index of integration events: in the order of the log for the pull feed, in the order of
- * time for replays. Both go through an index range and are told where to go on.
+ * Reads the index of integration events: in the order of the log for the pull feed, in the order of time
+ * for replays. Both read an index range from a given position.
  */
 import { beginning, type Position } from '@pis/event-store';
 import type pg from 'pg';
 import { readCheckpoint } from './checkpoint.js';
 import { orUnavailable } from './or-unavailable.js';
 
-/** An event of an organization, without what it said. */
+/** An event of an organization, without its content. */
 export interface IndexedEventRef {
   readonly position: Position;
   readonly eventId: string;
@@ -30,7 +30,7 @@ export interface EventsQuery {
   after(organizationId: string, position: Position, max: number): Promise<IndexedEventRef[]>;
 
   /**
-   * The position to begin after so that no event since then is missed, and few before it are met.
+   * The position to begin after, so that no event since then is missed and few earlier ones are read.
    * @param since ISO 8601
    */
   positionBefore(organizationId: string, since: string): Promise<Position>;
@@ -42,13 +42,13 @@ export interface EventsQuery {
     max: number,
   ): Promise<IndexedEventRef[]>;
 
-  /** How far the index is: every event up to it is there. @throws StoreUnavailable */
+  /** The position of the index: it has every event up to it. @throws StoreUnavailable */
   reached(): Promise<Position>;
 }
 
 /**
- * By how much the times of events, which are those of the processes that appended them, may differ
- * from their order in the log.
+ * The largest difference between the times of events, set by the processes that append them, and their
+ * order in the log.
  */
 const clockSkewMs = 60_000;
 

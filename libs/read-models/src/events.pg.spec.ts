@@ -42,7 +42,7 @@ const caughtUp = async () =>
 const types = (events: readonly IndexedEventRef[]) => events.map(({ eventType }) => eventType);
 
 describe('the index of integration events', () => {
-  it('names each event of a payment with its type and its place, for its organization alone', async () => {
+  it('has each event of a payment with its type and position, only for its organization', async () => {
     const payment = await queue(0);
     const other = await queue(0, randomUUID());
     await caughtUp();
@@ -66,7 +66,7 @@ describe('the index of integration events', () => {
     );
   });
 
-  it('is read on from any position, page by page, without a gap', async () => {
+  it('is read from any position, page by page, without a gap', async () => {
     for (let n = 0; n < 7; n += 1) await queue(n);
     await caughtUp();
     const seen: string[] = [];
@@ -80,20 +80,20 @@ describe('the index of integration events', () => {
     expect(seen).toEqual(events.map(({ id }) => id));
   });
 
-  it('finds where a time begins, also when clocks disagree with the order of the log', async () => {
+  it('finds the first position of a time, also when clocks disagree with the order of the log', async () => {
     const before = await queue(-30);
     const ahead = await queue(0.5);
     await queue(0);
     const last = await queue(40);
     await caughtUp();
-    // Beginning at the first by time would miss the one that stands before it in the log.
+    // A start at the first by time would miss the one that is before it in the log.
     expect(await query.positionBefore(organizationId, at(0))).toBe(before.position);
     expect(before.position < ahead.position).toBe(true);
     expect(await query.positionBefore(organizationId, at(100))).toBe(last.position);
     expect(await query.positionBefore(randomUUID(), at(0))).toBe('');
   });
 
-  it('is read by time, both ends included, on from any place, with equal times', async () => {
+  it('is read by time from any position, both ends included, with equal times', async () => {
     for (const n of [0, 1, 1, 1, 2, 3]) await queue(n);
     await caughtUp();
     const range = { from: at(1), to: at(2) };
@@ -105,7 +105,7 @@ describe('the index of integration events', () => {
     expect(new Set([...first, ...rest].map(({ eventId }) => eventId)).size).toBe(4);
   });
 
-  it('says how far it is, and is the same after a rebuild', async () => {
+  it('reports its position, and is the same after a rebuild', async () => {
     const payment = await queue(0);
     await completePayment(store, payment);
     await caughtUp();

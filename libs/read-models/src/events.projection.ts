@@ -1,6 +1,6 @@
 /**
- * The index of integration events: one row an event, whose organization it is and where it stands in
- * the log. What it said is not here: it is computed from the stream, as it was for the broker.
+ * The index of integration events: one row per event with its organization and its position in the log. The
+ * content is not stored here. It is computed from the stream, as for the broker.
  *
  * Rows are only added, in the order of the log and page by page, so that a reader who has seen a
  * position never misses one before it.
@@ -116,7 +116,7 @@ async function loadOwners(
   return new Map(rows.map((row) => [row.stream_id, row.organization_id]));
 }
 
-/** An event that is there already is left: a rebuild may read a page twice. */
+/** An existing event stays unchanged: a rebuild may read a page twice. */
 async function insert(
   client: pg.ClientBase,
   target: string,

@@ -1,4 +1,4 @@
-/** Keyset paging, newest first: a page ends at a row, the next begins after it, whatever came in between. */
+/** Keyset paging, newest first: a page ends at a row, and the next begins after it, also when rows were added. */
 
 /** The last row of a page. Encoding and signing it is the gateway's. */
 export interface ListCursor {

@@ -1,12 +1,12 @@
 import { StoreUnavailable } from '@pis/event-store';
 import { isTransient, sqlStateOf } from '@pis/postgres';
 
-/** SQLSTATE of a table that does not exist: the caller can say what to do about it. */
+/** SQLSTATE of a missing table. The caller can tell the operator what to do. */
 const tableMissing = '42P01';
 
 /**
- * Runs a query of the read models. A database that is away becomes a StoreUnavailable, which every caller
- * knows how to wait for.
+ * Runs a query of the read models. An unavailable database becomes a StoreUnavailable, which every caller
+ * can handle.
  */
 export async function orUnavailable<T>(query: () => Promise<T>): Promise<T> {
   try {

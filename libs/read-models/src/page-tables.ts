@@ -31,20 +31,20 @@ const releaseMax = 20;
 
 export class PageTables {
   private readonly skipped = new Set<string>();
-  /** Whether any stream may be held back: while none is, a page costs no query for it. */
+  /** Whether any stream may be held back. While none is, a page needs no query for it. */
   private holding = true;
 
   constructor(
     private readonly projection: Projection,
-    /** Whose quarantine. */
+    /** The owner of the quarantine. */
     private readonly reader: string,
     private readonly client: pg.ClientBase,
-    /** Called for each stream when it is held back. */
+    /** Called for each stream that is newly held back. */
     private readonly onHeld: (cause: UnreadableEvent) => void = () => undefined,
     private readonly targetOf: (table: string) => string = (table) => table,
   ) {}
 
-  /** Reads whether streams are held back: after another process may have changed that. */
+  /** Reads again whether streams are held back, because another process may have changed that. */
   async open(): Promise<void> {
     this.holding = await holdsAny(this.client, this.reader);
   }
@@ -101,8 +101,8 @@ export class PageTables {
   }
 
   /**
-   * Writes all but the streams that cannot be read, each up to its first such event. Tables that were
-   * written before another one refused the page are written again: that changes nothing.
+   * Writes all but the unreadable streams, each up to its first unreadable event. If a table refuses the
+   * page, tables that were already written are written again, which changes nothing.
    */
   private async writeReadable(events: readonly RecordedEvent[]): Promise<UnreadableStream[]> {
     const unreadable: UnreadableStream[] = [];

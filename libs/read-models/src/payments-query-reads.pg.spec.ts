@@ -1,7 +1,7 @@
 /**
- * What a page costs, counted by PostgreSQL in rows and index entries read: unlike a time it is the same
- * on every machine. The rows are the worst for a filter: all are of one contact, with one label, and of
- * most combinations of status, direction and rail there is none.
+ * The cost of a page, counted by PostgreSQL in rows and index entries read. Unlike a time, it is the same
+ * on every machine. The rows are the worst case for a filter: all have one contact and one label, and most
+ * combinations of status, direction and rail have no row.
  */
 import type { PaymentFilter } from '@pis/contracts';
 import { randomUUID } from 'node:crypto';
@@ -16,7 +16,7 @@ const rows = 20_000;
 const limit = 20;
 /** PostgreSQL plans a prepared statement anew for the first five. */
 const executions = 7;
-/** Two classes of payments, of each a page and one more, and then the page itself. */
+/** Two classes of payments, each with one page plus one row, and then the page itself. */
 const readMax = 3 * (limit + 1);
 
 let database: TestDatabase;
@@ -24,7 +24,7 @@ let pool: pg.Pool;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  // One connection: it counts what it reads itself.
+  // One connection, so that it counts its own reads.
   pool = openTestPool(database.url, 1);
   await pool.query(
     `INSERT INTO payments (payment_id, organization_id, originator_id, contact_id, status, direction,
@@ -46,7 +46,7 @@ afterAll(async () => {
   await database?.drop();
 });
 
-/** Of the table and its indexes, by everybody so far. */
+/** Reads of the table and its indexes, by all connections so far. */
 async function readSoFar(): Promise<number> {
   await pool.query('SELECT pg_stat_force_next_flush()');
   const { rows: counted } = await pool.query<{ entries: number }>(
@@ -71,7 +71,7 @@ const combinations = choices.reduce<readonly PaymentFilter[]>(
   [{}],
 );
 
-/** The exception that payments-query.ts names. */
+/** The exception described in payments-query.ts. */
 const isLabelOfParty = ({ externalPaymentId, ...filter }: PaymentFilter) =>
   externalPaymentId !== undefined &&
   (filter.originatorId !== undefined || filter.contactId !== undefined);

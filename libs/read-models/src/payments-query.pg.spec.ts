@@ -52,7 +52,7 @@ async function add(index: number): Promise<void> {
   payments.push({ details, paymentId: payment.paymentId, createdAt, status });
 }
 
-/** As PostgreSQL must order them: newest first, then by id, downwards. */
+/** The order that PostgreSQL must use: newest first, then by ID, descending. */
 function newestFirst(expected: readonly Expected[]): readonly string[] {
   const key = ({ createdAt, paymentId }: Expected) => `${createdAt} ${paymentId}`;
   return [...expected].sort((a, b) => (key(a) < key(b) ? 1 : -1)).map(({ paymentId }) => paymentId);
@@ -100,9 +100,12 @@ describe('listing payments', () => {
     expect(await query.list(randomUUID(), {}, { limit: 60 })).toEqual({ items: [], next: null });
   });
 
-  it.each([1, 2, 7, 20])('pages of %i skip and repeat none of equal times', async (limit) => {
-    expect(await allPages({}, limit)).toEqual(newestFirst(payments));
-  });
+  it.each([1, 2, 7, 20])(
+    'pages of %i neither skip nor repeat payments with equal times',
+    async (limit) => {
+      expect(await allPages({}, limit)).toEqual(newestFirst(payments));
+    },
+  );
 
   const filters: readonly [string, PaymentFilter, (payment: Expected) => boolean][] = [
     ['status', { status: 'COMPLETED' }, ({ status }) => status === 'COMPLETED'],
@@ -154,7 +157,7 @@ describe('listing payments', () => {
     expect(await allPages(filter, 100)).toEqual(expected);
   });
 
-  it('filters by any filters together, also by those that no payment fits', async () => {
+  it('combines any filters, also those that no payment matches', async () => {
     const single: readonly [PaymentFilter, (payment: Expected) => boolean][] = [
       [{ status: 'COMPLETED' }, ({ status }) => status === 'COMPLETED'],
       [{ originatorId: originatorA }, ({ details }) => details.originatorId === originatorA],
@@ -173,7 +176,7 @@ describe('listing payments', () => {
     }
   });
 
-  it('goes on after a cursor and not after createdTo, whichever is the earlier', async () => {
+  it('continues from the cursor or from createdTo, whichever is earlier', async () => {
     const createdTo = timeOf(30);
     for (const at of [timeOf(9), timeOf(30), timeOf(51)]) {
       const after = { createdAt: at, id: 'ffffffff-ffff-ffff-ffff-ffffffffffff' };
@@ -199,7 +202,7 @@ describe('listing payments', () => {
     expect((await allPages({}, 50)).length).toBe(payments.length);
   });
 
-  it('says that the store is unavailable when the database is away', async () => {
+  it('throws StoreUnavailable when the database is unavailable', async () => {
     const url = new URL(database.url);
     url.port = '1';
     const away = new pg.Pool({ connectionString: url.href, connectionTimeoutMillis: 1_000 });

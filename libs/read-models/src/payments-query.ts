@@ -2,15 +2,15 @@
  * The list of payments. A hot path: named prepared statements of `pg` (Prisma's own keyset is fifteen
  * times slower).
  *
- * A page costs the same however many payments there are, whatever the filters, and though none fits them.
- * Every index has the filters that it serves first, then `created_at DESC, payment_id DESC`: the order of
- * the list. Where each of its filters has one value, what fits is one range that begins with the page, and
- * no more than the page is read of it. Status, direction and rail have few values; where one of them is not
- * asked for, the newest of the ranges of all its values are merged: 90 of them at most.
+ * A page costs the same for any number of payments and any filters, even if no payment matches them. Every
+ * index has its filters first, then `created_at DESC, payment_id DESC`, the order of the list. If each of
+ * these filters has one value, the matches are one range that begins with the page, and only the page is
+ * read. Status, direction and rail have few values. If one of them is not filtered, the newest entries of
+ * the ranges of all its values are merged: 90 ranges at most.
  *
- * The exception: an externalPaymentId with an originator or a contact reads on past the payments of
- * others with the same label. Labels that many payments share, with parties that have few of them, are too
- * rare for an index that every change of a status would write.
+ * The exception: an externalPaymentId with an originator or a contact also reads payments of others with
+ * the same label. Labels that many payments share, with parties that have few of them, are too rare for
+ * another index that every status change would write.
  */
 import type { PaymentFilter, PaymentListItem } from '@pis/contracts';
 import { directions, paymentRails, paymentStatuses } from '@pis/domain';
@@ -87,9 +87,10 @@ export function paymentsQuery(pool: pg.Pool): PaymentsQuery {
 }
 
 /**
- * Of two filters of which one follows from the other, that other: with both PostgreSQL would read from where
- * the one begins to where the other does. Of a cursor and `createdTo` it is the earlier. A contact is of one
- * originator: its payments all fit the two or none does, and the first page tells.
+ * If one filter implies another, only the narrower one: with both, PostgreSQL would read from the beginning
+ * of the wider one to the beginning of the narrower one. Of a cursor and `createdTo` it is the earlier one.
+ * A contact belongs to one originator: either all its payments match both filters or none does, and the
+ * first page shows which.
  */
 function oneOfTwo(asked: PaymentFilter, after: ListCursor | undefined) {
   const { createdTo, originatorId, ...others } = asked;
@@ -103,7 +104,7 @@ function oneOfTwo(asked: PaymentFilter, after: ListCursor | undefined) {
   return { filter, after: isCursorLater ? undefined : after };
 }
 
-/** Those with an index in which the classes come first; nothing, or an originator alone, has one without. */
+/** The filters with an index that begins with the classes. No filter, or an originator alone, has one without. */
 const withClasses = [...classNames, 'contactId', 'externalPaymentId'] as const;
 
 function isByClass(filter: PaymentFilter): boolean {
@@ -137,9 +138,10 @@ function where(used: FilterNames, afterCursor: boolean): string {
 }
 
 /**
- * The newest of each range, of those the newest. The item is fetched for them alone: so an index that has
- * all the filters needs no look into the table, and the planner prefers it to one that has some of them. It
- * is fetched by a subquery: for a join the planner may read the whole table, as it does not know the limit.
+ * The newest of each range, and of those the newest. The item is fetched only for them. So an index with
+ * all the filters needs no table access, and the planner prefers it to an index with some of them. A
+ * subquery fetches the item: for a join the planner may read the whole table, because it does not know the
+ * limit.
  */
 function textOf(used: FilterNames, afterCursor: boolean, isByClass: boolean): string {
   const merged = isByClass ? unasked(used) : [];

@@ -12,7 +12,7 @@ function project(history: readonly PaymentEvent[]): PaymentRow | null {
 }
 
 describe('the list of payments', () => {
-  it.each(paymentStatuses)('shows a payment in %s as the single read does', (status) => {
+  it.each(paymentStatuses)('shows a payment in %s like the single read', (status) => {
     for (const history of paymentHistories[status]) {
       const state: PaymentState = foldDomain(payment, history);
       if (state === null) throw new Error('the example is empty');
@@ -69,7 +69,7 @@ describe('the list of payments', () => {
     expect(fold(paymentsTable, row, events.slice(1))).toBe(row);
   });
 
-  it('does not depend on how the events are cut into pages', () => {
+  it('does not depend on how the events are divided into pages', () => {
     const history = [
       paymentEvents.queued,
       paymentEvents.processing,
@@ -95,7 +95,7 @@ describe('the list of payments', () => {
     expect(() => fold(paymentsTable, null, events)).toThrow(refusal);
   });
 
-  it('stops at an event of a schema version that is still to come', () => {
+  it('stops at an event of a future schema version', () => {
     const [event] = recordedEvents(streamId, [paymentEvents.queued]);
     if (!event) throw new Error('the example is empty');
     const newer = { ...event, metadata: { ...event.metadata, schemaVersion: 2 } };
@@ -104,7 +104,7 @@ describe('the list of payments', () => {
 });
 
 describe('what is stored for filters', () => {
-  it('takes any text a client sends', () => {
+  it('accepts any text that a client sends', () => {
     expect(storableText('a\0b\ud800c')).toBe('a\ufffdb\ufffdc');
     expect(storableText('Žluťoučký 🐎')).toBe('Žluťoučký 🐎');
     expect(columnOf('externalPaymentId')).toBe('external_payment_id');

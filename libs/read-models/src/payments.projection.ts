@@ -32,7 +32,7 @@ export type PaymentRow = {
 type Fields = Omit<PaymentRow, 'revision'>;
 type Creation = Extract<PaymentEvent, { type: 'PaymentAwaitingConfirmation' | 'PaymentQueued' }>;
 
-/** The row of a payment that begins, or that its counterparty's answer completes: all is in the event. */
+/** The row of a new payment, or of one that its counterparty has completed: the event has all fields. */
 function fromDetails({ type, at, data }: Creation, row: PaymentRow | null): Fields {
   const status = statusAfter[type];
   const createdAt = row?.createdAt ?? at;
@@ -81,7 +81,7 @@ function partyItem(party: PaymentParty): PartyView {
 
 type Progress = Exclude<PaymentEvent, Creation>;
 
-/** What a transition changes of the item beside the status; as `payment.evolve` of the domain. */
+/** The fields that a transition changes besides the status, like `payment.evolve` of the domain. */
 function progress(event: Progress): Partial<PaymentListItem> {
   switch (event.type) {
     case 'PaymentProcessing':

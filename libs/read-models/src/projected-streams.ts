@@ -1,7 +1,7 @@
 /** Which projections follow the streams of each category. A new category does not compile until it is here. */
 import { categories, type Category, type StreamPrefix, streamPrefixOf } from '@pis/domain';
 
-/** None where no list shows what the streams hold. */
+/** None if no list shows the streams' data. */
 const projectionsOf = {
   apiKey: ['directory'],
   contact: ['directory'],
@@ -16,7 +16,7 @@ const projectionsOf = {
 
 export type ProjectionName = (typeof projectionsOf)[Category][number];
 
-/** What the names of the streams begin with that a projection follows. */
+/** The name prefixes of the streams that a projection follows. */
 export function prefixesFollowedBy(name: ProjectionName): readonly StreamPrefix[] {
   return categories
     .filter((category) => projectionsOf[category].some((projection) => projection === name))

@@ -5,7 +5,7 @@ const timeoutMs = 20_000;
 const before = '1'.padStart(20, '0');
 const last = '2'.padStart(20, '0');
 
-it('a reader does not count on what it saw before PostgreSQL crashed', async () => {
+it('a reader does not rely on positions that it saw before PostgreSQL crashed', async () => {
   const database = await createTestDatabase();
   const pool = openTestPool(database.url, 2);
   const operator = openTestPool(database.url, 1);
@@ -19,7 +19,7 @@ it('a reader does not count on what it saw before PostgreSQL crashed', async () 
   const progress = projectionProgress(pool, 'payments');
   expect(await progress.waitFor(last, timeoutMs)).toBe(true);
 
-  // A crash ends every connection, and takes with it what was committed without waiting for the disk.
+  // A crash ends every connection and loses commits that did not wait for the disk.
   const { rows } = await pool.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
   await save(before);
   const lost = new Promise((resolve) => pool.once('remove', resolve));

@@ -1,7 +1,7 @@
 /**
- * Lets a reader wait until a projection has reached what it has just appended, so that a client sees
- * its own writes. The runner of the same process tells at once;
- * another process's is seen by its checkpoint.
+ * Lets a reader wait until a projection has reached its own append, so that a client sees its own writes. A
+ * runner in the same process reports its progress at once. The progress of another process is read from its
+ * checkpoint.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { beginning, type Position } from '@pis/event-store';
@@ -10,7 +10,7 @@ import { readCheckpoint } from './checkpoint.js';
 import { isTransient } from '@pis/postgres';
 
 export interface ProjectionProgress {
-  /** True once the tables have reached `position`; false after `timeoutMs`, or with the database away. */
+  /** True once the tables have reached `position`; false after `timeoutMs`, or while the database is unavailable. */
   waitFor(position: Position, timeoutMs: number): Promise<boolean>;
 }
 
@@ -19,8 +19,8 @@ export interface LocalProgress extends ProjectionProgress {
 }
 
 /**
- * The runners of this process by the pool they write through: whoever reads through the same pool
- * finds its runner, and the modules of an all-in-one need not know of each other.
+ * The runners of this process, by the pool they write through. A reader with the same pool finds its
+ * runner, so the modules of an all-in-one need not know each other.
  */
 const runners = new WeakMap<pg.Pool, Map<string, LocalProgress>>();
 
@@ -39,10 +39,10 @@ const pollMs = 15;
 /** `projection` is `payments` or `directory`. */
 export function projectionProgress(pool: pg.Pool, projection: string): ProjectionProgress {
   let known: Position = beginning;
-  // A server that crashed may have lost the last pages: they were not waited for (see the runner).
+  // A crashed server may have lost the last pages: their commits did not wait for the disk (see the runner).
   pool.on('remove', () => (known = beginning));
   let polling: Promise<void> | undefined;
-  /** One query at a time, however many wait. */
+  /** One query at a time, for all waiting readers. */
   const poll = () =>
     (polling ??= readCheckpoint(pool, projection)
       .then((position) => {

@@ -69,7 +69,7 @@ async function expectComplete(pool: pg.Pool, payments: readonly TestPayment[]): 
   expect(rows).toEqual(ids.map((payment_id) => ({ payment_id, revision: 2 })));
 }
 
-/** Payments brought to COMPLETED one after the other, in the middle of which `halfway` happens. */
+/** Completes payments one after the other, and calls `halfway` in the middle. */
 async function burst(count: number, halfway: () => Promise<void>): Promise<TestPayment[]> {
   const payments: TestPayment[] = [];
   for (let index = 0; index < count; index++) {
@@ -106,7 +106,7 @@ async function terminateRunners(pool: pg.Pool): Promise<void> {
 }
 
 describe('a projection', () => {
-  it('shows a payment as soon as it is appended, and its transitions', async () => {
+  it('shows a payment and its transitions as soon as they are appended', async () => {
     const pool = openPool();
     const runner = startRunner(pool);
     const payment = await queuePayment(store, at);
@@ -145,7 +145,7 @@ describe('a projection', () => {
     await expectComplete(pool, payments);
   });
 
-  it('starts before its tables exist and goes on when they do', async () => {
+  it('starts before its tables exist and continues when they do', async () => {
     const pool = openPool();
     await pool.query('DROP SCHEMA public CASCADE');
     await pool.query('CREATE SCHEMA public');
@@ -158,7 +158,7 @@ describe('a projection', () => {
     expect(() => runner.check()).not.toThrow();
   });
 
-  it('is up only while its subscription is connected, and says why it is not', async () => {
+  it('is up only while its subscription is connected, and otherwise reports the reason', async () => {
     const pool = openPool();
     const told = Promise.withResolvers<(failure: Error | null) => void>();
     const subscribe: EventStore['subscribe'] = (options) => {
@@ -175,7 +175,7 @@ describe('a projection', () => {
     expect(() => runner.check()).not.toThrow();
   });
 
-  it('stops for good, and says so, where an event of a stream is missing', async () => {
+  it('stops for good, and reports it, where an event of a stream is missing', async () => {
     const pool = openPool();
     const good = await queuePayment(store, at);
     const runner = startRunner(pool);
@@ -189,7 +189,7 @@ describe('a projection', () => {
     expect(await runner.lag()).toBe(3);
   });
 
-  it('takes every text a client may send', async () => {
+  it('accepts every text that a client may send', async () => {
     const pool = openPool();
     const runner = startRunner(pool);
     const hostile = `a\0b\ud800 "\\{},' ${'x'.repeat(200)} \u{1f40e}`;
@@ -223,7 +223,7 @@ describe('two runners of one projection', () => {
     await expectComplete(second, [...before, ...after]);
   });
 
-  it('lose nothing when the lock goes back and forth between them', async () => {
+  it('lose nothing when the lock moves back and forth between them', async () => {
     const [first, second] = [openPool(), openPool()];
     const both = [startRunner(first), startRunner(second)];
     const payments: TestPayment[] = [];
@@ -258,7 +258,7 @@ describe('a gateway that has appended', () => {
     for (const payment of payments) expect(await rowOf(gateway, payment)).toBeDefined();
   });
 
-  it('gets its answer all the same when no runner advances', async () => {
+  it('gets its answer even when no runner advances', async () => {
     const progress = projectionProgress(openPool(), 'payments');
     const payment = await queuePayment(store, at, { paymentId: randomUUID() });
     expect(await progress.waitFor(payment.position, 50)).toBe(false);

@@ -4,10 +4,10 @@
  * What always holds:
  * - an event is in the tables exactly once, whatever dies between two statements: the checkpoint is
  *   committed with the rows and read again on every new connection;
- * - one runner writes at a time: the right to do so is an advisory lock on the very connection that
- *   writes, so a runner that lost the one has lost the other; the rest wait and take over;
- * - a database that is away is waited for; a stream with an event that cannot be read goes into
- *   quarantine, and all other streams go on; a gap in a stream stops the projection for good.
+ * - one runner writes at a time. Its right is an advisory lock on the connection that writes, so a runner
+ * that loses the connection also loses the lock. The others wait and take over;
+ * - the runner waits for an unavailable database. A stream with an unreadable event goes into quarantine,
+ * and all other streams continue. A gap in a stream stops the projection for good.
  */
 import {
   beginning,
@@ -34,16 +34,16 @@ import { projectionReader } from './quarantine.js';
 export interface ProjectionRunnerOptions {
   readonly projection: Projection;
   readonly store: EventStore;
-  /** One connection of it is held while the runner runs. */
+  /** The runner holds one of its connections while it runs. */
   readonly pool: pg.Pool;
-  /** After each page that is committed, with the number of its events. */
+  /** Called after each committed page, with the number of its events. */
   readonly onApplied?: (events: number) => void;
   /**
-   * A signal that aborts when the log is not the one that the checkpoint stands on; its reason says so.
-   * Asked for before each start; resolves once that is known, and rejects when `ending` aborts.
+   * A signal that aborts when the log is not the one that the checkpoint stands on; its reason has details.
+   * Requested before each start. Resolves once that is known, and rejects when `ending` aborts.
    */
   readonly sameLog?: (ending: AbortSignal) => Promise<AbortSignal>;
-  /** A stream that is held back from now on: one of its events cannot be read. */
+  /** Called for a stream that is held back from now on, because one of its events cannot be read. */
   readonly onHeld?: (cause: UnreadableEvent) => void;
   /** Each failure; `stopped` says that the projection has ended for good. */
   readonly onFailure?: (error: unknown, stopped: boolean) => void;
@@ -54,9 +54,9 @@ export type ProjectionRole = 'standby' | 'active' | 'stopped' | 'ended';
 
 export interface ProjectionState {
   readonly role: ProjectionRole;
-  /** How far the tables are, as this runner knows. */
+  /** The position of the tables, as known to this runner. */
   readonly position: Position;
-  /** The failure that is not overcome yet. */
+  /** The current failure. */
   readonly lastError: string | null;
 }
 
@@ -64,11 +64,11 @@ const pageMax = 500;
 const lockPollMs = 250;
 const backoffInitialMs = 100;
 const backoffMaxMs = 5_000;
-/** How old the saved checkpoint may be while only events of other streams pass by. */
+/** How old the saved checkpoint may be while only events of other streams arrive. */
 const idleCheckpointMs = 1_000;
 /** How often streams in quarantine are tried again. */
 const releaseEveryMs = 10_000;
-/** Events counted for the lag, at most: a longer lag is not measured more exactly. */
+/** Events counted for the lag, at most. A longer lag is reported as this number. */
 const lagMax = 1_000;
 
 export class ProjectionRunner implements LocalProgress {
@@ -158,7 +158,7 @@ export class ProjectionRunner implements LocalProgress {
     }
   }
 
-  /** From connecting to losing the connection; returns when asked to end or when a rebuild moved the checkpoint. */
+  /** Runs until the connection is lost. Returns when it must end or when a rebuild moved the checkpoint. */
   private async session(progressed: () => void): Promise<void> {
     const { pool } = this.options;
     const sameLog =
@@ -180,8 +180,8 @@ export class ProjectionRunner implements LocalProgress {
   ): Promise<void> {
     const { projection, store } = this.options;
     try {
-      // Rows and checkpoint are lost together or not at all, and can be computed again: no need to
-      // compete with the event store for the disk.
+      // Rows and checkpoint are lost together or not at all, and can be computed again. So there is no need
+      // to compete with the event store for the disk.
       await client.query('SET synchronous_commit = off');
       await createCheckpoint(client, this.name);
       const after = await readCheckpoint(client, this.name);
@@ -199,8 +199,8 @@ export class ProjectionRunner implements LocalProgress {
   }
 
   /**
-   * Follows the log until the signal aborts. While streams are in quarantine, it begins anew every now
-   * and then to try them again. False when another hand has moved the checkpoint.
+   * Follows the log until the signal aborts. While streams are in quarantine, it restarts periodically to
+   * try them again. Returns false if another process has moved the checkpoint.
    */
   private async follow(
     writer: PageWriter,
@@ -241,7 +241,7 @@ export class ProjectionRunner implements LocalProgress {
   }
 }
 
-/** Writes pages on one connection, and notices when another hand has moved the checkpoint. */
+/** Writes pages on one connection, and notices when another process has moved the checkpoint. */
 class PageWriter {
   private savedAtMs = performance.now();
 
@@ -253,7 +253,7 @@ class PageWriter {
     private saved: Position,
   ) {}
 
-  /** How far the checkpoint is. */
+  /** The position of the checkpoint. */
   get position(): Position {
     return this.saved;
   }
@@ -278,13 +278,13 @@ class PageWriter {
     return true;
   }
 
-  /** Tries the streams in quarantine again, the ones that waited longest first, while some are freed. */
+  /** Tries the streams in quarantine again, the longest waiting first, as long as some are freed. */
   async release(): Promise<void> {
     const { client, projection, store, saved } = this;
     for (let freed = 1; freed > 0; ) {
       const due = await this.tables.due(store, saved);
       freed = await inTransaction(client, async () =>
-        // A rebuild has brought a quarantine of its own.
+        // A rebuild has its own quarantine.
         (await lockCheckpoint(client, projection.name)) === saved ? this.tables.release(due) : 0,
       );
     }

@@ -1,6 +1,6 @@
 /**
- * Projection: how a part of the log becomes tables. Each table says which row an event is about and
- * how the event changes it, purely; this file loads the rows of a page of events, folds them in
+ * Projection: how a part of the log becomes tables. Each table defines which row an event belongs to and
+ * how the event changes it, as pure functions. This file loads the rows of a page of events, folds them in
  * memory and writes them back in bulk.
  *
  * What always holds: a row's `revision` is that of the last event folded into it; an event at or
@@ -38,18 +38,18 @@ export interface ReadTableDefinition<Row extends StoredRow> {
   /** The primary key, a uuid. */
   readonly key: keyof Row & string;
   readonly columns: Readonly<Record<keyof Row & string, ColumnType>>;
-  /** Events of other streams concern no row of this table. */
+  /** Events of other streams belong to no row of this table. */
   readonly category: Category;
   /** The key of the row an event is about, null when there is none; the id in the stream's name when absent. */
   readonly keyOf?: (event: RecordedEvent, id: string) => string | null;
-  /** Whether the event makes its row: nothing has to be loaded for it. */
+  /** Whether the event creates its row: then nothing is loaded for it. */
   readonly begins: (event: RecordedEvent) => boolean;
   /**
    * The row after the event. Pure; `revision` is set by the caller. A record that is deleted keeps
    * its row with a time of deletion, so that an older event cannot bring it back.
    */
   readonly evolve: (row: Row | null, event: RecordedEvent) => Omit<Row, 'revision'>;
-  /** Whether the row alone makes up its stream, so that its revisions must follow without a gap. */
+  /** Whether one row is the whole stream, so that its revisions must have no gap. */
   readonly ownsStream: boolean;
 }
 
@@ -77,7 +77,7 @@ export class UnreadableStreams extends Error {
   }
 }
 
-/** The type that an event has here once an operator has had it skipped: it changes nothing but the revision. */
+/** The type of an event that an operator skipped. It changes only the revision. */
 export const skippedEventType = '(skipped)';
 
 export function readTable<Row extends StoredRow>(definition: ReadTableDefinition<Row>): ReadTable {
@@ -196,7 +196,7 @@ interface Statements<Row> {
   upsert(target: string, rows: readonly Row[]): pg.QueryConfig;
 }
 
-/** One statement a kind and table, whatever the number of rows: each column travels as one array. */
+/** One statement per kind and table, for any number of rows: each column is sent as one array. */
 function statementsOf<Row extends StoredRow>({
   key,
   columns,
@@ -238,7 +238,7 @@ function storable(type: ColumnType, value: unknown): unknown {
 }
 
 /**
- * Text columns take no NUL and no lone surrogate; a client may send both. A filter on such a column
+ * Text columns accept no NUL and no lone surrogate, but a client may send both. A filter on such a column
  * must pass its parameter through here too. The exact text is in `item`.
  */
 export function storableText(text: string): string {

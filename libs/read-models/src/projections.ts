@@ -1,4 +1,4 @@
-/** The projections of the service by name, and how far each is. */
+/** The projections of the service by name, and the progress of each. */
 import { type EventStore, type Position } from '@pis/event-store';
 import type pg from 'pg';
 import { orUnavailable } from './or-unavailable.js';

@@ -103,7 +103,7 @@ it('a stream of another system with the name of ours stops nothing', async () =>
   );
 });
 
-it('what was held back follows in its order once a release can read it', async () => {
+it('the events that were held back follow in order once a release can read them', async () => {
   const payment = await queuePayment(store, at);
   await reached();
   // As if the release that ran until now had not known the events.
@@ -121,7 +121,7 @@ it('what was held back follows in its order once a release can read it', async (
   expect(await listQuarantine(pool, 10)).toEqual([]);
 });
 
-it('an event that an operator skips is passed over, and what follows it is applied', async () => {
+it('an event that an operator skips is not applied, and the later ones are', async () => {
   const payment = await eaten();
   await reached();
   expect(await skipEvent(pool, payment.eventId, 'ada')).toEqual({
@@ -169,7 +169,7 @@ it('a rebuild holds back the same streams, and takes over from the quarantine be
   ]);
 });
 
-it('a retry that is asked for tries the streams again, and keeps those that still cannot be read', async () => {
+it('a requested retry tries the streams again, and keeps those that still cannot be read', async () => {
   const payment = await eaten();
   await reached();
   expect(await requestRetry(pool, payment.streamId)).toBe(1);

@@ -1,7 +1,7 @@
 /**
  * Quarantine: streams that a reader of the log holds back because it cannot read one of their events, or,
- * as the relay, cannot pass it on. All other streams go on. When the event can be read and passed on, or an
- * operator has told the readers to skip it, what was held back follows in the order of its stream.
+ * for the relay, cannot pass it on. All other streams continue. The events that were held back follow in
+ * the order of the stream, once the first one can be read and passed on or an operator has skipped it.
  *
  * What always holds: a stream is recorded here before the reader's checkpoint passes its event, and
  * stays until what was held back has been handled. One row per stream and reader bounds the list.
@@ -37,19 +37,19 @@ export interface QuarantinedStream {
 
 const reasonLengthMax = 1_000;
 
-/** The reader of a projection, beside the consumer groups. */
+/** The reader name of a projection, in addition to the consumer groups. */
 export function projectionReader(projection: string): string {
   return `projection:${projection}`;
 }
 
 export interface HoldOptions {
-  /** All before `first` was handled: a stream that is held already is held only from there on now. */
+  /** Everything before `first` was handled: a stream that is already held is now held only from there on. */
   readonly beginsThere?: boolean;
 }
 
 /**
- * Holds streams back. One that is held already goes on from the earlier of the two events, unless the options
- * say otherwise: another process of the group may have come upon it later in the log.
+ * Holds streams back. A stream that is already held continues from the earlier of the two events, unless
+ * the options say otherwise: another process of the group may have found it later in the log.
  */
 export async function holdStreams(
   db: Database,
@@ -88,7 +88,7 @@ export async function holdsAny(db: Database, reader: string): Promise<boolean> {
   return rows[0]?.any === true;
 }
 
-/** @returns from which revision on each of the streams is held back */
+/** @returns the revision from which each of the streams is held back */
 export async function heldAmong(
   db: Database,
   reader: string,
@@ -103,8 +103,8 @@ export async function heldAmong(
 }
 
 /**
- * Before a group reads on after `after`: when it was on Kafka until now, it holds back what the relay held
- * back for it up to there.
+ * Before a group continues after `after`: if it was on Kafka until now, it holds back what the relay held
+ * back for it up to that position.
  */
 export async function adoptQuarantine(
   db: Database,
@@ -127,7 +127,7 @@ export async function adoptQuarantine(
   );
 }
 
-/** From which revision on each of these streams is held back. */
+/** The revision from which each of these streams is held back. */
 export async function heldRevisions(
   db: Database,
   reader: string,
@@ -140,7 +140,7 @@ export async function heldRevisions(
   return new Map(rows.map(({ stream_id, from_revision }) => [stream_id, from_revision]));
 }
 
-/** The streams to try again next, those first that were not tried for longest. Notes that they are tried. */
+/** The streams to try again next, the least recently tried first. Records the try. */
 export async function takeDue(
   db: Database,
   reader: string,
@@ -169,7 +169,7 @@ export async function freeStreams(
   );
 }
 
-/** Gives a reader the quarantine of others in place of its own. */
+/** Replaces a reader's quarantine with those of other readers. */
 export async function replaceQuarantine(
   db: Database,
   reader: string,
@@ -182,7 +182,7 @@ export async function replaceQuarantine(
   ]);
 }
 
-/** What was held back of these streams is on its way, and done once the checkpoint is at `position`. */
+/** The held events of these streams are in flight, and done once the checkpoint is at `position`. */
 export async function releaseStreams(
   db: Database,
   reader: string,
@@ -195,7 +195,7 @@ export async function releaseStreams(
   );
 }
 
-/** Frees the streams of a consumer group whose release it has handled. @returns which */
+/** Frees the streams whose released events a consumer group has handled. @returns those streams */
 export async function freeHandled(db: Database, group: string): Promise<readonly string[]> {
   const { rows } = await db.query<{ stream_id: string }>(
     `DELETE FROM quarantined_streams q USING consumer_checkpoints c
@@ -206,7 +206,7 @@ export async function freeHandled(db: Database, group: string): Promise<readonly
   return rows.map(({ stream_id }) => stream_id);
 }
 
-/** Prepares a group that reads on after `after`: what was on its way and not handled is held again. */
+/** Prepares a group that continues after `after`: unhandled events in flight are held again. */
 export async function reopenQuarantine(
   db: Database,
   group: string,
@@ -273,7 +273,7 @@ export async function countQuarantine(
   return rows;
 }
 
-/** Puts a stream, or all, at the front of what is tried again. @returns how many, over all readers */
+/** Moves a stream, or all, to the front of the retries. @returns how many, over all readers */
 export async function requestRetry(db: Database, streamId: string | null): Promise<number> {
   const { rowCount } = await db.query(
     'UPDATE quarantined_streams SET tried_at = NULL WHERE $1::text IS NULL OR stream_id = $1',
@@ -284,7 +284,7 @@ export async function requestRetry(db: Database, streamId: string | null): Promi
 
 /**
  * Makes every reader skip an event that is in quarantine.
- * @returns the stream, null when no reader holds anything back because of this event
+ * @returns the stream, null if no reader holds a stream back because of this event
  */
 export async function skipEvent(
   pool: pg.Pool,

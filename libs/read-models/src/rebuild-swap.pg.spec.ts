@@ -1,4 +1,4 @@
-/** What a rebuild does to the projector and the readers beside it, however long its copy takes. */
+/** The effect of a rebuild on the projector and the readers, however long its copy takes. */
 import { type EventStore, memoryEventStore, StoreUnavailable } from '@pis/event-store';
 import {
   createTestDatabase,
@@ -71,7 +71,7 @@ async function holdsProjector(client: pg.ClientBase): Promise<boolean> {
 }
 
 describe('a rebuild beside a running projector', () => {
-  it('catches up in rounds, and applies few events while the projector is held', async () => {
+  it('catches up in rounds, and applies few events while the projector is stopped', async () => {
     runner.start();
     await appendPayments(2_500);
     const arriving = [2_000, 1_200, 600, 300, 100, 30];
@@ -82,7 +82,7 @@ describe('a rebuild beside a running projector', () => {
         whileHeld += events;
         return;
       }
-      // The longer a copy takes, the more comes during it.
+      // The longer a copy takes, the more events arrive during it.
       await appendPayments(arriving.shift() ?? 0);
       await caughtUp();
     });
@@ -99,7 +99,7 @@ describe('a rebuild beside a running projector', () => {
     expect(await count('payments')).toBe(6_733);
   });
 
-  it('lets the projector go on while a reader keeps the tables, and changes them once it lets go', async () => {
+  it('lets the projector continue while a reader locks the tables, and swaps them after that', async () => {
     runner.start();
     await appendPayments(3);
     await caughtUp();
@@ -131,7 +131,7 @@ describe('a rebuild beside a running projector', () => {
     }
   });
 
-  it('waits for an event store that is away, also in the middle', async () => {
+  it('waits for an unavailable event store, also in the middle', async () => {
     await appendPayments(2_500);
     let failures = 2;
     const readLog: EventStore['readLog'] = (options) => {
@@ -147,7 +147,7 @@ describe('a rebuild beside a running projector', () => {
   });
 });
 
-it('has no limit of time for a statement, whatever the pool, the user and the database have', async () => {
+it('has no statement timeout, whatever the settings of the pool, the user and the database', async () => {
   await appendPayments(1);
   const name = new URL(database.url).pathname.slice(1);
   await pool.query(`ALTER DATABASE ${name} SET statement_timeout = '10s'`);

@@ -54,7 +54,7 @@ async function tableContents(): Promise<string> {
   return rows[0]?.contents ?? '';
 }
 
-/** Of tables and indexes, with what is set for each. */
+/** The definitions of tables and indexes, with their settings. */
 async function objectNames(): Promise<readonly string[]> {
   const { rows } = await pool.query<{ name: string }>(
     `SELECT concat_ws(' ', relname, reloptions) AS name FROM pg_class
@@ -79,7 +79,7 @@ function hooked(hook: (write: number, client: pg.ClientBase) => Promise<void>): 
 }
 
 describe('rebuilding a projection', () => {
-  it('gives the same table while payments go on arriving and lists go on being answered', async () => {
+  it('gives the same table while payments keep arriving and lists keep being answered', async () => {
     runner.start();
     await appendPayments(1_500);
     await caughtUp();
@@ -135,7 +135,7 @@ describe('rebuilding a projection', () => {
     expect(await tableIndexes()).toEqual(before);
   });
 
-  it('does nothing to the tables in use when it is killed, and works the next time', async () => {
+  it('does not change the tables in use when it is killed, and works the next time', async () => {
     runner.start();
     await appendPayments(1_200);
     await caughtUp();
@@ -182,7 +182,7 @@ describe('rebuilding a projection', () => {
     expect(refused).toBeInstanceOf(RebuildUnderWay);
   });
 
-  it('never takes the lists back behind what the projector has already shown', async () => {
+  it('never moves the lists back behind the position of the projector', async () => {
     await appendPayments(5);
     runner.start();
     await caughtUp();
@@ -199,7 +199,7 @@ describe('rebuilding a projection', () => {
     await caughtUp();
   });
 
-  it('ends though payments never stop arriving', async () => {
+  it('ends although payments never stop arriving', async () => {
     await appendPayments(3);
     const busy = hooked(() => appendPayments(2));
     const { eventsRead } = await rebuild(busy, { store, pool });
@@ -220,7 +220,7 @@ describe('rebuilding a projection', () => {
     expect((await projectionStatus(pool, store))[0]).toMatchObject({ lag: 0 });
   });
 
-  it('tells how far each projection is behind', async () => {
+  it('reports the lag of each projection', async () => {
     await appendPayments(4);
     const [behind, directory] = await projectionStatus(pool, store);
     expect(behind).toEqual({ name: 'payments', position: '', lag: 8, updatedAt: null });

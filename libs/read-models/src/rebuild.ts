@@ -1,14 +1,14 @@
 /**
- * Rebuilds a projection from the whole log, beside the running one: into shadow tables, which take
- * the place of the old ones by a rename once they have caught up. Lists are answered all the while.
+ * Rebuilds a projection from the whole log, next to the running one. It writes shadow tables, which replace
+ * the old ones by a rename once they have caught up. Lists are answered all the time.
  *
  * What always holds:
  * - tables and checkpoint change hands in one transaction; a rebuild that dies leaves the old tables in
  *   use, and the next one starts clean;
- * - the running projector is held only while the tables change hands, for a bounded time: what came
- *   during the copy is caught up in rounds before that, and a change of hands that takes too long is
- *   rolled back and tried again;
- * - no timeout of the service ends it: it has a connection of its own.
+ * - the running projector is stopped only while the tables are swapped, for a bounded time. Events that
+ * arrived during the copy are applied in rounds before that. A swap that takes too long is rolled back and
+ * tried again;
+ * - no timeout of the service ends it, because it has its own connection.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import {
@@ -49,7 +49,7 @@ export interface RebuildReport {
   readonly eventsPerSecond: number;
 }
 
-/** Somebody else is rebuilding it. */
+/** Another process is rebuilding it. */
 export class RebuildUnderWay extends Error {
   override readonly name = 'RebuildUnderWay';
 }
@@ -60,11 +60,11 @@ export const gapEventsMax = 500;
 const roundsMax = 100;
 /** From the lock on the checkpoint, which stops the projector, to the end of the transaction. */
 const holdMaxMs = 1_500;
-/** How long a change of hands is tried again while readers do not let go of the tables. */
+/** How long a swap is retried while readers hold locks on the tables. */
 const swapGiveUpMs = 3_600_000;
 const swapRetryInitialMs = 500;
 const swapRetryMaxMs = 15_000;
-/** How long a rebuild waits for an event store that is away. */
+/** How long a rebuild waits for an unavailable event store. */
 const awayGiveUpMs = 600_000;
 const awayRetryMs = 1_000;
 
@@ -106,7 +106,7 @@ async function ownConnection(pool: pg.Pool): Promise<pg.Client> {
   return client;
 }
 
-/** The projector would be held for too long: let it go, catch up, and try again. */
+/** The projector would be stopped for too long: release it, catch up, and try again. */
 class HeldTooLong extends Error {
   override readonly name = 'HeldTooLong';
 }
@@ -140,8 +140,8 @@ class Rebuild {
     await this.tables.open();
     const copied = await this.catchUp(beginning);
     this.enter('vacuum');
-    // So that the first lists on the new tables are planned as well as the last on the old, and read
-    // from the indexes alone.
+    // So that the first lists on the new tables are planned as well as the last on the old ones, and are
+    // read from the indexes only.
     for (const { name } of projection.tables)
       await client.query(`VACUUM (ANALYZE) ${shadowOf(name)}`);
     await this.changeHands(copied);
@@ -160,7 +160,7 @@ class Rebuild {
         return await inTransaction(this.client, () => this.swap(position));
       } catch (error) {
         if (!isHeldTooLong(error) || performance.now() > giveUpAtMs) throw error;
-        // What the transaction held back is forgotten with it.
+        // The streams that the transaction held back are rolled back with it.
         await this.tables.open();
         await delay(pauseMs);
       }
@@ -178,7 +178,7 @@ class Rebuild {
     return position;
   }
 
-  /** When it is vacuumed, for one, which a migration may have set: LIKE leaves that out. */
+  /** Storage settings that LIKE leaves out, for example the vacuum thresholds that a migration may have set. */
   private async copySettings(table: string): Promise<void> {
     const { rows } = await this.client.query<{ settings: string }>(
       `SELECT array_to_string(reloptions, ', ') AS settings FROM pg_class
@@ -190,8 +190,8 @@ class Rebuild {
   }
 
   /**
-   * Applies what comes after `position` up to the end that the log has now; the next page is read
-   * meanwhile. Not until nothing more comes: with steady traffic that would be never.
+   * Applies the events after `position` up to the current end of the log, and reads the next page
+   * meanwhile. It does not wait until nothing more arrives: with steady traffic that would never happen.
    */
   private async catchUp(position: Position): Promise<Position> {
     const end = await this.whileAway(() => this.options.store.lastPosition());
@@ -211,8 +211,9 @@ class Rebuild {
   }
 
   /**
-   * In one transaction: holds the running projector at its checkpoint, gets past it if need be, and
-   * renames. The order of locks is the projector's, checkpoint before tables, so they cannot deadlock.
+   * In one transaction: stops the running projector at its checkpoint, applies the missing events if
+   * needed, and renames. The order of locks is the projector's, checkpoint before tables, so they cannot
+   * deadlock.
    * @throws HeldTooLong, or a timeout of PostgreSQL: see isHeldTooLong
    */
   private async swap(position: Position): Promise<void> {
@@ -265,7 +266,7 @@ class Rebuild {
     return reached;
   }
 
-  /** Indexes get the names of their predecessors, by which later migrations know them. */
+  /** Indexes get the names of their predecessors, because later migrations use these names. */
   private async replace(table: string): Promise<void> {
     const { client } = this;
     const names = new Map((await indexesOf(client, table)).map((i) => [i.definition, i.name]));
@@ -284,7 +285,7 @@ class Rebuild {
     return this.whileAway(() => this.options.store.readLog({ after, streamPrefixes, pageMax }));
   }
 
-  /** A copy of hours does not fail because the event store is away for minutes. */
+  /** A copy that takes hours must not fail because the event store is unavailable for minutes. */
   private async whileAway<Result>(ask: () => Promise<Result>): Promise<Result> {
     const giveUpAtMs = performance.now() + awayGiveUpMs;
     for (;;)

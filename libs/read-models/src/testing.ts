@@ -28,7 +28,7 @@ export function eventToAppend({ type, at, data }: DomainEvent): EventToAppend {
   };
 }
 
-/** As a store would return them, the first at `revision`. */
+/** The events as a store would return them, the first at `revision`. */
 export function recordedEvents(
   streamId: string,
   events: readonly DomainEvent[],
@@ -42,7 +42,7 @@ export function recordedEvents(
   }));
 }
 
-/** Appends at the end of the stream, wherever that is. For one writer a stream. */
+/** Appends at the current end of the stream. For one writer per stream. */
 export async function appendEvents(
   store: EventStore,
   streamId: string,

@@ -10,7 +10,7 @@ export const elsewhere = {
   'service-11': [
     [
       'libs/read-models/src/payments.projection.spec.ts',
-      'shows a payment in %s as the single read does',
+      'shows a payment in %s like the single read',
     ],
     [
       'apps/api-gateway/src/payment-statuses.pg.spec.ts',
