@@ -5,9 +5,9 @@
  * - an event is in the tables exactly once, whatever dies between two statements: the checkpoint is
  *   committed with the rows and read again on every new connection;
  * - one runner writes at a time. Its right is an advisory lock on the connection that writes, so a runner
- * that loses the connection also loses the lock. The others wait and take over;
+ *   that loses the connection also loses the lock. The others wait and take over;
  * - the runner waits for an unavailable database. A stream with an unreadable event goes into quarantine,
- * and all other streams continue. A gap in a stream stops the projection for good.
+ *   and all other streams continue. A gap in a stream stops the projection for good.
  */
 import {
   beginning,

@@ -6,8 +6,8 @@
  * - tables and checkpoint change hands in one transaction; a rebuild that dies leaves the old tables in
  *   use, and the next one starts clean;
  * - the running projector is stopped only while the tables are swapped, for a bounded time. Events that
- * arrived during the copy are applied in rounds before that. A swap that takes too long is rolled back and
- * tried again;
+ *   arrived during the copy are applied in rounds before that. A swap that takes too long is rolled back and
+ *   tried again;
  * - no timeout of the service ends it, because it has its own connection.
  */
 import { setTimeout as delay } from 'node:timers/promises';

@@ -9,7 +9,7 @@
  * What always holds, for each subscriber:
  * - it sees each of its events once, in order, as on a subscription of its own;
  * - a subscriber that joins is served only events that were read after it joined. Older kept events may
- * come from a log that has been cut and rewritten since, by a restore of an older backup.
+ *   come from a log that has been cut and rewritten since, by a restore of an older backup.
  *
  * The events are shared: nobody may change one. Reads of streams and of pages of the log are not served
  * from memory: a read after a commit sees what was committed.
