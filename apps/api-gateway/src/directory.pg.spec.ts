@@ -58,7 +58,7 @@ describe('originators', () => {
         phoneNumber: null,
         legalAddress: null,
         bankAccount: {
-          bankName: null,
+          bankName: 'JPMorgan Chase Bank',
           swiftCode: null,
           subType: 'CHECKING',
           achRoutingNumber: '*****0021',

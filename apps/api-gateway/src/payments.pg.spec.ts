@@ -55,7 +55,7 @@ describe('creating a payment', () => {
         companyName: 'Analytical Engines',
         entityType: 'BUSINESS',
         bankAccount: {
-          bankName: null,
+          bankName: 'JPMorgan Chase Bank',
           swiftCode: null,
           subType: 'CHECKING',
           achRoutingNumber: '*****0021',

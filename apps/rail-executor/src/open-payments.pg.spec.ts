@@ -166,7 +166,8 @@ describe('an unavailable bank', () => {
     expect(asked).toBeLessThan(10);
     const askedBefore = asked;
     for (const { paymentId } of messages) await world.timePasses(paymentId);
-    const nextInMs = await executor.sweepRound();
+    // On a slow machine the first pause is over, and one payment asks before the next pause.
+    const nextInMs = (await executor.sweepRound()) || (await executor.sweepRound());
     expect(nextInMs).toBeGreaterThan(0);
     expect(asked - askedBefore).toBeLessThan(3);
     away = false;

@@ -24,7 +24,8 @@ import {
 import { LogPages, type LogPagesLimits } from './log-pages.js';
 import { appendMessages, recordedIn, subscriptionRequest } from './messages.js';
 import { type LogPlace, Namespace, namespaceDefault, placeOf, positionOf } from './namespace.js';
-import { type EventStoreDbReads, LeaderReads } from './reads.js';
+import { LeaderReads } from './leader-reads.js';
+import type { EventStoreDbReads } from './reads.js';
 import { untilWinnerCanBeRead } from './winning-event.js';
 
 export interface EventStoreDbEventStoreOptions extends Partial<EventStoreDbEventStoreLimits> {

@@ -1,10 +1,6 @@
 /** Finite reads of streams and of the log, for every client of EventStoreDB. */
-import type { ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
 import type { Position, ReadOptions, RecordedEvent } from '../port.js';
-import type { LeaderConnection } from './leader-connection.js';
-import { LeaderLogRead } from './leader-log-read.js';
-import { logRequest, positionIn, recordedIn, streamRequest } from './messages.js';
-import type { LogPlace, Namespace } from './namespace.js';
+import type { LogPlace } from './namespace.js';
 
 export interface LogRange {
   /** Inclusive. */
@@ -50,48 +46,4 @@ export interface OpenLogRead {
   next(timeoutMs: number): Promise<readonly ReadEvent[] | null>;
   /** May be called again. */
   close(): void;
-}
-
-/** On the connection that also appends. */
-export class LeaderReads implements EventStoreDbReads {
-  constructor(
-    private readonly connection: LeaderConnection,
-    private readonly namespace: Namespace,
-  ) {}
-
-  stream(name: string, options: ReadOptions, timeoutMs: number): Promise<readonly ReadEvent[]> {
-    return this.#read(streamRequest(name, options), timeoutMs);
-  }
-
-  log(range: LogRange, timeoutMs: number, isEnough?: (event: ReadEvent) => boolean) {
-    return this.#read(logRequest(range), timeoutMs, isEnough);
-  }
-
-  openLog(from: LogPlace): OpenLogRead {
-    const request = logRequest({ from, maxCount: Number.MAX_SAFE_INTEGER });
-    return new LeaderLogRead(this.connection, request, (response) => this.#eventIn(response));
-  }
-
-  /** The connection is closed separately. */
-  close(): void {}
-
-  async #read(
-    request: ReadReq,
-    timeoutMs: number,
-    isEnough: (event: ReadEvent) => boolean = () => false,
-  ): Promise<readonly ReadEvent[]> {
-    const events: ReadEvent[] = [];
-    await this.connection.read(request, timeoutMs, (response) => {
-      const event = this.#eventIn(response);
-      if (event === null) return false;
-      events.push(event);
-      return isEnough(event);
-    });
-    return events;
-  }
-
-  #eventIn(response: ReadResp): ReadEvent | null {
-    const position = positionIn(response);
-    return position === null ? null : { position, recorded: recordedIn(this.namespace, response) };
-  }
 }
