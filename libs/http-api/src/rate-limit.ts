@@ -1,13 +1,13 @@
 /**
- * How often a key may ask and an address may fail to authenticate: a token bucket each, in this
- * process, so that a verdict costs no wait. What is forgotten, when there are too many to remember,
- * starts again with a full one.
+ * Limits the requests of each key and the failed authentications of each address. Each has a token
+ * bucket in this process, so a decision never waits. A bucket that was evicted because there were too
+ * many starts full again.
  *
- * With a tally the gateways share their limits: each tells what it has let through, an eighth of a
- * burst at a time, and takes from its own bucket what the others have. A bucket may so fall below
- * zero: together they let through too much by what they have not told each other yet, and then make up
- * for it. The less of a key's requests come to a gateway the sooner it tells of them: with equal
- * batches the untold of twenty gateways would be a burst and more, again and again.
+ * With a tally the gateways share their limits. Each publishes what it has allowed, an eighth of a burst
+ * at a time, and takes what the others allowed from its own bucket. A bucket can therefore fall below
+ * zero: the gateways together allow too much by what they have not published yet, and then make up for
+ * it. The smaller a gateway's share of a key's traffic, the smaller its batches: with equal
+ * batches the unpublished counts of twenty gateways would be a burst and more, again and again.
  */
 import { BoundedMap } from './bounded-map.js';
 import { ApiError } from './errors.js';
@@ -39,14 +39,14 @@ export class RateLimited extends ApiError {
 interface Bucket {
   tokens: number;
   filledAtMs: number;
-  /** Gained since the others were last heard of, but lost because the bucket was full. */
+  /** Tokens lost to a full bucket since the last total was received. */
   spilled: number;
-  /** Taken and not told yet. */
-  untold: number;
-  isTelling: boolean;
-  /** The total that was last heard; null before the first. */
-  heard: number | null;
-  /** So many are told at a time. */
+  /** Taken and not published yet. */
+  unpublished: number;
+  isPublishing: boolean;
+  /** The total at the last publication, of all gateways; null before the first. */
+  lastTotal: number | null;
+  /** How many are published at a time. */
   batch: number;
 }
 
@@ -82,8 +82,8 @@ export class RateLimit {
     if (bucket.tokens < 1) throw new RateLimited(this.quotaOf(bucket));
     bucket.tokens -= 1;
     if (this.tally !== undefined) {
-      bucket.untold += 1;
-      if (bucket.untold >= bucket.batch) this.tell(id, bucket, this.tally);
+      bucket.unpublished += 1;
+      if (bucket.unpublished >= bucket.batch) this.publish(id, bucket, this.tally);
     }
     return this.quotaOf(bucket);
   }
@@ -93,8 +93,8 @@ export class RateLimit {
     if (this.perSecond === 0) return;
     const bucket = this.filled(id);
     bucket.tokens = Math.min(this.burst, bucket.tokens + 1);
-    // Below zero when it was told already: the next ones are then not.
-    if (this.tally !== undefined) bucket.untold -= 1;
+    // Below zero if it was already published; the next request makes up for it.
+    if (this.tally !== undefined) bucket.unpublished -= 1;
   }
 
   private filled(id: string): Bucket {
@@ -105,9 +105,9 @@ export class RateLimit {
       tokens: this.burst,
       filledAtMs: nowMs,
       spilled: 0,
-      untold: 0,
-      isTelling: false,
-      heard: null,
+      unpublished: 0,
+      isPublishing: false,
+      lastTotal: null,
       batch: this.batchMax,
     };
     this.buckets.set(id, full);
@@ -127,34 +127,34 @@ export class RateLimit {
     return { remaining: Math.max(0, Math.floor(tokens)), waitSeconds };
   }
 
-  /** One batch of a bucket at a time; what comes in between goes with the next. */
-  private tell(id: string, bucket: Bucket, tally: RateLimitTally): void {
-    if (bucket.isTelling || !tally.isFree()) return;
-    // After an outage the untold may be many: what is older than a burst has been refilled since.
-    const count = Math.min(bucket.untold, this.burst);
-    bucket.untold = 0;
-    bucket.isTelling = true;
+  /** Publishes one batch of a bucket at a time; requests in the meantime go with the next. */
+  private publish(id: string, bucket: Bucket, tally: RateLimitTally): void {
+    if (bucket.isPublishing || !tally.isFree()) return;
+    // After an outage more than a burst may be unpublished; the rest has been refilled since.
+    const count = Math.min(bucket.unpublished, this.burst);
+    bucket.unpublished = 0;
+    bucket.isPublishing = true;
     void tally.add(id, count).then((counted) => {
-      bucket.isTelling = false;
-      if (counted === null) bucket.untold += count;
-      else this.hear(bucket, count, counted);
+      bucket.isPublishing = false;
+      if (counted === null) bucket.unpublished += count;
+      else this.receive(bucket, count, counted);
     });
   }
 
-  private hear(bucket: Bucket, told: number, { total, windowAgeMs }: Counted): void {
+  private receive(bucket: Bucket, published: number, { total, windowAgeMs }: Counted): void {
     this.fill(bucket, this.clock());
-    const byOthers = total - told;
-    // A total below the last one belongs to a new window, which began at zero.
-    const heard = bucket.heard !== null && byOthers >= bucket.heard ? bucket.heard : 0;
-    // Who hears the first time knows of the whole window, and of what could be asked in it.
-    if (bucket.heard === null) bucket.spilled += (windowAgeMs / 1_000) * this.perSecond;
-    const sinceByOthers = Math.max(0, byOthers - heard);
-    const share = told / (told + sinceByOthers);
-    // Of two alike each has the whole batch, of twenty a tenth.
+    const byOthers = total - published;
+    // A total below the last one belongs to a new window, which started at zero.
+    const before = bucket.lastTotal !== null && byOthers >= bucket.lastTotal ? bucket.lastTotal : 0;
+    // The first total covers the whole window, and so does what this bucket could have allowed in it.
+    if (bucket.lastTotal === null) bucket.spilled += (windowAgeMs / 1_000) * this.perSecond;
+    const sinceByOthers = Math.max(0, byOthers - before);
+    const share = published / (published + sinceByOthers);
+    // Two gateways with equal traffic publish whole batches; of twenty, each publishes a tenth.
     bucket.batch = Math.max(1, Math.floor(this.batchMax * Math.min(1, 2 * share)));
     const used = Math.max(0, sinceByOthers - bucket.spilled);
     bucket.tokens = Math.max(-this.burst, bucket.tokens - used);
     bucket.spilled = 0;
-    bucket.heard = total;
+    bucket.lastTotal = total;
   }
 }
