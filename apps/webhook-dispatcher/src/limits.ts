@@ -42,7 +42,7 @@ export const dispatcherLimits = {
     scanMax: 500,
     leaseMs: 30_000,
     pageEveryMs: 25,
-    pollMs: 1_000,
+    pollMs: 2_000,
     waitMs: 1_000,
     disabledRecheckMs: 10_000,
     pruneEveryMs: 3_600_000,

@@ -171,7 +171,7 @@ class HandlerUnavailable extends Error {
   }
 }
 
-const progressIntervalDefaultMs = 5_000;
+const progressIntervalDefaultMs = 15_000;
 /** Below the 10 s an app has to shut down. */
 const drainDefaultMs = 5_000;
 

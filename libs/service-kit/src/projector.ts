@@ -19,7 +19,7 @@ import { heldLogger } from './quarantine-metrics.js';
 import { EVENT_STORE, HEALTH, LOG_WATCH, LOGGER, METRICS, PG_POOL } from './tokens.js';
 
 /** The lag is measured this often: it costs a page of the log. */
-const lagIntervalMs = 5_000;
+const lagIntervalMs = 15_000;
 
 /** The provider that a projector's module consists of. */
 export function projectorOf(projection: Projection): FactoryProvider<Projector> {
