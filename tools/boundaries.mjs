@@ -29,7 +29,7 @@ export const mayImport = {
   // Facts of the log as public messages.
   integration: ['contracts', 'domain', 'event-store', 'messaging', 'read-models'],
   // The tables of webhook deliveries.
-  'webhook-deliveries': ['contracts', 'postgres', 'webhooks'],
+  'webhook-deliveries': ['contracts', 'domain', 'postgres', 'webhooks'],
   // What starts and stops an app.
   'service-kit': [
     'contracts',

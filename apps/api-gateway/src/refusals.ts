@@ -1,11 +1,12 @@
-/** What a client is answered when a use case refuses its request: every refusal, in one place. */
-import type {
-  ContactCreationRefusal,
-  ContactUpdateRefusal,
-  OriginatorUpdateRefusal,
-  PaymentCreationRefusal,
-  PaymentSimulationRefusal,
-  WebhookEndpointRefusal,
+/** The API's error for each refusal of a use case. */
+import {
+  type ContactCreationRefusal,
+  type ContactUpdateRefusal,
+  grantedOrThrow,
+  type OriginatorUpdateRefusal,
+  type PaymentCreationRefusal,
+  type PaymentSimulationRefusal,
+  type WebhookEndpointRefusal,
 } from '@pis/commands';
 import { problem } from '@pis/contracts';
 import { unreachable } from '@pis/domain';
@@ -19,23 +20,8 @@ type ClientRefusal =
   | PaymentSimulationRefusal
   | WebhookEndpointRefusal;
 
-/** A result that is no refusal. */
-type Granted = object & { readonly refused?: never };
-
-/**
- * The result of a use case that was not refused. A refusal that has no answer here does not compile.
- * @throws ApiError for a refusal
- */
-export function granted<Result extends Granted | ClientRefusal>(
-  result: Result,
-): Exclude<Result, { readonly refused: string }> {
-  if (isRefused(result)) throw apiErrorOf(result);
-  return result as Exclude<Result, { readonly refused: string }>;
-}
-
-function isRefused(result: Granted | ClientRefusal): result is ClientRefusal {
-  return result.refused !== undefined;
-}
+/** The result of a use case that was not refused. @throws ApiError for a refusal */
+export const granted = grantedOrThrow<ClientRefusal>(apiErrorOf);
 
 function apiErrorOf(refusal: ClientRefusal): ApiError {
   switch (refusal.refused) {

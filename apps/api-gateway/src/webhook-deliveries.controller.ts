@@ -9,7 +9,7 @@ import {
   type WebhookDeliveryDetailView,
   type WebhookDeliveryView,
 } from '@pis/contracts';
-import type { WebhookEndpoint } from '@pis/domain';
+import { streamIdOf, type WebhookEndpoint } from '@pis/domain';
 import type { EventStore } from '@pis/event-store';
 import {
   type Answer,
@@ -113,9 +113,12 @@ export class WebhookDeliveriesController {
     return delivery;
   }
 
-  /** Those that there may be: an index by payment would cost every delivery, and each is found by its id. */
+  /**
+   * The IDs of all deliveries that the payment's events can have. Computed, because an index by payment would
+   * slow down every delivery.
+   */
   private async deliveriesOf(paymentId: string, endpointId: string): Promise<string[]> {
-    const events = await this.store.readStream(`payment-${paymentId}`);
+    const events = await this.store.readStream(streamIdOf('payment', paymentId));
     return events.map((event) => deliveryIdOf(event.id, endpointId));
   }
 }

@@ -1,30 +1,17 @@
-/** The messages for operators when a use case refuses a command: every refusal, in one place. */
-import type { ProvisioningRefusal } from '@pis/commands';
+/** The message for operators for each refusal of a use case. */
+import { grantedOrThrow, type ProvisioningRefusal } from '@pis/commands';
 import { unreachable } from '@pis/domain';
 import { CommandFailed } from './output.js';
 
-/** A result that is not a refusal. */
-type Granted = object & { readonly refused?: never };
-
-/**
- * The result of a use case that was not refused. A refusal without a message here does not compile.
- * @throws CommandFailed for a refusal
- */
-export function granted<Result extends Granted | ProvisioningRefusal>(
-  result: Result,
-): Exclude<Result, { readonly refused: string }> {
-  if (isRefused(result)) throw new CommandFailed(messageOf(result));
-  return result as Exclude<Result, { readonly refused: string }>;
-}
-
-function isRefused(result: Granted | ProvisioningRefusal): result is ProvisioningRefusal {
-  return result.refused !== undefined;
-}
+/** The result of a use case that was not refused. @throws CommandFailed for a refusal */
+export const granted = grantedOrThrow<ProvisioningRefusal>(
+  (refusal) => new CommandFailed(messageOf(refusal)),
+);
 
 function messageOf(refusal: ProvisioningRefusal): string {
   switch (refusal.refused) {
     case 'ORGANIZATION_NAME_LENGTH':
-      return `a name has 1 to ${refusal.lengthMax} characters`;
+      return `a name must have 1 to ${refusal.lengthMax} characters`;
     case 'ORGANIZATION_ALREADY_EXISTS':
       return `organization ${refusal.organizationId} exists already`;
     case 'ORGANIZATION_NOT_FOUND':

@@ -27,9 +27,9 @@ import {
   ReplayTable,
   reportFailingEndpoints,
 } from '@pis/webhook-deliveries';
-import { DeliveryEngine, type EngineLimits } from './delivery-engine.js';
+import { DeliveryEngine, type EngineDeps, type EngineLimits } from './delivery-engine.js';
 import { dispatcherMetrics } from './dispatcher-metrics.js';
-import { EndpointDirectory } from './endpoint-directory.js';
+import { EndpointDirectory, type EndpointDirectoryOptions } from './endpoint-directory.js';
 import { fanOut, type FanOutDeps } from './fan-out.js';
 import { dispatcherLimits, type FailureReportLimits, leaseMs } from './limits.js';
 import { Repeating } from './repeating.js';
@@ -72,7 +72,7 @@ export interface Dispatcher {
 }
 
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
-  const { config, store, keyring, pool, logger, limits = {} } = options;
+  const { config, keyring, pool, logger, limits = {} } = options;
   const now = options.now ?? (() => new Date());
   const {
     endpointFreshForMs = dispatcherLimits.endpoints.freshForMs,
@@ -82,15 +82,11 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   } = limits;
   const client = clientOf(options);
   const traffic = new Traffic({ ...dispatcherLimits.engine, ...engineLimits });
-  const endpoints = new EndpointDirectory(store, {
-    ...dispatcherLimits.endpoints,
+  const endpoints = endpointDirectoryOf(options, {
     freshForMs: endpointFreshForMs,
     onDeleted: (endpointId) => traffic.clearFailures(endpointId),
-    logError: (error, what) => logger.warn({ err: error }, what),
-    states: streamStates(pool, keyring, logger),
   });
   const owner = options.owner ?? randomUUID();
-  const table = new DeliveryTable(pool, owner);
   const metrics = dispatcherMetrics(options.metrics, {
     backlog: () => countBacklog(pool, now()),
     traffic,
@@ -108,20 +104,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       logAttempt(logger, outcome, result, delivery);
     },
   };
-  const engine = new DeliveryEngine({
-    table,
-    traffic,
-    attempt: (delivery, mayBegin, signal) =>
-      attemptDelivery(attemptDeps, delivery, mayBegin, signal),
-    now,
-    windowMinMs: Math.min(...windowsMs(config)),
-    logError: (error, what, about) => logger.warn({ err: error, ...about }, what),
-    limits: {
-      ...dispatcherLimits.engine,
-      leaseMs: leaseMs(config.PIS_WEBHOOK_TIMEOUT_MS),
-      ...engineLimits,
-    },
-  });
+  const table = new DeliveryTable(pool, owner);
+  const engine = createEngine(options, { table, traffic, attemptDeps, now, limits: engineLimits });
   const maintenance = maintenanceOf(options, now, {
     ...dispatcherLimits.failureReports,
     ...failureReportLimits,
@@ -166,6 +150,18 @@ function clientOf({ config, extraCaPem, ownHosts }: DispatcherOptions): GuardedC
     ...(extraCaPem === undefined ? {} : { extraCaPem }),
     ...(ownHosts === undefined ? {} : { ownHosts }),
     ...(egressProxy === undefined ? {} : { egressProxy }),
+  });
+}
+
+function endpointDirectoryOf(
+  { store, pool, keyring, logger }: DispatcherOptions,
+  parts: Pick<EndpointDirectoryOptions, 'freshForMs' | 'onDeleted'>,
+): EndpointDirectory {
+  return new EndpointDirectory(store, {
+    ...dispatcherLimits.endpoints,
+    ...parts,
+    logError: (error, what) => logger.warn({ err: error }, what),
+    states: streamStates(pool, keyring, logger),
   });
 }
 
@@ -264,6 +260,28 @@ function maintenanceOf(
       },
     }),
   ];
+}
+
+function createEngine(
+  { config, logger }: DispatcherOptions,
+  parts: Pick<EngineDeps, 'table' | 'traffic' | 'now'> & {
+    readonly attemptDeps: AttemptDeps;
+    readonly limits: Partial<EngineLimits>;
+  },
+): DeliveryEngine {
+  const { attemptDeps, limits, ...others } = parts;
+  return new DeliveryEngine({
+    ...others,
+    attempt: (delivery, mayBegin, signal) =>
+      attemptDelivery(attemptDeps, delivery, mayBegin, signal),
+    windowMinMs: Math.min(...windowsMs(config)),
+    logError: (error, what, about) => logger.warn({ err: error, ...about }, what),
+    limits: {
+      ...dispatcherLimits.engine,
+      leaseMs: leaseMs(config.PIS_WEBHOOK_TIMEOUT_MS),
+      ...limits,
+    },
+  });
 }
 
 function createReplayWorker(

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { jest } from '@jest/globals';
 import { StoreUnavailable } from '@pis/event-store';
 import { testKeyring } from '@pis/keyring/testing';
-import { openTestPool, until } from '@pis/local-servers/testing';
+import { until } from '@pis/local-servers/testing';
 import type pg from 'pg';
 import { dispatcherLimits, leaseMs } from './limits.js';
+import { cuttableDatabase } from './testing/cuttable-database.js';
 import {
   type DispatcherFixture,
   dispatcherFixture,
@@ -169,7 +169,7 @@ describe('When something breaks, a client still receives its webhooks', () => {
   it('the database fails during an attempt: the attempt is recorded when it is back', async () => {
     await fixture.createEndpoint();
     fixture.receiver.respondWith(() => ({ delayMs: 300 }));
-    const database = await cuttable(fixture.databaseUrl);
+    const database = await cuttableDatabase(fixture.databaseUrl);
     const dispatcher = started({ pool: database.pool });
     await dispatcher.handle(await fixture.paymentEvent());
     await fixture.receiver.waitFor(() => true);
@@ -355,47 +355,4 @@ function answeringLate(pool: pg.Pool): pg.Pool {
       };
     },
   });
-}
-
-/** The database behind a relay that can be cut and then refuses connections. */
-async function cuttable(databaseUrl: string) {
-  const { hostname, port } = new URL(databaseUrl);
-  const sockets = new Set<Socket>();
-  let refused = 0;
-  let isCut = false;
-  const server = createServer((near) => {
-    if (isCut) {
-      refused += 1;
-      near.destroy();
-      return;
-    }
-    const far = connect(Number(port), hostname);
-    near.pipe(far).pipe(near);
-    for (const end of [near, far]) {
-      sockets.add(end);
-      end.on('error', () => end.destroy());
-      end.on('close', () => {
-        near.destroy();
-        far.destroy();
-        sockets.delete(end);
-      });
-    }
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const url = new URL(databaseUrl);
-  url.port = String((server.address() as AddressInfo).port);
-  const pool = openTestPool(url.href, 5);
-  return {
-    pool,
-    refused: () => refused,
-    cut() {
-      isCut = true;
-      for (const socket of sockets) socket.destroy();
-    },
-    restore: () => void (isCut = false),
-    async close() {
-      await pool.end();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
 }

@@ -8,9 +8,14 @@ export * from './demo-organization.js';
 export * from './operator-actions.js';
 export { OriginatorDirectory, type OriginatorUpdateRefusal } from './originator-directory.js';
 export * from './payment-creation.js';
-export * from './payment-id.js';
 export * from './payment-simulation.js';
 export * from './payment-stream.js';
 export * from './provisioning.js';
-export { type InvalidRequest, type OwnWrites, unrefused, type UseCaseOptions } from './use-case.js';
+export {
+  grantedOrThrow,
+  type InvalidRequest,
+  type OwnWrites,
+  unrefused,
+  type UseCaseOptions,
+} from './use-case.js';
 export * from './webhook-endpoint-directory.js';

@@ -34,7 +34,7 @@ import {
   StoreUnavailable,
   WrongExpectedRevision,
 } from '@pis/event-store';
-import { paymentIdOf } from './payment-id.js';
+import { v5 as uuidV5 } from 'uuid';
 import {
   type InvalidRequest,
   invalidRequest,
@@ -62,6 +62,11 @@ interface Referenced {
   readonly organization: OrganizationRecord;
   readonly originator: Originator;
   readonly contact: Contact;
+}
+
+/** The ID of the payment that this Idempotency-Key created or will create. Each organization has its own keys. */
+export function paymentIdOf(organizationId: string, idempotencyKey: string): string {
+  return uuidV5(idempotencyKey, organizationId);
 }
 
 export class PaymentCreation {

@@ -27,13 +27,30 @@ export function invalidRequest(problems: readonly Problem[]): InvalidRequest {
   return { refused: 'INVALID_REQUEST', problems };
 }
 
-/** The result where a refusal would be a fault of the caller. @throws Error for a refusal */
-export function unrefused<Result extends object>(
+/** A result that is not a refusal. */
+type Granted = object & { readonly refused?: never };
+
+/**
+ * Makes the function that returns the result of a use case, or throws for a refusal. A refusal that `errorOf`
+ * does not know does not compile.
+ */
+export function grantedOrThrow<Refused extends Refusal>(
+  errorOf: (refusal: Refused) => Error,
+): <Result extends Granted | Refused>(
   result: Result,
-): Exclude<Result, { readonly refused: string }> {
-  if ('refused' in result) throw new Error(`refused: ${String(result.refused)}`);
-  return result as Exclude<Result, { readonly refused: string }>;
+) => Exclude<Result, { readonly refused: string }> {
+  return <Result extends Granted | Refused>(result: Result) => {
+    if (isRefused<Refused>(result)) throw errorOf(result);
+    return result as Exclude<Result, { readonly refused: string }>;
+  };
 }
+
+function isRefused<Refused extends Refusal>(result: Granted | Refused): result is Refused {
+  return result.refused !== undefined;
+}
+
+/** For a caller that already knows that nothing is refused. @throws Error for a refusal */
+export const unrefused = grantedOrThrow<Refusal>(({ refused }) => new Error(`refused: ${refused}`));
 
 export function now(): string {
   return new Date().toISOString();

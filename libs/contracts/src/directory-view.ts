@@ -5,7 +5,7 @@
 import type { Contact, LegalAddress, Originator, PartyProfile, WebhookEndpoint } from '@pis/domain';
 import { type BankAccountView, bankAccountView } from './payment-view.js';
 
-interface ProfileView {
+export interface ProfileView {
   readonly entityType: string;
   readonly firstName: string | null;
   readonly lastName: string | null;
@@ -95,12 +95,11 @@ function profileView(party: PartyProfile): ProfileView {
     companyName: party.companyName,
     email: party.email,
     phoneNumber: party.phoneNumber,
-    legalAddress: party.legalAddress && {
-      addressLine1: party.legalAddress.addressLine1,
-      city: party.legalAddress.city,
-      state: party.legalAddress.state,
-      postalCode: party.legalAddress.postalCode,
-      countryCode: party.legalAddress.countryCode,
-    },
+    legalAddress: party.legalAddress && legalAddressView(party.legalAddress),
   };
+}
+
+export function legalAddressView(address: LegalAddress): LegalAddress {
+  const { addressLine1, city, state, postalCode, countryCode } = address;
+  return { addressLine1, city, state, postalCode, countryCode };
 }

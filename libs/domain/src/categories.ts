@@ -26,6 +26,11 @@ export function streamPrefixOf<In extends Category>(category: In): `${In}-` {
   return `${category}-`;
 }
 
+/** The name of the stream that holds the aggregate with this ID. */
+export function streamIdOf<In extends Category>(category: In, id: string): `${In}-${string}` {
+  return `${streamPrefixOf(category)}${id}`;
+}
+
 export interface StreamName {
   readonly category: Category;
   readonly id: string;

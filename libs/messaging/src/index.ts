@@ -34,8 +34,8 @@ export {
   MessageRefused,
   ProduceError,
   type KafkaPublisher,
+  publishPage,
 } from './kafka.publisher.js';
-export { publishPage } from './publish-page.js';
 export { KafkaConsumerStrategy, type KafkaConsumerOptions } from './kafka.server.js';
 export {
   applyTopics,

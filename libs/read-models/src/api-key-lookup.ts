@@ -1,4 +1,5 @@
 /** Finds an API key by its id: its stream is named by the digest, which operators do not have. */
+import { streamPrefixOf } from '@pis/domain';
 import { beginning, type EventStore, type Position, type RecordedEvent } from '@pis/event-store';
 import type pg from 'pg';
 import { readCheckpoint } from './checkpoint.js';
@@ -37,7 +38,11 @@ export async function* apiKeyEvents(
   from: Position,
 ): AsyncIterable<RecordedEvent> {
   for (let after = from; ; ) {
-    const page = await store.readLog({ after, streamPrefixes: ['apiKey-'], pageMax });
+    const page = await store.readLog({
+      after,
+      streamPrefixes: [streamPrefixOf('apiKey')],
+      pageMax,
+    });
     yield* page.events;
     if (page.events.length === 0 && page.position === after) return;
     after = page.position;

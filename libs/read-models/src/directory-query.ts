@@ -3,7 +3,8 @@ import { PrismaPg } from '@prisma/adapter-pg';
 import type { ContactFilter } from '@pis/contracts';
 import type pg from 'pg';
 import { orUnavailable } from './or-unavailable.js';
-import type { ContactItem, OriginatorItem, WebhookEndpointItem } from './directory.projection.js';
+import type { ContactView, OriginatorView } from '@pis/contracts';
+import type { WebhookEndpointItem } from './directory.projection.js';
 import { type Prisma, PrismaClient } from './generated/client.js';
 import {
   assertNoMore,
@@ -35,12 +36,12 @@ export interface OrganizationItem {
 /** All lists are newest first. Every method throws StoreUnavailable when the database is unavailable. */
 export interface DirectoryQuery {
   organizations(): Promise<readonly OrganizationItem[]>;
-  originators(organizationId: string, page?: PageRequest): Promise<ListPage<OriginatorItem>>;
+  originators(organizationId: string, page?: PageRequest): Promise<ListPage<OriginatorView>>;
   contacts(
     organizationId: string,
     filter: ContactFilter,
     page?: PageRequest,
-  ): Promise<ListPage<ContactItem>>;
+  ): Promise<ListPage<ContactView>>;
   /** Without those deleted. */
   webhookEndpoints(
     organizationId: string,
@@ -77,7 +78,7 @@ export function directoryQuery(pool: pg.Pool): DirectoryQuery {
         }),
       );
       return pageOf(rows, limit, {
-        item: (row) => itemOf<OriginatorItem>(row),
+        item: (row) => itemOf<OriginatorView>(row),
         cursor: (row) => ({ createdAt: row.createdAt.toISOString(), id: row.originatorId }),
       });
     },
@@ -96,7 +97,7 @@ export function directoryQuery(pool: pg.Pool): DirectoryQuery {
         }),
       );
       return pageOf(rows, limit, {
-        item: (row) => itemOf<ContactItem>(row),
+        item: (row) => itemOf<ContactView>(row),
         cursor: (row) => ({ createdAt: row.createdAt.toISOString(), id: row.contactId }),
       });
     },

@@ -4,14 +4,23 @@
  * enters a row: items are built field by field.
  */
 import {
+  bankAccountView,
+  type BankAccountView,
+  contactView,
+  type ContactView,
+  legalAddressView,
+  originatorView,
+  type OriginatorView,
+  type ProfileView,
+  type WebhookEndpointView,
+  type WebhookHealthView,
+} from '@pis/contracts';
+import {
   apiKey,
-  type BankAccount,
   contact,
-  type LegalAddress,
   organization,
   originator,
   type PartyChanges,
-  type PartyProfile,
   unreachable,
   webhookEndpoints,
 } from '@pis/domain';
@@ -19,47 +28,15 @@ import { domainEventOf, type RecordedEvent } from '@pis/event-store';
 import { prefixesFollowedBy } from './projected-streams.js';
 import { type Projection, readTable, type ReadTableDefinition } from './projection.js';
 
-export interface BankAccountItem {
-  readonly bankName: string | null;
-  /** Masked, and so are the two numbers. */
-  readonly swiftCode: string | null;
-  readonly subType: string;
-  readonly achRoutingNumber: string;
-  readonly achAccountNumber: string;
-}
-
-export interface PartyFields {
-  readonly entityType: string;
-  readonly firstName: string | null;
-  readonly lastName: string | null;
-  readonly companyName: string | null;
-  readonly email: string;
-  readonly phoneNumber: string | null;
-  readonly legalAddress: LegalAddress | null;
-  readonly bankAccount: BankAccountItem | null;
+/** The list item of a party: what contracts shows, the same in lists and single reads. */
+type PartyItem = ProfileView & {
+  readonly bankAccount: BankAccountView | null;
   readonly createdAt: string;
   readonly updatedAt: string;
-}
+};
 
-export interface OriginatorItem extends PartyFields {
-  readonly originatorId: string;
-  readonly bankAccount: BankAccountItem;
-}
-
-export interface ContactItem extends PartyFields {
-  readonly contactId: string;
-  readonly originatorId: string;
-}
-
-export interface WebhookEndpointItem {
-  readonly id: string;
-  readonly url: string;
-  readonly subscribedEvents: readonly string[];
-  readonly label: string | null;
-  readonly enabled: boolean;
-  readonly createdAt: string;
-  readonly updatedAt: string;
-}
+/** Health is not part of the row: it is read when the list is. */
+export type WebhookEndpointItem = Omit<WebhookEndpointView, keyof WebhookHealthView>;
 
 /** The first event of a row that is not there: the log and the table contradict each other. */
 function existing<Row>(row: Row | null): Row {
@@ -94,37 +71,8 @@ export const organizationsTable: ReadTableDefinition<OrganizationRow> = {
   },
 };
 
-function partyFields(
-  profile: PartyProfile,
-  bankAccount: BankAccount | null,
-  at: string,
-): PartyFields {
-  return {
-    entityType: profile.entityType,
-    firstName: profile.firstName,
-    lastName: profile.lastName,
-    companyName: profile.companyName,
-    email: profile.email,
-    phoneNumber: profile.phoneNumber,
-    legalAddress: profile.legalAddress === null ? null : legalAddress(profile.legalAddress),
-    bankAccount: bankAccount === null ? null : bankAccountItem(bankAccount),
-    createdAt: at,
-    updatedAt: at,
-  };
-}
-
-function bankAccountItem(account: BankAccount): BankAccountItem {
-  const { bankName, swiftCode, subType, achRoutingNumber, achAccountNumber } = account;
-  return { bankName, swiftCode, subType, achRoutingNumber, achAccountNumber };
-}
-
-function legalAddress(address: LegalAddress): LegalAddress {
-  const { addressLine1, city, state, postalCode, countryCode } = address;
-  return { addressLine1, city, state, postalCode, countryCode };
-}
-
 /** Field by field: whatever else a later event may carry does not leak into the list. */
-function changed<Item extends PartyFields>(item: Item, changes: PartyChanges, at: string): Item {
+function changed<Item extends PartyItem>(item: Item, changes: PartyChanges, at: string): Item {
   const { bankAccount, legalAddress: address } = changes;
   return {
     ...item,
@@ -133,10 +81,10 @@ function changed<Item extends PartyFields>(item: Item, changes: PartyChanges, at
     ...(changes.companyName === undefined ? {} : { companyName: changes.companyName }),
     ...(changes.email === undefined ? {} : { email: changes.email }),
     ...(changes.phoneNumber === undefined ? {} : { phoneNumber: changes.phoneNumber }),
-    ...(address === undefined ? {} : { legalAddress: address && legalAddress(address) }),
+    ...(address === undefined ? {} : { legalAddress: address && legalAddressView(address) }),
     ...(bankAccount === undefined
       ? {}
-      : { bankAccount: bankAccount && bankAccountItem(bankAccount) }),
+      : { bankAccount: bankAccount && bankAccountView(bankAccount) }),
     updatedAt: at,
   };
 }
@@ -146,7 +94,7 @@ export type OriginatorRow = {
   readonly organizationId: string;
   readonly createdAt: string;
   readonly revision: number;
-  readonly item: OriginatorItem;
+  readonly item: OriginatorView;
 };
 
 export const originatorsTable: ReadTableDefinition<OriginatorRow> = {
@@ -170,8 +118,7 @@ export const originatorsTable: ReadTableDefinition<OriginatorRow> = {
     }
     const { at, data } = event;
     const { originatorId, organizationId } = data;
-    const bankAccount = bankAccountItem(data.bankAccount);
-    const item = { originatorId, ...partyFields(data, data.bankAccount, at), bankAccount };
+    const item = originatorView({ ...data, createdAt: at, updatedAt: at });
     return { originatorId, organizationId, createdAt: at, item };
   },
 };
@@ -182,7 +129,7 @@ export type ContactRow = {
   readonly originatorId: string;
   readonly createdAt: string;
   readonly revision: number;
-  readonly item: ContactItem;
+  readonly item: ContactView;
 };
 
 export const contactsTable: ReadTableDefinition<ContactRow> = {
@@ -206,7 +153,7 @@ export const contactsTable: ReadTableDefinition<ContactRow> = {
     if (event.type === 'ContactCreated') {
       const { at, data } = event;
       const { contactId, originatorId, organizationId } = data;
-      const item = { contactId, originatorId, ...partyFields(data, data.bankAccount, at) };
+      const item = contactView({ ...data, createdAt: at, updatedAt: at });
       return { contactId, organizationId, originatorId, createdAt: at, item };
     }
     const before = existing(row);

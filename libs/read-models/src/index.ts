@@ -3,13 +3,7 @@ export { orUnavailable } from './or-unavailable.js';
 export * from './migrate.js';
 export { type Projection, ProjectionBroken, type ReadTable } from './projection.js';
 export { paymentsProjection } from './payments.projection.js';
-export {
-  type BankAccountItem,
-  type ContactItem,
-  directoryProjection,
-  type OriginatorItem,
-  type WebhookEndpointItem,
-} from './directory.projection.js';
+export { directoryProjection, type WebhookEndpointItem } from './directory.projection.js';
 export { eventsProjection } from './events.projection.js';
 export * from './projection-runner.js';
 export { projectionProgress, type ProjectionProgress } from './projection-progress.js';

@@ -1,54 +1,30 @@
 import { type EventStore, memoryEventStore } from '@pis/event-store';
-import {
-  createTestDatabase,
-  openTestPool,
-  type TestDatabase,
-  until,
-} from '@pis/local-servers/testing';
-import type pg from 'pg';
+import { until } from '@pis/local-servers/testing';
 import { directoryProjection } from './directory.projection.js';
-import { paymentsProjection } from './payments.projection.js';
 import { paymentsQuery } from './payments-query.js';
-import { ProjectionRunner } from './projection-runner.js';
-import type { Projection, ReadTable } from './projection.js';
 import { projectionStatus } from './projections.js';
 import { rebuild, rebuildProjection, RebuildUnderWay } from './rebuild.js';
 import { completePayment, queuePayment } from './testing.js';
+import { hooked, rebuildScene, type RebuildScene } from './testing/rebuild-scene.js';
 
 const at = '2026-11-21T09:00:00.000Z';
 const timeoutMs = 20_000;
 
-let database: TestDatabase;
-let store: EventStore;
-let pool: pg.Pool;
-let runner: ProjectionRunner;
-
+let scene: RebuildScene;
 beforeEach(async () => {
-  database = await createTestDatabase();
-  store = memoryEventStore();
-  pool = openTestPool(database.url, 8);
-  runner = new ProjectionRunner({ projection: paymentsProjection, store, pool });
+  scene = await rebuildScene();
 });
-
-afterEach(async () => {
-  await runner.stop();
-  await pool.end();
-  await database.drop();
-});
+afterEach(() => scene.close());
 
 async function appendPayments(count: number): Promise<void> {
   for (let index = 0; index < count; index++) {
-    const payment = await queuePayment(store, at, { externalPaymentId: `order-${index}` });
-    if (index % 2 === 0) await completePayment(store, payment);
+    const payment = await queuePayment(scene.store, at, { externalPaymentId: `order-${index}` });
+    if (index % 2 === 0) await completePayment(scene.store, payment);
   }
 }
 
-async function caughtUp(): Promise<void> {
-  expect(await runner.waitFor(await store.lastPosition(), timeoutMs)).toBe(true);
-}
-
 async function tableContents(): Promise<string> {
-  const { rows } = await pool.query<{ contents: string }>(
+  const { rows } = await scene.pool.query<{ contents: string }>(
     `SELECT string_agg(p::text, E'\\n' ORDER BY payment_id) AS contents FROM payments p`,
   );
   return rows[0]?.contents ?? '';
@@ -56,42 +32,27 @@ async function tableContents(): Promise<string> {
 
 /** The definitions of tables and indexes, with their settings. */
 async function objectNames(): Promise<readonly string[]> {
-  const { rows } = await pool.query<{ name: string }>(
+  const { rows } = await scene.pool.query<{ name: string }>(
     `SELECT concat_ws(' ', relname, reloptions) AS name FROM pg_class
      WHERE relnamespace = 'public'::regnamespace AND relname ~ 'payments|_rebuild' ORDER BY 1`,
   );
   return rows.map(({ name }) => name);
 }
 
-/** Calls `hook` with the number of the write to the shadow tables, before each. */
-function hooked(hook: (write: number, client: pg.ClientBase) => Promise<void>): Projection {
-  let writes = 0;
-  const tables = paymentsProjection.tables.map(
-    (table): ReadTable => ({
-      name: table.name,
-      async write(client, target, events) {
-        if (target !== table.name) await hook(++writes, client);
-        await table.write(client, target, events);
-      },
-    }),
-  );
-  return { ...paymentsProjection, tables };
-}
-
 describe('rebuilding a projection', () => {
   it('gives the same table while payments keep arriving and lists keep being answered', async () => {
-    runner.start();
+    scene.runner.start();
     await appendPayments(1_500);
-    await caughtUp();
+    await scene.caughtUp();
     const names = await objectNames();
     expect(names).toContainEqual(expect.stringMatching(/^payments .*vacuum/));
-    await pool.query('DELETE FROM payments WHERE status = $1', ['COMPLETED']);
-    await pool.query("UPDATE payments SET status = 'BLOCKED'");
+    await scene.pool.query('DELETE FROM payments WHERE status = $1', ['COMPLETED']);
+    await scene.pool.query("UPDATE payments SET status = 'BLOCKED'");
 
     let rebuilding = true;
-    const list = paymentsQuery(pool);
+    const list = paymentsQuery(scene.pool);
     const { organizationId } = (
-      await pool.query<{ organizationId: string }>(
+      await scene.pool.query<{ organizationId: string }>(
         'SELECT organization_id AS "organizationId" FROM payments LIMIT 1',
       )
     ).rows[0] ?? { organizationId: '' };
@@ -102,72 +63,74 @@ describe('rebuilding a projection', () => {
         expect(items).toHaveLength(5);
       }
     })();
-    const report = await rebuildProjection('payments', { store, pool });
+    const report = await rebuildProjection('payments', scene);
     rebuilding = false;
     await others;
     expect(report.eventsRead).toBeGreaterThanOrEqual(3_000);
     expect(report.eventsPerSecond).toBeGreaterThan(0);
 
     await appendPayments(10);
-    await caughtUp();
-    expect(runner.state.lastError).toBeNull();
+    await scene.caughtUp();
+    expect(scene.runner.state.lastError).toBeNull();
     const contents = await tableContents();
     expect(await objectNames()).toEqual(names);
-    await runner.stop();
-    await rebuildProjection('payments', { store, pool });
+    await scene.runner.stop();
+    await rebuildProjection('payments', scene);
     expect(await tableContents()).toBe(contents);
-    const { rows } = await pool.query<object>('SELECT DISTINCT status FROM payments ORDER BY 1');
+    const { rows } = await scene.pool.query<object>(
+      'SELECT DISTINCT status FROM payments ORDER BY 1',
+    );
     expect(rows).toEqual([{ status: 'COMPLETED' }, { status: 'QUEUED' }]);
   });
 
   it('works where no projector has ever run', async () => {
     await appendPayments(3);
-    const { eventsRead } = await rebuildProjection('payments', { store, pool });
+    const { eventsRead } = await rebuildProjection('payments', scene);
     expect(eventsRead).toBe(7);
-    const [payments] = await projectionStatus(pool, store);
+    const [payments] = await projectionStatus(scene.pool, scene.store);
     expect(payments).toMatchObject({ name: 'payments', lag: 0 });
-    expect(payments?.position).toBe(await store.lastPosition());
+    expect(payments?.position).toBe(await scene.store.lastPosition());
   });
 
   it('rebuilds every table of the directory', async () => {
     const before = await tableIndexes();
-    await rebuild(directoryProjection, { store, pool });
+    await rebuild(directoryProjection, scene);
     expect(await tableIndexes()).toEqual(before);
   });
 
   it('does not change the tables in use when it is killed, and works the next time', async () => {
-    runner.start();
+    scene.runner.start();
     await appendPayments(1_200);
-    await caughtUp();
+    await scene.caughtUp();
     const [names, contents] = [await objectNames(), await tableContents()];
-    const killed = hooked(async (write, client) => {
+    const killed = hooked(async ({ write, client }) => {
       if (write !== 2) return;
       const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
-      await pool.query('SELECT pg_terminate_backend($1)', [rows[0]?.pid]);
+      await scene.pool.query('SELECT pg_terminate_backend($1)', [rows[0]?.pid]);
     });
-    await expect(rebuild(killed, { store, pool })).rejects.toThrow();
+    await expect(rebuild(killed, scene)).rejects.toThrow();
     expect(await tableContents()).toBe(contents);
     expect(await objectNames()).not.toEqual(names);
 
-    await rebuildProjection('payments', { store, pool });
+    await rebuildProjection('payments', scene);
     expect(await tableContents()).toBe(contents);
     expect(await objectNames()).toEqual(names);
   });
 
   it('keeps the tables in use when an event of a stream is missing', async () => {
-    runner.start();
+    scene.runner.start();
     await appendPayments(2);
-    await caughtUp();
+    await scene.caughtUp();
     const contents = await tableContents();
-    await runner.stop();
+    await scene.runner.stop();
     const incomplete: EventStore = {
-      ...store,
+      ...scene.store,
       async readLog(options) {
-        const page = await store.readLog(options);
+        const page = await scene.store.readLog(options);
         return { ...page, events: page.events.filter((event) => event.revision !== 1) };
       },
     };
-    const rebuilt = rebuildProjection('payments', { store: incomplete, pool });
+    const rebuilt = rebuildProjection('payments', { store: incomplete, pool: scene.pool });
     await expect(rebuilt).rejects.toThrow(/revision 2 after 0/);
     expect(await tableContents()).toBe(contents);
   });
@@ -176,62 +139,64 @@ describe('rebuilding a projection', () => {
     await appendPayments(1);
     let refused: unknown;
     const slow = hooked(async () => {
-      refused = await rebuildProjection('payments', { store, pool }).catch((e: unknown) => e);
+      refused = await rebuildProjection('payments', scene).catch((e: unknown) => e);
     });
-    await rebuild(slow, { store, pool });
+    await rebuild(slow, scene);
     expect(refused).toBeInstanceOf(RebuildUnderWay);
   });
 
   it('never moves the lists back behind the position of the projector', async () => {
     await appendPayments(5);
-    runner.start();
-    await caughtUp();
+    scene.runner.start();
+    await scene.caughtUp();
     // Arrives, and is shown, after the rebuild believes that it has caught up.
-    const late = hooked(async (write) => {
+    const late = hooked(async ({ write }) => {
       if (write > 1) return;
       await appendPayments(5);
-      await caughtUp();
+      await scene.caughtUp();
     });
-    await rebuild(late, { store, pool });
-    const { rows } = await pool.query<object>('SELECT count(*)::int AS count FROM payments');
+    await rebuild(late, scene);
+    const { rows } = await scene.pool.query<object>('SELECT count(*)::int AS count FROM payments');
     expect(rows).toEqual([{ count: 10 }]);
     await appendPayments(1);
-    await caughtUp();
+    await scene.caughtUp();
   });
 
   it('ends although payments never stop arriving', async () => {
     await appendPayments(3);
     const busy = hooked(() => appendPayments(2));
-    const { eventsRead } = await rebuild(busy, { store, pool });
+    const { eventsRead } = await rebuild(busy, scene);
     expect(eventsRead).toBeGreaterThanOrEqual(7);
-    runner.start();
-    await caughtUp();
+    scene.runner.start();
+    await scene.caughtUp();
     expect(await tableContents()).not.toBe('');
   });
 
   it('follows a log that was restored from an older copy', async () => {
     await appendPayments(6);
-    await rebuildProjection('payments', { store, pool });
-    store = memoryEventStore();
+    await rebuildProjection('payments', scene);
+    scene.store = memoryEventStore();
     await appendPayments(1);
-    await rebuildProjection('payments', { store, pool });
-    const { rows } = await pool.query<object>('SELECT count(*)::int AS count FROM payments');
+    await rebuildProjection('payments', scene);
+    const { rows } = await scene.pool.query<object>('SELECT count(*)::int AS count FROM payments');
     expect(rows).toEqual([{ count: 1 }]);
-    expect((await projectionStatus(pool, store))[0]).toMatchObject({ lag: 0 });
+    expect((await projectionStatus(scene.pool, scene.store))[0]).toMatchObject({ lag: 0 });
   });
 
   it('reports the lag of each projection', async () => {
     await appendPayments(4);
-    const [behind, directory] = await projectionStatus(pool, store);
+    const [behind, directory] = await projectionStatus(scene.pool, scene.store);
     expect(behind).toEqual({ name: 'payments', position: '', lag: 8, updatedAt: null });
     expect(directory).toMatchObject({ name: 'directory', lag: 0 });
-    runner.start();
-    await until(async () => (await projectionStatus(pool, store))[0]?.lag === 0, { timeoutMs });
+    scene.runner.start();
+    await until(async () => (await projectionStatus(scene.pool, scene.store))[0]?.lag === 0, {
+      timeoutMs,
+    });
   });
 });
 
 async function tableIndexes(): Promise<readonly object[]> {
-  const { rows } = await pool.query<object>(
+  const { rows } = await scene.pool.query<object>(
     `SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'public' ORDER BY 1`,
   );
   return rows;

@@ -7,14 +7,15 @@
  * - The window ends when a new one would, or later.
  * - All changes are part of one transaction of the caller, if it has one.
  */
-import type pg from 'pg';
-import type { StoredDelivery } from './delivery-log.js';
+import { streamIdOf } from '@pis/domain';
 import {
   type EnvelopeSource,
   paymentEnvelope,
   retryWindowMs,
   type RetryWindows,
 } from '@pis/webhooks';
+import type pg from 'pg';
+import type { StoredDelivery } from './delivery-log.js';
 
 export interface RevivedDelivery {
   /** UUIDv5 of event and endpoint. */
@@ -134,7 +135,7 @@ export async function deliveryBodyOf(
 ): Promise<string | null> {
   if (body !== null) return body;
   if (paymentId === null) return null;
-  const [event] = await pastEvents([{ streamId: `payment-${paymentId}`, eventId }]);
+  const [event] = await pastEvents([{ streamId: streamIdOf('payment', paymentId), eventId }]);
   return event === undefined ? null : JSON.stringify(paymentEnvelope(event));
 }
 

@@ -1,6 +1,6 @@
 /**
- * Resolves host names that strangers chose. It queries the name servers without the system's resolver: that
- * one runs in four threads that the whole process shares (files, compression), so four names with silent
+ * Resolves host names that strangers chose. It queries the name servers without the system's resolver, because
+ * that one runs in four threads that the whole process shares (files, compression): four names with silent
  * servers would block everything.
  */
 import { lookup as askSystem, Resolver } from 'node:dns/promises';
@@ -13,14 +13,15 @@ const serverTimeoutMs = 1_500;
 const triesMax = 2;
 /** Concurrent lookups. Each takes a few seconds at most, except those by the system's resolver. */
 const namesMax = 1_000;
-const systemLanes = 2;
-/** Names that wait for the system's resolver, which may take many seconds for each. */
+/** Two of the four shared threads always stay free. */
+const systemLookupsMax = 2;
+/** Names that wait for the system's resolver. Each may take many seconds. */
 const systemQueueMax = 64;
 const systemWaitMaxMs = 10_000;
-/** A hostile zone may list thousands. */
+/** Addresses used of one name. A hostile zone may list thousands. */
 const addressesMax = 16;
 
-/** RFC 6761: names of this machine, whatever a resolver says. */
+/** RFC 6761: `localhost` names are this machine, whatever a resolver answers. */
 const loopbackAddresses = ['127.0.0.1', '::1'] as const;
 
 /** Resolves the names of this machine without a query. */
@@ -40,7 +41,7 @@ export interface NameLookupOptions {
 export function nameLookup(options: NameLookupOptions = {}): Lookup {
   const resolver = new Resolver({ timeout: serverTimeoutMs, tries: triesMax });
   if (options.servers !== undefined) resolver.setServers(options.servers);
-  const bySystem = inTwoLanes(options.bySystem ?? systemAddresses);
+  const bySystem = fewAtATime(options.bySystem ?? systemAddresses);
   return onceAtATime(async (hostname) => {
     const answers = await Promise.allSettled([
       resolver.resolve4(hostname),
@@ -55,7 +56,7 @@ export function nameLookup(options: NameLookupOptions = {}): Lookup {
   });
 }
 
-/** The one of this process. */
+/** Shared by the whole process. */
 export const systemLookup: Lookup = nameLookup();
 
 async function systemAddresses(hostname: string): Promise<readonly string[]> {
@@ -80,27 +81,27 @@ function onceAtATime(lookup: Lookup): Lookup {
   };
 }
 
-/** Two at a time, so that half of the shared threads always stay free. */
-function inTwoLanes(lookup: Lookup): Lookup {
+/** Limits the concurrent lookups by the system's resolver. */
+function fewAtATime(lookup: Lookup): Lookup {
   const waiting: (() => void)[] = [];
-  let lanesInUse = 0;
+  let running = 0;
   return async (hostname) => {
     const askedAtMs = performance.now();
-    if (lanesInUse < systemLanes) lanesInUse += 1;
+    if (running < systemLookupsMax) running += 1;
     else {
       if (waiting.length >= systemQueueMax)
         throw new Error(`too many names to look up: ${hostname}`);
-      // A lookup that ends passes its turn on.
+      // A lookup that ends wakes the next one.
       await new Promise<void>((resolve) => waiting.push(resolve));
     }
     try {
-      // Its caller has given up by then, and others may still be in time.
+      // Its caller has given up by now. Skipping it saves the time of those behind it.
       if (performance.now() - askedAtMs > systemWaitMaxMs)
         throw new Error(`the system's resolver is busy: ${hostname} was not looked up`);
       return await lookup(hostname);
     } finally {
       const next = waiting.shift();
-      if (next === undefined) lanesInUse -= 1;
+      if (next === undefined) running -= 1;
       else next();
     }
   };
