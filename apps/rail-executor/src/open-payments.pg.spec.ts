@@ -78,6 +78,37 @@ describe('a payment without its message', () => {
   });
 });
 
+it('a payment in review that another executor has executed meanwhile is not executed again', async () => {
+  let isInReview = true;
+  const reviewing: BankConnection = {
+    ...world.bank,
+    screen: (instruction) =>
+      isInReview
+        ? Promise.resolve({ outcome: 'in_review', checkAgainInMs: 20 })
+        : world.bank.screen(instruction),
+  };
+  const message = await world.queue('4321');
+  const [slow, quick] = [world.executor({ bank: reviewing }), world.executor()];
+  await handle(slow, message);
+  const row = `SELECT * FROM rail_pending`;
+  const { rows } = await world.pool.query<{ reference: string }>(row);
+  await handle(quick, message);
+  await quick.flush();
+  for (const inReview of [true, false]) {
+    isInReview = inReview;
+    // As if it had been deleted a moment later.
+    await world.pool.query(
+      `INSERT INTO rail_pending (payment_id, reference, stage, submitted_at, deadline_at)
+       VALUES ($1, $2, 'queued', now(), now()) ON CONFLICT (payment_id) DO UPDATE SET deadline_at = now()`,
+      [message.paymentId, rows[0]?.reference],
+    );
+    await slow.sweepRound();
+  }
+  expect(await world.history(message.paymentId)).toEqual(completed);
+  expect(await world.executions()).toBe(1);
+  expect(await world.count('rail_pending')).toBe(0);
+});
+
 describe('an unexpected error before the claim', () => {
   const broken: Keyring = {
     ...keyring,

@@ -82,8 +82,9 @@ export class PaymentExecution {
   async advance(paymentId: string, cause: Cause, due?: PendingTransfer): Promise<void> {
     let queued: Transfer | null = null;
     try {
-      await this.options.payments.againOnConflict(paymentId, async () => {
-        const current = await this.options.payments.load(paymentId);
+      await this.options.payments.againOnConflict(paymentId, async (tries) => {
+        const known = due !== undefined && tries === 1 ? this.knownQueued(paymentId) : null;
+        const current = known ?? (await this.options.payments.load(paymentId));
         queued = current.state.status === 'QUEUED' ? transferOf(current.state) : null;
         await this.step(current, cause, due);
       });
@@ -91,6 +92,15 @@ export class PaymentExecution {
       if (queued === null || isOurs(error)) throw error;
       await this.tryLater(queued, error, cause);
     }
+  }
+
+  /**
+   * Null unless it was QUEUED a short time ago. Then the bank is asked to screen it, and the claim that
+   * follows is an append: it fails if another executor was first.
+   */
+  private knownQueued(paymentId: string): LoadedPayment | null {
+    const known = this.options.payments.remembered(paymentId);
+    return known?.state.status === 'QUEUED' ? known : null;
   }
 
   private step(current: LoadedPayment, cause: Cause, due?: PendingTransfer): Promise<void> {

@@ -1,5 +1,5 @@
 /** An event store that counts what is asked of it: round trips and events, which tests hold to a bound. */
-import type { EventStore, RecordedEvent } from '../port.js';
+import type { EventStore, ReadOptions, RecordedEvent } from '../port.js';
 
 export interface Counts {
   appends: number;
@@ -19,8 +19,8 @@ export interface CountingStore extends EventStore {
 const none: Counts = { appends: 0, reads: 0, events: 0, pages: 0 };
 
 export interface CountingOptions {
-  /** The streams whose appends and reads count. All when absent. */
-  readonly counts?: (streamId: string) => boolean;
+  /** The streams whose appends and reads count; a read of one stream with its options. All when absent. */
+  readonly counts?: (streamId: string, read?: ReadOptions) => boolean;
 }
 
 export function countingStore(
@@ -28,8 +28,8 @@ export function countingStore(
   { counts: isCounted = () => true }: CountingOptions = {},
 ): CountingStore {
   let counts: Counts = { ...none };
-  const read = (streamId: string, events: readonly RecordedEvent[]) => {
-    if (!isCounted(streamId)) return events;
+  const read = (streamId: string, events: readonly RecordedEvent[], options?: ReadOptions) => {
+    if (!isCounted(streamId, options)) return events;
     counts.reads += 1;
     counts.events += events.length;
     return events;
@@ -41,7 +41,7 @@ export function countingStore(
       return store.append(streamId, ...given);
     },
     readStream: async (streamId, options) =>
-      read(streamId, await store.readStream(streamId, options)),
+      read(streamId, await store.readStream(streamId, options), options),
     readStreams: async (streamIds) => {
       const streams = await store.readStreams(streamIds);
       return streams.map((events, index) => read(streamIds[index] ?? '', events));

@@ -1,0 +1,133 @@
+import { randomUUID } from 'node:crypto';
+import { payment, type Payment, type PaymentCommand } from '@pis/domain';
+import { paymentExample } from '@pis/domain/testing';
+import {
+  type EventStore,
+  memoryEventStore,
+  MemoryLog,
+  repository,
+  systemContext,
+} from '@pis/event-store';
+import { countingStore } from '@pis/event-store/testing';
+import { PaymentStream } from './payment-stream.js';
+
+const at = '2026-11-21T09:00:00.000Z';
+const railReference = 'reference';
+const process: PaymentCommand = { type: 'ProcessPayment', at, data: { railReference } };
+const complete: PaymentCommand = { type: 'CompletePayment', at, data: {} };
+const failInFlight: PaymentCommand = {
+  type: 'FailPaymentInFlight',
+  at,
+  data: { failureReason: 'late' },
+};
+
+function processes(count: number, log = new MemoryLog()) {
+  return Array.from({ length: count }, () => {
+    const store = countingStore(memoryEventStore(log));
+    return { store, log, stream: new PaymentStream(store, 'system:test') };
+  });
+}
+
+async function queue(store: EventStore): Promise<string> {
+  const paymentId = randomUUID();
+  const data = paymentExample({ paymentId });
+  const by = systemContext('test');
+  await repository(store, payment).create(paymentId, { type: 'QueuePayment', at, data }, by);
+  return paymentId;
+}
+
+/** What the bank's confirmation leads to. */
+const confirm = ({ status }: Payment) =>
+  status === 'PROCESSING' || status === 'FAILED_IN_FLIGHT' ? [complete] : [];
+
+function only<Item>([item]: readonly Item[]): Item {
+  if (item === undefined) throw new RangeError('empty');
+  return item;
+}
+
+describe('a payment at the bank', () => {
+  it('is completed without a read by the process that has submitted it', async () => {
+    const { store, stream } = only(processes(1));
+    const paymentId = await queue(store);
+    await stream.apply(paymentId, {}, () => [process]);
+    store.counted();
+    const completed = await stream.apply(paymentId, {}, confirm);
+    expect(completed).toMatchObject({ state: { status: 'COMPLETED' }, revision: 2 });
+    expect(store.counted()).toMatchObject({ appends: 1, reads: 0 });
+    expect((await stream.load(paymentId)).state).toEqual(completed.state);
+  });
+
+  it('is read again when another process has moved it on', async () => {
+    const [one, other] = processes(2) as [
+      ReturnType<typeof processes>[number],
+      ReturnType<typeof processes>[number],
+    ];
+    const paymentId = await queue(one.store);
+    await one.stream.apply(paymentId, {}, () => [process]);
+    await other.stream.apply(paymentId, {}, () => [failInFlight]);
+    await one.stream.apply(paymentId, {}, confirm);
+    await other.stream.apply(paymentId, {}, confirm);
+    const events = await one.store.readStream(`payment-${paymentId}`);
+    expect(events.map(({ type }) => type)).toEqual([
+      'PaymentQueued',
+      'PaymentProcessing',
+      'PaymentFailedInFlight',
+      'PaymentCompleted',
+    ]);
+  });
+
+  it.each([
+    ['nothing', () => []],
+    [
+      'an error',
+      () => {
+        throw new Error('does not fit');
+      },
+    ],
+    ['a refusal', () => [process]],
+  ])('is read again when its remembered state leads to %s', async (_what, whileProcessing) => {
+    const [one, other] = processes(2) as [
+      ReturnType<typeof processes>[number],
+      ReturnType<typeof processes>[number],
+    ];
+    const paymentId = await queue(one.store);
+    await one.stream.apply(paymentId, {}, () => [process]);
+    await other.stream.apply(paymentId, {}, confirm);
+    const seen: string[] = [];
+    const { state } = await one.stream.apply(paymentId, {}, ({ status }) => {
+      seen.push(status);
+      return status === 'PROCESSING' ? whileProcessing() : [];
+    });
+    expect(seen).toEqual(['PROCESSING', 'COMPLETED']);
+    expect(state.status).toBe('COMPLETED');
+  });
+
+  it('is read again once the remembered states are forgotten or too old', async () => {
+    const log = new MemoryLog();
+    const store = countingStore(memoryEventStore(log));
+    let nowMs = 0;
+    const stream = new PaymentStream(store, 'system:test', { nowMs: () => nowMs });
+    const [forgotten, old] = [await queue(store), await queue(store)];
+    for (const paymentId of [forgotten, old]) await stream.apply(paymentId, {}, () => [process]);
+    stream.forget();
+    store.counted();
+    await stream.apply(forgotten, {}, confirm);
+    expect(store.counted().reads).toBe(1);
+
+    await stream.load(old);
+    nowMs += 3_600_000;
+    store.counted();
+    await stream.apply(old, {}, confirm);
+    expect(store.counted().reads).toBe(1);
+  });
+
+  it('is remembered in bounded memory', async () => {
+    const store = countingStore(memoryEventStore());
+    const stream = new PaymentStream(store, 'system:test', { rememberedMax: 2 });
+    const paymentIds = [await queue(store), await queue(store), await queue(store)];
+    for (const paymentId of paymentIds) await stream.apply(paymentId, {}, () => [process]);
+    store.counted();
+    for (const paymentId of paymentIds.toReversed()) await stream.apply(paymentId, {}, confirm);
+    expect(store.counted()).toMatchObject({ appends: 3, reads: 1 });
+  });
+});
