@@ -79,6 +79,8 @@ function embedded(config: AllInOneConfig, log: Logger): Promise<Postgres> {
   return startPostgres({
     dataDir: path.join(config.PIS_DATA_DIR, 'postgres'),
     database: 'pis',
+    // The details of an error hold the row that it is about.
+    settings: ['log_error_verbosity=terse'],
     supervise: true,
     onExit: ({ pid, error }) =>
       log.error(

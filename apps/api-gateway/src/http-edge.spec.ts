@@ -178,6 +178,9 @@ describe('a log line', () => {
     await ask(lines('GET /v1/%ff?token=secret-query HTTP/1.1', ...last, 'X-A: secret-header'));
     await ask(`secret-nonsense\r\n\r\n`);
     await ask(lines('GET /v1/webhooks?token=secret-query HTTP/1.1', ...last, authorization()));
+    await ask(lines('GET /v1/payments/secret-id HTTP/1.1', ...last, authorization()));
+    await ask(lines('GET /v1/secret-place/secret-id HTTP/1.1', ...last, authorization()));
+    await ask('GET /secret-place HTTP/1.1\r\nConnection: close\r\n\r\n');
     const body = '{"secret-body": "Authorization"}';
     await ask(
       lines(
@@ -191,10 +194,19 @@ describe('a log line', () => {
     );
     const text = JSON.stringify(logged);
     const about = logged.map((line) => (line as readonly unknown[]).at(-1));
-    expect(about.filter((what) => what === 'request')).toHaveLength(3);
+    expect(about.filter((what) => what === 'request')).toHaveLength(6);
     expect(about.filter((what) => what === 'broken request')).toHaveLength(1);
     expect(text).not.toMatch(/secret|nonsense/);
     expect(text).not.toContain(tenant.keys.full_access);
     for (const status of [404, 400, 200]) expect(text).toContain(`"status":${status}`);
+  });
+
+  it('names the record that a request is about by its ID', async () => {
+    logged.length = 0;
+    const id = '0190f5c2-7a4e-4d1b-9c3f-2b6a8d4e1f70';
+    await ask(lines(`GET /v1/payments/${id}/ HTTP/1.1`, ...last, authorization()));
+    await ask(lines('GET /v1/payments/nonsense HTTP/1.1', ...last, authorization()));
+    const paths = logged.map((line) => (line as readonly [{ path?: unknown }])[0].path);
+    expect(paths).toEqual([`/v1/payments/${id}`, '/v1/payments/:paymentId']);
   });
 });

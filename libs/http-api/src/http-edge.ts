@@ -119,8 +119,9 @@ function refuse(
     ...(options.isClosing() ? { Connection: 'close' } : {}),
   });
   response.end(text);
-  const { method, url = '' } = request;
-  options.logger.info({ requestId, method, path: url.split('?', 1)[0], status }, 'request');
+  // Without the path: no route was looked up, so it is the caller's text.
+  const { method } = request;
+  options.logger.info({ requestId, method, path: null, status }, 'request');
 }
 
 /**

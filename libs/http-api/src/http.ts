@@ -226,7 +226,7 @@ function requireJson({ headers }: FastifyRequest): void {
 
 /** The caller of a request of the API, which the hook above has admitted. */
 export function callerOf(request: FastifyRequest): Caller {
-  if (request.caller === null) throw new Error(`${request.url} was not authenticated`);
+  if (request.caller === null) throw new Error('the request was not authenticated');
   return request.caller;
 }
 
@@ -247,18 +247,36 @@ class ErrorAnswers implements ExceptionFilter {
   }
 }
 
-/** What was asked and how it went: no bodies, no query, no headers. */
+/** What was asked and how it went: no bodies, no query, no headers, and of the path only what is ours. */
 function logAccess(logger: Logger, request: FastifyRequest, reply: FastifyReply): void {
   const { caller } = request;
   logger.info(
     {
       requestId: request.id,
       method: request.method,
-      path: request.url.split('?', 1)[0],
+      path: pathOf(request),
       status: reply.statusCode,
       durationMs: Math.round(reply.elapsedTime * 10) / 10,
       ...(caller ? { organizationId: caller.organizationId, apiKeyId: caller.apiKeyId } : {}),
     },
     'request',
   );
+}
+
+const idForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/**
+ * The path of the route, with the IDs of the request in it. Anything else in their place may be a name or an account
+ * number, so the parameter's name stays. Null for a path that is no route: it is the caller's text.
+ */
+function pathOf({ is404, routeOptions, params }: FastifyRequest): string | null {
+  if (is404 || routeOptions.url === undefined) return null;
+  const given = params as Readonly<Record<string, string>>;
+  return routeOptions.url
+    .split('/')
+    .map((part) => {
+      const id = part.startsWith(':') ? given[part.slice(1)] : undefined;
+      return id !== undefined && idForm.test(id) ? id : part;
+    })
+    .join('/');
 }

@@ -44,7 +44,7 @@ export const IdempotencyKey = declaredInput('header', (request) => checked(reque
 export const Body = declaredInput('body', (request) => {
   checked(request);
   const { body: schema } = operationOf(request);
-  if (schema === undefined) throw new Error(`${request.url} takes no body`);
+  if (schema === undefined) throw new Error('the operation takes no body');
   return accepted(validate(schema, bodyOf(request)));
 });
 /** For a handler that reports more than the schema knows, for instance what depends on the record. */
@@ -106,7 +106,7 @@ function input(read: (request: FastifyRequest, name: unknown) => unknown) {
 function givenQuery(request: FastifyRequest): Given<unknown> {
   checked(request);
   const { query: schema } = operationOf(request);
-  if (schema === undefined) throw new Error(`${request.url} takes no query`);
+  if (schema === undefined) throw new Error('the operation takes no query');
   const given = request.query;
   return { ...validate<unknown>(schema, given), given };
 }

@@ -76,6 +76,18 @@ describe('The days of the webhook tables', () => {
     expect(await placeOf(await finish(time + 7 * dayMs))).toBe(nameOf(time + 7 * dayMs));
   });
 
+  it('leave no samples of their texts in the statistics of PostgreSQL', async () => {
+    await partitions().maintain(signal);
+    const [days] = await rows<{ sampled: number; unsampled: number }>(
+      `SELECT count(*) FILTER (WHERE coalesce(attstattarget, -1) <> 0)::int AS sampled,
+         count(*) FILTER (WHERE attstattarget = 0)::int AS unsampled
+       FROM pg_attribute JOIN pg_class c ON c.oid = attrelid
+       WHERE c.relkind IN ('r', 'p') AND c.relname LIKE 'webhook%' AND attname IN ('body', 'response_excerpt')`,
+    );
+    expect(days?.sampled).toBe(0);
+    expect(days?.unsampled).toBeGreaterThan(3 * 8);
+  });
+
   it('without a partition keep their rows in the default partition until it is created', async () => {
     const later = time + 40 * dayMs;
     const id = await finish(later);
