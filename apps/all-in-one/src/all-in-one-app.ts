@@ -1,4 +1,4 @@
-/** Which modules make up the whole system, and what must be there before its consumers start. */
+/** The apps that make up the whole system, and the preparation before their consumers start. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { apiGateway } from '@pis/api-gateway/app';
 import { directBankConnection } from '@pis/bank-rails';
@@ -28,10 +28,10 @@ import { webhookDispatcher } from '@pis/webhook-dispatcher/app';
 
 const retryMs = 500;
 const shownLimitMs = 5_000;
-/** Short: whoever stops the sandbox waits for it, and it has 10 s, the embedded PostgreSQL included. */
+/** Short, because the user waits for it. The shutdown must fit into 10 s together with the embedded PostgreSQL. */
 const drainMs = 500;
 
-/** With the simulated bank in this process, unless PIS_BANK_URL names a bank; never in production. */
+/** Runs the simulated bank in this process, unless PIS_BANK_URL names a bank. Never in production. */
 const railExecutorWithBank = {
   ...railExecutor,
   module: (config: ConfigOf<typeof railExecutor.env>) =>
@@ -47,7 +47,7 @@ const railExecutorWithBank = {
         }),
 };
 
-/** Every app of the system: a new one is a line here. */
+/** Every app of the system. A new app needs one line here. */
 export const apps = [
   apiGateway,
   paymentsProjector,
@@ -61,14 +61,14 @@ const everything = together('all-in-one', apps);
 export const allInOneEnv = everything.env;
 export type AllInOneConfig = ConfigOf<typeof allInOneEnv>;
 
-/** `onDemo` gets the demo organization once it is there, before the app is ready. */
+/** Calls `onDemo` with the demo organization once it exists, before the app is ready. */
 export function allInOneApp(onDemo: (demo: DemoOrganization) => void): App<typeof allInOneEnv> {
   return {
     ...everything,
     defaultHost: '127.0.0.1',
     defaultDrainMs: drainMs,
     prepare: async ({ app, config, databaseUrl, logger, signal }) => {
-      // Before anything is changed in stores that may not be ours.
+      // First, so that nothing is changed in stores of another system.
       await retryWhileAway(signal, () => checkUnlessNew(app.get<StoreCheck>(STORE_CHECK)));
       await retryWhileAway(signal, () =>
         migrate({ connectionString: databaseUrl, log: (line) => logger.info(line) }),
@@ -90,7 +90,7 @@ export function allInOneApp(onDemo: (demo: DemoOrganization) => void): App<typeo
           environment: config.PIS_ENVIRONMENT,
         }),
       );
-      // The first list after the ready line is to hold both originators.
+      // The first list after the ready line must contain both originators.
       if (demo.apiKey !== null)
         await projectionProgress(app.get(PG_POOL), 'directory').waitFor(
           await app.get(EVENT_STORE).lastPosition(),
@@ -101,10 +101,10 @@ export function allInOneApp(onDemo: (demo: DemoOrganization) => void): App<typeo
   };
 }
 
-/** PostgreSQL's code for a table that is not there. */
+/** SQLSTATE of a missing table. */
 const tableMissing = '42P01';
 
-/** A database without our tables, or with those of an older release, is checked after its migration. */
+/** A database without our tables, or with tables of an older release, is checked after the migration. */
 async function checkUnlessNew(check: StoreCheck): Promise<void> {
   try {
     await check({ checkOnly: true });
@@ -113,7 +113,7 @@ async function checkUnlessNew(check: StoreCheck): Promise<void> {
   }
 }
 
-/** A database or event store that is not there yet is waited for; /health/ready says so meanwhile. */
+/** Waits for an unavailable database or event store. /health/ready names it meanwhile. */
 async function retryWhileAway<Result>(
   signal: AbortSignal,
   work: () => Promise<Result>,

@@ -1,7 +1,7 @@
 /**
- * The whole system in one process: every app's own module, on an embedded PostgreSQL unless
- * DATABASE_URL names one, and on the embedded broker unless PIS_BROKER says kafka. It is the
- * sandbox that `npm start` runs, and a composition, not a second implementation.
+ * The whole system in one process, composed of the modules of all apps. It uses an embedded PostgreSQL unless
+ * DATABASE_URL is set, and the embedded broker unless PIS_BROKER is kafka. `npm start` runs it as the
+ * sandbox.
  */
 import path from 'node:path';
 import { type DemoOrganization } from '@pis/commands';
@@ -30,12 +30,12 @@ try {
   logWarnings(logger);
   if (config.DATABASE_URL === undefined) {
     postgres = await embedded(config, logger);
-    // Ours alone and there already: nothing has to start before the schema and then wait for it.
+    // The embedded database is running and only ours, so it can be migrated before the app starts.
     await migrate({ connectionString: postgres.url });
   }
   await run(config, config.DATABASE_URL ?? postgres?.url ?? '', logger);
 } catch (error) {
-  // Told to end while it still waited is no failure: the shutdown exits when it is done.
+  // A signal during the wait for dependencies is not a failure: the shutdown exits when it is done.
   if (!ending) {
     await postgres?.stop();
     fail(error, error instanceof DataDirectoryInUse ? undefined : logger);
@@ -69,7 +69,7 @@ async function run(config: AllInOneConfig, databaseUrl: string, log: Logger): Pr
   process.stderr.write(banner(url, demo.result ?? null));
 }
 
-/** Whether a page is there: asked of the app itself, so that no address is printed that leads nowhere. */
+/** Whether the app serves this page, so that no dead link is printed. */
 async function answers(app: RunningApp['app'], path: string): Promise<boolean> {
   const { statusCode } = await app.inject(path);
   return statusCode !== 404;
@@ -85,7 +85,7 @@ function embedded(config: AllInOneConfig, log: Logger): Promise<Postgres> {
     onExit: ({ pid, error }) =>
       log.error(
         { pid, ...(error === null ? {} : { err: error }) },
-        'the embedded PostgreSQL ended; starting it again',
+        'the embedded PostgreSQL ended; restarting it',
       ),
     onRestart: ({ pid }) => log.info({ pid }, 'the embedded PostgreSQL runs again'),
   });

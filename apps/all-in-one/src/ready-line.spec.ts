@@ -4,7 +4,7 @@ const demo = { organizationId: 'o', apiKey: 'pis_test_key', originatorIds: ['a',
 const config = {} as ReadyLine['config'];
 const given: ReadyLine = { url: 'http://127.0.0.1:3000', demo, config, hasDashboard: false };
 
-it('one line begins with {"ready":true and holds all that a first call needs', () => {
+it('one line begins with {"ready":true and contains everything for a first call', () => {
   const line = readyLine(given);
   expect(line).toMatch(/^\{"ready":true[^\n]*\}$/);
   expect(JSON.parse(line)).toEqual({

@@ -1,14 +1,14 @@
-/** What `npm start` says once it is ready: one line of JSON on stdout, a banner for people on stderr. */
+/** The output of `npm start` when it is ready: one line of JSON on stdout, and a banner on stderr. */
 import { type DemoOrganization } from '@pis/commands';
 import type { PlatformConfig } from '@pis/service-kit';
 
 export interface ReadyLine {
-  /** Where the app listens. */
+  /** The address on which the app listens. */
   readonly url: string;
   /** Null in production. */
   readonly demo: DemoOrganization | null;
   readonly config: PlatformConfig & { readonly PIS_PUBLIC_URL?: string | undefined };
-  /** Whether something answers at /dashboard/. */
+  /** Whether the app serves /dashboard/. */
   readonly hasDashboard: boolean;
 }
 

@@ -1,6 +1,6 @@
 /**
- * What a payment asks of the event store, counted over the whole system in one process. Each call is a round
- * trip, so these bounds decide how many payments a store can carry.
+ * Counts the calls of the event store for one payment, over the whole system in one process. Each call is a
+ * round trip, so these bounds decide how many payments a store can handle.
  */
 import 'reflect-metadata';
 import { randomBytes, randomUUID } from 'node:crypto';
@@ -20,15 +20,15 @@ import { createLogger, loadConfig, platformEnv, startApp } from '@pis/service-ki
 import { allInOneApp, allInOneEnv } from './all-in-one-app.js';
 
 const timeoutMs = 60_000;
-/** Queued, processing, completed. */
+/** The appends: queued, processing, completed. */
 const webhooksOfPayment = 3;
-/** Of the demo organization. */
+/** The key of the demo organization. */
 const originatorId = '00000000-0000-4000-8000-00000000de01';
 const measured = 3;
 
 interface Adapter {
   readonly variables: Readonly<Record<string, string>>;
-  /** In place of the configured store. */
+  /** Replaces the configured store. */
   readonly store?: EventStore;
   readonly stop?: () => Promise<void>;
 }
@@ -88,7 +88,7 @@ async function startSystem({ variables, store, stop }: Adapter, railDelayMs: str
       PIS_MASTER_KEY: randomBytes(32).toString('base64'),
       PIS_BOOTSTRAP_API_KEY: apiKey,
       PIS_SANDBOX_RAIL_DELAY_MS: railDelayMs,
-      // A busy machine may take long: no payment is looked at again meanwhile.
+      // A busy machine may be slow. No payment may be swept meanwhile.
       PIS_RAIL_CONFIRMATION_TIMEOUT_MS: '600000',
       PIS_SHUTDOWN_DRAIN_MS: '0',
       PIS_WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
@@ -120,7 +120,7 @@ async function startSystem({ variables, store, stop }: Adapter, railDelayMs: str
   const payer = await payerOf(running.url, apiKey, receiver);
   return {
     ...payer,
-    /** Since the last call: what all of the system asked for, and what its reading of endpoints is of that. */
+    /** Calls since the last time: all of them, and those that read endpoints. */
     counted: () => ({ all: counting.all?.counted(), endpoints: counting.endpoints?.counted() }),
     [Symbol.asyncDispose]: async () => {
       await running.close();

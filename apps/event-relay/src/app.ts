@@ -1,7 +1,7 @@
 import { defineApp } from '@pis/service-kit';
 import { EventRelayModule } from './event-relay.module.js';
 
-/** On the embedded broker there is nothing to relay to. */
+/** The embedded broker needs no relay. */
 export const eventRelay = defineApp({
   name: 'event-relay',
   env: {},

@@ -1,6 +1,6 @@
 /**
- * Event relay: publishes the event store's facts to Kafka as integration events, in log order, at
- * least once. One relay is active at a time, by a PostgreSQL advisory lock; the others wait.
+ * Event relay: publishes the events of the log to Kafka as integration events, in log order and at least
+ * once. A PostgreSQL advisory lock makes one relay active at a time. The others wait.
  */
 import {
   type BeforeApplicationShutdown,

@@ -5,7 +5,7 @@ import { GroupFollower } from './group-follower.js';
 
 const timeoutMs = 10_000;
 
-it('notes nothing while the topics are empty: Kafka may have lost what the group has not handled', async () => {
+it('records nothing while the topics are empty, because Kafka may have lost unhandled messages', async () => {
   const saved: string[] = [];
   let asked = 0;
   const follower = new GroupFollower({
@@ -29,7 +29,7 @@ it('notes nothing while the topics are empty: Kafka may have lost what the group
   expect(saved).toEqual([]);
 });
 
-it('notes a place only once the group has handled all that was published up to there', async () => {
+it('records a position only after the group has handled all messages up to there', async () => {
   let published = '10';
   let end = 5n;
   let committed = 3n;
@@ -59,7 +59,7 @@ it('notes a place only once the group has handled all that was published up to t
   follower.start();
   await until(() => asked > 2, { timeoutMs });
   expect(saved).toEqual([]);
-  // More is published while the group catches up: what counts are the ends of that time.
+  // More is published while the group catches up. The ends at that time count.
   published = '20';
   end = 9n;
   committed = 5n;
@@ -71,7 +71,7 @@ it('notes a place only once the group has handled all that was published up to t
   await follower.stop();
 });
 
-it('ends although the broker never answers', async () => {
+it('ends even if the broker never answers', async () => {
   let asked = false;
   const follower = new GroupFollower({
     groups: ['webhook-dispatcher'],

@@ -1,9 +1,9 @@
 /**
- * Notes in the database how far the consumer groups on Kafka are, as places in the event log, so that
- * the embedded broker can go on from there.
+ * Records in the database how far the consumer groups on Kafka are, as positions in the event log, so that
+ * the embedded broker can continue from there.
  *
- * What always holds: a group has handled every event up to the place that is noted. It is noted once the
- * group has committed all that the topics held after the relay had published up to there.
+ * What always holds: a group has handled every event up to the recorded position. It is recorded when the
+ * group has committed all messages that the topics held after the relay had published up to there.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ConsumerState, GroupProgress } from '@pis/messaging';
@@ -58,7 +58,7 @@ export class GroupFollower {
         try {
           await this.follow(group);
         } catch (err) {
-          // The broker or the database is away, which others say. The next round looks again.
+          // The broker or the database is unavailable, which others report. The next round tries again.
           logger.debug({ err, group }, 'the progress of a group was not noted');
         }
       await delay(everyMs, undefined, { signal }).catch(() => undefined);
@@ -69,11 +69,11 @@ export class GroupFollower {
     const { progress, published, state } = this.options;
     const mark = this.marks.get(group);
     if (mark === undefined) {
-      // In this order: what was published up to the position lies before the ends.
+      // The order matters: all messages up to the position lie before the ends.
       const position = await published();
       if (position === this.noted.get(group)) return;
       const ends = await progress.ends();
-      // Topics that hold nothing prove nothing: Kafka may have lost what was published.
+      // Empty topics prove nothing: Kafka may have lost the messages.
       if (ends.size > 0) this.marks.set(group, { position, ends });
       return;
     }

@@ -20,16 +20,16 @@ const bad = paymentStream('a');
 const good = paymentStream('b');
 
 let log: PaymentLog;
-/** What the broker has, in its order. */
-let told: string[];
-/** How often the broker has refused something. */
+/** The messages on the broker, in order. */
+let published: string[];
+/** How often the broker refused a message. */
 let refusals: number;
 let refuses: (text: string) => boolean;
 let relays: Relay[];
 
 beforeEach(async () => {
   log = await openPaymentLog();
-  told = [];
+  published = [];
   refusals = 0;
   refuses = (text) => text === 'a payment.processing';
   relays = [];
@@ -39,7 +39,7 @@ afterEach(async () => {
   await log.close();
 });
 
-/** As the publisher says of itself: all before the refused message is published. */
+/** Like the Kafka publisher: all messages before the refused one are published. */
 function publish(messages: readonly Message[]): Promise<void> {
   for (const message of messages) {
     const text = labelOf(message);
@@ -47,7 +47,7 @@ function publish(messages: readonly Message[]): Promise<void> {
       refusals += 1;
       return Promise.reject(new MessageRefused(message, new Error('too large')));
     }
-    told.push(text);
+    published.push(text);
   }
   return Promise.resolve();
 }
@@ -74,7 +74,7 @@ function start(): Relay {
   return relay;
 }
 
-const toldOf = (name: string) => told.filter((text) => text.startsWith(name));
+const publishedOf = (name: string) => published.filter((text) => text.startsWith(name));
 
 /** What `pis quarantine list` shows. */
 async function held(): Promise<readonly Record<string, unknown>[]> {
@@ -91,15 +91,19 @@ async function writeBoth(): Promise<void> {
   await log.append(good, completed);
 }
 
-it('holds back the payment of a message that Kafka refuses, and nobody else', async () => {
+it('holds back only the payment of a message that Kafka refuses', async () => {
   await writeBoth();
   const relay = start();
-  await until(() => told.includes('b payment.completed'), { timeoutMs });
-  // It is tried again, and what came before it is not told again.
+  await until(() => published.includes('b payment.completed'), { timeoutMs });
+  // It is tried again, and the messages before it are not published again.
   await until(() => refusals > 3, { timeoutMs });
   await relay.check();
-  expect(toldOf('a')).toEqual(['a payment.queued']);
-  expect(toldOf('b')).toEqual(['b payment.queued', 'b payment.processing', 'b payment.completed']);
+  expect(publishedOf('a')).toEqual(['a payment.queued']);
+  expect(publishedOf('b')).toEqual([
+    'b payment.queued',
+    'b payment.processing',
+    'b payment.completed',
+  ]);
   expect(await held()).toMatchObject([
     {
       reader: group,
@@ -110,34 +114,38 @@ it('holds back the payment of a message that Kafka refuses, and nobody else', as
   ]);
 });
 
-it('publishes what it held back, once and in order, when Kafka takes it', async () => {
+it('publishes the held-back messages once and in order when Kafka accepts them', async () => {
   await writeBoth();
   start();
   await until(async () => (await held()).length > 0, { timeoutMs });
   refuses = () => false;
-  await until(() => told.includes('a payment.completed'), { timeoutMs });
-  expect(toldOf('a')).toEqual(['a payment.queued', 'a payment.processing', 'a payment.completed']);
+  await until(() => published.includes('a payment.completed'), { timeoutMs });
+  expect(publishedOf('a')).toEqual([
+    'a payment.queued',
+    'a payment.processing',
+    'a payment.completed',
+  ]);
   await log.append(good, completed);
   await until(async () => (await held()).length === 0, { timeoutMs });
 });
 
-it('leaves out the refused message alone when an operator has it skipped', async () => {
+it('leaves out only the refused message when an operator skips it', async () => {
   await writeBoth();
   start();
   await until(async () => (await held()).length > 0, { timeoutMs });
-  // As `pis quarantine skip` does.
+  // Like `pis quarantine skip`.
   await log.pool.query(
     `INSERT INTO skipped_events (event_id, stream_id, event_type, actor)
      SELECT event_id, stream_id, event_type, 'ada' FROM quarantined_streams`,
   );
-  await until(() => told.includes('a payment.completed'), { timeoutMs });
-  expect(toldOf('a')).toEqual(['a payment.queued', 'a payment.completed']);
+  await until(() => published.includes('a payment.completed'), { timeoutMs });
+  expect(publishedOf('a')).toEqual(['a payment.queued', 'a payment.completed']);
 });
 
 it('still holds back the payment after a restart', async () => {
   await writeBoth();
   const first = start();
-  await until(() => told.includes('b payment.completed'), { timeoutMs });
+  await until(() => published.includes('b payment.completed'), { timeoutMs });
   await until(async () => (await pgConsumerState(log.pool).loadCheckpoint(group)) !== '', {
     timeoutMs,
   });
@@ -146,6 +154,6 @@ it('still holds back the payment after a restart', async () => {
   start();
   await until(() => refusals > before, { timeoutMs });
   refuses = () => false;
-  await until(() => told.includes('a payment.completed'), { timeoutMs });
-  expect(toldOf('a').slice(-2)).toEqual(['a payment.processing', 'a payment.completed']);
+  await until(() => published.includes('a payment.completed'), { timeoutMs });
+  expect(publishedOf('a').slice(-2)).toEqual(['a payment.processing', 'a payment.completed']);
 });

@@ -19,7 +19,7 @@ describe('the event relay', () => {
   let database: TestDatabase;
   let pool: pg.Pool;
   let log: MemoryLog;
-  /** What the broker has, in its order. */
+  /** The messages on the broker, in order. */
   let published: string[];
   let relays: Relay[];
 
@@ -65,7 +65,7 @@ describe('the event relay', () => {
     return relay;
   }
 
-  it('publishes everything in the order of the log, and goes on where it was after a restart', async () => {
+  it('publishes everything in the order of the log, and continues after a restart', async () => {
     await write('1', '2');
     const first = start();
     await write('3');
@@ -76,7 +76,7 @@ describe('the event relay', () => {
     await seen('1', '2', '3', '4');
   });
 
-  it('publishes again what it had published when it died before it noted how far it is', async () => {
+  it('publishes a page again after a crash before the checkpoint is saved', async () => {
     await write('1', '2');
     const state = pgConsumerState(pool);
     const dying = start(undefined, {
@@ -88,7 +88,7 @@ describe('the event relay', () => {
     await seen('1', '2', '1', '2');
   });
 
-  it('never notes more than the broker has: what could not be published comes when it can', async () => {
+  it('never saves a checkpoint beyond what the broker has accepted, and publishes the rest later', async () => {
     let away = true;
     await write('1');
     const relay = start(async (messages) => {
@@ -104,7 +104,7 @@ describe('the event relay', () => {
     await until(async () => (await healthOf(relay)) === null, { timeoutMs });
   });
 
-  it('is not healthy while the broker is gone, although it has nothing to publish', async () => {
+  it('is not healthy while the broker is unavailable, even with nothing to publish', async () => {
     let isGone = false;
     const publisher = {
       publish: () => Promise.reject(new Error('nothing was to be published')),
@@ -121,7 +121,7 @@ describe('the event relay', () => {
     expect(await Promise.all([idle, standby].map(healthOf))).toEqual([null, null]);
   });
 
-  it('asks a broker that hangs once, however often its health is asked for', async () => {
+  it('queries a hanging broker once, regardless of the number of health checks', async () => {
     let asked = 0;
     const answer = Promise.withResolvers<void>();
     const relay = start(undefined, {
@@ -140,7 +140,7 @@ describe('the event relay', () => {
     expect(asked).toBe(1);
   });
 
-  it('is one of several, and another one goes on when the connection that made it so is cut', async () => {
+  it('is one of several, and another one takes over when the connection with the lock is cut', async () => {
     const [a, b] = [start(), start()];
     await until(() => a.isActive || b.isActive, { timeoutMs });
     await write('1');
@@ -153,12 +153,12 @@ describe('the event relay', () => {
       ['advisory'],
     );
     await write('2', '3');
-    // Who has not yet heard that its connection is gone may have published what the other one does, too.
+    // A relay that has not noticed the loss of its connection may have published the same messages.
     await until(() => [...new Set(published)].join() === '1,2,3', { timeoutMs });
     await until(() => a.isActive !== b.isActive, { timeoutMs });
   });
 
-  it('does nothing as the active one when it is stopped while another one is', async () => {
+  it('does not become active when it is stopped as a standby', async () => {
     const active = start();
     await until(() => active.isActive, { timeoutMs });
     let becameActive = 0;
@@ -169,7 +169,7 @@ describe('the event relay', () => {
     expect(becameActive).toBe(0);
   });
 
-  it('begins where the embedded groups were, and not before, when the broker changes to Kafka', async () => {
+  it('starts at the position of the embedded groups when the broker changes to Kafka', async () => {
     await write('1', '2', '3', '4');
     const embedded = pgConsumerState(pool);
     const [, second, third] = await offsets();
@@ -186,7 +186,7 @@ describe('the event relay', () => {
     await seen('3', '4', '3', '4');
   });
 
-  it('publishes again what follows the place that it is rewound to while it runs', async () => {
+  it('publishes events again when it is rewound while it runs', async () => {
     await write('1', '2', '3');
     start(undefined, { state: pgConsumerState(pool, { transport: 'kafka' }) });
     await seen('1', '2', '3');
@@ -215,7 +215,7 @@ describe('the event relay', () => {
     return [];
   }
 
-  it('hands over at once when it is stopped', async () => {
+  it('hands over at once when it stops', async () => {
     const first = start();
     await until(() => first.isActive, { timeoutMs });
     const second = start();
@@ -225,7 +225,7 @@ describe('the event relay', () => {
     expect([first.isActive, second.isActive]).toEqual([false, true]);
   });
 
-  it('ends although the broker never answers, and its successor publishes what it could not', async () => {
+  it('ends even if the broker never answers, and its successor publishes the rest', async () => {
     await write('1');
     let asked = false;
     const stuck = start(() => {
@@ -239,7 +239,7 @@ describe('the event relay', () => {
   });
 });
 
-/** Why it is not healthy, null when it is. */
+/** The reason why it is not healthy, or null if it is. */
 async function healthOf(relay: Relay): Promise<string | null> {
   try {
     await relay.check();

@@ -1,7 +1,6 @@
 /**
- * The relay's loop: hold the lock, read on from the checkpoint, publish a page, save the
- * checkpoint. A crash between publishing and saving publishes the page again: consumers are
- * idempotent.
+ * The relay's loop: hold the lock, read from the checkpoint, publish a page, save the checkpoint. A crash
+ * between publishing and saving publishes the page again. Consumers are idempotent.
  */
 import {
   type ConsumerState,
@@ -19,7 +18,7 @@ const relayLock = { key: 8_100_132_339_967_615_353n };
 const retryInitialMs = 200;
 const retryMaxMs = 10_000;
 const lockPollMs = 1_000;
-/** How long a page that is being published may still take when the relay is stopped. */
+/** How long a page under way may still take when the relay is stopped. */
 const drainMs = 2_000;
 
 export interface RelayOptions {
@@ -30,7 +29,7 @@ export interface RelayOptions {
   readonly pool: pg.Pool;
   readonly logger: Logger;
   readonly published: (topic: string) => void;
-  /** Once this relay is the active one, before it reads its checkpoint. */
+  /** Runs when this relay becomes active, before it reads its checkpoint. */
   readonly onActive?: () => Promise<void>;
 }
 
@@ -50,8 +49,8 @@ export class Relay {
 
   async stop(): Promise<void> {
     this.stopping.abort();
-    // A broker that does not answer must not hold up the shutdown, nor the lock: what it may have
-    // taken is published again.
+    // A broker that does not answer must not delay the shutdown or hold the lock. The messages that it may
+    // have accepted are published again.
     const limit = setTimeout(() => this.givingUp.abort(), drainMs);
     await this.running;
     clearTimeout(limit);
@@ -59,15 +58,15 @@ export class Relay {
   }
 
   /**
-   * Rejects while the last attempt to relay failed, or while the broker does not answer. An idle relay
-   * and a standby publish nothing, so they learn that the broker is gone only by asking it.
+   * Rejects while the last attempt to relay failed, or while the broker does not answer. An idle or standby
+   * relay publishes nothing, so it must query the broker to notice an outage.
    */
   async check(): Promise<void> {
     if (this.lastError !== undefined)
       throw new Error(
         `not relaying: ${this.lastError instanceof Error ? this.lastError.message : 'unknown error'}`,
       );
-    // A broker that hangs is asked once, however many probes give up on the answer.
+    // A broker that hangs is queried once, regardless of the number of probes.
     this.asking ??= this.options.publisher.ping().finally(() => (this.asking = null));
     await this.asking;
   }
@@ -127,7 +126,7 @@ export class Relay {
   }
 }
 
-/** The work's outcome; rejects when the signal aborts first. */
+/** The result of the work. Rejects if the signal aborts first. */
 async function unlessAborted(signal: AbortSignal, work: Promise<void>): Promise<void> {
   const cut = Promise.withResolvers<void>();
   const abort = () => cut.reject(new Error('given up'));

@@ -67,7 +67,7 @@ async function setUp(expiresAt: string | null = null, failuresPerSecond = 0) {
     goAway: () => {
       away = true;
     },
-    /** What is read was so before this long. */
+    /** How old a read is when it arrives. */
     slowDown: (ms: number) => {
       slownessMs = ms;
     },
@@ -82,7 +82,7 @@ async function backgroundReads(): Promise<void> {
 const unauthorized = expect.objectContaining({ code: 'UNAUTHORIZED' }) as Error;
 
 describe('authentication', () => {
-  it('knows a key by its digest, reads it once for many requests, and takes any case of Bearer', async () => {
+  it('finds a key by its digest, reads it once for many requests, and accepts any case of Bearer', async () => {
     const { enter, organizationId, reads, apiKey } = await setUp();
     const callers = await Promise.all([enter(), enter(), enter(`bearer  ${apiKey}`)]);
     expect(callers.map((caller) => caller.organizationId)).toEqual(Array(3).fill(organizationId));
@@ -103,7 +103,7 @@ describe('authentication', () => {
     await expect(enter(header ?? '')).rejects.toThrow(unauthorized);
   });
 
-  it('does not ask the store about what cannot be a key', async () => {
+  it('does not ask the store about a value that cannot be a key', async () => {
     const { enter, reads } = await setUp();
     await expect(enter('Bearer nonsense')).rejects.toThrow(unauthorized);
     await expect(enter('Bearer pis_live_0123456789abcdef')).rejects.toThrow(unauthorized);
@@ -127,7 +127,7 @@ describe('authentication', () => {
     await expect(enter()).rejects.toThrow(unauthorized);
   });
 
-  it('does not take the word of a store that needed five seconds for it', async () => {
+  it('does not trust a read that took five seconds', async () => {
     const { enter, slowDown } = await setUp();
     slowDown(5_000);
     await expect(enter()).rejects.toThrow(StoreUnavailable);
@@ -146,7 +146,7 @@ describe('authentication', () => {
     }
   });
 
-  it('refuses an address that fails too often, without a read, but not the keys it is known to have', async () => {
+  it('refuses an address that fails too often, without a read, but not cached keys from it', async () => {
     const { enter, wait, reads, apiKey } = await setUp(null, 2);
     const unknown = (at: number) => `Bearer pis_test_${String(at).padStart(43, 'x')}`;
     await enter();
@@ -177,7 +177,7 @@ describe('authentication', () => {
     expect(reads()).toBe(4);
   });
 
-  it('lets one key’s first requests in, however many come at once', async () => {
+  it('admits the first requests of a key, however many arrive at once', async () => {
     const { enter, reads, organizationId } = await setUp(null, 2);
     const callers = await Promise.all(Array.from({ length: 50 }, () => enter()));
     expect(new Set(callers.map((caller) => caller.organizationId))).toEqual(
@@ -186,7 +186,7 @@ describe('authentication', () => {
     expect(reads()).toBe(1);
   });
 
-  it('holds no key that is good against its address, nor a store that is away', async () => {
+  it('does not count a valid key, or an unavailable store, as a failure of the address', async () => {
     const { enter, wait, goAway, context, organizationId } = await setUp(null, 2);
     const key = { organizationId, type: 'read_only', environment: 'sandbox' } as const;
     for (let keys = 0; keys < 20; keys += 1)
@@ -198,7 +198,7 @@ describe('authentication', () => {
       await expect(enter()).rejects.toThrow(StoreUnavailable);
   });
 
-  it('refuses an expired key at the very moment, cached or not', async () => {
+  it('refuses a key from the moment it expires, cached or not', async () => {
     const { enter, wait } = await setUp(new Date(Date.now() + 60_000).toISOString());
     await enter();
     wait(59_000);
@@ -207,7 +207,7 @@ describe('authentication', () => {
     await expect(enter()).rejects.toThrow(unauthorized);
   });
 
-  it('goes on with a known key for a moment when the store is away, then says so', async () => {
+  it('accepts a cached key for a moment while the store is unavailable, then answers that it is', async () => {
     const { enter, wait, goAway } = await setUp();
     await enter();
     goAway();
@@ -217,7 +217,7 @@ describe('authentication', () => {
     await expect(enter()).rejects.toThrow(StoreUnavailable);
   });
 
-  it('takes a key that was created after a first try failed', async () => {
+  it('accepts a key that was created after a first try failed', async () => {
     const { enter, context, organizationId } = await setUp();
     const apiKey = 'pis_test_made-a-little-later';
     await expect(enter(`Bearer ${apiKey}`)).rejects.toThrow(unauthorized);

@@ -1,10 +1,10 @@
 /**
- * Who calls: the API key behind `Authorization: Bearer`.
+ * Authenticates the API key in `Authorization: Bearer`.
  *
- * A key's stream is named by the key's digest, so a lookup is one read; what was read is trusted for
- * freshMs, renewed in the background up to staleMs, and never used longer: a revocation takes effect
- * within 5 s everywhere. Expiry is judged on each request. Unknown keys are not remembered; an address
- * that keeps sending them is refused without a read, while keys that are cached still pass from it.
+ * The digest of a key names its stream, so a lookup is one read. The result is trusted for freshMs and
+ * renewed in the background until staleMs. After that it is not used, so a revocation takes effect
+ * everywhere within 5 s. Expiry is checked on each request. Unknown keys are not cached. An address that
+ * keeps sending unknown keys is refused without a read; cached keys still work from it.
  */
 import { hash } from 'node:crypto';
 import {
@@ -30,7 +30,7 @@ export interface Caller {
 type KnownKey = NonNullable<ApiKeyState>;
 interface Cached {
   readonly key: KnownKey;
-  /** When the read began, in elapsed time: what happened after it may be missing. */
+  /** Monotonic time at which the read began. Later events may be missing. */
   readonly readAtMs: number;
 }
 
@@ -45,9 +45,9 @@ const keyFormat = {
 
 /** Milliseconds; injected by tests. */
 export interface Clocks {
-  /** Since 1970, for the expiry of keys. */
+  /** Since 1970: for the expiry of keys. */
   now(): number;
-  /** For the age of what was read: nobody can set it back. */
+  /** Monotonic: for the age of cached reads. */
   elapsed(): number;
 }
 
@@ -61,7 +61,7 @@ export class Authentication {
   constructor(
     store: EventStore,
     private readonly environment: Environment,
-    /** Of the requests of an address that fail here. */
+    /** Limits the failed requests of an address. */
     private readonly failures: RateLimit,
     private readonly clocks: Clocks = clocksOfTheMachine,
   ) {
@@ -69,7 +69,7 @@ export class Authentication {
   }
 
   /**
-   * At once when the key is cached, which is the rule; a promise otherwise.
+   * Synchronous when the key is cached, as it is for most requests. Otherwise a promise.
    * @throws ApiError UNAUTHORIZED, RATE_LIMITED; StoreUnavailable
    */
   authenticate(authorization: string | undefined, address: string): Caller | Promise<Caller> {
@@ -83,7 +83,7 @@ export class Authentication {
         this.callerOf(key, address),
       );
     }
-    // A failure leaves the entry to grow stale; the request that then has to wait reports it.
+    // On failure the entry becomes stale. The next request waits for a read, and reports its error.
     if (ageMs > freshMs) this.read(digest).catch(() => undefined);
     return this.callerOf(cached.key, address);
   }
@@ -91,7 +91,7 @@ export class Authentication {
   /** @throws ApiError RATE_LIMITED */
   private readFor(address: string, digest: string): Promise<KnownKey | null> {
     const network = networkOf(address);
-    // A failure until it is known to be none: of many at a time none would come after the first.
+    // Counts as a failure until the result is known. Otherwise many concurrent requests would all pass.
     this.failures.take(network);
     return this.read(digest).finally(() => this.failures.giveBack(network));
   }
@@ -108,7 +108,7 @@ export class Authentication {
     return new ApiError('UNAUTHORIZED', 'the API key is missing, invalid, expired or revoked');
   }
 
-  /** One read per key at a time, however many requests wait for it. */
+  /** One read of a key at a time. All requests with this key wait for the same read. */
   private read(digest: string): Promise<KnownKey | null> {
     const underWay = this.reading.get(digest);
     if (underWay) return underWay;
@@ -117,7 +117,7 @@ export class Authentication {
       .load(digest)
       .then(({ state }) => {
         if (this.clocks.elapsed() - readAtMs > staleMs)
-          throw new StoreUnavailable('a key was read too slowly to be still known');
+          throw new StoreUnavailable('reading the API key took too long');
         if (state === null) this.cache.delete(digest);
         else this.cache.set(digest, { key: state, readAtMs });
         return state;

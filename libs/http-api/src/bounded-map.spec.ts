@@ -4,7 +4,7 @@ describe('a bounded map', () => {
   const values = (map: BoundedMap<string, { at: number }>) =>
     ['a', 'b', 'c', 'd'].filter((key) => map.get(key) !== undefined);
 
-  it('forgets the entry used least recently', () => {
+  it('drops the least recently used entry', () => {
     const map = new BoundedMap<string, { at: number }>(2);
     map.set('a', { at: 1 });
     map.set('b', { at: 2 });
@@ -13,7 +13,7 @@ describe('a bounded map', () => {
     expect(values(map)).toEqual(['a', 'c']);
   });
 
-  it('counts a key once however often it is set, and not after it is deleted', () => {
+  it('counts a key once, however often it is set, and not at all after it is deleted', () => {
     const map = new BoundedMap<string, { at: number }>(2);
     map.set('a', { at: 1 });
     map.set('b', { at: 2 });

@@ -1,6 +1,6 @@
-/** A map that forgets the entry used least recently when it has more than `entriesMax`. */
+/** A map that drops the least recently used entry when it has more than `entriesMax`. */
 export class BoundedMap<Key, Value extends object | string> {
-  /** A Map iterates in the order of insertion: the first entry is the one used least recently. */
+  /** A Map iterates in the order of insertion: the first entry is the least recently used. */
   private readonly entries = new Map<Key, Value>();
 
   constructor(private readonly entriesMax: number) {}

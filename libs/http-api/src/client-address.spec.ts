@@ -17,7 +17,7 @@ it.each([
   ['[::ffff:203.0.113.7]:80', '203.0.113.7'],
   ['[fe80::1%eth0]:80', 'fe80:0:0:0::/64'],
   ['not an address', 'not an address'],
-  // Of a connection that has ended.
+  // An ended connection has no address.
   [undefined, ''],
   ['not an address:80', 'not an address:80'],
   ['[not an address]:80', '[not an address]:80'],

@@ -6,8 +6,8 @@ const groupsOfIpv6 = 8;
 const groupsOfNetwork = 4;
 
 /**
- * The network whose failed authentications are counted together: an IPv4 address itself, the /64 of an
- * IPv6 address, because that is what one customer gets. A port does not count.
+ * The network whose failed authentications count together: an IPv4 address, or the /64 of an IPv6
+ * address, because one customer has a whole /64. The port is ignored.
  */
 export function networkOf(text: string | undefined): string {
   const address = withoutPort(text);

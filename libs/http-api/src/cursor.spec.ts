@@ -8,18 +8,18 @@ describe('cursors', () => {
   const cursors = new Cursors(testKeyring());
   const cursor = cursors.encode('payments', mine, place);
 
-  it('lead back to where the page ended', () => {
+  it('continue where the page ended', () => {
     expect(cursors.decode('payments', mine, cursor)).toEqual(place);
     expect(cursor).toMatch(/^[A-Za-z0-9_-]+$/);
   });
 
-  it('are of no use to another organization or for another list', () => {
+  it('do not work for another organization or another list', () => {
     expect(cursors.decode('payments', theirs, cursor)).toBeNull();
     expect(cursors.decode('contacts', mine, cursor)).toBeNull();
     expect(new Cursors(testKeyring(9)).decode('payments', mine, cursor)).toBeNull();
   });
 
-  it('are refused when altered anywhere, or made up', () => {
+  it('are refused if any part was altered or invented', () => {
     const text = Buffer.from(cursor, 'base64url').toString();
     for (let at = 0; at < text.length; at += 1) {
       const altered = text.slice(0, at) + (text[at] === '0' ? '1' : '0') + text.slice(at + 1);

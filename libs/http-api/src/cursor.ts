@@ -1,6 +1,6 @@
 /**
- * Cursors of lists: where a page ended, signed, and bound to the organization and the list. Opaque to
- * clients; a cursor that was altered, or is another organization's, is refused and not looked up.
+ * Cursors of lists: the place where a page ended, signed, and bound to the organization and the list. They
+ * are opaque to clients. A cursor that was altered or belongs to another organization is refused.
  */
 import { timingSafeEqual } from 'node:crypto';
 import { problem } from '@pis/contracts';
@@ -19,13 +19,13 @@ export class Cursors {
     return this.encodePlace(list, organizationId, `${createdAt}/${id}`);
   }
 
-  /** Of a list whose places are not those of a ListCursor. */
+  /** For a list with places of another type than ListCursor. */
   encodePlace(list: string, organizationId: string, place: string): string {
     const signed = `${place}/${this.sign(list, organizationId, place)}`;
     return Buffer.from(signed).toString('base64url');
   }
 
-  /** Null for a cursor that this list did not return to this organization. */
+  /** Null if this list did not return the cursor to this organization. */
   decode(list: string, organizationId: string, cursor: string): ListCursor | null {
     const place = this.decodePlace(list, organizationId, cursor);
     const [createdAt, id, ...rest] = place?.split('/') ?? [];
@@ -34,11 +34,11 @@ export class Cursors {
       : { createdAt, id };
   }
 
-  /** Likewise. */
+  /** Null if this list did not return the cursor to this organization. */
   decodePlace(list: string, organizationId: string, cursor: string): string | null {
     if (cursor.length > lengthMax || !/^[A-Za-z0-9_-]+$/.test(cursor)) return null;
     const bytes = Buffer.from(cursor, 'base64url');
-    // The last character has bits that decoding drops: one place has one spelling.
+    // Decoding drops bits of the last character. Comparing the encodings leaves one spelling for each place.
     if (bytes.toString('base64url') !== cursor) return null;
     const [, place, signature = ''] = /^(.*)\/([^/]*)$/s.exec(bytes.toString('utf8')) ?? [];
     if (place === undefined) return null;
@@ -49,7 +49,7 @@ export class Cursors {
   }
 
   /**
-   * A validated query and where its page begins. Problems of both are reported together.
+   * A validated query and the place where its page begins. All problems are reported together.
    * @throws ApiError VALIDATION_ERROR
    */
   page<Query>(
@@ -71,7 +71,7 @@ export class Cursors {
   }
 }
 
-/** A cursor that this list did not return, beside the other problems of the query. */
+/** The problems of the query, and that of a cursor that this list did not return. */
 export function notOfThisList(query: Given<unknown>, parameter: 'cursor' | 'after'): ApiError {
   const problems = query.ok ? [] : query.problems;
   return invalid([...problems, problem(parameter, 'validation_cursor')]);

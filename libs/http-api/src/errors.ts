@@ -1,6 +1,6 @@
 /**
- * What went wrong, as the client sees it: the error envelope of the spec and its HTTP status, chosen
- * here and nowhere else. An unexpected failure shows nothing of its inside.
+ * Errors as the client sees them: the only place that chooses the error envelope and its HTTP status. An
+ * unexpected error shows no internals.
  */
 import type { ErrorCode, ErrorEnvelope, Problem } from '@pis/contracts';
 import { UnreadableEvent, WrongExpectedRevision } from '@pis/event-store';
@@ -35,7 +35,7 @@ export class ApiError extends Error {
   constructor(
     readonly code: ErrorCode,
     message: string,
-    /** Of a VALIDATION_ERROR only (rule error-3). */
+    /** Only for a VALIDATION_ERROR (rule error-3). */
     readonly details?: readonly Problem[],
   ) {
     super(message);
@@ -100,21 +100,21 @@ function asApiError(thrown: unknown): ApiError {
   return new ApiError('INTERNAL_ERROR', 'an unexpected error occurred');
 }
 
-/** Known by type, never by name: another library may use the same name. */
+/** Recognized by type and never by name: another library may use the same name. */
 function isTemporary(error: unknown): boolean {
-  // Contention that ten tries did not get through: nothing was written, a retry may succeed.
+  // Ten tries conflicted with other writers. Nothing was written, and a retry may succeed.
   if (error instanceof WrongExpectedRevision) return true;
-  // An event of a newer release: a gateway of that release can answer.
+  // A newer release wrote the event: a gateway of that release can answer.
   if (error instanceof UnreadableEvent) return true;
   return isTransient(error);
 }
 
-/** Nest hands Fastify's errors on as the cause of an exception of its own. */
+/** Nest wraps Fastify's errors: they are the cause of its own exception. */
 function withoutWrapping(error: unknown): unknown {
   return isNests(error) && error.cause instanceof Error ? withoutWrapping(error.cause) : error;
 }
 
-/** By shape: Nest's exceptions say their status through a method, Fastify's errors in a field. */
+/** Recognized by shape: Nest's exceptions have a method for their status, Fastify's errors a field. */
 function isNests(error: unknown): error is Error & { getStatus(): unknown } {
   return error instanceof Error && 'getStatus' in error && typeof error.getStatus === 'function';
 }

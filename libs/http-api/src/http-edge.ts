@@ -1,6 +1,6 @@
 /**
- * What happens on a connection before Fastify, or instead of it: requests that no route can be looked
- * up for, that are not HTTP, that do not arrive in time. They get the error envelope too.
+ * Answers requests that never reach Fastify's routes, also with the error envelope: requests that have no
+ * valid path, are not HTTP, or do not arrive in time.
  */
 import { randomUUID } from 'node:crypto';
 import {
@@ -18,7 +18,7 @@ import { requestIdFor } from './http-headers.js';
 
 export interface EdgeOptions {
   readonly logger: Logger;
-  /** Of every answer. */
+  /** The headers of every answer. */
   readonly headers: Readonly<Record<string, string>>;
   readonly isClosing: () => boolean;
 }
@@ -39,7 +39,7 @@ export function guardEdge(server: Server, options: EdgeOptions): void {
     }
     for (const serve of listeners) serve(request, response);
   });
-  // Node would answer 417 without a body; a server may ignore an expectation that it does not know.
+  // Node would answer 417 without a body. A server may ignore an unknown expectation.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
   server.on('connect', ({ headers }, socket) => {
     const requestId = requestIdFor(headers['x-request-id']);
@@ -50,7 +50,7 @@ export function guardEdge(server: Server, options: EdgeOptions): void {
   const broken = new WeakSet<Duplex>();
   server.removeAllListeners('clientError');
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
-    // What follows the first error on a connection is its echo.
+    // Later errors on this connection are consequences of the first one.
     if (broken.has(socket)) return;
     broken.add(socket);
     if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
@@ -61,17 +61,17 @@ export function guardEdge(server: Server, options: EdgeOptions): void {
 interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** Of the request before it on the connection, which may still be served: clients may not wait. */
+  /** The response before it on the connection. It may still be under way, because clients may pipeline. */
   readonly before: ServerResponse | null;
 }
 
-/** Answers leave a connection in the order of its requests. */
+/** Answers are sent in the order of the requests on the connection. */
 function afterAnswer(response: ServerResponse | null, next: () => void): void {
   if (response === null || response.writableFinished) next();
   else response.once('close', next);
 }
 
-/** What Fastify would answer in a format of its own, before any hook: odd paths, and while it closes. */
+/** Cases that Fastify would answer in its own format before any hook: odd paths, and requests while it closes. */
 function refusalOf(request: IncomingMessage, isClosing: boolean): ApiError | null {
   if (isClosing) return new ApiError('SERVICE_UNAVAILABLE', 'the service is shutting down');
   // RFC 9112, section 3.2
@@ -84,7 +84,7 @@ function noSuchPath(): ApiError {
   return new ApiError('NOT_FOUND', 'there is no such path');
 }
 
-/** RFC 9112, section 3.2.2: a server takes `GET http://host/path`, which proxies send. */
+/** RFC 9112, section 3.2.2: a server accepts `GET http://host/path`, which proxies send. */
 function inOriginForm(url: string): string {
   return url.startsWith('http') ? url.replace(/^https?:\/\/[^/?#]*\/?/i, '/') : url;
 }
@@ -125,9 +125,8 @@ function refuse(
 }
 
 /**
- * An error of the HTTP parser, or of its clock, on a connection. It concerns the request whose rest it
- * was to read; those before that one, which are complete, get their own answers first: they may have
- * made payments.
+ * An error of the HTTP parser on a connection, or a timeout of it. It concerns the request that was being
+ * read. The complete requests before it get their own answers first: they may have created payments.
  */
 function answerBroken(
   error: NodeJS.ErrnoException,
@@ -140,7 +139,7 @@ function answerBroken(
   else if (last.request.complete) afterAnswer(last.response, answer);
   else
     afterAnswer(last.before, () => {
-      // Once it has its answer, which was a refusal, nothing can follow on this connection.
+      // This request was refused already. Nothing can follow on this connection.
       if (last.response.headersSent) (socket as Socket).destroySoon();
       else answer();
     });
@@ -151,7 +150,7 @@ interface RawAnswer {
   readonly body: string;
 }
 
-/** `PROPFIND2 /path HTTP/1.1` is a request, of a method that nothing here has. */
+/** `PROPFIND2 /path HTTP/1.1` is a valid request with a method that no route has. */
 const wellFormed = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+) \S+ HTTP\/1\.[01]\r\n/;
 
 function brokenAnswer(error: NodeJS.ErrnoException & { rawPacket?: Buffer }): RawAnswer {
@@ -160,7 +159,7 @@ function brokenAnswer(error: NodeJS.ErrnoException & { rawPacket?: Buffer }): Ra
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
     return refusalAnswer(new ApiError('REQUEST_TIMEOUT', 'the request did not arrive in time'));
   if (code === 'HPE_HEADER_OVERFLOW') return refused('the headers are too long');
-  // The packet may begin with a request before the broken one, whose method is known.
+  // The packet may begin with an earlier request, which has a known method.
   const method = wellFormed.exec(error.rawPacket?.toString('latin1') ?? '')?.[1];
   if (code === 'HPE_INVALID_METHOD' && method !== undefined && !METHODS.includes(method))
     return refusalAnswer(noSuchPath());
@@ -206,7 +205,7 @@ function answerAndEnd(
 
 const lastBytesMs = 1_000;
 
-/** Whoever does not read the answer, or goes on sending, is cut off. */
+/** A client that does not read the answer, or continues to send, is cut off. */
 function closeSoon(socket: Duplex): void {
   const timer = setTimeout(() => socket.destroy(), lastBytesMs);
   socket.once('close', () => clearTimeout(timer));

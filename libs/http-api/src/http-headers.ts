@@ -1,10 +1,10 @@
-/** The headers that answers have whatever they say. */
+/** The headers of every answer. */
 import { randomUUID } from 'node:crypto';
 import type { Quota, RateLimit } from './rate-limit.js';
 
 const always = {
   'Cache-Control': 'no-store',
-  // JSON is no page: should a browser ever be led to show it as one, it may do nothing.
+  // If a browser ever shows JSON as a page, that page may load and run nothing.
   'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
   'Cross-Origin-Opener-Policy': 'same-origin',
   'Cross-Origin-Resource-Policy': 'same-origin',
@@ -16,23 +16,23 @@ const always = {
 
 const saneRequestId = /^[A-Za-z0-9._:/+=-]{1,128}$/;
 
-/** X-Request-Id of the answer: the one given, if it is a sane one. */
+/** X-Request-Id of the answer: that of the request if it is valid, otherwise a new one. */
 export function requestIdFor(given: string | readonly string[] | undefined): string {
   return typeof given === 'string' && saneRequestId.test(given) ? given : randomUUID();
 }
 
-/** Two years, as the browsers' preload lists ask for. */
+/** Two years, as the preload lists of browsers require. */
 const https = 'max-age=63072000; includeSubDomains';
 
-/** @param publicUrl the address that clients use, if it is known; over plain HTTP the promise of HTTPS is void */
+/** @param publicUrl the address that clients use, if known. Without HTTPS there is no HSTS header */
 export function securityHeaders(publicUrl: string | undefined): Readonly<Record<string, string>> {
   const isHttps = publicUrl !== undefined && new URL(publicUrl).protocol === 'https:';
   return isHttps ? { ...always, 'Strict-Transport-Security': https } : always;
 }
 
 /**
- * What is left of a key's limit: draft-ietf-httpapi-ratelimit-headers-10, and the three fields that
- * it had until its version 06, which most clients look for.
+ * The rest of a key's limit, as in draft-ietf-httpapi-ratelimit-headers-10, and in the three headers of
+ * the draft up to version 06, which most clients read.
  */
 export function rateLimitHeaders(
   policy: NonNullable<RateLimit['policy']>,

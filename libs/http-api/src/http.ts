@@ -1,7 +1,7 @@
 /**
- * The HTTP side of an app, on Fastify itself: what must happen before a body is parsed cannot be a Nest
- * guard. The checks run in this order (rule check-order-1): unknown route, key, rate limit, key type,
- * media type, body. The handlers do the rest.
+ * The HTTP side of an app, as hooks of Fastify: a Nest guard would run only after the body is parsed.
+ * The checks run in this order (rule check-order-1): unknown route, key, rate limit, key type, media
+ * type, body. The handlers check the rest.
  */
 import type { ArgumentsHost, ExceptionFilter } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
@@ -18,9 +18,9 @@ import { RequestTimeLimit } from './request-time-limit.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Null outside of the API. */
+    /** Null for a route that is not part of the API. */
     caller: Caller | null;
-    /** What the request asks for; null outside of the API. */
+    /** The operation of the request. Null for a route that is not part of the API. */
     operation: OperationDeclaration | null;
   }
   interface FastifyContextConfig {
@@ -30,18 +30,18 @@ declare module 'fastify' {
 
 const bodyBytesMax = 64 * 1024;
 
-/** What differs from app to app. */
+/** The differences between apps. */
 export interface HttpOptions {
-  /** The address that clients use, if it is known. */
+  /** The address that clients use, if known. */
   readonly publicUrl: string | undefined;
-  /** Whether it serves operations. It then provides Authentication, RateLimit and RequestTimeLimit. */
+  /** Whether the app has operations. It must then provide Authentication, RateLimit and RequestTimeLimit. */
   readonly api: boolean;
 }
 
-/** What admits a request of the API. */
+/** Checks that admit a request of the API. */
 interface Gates {
   readonly authentication: Authentication;
-  /** Of the requests of a key. */
+  /** Limits the requests of a key. */
   readonly rateLimit: RateLimit;
   readonly timeLimit: RequestTimeLimit;
   readonly logWatch: LogWatch;
@@ -56,8 +56,8 @@ interface Side {
 const sides = new WeakMap<object, Side>();
 
 /**
- * Call it after NestFactory.create and before the application listens. Apps that share a process share
- * its server: each of them calls this, and the hooks are added once.
+ * Call this after NestFactory.create and before the application listens. Apps in one process share its
+ * server: each app calls this, and the hooks are added once.
  */
 export function configureHttp(app: NestFastifyApplication, { publicUrl, api }: HttpOptions): void {
   const server = app.getHttpAdapter().getInstance();
@@ -91,7 +91,7 @@ function configureSide(app: NestFastifyApplication, publicUrl: string | undefine
     reply.headers(headers).header('X-Request-Id', request.id);
     try {
       const admitted = admit(request, reply, side);
-      // Without a promise when the key is cached: this is every request's way.
+      // No promise when the key is cached, because every request passes here.
       if (admitted === undefined) done();
       else admitted.then(() => done(), done);
     } catch (error) {
@@ -99,7 +99,7 @@ function configureSide(app: NestFastifyApplication, publicUrl: string | undefine
     }
   });
   addHandlerHooks(server, side);
-  // Not onResponse: that never comes when the client has gone away.
+  // Not onResponse, which does not run when the client has disconnected.
   server.addHook('onSend', (request, _reply, payload, done) => {
     side.gates?.timeLimit.answered(request);
     done(null, payload);
@@ -121,9 +121,9 @@ function configureSide(app: NestFastifyApplication, publicUrl: string | undefine
   return side;
 }
 
-/** Between the body and the handler, in this order. */
+/** The hooks between body and handler, in this order. */
 function addHandlerHooks(server: FastifyInstance, side: Side): void {
-  // After authentication, and before a command is looked at.
+  // After authentication, before the handler.
   server.addHook('preHandler', (request, _reply, done) => {
     const { gates } = side;
     if (gates === null || request.caller === null || isRead(request.method)) done();
@@ -134,17 +134,17 @@ function addHandlerHooks(server: FastifyInstance, side: Side): void {
     if (gates === null || request.caller === null || reply.elapsedTime < slowBodyMs) done();
     else gates.timeLimit.admission(request, stillValid(request, gates)).then(() => done(), done);
   });
-  // The last of the hooks: what comes after it runs under the limit.
+  // The last hook: everything after it runs under the time limit.
   server.addHook('preHandler', (request, reply, done) => {
     if (side.gates === null) done();
     else side.gates.timeLimit.handle(request, reply, done);
   });
 }
 
-/** Access is decided by the operation, so a route without one would be open to anybody. */
+/** The operation decides on access, so a route without an operation would be open to everybody. */
 function refuseOperation({ method, url, config }: RouteOptions, { gates }: Side): void {
   if (config?.operation !== undefined && gates === null)
-    throw new Error(`${[method].flat().join()} ${url} is an operation, in an app without an API`);
+    throw new Error(`${[method].flat().join()} ${url} is an operation, but the app has no API`);
 }
 
 function isRead(method: string): boolean {
@@ -186,8 +186,8 @@ function admit(
 }
 
 /**
- * A key is asked for again when the body came this long after it: it may have been revoked since, and
- * had been known for up to 4.5 of the 5 seconds in which that takes effect.
+ * If the body took longer than this, the key is checked again. It may have been revoked meanwhile: the
+ * cached read can be 4.5 s old, and a revocation must take effect within 5 s.
  */
 const slowBodyMs = 400;
 
@@ -210,10 +210,10 @@ function count(rateLimit: RateLimit, { apiKeyId }: Caller, reply: FastifyReply):
 }
 
 const jsonInUtf8 = /^application\/json *(; *charset *= *"?utf-8"? *)?;? *$/i;
-/** What has more characters is padded: to see where it ends would take time with the square of its length. */
+/** A longer media type is refused: matching its end would take quadratic time. */
 const mediaTypeMax = 100;
 
-/** A body is JSON in UTF-8, as it is; a request without one needs no media type. */
+/** A body must be uncompressed JSON in UTF-8. A request without a body needs no media type. */
 function requireJson({ headers }: FastifyRequest): void {
   const hasBody =
     headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
@@ -224,20 +224,20 @@ function requireJson({ headers }: FastifyRequest): void {
     throw new ApiError('UNSUPPORTED_MEDIA_TYPE', 'send application/json in UTF-8, not compressed');
 }
 
-/** The caller of a request of the API, which the hook above has admitted. */
+/** The caller of a request of the API, as the hook above authenticated it. */
 export function callerOf(request: FastifyRequest): Caller {
   if (request.caller === null) throw new Error('the request was not authenticated');
   return request.caller;
 }
 
-/** Errors of handlers, hooks, parsers and the router alike arrive here, through Nest. */
+/** Nest passes all errors to this filter: of handlers, hooks, parsers and the router. */
 class ErrorAnswers implements ExceptionFilter {
   constructor(private readonly logger: Logger) {}
 
   catch(error: unknown, host: ArgumentsHost): void {
     const reply = host.switchToHttp().getResponse<FastifyReply>();
     const { status, headers, body } = answerTo(error);
-    // A request that was answered when its time was over was logged then.
+    // A request that exceeded its time limit was answered and logged before.
     if (status >= 500 && !(reply.sent && status === 503))
       this.logger.error({ requestId: reply.request.id, err: error }, 'a request failed');
     if (reply.sent) return;
@@ -247,7 +247,7 @@ class ErrorAnswers implements ExceptionFilter {
   }
 }
 
-/** What was asked and how it went: no bodies, no query, no headers, and of the path only what is ours. */
+/** Logs the request and its result, without bodies, query or headers. Of the path only our own parts. */
 function logAccess(logger: Logger, request: FastifyRequest, reply: FastifyReply): void {
   const { caller } = request;
   logger.info(

@@ -1,15 +1,15 @@
 /**
- * The Idempotency-Key, read from the header or a query (rule payment-creation-1). Keys are bytes: keys that
- * differ in case, in white space inside or in the form of an accent are different keys.
+ * The Idempotency-Key, from the header or a query (rule payment-creation-1). Keys are bytes: two keys that
+ * differ in case, inner white space or Unicode normalization are different keys.
  */
 import { idempotencyKeyLengthMax } from '@pis/contracts';
 import { ApiError } from './errors.js';
 
 /**
- * Node hands header bytes over as Latin-1; a key in UTF-8 is read as such, so that 255 characters are
- * 255 for any alphabet. Two keys of different bytes never become one.
+ * Node decodes header bytes as Latin-1. A key in UTF-8 is decoded as UTF-8, so 255 characters are 255 in
+ * any alphabet. Keys with different bytes stay different.
  *
- * @param rawHeaders names and values in turn, as they came: Node joins what is given twice
+ * @param rawHeaders alternating names and values, as received. (`headers` joins repeated headers.)
  * @throws ApiError IDEMPOTENCY_KEY_REQUIRED
  */
 export function idempotencyKeyIn(
@@ -17,19 +17,19 @@ export function idempotencyKeyIn(
   rawHeaders: readonly string[],
 ): string {
   const raw = typeof header === 'string' ? header : '';
-  // Two keys say two things about one payment; whoever joins them on the way makes a third of them.
+  // Two keys are ambiguous, and a proxy may join them to a third one.
   if (raw.includes(',') && timesGiven(rawHeaders) > 1) throw required('one');
   const { key, length } = /^[\x20-\x7e]*$/.test(raw) ? { key: raw, length: raw.length } : read(raw);
   if (length < 1 || length > idempotencyKeyLengthMax) throw required('an');
   return key;
 }
 
-/** As a query names it: HTTP takes the white space around a header's value for none of it. */
+/** The key in a query. White space around it is removed, as HTTP does for a header's value. */
 export function idempotencyKeyInQuery(text: string): string {
   return text.replace(/^[ \t]+|[ \t]+$/g, '');
 }
 
-/** No header can hold it: no text that was sent as UTF-8 begins with it. */
+/** A header cannot hold this character: no text sent as UTF-8 begins with it. */
 const notUtf8 = '\u0001';
 
 function read(latin1: string): { readonly key: string; readonly length: number } {

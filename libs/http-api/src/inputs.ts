@@ -1,6 +1,6 @@
 /**
- * The inputs of a declared operation, as parameters of its handler. They are checked in a fixed order,
- * whatever the order of the parameters: ids in the path, Idempotency-Key, then query or body.
+ * The inputs of a declared operation, as parameters of its handler. They are always checked in this
+ * order: IDs in the path, Idempotency-Key, then query or body.
  */
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import { type OperationDeclaration, validate } from '@pis/contracts';
@@ -12,14 +12,14 @@ import { accepted, bodyOf, contextOf, type Given, idIn } from './requests.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Null until a handler's first parameter is read. */
+    /** Null until the first parameter of the handler is read. */
     checked: Checked | null;
   }
 }
 
 interface Checked {
   readonly ids: Readonly<Record<string, string>>;
-  /** Empty for an operation that takes none. */
+  /** Empty if the operation has none. */
   readonly idempotencyKey: string;
 }
 
@@ -27,10 +27,10 @@ interface Checked {
 export const Caller = input((request) => callerOf(request));
 export type Caller = ApiCaller;
 
-/** Who and what causes the events of the request. */
+/** The actor and cause for the events of the request. */
 export const Context = input((request) => contextOf(request));
 
-/** An id in the path, by its name there. @throws ApiError VALIDATION_ERROR */
+/** An ID in the path, by its name. @throws ApiError VALIDATION_ERROR */
 export const Id: (name: string) => ParameterDecorator = declaredInput('id', (request, name) => {
   const id = checked(request).ids[String(name)];
   if (id === undefined) throw new Error(`${String(name)} is not in the path of the operation`);
@@ -40,29 +40,29 @@ export const Id: (name: string) => ParameterDecorator = declaredInput('id', (req
 /** @throws ApiError IDEMPOTENCY_KEY_REQUIRED */
 export const IdempotencyKey = declaredInput('header', (request) => checked(request).idempotencyKey);
 
-/** The body after validation; without a body, that of an empty object. @throws ApiError VALIDATION_ERROR */
+/** The validated body. A missing body counts as an empty object. @throws ApiError VALIDATION_ERROR */
 export const Body = declaredInput('body', (request) => {
   checked(request);
   const { body: schema } = operationOf(request);
   if (schema === undefined) throw new Error('the operation takes no body');
   return accepted(validate(schema, bodyOf(request)));
 });
-/** For a handler that reports more than the schema knows, for instance what depends on the record. */
+/** The body as sent, for a handler with checks beyond the schema, such as checks against the record. */
 export const UncheckedBody = declaredInput('body', (request) => {
   checked(request);
   return bodyOf(request);
 });
 
-/** The query after validation. @throws ApiError VALIDATION_ERROR */
+/** The validated query. @throws ApiError VALIDATION_ERROR */
 export const Query = declaredInput('query', (request) => accepted(givenQuery(request)));
 export const GivenQuery = declaredInput('query', (request) => givenQuery(request));
 
-/** Which declared inputs the methods of a class take: filled while the class is defined. */
+/** The declared inputs that the methods of a class take. Filled while the class is defined. */
 const taken = new WeakMap<object, Map<string | symbol, Set<string>>>();
 
 /**
- * What a handler takes that its operation does not declare, and the other way round: an input that no
- * handler takes would not be checked.
+ * The differences between the inputs of a handler and those of its operation, in both directions: an input
+ * that the handler does not take would not be checked.
  */
 export function inputsAmiss(
   { ids = [], headers, query, body }: OperationDeclaration,

@@ -12,11 +12,11 @@ describe('the JSON of a body', () => {
     ['{"constructor":{"prototype":1},"toString":2}'],
     ['{"":1," ":2}'],
     ['null'],
-  ])('takes %s as it is', (text) => {
+  ])('accepts %s', (text) => {
     expect(parse(text)).toEqual(JSON.parse(text));
   });
 
-  it('takes no body at all for nothing', () => {
+  it('returns undefined for an empty body', () => {
     expect(parse('')).toBeUndefined();
   });
 

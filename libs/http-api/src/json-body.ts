@@ -1,17 +1,17 @@
 /**
- * The JSON of a request body, stricter than JSON.parse: no key twice in one object at any depth (the
- * spec's INVALID_JSON), no `__proto__`, no invalid UTF-8, a bounded depth.
+ * Parses the JSON of a request body. Stricter than JSON.parse: it refuses a repeated key at any depth
+ * (INVALID_JSON), `__proto__`, invalid UTF-8, and nesting beyond a limit.
  *
- * It costs little beyond JSON.parse: one pass over the text counts the members that are written, one
- * over the value the members that are left; a repeated key makes the second number smaller.
+ * It costs little more than JSON.parse. One pass over the text counts the members as written, another over
+ * the value counts the members that remain. With a repeated key the second number is smaller.
  */
 import { isUtf8 } from 'node:buffer';
 import { ApiError } from './errors.js';
 
-/** Deeper than any request; keeps the walk over the value far from the end of the stack. */
+/** More than any request needs, and far below what would overflow the stack. */
 const depthMax = 32;
 
-/** An empty body is undefined. @throws ApiError INVALID_JSON */
+/** Returns undefined for an empty body. @throws ApiError INVALID_JSON */
 export function parseJson(body: Buffer): unknown {
   if (body.length === 0) return undefined;
   if (!isUtf8(body)) throw refuse('the body is not valid UTF-8');
@@ -21,7 +21,7 @@ export function parseJson(body: Buffer): unknown {
   try {
     value = JSON.parse(text);
   } catch {
-    // The parser's message quotes the body, which may hold an account number.
+    // The parser's own message quotes the body, which may contain an account number.
     throw refuse('the body is not valid JSON');
   }
   if (countKeys(value) !== written) throw refuse('the body repeats a key');
@@ -40,7 +40,7 @@ const closingBrace = 0x7d;
 const openingBracket = 0x5b;
 const closingBracket = 0x5d;
 
-/** In valid JSON the colons outside of strings are the members. @throws ApiError when nested too deep */
+/** In valid JSON each colon outside of strings is one member. @throws ApiError when nested too deep */
 function countMembers(text: string): number {
   let members = 0;
   let depth = 0;
@@ -56,7 +56,7 @@ function countMembers(text: string): number {
   return members;
 }
 
-/** The place of the quote that ends the string which begins at `start`. */
+/** The index of the quote that ends the string starting at `start`. */
 function endOfString(text: string, start: number): number {
   let at = start + 1;
   while (at < text.length && text.charCodeAt(at) !== quote)

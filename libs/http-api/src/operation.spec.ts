@@ -63,11 +63,11 @@ describe('an app', () => {
     }
     const app = await create(Undeclared);
     await expect(app.init()).rejects.toThrow(
-      'GET /v1/payments/all is neither an operation nor public by name',
+      'GET /v1/payments/all is neither declared by an operation nor declared public',
     );
   });
 
-  it('starts with a route that is public by name, which needs no key', async () => {
+  it('starts with a route that is declared public, which needs no key', async () => {
     const app = await create(Health);
     await app.init();
     expect((await app.inject('/health/live')).body).toBe('live');
@@ -82,11 +82,11 @@ describe('an app', () => {
     expect([body, headers['x-content-type-options']]).toEqual(['live', 'nosniff']);
     await app.close();
     await expect((await create(Payments, pages)).init()).rejects.toThrow(
-      'POST /v1/payments is an operation, in an app without an API',
+      'POST /v1/payments is an operation, but the app has no API',
     );
   });
 
-  it('may be several apps that share a server: the API asks for its keys', async () => {
+  it('requires keys for the API when several apps share a server', async () => {
     const app = await create(Payments, (server) => {
       configureHttp(server, { ...address, api: false });
       configureHttp(server, { ...address, api: true });
@@ -111,7 +111,7 @@ class Health {
 class Payments {
   @Operation(createPayment)
   create(
-    // On purpose not in the order in which they are checked.
+    // Deliberately in another order than that of the checks.
     @Body() body: PaymentCreateRequest,
     @IdempotencyKey() key: string,
     @Caller() { keyType }: ApiCaller,
@@ -176,7 +176,7 @@ describe('an operation', () => {
     expect(await send('GET', `/v1/payments/${id}/`)).toBe('404 NOT_FOUND');
   });
 
-  it('keeps no timer of a request whose client has gone away', async () => {
+  it('keeps no timer for a request after its client disconnects', async () => {
     const entered = Promise.withResolvers<void>();
     const held = Promise.withResolvers<void>();
     @Controller()
@@ -212,7 +212,7 @@ describe('an operation', () => {
     await slow.close();
   });
 
-  it('checks its inputs in one order, whatever the order of the parameters', async () => {
+  it('always checks its inputs in the same order', async () => {
     expect(await send('POST', '/v1/payments', { body: { paymentAmount: 0 } })).toBe(
       '400 IDEMPOTENCY_KEY_REQUIRED',
     );
@@ -222,7 +222,7 @@ describe('an operation', () => {
     expect(await send('GET', '/v1/payments/not-an-id')).toBe('400 VALIDATION_ERROR');
   });
 
-  it('admits the types of keys that it names, before it looks at a body', async () => {
+  it('admits only its types of keys, and checks this before the body', async () => {
     const text = { 'content-type': 'text/plain' };
     const refused = { key: 'read_only', body: payment, headers: text };
     expect(await send('POST', '/v1/payments', refused)).toBe('403 FORBIDDEN');
@@ -231,7 +231,7 @@ describe('an operation', () => {
     expect(await send('GET', '/v1/payments', { key: 'unknown' })).toBe('401 UNAUTHORIZED');
   });
 
-  it('does not run in an app whose hooks are missing', async () => {
+  it('does not run in an app without the hooks', async () => {
     const open = await create(Payments, () => undefined);
     await open.init();
     const headers = { authorization: `Bearer ${keys['full_access'] ?? ''}` };
@@ -242,7 +242,7 @@ describe('an operation', () => {
 });
 
 describe('a handler', () => {
-  it('takes every input of its operation, and no other', () => {
+  it('takes exactly the inputs of its operation', () => {
     const define = () => {
       class Careless {
         @Operation(createPayment)
@@ -266,7 +266,7 @@ interface Sent {
 }
 const noTrace = { correlationId: 'test', causationId: null, traceparent: null };
 
-// Compiled, not run: each directive fails the type check once the handler below it compiles.
+// Only compiled. If the handler below a directive compiles, that directive fails the type check.
 export function mismatches(): Type {
   @Controller()
   class Mismatches {

@@ -1,6 +1,6 @@
 /**
- * A handler of a declared operation: its route, its status, the guard, and the types of its parameters
- * and its answer all come from the one declaration.
+ * The handler of a declared operation. The declaration determines the route, the status, the guard, and
+ * the types of parameters and answer.
  */
 import {
   type CanActivate,
@@ -20,11 +20,11 @@ import { inputsAmiss } from './inputs.js';
 import type { Answer, Given } from './requests.js';
 
 export interface OperationOptions {
-  /** For a handler that waits for somebody else and limits that itself; its calls of the store are limited. */
+  /** For a handler that waits for another server and limits this itself. Its calls of the store stay limited. */
   readonly hasOwnTimeLimit?: boolean;
 }
 
-/** Makes a method the handler of an operation. A handler whose types differ from it does not compile. */
+/** Makes a method the handler of an operation. If their types differ, it does not compile. */
 export function Operation<const Declared extends OperationDeclaration>(
   declared: Declared,
   options: OperationOptions = {},
@@ -48,14 +48,14 @@ export function Operation<const Declared extends OperationDeclaration>(
   };
 }
 
-/** `/v1/payments/{paymentId}` as a route; every path works with and without a slash at its end. */
+/** `/v1/payments/{paymentId}` as a route. Every path works with and without a trailing slash. */
 function routeOf({ path }: OperationDeclaration): string {
   return path.replace(/\/$/, '').replaceAll(/\{(\w+)\}/g, ':$1');
 }
 
 /**
- * The hooks of http.ts admit a request before its body is read. This guard is the second lock: without
- * the hooks no operation runs.
+ * The hooks of http.ts admit a request before its body is read. This guard is a second check: it refuses
+ * every request that no hook admitted.
  */
 @Injectable()
 class AdmittedOnly implements CanActivate {
@@ -65,13 +65,13 @@ class AdmittedOnly implements CanActivate {
   }
 }
 
-/** What a handler may take: as it is, or as a part of it. */
+/** The type of a handler's parameter: the input, or a part of it. */
 type Inputs<Declared> =
   | BodyOf<Declared>
   | QueryOf<Declared>
   | Given<QueryOf<Declared>>
   | (Declared extends { readonly ids: unknown } | { readonly headers: unknown } ? string : never);
-/** What any handler may take, exactly so. */
+/** Parameters that any handler may take. */
 type Always = Caller | CommandContext | FastifyRequest | FastifyReply;
 
 type IsAlways<Parameter> = Always extends infer One
@@ -96,7 +96,7 @@ type Answers<Declared, Result> = [DataOf<Declared>] extends [never]
     : Awaited<Result> extends Answer<infer Data>
       ? Shows<Data, DataOf<Declared>>
       : false;
-/** Field by field: a view may be wider than its schema, for instance a string for an enum, or narrower. */
+/** Compares fields: a view may be wider than its schema, for example a string for an enum, or narrower. */
 type Shows<Data, Declared> = [Data] extends [Declared]
   ? true
   : [keyof RecordIn<Data>, keyof RecordIn<Declared>] extends [
@@ -116,7 +116,7 @@ type Unrelated<One, Other> = {
       : Field;
 }[keyof One & keyof Other];
 
-/** Nothing more to ask of a handler that fits; otherwise a member that no descriptor has. */
+/** Empty for a handler that fits. Otherwise a member that no descriptor has, so that it does not compile. */
 type Mismatch<Declared, Handler extends (...inputs: never[]) => unknown> = [
   Foreign<Declared, Parameters<Handler>>,
 ] extends [never]

@@ -1,16 +1,15 @@
 /**
- * Lets clients see their own writes in lists, and at least what they have just read of a payment. A list
- * waits, up to a limit, until its projection has reached what this process appended for the organization or
- * read for it from a stream.
+ * Shows clients their own writes in lists, and payments that they just read. A list waits, up to a limit,
+ * until its projection has reached the events that this process appended or read for the organization.
  */
 import type { Position } from '@pis/event-store';
 import type { ProjectionName, ProjectionProgress } from '@pis/read-models';
 import { BoundedMap } from './bounded-map.js';
 
-/** Remembered organizations and write keys. Forgetting one only makes its next list stale. */
+/** Pairs of organization and write key in memory. If one is dropped, only its next list may be stale. */
 const positionsMax = 10_000;
 
-/** What a write appears in. */
+/** The lists in which a write appears. */
 export type WriteKey = 'payments' | 'directory';
 
 /** Which write keys a projection follows. */
@@ -21,7 +20,7 @@ const followed = {
 } as const satisfies Record<ProjectionName, WriteKey>;
 
 export class OwnWrites {
-  /** The longest wait of a list. After that an old list is better than none. */
+  /** The longest wait of a list. After that, a stale list is better than none. */
   waitMaxMs = 1_000;
   private readonly last = new BoundedMap<string, Position>(positionsMax);
 

@@ -1,35 +1,35 @@
 /**
- * What all gateways together have let through, counted in PostgreSQL by rate-limiter-flexible. It is
- * told in batches and in the background: no request ever waits for it. While PostgreSQL is away
- * nothing is counted here, which is said once, and each gateway limits by itself.
+ * Counts in PostgreSQL what all gateways together have allowed, with rate-limiter-flexible. Gateways
+ * publish their counts in batches in the background, so no request waits. While PostgreSQL is
+ * unavailable nothing is counted, each gateway limits on its own, and logs this once.
  */
 import type { Logger } from '@pis/service-kit';
 import { RateLimiterPostgres } from 'rate-limiter-flexible';
 
 export interface Counted {
-  /** Of all gateways in the window under way, this batch included. */
+  /** The count of all gateways in the current window, including this batch. */
   readonly total: number;
   readonly windowAgeMs: number;
 }
 
 export interface RateLimitTally {
-  /** False: do not ask now. */
+  /** If false, do not publish now. */
   isFree(): boolean;
-  /** Null when it was not counted: the next batch may bring it again. */
+  /** Null if the batch was not counted. Publish it with the next one. */
   add(id: string, count: number): Promise<Counted | null>;
 }
 
-/** Long, since what others use in the moment a window ends goes unnoticed; short enough for its integer. */
+/** Long, because counts at the end of a window are lost. Short enough that the count fits its integer. */
 const windowSeconds = 60;
-/** Of the ten connections that lists and health checks use too. */
+/** At most this many of the ten connections, which lists and health checks also use. */
 const inFlightMax = 4;
 const pauseAfterFailureMs = 1_000;
 const table = 'rate_limits';
 
 export function postgresTally(options: {
-  /** Of `pg`. */
+  /** A pool of `pg`. */
   readonly pool: object;
-  /** What the ids are: keys or addresses. */
+  /** The kind of IDs: keys or addresses. */
   readonly kind: string;
   readonly logger: Logger;
 }): RateLimitTally {
@@ -39,7 +39,7 @@ export function postgresTally(options: {
     tableName: table,
     tableCreated: true,
     keyPrefix: options.kind,
-    // Its own verdict is not used: penalty() counts and refuses nobody.
+    // Only its counter is used: penalty() counts and never refuses.
     points: 1,
     duration: windowSeconds,
   });
@@ -53,7 +53,7 @@ export function postgresTally(options: {
       try {
         const { consumedPoints, msBeforeNext } = await limiter.penalty(id, count);
         outage.over();
-        // Windows end by the clock of who began them, which need not be ours.
+        // A window ends by the clock of the gateway that began it, which may differ from ours.
         const ageMs = windowSeconds * 1_000 - msBeforeNext;
         return { total: consumedPoints, windowAgeMs: Math.max(0, ageMs) };
       } catch (error) {

@@ -5,7 +5,7 @@ function setUp(perSecond: number) {
   let nowMs = 1_000;
   const limit = new RateLimit({ perSecond, clock: () => nowMs });
   return {
-    /** How many of so many pass. */
+    /** Counts how many of `count` requests pass. */
     passing: (count: number, id = 'key') => {
       let passed = 0;
       for (let i = 0; i < count; i += 1)
@@ -23,7 +23,7 @@ function setUp(perSecond: number) {
 }
 
 describe('a rate limit', () => {
-  it('lets a burst of twice the rate through, and then the rate', () => {
+  it('allows a burst of twice the rate, and then the rate', () => {
     const { passing, wait } = setUp(10);
     expect(passing(100)).toBe(20);
     for (let second = 0; second < 5; second += 1) {
@@ -36,12 +36,12 @@ describe('a rate limit', () => {
     expect(passing(100)).toBe(20);
   });
 
-  it('is of each key for itself', () => {
+  it('applies to each key separately', () => {
     const { passing } = setUp(1);
     expect([passing(5), passing(5, 'another'), passing(5)]).toEqual([2, 2, 0]);
   });
 
-  it('takes back what does not count after all, and never holds more than a burst', () => {
+  it('returns tokens of requests that do not count, and never holds more than a burst', () => {
     const { passing, giveBack } = setUp(1);
     for (let i = 0; i < 10; i += 1) {
       expect(passing(1)).toBe(1);
@@ -53,13 +53,13 @@ describe('a rate limit', () => {
     expect(passing(10)).toBe(1);
   });
 
-  it('of 0 is none', () => {
+  it('of 0 means no limit', () => {
     const { passing, giveBack } = setUp(0);
     giveBack();
     expect(passing(10_000)).toBe(10_000);
   });
 
-  it('says what is left, and when there is more', () => {
+  it('reports how many requests are left, and when more are available', () => {
     let nowMs = 0;
     const limit = new RateLimit({ perSecond: 10, clock: () => nowMs });
     expect(limit.policy).toEqual({ requests: 20, seconds: 2 });
@@ -75,7 +75,7 @@ describe('a rate limit', () => {
   });
 });
 
-/** Gateways that tell one counter in memory, on one clock. */
+/** Gateways that share one counter in memory and one clock. */
 function setUpShared(perSecond: number, gateways: number) {
   let nowMs = 0;
   const world = { total: 0, windowStartMs: 0, away: false, asked: 0 };
@@ -97,7 +97,7 @@ function setUpShared(perSecond: number, gateways: number) {
     world,
     wait: (ms: number) => void (nowMs += ms),
     newWindow: () => Object.assign(world, { total: 0, windowStartMs: nowMs }),
-    /** How many of so many, sent to the named gateways in turn, pass. */
+    /** Counts how many of these requests pass. They go to the named gateways in turn. */
     passing: async (count: number, to = limits.map((_, at) => at)) => {
       let passed = 0;
       for (let i = 0; i < count; i += 1) {
@@ -107,7 +107,7 @@ function setUpShared(perSecond: number, gateways: number) {
         } catch (error) {
           expect(error).toMatchObject({ code: 'RATE_LIMITED' });
         }
-        // What was told is heard before the next request.
+        // The gateway receives the total before the next request.
         await Promise.resolve();
         await Promise.resolve();
       }
@@ -121,7 +121,7 @@ describe('a rate limit that gateways share', () => {
   const burst = 160;
   const batch = 20;
 
-  it('is one burst and one rate for all of them, but for a batch each', async () => {
+  it('is one burst and one rate for all of them, plus at most one batch each', async () => {
     const { passing, wait } = setUpShared(rate, 3);
     const first = await passing(1_000);
     expect(first).toBeGreaterThanOrEqual(burst);
@@ -135,7 +135,7 @@ describe('a rate limit that gateways share', () => {
     expect(passed).toBeLessThanOrEqual(burst + 10 * rate + 3 * batch);
   });
 
-  it('holds for twenty gateways too, hammered for a minute', async () => {
+  it('holds for twenty gateways under full load for a minute', async () => {
     const gateways = 20;
     const { passing, wait } = setUpShared(rate, gateways);
     let passed = await passing(1_000);
@@ -148,7 +148,7 @@ describe('a rate limit that gateways share', () => {
     expect(passed).toBeLessThanOrEqual(burst + 60 * rate + gateways * batch);
   });
 
-  it('is the same as before for a client that only one of them serves', async () => {
+  it('is unchanged for a client that only one of them serves', async () => {
     const { passing, wait } = setUpShared(rate, 3);
     expect(await passing(1_000, [1])).toBe(burst);
     wait(1_000);
@@ -157,18 +157,18 @@ describe('a rate limit that gateways share', () => {
     expect(await passing(1_000, [1])).toBe(burst);
   });
 
-  it('refuses nobody who stays below it, however long, and on whichever gateway', async () => {
+  it('refuses no client that stays below it, however long, on any gateway', async () => {
     const { passing, wait, newWindow } = setUpShared(rate, 2);
     for (let second = 1; second <= 200; second += 1) {
       wait(1_000);
       if (second % 60 === 0) newWindow();
       expect(await passing(rate, second % 7 === 0 ? [1] : [0])).toBe(rate);
     }
-    // The rest of the burst, but for what is told a batch late.
+    // The rest of the burst, plus the batch that is published late.
     expect(await passing(rate, [1])).toBeGreaterThanOrEqual(rate - batch);
   });
 
-  it('is known to a gateway that hears of the key late', async () => {
+  it('applies to a gateway that receives its first request of the key late', async () => {
     const { passing, wait } = setUpShared(rate, 2);
     let passed = 0;
     for (let second = 0; second < 10; second += 1) {
@@ -176,11 +176,11 @@ describe('a rate limit that gateways share', () => {
       wait(1_000);
     }
     expect(passed).toBe(burst + 9 * rate);
-    // Its own bucket was full; the total that it hears with its first batch says better.
+    // Its own bucket was full. The total that it receives with its first batch corrects this.
     expect(await passing(burst, [1])).toBeLessThanOrEqual(rate + batch);
   });
 
-  it('is each one’s own while the counter is away, and does not punish anybody for it afterwards', async () => {
+  it('applies to each gateway alone while the counter is unavailable, without a penalty afterwards', async () => {
     const { passing, wait, world } = setUpShared(rate, 2);
     world.away = true;
     expect(await passing(1_000)).toBe(2 * burst);
@@ -195,7 +195,7 @@ describe('a rate limit that gateways share', () => {
     expect(await passing(rate)).toBe(rate);
   });
 
-  it('tells the others nothing of what was given back', async () => {
+  it('does not publish tokens that were returned', async () => {
     const { limits, passing, world } = setUpShared(rate, 2);
     for (let i = 0; i < 10 * burst; i += 1) {
       limits[0]?.take('key');
@@ -205,7 +205,7 @@ describe('a rate limit that gateways share', () => {
     expect(await passing(1_000, [1])).toBe(burst);
   });
 
-  it('asks the counter once a batch', async () => {
+  it('queries the counter once for each batch', async () => {
     const { passing, world } = setUpShared(rate, 1);
     await passing(burst);
     expect(world.asked).toBe(burst / batch);

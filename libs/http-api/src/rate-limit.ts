@@ -14,18 +14,18 @@ import { ApiError } from './errors.js';
 import type { Counted, RateLimitTally } from './rate-limit-tally.js';
 
 export interface RateLimitOptions {
-  /** 0: no limit. */
+  /** 0 means no limit. */
   readonly perSecond: number;
-  /** Absent: the limit is this process's alone. */
+  /** If absent, the limit applies to this process alone. */
   readonly tally?: RateLimitTally;
   /** Milliseconds, monotonic; injected by tests. */
   readonly clock?: () => number;
 }
 
-/** What is left after a request. */
+/** The rest of the limit after a request. */
 export interface Quota {
   readonly remaining: number;
-  /** Until more is available; at least 1. */
+  /** Time until more is available, at least 1. */
   readonly waitSeconds: number;
 }
 
@@ -46,7 +46,7 @@ interface Bucket {
   isPublishing: boolean;
   /** The total at the last publication, of all gateways; null before the first. */
   lastTotal: number | null;
-  /** How many are published at a time. */
+  /** The number of requests in a batch. */
   batch: number;
 }
 
@@ -70,12 +70,12 @@ export class RateLimit {
     this.clock = clock;
   }
 
-  /** As much may be asked in so many seconds, again and again; null: as much as you like. */
+  /** The sustained limit: so many requests in so many seconds. Null means no limit. */
   get policy(): { readonly requests: number; readonly seconds: number } | null {
     return this.perSecond === 0 ? null : { requests: this.burst, seconds: burstFactor };
   }
 
-  /** Counts one; null without a limit. @throws RateLimited */
+  /** Counts one request. Null without a limit. @throws RateLimited */
   take(id: string): Quota | null {
     if (this.perSecond === 0) return null;
     const bucket = this.filled(id);
@@ -88,12 +88,12 @@ export class RateLimit {
     return this.quotaOf(bucket);
   }
 
-  /** What was taken a moment ago does not count after all. */
+  /** Returns a token: the request does not count. */
   giveBack(id: string): void {
     if (this.perSecond === 0) return;
     const bucket = this.filled(id);
     bucket.tokens = Math.min(this.burst, bucket.tokens + 1);
-    // Below zero if it was already published; the next request makes up for it.
+    // Below zero if it was published already. The next request makes up for it.
     if (this.tally !== undefined) bucket.unpublished -= 1;
   }
 
@@ -127,10 +127,10 @@ export class RateLimit {
     return { remaining: Math.max(0, Math.floor(tokens)), waitSeconds };
   }
 
-  /** Publishes one batch of a bucket at a time; requests in the meantime go with the next. */
+  /** Publishes one batch of a bucket at a time. Requests in the meantime go with the next batch. */
   private publish(id: string, bucket: Bucket, tally: RateLimitTally): void {
     if (bucket.isPublishing || !tally.isFree()) return;
-    // After an outage more than a burst may be unpublished; the rest has been refilled since.
+    // After an outage more than a burst may be unpublished. The bucket has been refilled since for the excess.
     const count = Math.min(bucket.unpublished, this.burst);
     bucket.unpublished = 0;
     bucket.isPublishing = true;
@@ -146,7 +146,7 @@ export class RateLimit {
     const byOthers = total - published;
     // A total below the last one belongs to a new window, which started at zero.
     const before = bucket.lastTotal !== null && byOthers >= bucket.lastTotal ? bucket.lastTotal : 0;
-    // The first total covers the whole window, and so does what this bucket could have allowed in it.
+    // The first total covers the whole window, so count what this bucket could have allowed in all of it.
     if (bucket.lastTotal === null) bucket.spilled += (windowAgeMs / 1_000) * this.perSecond;
     const sinceByOthers = Math.max(0, byOthers - before);
     const share = published / (published + sinceByOthers);

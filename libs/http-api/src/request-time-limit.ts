@@ -1,9 +1,9 @@
 /**
- * A request of the API is answered within a time limit, with 503 and Retry-After when a store does not
- * answer. What the request asks of the event store ends with it, so that nothing is half done later.
- * An append that was sent may still happen: the same Idempotency-Key then tells.
+ * Answers each request of the API within a time limit: with 503 and Retry-After when a store does not
+ * answer. The request's calls of the event store end with it. An append that was already sent may still
+ * take effect: repeat the request with the same Idempotency-Key to find out.
  *
- * The time of the client's own body does not count: http-edge.ts limits that.
+ * The time that the client takes for its body does not count: http-edge.ts limits that.
  */
 import { StoreUnavailable, TimeLimit, withTimeLimit } from '@pis/event-store';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -13,18 +13,18 @@ declare module 'fastify' {
     hasOwnTimeLimit?: boolean;
   }
   interface FastifyRequest {
-    /** Ends the request's time limit; null outside of the API. */
+    /** Ends the request's time limit. Null for a route that is not part of the API. */
     limitTimer: NodeJS.Timeout | null;
   }
 }
 
 export class RequestTimeLimit {
-  /** What went by before a request's handler began and counts: its authentication. */
+  /** The time used before the handler: authentication. */
   private readonly spentMs = new WeakMap<FastifyRequest, number>();
 
   constructor(private readonly timeoutMs: number) {}
 
-  /** @throws StoreUnavailable when the admission takes longer than a whole request may */
+  /** @throws StoreUnavailable when authentication exceeds the time limit of the whole request */
   async admission(request: FastifyRequest, admitted: Promise<void>): Promise<void> {
     const beganAtMs = performance.now();
     const { promise: late, reject } = Promise.withResolvers<never>();
@@ -38,7 +38,7 @@ export class RequestTimeLimit {
     }
   }
 
-  /** Runs `next` under what is left of the time; then the request is answered, whatever it waits for. */
+  /** Runs `next` in the remaining time. After that the request is answered with 503. */
   handle(request: FastifyRequest, reply: FastifyReply, next: () => void): void {
     if (request.caller === null) {
       next();

@@ -1,4 +1,4 @@
-/** What handlers do with a request and an answer: validate, say who acts, build the envelope. */
+/** Helpers of handlers: validate a request, name its actor, build the envelope. */
 import { idSchema, validate, type Validated } from '@pis/contracts';
 import type { CommandContext } from '@pis/event-store';
 import { currentTraceparent } from '@pis/service-kit';
@@ -15,7 +15,7 @@ export interface Answer<Data> {
   };
 }
 
-/** A query, and what validation made of it: for a handler that reports further problems with it. */
+/** A query and its validation, for a handler that reports further problems with it. */
 export type Given<Value> = Validated<Value> & { readonly given: unknown };
 
 export function answer<Data>(data: Data): Answer<Data> {
@@ -32,12 +32,12 @@ export function accepted<Value>(result: Validated<Value>): Value {
   return result.value;
 }
 
-/** The body, or an empty object when there is none, so that each missing field is named. */
+/** The body, or an empty object if there is none, so that each missing field is reported. */
 export function bodyOf(request: FastifyRequest): unknown {
   return request.body === undefined ? {} : request.body;
 }
 
-/** An id in the path, by its name there. @throws ApiError VALIDATION_ERROR */
+/** An ID in the path, by its name. @throws ApiError VALIDATION_ERROR */
 export function idIn(request: FastifyRequest, field: string): string {
   const parameters = request.params as Readonly<Record<string, string>>;
   const result = validate(idSchema, parameters[field]);
@@ -49,7 +49,7 @@ const uuid = 'must be a UUID';
 /** W3C Trace Context, version 00. */
 const traceparentFormat = /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 
-/** Who and what causes the events of this request. */
+/** The actor and cause for the events of this request. */
 export function contextOf(request: FastifyRequest): CommandContext {
   const { traceparent } = request.headers;
   const given =

@@ -1,4 +1,4 @@
-/** Who reads public messages inside this service. A group that is missing here cannot be an app's consumer. */
+/** The consumer groups inside this service. An app cannot use a group that is missing here. */
 import { type Topic, topics } from '@pis/contracts';
 
 /** The topics that each consumer group handles, on either broker. */
@@ -12,7 +12,7 @@ export type ConsumerGroup = keyof typeof topicsOfGroup;
 // Sound: the object has exactly these keys.
 export const consumerGroups = Object.keys(topicsOfGroup) as readonly ConsumerGroup[];
 
-/** What all groups together handle. */
+/** The topics of all groups. */
 export const consumedTopics: readonly Topic[] = [...new Set(Object.values(topicsOfGroup).flat())];
 
 /** The reader that publishes the log to Kafka. */

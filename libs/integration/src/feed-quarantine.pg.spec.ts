@@ -38,9 +38,9 @@ afterEach(async () => {
   await log.close();
 });
 
-/** Reads as the relay does: what it took is published, then the checkpoint is saved. */
+/** Reads like the relay: publishes a page, then saves the checkpoint. */
 function relay({ savesCheckpoint = true, reader: name = group } = {}): {
-  readonly told: string[];
+  readonly published: string[];
   stop(): Promise<void>;
 } {
   const { store, pool } = log;
@@ -52,31 +52,31 @@ function relay({ savesCheckpoint = true, reader: name = group } = {}): {
   });
   const ending = new AbortController();
   const { signal } = ending;
-  const told: string[] = [];
+  const published: string[] = [];
   const state = pgConsumerState(log.pool);
   const run = async () => {
     const after = await state.loadCheckpoint(name);
     for await (const page of feedOf(name).subscribe({ after, topics: [topics.payments], signal })) {
       for (const message of page.messages)
-        told.push(`${labelOf(message)}${'waiting-since' in message.headers ? ' late' : ''}`);
+        published.push(`${labelOf(message)}${'waiting-since' in message.headers ? ' late' : ''}`);
       if (savesCheckpoint) await state.saveCheckpoint(name, page.position);
     }
   };
-  const ended = run().catch((error: unknown) => void told.push(String(error)));
+  const ended = run().catch((error: unknown) => void published.push(String(error)));
   const stop = () => {
     ending.abort();
     return ended;
   };
   readers.push({ stop });
-  return { told, stop };
+  return { published, stop };
 }
 
-it('an event that cannot be translated holds back its payment, and nobody else', async () => {
-  const { told } = relay();
+it('an event that cannot be translated holds back only its payment', async () => {
+  const { published } = relay();
   await log.append(bad, queuedIn(bad), processing, unknownEvent, completed);
   await log.append(good, queuedIn(good), processing, completed);
-  await until(() => told.includes('b payment.completed'), { timeoutMs });
-  expect(told).toEqual([
+  await until(() => published.includes('b payment.completed'), { timeoutMs });
+  expect(published).toEqual([
     'a payment.queued',
     'a payment.processing',
     'b payment.queued',
@@ -89,28 +89,28 @@ it('an event that cannot be translated holds back its payment, and nobody else',
   ]);
 });
 
-it('malformed data of a known event holds back its payment, and nobody else', async () => {
-  const { told } = relay();
+it('malformed data of a known event holds back only its payment', async () => {
+  const { published } = relay();
   await log.append(bad, completed);
   await log.append(good, queuedIn(good));
-  await until(() => told.length > 0, { timeoutMs });
-  expect(told).toEqual(['b payment.queued']);
+  await until(() => published.length > 0, { timeoutMs });
+  expect(published).toEqual(['b payment.queued']);
   expect(await listQuarantine(log.pool, 10)).toMatchObject([{ streamId: bad }]);
 });
 
-it('a skipped event says nothing, and what follows it in its payment is told without it', async () => {
-  const { told } = relay();
+it('a skipped event is not published, and later events of its payment are published without it', async () => {
+  const { published } = relay();
   await log.append(bad, queuedIn(bad), processing, unknownEvent, completed);
   await until(() => held.length > 0, { timeoutMs });
   expect(await skipEvent(log.pool, await log.idOf(bad, 2), 'ada')).not.toBeNull();
   await log.append(good, queuedIn(good));
   await until(
-    () => told.includes('a payment.completed late') && told.includes('b payment.queued'),
+    () => published.includes('a payment.completed late') && published.includes('b payment.queued'),
     {
       timeoutMs,
     },
   );
-  expect(told.filter((text) => text.startsWith('a'))).toEqual([
+  expect(published.filter((text) => text.startsWith('a'))).toEqual([
     'a payment.queued',
     'a payment.processing',
     'a payment.completed late',
@@ -118,7 +118,7 @@ it('a skipped event says nothing, and what follows it in its payment is told wit
   await log.append(good, processing);
   await until(async () => (await listQuarantine(log.pool, 1)).length === 0, { timeoutMs });
 
-  // Replays say the same as the broker did.
+  // Replays return the same events as the broker.
   const refs = [0, 1, 3].map(async (n) => ({ streamId: bad, eventId: await log.idOf(bad, n) }));
   const past = await pastPaymentEvents(log.store, log.pool, await Promise.all(refs));
   expect(past.map(({ eventType, data }) => [eventType, data.previousStatus])).toEqual([
@@ -128,29 +128,29 @@ it('a skipped event says nothing, and what follows it in its payment is told wit
   ]);
 });
 
-it('after a rollback, the newer events wait, and the next upgrade tells them in order', async () => {
+it('after a rollback, newer events wait, and the next upgrade publishes them in order', async () => {
   const newer = paymentAggregate.schemaVersions as Record<string, number>;
   const known = newer['PaymentProcessing'] ?? 1;
   const first = relay();
   try {
-    // The release before: it does not know the event yet.
+    // The previous release does not know the event yet.
     delete newer['PaymentProcessing'];
     await log.append(bad, queuedIn(bad), processing);
     await until(() => held.length === 1, { timeoutMs });
     await log.append(bad, completed);
     await log.append(good, queuedIn(good));
-    await until(() => first.told.includes('b payment.queued'), { timeoutMs });
+    await until(() => first.published.includes('b payment.queued'), { timeoutMs });
     await first.stop();
   } finally {
     newer['PaymentProcessing'] = known;
   }
-  const { told } = relay();
-  await until(() => told.length === 2, { timeoutMs });
-  expect(told).toEqual(['a payment.processing late', 'a payment.completed late']);
+  const { published } = relay();
+  await until(() => published.length === 2, { timeoutMs });
+  expect(published).toEqual(['a payment.processing late', 'a payment.completed late']);
   expect(held).toHaveLength(1);
 });
 
-it('a death before the checkpoint tells what was held back once more', async () => {
+it('a crash before the checkpoint publishes the held-back messages again', async () => {
   const { stop } = relay();
   await log.append(bad, queuedIn(bad), unknownEvent, processing);
   await until(() => held.length > 0, { timeoutMs });
@@ -160,16 +160,16 @@ it('a death before the checkpoint tells what was held back once more', async () 
   await stop();
   await skipEvent(log.pool, await log.idOf(bad, 1), 'ada');
   const dying = relay({ savesCheckpoint: false });
-  await until(() => dying.told.includes('a payment.processing late'), { timeoutMs });
+  await until(() => dying.published.includes('a payment.processing late'), { timeoutMs });
   await log.append(good, queuedIn(good));
-  await until(() => dying.told.includes('b payment.queued'), { timeoutMs });
+  await until(() => dying.published.includes('b payment.queued'), { timeoutMs });
   await dying.stop();
-  const { told } = relay();
-  await until(() => told.length >= 2, { timeoutMs });
-  expect(told).toEqual(['a payment.processing late', 'b payment.queued']);
+  const { published } = relay();
+  await until(() => published.length >= 2, { timeoutMs });
+  expect(published).toEqual(['a payment.processing late', 'b payment.queued']);
 });
 
-it('events of a release that is too new are told to nobody in part', async () => {
+it('events of a newer release are not published partially', async () => {
   await log.append(bad, queuedIn(bad), unknownEvent, completed);
   const refs = [{ streamId: bad, eventId: await log.idOf(bad, 2) }];
   await expect(pastPaymentEvents(log.store, log.pool, refs)).rejects.toThrow(/PaymentEaten/);
@@ -180,8 +180,8 @@ it('events of a release that is too new are told to nobody in part', async () =>
   expect(past).toHaveLength(1);
 });
 
-it('a stream that another process holds back from a later event on loses none of the earlier ones', async () => {
-  const { told } = relay();
+it('a stream that another process holds back from a later event loses no earlier event', async () => {
+  const { published } = relay();
   await log.append(good, unknownEvent);
   await until(() => held.length === 1, { timeoutMs });
   const other = `payment-${randomUUID()}`;
@@ -191,19 +191,19 @@ it('a stream that another process holds back from a later event on loses none of
   const first: RecordedEvent = { ...last, streamId: bad };
   await holdStreams(log.pool, group, [{ first, cause: new UnreadableEvent(first, 'too new') }]);
   await log.append(bad, queuedIn(bad), unknownEvent, processing);
-  await until(() => told.includes('a payment.queued'), { timeoutMs });
+  await until(() => published.includes('a payment.queued'), { timeoutMs });
   await until(async () => (await listQuarantine(log.pool, 10)).length === 3, { timeoutMs });
   await skipEvent(log.pool, await log.idOf(bad, 1), 'ada');
-  await until(() => told.includes('a payment.processing late'), { timeoutMs });
+  await until(() => published.includes('a payment.processing late'), { timeoutMs });
 });
 
-it('what the groups hold back on one broker is told on the other', async () => {
+it('messages that groups hold back on one broker are published on the other', async () => {
   const groups = ['rail-executor', 'webhook-dispatcher'];
   const embedded = groups.map((reader) => relay({ reader }));
   await log.append(bad, queuedIn(bad), unknownEvent, processing);
   await log.append(good, queuedIn(good));
-  for (const { told } of embedded)
-    await until(() => told.includes('b payment.queued'), { timeoutMs });
+  for (const { published } of embedded)
+    await until(() => published.includes('b payment.queued'), { timeoutMs });
   const end = await log.store.lastPosition();
   const state = pgConsumerState(log.pool);
   for (const reader of groups)
@@ -218,9 +218,9 @@ it('what the groups hold back on one broker is told on the other', async () => {
 
   const back = relay({ reader: 'rail-executor' });
   await skipEvent(log.pool, await log.idOf(bad, 1), 'ada');
-  await until(() => back.told.includes('a payment.processing late'), { timeoutMs });
+  await until(() => back.published.includes('a payment.processing late'), { timeoutMs });
   await back.stop();
-  const { told } = relay();
-  await until(() => told.includes('a payment.processing late'), { timeoutMs });
-  expect([...onKafka.told, ...told].filter((text) => !text.endsWith('late'))).toEqual([]);
+  const { published } = relay();
+  await until(() => published.includes('a payment.processing late'), { timeoutMs });
+  expect([...onKafka.published, ...published].filter((text) => !text.endsWith('late'))).toEqual([]);
 });

@@ -1,8 +1,8 @@
 /**
- * The quarantine of one consumer group, during one subscription of it.
+ * The quarantine of one consumer group during one subscription.
  *
- * What always holds: a stream leaves the quarantine only when the group's checkpoint is past a position
- * that was handed over after the stream's messages. A crash before that hands them over again.
+ * What always holds: a stream leaves the quarantine only after the group's checkpoint has passed a position
+ * that was delivered after the stream's messages. After an earlier crash they are delivered again.
  */
 import type { Position, RecordedEvent, UnreadableEvent } from '@pis/event-store';
 import {
@@ -22,15 +22,15 @@ import {
 import type pg from 'pg';
 import { relayGroup } from './consumer-groups.js';
 
-/** Streams tried again at a time. */
+/** Streams that are retried at the same time. */
 const releaseMax = 20;
 
 export class FeedQuarantine {
   private holding = true;
   private position: Position = '';
-  /** Streams whose messages were handed over: the others that come with the log follow them. */
+  /** Streams with delivered messages. Their later messages follow with the log. */
   private readonly released = new Set<string>();
-  /** Those of them that wait for a later position. */
+  /** Those of these streams that wait for a later position. */
   private readonly unmarked = new Set<string>();
 
   constructor(
@@ -46,12 +46,12 @@ export class FeedQuarantine {
     this.holding = await holdsAny(this.pool, this.group);
   }
 
-  /** While it holds nothing, a page costs no query. */
+  /** While the quarantine is empty, a page needs no query. */
   get holdsAny(): boolean {
     return this.holding;
   }
 
-  /** Those of the events that are not held back. */
+  /** The events that are not held back. */
   async pass(events: readonly RecordedEvent[]): Promise<readonly RecordedEvent[]> {
     if (!this.holding || events.length === 0) return events;
     const streamIds = events.map(({ streamId }) => streamId);
@@ -65,7 +65,7 @@ export class FeedQuarantine {
     return skippedAmong(this.pool, ids);
   }
 
-  /** The event can be read but not passed on. What came before it in its stream was passed on. */
+  /** The event can be read but not published. The events before it in its stream were published. */
   holdRefused(refused: UnreadableStream): Promise<void> {
     return this.hold([refused], { beginsThere: true });
   }
@@ -76,14 +76,14 @@ export class FeedQuarantine {
     this.holding = true;
     for (const { first, cause } of unreadable) {
       const { streamId } = first;
-      // One that was only tried again is known.
+      // A stream that was only retried was reported before.
       if (!this.unmarked.has(streamId)) this.onHeld(cause);
       this.released.delete(streamId);
       this.unmarked.delete(streamId);
     }
   }
 
-  /** Streams to try again. Frees those that were handled meanwhile. */
+  /** Streams to retry. Releases those that were handled meanwhile. */
   async due(): Promise<readonly DueStream[]> {
     for (const streamId of await freeHandled(this.pool, this.group)) this.released.delete(streamId);
     this.holding = await holdsAny(this.pool, this.group);
@@ -91,7 +91,7 @@ export class FeedQuarantine {
     return due.filter(({ streamId }) => !this.released.has(streamId));
   }
 
-  /** These streams are handed over, unless `hold` says otherwise. */
+  /** Marks these streams as delivered. A later `hold` revokes this. */
   release(streamIds: readonly string[]): void {
     for (const streamId of streamIds) {
       this.released.add(streamId);
@@ -103,7 +103,7 @@ export class FeedQuarantine {
     return this.released.has(streamId);
   }
 
-  /** Before a page is handed over: once the checkpoint is at its position, what came before is handled. */
+  /** Call this before a page is delivered: when the checkpoint reaches its position, all earlier pages are handled. */
   async advance(position: Position): Promise<void> {
     if (this.unmarked.size > 0 && position > this.position) {
       await releaseStreams(this.pool, this.group, [...this.unmarked], position);

@@ -1,4 +1,4 @@
-/** Facts of the log as public messages: the feed, past events, and the places that readers go on from. */
+/** Events of the log as public messages: the feed, past events, and the positions of readers. */
 export * from './consumer-groups.js';
 export * from './integration-feed.js';
 export * from './log-places.js';

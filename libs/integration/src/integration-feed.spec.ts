@@ -97,7 +97,7 @@ async function lifeOf(paymentId: string) {
   return store;
 }
 
-it('each transition is one message with the payment as it was, masked, and the status before', async () => {
+it('each transition is one message with the masked payment at that time and the previous status', async () => {
   const messages = await read(integrationFeed(await lifeOf('p1')), beginning, 3);
   expect(messages.map(({ key, headers }) => [key, headers['event-type']])).toEqual([
     ['payment-p1', 'payment.queued'],
@@ -118,21 +118,21 @@ it('each transition is one message with the payment as it was, masked, and the s
   expect(messages[0]?.headers['traceparent']).toBe(context.traceparent);
 });
 
-it('a feed that begins in the middle of a payment gives the same messages as one that saw it all', async () => {
+it('a feed that begins in the middle of a payment gives the same messages as one from the beginning', async () => {
   const store = await lifeOf('p2');
   const all = await read(integrationFeed(store), beginning, 3);
   const rest = await read(integrationFeed(store), all[0]?.offset ?? '', 2);
   expect(rest).toEqual(all.slice(1));
 });
 
-it('a consumer that parses a message gets the text that was published', async () => {
+it('a consumer that parses a message gets the published text', async () => {
   for (const { value } of await read(integrationFeed(await lifeOf(randomUUID())), beginning, 3)) {
     const parsed = paymentIntegrationEventSchema.parse(JSON.parse(String(value)));
     expect(JSON.stringify(parsed)).toBe(value);
   }
 });
 
-it('a topic that does not exist is refused', async () => {
+it('an unknown topic is refused', async () => {
   const feed = integrationFeed(await lifeOf('p7'));
   const count = feed.countAfter({ after: beginning, topics: ['pis.payments.v0'], max: 1 });
   await expect(count).rejects.toThrow('there is no topic pis.payments.v0');
@@ -143,7 +143,7 @@ it('a second reader of the same feed gets the same messages from memory', async 
   expect(await read(feed, beginning, 3)).toEqual(await read(feed, beginning, 3));
 });
 
-/** Several payments, their events mixed in the log. */
+/** Several payments with interleaved events in the log. */
 async function mixedLives(count: number) {
   const store = memoryEventStore();
   const payments = repository(store, paymentAggregate);
@@ -158,7 +158,7 @@ async function mixedLives(count: number) {
   return store;
 }
 
-it('readers at different places get the right messages although their reads end together', async () => {
+it('readers at different positions get the right messages even if their reads end together', async () => {
   const store = await lifeOf('p4');
   const all = await read(integrationFeed(store), beginning, 3);
   const waiting: (() => void)[] = [];
@@ -183,7 +183,7 @@ it('readers at different places get the right messages although their reads end 
 });
 
 it.each([1, 3, 10, 25])(
-  'readers far apart get the right messages although only %d are remembered',
+  'readers far apart get the right messages although only %d are cached',
   async (messagesMax) => {
     const store = await mixedLives(10);
     const all = await read(integrationFeed(store), beginning, 40);
@@ -198,7 +198,7 @@ it.each([1, 3, 10, 25])(
   },
 );
 
-it('tells how much of the wanted topics comes after a position, up to a limit', async () => {
+it('counts the events of the wanted topics after a position, up to a limit', async () => {
   const store = await lifeOf('p6');
   const feed = integrationFeed(store);
   const [first] = await read(feed, beginning, 3);
@@ -210,7 +210,7 @@ it('tells how much of the wanted topics comes after a position, up to a limit', 
   expect(await count(beginning, topics.directory)).toBe(0);
 });
 
-it('waits for a stream that does not show yet what the log has shown', async () => {
+it('waits for a stream that lags behind the log', async () => {
   const store = await lifeOf('p5');
   const all = await read(integrationFeed(store), beginning, 3);
   let lags = true;
@@ -225,7 +225,7 @@ it('waits for a stream that does not show yet what the log has shown', async () 
   expect(await read(feed, after, 1)).toEqual(all.slice(2));
 });
 
-it('reads a contact that has changed often a page at a time, once', async () => {
+it('reads a contact with many changes once, a page at a time', async () => {
   const store = memoryEventStore();
   const contacts = repository(store, contactAggregate, { states: new StreamStates() });
   const record = contactExample();

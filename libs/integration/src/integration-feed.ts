@@ -1,10 +1,9 @@
 /**
- * The event store as the broker sees it: domain events turned into the public, masked integration
- * events, in log order. The event relay publishes it to Kafka; the embedded transport reads it in
- * place of a broker. Both carry the same bytes.
+ * The feed: turns domain events into public, masked integration events, in log order. The event relay
+ * publishes the feed to Kafka. The embedded transport reads it instead of a broker. Both carry the same bytes.
  *
- * A stream with an event that cannot be read is held back for this reader, and all others go on
- * (see quarantine.ts of read-models). What was held back comes later, in the order of its stream.
+ * A stream with an unreadable event is held back for this reader, and all other streams continue (see
+ * quarantine.ts of read-models). The messages of that stream come later, in its order.
  */
 import {
   type EventStore,
@@ -24,7 +23,7 @@ import { Translator, type TranslatorLimits } from './integration-translator.js';
 
 export interface FeedLimits extends TranslatorLimits {
   readonly pageMax: number;
-  /** How often streams in quarantine are tried again. */
+  /** How often streams in quarantine are retried. */
   readonly releaseEveryMs: number;
 }
 
@@ -35,7 +34,7 @@ const feedLimits: FeedLimits = {
   releaseEveryMs: 10_000,
 };
 
-/** @throws UnreadableEvent while it is iterated: this feed has no quarantine */
+/** @throws UnreadableEvent during iteration: this feed has no quarantine */
 export function integrationFeed(store: EventStore, given: Partial<FeedLimits> = {}): MessageSource {
   const limits = { ...feedLimits, ...given };
   const translator = new Translator(store, limits);
@@ -61,20 +60,20 @@ export function integrationFeed(store: EventStore, given: Partial<FeedLimits> = 
 export interface FeedsOptions {
   readonly store: EventStore;
   readonly pool: pg.Pool;
-  /** Resolves once the log was checked; the signal aborts when it lacks what the reader has read. */
+  /** Resolves after the first check of the log. The signal aborts when the log lacks events that were read. */
   readonly sameLog?: (reader: string, ending: AbortSignal) => Promise<AbortSignal>;
-  /** Told of each stream when it is held back. */
+  /** Called for each stream that is held back. */
   readonly onHeld: (reader: string, cause: UnreadableEvent) => void;
   readonly limits?: Partial<FeedLimits>;
 }
 
-/** The feeds of one process, which share what they have translated. `reader` is a consumer group. */
+/** The feeds of one process. They share translated messages. `reader` is a consumer group. */
 export function integrationFeeds(options: FeedsOptions): (reader: string) => MessageSource {
   const limits = { ...feedLimits, ...options.limits };
   const translator = new Translator(options.store, limits);
   const { sameLog, pool } = options;
   const generations = new Map<string, number>();
-  /** A group that goes on from memory does not know that an operator has moved its checkpoint. */
+  /** A running group does not notice that an operator moved its checkpoint. */
   const refuseStale = async (reader: string, after: Position) => {
     const { position, generation } = await readPlace(pool, reader);
     const isMoved = (generations.get(reader) ?? generation) !== generation;
@@ -92,7 +91,7 @@ export function integrationFeeds(options: FeedsOptions): (reader: string) => Mes
       yield* feed.subscribe({ ...subscription, streamPrefixes: prefixesOf(wanted), signal });
       if (!ending.aborted) logOfReader.throwIfAborted();
     },
-    // Counts events, for nearly each makes a message: translating them would cost much more.
+    // Counts events instead of messages: nearly every event makes a message, and translating costs much more.
     async countAfter({ after, topics: wanted, max }) {
       const streamPrefixes = prefixesOf(wanted);
       const { events } = await options.store.readLog({ after, streamPrefixes, pageMax: max });
@@ -101,7 +100,7 @@ export function integrationFeeds(options: FeedsOptions): (reader: string) => Mes
   });
 }
 
-/** One subscription of one reader. */
+/** One subscription of a reader. */
 class ReaderFeed {
   private readonly quarantine: FeedQuarantine;
 
@@ -126,7 +125,7 @@ class ReaderFeed {
     let position = after;
     for (let follows = true; follows && !signal.aborted; ) {
       yield* this.released(position);
-      // While streams are held back, the log is subscribed to anew every now and then.
+      // While streams are held back, resubscribe at intervals.
       const isHolding = quarantine.holdsAny;
       const until = isHolding
         ? AbortSignal.any([signal, AbortSignal.timeout(limits.releaseEveryMs)])
@@ -156,7 +155,7 @@ class ReaderFeed {
       position,
       holdBack: async ({ offset, key }, reason) => {
         const event = events.find((one) => one.position === offset && one.streamId === key);
-        if (event === undefined) throw new Error(`no message of this page stands at ${offset}`);
+        if (event === undefined) throw new Error(`the page has no message at ${offset}`);
         const first = { first: event, cause: new UnreadableEvent(event, reason) };
         if ((await this.quarantine.skippedAmong([first])).size > 0) return 'skipped';
         await this.quarantine.holdRefused(first);
@@ -165,7 +164,7 @@ class ReaderFeed {
     };
   }
 
-  /** The messages of all streams but those that are held back. */
+  /** The messages of all streams that are not held back. */
   private async pass(events: readonly RecordedEvent[]): Promise<OutgoingMessage[]> {
     return this.translated(await this.quarantine.pass(events));
   }
@@ -182,7 +181,7 @@ class ReaderFeed {
     }
   }
 
-  /** What can be read by now of what was held back, up to where the log was read. */
+  /** The held-back messages that can be read now, up to the current position in the log. */
   private async *released(position: Position): AsyncGenerator<MessagePage, void, undefined> {
     const { quarantine } = this;
     while (quarantine.holdsAny) {
@@ -196,7 +195,7 @@ class ReaderFeed {
       );
       quarantine.release(due.map(({ streamId }) => streamId));
       const messages = await this.translated(events);
-      // A stream that still cannot be read to its end keeps what it holds: it would come again each time.
+      // If a stream still cannot be read to its end, deliver nothing of it: it would be repeated each time.
       const heldSince = new Map(due.map((stream) => [stream.streamId, stream.heldSince]));
       const whole = messages
         .filter(({ key }) => quarantine.isReleased(key))

@@ -1,6 +1,6 @@
 /**
- * One domain event as the broker carries it: the public, masked integration event. The same event
- * makes the same bytes, whenever and by whomever it is made.
+ * Turns one domain event into the public, masked integration event on the broker. The same event always
+ * becomes the same bytes.
  */
 import { type IntegrationEventOn, messageHeaders, type Topic } from '@pis/contracts';
 import type { RecordedEvent } from '@pis/event-store';
@@ -21,7 +21,7 @@ export function publicEventOf(recorded: RecordedEvent, step: Step): PublicEvent 
   const { eventType, organizationId, data } = content;
   const { id: eventId, position, metadata } = recorded;
   const event = { eventId, eventType, organizationId, position, occurredAt: metadata.at, data };
-  // Sound: the type of the event and its data come from the entry that names the topic.
+  // Sound: type and data of the event come from the entry of the topic.
   return { topic: facts.topic, event } as PublicEvent;
 }
 

@@ -1,7 +1,7 @@
 /**
- * Turns domain events into integration events. A payment's event carries the payment as it was at that
- * moment, so its stream is folded up to it. States are kept for payments under way, so that a live
- * feed reads no stream twice.
+ * Turns domain events into integration events. The event of a payment contains the payment at that moment, so
+ * its stream is folded up to the event. States of payments under way are cached, so that a live feed reads no
+ * stream twice.
  */
 import {
   type EventStore,
@@ -17,19 +17,19 @@ import { type Fold, publicFactsOf, type Step } from './public-facts.js';
 import { Recent } from './recent.js';
 
 export interface TranslatorLimits {
-  /** Payments whose state is kept between two of their events. */
+  /** Payments with a cached state between two events. */
   readonly statesMax: number;
-  /** Messages kept for the other consumer groups of the same process. */
+  /** Messages cached for the other consumer groups of the process. */
   readonly messagesMax: number;
 }
 
 export interface Translation {
   readonly messages: OutgoingMessage[];
-  /** Streams with an event that cannot be read: nothing from `first` on is among the messages. */
+  /** Streams with an unreadable event. The messages contain none of their events from `first` on. */
   readonly unreadable: readonly UnreadableStream[];
 }
 
-/** Streams that are read at the same time. */
+/** Concurrent reads of streams. */
 const readsInFlightMax = 64;
 
 type Failures = Map<string, UnreadableStream>;
@@ -47,14 +47,14 @@ export class Translator {
     this.messages = new Recent(messagesMax);
   }
 
-  /** Passes over these events from now on: they change no state and make no message. */
+  /** Skips these events from now on: they change no state and make no message. */
   skip(eventIds: Iterable<string>): void {
     for (const id of eventIds) this.skipped.add(id);
   }
 
   /**
-   * Other readers use the caches between our awaits, and they forget: what a page needs is looked up
-   * before the first await and kept with the page.
+   * Other readers use the caches between our awaits, and entries are evicted. So everything for a page is
+   * looked up before the first await and kept with the page.
    * @throws StoreUnavailable
    */
   async translate(events: readonly RecordedEvent[]): Promise<Translation> {
@@ -71,13 +71,13 @@ export class Translator {
     for (const event of events) {
       if (failures.has(event.streamId)) continue;
       try {
-        // Also for a known one: those behind it in its stream are folded onto it.
+        // Also for a cached message: later events of its stream are folded onto this state.
         const step = this.advance(states, event);
         const message =
           known.get(event.id) ??
           this.messages.get(event.id) ??
           (step && this.messageOf(event, step));
-        if (!message) throw new OutOfOrder(`event ${event.id} is out of the order of its stream`);
+        if (!message) throw new OutOfOrder(`event ${event.id} is out of order in its stream`);
         this.messages.set(event.id, message);
         if (message !== 'none') messages.push(message);
       } catch (error) {
@@ -93,7 +93,7 @@ export class Translator {
     return this.skipped.has(event.id) ? 'none' : messageOf(event, step);
   }
 
-  /** The state of each stream just before its first event here; what is not at hand is read side by side. */
+  /** The state of each stream before its first event here. States that are not cached are read concurrently. */
   private async statesBefore(
     events: readonly RecordedEvent[],
     failures: Failures,
@@ -124,8 +124,8 @@ export class Translator {
   }
 
   /**
-   * A client can make a stream as long as it likes: it is read on from the state that is at hand, if that
-   * is one of before, and a page at a time.
+   * A client can make a stream very long. It is read a page at a time, from the cached state if that is an
+   * earlier one.
    * @throws StoreUnavailable, UnreadableEvent
    */
   private async stateBefore(event: RecordedEvent): Promise<Loaded<unknown>> {
@@ -137,14 +137,14 @@ export class Translator {
       const from = nextRevision(state);
       const maxCount = Math.min(streamPageMax, revision - from);
       const page = await this.store.readStream(streamId, { from, maxCount });
-      // A replica of the store may lag behind the one that the log was read from.
+      // A replica of the store may lag behind the replica from which the log was read.
       if (page.length === 0) throw new StoreUnavailable(`${streamId} lags behind the log`);
       state = page.reduce((loaded, earlier) => this.after(loaded, earlier), state);
     }
     return state;
   }
 
-  /** Null for an event before the state that is at hand: its message is known. */
+  /** Null for an event before the cached state: its message is cached. */
   private advance(states: Map<string, Loaded<unknown>>, event: RecordedEvent): Step | null {
     const before = states.get(event.streamId);
     if (before === undefined || !follows(event, before)) return null;
@@ -165,7 +165,7 @@ export class Translator {
     }
   }
 
-  /** A reader that is behind does not take away what the one ahead goes on from. */
+  /** A slower reader does not replace the newer state that a faster reader needs. */
   private keep(states: ReadonlyMap<string, Loaded<unknown>>): void {
     for (const [streamId, state] of states) {
       const kept = this.states.get(streamId);
@@ -175,7 +175,7 @@ export class Translator {
   }
 }
 
-/** A defect of ours, and no event's fault. */
+/** A bug in this code, not a fault of the event. */
 class OutOfOrder extends Error {
   override readonly name = 'OutOfOrder';
 }
@@ -196,6 +196,6 @@ function follows(event: RecordedEvent, state: Loaded<unknown>): boolean {
 
 function foldOf(streamId: string): Fold {
   const facts = publicFactsOf(streamId);
-  if (facts === null) throw new Error(`no integration events come from stream ${streamId}`);
+  if (facts === null) throw new Error(`there are no integration events for stream ${streamId}`);
   return facts.fold;
 }

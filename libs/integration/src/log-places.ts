@@ -1,4 +1,4 @@
-/** Places in the event log as operators name them, and where readers go on from. */
+/** Positions in the event log as operators name them, and moving readers to them. */
 import {
   type Anchor,
   anchorAt,
@@ -23,12 +23,12 @@ export async function relayPosition(pool: pg.Pool): Promise<Position> {
   return (await readPlace(pool, relayGroup)).position;
 }
 
-/** Before the relay begins: see carryOverToKafka. */
+/** Runs before the relay starts: see carryOverToKafka. */
 export function carryOverToRelay(pool: pg.Pool): Promise<Position | null> {
   return carryOverToKafka(pool, relayGroup, consumerGroups);
 }
 
-/** The text names no place in this log. */
+/** The text does not name a position in this log. */
 export class NoSuchPlace extends Error {
   override readonly name = 'NoSuchPlace';
 }
@@ -36,13 +36,13 @@ export class NoSuchPlace extends Error {
 const positionForm = /^\d{1,40}$/;
 const postgresDigits = 20;
 const pageMax = 1_000;
-/** More events are not counted. */
+/** Limit of the count. */
 const countMax = 100_000;
 
 /**
- * The event after which a reader goes on, null for the beginning of the log.
- * @param to `beginning`, `end`, a position, or an ISO 8601 time: then what was recorded from that time on
- *   is read. A time is looked for from the beginning of the log on
+ * The event after which a reader continues. Null for the beginning of the log.
+ * @param to `beginning`, `end`, a position, or an ISO 8601 time to read events from. A time is searched from
+ *   the beginning of the log
  * @throws NoSuchPlace, StoreUnavailable
  */
 export async function anchorNamed(store: EventStore, to: string): Promise<Anchor | null> {
@@ -56,7 +56,7 @@ export async function anchorNamed(store: EventStore, to: string): Promise<Anchor
   }
   const time = new Date(to);
   if (!/^\d{4}-\d\d-\d\d/.test(to) || Number.isNaN(time.getTime()))
-    throw new NoSuchPlace(`${JSON.stringify(to)} is no position and no ISO 8601 time`);
+    throw new NoSuchPlace(`${JSON.stringify(to)} is neither a position nor an ISO 8601 time`);
   return lastBefore(store, time.toISOString());
 }
 
@@ -78,11 +78,11 @@ export interface MovedReader {
   readonly reader: string;
   readonly from: Position;
   readonly to: Position;
-  /** What the reader has before it now, counted up to 100,000: read before, or not. */
+  /** Events after the new checkpoint, counted up to 100,000, including those that were read before. */
   readonly eventsToRead: number;
 }
 
-/** Has consumer groups go on after `anchor`. @param transport over which broker they go on; each its own when absent */
+/** Moves consumer groups to `anchor`. @param transport the broker of the checkpoint. Default: that of each group */
 export async function moveReaders(
   { pool, store }: { readonly pool: pg.Pool; readonly store: EventStore },
   groups: readonly string[],
@@ -123,7 +123,7 @@ export interface ExportedCheckpoint {
   readonly revision: number;
 }
 
-/** The checkpoints of the consumer groups. One that has read nothing yet has none. */
+/** The checkpoints of the consumer groups. A group that has read nothing has none. */
 export async function exportCheckpoints(pool: pg.Pool): Promise<readonly ExportedCheckpoint[]> {
   const checkpoints = await readCheckpoints(pool);
   return checkpoints.flatMap(({ reader, anchor }) =>
@@ -132,8 +132,8 @@ export async function exportCheckpoints(pool: pg.Pool): Promise<readonly Exporte
 }
 
 /**
- * Has the groups go on from where they were when they were exported.
- * @throws NoSuchPlace when the log lacks an event that one of them stood on: nothing is changed then
+ * Moves the groups to the exported checkpoints.
+ * @throws NoSuchPlace if the log lacks the event of a checkpoint. Then nothing is changed
  */
 export async function importCheckpoints(
   { pool, store }: { readonly pool: pg.Pool; readonly store: EventStore },
@@ -142,7 +142,7 @@ export async function importCheckpoints(
   for (const checkpoint of checkpoints)
     if (!(await hasAnchor(store, checkpoint)))
       throw new NoSuchPlace(
-        `event ${checkpoint.eventId}, where ${checkpoint.group} stood, is not at its place: these checkpoints are of another log`,
+        `the log does not have event ${checkpoint.eventId} at the checkpoint of ${checkpoint.group}: these checkpoints belong to another log`,
       );
   const moved: MovedReader[] = [];
   for (const { group, ...anchor } of checkpoints)

@@ -1,6 +1,6 @@
 /**
- * What past events said, computed from their streams as it was for the broker: an envelope made of it
- * has the very bytes of the one that was sent at the time.
+ * Computes past events from their streams, exactly as they were for the broker. An envelope made from one has
+ * the same bytes as the original one.
  */
 import { type PaymentIntegrationEvent, topics } from '@pis/contracts';
 import { payment } from '@pis/domain';
@@ -22,8 +22,8 @@ export interface PastEventRef {
 }
 
 /**
- * In the order asked for. Events that an operator had skipped are passed over, as they were for the broker.
- * @param pool where skipped events are noted
+ * In the order of `refs`. Skips the events that an operator skipped, as the relay did.
+ * @param pool the database with the skipped events
  * @throws StoreUnavailable also when a replica of the store does not have the event yet
  * @throws UnreadableEvent when a newer release wrote one of them, or one before it
  */
@@ -48,7 +48,7 @@ export async function pastPaymentEvents(
   });
 }
 
-/** Folds again without the event that cannot be read, if it was skipped. @throws UnreadableEvent */
+/** Repeats the fold without an unreadable event if that event was skipped. @throws UnreadableEvent */
 async function unlessSkipped<Result>(
   pool: pg.Pool,
   skipped: Set<string>,
@@ -66,7 +66,7 @@ async function unlessSkipped<Result>(
   }
 }
 
-/** What comes after the last event that is wanted is not looked at. */
+/** Ignores everything after the last wanted event. */
 function eventsIn(
   stream: readonly RecordedEvent[],
   wanted: ReadonlySet<string>,
@@ -88,6 +88,6 @@ function eventsIn(
 function paymentEventOf(recorded: RecordedEvent, step: Step): PaymentIntegrationEvent {
   const content = publicEventOf(recorded, step);
   if (content?.topic !== topics.payments)
-    throw new Error(`event ${recorded.id} is no public event of a payment`);
+    throw new Error(`event ${recorded.id} is not a public event of a payment`);
   return content.event;
 }

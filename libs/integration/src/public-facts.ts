@@ -1,6 +1,6 @@
 /**
- * Which facts are public, and what they say to others: one entry for each category of streams. A new
- * aggregate does not compile until it has an entry here, a new fact of a public one until it is mapped.
+ * Which events are public, and what they publish: one entry for each category of streams. A new aggregate
+ * does not compile without an entry here. A new event of a public aggregate does not compile until it is mapped.
  */
 import {
   contactView,
@@ -34,7 +34,7 @@ export interface Step<State = unknown> {
   readonly after: Loaded<State>;
 }
 
-/** What an integration event says. The rest of it comes from the recorded event. */
+/** The content of an integration event. Its other fields come from the recorded event. */
 type ContentOn<In extends Topic> = Pick<
   IntegrationEventOn<In>,
   'eventType' | 'organizationId' | 'data'
@@ -66,9 +66,9 @@ function published<
   const fold = foldOf(aggregate);
   return {
     topic,
-    // States of all categories share caches, keyed by stream: each state comes back to its own fold.
+    // States of all categories share caches with the stream as key, so each state returns to its own fold.
     fold: (events, onto) => fold(events, onto as Loaded<State> | undefined),
-    // The step was folded by this aggregate, which refuses the types of event that it does not have.
+    // This aggregate folded the step, and it refuses unknown types of events.
     contentOf: (type, { before, after }) =>
       contentOf(type as Event['type'], before.state as State, after.state as State),
   };
@@ -119,8 +119,8 @@ type PublicTopic = {
 }[Category];
 
 /**
- * The topics, and whether the relay fills them. A new topic does not compile until it is here; one that is
- * filled must be the topic of a category.
+ * Whether the relay publishes to each topic. A new topic does not compile without an entry here. A topic that
+ * the relay fills must be the topic of a category.
  */
 const topicUse = {
   [topics.payments]: 'filled',
@@ -134,7 +134,7 @@ const allTopics = Object.keys(topicUse) as readonly Topic[];
 /** Topics that the relay publishes to. */
 export const filledTopics = allTopics.filter((topic) => topicUse[topic] === 'filled');
 
-/** Null for a stream whose facts are not public. */
+/** Null for a stream without public events. */
 export function publicFactsOf(streamId: string): PublicFacts | null {
   const name = streamNameOf(streamId);
   if (name === null) return null;
@@ -143,7 +143,7 @@ export function publicFactsOf(streamId: string): PublicFacts | null {
 }
 
 /**
- * What the names of the streams begin with whose facts make the messages of these topics.
+ * The prefixes of the streams that supply the messages of these topics.
  * @throws Error when a topic is not one of ours
  */
 export function prefixesOf(wanted: readonly string[]): readonly string[] {

@@ -1,6 +1,6 @@
 import { Recent } from './recent.js';
 
-it('drops the entry that was set longest ago', () => {
+it('drops the oldest entry', () => {
   const recent = new Recent<string, number>(2);
   recent.set('a', 1);
   recent.set('b', 2);

@@ -19,11 +19,11 @@ const skipping = paymentStream('b');
 const good = paymentStream('c');
 
 let log: PaymentLog;
-let told: string[];
+let published: string[];
 
 beforeEach(async () => {
   log = await openPaymentLog();
-  told = [];
+  published = [];
 });
 afterEach(() => log.close());
 
@@ -40,20 +40,20 @@ function replay({ after = '', to = '', refuses = '' } = {}) {
       for (const message of messages) {
         if (labelOf(message) === refuses)
           return Promise.reject(new MessageRefused(message, new Error('too large')));
-        told.push(labelOf(message));
+        published.push(labelOf(message));
       }
       return Promise.resolve();
     }),
   );
 }
 
-it('leaves out an unreadable event with what follows it in its stream, and a skipped event alone', async () => {
+it('leaves out an unreadable event and all later events of its stream, but only the event itself if it was skipped', async () => {
   await log.append(unreadable, queuedIn(unreadable), unknownEvent, completed);
   await log.append(skipping, queuedIn(skipping), unknownEvent, processing);
   await skip(skipping, 1);
   await log.append(good, queuedIn(good));
   expect(await replay()).toEqual({ published: 4, skipped: 1, heldStreams: 1, heldEvents: 2 });
-  expect(told).toEqual([
+  expect(published).toEqual([
     'a payment.queued',
     'b payment.queued',
     'b payment.processing',
@@ -61,7 +61,7 @@ it('leaves out an unreadable event with what follows it in its stream, and a ski
   ]);
 });
 
-it('leaves out what the relay holds back, also when the replay begins behind the cause', async () => {
+it('leaves out the streams that the relay holds back, also when the replay begins after the cause', async () => {
   await log.append(good, queuedIn(good), processing);
   const after = await log.store.lastPosition();
   await log.append(good, completed);
@@ -74,29 +74,29 @@ it('leaves out what the relay holds back, also when the replay begins behind the
   );
   const report = await replay({ after });
   expect(report).toEqual({ published: 1, skipped: 0, heldStreams: 1, heldEvents: 1 });
-  expect(told).toEqual(['b payment.queued']);
+  expect(published).toEqual(['b payment.queued']);
 });
 
-it('leaves out a message that Kafka refuses with what follows it, or alone if it was skipped', async () => {
+it('leaves out a message that Kafka refuses and the later ones of its stream, but only the message itself if it was skipped', async () => {
   await log.append(good, queuedIn(good), processing, completed);
   await log.append(skipping, queuedIn(skipping));
   const refuses = 'c payment.processing';
   expect(await replay({ refuses })).toMatchObject({ published: 2, heldStreams: 1, heldEvents: 2 });
-  expect(told).toEqual(['c payment.queued', 'b payment.queued']);
-  told = [];
+  expect(published).toEqual(['c payment.queued', 'b payment.queued']);
+  published = [];
   await skip(good, 1);
   expect(await replay({ refuses })).toMatchObject({ published: 3, skipped: 1, heldStreams: 0 });
-  expect(told).toEqual(['c payment.queued', 'c payment.completed', 'b payment.queued']);
+  expect(published).toEqual(['c payment.queued', 'c payment.completed', 'b payment.queued']);
 });
 
-it('publishes what follows --from, up to and with --to, and ends although other events come last', async () => {
+it('publishes the events after --from, up to and including --to, and ends even if other events come last', async () => {
   await log.append(good, queuedIn(good));
   const after = await log.store.lastPosition();
   await log.append(good, processing);
   const to = await log.store.lastPosition();
   await log.append(good, completed);
   await replay({ after, to });
-  expect(told).toEqual(['c payment.processing']);
+  expect(published).toEqual(['c payment.processing']);
   await log.append(`contact-${randomUUID()}`, unknownEvent);
   expect(await replay()).toMatchObject({ published: 3, heldStreams: 0 });
 });

@@ -1,7 +1,6 @@
 /**
- * A part of the log as the relay publishes it, to be published again beside the relay. It leaves out what
- * the relay leaves out: events that an operator had skipped, and what is held back of a stream. It
- * changes no quarantine.
+ * Publishes a part of the log again, beside the running relay. It leaves out what the relay leaves out:
+ * skipped events and held-back streams. It does not change the quarantine.
  */
 import { type EventStore, type Position, type RecordedEvent } from '@pis/event-store';
 import { type MessagePage, publishPage } from '@pis/messaging';
@@ -21,9 +20,9 @@ export interface ReplayRange {
 
 export interface ReplayReport {
   readonly published: number;
-  /** Events that an operator had skipped. */
+  /** Events that an operator skipped. */
   readonly skipped: number;
-  /** Streams with an event that cannot be read or that Kafka refuses, and their events from there on. */
+  /** Streams with an event that cannot be read or that Kafka refuses, and their events from that one on. */
   readonly heldStreams: number;
   readonly heldEvents: number;
 }
@@ -31,7 +30,7 @@ export interface ReplayReport {
 const pageMax = 500;
 const limits = { statesMax: 20_000, messagesMax: pageMax };
 
-/** In the order of the log: a failure may leave a part published. @throws ProduceError, StoreUnavailable */
+/** Publishes in the order of the log. A failure may leave a part published. @throws ProduceError, StoreUnavailable */
 export function replayRange(
   sources: { readonly store: EventStore; readonly pool: pg.Pool },
   range: ReplayRange,
@@ -43,7 +42,7 @@ export function replayRange(
 class Replay {
   private readonly translator: Translator;
   private readonly skipped = new Set<string>();
-  /** From which revision on. */
+  /** The first revision that is left out. */
   private readonly held = new Map<string, number>();
   private readonly counted = { published: 0, skipped: 0, heldEvents: 0 };
 
@@ -110,7 +109,7 @@ class Replay {
       position,
       holdBack: async ({ offset, key }) => {
         const event = events.find((one) => one.position === offset && one.streamId === key);
-        if (event === undefined) throw new Error(`no message of this page stands at ${offset}`);
+        if (event === undefined) throw new Error(`the page has no message at ${offset}`);
         if ((await skippedAmong(this.pool, [event.id])).has(event.id)) {
           this.skipped.add(event.id);
           return 'skipped';

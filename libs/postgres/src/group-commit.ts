@@ -1,6 +1,6 @@
 /**
- * Group commit: items that arrive while a batch is being written go together in the next one. Nobody waits
- * for more than two batches unless its key is contended, and under load many items share one commit.
+ * Group commit: items that arrive while a batch is being written go together in the next one. An item
+ * waits for at most two batches unless its key is contended. Under load many items share one commit.
  *
  * One batch is in flight. In a trial of the event store, two in flight gained 6 to 10 per cent at a longer
  * tail, and three lost as much or more: they only queue for the same lock.
@@ -14,7 +14,7 @@ export interface GroupCommitOptions<Item, Result> {
   readonly bytes?: { readonly batchMax: number; readonly of: (item: Item) => number };
   /** Two items of one key never share a batch: a statement cannot change a row twice. */
   readonly keyOf?: (item: Item) => string;
-  /** Asked when an item's turn comes: why it need not be written any more, or null. */
+  /** Called before an item is written: the reason not to write it any more, or null. */
   readonly refusalOf?: (item: Item) => Error | null;
   /** Whether one item may be at fault for a failed batch. Then each item is written alone. */
   readonly isItemsFault: (error: unknown) => boolean;
@@ -26,7 +26,7 @@ interface Waiting<Item, Result> {
   readonly reject: (error: unknown) => void;
 }
 
-/** The queue has no limit of its own: whoever adds without waiting for the answer looks at `waiting` first. */
+/** The queue has no limit. A caller that adds items without waiting for results must check `waiting` first. */
 export class GroupCommit<Item, Result> {
   #queue: Waiting<Item, Result>[] = [];
   #running: Promise<void> | null = null;
@@ -53,7 +53,7 @@ export class GroupCommit<Item, Result> {
 
   async #run(): Promise<void> {
     while (this.#queue.length > 0) {
-      // What one turn of the event loop adds belongs together.
+      // Items that are added in one turn of the event loop go together.
       await new Promise<void>((resolve) => setImmediate(resolve));
       const batch = this.#takeBatch();
       if (batch.length > 0) await this.#settle(batch);

@@ -1,7 +1,7 @@
 /**
  * LISTEN on a connection of its own: rings the bell for every notification on a channel. PostgreSQL does
- * not keep notifications for a connection that is down, so the bell also rings after each reconnection. A
- * caller still polls, seldom: a notification may be lost without the connection noticing.
+ * not keep notifications for a connection that is down, so the bell also rings after each reconnection.
+ * Callers must still poll occasionally: a connection may not notice that it lost a notification.
  */
 import pg from 'pg';
 import { type Bell, backoffMs, pause } from './wake-up.js';
@@ -46,7 +46,7 @@ export class Listener {
       const client = this.#client();
       const lost = Promise.withResolvers<void>();
       const end = () => lost.resolve();
-      // A client without an error handler would end the process; how it ended does not matter here.
+      // A client without an error handler would end the process. The error itself does not matter here.
       client
         .on('error', end)
         .on('end', end)

@@ -104,18 +104,18 @@ describe('pis migrate', () => {
 
 describe('an app that starts before its schema', () => {
   it('waits until every migration it knows is applied', async () => {
-    const told: string[] = [];
+    const reasons: string[] = [];
     let current = false;
     const waiting = waitForCurrentSchema({
       connectionString,
       dir,
-      log: (line) => told.push(line),
+      log: (line) => reasons.push(line),
     }).then(() => (current = true));
-    await until(() => told.length > 0, { timeoutMs: 20_000 });
+    await until(() => reasons.length > 0, { timeoutMs: 20_000 });
     expect(current).toBe(false);
     await migrate({ connectionString, dir });
     await waiting;
-    expect(told[0]).toBe('waiting for the migrations 001_accounts, 002_more');
+    expect(reasons[0]).toBe('waiting for the migrations 001_accounts, 002_more');
   });
 
   it('serves on a database that a newer release has migrated', async () => {
@@ -124,7 +124,7 @@ describe('an app that starts before its schema', () => {
     await waitForCurrentSchema({ connectionString, dir });
   });
 
-  it('waits for a database that cannot be reached until it is told to end', async () => {
+  it('waits for a database that cannot be reached until its signal aborts', async () => {
     const unreachable = new URL(requireServer('PIS_TEST_POSTGRES_URL'));
     unreachable.port = '1';
     const ending = new AbortController();
@@ -135,7 +135,7 @@ describe('an app that starts before its schema', () => {
       signal: ending.signal,
       log: (line) => {
         reasons.push(line);
-        ending.abort(new Error('told to end'));
+        ending.abort(new Error('aborted'));
       },
     });
     await expect(waiting).rejects.toThrow();

@@ -3,8 +3,8 @@
  * Prisma's own table `_prisma_migrations`, so `prisma migrate status` agrees. The
  * schema engine itself is not used, since installing it needs a download.
  *
- * What always holds: a migration and its record are committed together; two runners at once apply
- * each migration once; a database that differs from the files is refused, never guessed at.
+ * What always holds: a migration and its record are committed together. Two concurrent runners apply each
+ * migration once. A database that differs from the files is refused.
  */
 import { createHash, randomUUID } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
@@ -21,12 +21,12 @@ export interface MigrationOptions {
   readonly dir: string;
 }
 
-/** The database and the files contradict each other: a person must look at it. */
+/** The database and the files contradict each other: an operator must decide. */
 export class MigrationRefused extends Error {
   override readonly name = 'MigrationRefused';
 }
 
-/** The advisory lock that Prisma's schema engine takes too: the two never run at once. */
+/** The same advisory lock as Prisma's schema engine, so that the two never run at once. */
 const migrationLock = { key: 72_707_369 };
 const lockWaitMs = 60_000;
 const lockPollMs = 100;
@@ -62,7 +62,7 @@ export interface MigrationStatus {
   readonly pending: readonly string[];
 }
 
-/** @throws MigrationRefused as migrate does, but for migrations newer than this build: those are fine */
+/** @throws MigrationRefused as migrate does, except for migrations newer than this build, which are accepted */
 export async function migrationStatus(options: MigrationOptions): Promise<MigrationStatus> {
   const files = await migrationFiles(options.dir);
   return withClient(options.connectionString, async (client) => {
@@ -70,7 +70,7 @@ export async function migrationStatus(options: MigrationOptions): Promise<Migrat
       "SELECT to_regclass('_prisma_migrations') IS NOT NULL AS exists",
     );
     const records = rows[0]?.exists === true ? await recordsOf(client) : [];
-    // A database migrated by a newer release serves this one: migrations only add (rolling deploys).
+    // A database migrated by a newer release also works: migrations only add (rolling deploys).
     const known = records.filter((record) => files.some((file) => file.name === record.name));
     const pending = pendingOf(files, known);
     return {
@@ -83,24 +83,23 @@ export async function migrationStatus(options: MigrationOptions): Promise<Migrat
 const schemaPollMs = 250;
 
 /**
- * Resolves once every migration of this build is applied; a database that cannot be reached yet is
- * waited for as well.
+ * Resolves once every migration of this build is applied. Also waits for a database that cannot be reached.
  * @throws MigrationRefused · the signal's reason when aborted
  */
 export async function waitForCurrentSchema(
   options: MigrationOptions & {
     readonly signal?: AbortSignal;
-    /** Told once for each new reason to wait. */
+    /** Called once for each new reason to wait. */
     readonly log?: (line: string) => void;
   },
 ): Promise<void> {
-  let told = '';
+  let lastReason = '';
   for (;;) {
     options.signal?.throwIfAborted();
     const reason = await reasonToWait(options);
     if (reason === null) return;
-    if (reason !== told) options.log?.(reason);
-    told = reason;
+    if (reason !== lastReason) options.log?.(reason);
+    lastReason = reason;
     await delay(schemaPollMs, undefined, options.signal ? { signal: options.signal } : {});
   }
 }
@@ -115,7 +114,7 @@ async function reasonToWait(options: MigrationOptions): Promise<string | null> {
   }
 }
 
-/** SQLSTATE: PostgreSQL answers, and the database is still to be created. */
+/** SQLSTATE: PostgreSQL answers, but the database does not exist yet. */
 const databaseMissing = '3D000';
 
 interface MigrationFile {

@@ -8,7 +8,7 @@ import { isTransient } from './transient-errors.js';
 
 const logger = { warn: () => undefined, debug: () => undefined };
 
-describe('a database that vanishes without a word', () => {
+describe('a database that silently vanishes', () => {
   let database: TestDatabase;
   let proxy: Awaited<ReturnType<typeof silenceable>>;
   let pool: pg.Pool;
@@ -24,7 +24,7 @@ describe('a database that vanishes without a word', () => {
     await database.drop();
   });
 
-  it('fails a query in time, as one to be repeated, and is asked again over a new connection', async () => {
+  it('fails a query in time with a transient error, and the next query uses a new connection', async () => {
     await pool.query('SELECT 1');
     proxy.silent = true;
     const failure: unknown = await pool.query('SELECT 1').catch((error: unknown) => error);
@@ -33,7 +33,7 @@ describe('a database that vanishes without a word', () => {
     await until(() => pool.query('SELECT 1').then(() => true), { timeoutMs: 20_000 });
   });
 
-  it('fails a transaction in time, too', async () => {
+  it('also fails a transaction in time', async () => {
     const client = await pool.connect();
     await client.query('BEGIN');
     proxy.silent = true;
@@ -42,13 +42,13 @@ describe('a database that vanishes without a word', () => {
     expect(isTransient(failure)).toBe(true);
   });
 
-  it('is not given up on before PostgreSQL itself would end the statement', () => {
+  it('has a longer time limit than PostgreSQL itself', () => {
     const { query_timeout, statement_timeout } = createPool(proxy.url, 'spec', logger).options;
     expect(Number(query_timeout)).toBeGreaterThan(Number(statement_timeout));
   });
 });
 
-it('a machine that vanishes leaves its locks to others after half a minute', async () => {
+it('the locks of a machine that vanishes are free after half a minute', async () => {
   const database = await createTestDatabase();
   const pool = createPool(database.url, 'spec', logger);
   const { rows } = await pool.query<Record<'idle' | 'interval' | 'count' | 'unanswered', number>>(
@@ -66,7 +66,7 @@ it('a machine that vanishes leaves its locks to others after half a minute', asy
   await database.drop();
 });
 
-it('a connection that the server ends in the moment it opens fails its query, not the process', async () => {
+it('a connection that the server ends immediately fails its query, not the process', async () => {
   const server = await endingAtOnce();
   const pool = createPool(server.url, 'spec', logger);
   for (let attempt = 0; attempt < 3; attempt += 1) {

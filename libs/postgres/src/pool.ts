@@ -21,7 +21,7 @@ const serverSettings = [
 /** Connections of one pool. A process has two: one for its queries and one for its event store. */
 const poolMax = 10;
 
-/** Where lost connections are reported. Every logger of pino is one. */
+/** Receives reports of lost connections. Every logger of pino fits. */
 export interface PoolLog {
   warn(fields: { readonly err: Error }, message: string): void;
   debug(fields: { readonly err: Error }, message: string): void;
@@ -40,7 +40,7 @@ export function createPool(
     application_name: `pis-${app}`,
     connectionTimeoutMillis: connectTimeoutMs,
     statement_timeout: statementTimeoutMs,
-    // Without it, a server that vanished without a word holds its callers for hours.
+    // Without this, callers of a server that silently vanished wait for hours.
     query_timeout: queryTimeoutMs,
     keepAlive: true,
     keepAliveInitialDelayMillis: keepAliveInitialDelayMs,

@@ -36,7 +36,7 @@ describe('a job that one process at a time does', () => {
     return { lost: await started.promise, end: () => end.resolve('done'), ended };
   }
 
-  it('is skipped by others that do not wait, and is free again when it is done', async () => {
+  it('is skipped by processes that do not wait, and is free again when it ends', async () => {
     const first = await holder();
     expect(await asSingleton(pool, lock, undefined, () => Promise.resolve('second'))).toBeNull();
     first.end();
@@ -54,7 +54,7 @@ describe('a job that one process at a time does', () => {
     expect(await second).toBe('second');
   });
 
-  it('is given up on by one that waits when it is told to stop, or after its limit', async () => {
+  it('makes a waiting process give up when its signal aborts, or after its time limit', async () => {
     const first = await holder();
     const stopping = new AbortController();
     const work = () => Promise.reject(new Error('does not hold the lock'));
@@ -78,7 +78,7 @@ describe('a job that one process at a time does', () => {
     expect(await asSingleton(pool, lock, undefined, () => Promise.resolve('next'))).toBe('next');
   });
 
-  it('fails, and is somebody else’s, when its connection is cut', async () => {
+  it('fails when its connection is cut, and another process takes it over', async () => {
     const first = await holder();
     await pool.query(
       `SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted

@@ -5,7 +5,7 @@
 import type pg from 'pg';
 import { pause } from './wake-up.js';
 
-/** Which lock. The same keys in every release: two releases run side by side during a deployment. */
+/** Names a lock. Every release must use the same keys, because two releases run side by side during a deployment. */
 export interface SingletonLock {
   /** The key itself. With a name it is the key of a group of locks. */
   readonly key: number | bigint;
@@ -18,14 +18,14 @@ export interface LockWait {
   readonly signal?: AbortSignal;
   /** Gives up after this. Without it, waits for as long as it takes. */
   readonly timeoutMs?: number;
-  /** Called each time that somebody else has the lock. */
+  /** Called each time that another session has the lock. */
   readonly onWaiting?: () => void;
 }
 
 /**
  * Takes the lock for the session of `client`, at once or, given `wait`, when it is free. Polls: a session
  * that waits inside pg_advisory_lock() holds a snapshot, on which CREATE INDEX CONCURRENTLY would wait.
- * @returns false when somebody else has it
+ * @returns false if another session has it
  */
 export async function takeLock(
   client: pg.ClientBase,
@@ -51,7 +51,7 @@ export async function takeLock(
 
 /**
  * Runs `work` while a connection of the pool holds the lock. `lost` is aborted when that connection breaks:
- * somebody else may have the lock from then on.
+ * another process may have the lock from then on.
  * @returns what `work` returns, null when the lock was not taken
  * @throws the loss of the connection, also when `work` has returned because of it
  */
@@ -79,8 +79,8 @@ const endTimeoutMs = 1_000;
 
 /** Ends the session and frees its locks. Never rejects, and never waits long. */
 export async function endSession(client: pg.Client | pg.PoolClient): Promise<void> {
-  // The locks first, in words: the server may notice the end of the connection only later. A connection
-  // that is lost takes its locks with it.
+  // Release the locks explicitly, because the server may notice the end of the connection later. A lost
+  // connection loses its locks anyway.
   await inTime(client.query('SELECT pg_advisory_unlock_all()'));
   if ('release' in client) client.release(true);
   else await inTime(client.end());

@@ -15,7 +15,7 @@ class Away extends Error {
   readonly isUnavailable: boolean = true;
 }
 
-describe('an error that waiting may cure', () => {
+describe('a transient error', () => {
   it.each([
     ['nothing listens', coded('ECONNREFUSED')],
     ['PostgreSQL is shutting down', coded('57P01')],
@@ -41,7 +41,7 @@ describe('an error that waiting may cure', () => {
         meta: { driverAdapterError: new Error('lost', { cause: { message: '', code: '57P01' } }) },
       }),
     ],
-  ])('is one where the database cannot be reached: %s', (_, error) => {
+  ])('includes that the database cannot be reached: %s', (_, error) => {
     expect(isConnectionLoss(error)).toBe(true);
     expect(isTransient(error)).toBe(true);
   });
@@ -59,7 +59,7 @@ describe('an error that waiting may cure', () => {
     ['a certificate is not trusted', coded('SELF_SIGNED_CERT_IN_CHAIN')],
     ['our own error says so', new Away('away')],
     ['our own error is a cause', new Error('wrapped', { cause: new Away('away') })],
-  ])('is one where everybody is turned away, which is reported at boot: %s', (_, error) => {
+  ])('includes that every client is refused, which is reported at boot: %s', (_, error) => {
     expect(isTransient(error)).toBe(true);
     expect(isConnectionLoss(error)).toBe(false);
   });
@@ -77,13 +77,13 @@ describe('an error that waiting may cure', () => {
     ['it is no error at all', 'ECONNREFUSED'],
     ['it is nothing', undefined],
     ['its causes form a circle', circle()],
-  ])('is not one where %s', (_, error) => {
+  ])('does not include that %s', (_, error) => {
     expect(isTransient(error)).toBe(false);
   });
 });
 
 describe('what PostgreSQL says', () => {
-  it('is told apart into data that it never takes and everything else', () => {
+  it('distinguishes data that it never accepts from everything else', () => {
     expect(['22021', '23505', '54000'].map((code) => isDataError(coded(code)))).toEqual([
       true,
       true,
@@ -104,14 +104,14 @@ describe('what PostgreSQL says', () => {
     expect(sqlStateOf(null)).toBe('');
   });
 
-  it('may be asked again on a new connection when the old one broke', () => {
+  it('may be queried again on a new connection when the old one broke', () => {
     expect(isBrokenConnection(coded('57P01'))).toBe(true);
     expect(isBrokenConnection(new Error('Connection terminated unexpectedly'))).toBe(true);
     expect(isBrokenConnection(coded('ECONNREFUSED'))).toBe(false);
     expect(isBrokenConnection(coded('23505', 'Connection terminated'))).toBe(false);
   });
 
-  it('is put into words', () => {
+  it('has a readable reason', () => {
     expect(reasonOf(coded('ECONNREFUSED', ''))).toBe('ECONNREFUSED');
     expect(reasonOf(new Error('lost'))).toBe('lost');
     expect(reasonOf(42)).toBe('42');

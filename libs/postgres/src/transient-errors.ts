@@ -1,6 +1,6 @@
 /**
- * Which errors waiting may cure. Decided here for the whole service: consumers retry such an error instead
- * of parking the message, loops go on, and the API answers 503 instead of 500.
+ * Decides for the whole service which errors are transient. Consumers retry such an error instead of parking
+ * the message, loops continue, and the API answers 503 instead of 500.
  *
  * Decided by SQLSTATE, by the error codes of Node, TLS and Prisma, and by the mark that our own errors
  * carry. The name of a class decides nothing: another library may use the same name, and a rename would
@@ -23,9 +23,9 @@ export interface MaybeUnavailable extends Error {
 const lostStates = /^(08...|53...|57P0.|40001|40P01|55P03|57014|25006)$/;
 
 /**
- * SQLSTATE: the server answers and turns everybody away. 28 a password being changed, 3D a database being
- * restored, 40 rolled back, 57 operator intervention, 58 its disk, 25P03 idle for too long, 42501 a right
- * taken away, 42P01 a table that the migrations are still to create.
+ * SQLSTATE: the server answers but refuses every client. 28 a password being changed, 3D a database being
+ * restored, 40 rolled back, 57 operator intervention, 58 its disk, 25P03 idle for too long, 42501 a revoked
+ * right, 42P01 a table that the migrations have yet to create.
  */
 const refusingStates = /^(28...|3D...|40...|57...|58...|25P03|42501|42P01)$/;
 
@@ -61,7 +61,7 @@ const prismaRefusing = new Set(['P1000', 'P1003', 'P1010', 'P1011']);
 const codelessMessages =
   /^(Connection terminated|timeout expired$|timeout exceeded when trying to connect|Query read timeout|Client (has encountered a connection error|was closed) and is not queryable|Cannot use a pool after calling end)/;
 
-/** Waiting may cure it: a dependency is away, and the caller's data is not at fault. */
+/** Waiting may help: a dependency is unavailable, and the caller's data is not at fault. */
 export function isTransient(error: unknown): boolean {
   return (
     isConnectionLoss(error) ||
@@ -105,7 +105,7 @@ export function sqlStateOf(error: unknown): string {
   return /^[0-9A-Z]{5}$/.test(code) && !socketCodes.has(code) ? code : '';
 }
 
-/** A text for people: the message, or the code of an error without one. */
+/** The message of an error, or its code if it has no message. */
 export function reasonOf(error: unknown): string {
   if (typeof error !== 'object' || error === null) return String(error);
   const { message, code } = linkOf(error);
@@ -141,7 +141,7 @@ function someLink(error: unknown, fits: (link: Link) => boolean): boolean {
 interface ErrorShape {
   readonly message?: unknown;
   readonly code?: unknown;
-  /** Prisma's, of a client that could not connect at all. */
+  /** The shape of Prisma's error when the client could not connect at all. */
   readonly errorCode?: unknown;
   readonly isUnavailable?: unknown;
   readonly cause?: unknown;

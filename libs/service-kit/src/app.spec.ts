@@ -37,7 +37,7 @@ const configFor = (broker: 'embedded' | 'kafka') =>
   );
 
 describe('apps that run together', () => {
-  it('read the variables of each, serve what one serves, and consume what one consumes', () => {
+  it('read the variables, serve the routes and consume the topics of all apps', () => {
     const { PIS_PUBLIC_URL }: ConfigOf<typeof both.env> = configFor('embedded');
     expect(PIS_PUBLIC_URL).toBe(given.PIS_PUBLIC_URL);
     expect(Object.keys(both.env)).toEqual(['PIS_PUBLIC_URL', 'PIS_BANK_URL']);
@@ -45,14 +45,14 @@ describe('apps that run together', () => {
     expect(both.publicPort).toBe(true);
   });
 
-  it('have the module of each, but of one that is for another broker', () => {
+  it('have the modules of all apps, except an app for another broker', () => {
     const modules = (broker: 'embedded' | 'kafka') =>
       both.module(configFor(broker)).imports?.map((one) => 'module' in one && one.module);
     expect(modules('embedded')).toEqual([Pages, Executor]);
     expect(modules('kafka')).toEqual([Pages, Executor, Publisher]);
   });
 
-  it('prepare one after the other', async () => {
+  it('run the preparations one after another', async () => {
     const order: string[] = [];
     const preparing = (name: string) => ({
       ...pages,
@@ -68,7 +68,7 @@ describe('apps that run together', () => {
     expect(order).toEqual(['first', 'second']);
   });
 
-  it('set up the HTTP server one after the other', async () => {
+  it('configure the HTTP server one after another', async () => {
     const order: string[] = [];
     const settingUp = (name: string) => ({
       ...pages,
@@ -83,11 +83,11 @@ describe('apps that run together', () => {
   });
 });
 
-it('an app with a consumer group that nobody knows does not compile', () => {
+it('an app with an unknown consumer group does not compile', () => {
   const unknown = { ...executor, consumers: ['invoicer'] };
   // @ts-expect-error `topicsOfGroup` has no such group.
   const app: App = unknown;
-  // @ts-expect-error No app of them reads it.
+  // @ts-expect-error None of the apps reads it.
   const missing = (config: ConfigOf<typeof both.env>) => config.PIS_SMTP_URL;
   expect([app, missing]).toHaveLength(2);
 });

@@ -1,4 +1,4 @@
-/** What an app is: one value. Its main.ts runs the value, and all-in-one runs all of them together. */
+/** An app is one value. Its main.ts runs the value, and all-in-one runs all of these values together. */
 import { type DynamicModule, type INestApplication, Module } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { ConsumerGroup } from '@pis/integration';
@@ -12,32 +12,32 @@ import {
 } from './environment.js';
 import type { Logger } from './logging.js';
 
-/** What every app reads. */
+/** The variables that every app reads. */
 export const platformEnv = { ...processEnv, ...storageEnv, ...brokerEnv, ...keyringEnv } as const;
 
-/** The configuration of an app that reads the variables of `Shape` beside those of platformEnv. */
+/** The configuration of an app that reads the variables of `Shape` in addition to platformEnv. */
 export type ConfigOf<Shape extends z.ZodRawShape> = PlatformConfig & z.output<z.ZodObject<Shape>>;
 
 export interface App<Shape extends z.ZodRawShape = z.ZodRawShape> {
   readonly name: string;
-  /** Variables beyond platformEnv. */
+  /** Variables in addition to platformEnv. */
   readonly env: Shape;
-  /** Those of them, beside DATABASE_URL, that it cannot do without in a process of its own. */
+  /** Those that it requires, besides DATABASE_URL, when it runs as its own process. */
   readonly required?: readonly (keyof Shape & string)[];
   /** Consumer groups whose handlers the module holds. */
   readonly consumers: readonly ConsumerGroup[];
-  /** Routes and pages that strangers may reach. Metrics then move to a port of their own in production. */
+  /** Whether the public can reach its routes or pages. In production, metrics then have their own port. */
   readonly publicPort?: boolean;
-  /** Left out of a process with other apps unless this is the broker. */
+  /** In a process with other apps, this app runs only with this broker. */
   readonly onlyWithBroker?: PlatformConfig['PIS_BROKER'];
-  /** The address to listen on when HOST is not set; 0.0.0.0 unless said otherwise. */
+  /** The address to listen on when HOST is not set. Default: 0.0.0.0. */
   readonly defaultHost?: string;
-  /** How long it serves after SIGTERM when PIS_SHUTDOWN_DRAIN_MS is not set; containerDrainMs unless said otherwise. */
+  /** How long it serves after SIGTERM when PIS_SHUTDOWN_DRAIN_MS is not set. Default: containerDrainMs. */
   readonly defaultDrainMs?: number;
   module(config: ConfigOf<Shape>): DynamicModule;
   /** Routes, parsers and hooks on the HTTP server, before it listens. */
   configureHttp?(app: NestFastifyApplication, config: ConfigOf<Shape>): void | Promise<void>;
-  /** What else must be done before the consumers start. Every app waits for a current schema and its own stores. */
+  /** Further work before the consumers start. Every app waits for a current schema and checked stores. */
   prepare?(context: PrepareContext<Shape>): Promise<void>;
 }
 
@@ -73,12 +73,12 @@ type ValueOf<Shape, Name extends PropertyKey> = Shape extends { readonly [In in 
 @Module({})
 class Together {}
 
-/** Several apps as one, in one process: it reads, consumes and serves what each of them does. */
+/** Combines several apps into one that runs in one process. */
 export function together<const Apps extends readonly AnyApp[]>(
   name: string,
   apps: Apps,
 ): App<ShapeOf<Apps>> {
-  // Sound: each variable of each app is in it.
+  // Sound: it contains each variable of each app.
   const env = Object.assign({}, ...apps.map((app) => app.env)) as ShapeOf<Apps>;
   return {
     name,

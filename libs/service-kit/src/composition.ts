@@ -1,7 +1,6 @@
 /**
- * The one place where ports meet adapters: what a configuration means in objects. Used by
- * PlatformModule for the apps and directly by the command line. Creating them does no I/O; the
- * first use connects.
+ * The only place that chooses adapters for ports, from the configuration. PlatformModule uses it for the
+ * apps, and the command line uses it directly. Creating an adapter does no I/O: its first use connects.
  */
 import { randomBytes } from 'node:crypto';
 import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -51,12 +50,12 @@ export function createEventStore(
       }),
     );
   } catch (error) {
-    // A file that it names and that cannot be read.
+    // The URL names a file that cannot be read.
     throw new ConfigurationError([`EVENTSTOREDB_URL: ${(error as Error).message}`]);
   }
 }
 
-/** Its consumers share one reading of the log; its requests have a time limit. */
+/** Consumers share one reading of the log. Requests have a time limit. */
 function forProcess(store: EventStore): EventStore {
   return timeLimited(sharedLog(store));
 }
@@ -82,7 +81,7 @@ export function createKeyringFrom(
   return createKeyring({ masterKey });
 }
 
-/** Of several processes that start at once, one creates the file, whole; all then read the same. */
+/** If several processes start at once, one creates the whole file, and all read the same key. */
 function createOnce(file: string, text: string): void {
   if (existsSync(file)) return;
   mkdirSync(path.dirname(file), { recursive: true });
@@ -121,7 +120,7 @@ function tlsOf(caFile: string | undefined): true | { ca: string[] } {
   return caFile === undefined ? true : { ca: [readCertificate('KAFKA_SSL_CA_FILE', caFile)] };
 }
 
-/** The certificates trusted for webhook receivers beside the system's. @throws ConfigurationError */
+/** The certificates trusted for webhook receivers in addition to the system's. @throws ConfigurationError */
 export function webhookReceiverCa({
   PIS_WEBHOOK_CA_FILE: file,
 }: Pick<WebhooksConfig, 'PIS_WEBHOOK_CA_FILE'>): { extraCaPem?: string } {

@@ -35,7 +35,7 @@ it('an empty variable counts as unset', () => {
   expect(loadConfig(all, { PORT: '', DATABASE_URL: '' })).toMatchObject({ PORT: 3000 });
 });
 
-it('every bad variable is named at once', () => {
+it('all bad variables are reported at once', () => {
   const problems = problemsOf({
     PORT: '70000',
     LOG_LEVEL: 'loud',
@@ -67,13 +67,13 @@ it('EventStoreDB may be a cluster, and its credentials are not shown when the ad
   expect(problem).not.toContain('s3cret');
 });
 
-it('EventStoreDB has two clients, and no other can be named', () => {
+it('EventStoreDB has two clients, and any other name is refused', () => {
   expect(loadConfig(all, {}).EVENTSTOREDB_CLIENT).toBe('eventstore');
   expect(loadConfig(all, { EVENTSTOREDB_CLIENT: 'kurrent' }).EVENTSTOREDB_CLIENT).toBe('kurrent');
   expect(problemsOf({ EVENTSTOREDB_CLIENT: 'other' })).toHaveLength(1);
 });
 
-it('an app that cannot do without a variable says so', () => {
+it('an app reports a missing required variable', () => {
   expect(problemsOf({}, ['DATABASE_URL'])).toEqual(['DATABASE_URL: required']);
 });
 
@@ -88,7 +88,7 @@ it('a first key given in the environment is refused in production', () => {
   ).toEqual(['PIS_BOOTSTRAP_API_KEY: sandbox only']);
 });
 
-it('brokers are a list', () => {
+it('KAFKA_BROKERS is a list', () => {
   expect(
     loadConfig(all, { PIS_BROKER: 'kafka', KAFKA_BROKERS: 'a:9092, b:9092,' }).KAFKA_BROKERS,
   ).toEqual(['a:9092', 'b:9092']);

@@ -1,10 +1,10 @@
 /**
- * Configuration: read from the environment alone, validated whole at boot. One error names every
- * bad variable; nothing reads process.env after that.
+ * Configuration: read only from the environment and validated completely at boot. One error names every
+ * bad variable. Nothing reads process.env later.
  */
 import { z } from 'zod';
 
-/** Stop: the operator must change the environment. Each problem is `VARIABLE: what is wrong`. */
+/** The operator must change the environment. Each problem is `VARIABLE: what is wrong`. */
 export class ConfigurationError extends Error {
   override readonly name = 'ConfigurationError';
   constructor(readonly problems: readonly string[]) {
@@ -12,7 +12,7 @@ export class ConfigurationError extends Error {
   }
 }
 
-/** What one variable requires of another; only the variables an app declares are looked at. */
+/** Rules between variables. Only the variables that an app declares are checked. */
 const crossRules: readonly {
   readonly variable: string;
   readonly requires: string;
@@ -51,7 +51,7 @@ const crossRules: readonly {
 ];
 
 export interface LoadOptions {
-  /** Variables that this app cannot do without, for example DATABASE_URL outside all-in-one. */
+  /** Variables that this app requires, for example DATABASE_URL outside all-in-one. */
   readonly required?: readonly string[];
 }
 

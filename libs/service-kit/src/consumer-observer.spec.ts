@@ -26,7 +26,7 @@ function scene() {
 }
 
 describe('the log of a consumer', () => {
-  it('has each failed attempt with key, attempt and cause, and nothing of the value', () => {
+  it('has each failed attempt with key, attempt and cause, and without the value', () => {
     const { observe, lines } = scene();
     observe.failed(delivery(3), new Error('no route to the bank'));
     expect(lines).toHaveLength(1);
@@ -41,7 +41,7 @@ describe('the log of a consumer', () => {
     expect(JSON.stringify(lines)).not.toContain('secret');
   });
 
-  it('is not flooded by a storm of failures, and says how many lines were withheld', () => {
+  it('is limited during many failures, and has the number of withheld lines', () => {
     const { observe, lines, clock } = scene();
     for (let n = 1; n <= 100_000; n += 1) observe.failed(delivery(n), new Error('away'));
     expect(lines).toHaveLength(20);
@@ -51,7 +51,7 @@ describe('the log of a consumer', () => {
     expect(lines.at(-1)).toMatchObject({ withheld: 99_980 });
   });
 
-  it('has every dead letter, also in a storm of failures', () => {
+  it('has every dead letter, also during many failures', () => {
     const { observe, lines } = scene();
     for (let n = 1; n <= 100; n += 1) observe.failed(delivery(n), new Error('away'));
     observe.parked(delivery(8), new Error('broken'));
@@ -60,7 +60,7 @@ describe('the log of a consumer', () => {
 });
 
 describe('the metrics of a consumer', () => {
-  it('are there before anything happens, and show what was reported last', async () => {
+  it('exist from the start, and show the last report', async () => {
     const { observe, value } = scene();
     const names = [
       'pis_consumer_lag_messages',

@@ -1,13 +1,13 @@
-/** What a consumer group shows of itself: metrics by the clock, and a log that no storm can flood. */
+/** Reports on a consumer group: metrics at intervals, and log lines with a limit on their rate. */
 import type { ConsumerObserver } from '@pis/messaging';
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { Logger } from './logging.js';
 
-/** Lines of one kind that a group may log at once, and how often one more after that. */
+/** Lines of one kind that a group may log at once, and the interval for further ones. */
 const linesAtOnce = 20;
 const lineEveryMs = 1_000;
 
-/** The metrics are created once; each group gets an observer of its own. */
+/** Creates the metrics once. Each group gets its own observer. */
 export function consumerObservers(
   registry: Registry,
   logger: Logger,
@@ -66,11 +66,11 @@ function consumerMetrics(registry: Registry) {
     new Counter({ name, help, labelNames: ['group', 'topic'], registers });
   const lag = gauge(
     'pis_consumer_lag_messages',
-    'Messages a group knows of and has not done, read or not',
+    'Unfinished messages of a group; on the embedded broker up to 1000 unread ones',
   );
   const oldest = gauge(
     'pis_consumer_oldest_message_seconds',
-    'How long the oldest message that this process has taken is not done',
+    'Age of the oldest unfinished message that this process has received',
   );
   const waiting = gauge(
     'pis_consumer_deferred_messages',
@@ -100,7 +100,7 @@ function consumerMetrics(registry: Registry) {
   };
 }
 
-/** Lets some lines through at once and then one per interval. The next line says how many were withheld. */
+/** Allows some lines at once and then one for each interval. The next line has the number of withheld ones. */
 export class LineLimit {
   #withheld = 0;
   #free: number;

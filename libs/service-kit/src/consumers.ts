@@ -1,6 +1,6 @@
 /**
- * The transport of a consumer group, by configuration: Kafka, or the event store read in-process.
- * Which one it is shows nowhere but here.
+ * The transport of a consumer group, chosen by configuration: Kafka, or the event store read in-process.
+ * No other code depends on this choice.
  */
 import { anchorAt, type EventStore } from '@pis/event-store';
 import {
@@ -31,7 +31,7 @@ export interface ConsumerContext {
 
 export type ConsumerStrategy = EmbeddedConsumerStrategy | KafkaConsumerStrategy;
 
-/** @throws ConfigurationError when PIS_BROKER is kafka and its variables are not complete */
+/** @throws ConfigurationError when PIS_BROKER is kafka and one of its variables is missing */
 export function consumerStrategies(
   groups: readonly string[],
   context: ConsumerContext,

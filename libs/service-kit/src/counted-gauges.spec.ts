@@ -4,7 +4,7 @@ import { readForScrape } from './counted-gauges.js';
 import { quarantineGauge } from './quarantine-metrics.js';
 import { createLogger } from './logging.js';
 
-it('a scrape ends although the database hangs, and asks it once', async () => {
+it('a scrape ends even if the database hangs, and queries it once', async () => {
   let asked = 0;
   const hanging = () => {
     asked += 1;
@@ -16,7 +16,7 @@ it('a scrape ends although the database hangs, and asks it once', async () => {
   expect(asked).toBe(1);
 });
 
-it('what was read serves for a while, and is read anew after a failure', async () => {
+it('a reading is reused for a while, and repeated after a failure', async () => {
   const answers = [Promise.reject(new Error('away')), Promise.resolve(1), Promise.resolve(2)];
   const read = readForScrape(() => answers.shift() ?? Promise.reject(new Error('asked again')), 0);
   expect(await read()).toBeNull();
@@ -25,7 +25,7 @@ it('what was read serves for a while, and is read anew after a failure', async (
   expect([await kept(), await kept()]).toEqual([2, 2]);
 });
 
-it('the metrics of a process are there although its database hangs', async () => {
+it('the other metrics of a process are available while its database hangs', async () => {
   const registry = new Registry();
   const pool = { query: () => new Promise(() => undefined) } as unknown as pg.Pool;
   quarantineGauge(registry, pool, createLogger('test', 'silent'));

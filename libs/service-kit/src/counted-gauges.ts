@@ -1,4 +1,4 @@
-/** Gauges of what tables hold: the same in every process that shares them, so take max over them, never sum. */
+/** Gauges of table contents. Every process that shares the tables reports the same values: use max, not sum. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Gauge, Registry as MetricsRegistry } from 'prom-client';
 
@@ -7,21 +7,20 @@ export { MetricsRegistry };
 export interface CountedGauge<Counts> {
   readonly name: string;
   readonly help: string;
-  /** The label that tells the values apart. */
+  /** The label that distinguishes the values. */
   readonly label: string;
-  /** Each value of the label, and its number. */
+  /** The number for each value of the label. */
   readonly numbers: Readonly<Record<string, (counts: Counts) => number>>;
 }
 
-/** How old the numbers may be: scrapes in quick succession count once. */
+/** How old the numbers may be: scrapes in quick succession share one count. */
 const freshForMs = 10_000;
-/** Less than a scrape may take, or all other metrics of the process were missing, too. */
+/** Shorter than the time limit of a scrape. Otherwise all other metrics of the process would be missing too. */
 const waitMaxMs = 2_000;
 
 /**
- * What is read for a scrape. A scrape must neither fail with the database nor hang with it, nor burden it:
- * what was read serves for `freshForMs`, one reading is under way at a time, and the answer is null when
- * it fails or is late.
+ * A reading of the database for scrapes. A scrape must not fail, hang or load the database. Therefore a
+ * reading serves for `freshForMs`, one runs at a time, and the result is null if it fails or is late.
  */
 export function readForScrape<Value>(
   read: () => Promise<Value>,
@@ -58,7 +57,7 @@ async function orNull<Value>(
   }
 }
 
-/** Registers the gauges. All are NaN while the numbers are not known. */
+/** Registers the gauges. All are NaN while the numbers are unknown. */
 export function countedGauges<Counts>(
   registry: MetricsRegistry,
   read: () => Promise<Counts>,
@@ -68,7 +67,7 @@ export function countedGauges<Counts>(
   for (const { name, help, label, numbers } of gauges)
     new Gauge({
       name,
-      help: `${help}; NaN while the database is away`,
+      help: `${help}; NaN while the database is unavailable`,
       labelNames: [label],
       registers: [registry],
       async collect() {

@@ -1,7 +1,7 @@
 /**
- * Every environment variable there is, by the part of the system that reads it (rules
- * environment-1 to variable-32). An app composes the fragments it needs; loadConfig names every bad variable at
- * once. `.env.example` is checked against this file.
+ * All environment variables, grouped by the part of the system that reads them (rules environment-1 to
+ * variable-32). An app combines the groups that it needs. loadConfig reports all bad variables at once. A
+ * test compares `.env.example` with this file.
  */
 import { namespaceDefault, namespaceForm, parseEventStoreDbUrl } from '@pis/event-store';
 import { z } from 'zod';
@@ -20,7 +20,7 @@ const commaSeparated = z.string().transform((text) =>
     .filter((item) => item !== ''),
 );
 const flag = z.enum(['true', 'false']).transform((text) => text === 'true');
-/** As the client itself reads it. The message never quotes the credentials. */
+/** Parsed as the client parses it. The message never contains the credentials. */
 const eventStoreDbUrl = z.superRefine<string>((text, context) => {
   try {
     parseEventStoreDbUrl(text);
@@ -30,7 +30,7 @@ const eventStoreDbUrl = z.superRefine<string>((text, context) => {
 });
 const hoursMs = 3_600_000;
 const yearMs = 365 * 24 * hoursMs;
-/** Longer than any orchestrator needs to take an address out of its endpoints. */
+/** Longer than any orchestrator needs to remove an address from its endpoints. */
 const drainMaxMs = 300_000;
 
 export const processEnv = {
@@ -42,20 +42,20 @@ export const processEnv = {
   PIS_DATA_DIR: z.string().min(1).default('./.data'),
   /** Where /metrics is served in production when PORT is public. */
   PIS_METRICS_PORT: integer(0, 65_535).default(9464),
-  /** How long the app goes on serving after SIGTERM. Unset: the app's own default. */
+  /** How long the app continues to serve after SIGTERM. Unset: the app's default. */
   PIS_SHUTDOWN_DRAIN_MS: milliseconds(drainMaxMs).optional(),
-  /** Whose X-Forwarded-For names the client. */
+  /** Proxies that are trusted to name the client in X-Forwarded-For. */
   PIS_TRUSTED_PROXIES: commaSeparated.pipe(z.array(z.union([z.cidrv4(), z.cidrv6()]))).default([]),
 } as const;
 
 export const storageEnv = {
   DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
   PIS_EVENT_STORE: z.enum(['postgres', 'eventstoredb']).default('postgres'),
-  /** A node, a cluster or a name to discover one by; may hold credentials. */
+  /** A node, a cluster, or a DNS name for discovery. May contain credentials. */
   EVENTSTOREDB_URL: z.string().check(eventStoreDbUrl).optional(),
-  /** Which client speaks to EventStoreDB. */
+  /** The client library for EventStoreDB. */
   EVENTSTOREDB_CLIENT: z.enum(['eventstore', 'kurrent']).default('eventstore'),
-  /** Before the name of every stream: several systems and environments can share a server. */
+  /** Prefix of every stream's name, so that several systems can share a server. */
   EVENTSTOREDB_NAMESPACE: z
     .string()
     .regex(namespaceForm, 'must be 1 to 64 of A-Z a-z 0-9 _ -')
@@ -70,7 +70,7 @@ export const brokerEnv = {
   KAFKA_SASL_MECHANISM: z.enum(['plain', 'scram-sha-256', 'scram-sha-512']).optional(),
   KAFKA_SASL_USERNAME: z.string().min(1).optional(),
   KAFKA_SASL_PASSWORD: z.string().min(1).optional(),
-  /** Prepended to topics and consumer groups, for clusters that are shared. */
+  /** Prefix of topics and consumer groups, for shared clusters. */
   KAFKA_PREFIX: z
     .string()
     .regex(/^[a-zA-Z0-9._-]{0,64}$/)
@@ -90,13 +90,13 @@ export const gatewayEnv = {
     .string()
     .regex(/^pis_test_[A-Za-z0-9_-]{16,128}$/, 'must be pis_test_ and 16 to 128 characters')
     .optional(),
-  /** Within which the API answers, with 503 when a store does not. */
+  /** The API answers within this time: with 503 if a store does not answer. */
   PIS_REQUEST_TIMEOUT_MS: integer(100, 600_000).default(10_000),
   PIS_RATE_LIMIT_PER_KEY: integer(0, 1_000_000).default(200),
   PIS_RATE_LIMIT_STORE: z.enum(['memory', 'postgres']).default('memory'),
 } as const;
 
-/** For the operator's commands that ask the API as a client does. */
+/** For the operator's commands that call the API as a client. */
 export const apiClientEnv = {
   PORT: processEnv.PORT,
   PIS_PUBLIC_URL: gatewayEnv.PIS_PUBLIC_URL,
@@ -111,7 +111,7 @@ export const webhooksEnv = {
     .pipe(z.array(z.union([z.cidrv4(), z.cidrv6()])))
     .default([]),
   PIS_WEBHOOK_CA_FILE: z.string().min(1).optional(),
-  /** A CONNECT proxy; may hold credentials. The proxies of the environment are not used. */
+  /** A CONNECT proxy. May contain credentials. HTTP_PROXY and HTTPS_PROXY are not used. */
   PIS_WEBHOOK_EGRESS_PROXY: z
     .url({ protocol: /^https?$/ })
     .refine((text) => URL.canParse(text) && new URL(text).pathname === '/', 'must have no path')
@@ -128,7 +128,7 @@ export const railsEnv = {
   /** Unset: the rail's own normal time; 2 s after the simulated delay in the sandbox. */
   PIS_RAIL_CONFIRMATION_TIMEOUT_MS: integer(1, yearMs).optional(),
   PIS_SANDBOX_RAIL_DELAY_MS: milliseconds(hoursMs).default(0),
-  /** Base address of the bank simulator when it is a process of its own. */
+  /** Base address of the bank simulator when it runs as its own process. */
   PIS_BANK_URL: z.url({ protocol: /^https?$/ }).optional(),
 } as const;
 
@@ -140,5 +140,5 @@ export type KeyringConfig = Parsed<typeof keyringEnv>;
 export type GatewayConfig = Parsed<typeof gatewayEnv>;
 export type WebhooksConfig = Parsed<typeof webhooksEnv>;
 export type RailsConfig = Parsed<typeof railsEnv>;
-/** What PlatformModule needs; every app's configuration includes it. */
+/** The variables of PlatformModule, which every app reads. */
 export type PlatformConfig = ProcessConfig & StorageConfig & BrokerConfig & KeyringConfig;

@@ -13,12 +13,12 @@ it.each([
   ['2001:db9::1', false],
   ['unknown', false],
   ['', false],
-  // Of a connection that has ended.
+  // An ended connection has no address.
   [undefined, false],
 ])('%s is one of the trusted proxies: %s', (address, expected) => {
   expect(isProxy(address)).toBe(expected);
 });
 
-it('nobody is a trusted proxy unless named', () => {
+it('no proxy is trusted unless it is named', () => {
   expect(inNetworks([])('127.0.0.1')).toBe(false);
 });

@@ -1,13 +1,13 @@
 /**
  * Addresses as proxies write them into X-Forwarded-For. Some add the client's port, and brackets around
- * IPv6: every connection of one client would then count as another client.
+ * IPv6. Without parsing these, every connection of a client would count as another client.
  */
 import { BlockList, isIP, isIPv6 } from 'node:net';
 
 const bracketed = /^\[([^\]]*)\](?::\d*)?$/;
 const ipv4WithPort = /^(\d+\.\d+\.\d+\.\d+):\d*$/;
 
-/** The address alone; a text that is no address stays as it is. A connection that has ended has none: ''. */
+/** The address without port. Other text stays unchanged. Empty for an ended connection. */
 export function withoutPort(text: string | undefined): string {
   const trimmed = text?.trim() ?? '';
   const address = bracketed.exec(trimmed)?.[1] ?? ipv4WithPort.exec(trimmed)?.[1];

@@ -1,7 +1,7 @@
 import { Health } from './health.js';
 import type { Logger } from './logging.js';
 
-it('names each dependency, with the reason of what is down', async () => {
+it('names each dependency, with the reason if it is down', async () => {
   const health = new Health();
   health.register('postgres', () => Promise.resolve());
   health.register('broker', () => Promise.reject(new Error('connection refused')));
@@ -14,7 +14,7 @@ it('names each dependency, with the reason of what is down', async () => {
   });
 });
 
-it('is ready when everything is up, also with nothing to depend on', async () => {
+it('is ready when everything is up, also without dependencies', async () => {
   const health = new Health();
   expect(await health.readiness()).toEqual({ status: 'ready', dependencies: {} });
   health.register('postgres', () => undefined);
@@ -22,7 +22,7 @@ it('is ready when everything is up, also with nothing to depend on', async () =>
 });
 
 describe('readiness', () => {
-  /** A dependency that is asked, counted, and answers when it is told to. */
+  /** A dependency that counts its checks and answers when the test says so. */
   function dependency() {
     const asked: PromiseWithResolvers<void>[] = [];
     const check = () => {
@@ -33,7 +33,7 @@ describe('readiness', () => {
     return { asked, check };
   }
 
-  it('is computed once for all who ask at the same time, and at most once per second', async () => {
+  it('is computed once for concurrent requests, and at most once per second', async () => {
     let nowMs = 0;
     const health = new Health({ clock: () => nowMs });
     const { asked, check } = dependency();
@@ -52,7 +52,7 @@ describe('readiness', () => {
     expect((await later).status).toBe('unavailable');
   });
 
-  it('says at once that the process ends', async () => {
+  it('reports at once that the process is shutting down', async () => {
     const health = new Health();
     expect((await health.readiness()).status).toBe('ready');
     health.end('shutting down');
@@ -62,7 +62,7 @@ describe('readiness', () => {
     });
   });
 
-  it('asks a dependency that hangs once, and anew when no answer can come any more', async () => {
+  it('checks a hanging dependency once, and again after its time limit', async () => {
     let nowMs = 0;
     const health = new Health({ clock: () => nowMs });
     const { asked, check } = dependency();
@@ -102,7 +102,7 @@ describe('on a public port', () => {
       new AggregateError([Object.assign(new Error(address), { code: 'ETIMEDOUT' })], address),
       'ETIMEDOUT',
     ],
-  ])('a reason names no address, only the code of %s', async (_what, error, code) => {
+  ])('a reason contains no address, only the code of %s', async (_what, error, code) => {
     const logged: unknown[] = [];
     const log = (entry: object) => void logged.push(entry);
     const logger = { warn: log, info: log } as unknown as Logger;
@@ -119,7 +119,7 @@ describe('on a public port', () => {
     [new Error(address)],
     [Object.assign(new Error(address), { code: address })],
     [address],
-  ])('a reason that cannot be named is left to the log', async (error) => {
+  ])('a reason without a code refers to the log', async (error) => {
     const health = new Health({ isPublic: true });
     health.register('bank', () => Promise.reject(error as Error));
     const { dependencies } = await health.readiness();

@@ -20,26 +20,26 @@ export interface Readiness {
 }
 
 export interface HealthOptions {
-  /** Strangers reach the port: a reason is told by its code alone, because its text may name an address. */
+  /** The port is public. Then only the code of a reason is shown, because its text may contain an address. */
   readonly isPublic?: boolean;
-  /** Gets the full reason whenever a dependency goes down. */
+  /** Receives the full reason whenever a dependency fails. */
   readonly logger?: Pick<Logger, 'warn' | 'info'>;
   /** Milliseconds, monotonic; injected by tests. */
   readonly clock?: () => number;
 }
 
 const checkTimeoutMs = 2_000;
-/** A call that has not ended by then never will: the dependency is asked anew. */
+/** After this time a call is given up, and the dependency is checked again. */
 const abandonedAfterMs = 60_000;
-/** The checks run at most this often, however many ask. */
+/** The checks run at most this often, regardless of the number of requests. */
 const freshForMs = 1_000;
 
-/** A reason in our own words, which anybody may read. */
+/** A reason that contains nothing confidential. */
 class PlainReason extends Error {}
 
 interface Dependency {
   readonly check: HealthCheck;
-  /** The call that has not ended yet, if any: a hanging dependency is not asked again and again. */
+  /** The call under way, if any. A hanging dependency is not called again. */
   underWay: { readonly answer: Promise<void>; readonly sinceMs: number } | null;
   isDown: boolean;
 }
@@ -59,24 +59,24 @@ export class Health {
     this.clock = options.clock ?? (() => performance.now());
   }
 
-  /** Registers a dependency; a name registered again replaces the former check. */
+  /** Registers a dependency. A second registration of a name replaces the first one. */
   register(name: string, check: HealthCheck): void {
     this.dependencies.set(name, { check, underWay: null, isDown: false });
     this.refresh();
   }
 
-  /** From now on the process is not ready, whatever its dependencies say. */
+  /** From now on the process is not ready, regardless of its dependencies. */
   end(reason: string): void {
     this.ending = { status: 'down', reason };
     this.refresh();
   }
 
-  /** The next caller gets a new reading. */
+  /** Makes the next report run the checks again. */
   refresh(): void {
     this.reading = null;
   }
 
-  /** At most freshForMs old, and one for all who ask meanwhile. Never rejects. */
+  /** A report at most freshForMs old. Concurrent callers share it. Never rejects. */
   readiness(): Promise<Readiness> {
     const { reading } = this;
     const isFresh =
@@ -152,18 +152,18 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Names what went wrong without a word from elsewhere: messages of drivers hold hosts, ports and users. */
+/** Shows a failure without the driver's message, which may contain hosts, ports and users. */
 function publicReason(error: unknown): string {
   if (error instanceof PlainReason) return error.message;
   const code = codeOf(error, causesMax);
   return code === null ? 'see the log' : `see the log (${code})`;
 }
 
-/** System errors (ECONNREFUSED) and SQLSTATE (57P03): neither can spell an address. */
+/** Codes of system errors (ECONNREFUSED) and SQLSTATEs (57P03). Neither contains an address. */
 const codeFormat = /^[A-Z0-9][A-Z0-9_]{2,39}$/;
 const causesMax = 5;
 
-/** The code of an error, or of what caused it; by shape, because socket errors may be of another realm. */
+/** The code of an error or its cause. Checks the shape, because socket errors may come from another realm. */
 function codeOf(error: unknown, depth: number): string | null {
   if (typeof error !== 'object' || error === null || depth === 0) return null;
   const { code, cause, errors } = error as Readonly<Record<string, unknown>>;

@@ -14,7 +14,7 @@ class Nothing {}
 
 const request = 'GET /here HTTP/1.1\r\nHost: x\r\n\r\n';
 
-it('leaves requests under way time after the drain, and fits into 10 s by default', () => {
+it('leaves time for requests under way after the drain, and fits into 10 s by default', () => {
   const defaultContainerDrainMs = 5_000;
   expect([0, 500, defaultContainerDrainMs, 60_000].map(stragglersLimitMs)).toEqual([
     6_000, 6_000, 7_000, 62_000,
@@ -33,7 +33,7 @@ describe('the end of a server', () => {
     const fastify = app.getHttpAdapter().getInstance();
     fastify.get('/here', () => 'served');
     await app.listen(0, '127.0.0.1');
-    /** A client that is connected, and has said nothing. */
+    /** A client that is connected and has sent nothing. */
     const connected = async () => {
       const accepted = once(fastify.server, 'connection');
       const socket = connect((fastify.server.address() as AddressInfo).port, '127.0.0.1');
@@ -48,7 +48,7 @@ describe('the end of a server', () => {
     return { app, drain, connected };
   }
 
-  it('answers a first request that comes when nobody else can connect any more', async () => {
+  it('answers the first request of an open connection after listening ends', async () => {
     const { app, drain, connected } = await start();
     const { socket, received, closed } = await connected();
     await drain.begin(0);
@@ -60,7 +60,7 @@ describe('the end of a server', () => {
     expect(received()).toMatch(/\r\nconnection: close\r\n/i);
   });
 
-  it('goes on serving new connections for the promised time although none is open', async () => {
+  it('serves new connections during the drain even if none is open', async () => {
     const { app, drain, connected } = await start();
     const promisedMs = 300;
     const beganAtMs = performance.now();
@@ -80,7 +80,7 @@ describe('the end of a server', () => {
     drain.end();
   });
 
-  it('does not wait for connections on which nothing ever comes', async () => {
+  it('does not wait for connections without a request', async () => {
     const { app, drain, connected } = await start();
     const { received, closed } = await connected();
     await drain.begin(0);

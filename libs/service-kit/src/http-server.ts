@@ -1,6 +1,6 @@
 /**
- * The HTTP server that every app has: limits against slow and oversized clients before any route, and
- * an end in which whoever has asked gets an answer.
+ * The HTTP server of every app: limits for slow and oversized requests before any route, and a shutdown that
+ * answers every request that was sent.
  */
 import { Server, type Socket } from 'node:net';
 import { setImmediate as turn, setTimeout as delay } from 'node:timers/promises';
@@ -11,17 +11,17 @@ export interface HttpLimits {
   readonly bodyBytesMax: number;
   /** Request line and headers together. */
   readonly headerBytesMax: number;
-  /** From the connection, or the end of the request before, to the end of the headers. */
+  /** From the connection, or the end of the previous request, to the end of the headers. */
   readonly headersTimeoutMs: number;
-  /** The same to the end of the body. */
+  /** From the same moment to the end of the body. */
   readonly requestTimeoutMs: number;
-  /** How often the two above are looked at. */
+  /** How often Node checks the two limits above. */
   readonly timeoutCheckIntervalMs: number;
-  /** Without a byte in either direction, for example from one who does not read the answer. */
+  /** Time without a byte in either direction, for example because the client does not read the answer. */
   readonly silenceTimeoutMs: number;
-  /** Between two requests; longer than the 60 s of the usual load balancers, which would lose a request otherwise. */
+  /** Idle time between two requests. Longer than the 60 s of common load balancers: a request could get lost otherwise. */
   readonly keepAliveTimeoutMs: number;
-  /** Beyond them new connections are closed at once. Requests of one connection are not limited. */
+  /** Further connections are closed at once. The number of requests on a connection is not limited. */
   readonly connectionsMax: number;
 }
 
@@ -37,7 +37,7 @@ const defaultLimits: HttpLimits = {
 };
 
 export interface HttpServerOptions {
-  /** CIDRs of the proxies whose X-Forwarded-For is believed; none unless given. */
+  /** CIDRs of the proxies that are trusted to set X-Forwarded-For. Default: none. */
   readonly trustedProxies?: readonly string[];
   readonly limits?: Partial<HttpLimits>;
 }
@@ -48,7 +48,7 @@ export function httpAdapter({
 }: HttpServerOptions = {}): FastifyAdapter {
   const max = { ...defaultLimits, ...limits };
   const adapter = new FastifyAdapter({
-    // No parameter is longer than the headers may be: what it must be like, the app says.
+    // The limit of the headers already limits a parameter. The app validates it.
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: max.headerBytesMax },
     trustProxy: trustedProxies.length > 0 ? inNetworks(trustedProxies) : false,
     bodyLimit: max.bodyBytesMax,
@@ -62,7 +62,7 @@ export function httpAdapter({
       requestTimeout: max.requestTimeoutMs,
       connectionsCheckingInterval: max.timeoutCheckIntervalMs,
       maxHeaderSize: max.headerBytesMax,
-      // Node's own refusal has no body: an app that wants the header says so itself.
+      // Node's own answer has no body. Apps that require the header check it themselves.
       requireHostHeader: false,
     },
   });
@@ -71,37 +71,36 @@ export function httpAdapter({
   return adapter;
 }
 
-/** How long connections may ask after that, and be told in the answer to go elsewhere. */
+/** How long open connections may send requests after that. Each answer then closes its connection. */
 const lastRequestsMs = 500;
-/** How long one that has not asked yet may, once nobody else can connect: its request may be there, unread. */
+/** How long a connection without any request stays open when the server closes: its request may be unread. */
 const firstRequestMs = 200;
-/** So many turns of the event loop without a new connection: there is none that waits to be let in. */
+/** After so many turns of the event loop without a new connection, no connection waits to be accepted. */
 const quietTurns = 3;
 const turnsMax = 10_000;
-/** Requests under way are cut so long after the drain began, but not before stragglersAfterDrainMs. */
+/** Requests under way are cut off this long after the drain began, but not before stragglersAfterDrainMs. */
 const stragglersMs = 6_000;
-/** How long requests under way have, at least, once nobody new is let in. */
+/** The least time for requests under way after listening ends. */
 const stragglersAfterDrainMs = 2_000;
 
-/** After so long a request whose rest does not come holds nobody up any more. */
+/** The time from the beginning of the drain until requests under way are cut off. */
 export function stragglersLimitMs(drainMs: number): number {
   return Math.max(stragglersMs, drainMs + stragglersAfterDrainMs);
 }
 
 export interface Drain {
   /**
-   * For drainMs everything goes on as before, whether or not a connection is open: load balancers
-   * probe and route anew meanwhile. Then nobody new is let in, and every answer closes its connection.
-   * In the other order, clients that are sent away would connect again and be cut off. Resolves when no
-   * connection is open, or after lastRequestsMs: closing the server at once would cut a request that is
-   * on its way on an idle connection.
+   * For drainMs everything continues as before, so that load balancers can stop sending requests. Then the
+   * server stops listening, and every answer closes its connection. In the other order, clients would
+   * reconnect and be cut off. Resolves when no connection is open, or after lastRequestsMs. Closing the
+   * server at once would cut off a request that is in transit on an idle connection.
    */
   begin(drainMs: number): Promise<void>;
-  /** When the server has closed. */
+  /** Resolves when the server has closed. */
   end(): void;
 }
 
-/** Call it before the app listens. */
+/** Call this before the app listens. */
 export function drainOf(app: NestFastifyApplication): Drain {
   const fastify = app.getHttpAdapter().getInstance();
   const open = new Set<Socket>();
@@ -118,12 +117,12 @@ export function drainOf(app: NestFastifyApplication): Drain {
     });
   });
   let silent: NodeJS.Timeout | undefined;
-  // To the server they are busy, and closing would wait for them: browsers keep such ones.
+  // Connections without a request, as browsers open them. The server counts them as busy and would wait.
   const endSilent = () => {
     for (const socket of open) if (socket.bytesRead === 0) socket.destroy();
   };
   fastify.addHook('preClose', (done) => {
-    // An immediate comes after what has arrived was read, however late the timer is.
+    // An immediate runs after all received data was read, however late the timer is.
     silent = setTimeout(() => setImmediate(endSilent), firstRequestMs);
     done();
   });
@@ -140,14 +139,14 @@ export function drainOf(app: NestFastifyApplication): Drain {
     });
     clearTimeout(timer);
   };
-  const letNobodyIn = async () => {
-    // Node lets in one a turn; whom the kernel has let in already would be cut off.
+  const stopListening = async () => {
+    // Node accepts one connection a turn. Those that the kernel already accepted would be cut off.
     for (let quiet = 0, turns = 0; quiet < quietTurns && turns < turnsMax; turns += 1) {
       const before = accepted;
       await turn();
       quiet = accepted === before ? quiet + 1 : 0;
     }
-    // The listener alone: the server's own close ends idle connections, too.
+    // Closes only the listener. The server's own close also ends idle connections.
     Server.prototype.close.call(fastify.server);
   };
   return {
@@ -155,7 +154,7 @@ export function drainOf(app: NestFastifyApplication): Drain {
       const cut = () => fastify.server.closeAllConnections();
       stragglers = setTimeout(cut, stragglersLimitMs(drainMs));
       await delay(drainMs);
-      await letNobodyIn();
+      await stopListening();
       isDraining = true;
       await untilEmpty(lastRequestsMs);
     },

@@ -35,7 +35,7 @@ const at = '2026-11-21T09:00:00.000Z';
 const timeoutMs = 20_000;
 const eventsMax = 9;
 
-/** Payments and other streams in turn, so that events of other streams stand between those of one reader. */
+/** Alternates payments and other streams, so that events of other streams lie between those of one reader. */
 async function write(store: EventStore, count: number): Promise<void> {
   for (let n = 0; n < count; n += 1)
     if (n % 3 === 2)
@@ -58,7 +58,7 @@ function metadata() {
   };
 }
 
-/** A checkpoint after each event, and one before all. */
+/** One checkpoint after each event, and one before the first. */
 async function checkpointsOf(store: EventStore): Promise<readonly ReaderCheckpoint[]> {
   const positions: Position[] = [
     '',
@@ -74,14 +74,14 @@ async function checkpointsOf(store: EventStore): Promise<readonly ReaderCheckpoi
   );
 }
 
-/** Those that stand on an event after the cut, and no others. */
+/** The checkpoints on an event after the cut. */
 function expectedShort(kept: number, of: number): readonly string[] {
   return Array.from({ length: of - kept }, (_, index) => String(kept + 1 + index));
 }
 
 const grownAgain = [0, 1, eventsMax, 3 * eventsMax];
 
-it('a log that is cut at any position, and written on, is too short for just those that read more', async () => {
+it('a log that was cut at any position and continued is too short exactly for readers beyond the cut', async () => {
   const log = new MemoryLog();
   const store = memoryEventStore(log);
   await write(store, eventsMax);
@@ -126,13 +126,13 @@ describe('on PostgreSQL', () => {
     await database.drop();
   });
 
-  /** As after a restore of the events from an older backup, without the rest of the database. */
+  /** As if only the events were restored from an older backup. */
   async function cut(kept: number): Promise<void> {
     await pool.query('DELETE FROM events WHERE position > $1', [kept]);
     await pool.query('UPDATE event_log_head SET position = $1', [kept]);
   }
 
-  it('a log that is cut at any position is too short for just those that read more', async () => {
+  it('a log that was cut at any position is too short exactly for readers beyond the cut', async () => {
     for (let kept = 0; kept <= eventsMax; kept += 1) {
       await cut(0);
       await write(store, eventsMax);
@@ -144,7 +144,7 @@ describe('on PostgreSQL', () => {
     }
   });
 
-  it('a checkpoint of an older release, without its event, is only told from an empty log', async () => {
+  it('a checkpoint of an older release, without its event, detects only an empty log', async () => {
     await write(store, 2);
     const position = await store.lastPosition();
     const old = { reader: 'old', position, anchor: null, generation: 0 };
@@ -153,14 +153,14 @@ describe('on PostgreSQL', () => {
     expect(await shortReaders(store, [old])).toEqual(['old']);
   });
 
-  it('readers stand still, say why, and go on where an operator puts them', async () => {
+  it('readers pause, report the reason, and continue where an operator puts them', async () => {
     const runner = new ProjectionRunner({
       projection: paymentsProjection,
       store,
       pool,
       sameLog: (ending) => watch.sameLog('projection:payments', ending),
     });
-    const told: string[] = [];
+    const published: string[] = [];
     const reading = new AbortController();
     const feedOf = integrationFeeds({
       store,
@@ -168,7 +168,7 @@ describe('on PostgreSQL', () => {
       sameLog: (reader, ending) => watch.sameLog(reader, ending),
       onHeld: () => undefined,
     });
-    /** As the relay: begins again from its checkpoint after each failure. */
+    /** Like the relay, restarts from its checkpoint after each failure. */
     const relay = async () => {
       const { signal } = reading;
       const state = pgConsumerState(pool, {
@@ -180,7 +180,7 @@ describe('on PostgreSQL', () => {
           const after = await state.loadCheckpoint('event-relay');
           const given = { after, topics: [topics.payments], signal };
           for await (const page of feedOf('event-relay').subscribe(given)) {
-            told.push(...page.messages.map(({ key }) => key));
+            published.push(...page.messages.map(({ key }) => key));
             await state.saveCheckpoint('event-relay', page.position);
           }
         } catch (error) {
@@ -204,7 +204,9 @@ describe('on PostgreSQL', () => {
       const kept = await queuePayment(store, at);
       const lost = await queuePayment(store, at);
       await completePayment(store, lost);
-      await until(() => told.length === 4 && runner.state.position === lostEnd(), { timeoutMs });
+      await until(() => published.length === 4 && runner.state.position === lostEnd(), {
+        timeoutMs,
+      });
 
       await cut(1);
       await until(async () => !(await isWell()), { timeoutMs });
@@ -214,15 +216,15 @@ describe('on PostgreSQL', () => {
       await until(() => runner.state.lastError !== null, { timeoutMs });
       expect(await metrics.metrics()).toContain('pis_log_too_short{reader="event-relay"} 1');
 
-      // Written while nobody reads: at the very positions that were read before.
+      // Written while nobody reads, at positions that were read before.
       const [late, later] = [await queuePayment(store, at), await queuePayment(store, at)];
       await completePayment(store, later);
-      expect(told).toHaveLength(4);
+      expect(published).toHaveLength(4);
 
       await moveCheckpoint(pool, 'event-relay', await anchorAt(store, kept.position), 'kafka');
       await rebuildProjection('payments', { store, pool });
-      await until(() => told.length === 8, { timeoutMs });
-      expect(told.slice(4)).toEqual([
+      await until(() => published.length === 8, { timeoutMs });
+      expect(published.slice(4)).toEqual([
         late.streamId,
         later.streamId,
         later.streamId,
@@ -243,7 +245,7 @@ describe('on PostgreSQL', () => {
     }
   });
 
-  it('all readers stand still while the store is not the one that the database belongs to', async () => {
+  it('all readers pause while the store is not the one that the database belongs to', async () => {
     await bind();
     watch.start();
     const { signal } = new AbortController();
@@ -262,7 +264,7 @@ describe('on PostgreSQL', () => {
     watch.check();
   });
 
-  it('the store is checked as soon as a lost connection to the log comes back', async () => {
+  it('the store is checked as soon as a lost connection to the log returns', async () => {
     const connections: ((failure: Error | null) => void)[] = [];
     const subscribe: EventStore['subscribe'] = (options) => {
       connections.push((failure) => options.onConnection?.(failure));
@@ -279,22 +281,22 @@ describe('on PostgreSQL', () => {
     rare.start();
     try {
       const ending = new AbortController();
-      const told: (Error | null)[] = [];
-      const onConnection = (failure: Error | null) => void told.push(failure);
+      const reported: (Error | null)[] = [];
+      const onConnection = (failure: Error | null) => void reported.push(failure);
       rare
         .watched({ ...store, subscribe })
         .subscribe({ after: '', signal: ending.signal, onConnection });
       await rare.untilChecked(ending.signal);
       rare.check();
       const lost = new Error('lost');
-      const tell = (failure: Error | null) => {
+      const report = (failure: Error | null) => {
         for (const connection of connections) connection(failure);
       };
-      tell(lost);
+      report(lost);
       await cut(0);
-      tell(null);
+      report(null);
       await until(() => isRefused(rare), { timeoutMs });
-      expect(told).toEqual([lost, null]);
+      expect(reported).toEqual([lost, null]);
     } finally {
       await rare.stop();
     }
@@ -320,7 +322,7 @@ describe('on PostgreSQL', () => {
 
   const lostEnd = () => '4'.padStart(20, '0');
 
-  it('a group that goes on from memory stops when its checkpoint is moved, and saves nothing', async () => {
+  it('a running group stops when its checkpoint is moved, and saves nothing', async () => {
     await write(store, 2);
     const state = pgConsumerState(pool, { anchorAt: (p) => anchorAt(store, p) });
     const first = (await store.readLog({ after: '', pageMax: 1 })).events[0]?.position ?? '';

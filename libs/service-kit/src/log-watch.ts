@@ -1,15 +1,14 @@
 /**
- * Watches that the event log is the one that the checkpoints stand on. A log that was restored from an
- * older backup, emptied, or is another one altogether lacks events that readers have read: they would
- * wait behind its end in silence, and pass over what is written there next.
+ * Checks that the event log still contains the events of all checkpoints. A log that was restored from an
+ * older backup, emptied or replaced lacks events that readers have read. Such readers would silently wait
+ * beyond its end, and miss the next events.
  *
- * It also watches that the store is still the one that the database belongs to (store-binding.ts): an address may
- * lead to another store at any time, and a log that nobody has read yet has no checkpoints to tell by.
+ * It also checks that the store is still the one that the database belongs to (store-binding.ts). An address
+ * can lead to another store at any time, and a log without readers has no checkpoints to compare.
  *
- * What always holds: no reader starts and no command is taken before the log was checked once. While a
- * checkpoint stands on an event that is not there, its reader stands still and commands are refused. While the
- * store is another one, all readers stand still. Every connection to the log that was lost and comes back is
- * checked at once.
+ * What always holds: no reader starts, and no command is accepted, before the first check. While the event of
+ * a checkpoint is missing, its reader pauses and commands are refused. While the store is another one, all
+ * readers pause. The log is checked immediately after a lost connection to it returns.
  */
 import {
   beginning,
@@ -27,9 +26,9 @@ import { isStoreOfDatabase } from './store-binding.js';
 
 export interface LogWatchLimits {
   readonly everyMs: number;
-  /** Until the first check has succeeded, and before a finding is believed. */
+  /** Interval until the first check succeeds, and until a finding is confirmed. */
   readonly againMs: number;
-  /** How often an event must be missing: a replica of the store may lag. */
+  /** Checks in a row in which an event must be missing. A replica of the store may lag. */
   readonly triesMax: number;
 }
 
@@ -43,10 +42,10 @@ export interface LogWatchOptions {
   readonly limits?: Partial<LogWatchLimits>;
 }
 
-/** In the place of a reader, when the store is not the one that the database belongs to. */
+/** Stands for all readers when the store is not the one that the database belongs to. */
 const otherStore = 'store-binding';
 
-/** The log is not the one that a checkpoint stands on. An operator restores it or moves the checkpoint. */
+/** The log lacks the event of a checkpoint. An operator must restore the log or move the checkpoint. */
 export class LogTooShort extends StoreUnavailable {
   constructor(readers: readonly string[]) {
     super(
@@ -66,7 +65,7 @@ export class LogWatch {
   private readonly gates = new Map<string, AbortController>();
   private readonly generations = new Map<string, number>();
   private readonly gauge: Gauge;
-  /** Rings when there is a reason to check before it is time. */
+  /** Rings to start a check early. */
   private readonly bell = new Bell();
   private isChecked = false;
   private short: readonly string[] = [];
@@ -91,7 +90,7 @@ export class LogWatch {
     await this.loop;
   }
 
-  /** The same store; the log is checked each time that a connection to it comes back. */
+  /** The same store, with a check of the log each time that a connection to it returns. */
   watched(store: EventStore): EventStore {
     const subscribe = (options: SubscribeOptions) => {
       let isLost = false;
@@ -111,13 +110,13 @@ export class LogWatch {
     if (this.short.length > 0) throw new LogTooShort(this.short);
   }
 
-  /** Resolves once the log was checked. The signal aborts when it is found to be too short for the reader. */
+  /** Resolves after the first check. The signal aborts when the log lacks the event of the reader. */
   async sameLog(reader: string, ending: AbortSignal): Promise<AbortSignal> {
     await this.untilChecked(ending);
     return this.gateOf(reader).signal;
   }
 
-  /** Resolves once the log was checked, whatever was found. @throws the signal's reason */
+  /** Resolves after the first check, whatever its result. @throws the signal's reason */
   async untilChecked(ending: AbortSignal): Promise<void> {
     const ended = Promise.withResolvers<never>();
     const end = () => ended.reject(ending.reason);
@@ -147,7 +146,7 @@ export class LogWatch {
       try {
         this.found(await this.findShort());
       } catch (err) {
-        // The store or the database is away, which others say. What was found last still holds.
+        // The store or the database is unavailable, which others report. The last result still holds.
         this.options.logger.debug({ err }, 'the event log was not checked');
       }
       const ms = this.isChecked ? this.limits.everyMs : this.limits.againMs;
@@ -169,7 +168,7 @@ export class LogWatch {
     for (const reader of this.gates.keys()) this.gateOf(reader);
   }
 
-  /** A reader whose checkpoint an operator has moved begins again, from there. */
+  /** If an operator moved the checkpoint of a reader, the reader restarts from there. */
   private followMoves(checkpoints: readonly ReaderCheckpoint[]): void {
     for (const { reader, generation } of checkpoints) {
       const known = this.generations.get(reader);
@@ -180,7 +179,7 @@ export class LogWatch {
     }
   }
 
-  /** The readers whose event is missing each time that it is looked for. @throws StoreUnavailable */
+  /** The readers with an event that is missing in all checks. @throws StoreUnavailable */
   private async findShort(): Promise<readonly string[]> {
     const { signal } = this.stopping;
     for (let tries = 1; ; tries += 1) {
@@ -199,7 +198,7 @@ export class LogWatch {
   }
 }
 
-/** Which readers have a checkpoint on an event that the log does not have. */
+/** The readers with a checkpoint on an event that the log lacks. */
 export async function shortReaders(
   store: Pick<EventStore, 'readStream' | 'lastPosition'>,
   checkpoints: readonly ReaderCheckpoint[],
@@ -207,8 +206,8 @@ export async function shortReaders(
   const standing = new Map<string, boolean>();
   const short: string[] = [];
   for (const { reader, position, anchor } of checkpoints) {
-    // A checkpoint of an older release has no event. It may stand behind the last one of ours, on an event of
-    // the server's own: all that can be told is that an empty log is not the one that was read.
+    // A checkpoint of an older release has no event. Its position may be that of a system event of the server,
+    // after our last event. So the only detectable case is an empty log.
     const key = anchor === null ? position : `${anchor.eventId} ${anchor.position}`;
     const stands =
       standing.get(key) ??

@@ -7,7 +7,7 @@ function unavailable(message = 'no leader'): Error {
   return new StoreUnavailable(message);
 }
 
-it('a store that is away is logged first, then once a minute with a count', () => {
+it('an unavailable store is logged at first, then once a minute with a count', () => {
   let nowMs = 0;
   const lines: Record<string, unknown>[] = [];
   const stream = new Writable({

@@ -1,4 +1,4 @@
-/** Structured logs: JSON lines on stderr, so that stdout holds nothing but the ready line. */
+/** Structured logs: JSON lines on stderr. Only the ready line goes to stdout. */
 import type { LoggerService } from '@nestjs/common';
 import { StoreUnavailable } from '@pis/event-store';
 import { destination, type Logger, type LoggerOptions, pino } from 'pino';
@@ -14,41 +14,41 @@ export function createLogger(app: string, level: string): Logger {
       base: { app },
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
-      // Errors carry the request and the row they failed on in fields of their own; keep the message and stack.
+      // Other fields of errors contain the request or row that failed. Keep only message and stack.
       serializers: { err: (error: unknown) => describeError(error) },
       hooks: { logMethod: onceAMinute() },
     },
-    // Not synchronous: a request does not wait for its log line. Flushed when the process exits.
+    // Asynchronous, so that a request does not wait for its log line. Flushed when the process exits.
     destination({ fd: 2, sync: false }),
   );
 }
 
 const repeatMs = 60_000;
-/** Kinds of lines that are counted at a time; the oldest are forgotten. */
+/** Kinds of lines that are counted at the same time. The oldest are dropped. */
 const kindsMax = 1_000;
 const warning = 40;
 
 /**
- * A store that is away is told by everybody who waits for it, again and again: the same line is
- * written the first time, and then once a minute with the count of those that were left out.
+ * Every caller of an unavailable store reports it again and again. The same line is written the first time,
+ * and then once a minute with the number of suppressed lines.
  */
 export function onceAMinute(now: () => number = () => performance.now()): LogHook {
-  const kinds = new Map<string, { toldAtMs: number; leftOut: number }>();
+  const kinds = new Map<string, { loggedAtMs: number; leftOut: number }>();
   return function (args, method, level) {
     const [first, message] = args as unknown as [unknown, unknown];
     const err = isObject(first) ? first['err'] : undefined;
     if (level < warning || !(err instanceof StoreUnavailable)) return method.apply(this, args);
     const kind = JSON.stringify([this.bindings(), message, err.message]);
-    const told = kinds.get(kind);
-    if (told !== undefined && now() - told.toldAtMs < repeatMs) {
-      told.leftOut += 1;
+    const last = kinds.get(kind);
+    if (last !== undefined && now() - last.loggedAtMs < repeatMs) {
+      last.leftOut += 1;
       return;
     }
     kinds.delete(kind);
     const [oldest] = kinds.keys();
     if (kinds.size >= kindsMax && oldest !== undefined) kinds.delete(oldest);
-    kinds.set(kind, { toldAtMs: now(), leftOut: 0 });
-    const leftOut = told?.leftOut ?? 0;
+    kinds.set(kind, { loggedAtMs: now(), leftOut: 0 });
+    const leftOut = last?.leftOut ?? 0;
     if (leftOut > 0) args[0] = { ...(first as object), leftOut };
     method.apply(this, args);
   };
@@ -58,25 +58,25 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null;
 }
 
-/** Node's own warnings as log lines instead of text: who collects the logs reads JSON. */
+/** Writes Node's warnings as JSON log lines instead of text. */
 export function logWarnings(logger: Logger): void {
   onWarning((warning) =>
     logger.warn({ warning: warning.name, stack: warning.stack }, warning.message),
   );
 }
 
-/** kafkajs on this Node: it sets a timer to a time in the past, which fires at once, as is meant. */
+/** kafkajs sets a timer to a time in the past. It fires at once, as intended. */
 const harmless = 'TimeoutNegativeWarning';
 
-/** Node's warnings, all but what is known to be harmless, go there instead of to stderr as text. */
-export function onWarning(tell: (warning: Error) => void): void {
+/** Passes Node's warnings to `report` instead of to stderr, except a known harmless one. */
+export function onWarning(report: (warning: Error) => void): void {
   process.removeAllListeners('warning');
   process.on('warning', (warning) => {
-    if (warning.name !== harmless) tell(warning);
+    if (warning.name !== harmless) report(warning);
   });
 }
 
-/** What may be logged of an error: no bound parameters, no bodies. */
+/** The parts of an error that may be logged: no bound parameters, no bodies. */
 export function describeError(error: unknown): Record<string, unknown> {
   if (!(error instanceof Error)) return { message: String(error) };
   const { code } = error as { code?: unknown };
@@ -89,7 +89,7 @@ export function describeError(error: unknown): Record<string, unknown> {
   };
 }
 
-/** Nest's own messages through our logger; its start-up chatter is debug. */
+/** Nest's own messages through our logger. Start-up messages have level debug. */
 export function nestLogger(logger: Logger): LoggerService {
   const text = (message: unknown) => (message instanceof Error ? message.message : String(message));
   return {

@@ -1,4 +1,4 @@
-/** /metrics on a port of its own, for apps whose main port is public (rule path-6). */
+/** /metrics on a separate port, for apps with a public main port (rule path-6). */
 import { createServer } from 'node:http';
 import { once } from 'node:events';
 import type { Registry } from 'prom-client';

@@ -1,6 +1,6 @@
 import { ownHosts } from './own-hosts.js';
 
-it('webhooks never reach the hosts that this system itself talks to', () => {
+it('webhooks never reach the hosts that this system uses', () => {
   const hosts = ownHosts({
     DATABASE_URL: 'postgres://pis:secret@db.example/pis',
     EVENTSTOREDB_URL: 'esdb://admin:secret@10.0.0.7,node-2.example:2114,node-3.example?tls=true',
@@ -28,7 +28,7 @@ it('webhooks never reach the hosts that this system itself talks to', () => {
   expect(JSON.stringify(hosts)).not.toContain('secret');
 });
 
-it('what is not configured has no host: a socket file, a port that the system chooses', () => {
+it('socket files and ports that the system chooses have no host', () => {
   const more = { DATABASE_URL: 'postgres:///pis?host=/run/postgresql', PORT: 0 };
   expect(ownHosts(more)).toEqual([]);
   expect(ownHosts({ PORT: 3004 })).toEqual([{ host: '0.0.0.0', port: 3004 }]);

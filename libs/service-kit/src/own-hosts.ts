@@ -1,4 +1,4 @@
-/** The hosts that this system itself talks to, out of the configuration: no webhook is sent to them. */
+/** The hosts in the configuration of this system. No webhook is sent to them. */
 import { parseEventStoreDbUrl } from '@pis/event-store';
 import type {
   BrokerConfig,
@@ -8,7 +8,7 @@ import type {
   WebhooksConfig,
 } from './environment.js';
 
-/** An app knows those hosts that it uses itself. */
+/** An app knows only the hosts that it uses. */
 export type OwnHostsConfig = Partial<
   Pick<ProcessConfig, 'HOST' | 'PORT' | 'PIS_METRICS_PORT' | 'OTEL_EXPORTER_OTLP_ENDPOINT'> &
     Pick<StorageConfig, 'DATABASE_URL' | 'EVENTSTOREDB_URL'> &
@@ -17,7 +17,7 @@ export type OwnHostsConfig = Partial<
     Pick<WebhooksConfig, 'PIS_WEBHOOK_EGRESS_PROXY'>
 >;
 
-/** Of an address that names none. */
+/** The default port of each scheme. */
 const portOf: Readonly<Record<string, number>> = {
   'postgres:': 5432,
   'postgresql:': 5432,
@@ -25,7 +25,7 @@ const portOf: Readonly<Record<string, number>> = {
   'http:': 80,
   'https:': 443,
 };
-/** All addresses of this machine, as far as the policy is concerned. */
+/** Stands for all addresses of this machine. */
 const everywhere = '0.0.0.0';
 
 export function ownHosts(
@@ -42,7 +42,7 @@ export function ownHosts(
     host: config.HOST ?? everywhere,
     port: port ?? 0,
   }));
-  // Port 0 is one that the system chooses, and a URL without a host is a socket file.
+  // The system chooses a port for 0. A URL without a host names a socket file.
   const eventStore =
     config.EVENTSTOREDB_URL === undefined
       ? []

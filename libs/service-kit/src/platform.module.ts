@@ -1,6 +1,6 @@
 /**
- * What every app shares, provided once per process: event store, keyring, PostgreSQL pool, logger,
- * metrics and health. Global, so that an app's own module states only what is its own.
+ * The shared parts of every app, provided once for each process: event store, keyring, PostgreSQL pool,
+ * logger, metrics and health. Global, so that an app's module contains only its own parts.
  */
 import {
   type DynamicModule,
@@ -37,24 +37,24 @@ import {
 export interface PlatformOptions {
   readonly app: string;
   readonly config: PlatformConfig;
-  /** Where the read models are, and the event store when it is `postgres`. */
+  /** The database of the read models, and of the event store if that is `postgres`. */
   readonly databaseUrl: string;
   readonly logger: Logger;
-  /** Whether /metrics is served beside the API; never on a public port in production. */
+  /** Whether the app's port serves /metrics. A public port in production never does. */
   readonly servesMetrics: boolean;
-  /** Whether strangers reach the port of the app. */
+  /** Whether the app's port is public. */
   readonly isPublic: boolean;
-  /** Makes the event store, for example around the configured one. The configured one when absent. */
+  /** Creates the event store, for example a wrapper of the configured one. Default: the configured one. */
   readonly openStore?: OpenStore;
 }
 
-/** @param configured opens the store that the configuration names */
+/** @param configured opens the configured store */
 export type OpenStore = (configured: () => EventStore) => EventStore;
 
-/** The event store's own connections: appends never wait behind queries. */
+/** Separate connections for the event store, so that appends never wait for queries. */
 const STORE_POOL = Symbol('StorePool');
 
-/** The default of 10 ms takes one percent of a core, also in an idle process. */
+/** The default of 10 ms uses one percent of a core even in an idle process. */
 const eventLoopSampleMs = 100;
 
 @Global()
@@ -124,7 +124,7 @@ export class PlatformModule
     await this.logWatch.stop();
   }
 
-  /** After every app's own loops have ended (they end in beforeApplicationShutdown). */
+  /** Runs after the loops of all apps have ended, which end in beforeApplicationShutdown. */
   async onApplicationShutdown(): Promise<void> {
     await this.store.close();
     await Promise.all([this.storePool.end(), this.pool.end()]);

@@ -23,7 +23,7 @@ describe('two projectors in one process', () => {
   });
   afterEach(() => platform.close());
 
-  it('keep the lists up with the log until the app ends, and hold no connection afterwards', async () => {
+  it('keep the lists current until the app ends, and hold no connection afterwards', async () => {
     const { app, pool, health } = platform;
     await appendPayment('queued', 'processing');
     await until(async () => (await statuses())[0] === 'PROCESSING', { timeoutMs });
@@ -38,14 +38,14 @@ describe('two projectors in one process', () => {
     expect(pool.totalCount - pool.idleCount).toBe(0);
   });
 
-  it('count their events apart', async () => {
+  it('count their events separately', async () => {
     await appendPayment('queued', 'processing');
     await until(async () => (await metric('events_total', 'payments')) === '2', { timeoutMs });
     expect(await metric('events_total', 'directory')).toBe('0');
     expect(await metric('stopped', 'payments')).toBe('0');
   });
 
-  it('show which one stopped because an event is missing, and why; the other goes on', async () => {
+  it('show which one stopped because an event is missing, and why, while the other one continues', async () => {
     await appendPayment('queued');
     await until(async () => (await statuses())[0] === 'QUEUED', { timeoutMs });
     await platform.pool.query('DELETE FROM payments');

@@ -1,7 +1,7 @@
 /**
- * A projector: runs one projection for as long as the app runs, and shows on /health/ready and in the
- * metrics how it fares. In an all-in-one several share a registry: a metric that is there already is
- * used, and the label tells the projections apart.
+ * A projector runs one projection while the app runs, and reports its state on /health/ready and in metrics.
+ * In all-in-one several projectors share a registry: they share the metrics, and a label distinguishes the
+ * projections.
  */
 import type {
   BeforeApplicationShutdown,
@@ -18,10 +18,10 @@ import type { LogWatch } from './log-watch.js';
 import { heldLogger } from './quarantine-metrics.js';
 import { EVENT_STORE, HEALTH, LOG_WATCH, LOGGER, METRICS, PG_POOL } from './tokens.js';
 
-/** The lag is measured this often: it costs a page of the log. */
+/** How often the lag is measured. Each time reads a page of the log. */
 const lagIntervalMs = 15_000;
 
-/** The provider that a projector's module consists of. */
+/** The only provider in the module of a projector. */
 export function projectorOf(projection: Projection): FactoryProvider<Projector> {
   return {
     provide: Symbol(`Projector ${projection.name}`),
@@ -87,7 +87,7 @@ export class Projector implements OnApplicationBootstrap, BeforeApplicationShutd
     try {
       this.metrics.lag(await this.runner.lag());
     } catch (err) {
-      // The dependency that is away is named on /health/ready; the gauge keeps its last value.
+      // /health/ready names the unavailable dependency. The gauge keeps its last value.
       this.logger.debug({ err }, 'lag not measured');
     }
   }
@@ -96,7 +96,7 @@ export class Projector implements OnApplicationBootstrap, BeforeApplicationShutd
 interface ProjectionMetrics {
   applied(events: number): void;
   lag(events: number): void;
-  /** For good: only a restart sets it back. */
+  /** Permanent: only a restart resets it. */
   stopped(): void;
 }
 

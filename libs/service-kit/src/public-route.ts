@@ -1,6 +1,6 @@
 /**
- * Routes that need no API key say so by name. No app starts with a route that neither is declared by an
- * operation (@pis/http-api) nor says this.
+ * Declares a route public: it needs no API key. No app starts with a route that is neither declared public
+ * nor declared by an operation (@pis/http-api).
  */
 import { RouteConfig } from '@nestjs/platform-fastify';
 import type { RouteOptions } from 'fastify';
@@ -9,15 +9,17 @@ type Purpose = 'health' | 'metrics' | 'docs' | 'page' | 'bank';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** What the route is for. */
+    /** The purpose of the route. */
     publicRoute?: Purpose;
   }
 }
 
 export const PublicRoute = (publicRoute: Purpose) => RouteConfig({ publicRoute });
 
-/** A hook for each route, before any is added. @throws Error for one that nobody declared */
+/** Checks each route as it is added. Call this before the first one. @throws Error for an undeclared route */
 export function refuseUndeclared({ method, url, config = {} }: RouteOptions): void {
   if (config.publicRoute === undefined && !('operation' in config))
-    throw new Error(`${[method].flat().join()} ${url} is neither an operation nor public by name`);
+    throw new Error(
+      `${[method].flat().join()} ${url} is neither declared by an operation nor declared public`,
+    );
 }

@@ -1,4 +1,4 @@
-/** Shows what is in quarantine: a gauge, and one log line per stream that is held back. */
+/** Reports the quarantine: a gauge, and one log line for each stream that is held back. */
 import type { UnreadableEvent } from '@pis/event-store';
 import { countQuarantine } from '@pis/read-models';
 import type pg from 'pg';
@@ -6,10 +6,10 @@ import { Gauge, type Registry } from 'prom-client';
 import { readForScrape } from './counted-gauges.js';
 import type { Logger } from './logging.js';
 
-/** More streams are not counted: the query stays quick. */
+/** Limit of the count, so that the query stays quick. */
 const streamsMax = 10_000;
 
-/** The same in every process of a system, since all count in one table. */
+/** The same value in every process of a system, because all count the same table. */
 export function quarantineGauge(registry: Registry, pool: pg.Pool, logger: Logger): void {
   const read = readForScrape(async () => {
     try {
@@ -26,7 +26,7 @@ export function quarantineGauge(registry: Registry, pool: pg.Pool, logger: Logge
     registers: [registry],
     async collect() {
       const counts = await read();
-      // The database is named on /health/ready; the gauge keeps its last value.
+      // /health/ready names the database. The gauge keeps its last value.
       if (counts === null) return;
       this.reset();
       for (const { reader, streams } of counts) this.set({ reader }, streams);

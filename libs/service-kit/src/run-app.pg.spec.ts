@@ -25,7 +25,7 @@ type Minimal = App<typeof env>;
 
 class Empty {}
 
-/** An app with nothing of its own. */
+/** A minimal app. */
 const minimal: Minimal = {
   name: 'minimal',
   env,
@@ -71,7 +71,7 @@ describe('an app', () => {
     return { ...app, ready, outcome: app.ready, isReady: () => isReady };
   }
 
-  it('serves its health before its database exists, names what is missing, and gets ready when it comes', async () => {
+  it('serves its health before its database exists, names it as missing, and becomes ready when it exists', async () => {
     const app = await start();
     const live = await fetch(`${app.url}/health/live`);
     expect([live.status, await live.json()]).toEqual([200, { status: 'live' }]);
@@ -99,7 +99,7 @@ describe('an app', () => {
     });
   });
 
-  it('refuses stores of another environment or master key, and touches nothing of them', async () => {
+  it('refuses stores of another environment or master key, and does not change them', async () => {
     await onServer(`CREATE DATABASE ${database}`);
     await migrate({ connectionString: databaseUrl });
     const PIS_MASTER_KEY = randomBytes(32).toString('base64');
@@ -132,7 +132,7 @@ describe('an app', () => {
     }
   });
 
-  it('takes commands from the moment on at which it says that it is ready', async () => {
+  it('accepts commands as soon as it reports that it is ready', async () => {
     await onServer(`CREATE DATABASE ${database}`);
     await migrate({ connectionString: databaseUrl });
     const app = await start();
@@ -142,7 +142,7 @@ describe('an app', () => {
     expect(() => watch.check()).not.toThrow();
   });
 
-  it('can be ended while it still waits for its database', async () => {
+  it('can be stopped while it waits for its database', async () => {
     const app = await start();
     await app.close();
     running.splice(0);
@@ -150,7 +150,7 @@ describe('an app', () => {
     await expect(fetch(app.url)).rejects.toThrow();
   });
 
-  it('without an open connection says 503 and serves for the promised time before it refuses connections', async () => {
+  it('without an open connection answers 503 and serves during the drain before it refuses connections', async () => {
     const promisedMs = 1_000;
     const app = await start({ PIS_SHUTDOWN_DRAIN_MS: String(promisedMs) });
     const beganAtMs = performance.now();
@@ -175,16 +175,16 @@ describe('an app', () => {
         .get('/forgotten', () => 'open to everybody');
     };
     await expect(start({}, { ...minimal, configureHttp })).rejects.toThrow(
-      'GET /forgotten is neither an operation nor public by name',
+      'GET /forgotten is neither declared by an operation nor declared public',
     );
   });
 
-  it('serves its metrics beside its health, where only the cluster can reach it', async () => {
+  it('serves metrics and health on the same port if only the cluster can reach it', async () => {
     const app = await start({ PIS_ENVIRONMENT: 'production' });
     expect(await (await fetch(`${app.url}/metrics`)).text()).toContain('{app="minimal"}');
   });
 
-  it('names no address of its dependencies on a public port', async () => {
+  it('shows no address of its dependencies on a public port', async () => {
     const databaseUrl = 'postgres://nobody@127.0.0.1:1/none';
     const app = await start({ DATABASE_URL: databaseUrl }, { ...minimal, publicPort: true });
     const text = await (await fetch(`${app.url}/health/ready`)).text();
@@ -194,7 +194,7 @@ describe('an app', () => {
     expect(text).not.toMatch(/127\.0\.0\.1|nobody/);
   });
 
-  it('of a public port serves its metrics there in the sandbox, on a port of their own in production', async () => {
+  it('with a public port serves its metrics there in the sandbox, and on a separate port in production', async () => {
     const publicApp = { ...minimal, publicPort: true };
     const sandbox = await start({}, publicApp);
     expect((await fetch(`${sandbox.url}/metrics`)).status).toBe(200);
@@ -211,7 +211,7 @@ describe('an app', () => {
     await expect(fetch(`${metrics}/metrics`)).rejects.toThrow();
   });
 
-  it('whose metrics port is taken does not start, and leaves nothing open', async () => {
+  it('does not start if its metrics port is in use, and leaves nothing open', async () => {
     const taken = createServer().listen(0, '127.0.0.1');
     await once(taken, 'listening');
     const { port } = taken.address() as AddressInfo;
@@ -223,7 +223,7 @@ describe('an app', () => {
     taken.close();
   });
 
-  it('lets its own hooks see every answer, of paths that nobody serves too', async () => {
+  it('runs its hooks for every answer, including unknown paths', async () => {
     const configureHttp: Minimal['configureHttp'] = (http) => {
       const server = http.getHttpAdapter().getInstance();
       server.addHook('onSend', async (_request, reply) => void reply.header('x-seen', 'yes'));

@@ -1,7 +1,6 @@
 /**
- * What makes a Nest app one of ours: configuration checked, health and metrics served before
- * anything else is reachable, consumers started once the schema is current, one ready line, and a
- * shutdown that ends every loop in order.
+ * Runs a Nest app: checks its configuration, serves health and metrics first, starts the consumers when the
+ * schema is current, prints one ready line, and ends every loop in order at shutdown.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { type DynamicModule, Module } from '@nestjs/common';
@@ -38,15 +37,15 @@ export interface RunningApp {
   close(): Promise<void>;
 }
 
-/** Kubernetes takes an address out of its endpoints and tells every node within a few seconds. */
+/** Kubernetes removes an address from its endpoints, on every node, within a few seconds. */
 const containerDrainMs = 5_000;
-/** After so long the process goes, whatever is still open; with the default drain within 10 s. */
+/** After this time the process exits, whatever is still open. With the default drain, this is within 10 s. */
 const shutdownMs = 9_000;
-/** How long open requests and loops have to end after the drain, at least. */
+/** The least time for open requests and loops to end after the drain. */
 const shutdownAfterDrainMs = 4_000;
 const checkRetryMs = 500;
 
-/** How long the app goes on serving after SIGTERM. */
+/** How long the app continues to serve after SIGTERM. */
 function drainMsOf<Shape extends z.ZodRawShape>(
   { defaultDrainMs = containerDrainMs }: App<Shape>,
   { PIS_SHUTDOWN_DRAIN_MS }: PlatformConfig,
@@ -54,7 +53,7 @@ function drainMsOf<Shape extends z.ZodRawShape>(
   return PIS_SHUTDOWN_DRAIN_MS ?? defaultDrainMs;
 }
 
-/** Runs one app from the environment until a signal ends it; exits 1 with one message when it cannot. */
+/** Runs one app from the environment until a signal ends it. If it cannot start, exits 1 with one message. */
 export async function runApp<Shape extends z.ZodRawShape>(definition: App<Shape>): Promise<void> {
   let logger: Logger | undefined;
   let ending = false;
@@ -78,12 +77,12 @@ export async function runApp<Shape extends z.ZodRawShape>(definition: App<Shape>
       `${JSON.stringify({ ready: true, app: definition.name, url: running.url })}\n`,
     );
   } catch (error) {
-    // Told to end while it still waited is no failure: the shutdown exits when it is done.
+    // A signal during the wait for dependencies is not a failure: the shutdown exits when it is done.
     if (!ending) fail(error, logger);
   }
 }
 
-/** One message on stderr, exit code 1. */
+/** Prints one message on stderr and sets exit code 1. */
 export function fail(error: unknown, logger?: Logger): void {
   const expected = error instanceof ConfigurationError || 'code' in Object(error);
   if (expected || logger === undefined) process.stderr.write(`${(error as Error).message}\n`);
@@ -95,7 +94,7 @@ export function fail(error: unknown, logger?: Logger): void {
 class RootModule {}
 
 /**
- * Listens at once; `ready` resolves when the schema is current and the consumers have started.
+ * Listens at once. `ready` resolves when the schema is current and the consumers have started.
  * @param openStore see PlatformOptions
  */
 export async function startApp<Shape extends z.ZodRawShape>(
@@ -123,7 +122,7 @@ export async function startApp<Shape extends z.ZodRawShape>(
         isPublic: definition.publicPort === true,
         ...(openStore === undefined ? {} : { openStore }),
       }),
-      // With the database that was started for it, if it was: webhooks must not reach that one either.
+      // Includes an embedded database: webhooks must not reach that one either.
       definition.module({ ...config, DATABASE_URL: databaseUrl }),
     ],
   };
@@ -146,7 +145,7 @@ export async function startApp<Shape extends z.ZodRawShape>(
     await app.listen(config.PORT, config.HOST ?? definition.defaultHost ?? '0.0.0.0');
     if (metricsApart) metrics = await metricsServer(app.get<Registry>(METRICS), config);
   } catch (error) {
-    // The loops run already: end them before whoever started us takes the database away.
+    // The loops run already. End them before the caller stops the database.
     await app.close();
     throw error;
   }
@@ -158,10 +157,10 @@ export async function startApp<Shape extends z.ZodRawShape>(
     definition.prepare?.({ app, config, databaseUrl, logger, signal }),
     checkStores(app.get<StoreCheck>(STORE_CHECK), databaseUrl, signal),
   ]).then(async () => {
-    // No command is taken before: whoever is told that the app is ready may send one at once.
+    // Wait for the first check of the log: clients may send commands as soon as the app is ready.
     await app.get<LogWatch>(LOG_WATCH).untilChecked(signal);
     if (strategies.length > 0) await app.startAllMicroservices();
-    // Whoever was told to wait a moment ago is told the truth now.
+    // The next health report must not use the cached state from before.
     health.refresh();
   });
   return {
@@ -172,7 +171,7 @@ export async function startApp<Shape extends z.ZodRawShape>(
     close: async () => {
       closing.abort();
       health.end('shutting down');
-      // Whoever waits for `ready` hears of its failure; here it only must have ended.
+      // Callers of `ready` receive its error. Here it only has to have ended.
       await Promise.allSettled([ready]);
       await drain.begin(drainMs);
       await app.close().finally(() => drain.end());
@@ -182,7 +181,7 @@ export async function startApp<Shape extends z.ZodRawShape>(
   };
 }
 
-/** As soon as the stores are there. Until then nothing of the app can use them. @throws ConfigurationError */
+/** Checks the stores as soon as they are available. Until then the app cannot use them. @throws ConfigurationError */
 async function checkStores(
   check: StoreCheck,
   databaseUrl: string,

@@ -1,6 +1,6 @@
 /**
- * Ends the process in order on SIGTERM and SIGINT. When the launcher dies, tools/leash.mjs sends
- * SIGTERM too, so that nothing is left behind.
+ * Ends the process in order on SIGTERM and SIGINT. If the launcher dies, tools/leash.mjs also sends SIGTERM,
+ * so that no process is left behind.
  */
 import type { Logger } from './logging.js';
 

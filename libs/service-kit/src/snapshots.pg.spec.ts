@@ -27,7 +27,7 @@ afterEach(async () => {
   await database?.drop();
 });
 
-it('keeps one snapshot for each stream and version, the last that was written', async () => {
+it('keeps one snapshot for each stream and version: the last one written', async () => {
   const snapshots = pgSnapshots(pool, testKeyring());
   expect(await snapshots.read(streamId, version)).toBeNull();
   await snapshots.write(snapshot);
@@ -40,7 +40,7 @@ it('keeps one snapshot for each stream and version, the last that was written', 
   expect(await snapshots.read(streamId, '2 {}')).toEqual(ofOtherCode);
 });
 
-it('forgets snapshots of code that has not run for a month', async () => {
+it('deletes snapshots of code that has not run for a month', async () => {
   const snapshots = pgSnapshots(pool, testKeyring());
   await snapshots.write(snapshot);
   await snapshots.write({ ...snapshot, version: '2 {}' });
@@ -51,11 +51,11 @@ it('forgets snapshots of code that has not run for a month', async () => {
 });
 
 it.each([
-  ['the state', `state = replace(state, 'null', '{"sealed":"v1.mine"}')`],
+  ['state', `state = replace(state, 'null', '{"sealed":"v1.mine"}')`],
   ['the revision', 'revision = revision + 1'],
   ['the event', 'event_id = gen_random_uuid()'],
-  ['the code', `code = 'nonsense'`],
-])('does not use a row in which somebody has changed %s', async (_what, change) => {
+  ['code', `code = 'nonsense'`],
+])('does not use a row with a changed %s', async (_what, change) => {
   const snapshots = pgSnapshots(pool, testKeyring());
   await snapshots.write(snapshot);
   await pool.query(`UPDATE stream_snapshots SET ${change}`);

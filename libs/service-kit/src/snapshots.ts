@@ -1,7 +1,6 @@
 /**
- * Snapshots of long streams in PostgreSQL, whichever event store there is. They only save time, and are
- * not trusted: each carries a code that only the master key makes, so that nobody changes a state, for
- * example a bank account, by changing a row.
+ * Snapshots of long streams in PostgreSQL, for every event store. They only save time. Each has a MAC made
+ * with the master key, so that nobody can change a state, for example a bank account, by changing a row.
  */
 import { timingSafeEqual } from 'node:crypto';
 import { type Snapshot, type SnapshotStore, StreamStates } from '@pis/event-store';
@@ -10,7 +9,7 @@ import type pg from 'pg';
 import type { Logger } from './logging.js';
 
 const purpose = 'stream-snapshot';
-/** Shorter than a request may take: reading the stream is the other way. */
+/** Shorter than the time limit of a request, which can still read the stream instead. */
 const queryTimeoutMs = 2_000;
 
 interface Row {
@@ -23,7 +22,7 @@ interface Row {
 const readOne =
   'SELECT revision, event_id, state, code FROM stream_snapshots WHERE stream_id = $1 AND version = $2';
 
-/** Those of former releases go after a month, when no process of theirs runs any more. */
+/** Snapshots of former releases are deleted after a month, when no process of those releases runs. */
 const writeOne = `WITH stale AS (
     DELETE FROM stream_snapshots
     WHERE stream_id = $1 AND version <> $2 AND written_at < now() - interval '30 days'
@@ -73,7 +72,7 @@ function isEqual(one: string, other: string): boolean {
   return a.length === b.length && timingSafeEqual(a, b);
 }
 
-/** The states that a process remembers, with snapshots of long streams in PostgreSQL. */
+/** The cached states of a process, with snapshots of long streams in PostgreSQL. */
 export function streamStates(
   pool: Pick<pg.Pool, 'query'>,
   keyring: Keyring,

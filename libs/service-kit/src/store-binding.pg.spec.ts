@@ -40,7 +40,7 @@ function bind({ environment = 'sandbox', keyring = key, log = store, checkOnly }
 const eventsOf = async (log: EventStore) =>
   (await log.readLog({ after: '' })).events.map(({ type, data }) => ({ type, data }));
 
-/** With the first records of an organization, and without a binding. */
+/** A log with the first records of an organization, without a binding. */
 async function fill(environment: Environment): Promise<void> {
   const at = new Date().toISOString();
   const dataKey = key.createDataKey();
@@ -78,7 +78,7 @@ async function fill(environment: Environment): Promise<void> {
 }
 
 describe('a store', () => {
-  it('is bound by its first process, and then is the same for all that fit', async () => {
+  it('is bound by its first process and accepted by all processes that match', async () => {
     await bind({ keyring: null });
     await bind();
     await Promise.all([bind(), bind(), bind({ keyring: null }), bind({ checkOnly: true })]);
@@ -97,7 +97,7 @@ describe('a store', () => {
     );
   });
 
-  it('refuses a process with another master key, and names both without telling them', async () => {
+  it('refuses a process with another master key, and names both keys without revealing them', async () => {
     await bind();
     const other = newKey();
     const refused = bind({ keyring: other });
@@ -107,7 +107,7 @@ describe('a store', () => {
     await expect(bind({ keyring: other, checkOnly: true })).rejects.toThrow('PIS_MASTER_KEY');
   });
 
-  it('of processes that come first at the same time belongs to one, and refuses the others', async () => {
+  it('belongs to one of several processes that start first at the same time, and refuses the others', async () => {
     const keys = Array.from({ length: 8 }, newKey);
     const results = await Promise.allSettled(keys.map((keyring) => bind({ keyring })));
     expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
@@ -117,13 +117,13 @@ describe('a store', () => {
     ]);
   });
 
-  it('is bound by nobody who only looks', async () => {
+  it('is not bound by a check', async () => {
     await bind({ checkOnly: true });
     expect(await eventsOf(store)).toEqual([]);
     await bind({ environment: 'production' });
   });
 
-  it('that an older release has filled is bound only to what its records fit', async () => {
+  it('from an older release is bound only to an environment and key that match its records', async () => {
     const environment = 'production';
     await fill(environment);
     const before = await eventsOf(store);
@@ -135,7 +135,7 @@ describe('a store', () => {
 });
 
 describe('a database', () => {
-  it('is refused with another log, or with an emptied one, which stays as it is', async () => {
+  it('is refused with another log or an emptied one, and that log stays unchanged', async () => {
     await bind();
     const emptied = memoryEventStore();
     await expect(bind({ log: emptied })).rejects.toThrow('the one in use is empty');
@@ -145,7 +145,7 @@ describe('a database', () => {
     const otherPool = openTestPool(elsewhere.url, 1);
     const other = memoryEventStore();
     try {
-      // Without a key yet: the refused process must not bind its own.
+      // No key is bound yet. The refused process must not bind its own key.
       await bindStore({ store: other, pool: otherPool, environment: 'sandbox', keyring: null, by });
     } finally {
       await otherPool.end();
@@ -156,14 +156,14 @@ describe('a database', () => {
     expect(await eventsOf(other)).toHaveLength(1);
   });
 
-  it('that is restored from a copy goes on with its log', async () => {
+  it('restored from a copy works with its log', async () => {
     await bind();
     await pool.query('DELETE FROM store_binding');
     await bind();
     await bind();
   });
 
-  it('goes on with another log when an operator says so', async () => {
+  it('works with another log after an operator rebinds it', async () => {
     await bind();
     const next = memoryEventStore();
     const { storeId, previousStoreId } = await rebindDatabase({ store: next, pool });

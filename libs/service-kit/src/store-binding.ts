@@ -1,11 +1,11 @@
 /**
- * Binds a store to its environment and its master key at its first use, and refuses every process that
- * comes with another one.
+ * Binds a store to an environment and a master key at its first use, and refuses every process with another
+ * environment or master key.
  *
- * The binding is the stream `store-binding` of the log, below the namespace if there is one: appended at
- * "no stream", so of two processes that come first one wins, and the other is compared with it. A log
- * that is restored brings its binding along. The database keeps the id of its log: deliveries, deadlines
- * and checkpoints of one log are never worked off against another, or against an emptied one.
+ * The binding is the stream `store-binding` of the log, below the namespace if there is one. It is appended
+ * at "no stream": if two processes start first, one wins, and the other one is compared with it. A restored
+ * log contains its binding. The database keeps the ID of its log, so that deliveries, deadlines and
+ * checkpoints of one log are never used with another log or an emptied one.
  */
 import { randomUUID } from 'node:crypto';
 import {
@@ -25,26 +25,26 @@ export interface BindingOptions {
   readonly store: EventStore;
   readonly pool: Pick<pg.Pool, 'query'>;
   readonly environment: Environment;
-  /** Null for an operator's command that has no master key and needs none. */
+  /** Null for an operator's command that needs no master key and has none. */
   readonly keyring: Keyring | null;
   readonly by: CommandContext;
-  /** Binds nothing that is not bound yet; false when absent. */
+  /** If true, does not bind an unbound store. Default: false. */
   readonly checkOnly?: boolean;
 }
 
 /**
- * Checks the stores of this process, and lets it use them unless it only looks.
+ * Checks the stores of this process. Without `checkOnly`, also opens them for use.
  * @throws as bindStore
  */
 export type StoreCheck = (options?: Pick<BindingOptions, 'checkOnly'>) => Promise<void>;
 
 const bindingId = 'binding';
-/** Enough to meet the first API key or originator of a log that an older release has filled. */
+/** Enough events to find the first API key or originator in a log of an older release. */
 const firstRecordsMax = 100;
 
 /**
  * @throws ConfigurationError when the store belongs to another environment, master key or database
- * @throws StoreUnavailable nothing is known; ask again
+ * @throws StoreUnavailable the result is unknown: try again
  */
 export async function bindStore(options: BindingOptions): Promise<void> {
   const { store, environment, by, checkOnly = false } = options;
@@ -52,7 +52,7 @@ export async function bindStore(options: BindingOptions): Promise<void> {
   const storeOfDatabase = await databaseBinding(options);
   const { state: found } = await bindings.load(bindingId);
   const idFound = found?.storeId ?? null;
-  // First of all: nothing is written into a log that this database does not belong to.
+  // First, so that nothing is written into a log that this database does not belong to.
   if (storeOfDatabase !== null && storeOfDatabase !== idFound)
     throw otherLog(storeOfDatabase, idFound);
   if (found === null) {
@@ -71,12 +71,12 @@ export async function bindStore(options: BindingOptions): Promise<void> {
   if (belongsTo !== state.storeId) throw otherLog(belongsTo, state.storeId);
 }
 
-/** What the log says of itself; null when it is not bound yet. @throws StoreUnavailable */
+/** The binding in the log. Null if it is not bound yet. @throws StoreUnavailable */
 export async function bindingOf(store: EventStore): Promise<StoreBindingState> {
   return (await repository(store, storeBinding).load(bindingId)).state;
 }
 
-/** Whether the store is still the one that the database belongs to, if it belongs to one. @throws StoreUnavailable */
+/** False if the database belongs to another store than this one. @throws StoreUnavailable */
 export async function isStoreOfDatabase({
   store,
   pool,
@@ -103,8 +103,8 @@ async function bindMasterKey(
 }
 
 /**
- * Makes the database belong to the log it is used with now, whatever it belonged to. For an operator who
- * goes on with a database after its log was lost. Returns both ids.
+ * Binds the database to the log that it is used with now, whatever its former binding. For an operator who
+ * keeps a database after its log was lost. Returns both IDs.
  */
 export async function rebindDatabase({
   store,
@@ -127,7 +127,7 @@ async function databaseBinding({ pool }: Pick<BindingOptions, 'pool'>): Promise<
   return rows[0]?.store_id ?? null;
 }
 
-/** Of several at once the first wins; all get its answer. */
+/** Of several concurrent bindings the first one wins, and all callers get it. */
 async function bindDatabase(
   { pool }: Pick<BindingOptions, 'pool'>,
   storeId: string,
@@ -142,7 +142,7 @@ async function bindDatabase(
   return (await databaseBinding({ pool })) ?? storeId;
 }
 
-/** A log that was filled before there were bindings is only bound to what its first records fit. */
+/** A log from before bindings existed is bound only if its first records fit this process. */
 async function assertFitsFirstRecords(options: BindingOptions): Promise<void> {
   const { store, environment, keyring } = options;
   const { events } = await store.readLog({
@@ -174,7 +174,7 @@ function refusal(
     case 'OTHER_MASTER_KEY':
       return new ConfigurationError([
         `PIS_MASTER_KEY: this process has the master key ${keyring?.masterKeyId ?? 'none'}, but the event store ` +
-          `belongs to ${Object.keys(state?.masterKeys ?? {}).join(', ') || 'another one'}. Nothing that is sealed there could be opened.`,
+          `belongs to ${Object.keys(state?.masterKeys ?? {}).join(', ') || 'another one'}. Its sealed data cannot be opened with another key.`,
       ]);
     case 'NOT_BOUND':
       throw new Error('a store that was bound has a binding');

@@ -15,7 +15,7 @@ const metadata = {
 const event = { id: '7d0f5a51-6a0f-4d39-8c0e-000000000001', type: 'Happened', data: {}, metadata };
 
 describe('stores that were not checked yet', () => {
-  it('take and give nothing, as if they were away; only their health is told', async () => {
+  it('refuse all calls as if they were unavailable, except health checks', async () => {
     const store = memoryEventStore();
     const guarded = new StoreGate().guardStore(store);
     await Promise.all(
@@ -31,7 +31,7 @@ describe('stores that were not checked yet', () => {
     expect(await store.readStream('a-1')).toEqual([]);
   });
 
-  it('answer whoever already waits as soon as they were', async () => {
+  it('answer waiting callers as soon as the gate opens', async () => {
     const gate = new StoreGate();
     const guarded = gate.guardStore(memoryEventStore());
     const appended = guarded.append('a-1', 'noStream', [event]);
@@ -40,7 +40,7 @@ describe('stores that were not checked yet', () => {
     expect(await guarded.readStream('a-1')).toHaveLength(1);
   });
 
-  it('let a subscription wait, and end it when it is told to', async () => {
+  it('let a subscription wait, and end it when its signal aborts', async () => {
     const gate = new StoreGate();
     const store = memoryEventStore();
     const guarded = gate.guardStore(store);
@@ -58,15 +58,15 @@ describe('stores that were not checked yet', () => {
     expect(await first).toBe(1);
   });
 
-  it('give out no connection, and leave the pool as it was afterwards', async () => {
+  it('lend no connection, and leave the pool unchanged afterwards', async () => {
     const gate = new StoreGate();
     const client = { release: () => undefined };
     const connect = () => Promise.resolve(client);
     const pool = { connect } as unknown as pg.Pool;
     gate.guardPool(pool);
     await expect(pool.connect()).rejects.toThrow(StoreUnavailable);
-    const told = new Promise((resolve) => pool.connect((error) => resolve(error)));
-    expect(await told).toBeInstanceOf(StoreUnavailable);
+    const outcome = new Promise((resolve) => pool.connect((error) => resolve(error)));
+    expect(await outcome).toBeInstanceOf(StoreUnavailable);
     const given = pool.connect();
     gate.open();
     expect(await given).toBe(client);

@@ -1,8 +1,7 @@
 /**
- * Keeps every part of a process away from its stores until they are known to be the right ones. Loops
- * start while a database may still be away, so the check cannot simply come first: what they ask of the
- * event store or the pool before the gate opens waits for a moment, and then fails as it does when a
- * store is away.
+ * Blocks the use of a process's stores until they have been checked. The check cannot simply run first,
+ * because loops start while a database may still be unavailable. Until the gate opens, calls of the event
+ * store or the pool wait for a moment and then fail as if the store were unavailable.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { type EventStore, StoreUnavailable } from '@pis/event-store';
@@ -16,13 +15,13 @@ export class StoreGate {
   private isOpen = false;
   private readonly opening = Promise.withResolvers<void>();
 
-  /** The stores are the right ones. */
+  /** Call this when the stores have been checked. */
   open(): void {
     this.isOpen = true;
     this.opening.resolve();
   }
 
-  /** @throws StoreUnavailable while the gate is closed, after a moment */
+  /** @throws StoreUnavailable after a moment, if the gate is still closed */
   async pass(): Promise<void> {
     if (this.isOpen) return;
     const waiting = new AbortController();
@@ -36,7 +35,7 @@ export class StoreGate {
     }
   }
 
-  /** Nothing but `ping` and `close` passes before the gate opens. */
+  /** Only `ping` and `close` pass before the gate opens. */
   guardStore(store: EventStore): EventStore {
     const after = <Result>(work: () => Promise<Result>) =>
       this.isOpen ? work() : this.pass().then(work);
@@ -53,7 +52,7 @@ export class StoreGate {
     };
   }
 
-  /** No connection is given out before the gate opens; then the pool is as it was. */
+  /** The pool lends no connection before the gate opens. After that it is unchanged. */
   guardPool(pool: pg.Pool): void {
     const connect = pool.connect.bind(pool);
     const guarded = (callback?: Connected) => {
@@ -71,7 +70,7 @@ export class StoreGate {
     });
   }
 
-  /** A subscription waits for as long as it takes: it is to survive whatever is away. */
+  /** A subscription waits without a limit: it must survive every outage. */
   private async *subscribe(
     store: EventStore,
     options: Parameters<EventStore['subscribe']>[0],

@@ -1,12 +1,12 @@
 /**
- * What PlatformModule gives to every app by injection: `@Inject(EVENT_STORE) store: EventStore`.
- * Interfaces have no run-time type, hence symbols.
+ * Tokens for the providers of PlatformModule, as in `@Inject(EVENT_STORE) store: EventStore`. They are
+ * symbols, because interfaces have no run-time type.
  */
 export const EVENT_STORE = Symbol('EventStore');
 export const KEYRING = Symbol('Keyring');
 /** The pg Pool on DATABASE_URL. */
 export const PG_POOL = Symbol('PgPool');
-/** pino.Logger; child of the app's. */
+/** pino.Logger, a child of the app's. */
 export const LOGGER = Symbol('Logger');
 /** prom-client Registry, served at /metrics. */
 export const METRICS = Symbol('Metrics');

@@ -9,17 +9,17 @@ describe('an app that exports its traces', () => {
   beforeEach(() => (process.env = { ...env }));
   afterEach(() => (process.env = env));
 
-  /** An app that does some work and ends, while `answer` is what the collector does with its spans. */
+  /** Runs an app that does some work and ends. The collector handles its spans with `answer`. */
   const exportTo = async (answer: RequestListener): Promise<string> => {
     const collector = createServer(answer).listen(0, '127.0.0.1');
     await once(collector, 'listening');
     const endpoint = `http://127.0.0.1:${(collector.address() as AddressInfo).port}`;
-    // Just beyond our own limit, so that no retry outlives the tests.
+    // Slightly longer than our own limit, so that no retry outlives the tests.
     Object.assign(process.env, {
       OTEL_EXPORTER_OTLP_ENDPOINT: endpoint,
       OTEL_EXPORTER_OTLP_TIMEOUT: '2500',
     });
-    // The API and our tracer keep what was registered first: each app of these tests loads its own.
+    // The API and our tracer keep the first registration, so each app of these tests loads its own modules.
     jest.resetModules();
     (await import('@opentelemetry/api')).trace.disable();
     const { startTracing, traced } = await import('./tracing.js');
@@ -33,7 +33,7 @@ describe('an app that exports its traces', () => {
     return lines.join('');
   };
 
-  it('sends what is left when the app ends, under the name of the app', async () => {
+  it('sends the remaining spans when the app ends, under the name of the app', async () => {
     const bodies: string[] = [];
     const log = await exportTo((request, response) => {
       request.setEncoding('utf8').on('data', (text: string) => void bodies.push(text));
@@ -43,14 +43,14 @@ describe('an app that exports its traces', () => {
     expect(log).toBe('');
   });
 
-  it('ends in time, without failing, when the collector never answers, and says so', async () => {
+  it('ends in time without failing if the collector never answers, and logs this', async () => {
     const startedAt = performance.now();
     const log = await exportTo(() => undefined);
     expect(performance.now() - startedAt).toBeLessThan(15_000);
     expect(log).toContain('the last traces could not be sent');
   });
 
-  it('ends without failing when the collector refuses, and says so', async () => {
+  it('ends without failing if the collector refuses spans, and logs this', async () => {
     const log = await exportTo((_request, response) => void response.writeHead(400).end());
     expect(log).toContain('the last traces could not be sent');
   });

@@ -13,7 +13,7 @@ for (const name of sdk)
     throw new Error(`${name} was loaded`);
   });
 
-it('without an endpoint no SDK is loaded, nothing is recorded, and work is done as always', async () => {
+it('without an endpoint no SDK is loaded, nothing is recorded, and work runs as usual', async () => {
   const { currentTraceparent, startTracing, traced } = await import('./tracing.js');
   const logger = createLogger('test', 'silent');
   const stop = await startTracing('gateway', undefined, logger);
@@ -23,6 +23,6 @@ it('without an endpoint no SDK is loaded, nothing is recorded, and work is done 
   expect(seen).toEqual({ recording: false, current: null });
   await stop();
   expect(loaded).toEqual([]);
-  // The tripwire does work.
+  // The check itself works.
   await expect(startTracing('gateway', 'http://127.0.0.1:1', logger)).rejects.toThrow(/was loaded/);
 });

@@ -28,7 +28,7 @@ describe('while traces are exported', () => {
     provider.register();
   });
   beforeEach(() => exporter.reset());
-  // The API keeps what is registered for the whole process.
+  // The API keeps the registration for the whole process.
   afterAll(() => {
     trace.disable();
     context.disable();
@@ -52,13 +52,13 @@ describe('while traces are exported', () => {
       const response = await fetch(`${url}/payments/a-token?x=1`, {
         method: 'POST',
         headers: { 'content-type': 'application/json', ...headers },
-        // Longer than a packet: the handler runs when the rest has come, long after the first hook.
+        // Longer than a packet: the handler runs when the rest has arrived, long after the first hook.
         body: JSON.stringify({ note: 'x'.repeat(200_000) }),
       });
       return (await response.json()) as { current: string | null };
     };
 
-    it('continues the trace of its caller, and what it does belongs to its own span', async () => {
+    it('continues the trace of its caller, and its work belongs to its own span', async () => {
       const { current } = await post({ traceparent });
       const span = await spanNamed('POST /payments/:id');
       expect(span.kind).toBe(SpanKind.SERVER);
@@ -67,7 +67,7 @@ describe('while traces are exported', () => {
       expect(current).toBe(`00-${traceId}-${span.spanContext().spanId}-01`);
     });
 
-    it('begins a trace of its own when the caller has none, or one that is no traceparent', async () => {
+    it('begins a new trace if the caller has none or an invalid one', async () => {
       for (const headers of [{}, { traceparent: '00-nonsense' }]) {
         exporter.reset();
         const { current } = await post(headers);
@@ -77,14 +77,14 @@ describe('while traces are exported', () => {
       }
     });
 
-    it('is marked when it failed, without a word of what went wrong', async () => {
+    it('is marked as failed without any details', async () => {
       await fetch(`${url}/broken`);
       const span = await spanNamed('GET /broken');
       expect(span.status).toEqual({ code: SpanStatusCode.ERROR });
       expect(JSON.stringify([span.attributes, span.events])).not.toContain('000123456789');
     });
 
-    it('of a path there is no route for does not put the path into a name', async () => {
+    it('for an unknown path does not contain the path in its name', async () => {
       await fetch(`${url}/pay/secret-token`);
       expect((await spanNamed('GET unknown route')).attributes).toEqual({
         'http.response.status_code': 404,
@@ -92,7 +92,7 @@ describe('while traces are exported', () => {
     });
   });
 
-  it('a message continues the trace of its event, and its handler runs inside', async () => {
+  it('a message continues the trace of its event, and its handler runs in that span', async () => {
     const log = new MemoryLog();
     const strategy = new EmbeddedConsumerStrategy({
       group: 'executor',
@@ -116,7 +116,7 @@ describe('while traces are exported', () => {
     }
   });
 
-  it('work that fails is marked with the name of the error alone, and fails its caller', async () => {
+  it('failed work is marked only with the name of the error, and fails its caller', async () => {
     const work = () => Promise.reject(new TypeError('account 000123456789'));
     await expect(traced('work', { kind: 'client' }, work)).rejects.toThrow(TypeError);
     const { status, events } = await spanNamed('work');

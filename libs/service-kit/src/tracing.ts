@@ -1,7 +1,7 @@
 /**
- * Tracing: OpenTelemetry spans, exported only when OTEL_EXPORTER_OTLP_ENDPOINT is set. The SDK is
- * loaded then and not before: an idle process need not carry it. Context crosses processes as W3C
- * traceparent in event metadata and message headers.
+ * Tracing: OpenTelemetry spans, exported only if OTEL_EXPORTER_OTLP_ENDPOINT is set. Only then is the SDK
+ * loaded, which saves memory otherwise. The context crosses processes as W3C traceparent in event metadata
+ * and message headers.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import {
@@ -21,13 +21,13 @@ import type { Logger } from './logging.js';
 
 const tracer = trace.getTracer('pis');
 
-/** What the last spans may cost a shutdown, which has 10 s for everything. */
+/** Time limit for the last spans during a shutdown, which has 10 s in total. */
 const flushLimitMs = 2_000;
 
 /**
- * Starts exporting when there is an endpoint; where to and how often is read by the SDK itself from the
- * standard OTEL_* variables.
- * @returns sends what is left and stops. It never fails: no app ends badly for the sake of its traces
+ * Starts exporting if there is an endpoint. The SDK reads the standard OTEL_* variables itself.
+ * @returns a function that sends the remaining spans and stops. It never fails, so that traces cannot break
+ *   a shutdown
  */
 export async function startTracing(
   app: string,
@@ -62,7 +62,7 @@ export async function startTracing(
   };
 }
 
-/** A collector that is away or refuses is otherwise seen nowhere. */
+/** Nothing else reports a collector that is unavailable or refuses spans. */
 function reportProblems(logger: Logger): void {
   const ignore = () => undefined;
   const warn = (detail: string) => logger.warn({ detail }, 'a problem with sending traces');
@@ -72,7 +72,7 @@ function reportProblems(logger: Logger): void {
   );
 }
 
-/** The current span as a traceparent header, or null when nothing is traced. */
+/** The current span as a traceparent header, or null without tracing. */
 export function currentTraceparent(): string | null {
   const carrier: { traceparent?: string } = {};
   propagation.inject(context.active(), carrier);
@@ -118,8 +118,8 @@ export function traced<Result>(
 }
 
 /**
- * A span for each request, current in everything the request does. A caller's traceparent is
- * continued. The name is the route's pattern, never the path: a path may hold a token.
+ * A span for each request, active during the whole request. It continues the caller's traceparent. Its
+ * name is the pattern of the route and never the path, because a path may contain a token.
  */
 export function traceHttp(server: FastifyInstance): void {
   server.addHook('onRequest', (request, reply, done) => {
@@ -139,12 +139,12 @@ export function traceHttp(server: FastifyInstance): void {
   });
 }
 
-/** A span for each message a consumer handles, continuing the trace of the event. */
+/** A span for each message that a consumer handles. It continues the trace of the event. */
 export function traceConsumer(strategy: ConsumerStrategy): void {
   strategy.setOnProcessingStartHook((_transport, handled, done) => {
     const { topic, headers } = (handled as MessageContext).getDelivery();
     const traceparent = headers['traceparent'];
-    // The outcome is the strategy's to handle: it waits for `done` itself.
+    // The strategy handles the outcome: it waits for `done` itself.
     void traced(`${strategy.group} ${topic}`, { kind: 'consumer', traceparent }, () =>
       Promise.resolve(done()),
     ).catch(() => undefined);

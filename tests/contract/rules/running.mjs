@@ -46,9 +46,9 @@ export const running = {
       'ends with a line that sums all reports, a suite that could not run included',
     ],
   ],
-  'start-4': [waitingApp, [config, 'an app that cannot do without a variable says so'], mainJob],
+  'start-4': [waitingApp, [config, 'an app reports a missing required variable'], mainJob],
   'start-5': [
-    [runApp, 'serves its metrics beside its health, where only the cluster can reach it'],
+    [runApp, 'serves metrics and health on the same port if only the cluster can reach it'],
   ],
   'start-7': [
     mainJob,
@@ -62,7 +62,7 @@ export const running = {
     readyLine,
     [
       'apps/all-in-one/src/ready-line.spec.ts',
-      'one line begins with {"ready":true and holds all that a first call needs',
+      'one line begins with {"ready":true and contains everything for a first call',
     ],
     firstKey,
   ],
@@ -89,7 +89,7 @@ export const running = {
     ],
   ],
   'environment-1': [
-    [config, 'every bad variable is named at once'],
+    [config, 'all bad variables are reported at once'],
     [faults, 'bad configuration is one message that names every bad variable, exit code 1'],
   ],
   'environment-2': [
@@ -124,7 +124,7 @@ export const running = {
       'EventStoreDB may be a cluster, and its credentials are not shown when the address is wrong',
     ],
   ],
-  'variable-8': [[config, 'EventStoreDB has two clients, and no other can be named']],
+  'variable-8': [[config, 'EventStoreDB has two clients, and any other name is refused']],
   'variable-9': [
     ['libs/event-store/src/testing/server-faults.ts', 'keeps two namespaces on one server apart'],
   ],
@@ -140,14 +140,14 @@ export const running = {
       'executes and delivers everything once while it moves to Kafka and back',
     ],
   ],
-  'variable-12': [[config, 'brokers are a list'], mainJob],
+  'variable-12': [[config, 'KAFKA_BROKERS is a list'], mainJob],
   'variable-14': [['apps/all-in-one/src/ready-line.spec.ts', 'links follow the public address']],
   'variable-15': [
     [provisioning, 'takes a given value as its first key'],
     [config, 'a first key given in the environment is refused in production'],
   ],
   'variable-16': [
-    [config, 'every bad variable is named at once'],
+    [config, 'all bad variables are reported at once'],
     ['libs/keyring/src/keyring.spec.ts', 'refuses a master key of the wrong length'],
     ['libs/keyring/src/keyring.spec.ts', 'refuses another master key'],
   ],
@@ -205,11 +205,11 @@ export const running = {
   'variable-31': [
     [
       'libs/service-kit/src/tracing-export.spec.ts',
-      'sends what is left when the app ends, under the name of the app',
+      'sends the remaining spans when the app ends, under the name of the app',
     ],
     [
       'libs/service-kit/src/tracing-off.spec.ts',
-      'without an endpoint no SDK is loaded, nothing is recorded, and work is done as always',
+      'without an endpoint no SDK is loaded, nothing is recorded, and work runs as usual',
     ],
   ],
   'path-2': [
@@ -220,16 +220,13 @@ export const running = {
     ],
   ],
   'path-5': [
-    [
-      'libs/service-kit/src/health.spec.ts',
-      'names each dependency, with the reason of what is down',
-    ],
+    ['libs/service-kit/src/health.spec.ts', 'names each dependency, with the reason if it is down'],
     waitingApp,
   ],
   'path-6': [
     [
       runApp,
-      'of a public port serves its metrics there in the sandbox, on a port of their own in production',
+      'with a public port serves its metrics there in the sandbox, and on a separate port in production',
     ],
   ],
   'command-1': [firstCommand],

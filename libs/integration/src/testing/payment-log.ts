@@ -1,4 +1,4 @@
-/** For specs: payments in an event store in memory, and a database for what their readers keep. */
+/** For specs: payments in an in-memory event store, and a database for the state of readers. */
 import { randomUUID } from 'node:crypto';
 import type { DomainEvent } from '@pis/domain';
 import { paymentExample } from '@pis/domain/testing';
@@ -12,7 +12,7 @@ export interface PaymentLog {
   readonly store: EventStore;
   readonly pool: pg.Pool;
   append(streamId: string, ...events: readonly DomainEvent[]): Promise<void>;
-  /** The id of the event, '' when there is none. */
+  /** The ID of the event, or '' if there is none. */
   idOf(streamId: string, revision: number): Promise<string>;
   /** Drops the database. */
   close(): Promise<void>;
@@ -21,7 +21,7 @@ export interface PaymentLog {
 const at = '2026-11-21T09:00:00.000Z';
 const poolMax = 10;
 
-/** An event of a release that this build does not know. */
+/** An event of a newer release that this build does not know. */
 export const unknownEvent: DomainEvent = { type: 'PaymentEaten', at, data: {} };
 
 export async function openPaymentLog(): Promise<PaymentLog> {
@@ -45,7 +45,7 @@ export async function openPaymentLog(): Promise<PaymentLog> {
   };
 }
 
-/** A new stream of a payment, whose name ends in `letter`: see labelOf. */
+/** The name of a new payment's stream. It ends in `letter`: see labelOf. */
 export function paymentStream(letter: 'a' | 'b' | 'c'): string {
   return `payment-${randomUUID().slice(0, -1)}${letter}`;
 }

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import net, { type AddressInfo } from 'node:net';
 
-/** A proxy that can swallow what passes, as a network does that lost the other side. */
+/** A proxy that can silently drop all data, like a network partition. */
 export async function silenceable(target: string) {
   const { hostname, port } = new URL(target);
   const state = { silent: false };

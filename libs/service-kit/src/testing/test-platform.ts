@@ -1,4 +1,4 @@
-/** What PlatformModule gives to an app's module, for its specs: an event store in memory, a database of its own. */
+/** For specs: the providers of PlatformModule, with an event store in memory and a separate database. */
 import { type DynamicModule, type INestApplicationContext, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { type EventStore, memoryEventStore } from '@pis/event-store';
@@ -28,7 +28,7 @@ class Platform {}
 @Module({})
 class Root {}
 
-/** Starts `modules` as an app that neither listens nor consumes. */
+/** Starts `modules` as an app without HTTP server and consumers. */
 export async function startOnTestPlatform(
   ...modules: readonly DynamicModule[]
 ): Promise<TestPlatform> {
