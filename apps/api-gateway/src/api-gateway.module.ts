@@ -1,6 +1,6 @@
 /**
- * The API gateway: authenticate, validate, decide, append, answer. One Nest module; what happens
- * before a body is parsed is in @pis/http-api, the decisions are in the domain.
+ * The API gateway: authenticate, validate, decide, append, answer. One Nest module. The checks before a body
+ * is parsed are in @pis/http-api. The domain makes the decisions.
  */
 import { type DynamicModule, Module, type Provider } from '@nestjs/common';
 import {

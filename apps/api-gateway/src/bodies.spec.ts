@@ -76,7 +76,7 @@ describe('the amount of a payment', () => {
 const { paths } = openApiDocument({ sandbox: true }) as unknown as {
   paths: Record<string, Record<string, { requestBody?: unknown }>>;
 };
-/** Every operation that takes a body; the ids need not exist, bodies are judged first. */
+/** Every operation with a body. The IDs need not exist: bodies are checked first. */
 const operations = Object.entries(paths).flatMap(([path, methods]) =>
   Object.entries(methods).flatMap(([method, { requestBody }]) =>
     requestBody === undefined ? [] : [[method.toUpperCase() as 'POST' | 'PATCH', path] as const],
@@ -113,7 +113,7 @@ const notValid: readonly (readonly [string, string])[] = [
   ['null', 'null'],
 ];
 
-/** Well-formed, and nothing but fields of the wrong kind: not one of them may cause a 500. */
+/** Well-formed bodies with fields of wrong types. None of them may cause a 500. */
 const confusing = (value: string) =>
   `{${[
     'originatorId',
@@ -162,17 +162,17 @@ describe.each(operations)('%s %s', (method, path) => {
     return `${reply.statusCode} ${error?.code ?? ''}`;
   };
 
-  it('says INVALID_JSON to what is none', async () => {
+  it('answers INVALID_JSON to invalid JSON', async () => {
     for (const [what, body] of notJson)
       expect([what, await send(body)]).toEqual([what, '400 INVALID_JSON']);
   });
 
-  it('says VALIDATION_ERROR to JSON that is no object', async () => {
+  it('answers VALIDATION_ERROR to JSON that is not an object', async () => {
     for (const [what, body] of notValid)
       expect([what, await send(body)]).toEqual([what, '400 VALIDATION_ERROR']);
   });
 
-  it('never fails at fields of the wrong kind', async () => {
+  it('never fails on fields of the wrong type', async () => {
     const values = [
       '1e400',
       '-1.5',
@@ -193,13 +193,13 @@ describe.each(operations)('%s %s', (method, path) => {
       expect([value, await send(confusing(value))]).toEqual([value, '400 VALIDATION_ERROR']);
   });
 
-  it('takes keys that are special to JavaScript for fields it does not know', async () => {
+  it('treats keys that are special in JavaScript as unknown fields', async () => {
     const status = await send('{"constructor":{"prototype":1},"hasOwnProperty":1,"valueOf":{}}');
     expect(status).toMatch(/^(400 VALIDATION_ERROR|404 NOT_FOUND)$/);
   });
 });
 
-it('a body that is wrong ten thousand times is told a hundred of them', async () => {
+it('a body with ten thousand problems gets a report of a hundred', async () => {
   const subscribedEvents = Array.from({ length: 10_000 }, () => 'a');
   const body = { url: 'https://203.0.113.7/', subscribedEvents };
   const { tenant } = payer;
@@ -212,7 +212,7 @@ it('a body that is wrong ten thousand times is told a hundred of them', async ()
 
 describe('text', () => {
   it.each(['\\u0000', 'a\\u0000b', '\\ud83d', '\\udc00 alone'])(
-    'with %s is refused by description, since nothing could store it',
+    'with %s is refused with a description, because no store accepts it',
     async (text) => {
       for (const field of ['paymentNote', 'externalPaymentId']) {
         const reply = await payer.pay({ body: withMember(payer.body(), `"${field}":"${text}"`) });
@@ -222,7 +222,7 @@ describe('text', () => {
     },
   );
 
-  it('is shown as it was sent, other control characters and emoji included', async () => {
+  it('is shown as it was sent, including other control characters and emoji', async () => {
     const paymentNote = 'a\u0001\tb\r\nü 漢 😀 \u202e <script>&amp;';
     const reply = await payer.pay({ body: payer.body({ paymentNote }) });
     const { paymentId } = reply.body?.data as { paymentId: string };
@@ -252,7 +252,7 @@ describe('over the wire', () => {
       });
       socket.on('close', () => resolve());
     });
-    // It is cut off while it still writes.
+    // The client is cut off while it still writes.
     socket.on('error', () => undefined);
     write(socket);
     await answered;
@@ -283,13 +283,13 @@ describe('over the wire', () => {
     expect(await send(bodyOf(bytesMax + 1))).toBe('413 PAYLOAD_TOO_LARGE');
   });
 
-  it('what is too large is told the limit', async () => {
+  it('a body that is too large is refused with the limit', async () => {
     const paymentNote = 'x'.repeat(bytesMax);
     const { body } = await payer.pay({ body: payer.body({ paymentNote }) });
     expect(body?.error?.message).toBe('the body exceeds 64 KiB');
   });
 
-  it('chunks without end are cut off at the limit', async () => {
+  it('endless chunks are cut off at the limit', async () => {
     const chunk = `${(4_096).toString(16)}\r\n${'x'.repeat(4_096)}\r\n`;
     const answer = await exchange((socket) => {
       const go = () => {
@@ -302,7 +302,7 @@ describe('over the wire', () => {
     expect(answer).toBe('413 PAYLOAD_TOO_LARGE');
   });
 
-  it('a length beyond the limit is refused before a byte of the body was sent', async () => {
+  it('a length beyond the limit is refused before the body is sent', async () => {
     const announce = (length: string) =>
       exchange((socket) => socket.write(headers(`Content-Length: ${length}`)));
     expect(await announce('70000')).toBe('413 PAYLOAD_TOO_LARGE');
@@ -311,7 +311,7 @@ describe('over the wire', () => {
     expect(await announce('1e3')).toBe('400 VALIDATION_ERROR');
   });
 
-  it('no body at all, or an empty one, names what is missing', async () => {
+  it('a missing or empty body is refused with the missing fields', async () => {
     expect(await sized('')).toBe('400 VALIDATION_ERROR');
     expect(await chunked('')).toBe('400 VALIDATION_ERROR');
   });

@@ -1,12 +1,12 @@
 /**
- * The lists of contacts and originators: everything when called without paging parameters, and only
- * with them in pages that carry `meta.pagination` (rule contact-item-3).
+ * The lists of contacts and originators. Without paging parameters they contain everything. With them, they
+ * have pages and `meta.pagination` (rule contact-item-3).
  */
 import { type OriginatorListQuery } from '@pis/contracts';
 import { answer, type Answer, type Cursors, type Given, type OwnWrites } from '@pis/http-api';
 import type { ListPage, PageRequest } from '@pis/read-models';
 
-/** Of a page asked for by `cursor` alone. */
+/** The limit of a page that is requested by `cursor` alone. */
 const limitDefault = 20;
 
 export class DirectoryLists {

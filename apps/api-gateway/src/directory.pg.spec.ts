@@ -37,8 +37,8 @@ const issuesOf = (reply: Reply) =>
   reply.body?.error?.details?.map(({ field, issue }) => `${field} ${issue}`);
 
 describe('originators', () => {
-  it('are listed with masked accounts to who has a key', async () => {
-    // An operator made it, not this gateway: the list shows it a moment later.
+  it('are listed with masked accounts', async () => {
+    // An operator created it, not this gateway, so the list shows it a moment later.
     const reply = await until(
       async () => {
         const listed = await call('/v1/originators/');
@@ -72,7 +72,7 @@ describe('originators', () => {
     expect(codeOf(await call('/v1/originators', { key: null }))).toBe('401 UNAUTHORIZED');
   });
 
-  it('are patched like contacts, but are never without an account', async () => {
+  it('are patched like contacts, but always keep an account', async () => {
     const path = `/v1/originators/${tenant.originatorId}`;
     const body = { email: 'new@example.com', phoneNumber: '+12125550123' };
     const reply = await call(path, { method: 'PATCH', body });
@@ -89,7 +89,7 @@ describe('originators', () => {
 });
 
 describe('contacts', () => {
-  it('are created once, and a second time is a conflict', async () => {
+  it('are created once, and a second creation is a conflict', async () => {
     const create = () => call('/v1/contacts', { method: 'POST', body: contactBody(tenant) });
     const reply = await create();
     expect(reply.status).toBe(201);
@@ -137,7 +137,7 @@ describe('contacts', () => {
     expect(itemsOf(await call('/v1/contacts/', {}, other))).toEqual([]);
   });
 
-  it('are listed whole, or in pages when asked for, newest first', async () => {
+  it('are listed completely, or in pages on request, newest first', async () => {
     const created: string[] = [];
     for (let at = 0; at < 5; at += 1)
       created.push(await createContact(gateway, tenant, { email: `ada${at}@example.com` }));
@@ -151,7 +151,7 @@ describe('contacts', () => {
     expect(second.body?.meta?.pagination).toEqual({ limit: 3, nextCursor: null });
     expect([...itemsOf(first), ...itemsOf(second)]).toEqual(itemsOf(whole));
     expect(itemsOf(await call(`/v1/contacts/?originatorId=${randomUUID()}`))).toEqual([]);
-    // A cursor of one list is none of another.
+    // A cursor of one list is not valid for another.
     expect(codeOf(await call(`/v1/payments/?cursor=${cursor}`))).toBe('400 VALIDATION_ERROR');
   });
 });
@@ -252,7 +252,7 @@ describe('webhook endpoints', () => {
 });
 
 describe('statements', () => {
-  it('are none as long as none are generated', async () => {
+  it('are an empty list while none are generated', async () => {
     for (const query of ['', `?year=2026&originatorId=${tenant.originatorId}`, '?unknown=1']) {
       const reply = await call(`/v1/statements${query}`);
       expect([reply.status, reply.body?.data]).toEqual([200, []]);

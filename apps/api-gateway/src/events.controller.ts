@@ -1,6 +1,6 @@
 /**
- * The pull feed: the envelopes that endpoints are sent, oldest first and without gaps, for those who
- * prefer to ask. Each is computed from its stream, so that it has the very bytes that were sent.
+ * The pull feed: the same envelopes that endpoints receive, oldest first and without gaps. Each is computed
+ * from its stream and has the same bytes as the webhook.
  */
 import { Controller, Inject } from '@nestjs/common';
 import { type EventListQuery, listEvents } from '@pis/contracts';
@@ -24,11 +24,11 @@ import { paymentEnvelope, type WebhookEnvelope } from '@pis/webhooks';
 import { EVENTS_QUERY } from './tokens.js';
 
 const list = 'events';
-/** Of the index, looked through at a time when a filter passes over most events, */
+/** Entries of the index read at a time, when a filter skips most events. */
 const scanPageMax = 1_000;
-/** and for one request: it then answers what it has, and where to go on. */
+/** Entries read for one request. After that the answer has the matches so far, and the place to continue. */
 const scanPagesMax = 20;
-/** The index looks a little before the time that it is given: that must be a time, too. */
+/** The earliest time. The index reads from slightly before the given time, which must also be a valid time. */
 const nothingBefore = '1970-01-01T00:00:00.000Z';
 
 type PgPool = Parameters<typeof pastPaymentEvents>[1];
@@ -69,7 +69,7 @@ export class EventsController {
       : this.events.positionBefore(organizationId, from);
   }
 
-  /** What passes the filter, and how far was read. */
+  /** The events that match the filter, and the position that was read. */
   private async scan(
     organizationId: string,
     begin: string,

@@ -46,7 +46,7 @@ async function page(query: Readonly<Record<string, string>> = {}, options: Call 
 const at = (minute: number) =>
   new Date(Date.parse('2026-11-21T09:00:00.000Z') + minute * 60_000).toISOString();
 
-/** Payments that nobody created over the API: the next one that is, shows that the index has them. */
+/** Payments that were not created over the API. Once the next payment is indexed, these are too. */
 async function payments(minutes: readonly number[]): Promise<void> {
   for (const minute of minutes) {
     const { organizationId } = tenant;
@@ -66,7 +66,7 @@ async function createPayment(): Promise<string> {
 }
 
 describe('the feed of events', () => {
-  it('shows a payment at once to who has just created it, and says where to go on', async () => {
+  it('shows a new payment at once to its creator, with the cursor to continue', async () => {
     const first = await page();
     expect(first).toMatchObject({ status: 200, events: [] });
     expect(first.next).not.toBe('');
@@ -97,7 +97,7 @@ describe('the feed of events', () => {
     expect(seen).toEqual(whole.events);
   });
 
-  it('has the very bytes that endpoints are sent, whatever happened to the payment since', async () => {
+  it('has the same bytes as the webhooks, whatever happened to the payment since', async () => {
     const details = { organizationId: tenant.organizationId, paymentNote: 'Zażółć 💸 \u2028 "\\"' };
     const payment = await queuePayment(gateway.store, at(0), paymentExample(details));
     await completePayment(gateway.store, payment);
@@ -111,7 +111,7 @@ describe('the feed of events', () => {
     for (const one of sent) expect(body).toContain(one);
   });
 
-  /** As the dispatcher makes them of what the broker brings. */
+  /** The bodies that the dispatcher makes from the broker's messages. */
   async function sentBodies(key: string): Promise<string[]> {
     const feed = integrationFeed(gateway.store);
     const { signal } = new AbortController();
@@ -131,7 +131,7 @@ describe('the feed of events', () => {
     return bodies;
   }
 
-  it('begins later and picks event types, and an empty page still leads on', async () => {
+  it('filters by time and event type, and an empty page still has a cursor', async () => {
     await payments([0, 10, 20]);
     const later = await page({ from: at(10), limit: '2' });
     expect(later.events.map(({ createdAt }) => createdAt)).toEqual([at(10), at(20)]);
@@ -142,11 +142,11 @@ describe('the feed of events', () => {
     expect(none.events).toEqual([]);
     const future = await page({ from: '2999-01-01' });
     expect(future.events).toEqual([]);
-    // Without the filter again: nothing that was passed over comes back.
+    // Without the filter, the skipped events do not return.
     expect((await page({ after: none.next })).events).toEqual([]);
   });
 
-  it('may begin at any time that can be written', async () => {
+  it('may begin at any valid time', async () => {
     const paymentId = await createPayment();
     for (const from of ['0001-01-01', '0001-01-01T23:00+23:00', '1969-12-31', '1970-01-01'])
       expect(await page({ from })).toMatchObject({
@@ -163,7 +163,7 @@ describe('the feed of events', () => {
       });
   });
 
-  it('is for the organization alone, for keys that may read it', async () => {
+  it('is only for keys of the organization that may read it', async () => {
     await createPayment();
     const { keys } = tenant;
     expect((await page({}, { key: keys.read_only })).events).toHaveLength(1);
@@ -178,7 +178,7 @@ describe('the feed of events', () => {
     });
   });
 
-  it('names everything that is wrong with the query at once', async () => {
+  it('reports all problems of the query at once', async () => {
     const { next } = await page();
     const wrong = { after: `${next}x`, limit: '0', eventType: 'payment.*', from: 'yesterday' };
     const { status, error } = await page(wrong);

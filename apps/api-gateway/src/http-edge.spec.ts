@@ -1,4 +1,4 @@
-/** What a client gets that does not speak HTTP as its libraries do, by accident or on purpose. */
+/** Requests of clients that use HTTP in unusual ways, by accident or on purpose. */
 import { METHODS } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Logger } from '@pis/service-kit';
@@ -29,7 +29,7 @@ const authorization = () => `Authorization: Bearer ${tenant.keys.full_access}`;
 const last = ['Host: x', 'Connection: close'];
 const codeOf = ({ status, body }: RawAnswer) =>
   `${status} ${(JSON.parse(body) as { error?: { code: string } }).error?.code ?? ''}`.trim();
-/** The only answer. */
+/** The only answer on the connection. */
 const ask = async (text: string) => {
   const [answer, ...more] = await exchange(port, text);
   if (answer === undefined || more.length > 0) throw new Error(`${1 + more.length} answers`);
@@ -39,7 +39,7 @@ const ask = async (text: string) => {
 describe('a method that a path does not have', () => {
   const methods = METHODS.filter((method) => !['GET', 'HEAD', 'POST', 'CONNECT'].includes(method));
 
-  it('is 404 with the envelope, whatever it is', async () => {
+  it('is always 404 with the envelope', async () => {
     for (const method of [...methods, 'FOO', 'get'])
       for (const path of ['/v1/webhooks', '/v1/webhooks/', '*']) {
         const answer = await ask(lines(`${method} ${path} HTTP/1.1`, ...last, authorization()));
@@ -67,7 +67,7 @@ describe('an unusual request is served', () => {
   const get = (target: string, ...headers: string[]) =>
     lines(`GET ${target} HTTP/1.1`, ...last, authorization(), ...headers);
 
-  it('in parts, and after the server has said that it will take the body', async () => {
+  it('in parts, and after the server accepted the body (Expect: 100-continue)', async () => {
     const body = '{"url":"https://203.0.113.1/","subscribedEvents":["payment.failed"]}';
     const { socket, received, answers } = openSocket(port);
     socket.write(
@@ -87,7 +87,7 @@ describe('an unusual request is served', () => {
     expect(created?.status).toBe(201);
   });
 
-  it('many at once on one connection, in their order', async () => {
+  it('many at once on one connection, in order', async () => {
     const ids = Array.from({ length: 20 }, (_, at) => `request-${at}`);
     const requests = ids.map((id, at) =>
       lines(
@@ -106,7 +106,7 @@ describe('an unusual request is served', () => {
   });
 });
 
-describe('what could be read in two ways is refused, and the connection closed', () => {
+describe('an ambiguous request is refused, and the connection closed', () => {
   const post = (...headers: string[]) =>
     lines('POST /v1/webhooks HTTP/1.1', 'Host: x', authorization(), ...headers);
   const json = 'Content-Type: application/json';
@@ -140,7 +140,7 @@ describe('what could be read in two ways is refused, and the connection closed',
     });
   });
 
-  it('but not before the request that came whole before it has got its own answer', async () => {
+  it('but only after the complete request before it has its answer', async () => {
     const body = '{"url":"https://203.0.113.2/","subscribedEvents":["payment.failed"]}';
     const request = `${post(json, `Content-Length: ${body.length}`)}${body}`;
     const answers = await exchange(port, `${request}nonsense\r\n\r\n`);
@@ -151,7 +151,7 @@ describe('what could be read in two ways is refused, and the connection closed',
     ['a body breaks off', 400, () => `${post(json, chunked)}zz\r\n`],
     ['a tunnel is asked for', 404, () => lines('CONNECT example.com:443 HTTP/1.1', 'Host: x')],
     ['a refused body breaks off', 415, () => `${post(chunked)}zz\r\n`],
-  ])('nor when behind it %s', async (_what, refusal, behind) => {
+  ])('nor if after it %s', async (_what, refusal, behind) => {
     const body = `{"url":"https://203.0.113.2/${refusal}","subscribedEvents":["payment.failed"]}`;
     const request = `${post(json, `Content-Length: ${body.length}`)}${body}`;
     const answers = await exchange(port, `${request}${behind()}`);
@@ -160,7 +160,7 @@ describe('what could be read in two ways is refused, and the connection closed',
 });
 
 describe('a request id', () => {
-  it('is the caller’s also where no route was looked for', async () => {
+  it('is the caller’s even if the request reached no route', async () => {
     for (const target of ['/v1/%ff', '/v1/payments/%zz']) {
       const answer = await ask(
         lines(`GET ${target} HTTP/1.1`, ...last, 'X-Request-Id: order-4711'),
@@ -173,7 +173,7 @@ describe('a request id', () => {
 });
 
 describe('a log line', () => {
-  it('is there for each of these, too, and holds nothing of them', async () => {
+  it('exists for each of these requests, and contains none of their content', async () => {
     logged.length = 0;
     await ask(lines('GET /v1/%ff?token=secret-query HTTP/1.1', ...last, 'X-A: secret-header'));
     await ask(`secret-nonsense\r\n\r\n`);

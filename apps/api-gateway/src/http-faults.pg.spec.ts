@@ -1,4 +1,4 @@
-/** Requests while the gateway shuts down, or while what it needs is away. */
+/** Requests while the gateway shuts down, or while a dependency is unavailable. */
 import { once } from 'node:events';
 import { type AddressInfo, connect } from 'node:net';
 import { randomUUID } from 'node:crypto';
@@ -17,7 +17,7 @@ afterAll(() => database?.drop());
 const codeOf = (reply: Reply) => `${reply.status} ${reply.body?.error?.code ?? ''}`.trim();
 
 describe('when it shuts down', () => {
-  it('answers what is under way, and 503 to what still comes in', async () => {
+  it('answers requests under way, and 503 to new ones', async () => {
     const memory = memoryEventStore();
     let asked: () => void = () => undefined;
     const reached = new Promise<void>((resolve) => (asked = resolve));
@@ -78,7 +78,7 @@ describe('when something is away', () => {
     };
   };
 
-  it('the event store: 503 with Retry-After, nothing is made, and it goes on by itself', async () => {
+  it('the event store: 503 with Retry-After, nothing is created, and it recovers by itself', async () => {
     let failure: Error | null = null;
     const store = failing(() => failure);
     const own = await startGateway({ databaseUrl: database.url, store, projects: false });
@@ -114,7 +114,7 @@ describe('when something is away', () => {
     }
   });
 
-  it('what nobody expected: 500 that tells nothing', async () => {
+  it('an unexpected error: 500 without details', async () => {
     let failure: Error | null = null;
     const store = failing(() => failure);
     const own = await startGateway({ databaseUrl: database.url, store, projects: false });
@@ -130,7 +130,7 @@ describe('when something is away', () => {
   });
 });
 
-it('refuses commands, and answers reads, while the log is not the one that was read', async () => {
+it('refuses commands, and answers reads, while the log lacks events that were read', async () => {
   let isShort = false;
   const gateway = await startGateway({
     databaseUrl: database.url,

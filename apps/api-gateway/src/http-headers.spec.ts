@@ -41,7 +41,7 @@ describe('every answer', () => {
     ['200 without a key', '/openapi.json', () => ({ key: null })],
   ];
 
-  it.each(requests)('(%s) tells browsers to take no liberties', async (_what, path, options) => {
+  it.each(requests)('(%s) has headers that restrict browsers', async (_what, path, options) => {
     const { call, tenant } = await start();
     const { headers } = await call(path, options(tenant));
     expect(headers).toMatchObject({
@@ -54,7 +54,7 @@ describe('every answer', () => {
       expect(headers).not.toHaveProperty(name);
   });
 
-  it('asks for HTTPS from now on where that is how the API is reached', async () => {
+  it('requires HTTPS in the future if the API is reached by HTTPS', async () => {
     const { call } = await start({ PIS_PUBLIC_URL: 'https://pay.example' });
     for (const path of ['/v1/webhooks', '/nowhere', '/docs/scalar.js'])
       expect((await call(path, { method: 'HEAD' })).headers['strict-transport-security']).toBe(
@@ -62,7 +62,7 @@ describe('every answer', () => {
       );
   });
 
-  it('the page of the reference included, which has a policy of its own', async () => {
+  it('includes the page of the reference, which has its own policy', async () => {
     const { app } = await start();
     const { headers } = await app.inject({ url: '/docs' });
     expect(headers).toMatchObject(safe);
@@ -80,7 +80,7 @@ describe('what is left of the rate limit', () => {
   ];
   const shown = ({ headers }: Reply) => names.map((name) => headers[name]);
 
-  it('is on every answer to a key, refusals included', async () => {
+  it('is in every answer to a key, including refusals', async () => {
     const { call, tenant } = await start({ PIS_RATE_LIMIT_PER_KEY: 50 });
     const requests: readonly (readonly [string, Call])[] = [
       ['/v1/webhooks', {}],
@@ -96,7 +96,7 @@ describe('what is left of the rate limit', () => {
       expect(policy).toBe('"default";q=100;w=2');
       expect(limit).toBe(`"default";r=${remaining};t=1`);
       expect(older).toEqual(['100', String(remaining), '1']);
-      // This one is taken; how many have come back since the one before is the machine's affair.
+      // This request takes one token. How many were refilled since the last request depends on the machine.
       expect(remaining).toBeLessThan(100);
       expect(remaining).toBeGreaterThanOrEqual(100 - requests.length);
     }
@@ -104,7 +104,7 @@ describe('what is left of the rate limit', () => {
     expect(shown(await call('/v1/contacts', forbidden))[4]).toBe('1');
   });
 
-  it('is nothing in a 429, which says when there is more', async () => {
+  it('is zero in a 429, which has the time of the next request', async () => {
     const { call } = await start({ PIS_RATE_LIMIT_PER_KEY: 1 });
     let reply = await call('/v1/webhooks');
     for (let sent = 1; sent < 100 && reply.status !== 429; sent += 1)
@@ -114,7 +114,7 @@ describe('what is left of the rate limit', () => {
     expect(shown(reply)).toEqual(['"default";q=2;w=2', '"default";r=0;t=1', '2', '0', '1']);
   });
 
-  it('is not said where there is no key or no limit', async () => {
+  it('is missing without a key or a limit', async () => {
     const limited = await start({ PIS_RATE_LIMIT_PER_KEY: 50 });
     const unlimited = await start({ PIS_RATE_LIMIT_PER_KEY: 0 });
     const none = names.map(() => undefined);
@@ -169,7 +169,7 @@ describe('failed authentications', () => {
         many((at) => `${at}.2.3.4, 198.51.100.7`),
       ),
     ).toEqual([401, 429]);
-    // Some proxies add the port, and chains of them their own.
+    // Some proxies add the port, and chains of proxies add their addresses.
     for (const withPorts of [
       (at: number) => `198.51.100.8:${50_000 + at}`,
       (at: number) => `[2001:db8:77::${at}]:${50_000 + at}`,
@@ -178,7 +178,7 @@ describe('failed authentications', () => {
       expect(await codes(app, many(withPorts))).toEqual([401, 429]);
   });
 
-  it('count for the peer when no proxy is trusted, whatever it says', async () => {
+  it('count for the peer if no proxy is trusted, whatever it sends', async () => {
     const { app } = await start({ PIS_RATE_LIMIT_PER_KEY: 1 });
     expect(
       await codes(

@@ -1,4 +1,4 @@
-/** Clients that are slow on purpose: many connections, a byte now and then, so that none is left for others. */
+/** Clients that are slow on purpose: many connections with a byte now and then, to exhaust the server. */
 import type { AddressInfo } from 'node:net';
 import { digestOfApiKey, revokeApiKey, unrefused } from '@pis/commands';
 import { until } from '@pis/local-servers/testing';
@@ -30,7 +30,7 @@ const healthy = () =>
     headers: { authorization: `Bearer ${tenant.keys.full_access}` },
   });
 
-/** Sends the beginning, and then a byte at a time for as long as it is let. */
+/** Sends the beginning, and then a byte at a time until it is cut off. */
 function drip(beginning: string) {
   const open = openSocket(port);
   open.socket.write(beginning);
@@ -55,7 +55,7 @@ it.each([
       ),
   ],
 ])(
-  'who sends %s byte by byte is told so and cut off, and others are served meanwhile',
+  'a client that sends %s byte by byte gets an error and is cut off, and others are served meanwhile',
   async (_what, beginning) => {
     await start({ limits });
     const slow = Array.from({ length: slowClients }, () => drip(beginning()));
@@ -80,13 +80,13 @@ it.each([
   },
 );
 
-it('who connects and says nothing is cut off', async () => {
+it('a client that connects and sends nothing is cut off', async () => {
   await start({ limits });
   const { answers } = openSocket(port);
   expect(await answers()).toMatchObject([{ status: 408 }]);
 });
 
-it('who goes on sending a body that was refused at its first line is cut off', async () => {
+it('a client that keeps sending a refused body is cut off', async () => {
   await start({ limits });
   const { answers } = drip(
     head('POST /v1/webhooks HTTP/1.1', 'Host: x', 'Content-Length: 60000', ''),
@@ -94,7 +94,7 @@ it('who goes on sending a body that was refused at its first line is cut off', a
   expect(await answers()).toMatchObject([{ status: 401 }]);
 });
 
-it('who is still sending when the key is revoked is refused with all others', async () => {
+it('a client that is still sending when its key is revoked is refused', async () => {
   await start(undefined);
   expect((await healthy()).status).toBe(200);
   const body = '{"url":"https://203.0.113.1/","subscribedEvents":["payment.failed"]}';
@@ -127,12 +127,12 @@ const connections = () =>
     );
   });
 
-it('who asks and asks and reads no answer is cut off', async () => {
+it('a client that keeps asking and reads no answer is cut off', async () => {
   await start({ limits: { silenceTimeoutMs: 1_000 } });
   const { socket } = openSocket(port);
   socket.pause();
   const request = head('GET /openapi.json HTTP/1.1', 'Host: x', '');
-  // More than the buffers of both ends hold.
+  // More than the buffers of both ends can hold.
   socket.write(request.repeat(1_000));
   await until(async () => (await connections()) === 1, { timeoutMs });
   await until(async () => (await connections()) === 0, { timeoutMs });
@@ -140,7 +140,7 @@ it('who asks and asks and reads no answer is cut off', async () => {
   socket.destroy();
 });
 
-it('beyond the most connections nobody is let in until one of them goes', async () => {
+it('beyond the limit of connections, no client is accepted until one disconnects', async () => {
   await start({ limits: { connectionsMax: 2 } });
   const kept = [openSocket(port), openSocket(port)];
   await until(async () => (await connections()) === 2, { timeoutMs });

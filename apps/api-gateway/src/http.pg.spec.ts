@@ -46,7 +46,7 @@ describe('routes', () => {
     ['DELETE', '/v1/payments'],
     ['OPTIONS', '/v1/payments/'],
   ] as const)(
-    '%s %s is not found, with or without a key and whatever the body',
+    '%s %s is not found, with or without a key, whatever the body',
     async (method, path) => {
       const headers = { 'content-type': 'text/plain' };
       for (const key of [null, tenant.keys.full_access]) {
@@ -74,7 +74,7 @@ describe('routes', () => {
 describe('keys', () => {
   const post = (options: Call) => call('/v1/payments/', { method: 'POST', ...options });
 
-  it('are asked for before anything is said about the body', async () => {
+  it('are checked before the body', async () => {
     for (const key of [
       null,
       'nonsense',
@@ -92,7 +92,7 @@ describe('keys', () => {
     );
   });
 
-  it('of a type that may not are refused, even for records that do not exist', async () => {
+  it('of a type without access are refused, even for records that do not exist', async () => {
     const { read_only: reader, webhook_admin: admin } = tenant.keys;
     const id = randomUUID();
     const cases: readonly [string, string, Call['method'], number][] = [
@@ -128,8 +128,8 @@ describe('keys', () => {
   });
 });
 
-describe('keys that ask too often', () => {
-  it('get 429 with Retry-After, before anything else is said, and others are served on', async () => {
+describe('keys that exceed their limit', () => {
+  it('get 429 with Retry-After before any other check, while others are served', async () => {
     const own = await startGateway({
       databaseUrl: database.url,
       projects: false,
@@ -142,7 +142,7 @@ describe('keys that ask too often', () => {
       const { full_access, read_only } = theirs.keys;
       const first = [await ask(full_access), await ask(full_access)];
       expect(first.map(codeOf)).toEqual(['200', '200']);
-      // At a token a second: at once, but on a machine that takes a second for a request.
+      // One token is refilled each second, so this is immediate unless a request takes a second.
       const refused = await until(
         async () => {
           const reply = await ask(full_access);
@@ -194,7 +194,7 @@ describe('bodies', () => {
     expect(codeOf(await post(body))).toBe('400 INVALID_JSON');
   });
 
-  it('may not be larger than 64 KiB, nor compressed', async () => {
+  it('may be neither larger than 64 KiB nor compressed', async () => {
     const fitting = JSON.stringify({ x: 'x'.repeat(64 * 1024 - 8) });
     expect(codeOf(await post(fitting))).toBe('400 VALIDATION_ERROR');
     expect(codeOf(await post(`${fitting} `))).toBe('413 PAYLOAD_TOO_LARGE');
@@ -206,7 +206,7 @@ describe('bodies', () => {
     expect(codeOf(await post(body))).toBe('400 VALIDATION_ERROR');
   });
 
-  it('that are null are not valid as a whole, whereas without one each missing field is named', async () => {
+  it('that are null are invalid as a whole, but a missing body reports each missing field', async () => {
     const fieldsOf = (reply: Reply) => reply.body?.error?.details?.map(({ field }) => field);
     expect(fieldsOf(await post('null'))).toEqual(['']);
     expect(fieldsOf(await post(''))).toContain('originatorId');
@@ -214,7 +214,7 @@ describe('bodies', () => {
 });
 
 describe('answers', () => {
-  it('carry the request id of the caller if it is a sane one, and are not cached', async () => {
+  it('have the caller’s request ID if it is valid, and are not cached', async () => {
     const ask = (id: string) => call('/v1/originators/', { headers: { 'x-request-id': id } });
     expect((await ask('order-4711')).headers['x-request-id']).toBe('order-4711');
     const uuid = /^[0-9a-f-]{36}$/;
@@ -239,7 +239,7 @@ describe('answers', () => {
       expect(text).not.toContain(secret);
   });
 
-  describe('to what Fastify never sees', () => {
+  describe('to requests that Fastify never sees', () => {
     let port: number;
     beforeAll(async () => {
       await gateway.app.listen(0, '127.0.0.1');
@@ -277,14 +277,14 @@ describe('answers', () => {
       },
     );
 
-    it.each([1, 250, 300, 15_000])('an id of %d characters that is none: 400', async (length) => {
+    it.each([1, 250, 300, 15_000])('an invalid ID of %d characters: 400', async (length) => {
       const key = `Authorization: Bearer ${tenant.keys.full_access}\r\n`;
       const received = await get(`/v1/payments/${'x'.repeat(length)}`, key);
       expect(received).toMatch(/^HTTP\/1\.1 400 /);
       expect(received).toMatch(/"field":"paymentId","issue":"validation_uuid"/);
     });
 
-    it('and everything else is served as ever', async () => {
+    it('and everything else is served as usual', async () => {
       expect(await get('/v1/payments/x?y=%zz')).toMatch(/^HTTP\/1\.1 401 /);
     });
   });

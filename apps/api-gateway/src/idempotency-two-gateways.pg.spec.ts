@@ -1,6 +1,6 @@
 /**
- * One Idempotency-Key sent to two gateways over one PostgreSQL: nothing that a process holds in its
- * memory decides, and connections that break at any moment make no second payment.
+ * One Idempotency-Key sent to two gateways over one PostgreSQL. The memory of a process decides nothing, and
+ * connections that break at any moment create no second payment.
  */
 import { randomUUID } from 'node:crypto';
 import { type EventStore, postgresEventStore } from '@pis/event-store';
@@ -33,7 +33,7 @@ beforeAll(async () => {
     stores.map((store) => startGateway({ databaseUrl: database.url, store, projects: false })),
   );
   const payer = await createPayer(gatewayAt(0));
-  // The same organization and contact, asked for through the other gateway.
+  // The same organization and contact, through the other gateway.
   payers = gateways.map((gateway) => ({ ...payer, gateway, pay: payThrough(gateway, payer) }));
 });
 afterAll(async () => {
@@ -67,7 +67,7 @@ const isReplay = ({ headers }: Awaited<ReturnType<Payer['pay']>>) =>
   headers['idempotent-replayed'] === 'true';
 const eventsOf = (paymentId: string) => gatewayAt(0).store.readStream(`payment-${paymentId}`);
 
-it('fifty equal requests at once make one payment, whichever gateway they reach', async () => {
+it('fifty equal requests at once create one payment, on any gateway', async () => {
   const key = randomUUID();
   const replies = await Promise.all(range.map((at) => payerAt(at).pay({ key })));
   expect(new Set(replies.map(codeOf))).toEqual(new Set(['201']));
@@ -77,7 +77,7 @@ it('fifty equal requests at once make one payment, whichever gateway they reach'
   expect(await eventsOf(paymentId)).toHaveLength(1);
 });
 
-it('of different bodies at once one wins: its senders get 201, all others 409', async () => {
+it('one of several different bodies wins: its senders get 201, all others 409', async () => {
   const key = randomUUID();
   const amountOf = (at: number) => 1 + (at % 7);
   const replies = await Promise.all(
@@ -94,7 +94,7 @@ it('of different bodies at once one wins: its senders get 201, all others 409', 
   );
 });
 
-it('connections that are cut while they work make no second payment and no answer but 201 and 503', async () => {
+it('connections that are cut during requests cause no second payment, and only answers 201 and 503', async () => {
   let connectionsCut = 0;
   const cut = async () => {
     const { rowCount } = await admin.query(
@@ -131,13 +131,13 @@ it('connections that are cut while they work make no second payment and no answe
     );
     const earlier = [first[at], second[at]].filter((reply) => reply?.status === 201);
     for (const reply of earlier) expect(reply && idOf(reply)).toBe(idOf(settled));
-    // What was answered 201 is a replay now: it had been made.
+    // Each request that got 201 is now a replay: its payment exists.
     if (earlier.length > 0) expect(isReplay(settled)).toBe(true);
     expect(await eventsOf(idOf(settled))).toHaveLength(1);
   }
 });
 
-it('the same contact created through both gateways at once is one, all others are 409', async () => {
+it('the same contact sent to both gateways at once is created once, and all other answers are 409', async () => {
   const { tenant } = payerAt(0);
   const body = contactBody(tenant, { email: `${randomUUID()}@x.example` });
   const before = (await contactsIn(gatewayAt(0).store)).length;

@@ -22,7 +22,7 @@ const isReplay = ({ headers }: Awaited<ReturnType<Payer['pay']>>) =>
   headers['idempotent-replayed'] === 'true';
 
 describe('the same key', () => {
-  it('with the same body replays the id, in any key order and with fields we do not know', async () => {
+  it('with the same body replays the ID, in any key order and with unknown fields', async () => {
     const key = randomUUID();
     const first = await payer.pay({ key });
     expect(isReplay(first)).toBe(false);
@@ -34,7 +34,7 @@ describe('the same key', () => {
     expect(await gateway.store.readStream(`payment-${idOf(first)}`)).toHaveLength(1);
   });
 
-  it('with the same values written differently replays too', async () => {
+  it('also replays the same values written differently', async () => {
     const key = randomUUID();
     const first = await payer.pay({ key });
     const { originatorId } = payer.tenant;
@@ -77,7 +77,7 @@ describe('the same key', () => {
     );
   });
 
-  it('is locked for ever: what happens to the records since changes nothing', async () => {
+  it('is locked forever, whatever happens to the records', async () => {
     const own = await createContact(gateway, payer.tenant, { email: 'changed@x.example' });
     const key = randomUUID();
     const body = payer.body({ contactId: own });
@@ -104,7 +104,7 @@ describe('the same key', () => {
     const created = await payer.pay({ key });
     expect(codeOf(created)).toBe('201');
     expect(isReplay(created)).toBe(false);
-    // Once it is locked, a body that is not valid is still told so first.
+    // For a used key, an invalid body is still reported first.
     expect(codeOf(await payer.pay({ key, body: payer.body({ paymentAmount: 0 }) }))).toBe(
       '400 VALIDATION_ERROR',
     );
@@ -121,7 +121,7 @@ describe('the same key', () => {
 });
 
 describe('parallel requests with one key', () => {
-  it('make one payment of fifty', async () => {
+  it('create one payment for fifty requests', async () => {
     const key = randomUUID();
     const replies = await Promise.all(Array.from({ length: 50 }, () => payer.pay({ key })));
     expect(new Set(replies.map(codeOf))).toEqual(new Set(['201']));
@@ -129,7 +129,7 @@ describe('parallel requests with one key', () => {
     expect(replies.filter(isReplay)).toHaveLength(49);
   });
 
-  it('with mixed bodies: exactly one body wins, and all who sent another are refused', async () => {
+  it('with mixed bodies: exactly one body wins, and all others are refused', async () => {
     const key = randomUUID();
     const amountOf = (at: number) => 1 + (at % 5);
     const replies = await Promise.all(
@@ -171,7 +171,7 @@ describe('a process that dies', () => {
   });
 });
 
-/** A store whose next append happens although nobody hears of it. */
+/** A store that makes the next append but does not return its result. */
 function forgetfulStore(): { store: EventStore; dieNext: () => void } {
   const memory = memoryEventStore();
   let dies = false;
@@ -203,7 +203,7 @@ describe('an Idempotency-Key', () => {
     }
   });
 
-  it('that is no UTF-8 counts by its bytes, and never meets one that is', async () => {
+  it('that is not UTF-8 counts by its bytes, and never equals one in UTF-8', async () => {
     expect(codeOf(await payer.pay({ key: 'é'.repeat(255) }))).toBe('201');
     expect(codeOf(await payer.pay({ key: 'é'.repeat(256) }))).toBe(missing);
     const keys = [
@@ -218,14 +218,14 @@ describe('an Idempotency-Key', () => {
     expect(isReplay(await payer.pay({ key: 'é' }))).toBe(true);
   });
 
-  it('is taken as it is: case, inner white space and accents make another key', async () => {
+  it('is compared exactly: case, inner white space and accents make another key', async () => {
     const keys = ['Key a', 'key a', 'key  a', 'key\ta', 'keya', 'a,b', 'a, b', inHeader('kéy a')];
     const replies = await Promise.all(keys.map((key) => payer.pay({ key })));
     expect(replies.filter(isReplay)).toEqual([]);
     expect(new Set(replies.map(idOf)).size).toBe(keys.length);
   });
 
-  it('is found again by the list, whatever it is made of', async () => {
+  it('is found by the list, whatever its characters', async () => {
     for (const key of ['a key, with %41 & = +', 'ключ 漢 😀', '"quoted"']) {
       const paymentId = idOf(await payer.pay({ key: inHeader(key) }));
       const reply = await payer.list(`?idempotencyKey=${encodeURIComponent(key)}`);
@@ -233,7 +233,7 @@ describe('an Idempotency-Key', () => {
     }
   });
 
-  it('given twice is refused, since nobody can say which of them counts', async () => {
+  it('given twice is refused as ambiguous', async () => {
     for (const keys of [
       ['a', 'b'],
       ['a', 'a'],

@@ -1,13 +1,13 @@
-/** Two who change one originator at the same time: its account is where the money comes from. */
+/** Concurrent changes of one originator. Its account is the source of the money. */
 import { type EventStore, memoryEventStore } from '@pis/event-store';
 import { bankAccount, type Gateway, startGateway } from './testing/gateway.js';
 
 let gateway: Gateway;
 afterEach(() => gateway?.close());
 
-it('who sets the account that was replaced a moment ago has it set, not another’s change kept', async () => {
+it('a request that restores the account replaced by a concurrent change restores it', async () => {
   const store = memoryEventStore();
-  /** Comes between the load of the next change and its append. */
+  /** Appends between the load and the append of the next change. */
   let rival: (() => Promise<unknown>) | null = null;
   const contended: EventStore = {
     ...store,

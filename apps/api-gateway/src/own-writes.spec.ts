@@ -6,7 +6,7 @@ import { type ProjectionProgress } from '@pis/read-models';
 import { by, contactBody, startGateway } from './testing/gateway.js';
 import { codeOf, createPayer, idOf } from './testing/payments.js';
 
-/** Projections that have come nowhere yet; `waits` are the positions that lists wait for. */
+/** Projections that have read nothing. `waits` records the positions that lists wait for. */
 function setUp() {
   const waits: string[] = [];
   const progress = (name: string) =>
@@ -23,17 +23,17 @@ function setUp() {
 }
 
 describe('a list', () => {
-  it('waits a second at most for the last of what its organization wrote here', async () => {
+  it('waits at most a second for the last write of its organization in this process', async () => {
     const { own, waits } = setUp();
     own.note('payments', 'mine', '05');
     own.note('payments', 'mine', '07');
-    // The answer of an earlier append may come later.
+    // The answer to an earlier append may arrive later.
     own.note('payments', 'mine', '06');
     await own.visible('payments', 'mine');
     expect(waits).toEqual(['payments 07 1000']);
   });
 
-  it('waits for no other organization, for no other kind of record and for nothing that was not written', async () => {
+  it('does not wait for other organizations, other kinds of records, or nothing', async () => {
     const { own, waits } = setUp();
     own.note('payments', 'theirs', '05');
     own.note('directory', 'mine', '06');
@@ -52,7 +52,7 @@ describe('a list', () => {
   });
 });
 
-/** A gateway whose store loses the answers of the appends to some streams, and what lists are to wait for. */
+/** A gateway with a store that loses the answers to appends of some streams, and the positions that lists wait for. */
 async function withLostAnswers() {
   const memory = memoryEventStore();
   let lost: string | null = null;
@@ -71,7 +71,7 @@ async function withLostAnswers() {
   return {
     gateway,
     payer,
-    /** The answers to the same request, sent again when the first was lost. */
+    /** The answers to a request and to its repetition after the first answer was lost. */
     twice: async (streamPrefix: string, send: typeof payer.pay) => {
       lost = streamPrefix;
       noted.mockClear();
@@ -86,7 +86,7 @@ async function withLostAnswers() {
   };
 }
 
-it('what a request made whose answer was lost is in the lists when its repetition was answered', async () => {
+it('the record of a request with a lost answer is in the lists once its repetition is answered', async () => {
   const { gateway, payer, twice, noted, lastOf } = await withLostAnswers();
   const { tenant, contactId } = payer;
   const send = (method: 'POST' | 'PATCH', path: string, body: object) => () =>
@@ -117,10 +117,10 @@ it('what a request made whose answer was lost is in the lists when its repetitio
   await gateway.close();
 });
 
-it('what was shown of a payment by itself is in the lists asked for next', async () => {
+it('the state that a single read of a payment showed is in the next list', async () => {
   const { gateway, payer, noted, lastOf } = await withLostAnswers();
   const paymentId = idOf(await payer.pay({ key: 'the key' }));
-  // By somebody else, the rail executor for instance.
+  // Another process appends, for example the rail executor.
   const processed = {
     type: 'ProcessPayment',
     at: new Date().toISOString(),

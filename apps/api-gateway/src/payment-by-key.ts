@@ -1,7 +1,7 @@
 /**
- * The payment that an Idempotency-Key created, as a list of one or none. Its id follows from the key,
- * so its stream is folded: it is found as soon as it was accepted, whatever state the lists are in.
- * The other filters of the list and its cursor hold as ever.
+ * The payment that an Idempotency-Key created, as a list of one or none. The key determines the ID, so this
+ * folds the stream: it finds the payment as soon as it was accepted, regardless of the lists. The other
+ * filters of the list and its cursor also apply.
  */
 import { paymentIdOf } from '@pis/commands';
 import { type PaymentFilter, paymentListItem, type PaymentListItem } from '@pis/contracts';
@@ -55,7 +55,7 @@ function passes(payment: Payment, filter: PaymentFilter): boolean {
   });
 }
 
-/** Newest first: what comes after is older, or of the same moment with a smaller id. */
+/** Lists are newest first: later items are older, or have the same time and a smaller ID. */
 function isAfter({ createdAt, paymentId }: Payment, after: ListCursor): boolean {
   return createdAt < after.createdAt || (createdAt === after.createdAt && paymentId < after.id);
 }

@@ -22,7 +22,7 @@ afterAll(async () => {
 const nextCursorOf = (reply: Awaited<ReturnType<Payer['list']>>) =>
   reply.body?.meta?.pagination?.nextCursor ?? null;
 
-/** All pages, by their cursors; `between` runs after each. */
+/** All pages, by their cursors. Calls `between` after each page. */
 async function pagesOf(of: Payer, query: string, between = async () => {}): Promise<unknown[]> {
   const seen: unknown[] = [];
   for (let cursor: string | null = ''; cursor !== null; ) {
@@ -35,7 +35,7 @@ async function pagesOf(of: Payer, query: string, between = async () => {}): Prom
   return seen;
 }
 
-/** Puts a payment of a chosen moment into the store, as an app of another machine would. */
+/** Stores a payment with the given time, as if another machine had created it. */
 async function paymentAt(of: Payer, at: string): Promise<string> {
   const like = repository(gateway.store, payments);
   const { state } = await like.load(idOf(await of.pay()));
@@ -47,7 +47,7 @@ async function paymentAt(of: Payer, at: string): Promise<string> {
 }
 
 describe('a list of payments', () => {
-  it('has what was just created, newest first, 20 a page', async () => {
+  it('has new payments at once, newest first, 20 a page', async () => {
     const own = await createPayer(gateway);
     for (let count = 1; count <= 5; count += 1) {
       const paymentId = idOf(await own.pay());
@@ -61,7 +61,7 @@ describe('a list of payments', () => {
     expect(times).toEqual([...times].sort().reverse());
   });
 
-  it('shows each payment once, also those of one millisecond, while others arrive', async () => {
+  it('shows each payment once while others arrive, even payments of the same millisecond', async () => {
     const own = await createPayer(gateway);
     const at = '2020-02-02T02:02:02.222Z';
     const same = await Promise.all(Array.from({ length: 11 }, () => paymentAt(own, at)));
@@ -90,7 +90,7 @@ describe('a list of payments', () => {
       ]);
   });
 
-  it('says all that is wrong with its parameters at once, and passes over those it does not know', async () => {
+  it('reports all problems of its parameters at once, and ignores unknown parameters', async () => {
     const all = `?cursor=made-up&limit=0&status=queued&originatorId=1&contactId=2&direction=UP&paymentRail=ach&externalPaymentId=&idempotencyKey=&createdFrom=now&createdTo=2026-02-30&unknown=1`;
     expect(issuesOf(await payer.list(all)).sort()).toEqual([
       'contactId validation_uuid',
@@ -129,7 +129,7 @@ describe('a list of payments', () => {
 });
 
 describe('a cursor', () => {
-  it('is of no use to others, for other lists, or changed in any way', async () => {
+  it('is not valid for others, for other lists, or after any change', async () => {
     const other = await createPayer(gateway);
     for (let count = 0; count < 2; count += 1) await payer.pay();
     const cursor = nextCursorOf(await payer.list('?limit=1')) ?? '';
@@ -179,7 +179,7 @@ describe('filters', () => {
     own = await createPayer(gateway);
     const body = own.body({ externalPaymentId: 'invoice 7/ü', direction: 'INBOUND' });
     paymentId = idOf(await own.pay({ key: 'the key', body }));
-    // What a filter that is not applied would show as well.
+    // Payments that a missing filter would also show.
     const otherContact = await createContact(gateway, own.tenant, { email: 'other@x.example' });
     await own.pay({ body: own.body({ contactId: otherContact }) });
     values = {
@@ -197,14 +197,14 @@ describe('filters', () => {
   const found = async (chosen: Readonly<Record<string, string>>) =>
     idsOf(await own.list(`?${new URLSearchParams(chosen).toString()}`)).includes(paymentId);
 
-  it('each find the payment by its own value and hide it at another', async () => {
+  it('each find the payment by its value and hide it for another', async () => {
     for (const [name, { hit, miss }] of Object.entries(values)) {
       expect([name, await found({ [name]: hit })]).toEqual([name, true]);
       expect([name, await found({ [name]: miss })]).toEqual([name, false]);
     }
   });
 
-  it('hold together: every pair, and all at once but any one', async () => {
+  it('apply together: every pair, and all except any one', async () => {
     const hits = Object.fromEntries(Object.entries(values).map(([name, { hit }]) => [name, hit]));
     expect(await found(hits)).toBe(true);
     for (const [name, { miss }] of Object.entries(values))
@@ -221,7 +221,7 @@ describe('filters', () => {
 });
 
 describe('looking a payment up by its Idempotency-Key', () => {
-  it('finds it at once, with no list at hand', async () => {
+  it('finds it at once without the lists', async () => {
     const alone = await startGateway({
       databaseUrl: 'postgres://nobody@127.0.0.1:1/nothing',
       projects: false,
@@ -247,7 +247,7 @@ describe('looking a payment up by its Idempotency-Key', () => {
     expect((await own.list('?idempotencyKey=k')).body?.data).toEqual(data);
   });
 
-  it('obeys a cursor: what is on an earlier page does not come again', async () => {
+  it('obeys a cursor: items of an earlier page do not return', async () => {
     const own = await createPayer(gateway);
     await own.pay({ key: 'older' });
     const clock = new Date().toISOString();
@@ -258,7 +258,7 @@ describe('looking a payment up by its Idempotency-Key', () => {
     expect(idsOf(await own.list(`?idempotencyKey=older&cursor=${cursor}`))).toHaveLength(1);
   });
 
-  it('says so when the store is away', async () => {
+  it('answers 503 while the store is unavailable', async () => {
     const store = memoryEventStore();
     let away = false;
     const readStream: EventStore['readStream'] = (...args) =>

@@ -1,7 +1,7 @@
 /**
- * What a payment shows in each of the nine statuses, in the single read, in the list and in the event
- * that a webhook receives (rules masking-1 to masking-8). States that no request of the
- * API leads to are brought about by the commands of the apps that do.
+ * The fields of a payment in each of the nine statuses: in the single read, in the list and in the event of a
+ * webhook (rules masking-1 to masking-8). For states that no API request reaches, the specs use the commands
+ * of other apps.
  */
 import { paymentStatuses } from '@pis/domain';
 import { createTestDatabase, type TestDatabase, until } from '@pis/local-servers/testing';
@@ -60,7 +60,7 @@ interface Case {
   readonly make: () => Promise<string>;
   readonly status: string;
   readonly contact: Contact;
-  /** The fields with a status condition that have a value; all others are null. */
+  /** The fields with a value that depends on the status. All others are null. */
   readonly set: Readonly<Record<string, unknown>>;
 }
 
@@ -234,7 +234,7 @@ describe.each(cases)('$status: $what', ({ make, status, contact, set }) => {
       });
   });
 
-  it('is the same in the list, less the reasons and the accounts', async () => {
+  it('is the same in the list, without the reasons and the accounts', async () => {
     const item = await until(
       async () => {
         const items = itemsOf(await payer.list(`?limit=100&status=${status}`));
@@ -261,7 +261,7 @@ describe.each(cases)('$status: $what', ({ make, status, contact, set }) => {
     );
   });
 
-  it('is sent as it is read at that moment, with the status before', async () => {
+  it('is sent as it is read at that moment, with the previous status', async () => {
     const events = await eventsOf(payer, paymentId);
     const { previousStatus, ...data } = events.at(-1) ?? { previousStatus: undefined };
     expect(data).toEqual(single);
@@ -272,7 +272,7 @@ describe.each(cases)('$status: $what', ({ make, status, contact, set }) => {
 });
 
 describe('a snapshot', () => {
-  it('stays as it was, whatever becomes of the payment and of its records', async () => {
+  it('stays unchanged, whatever happens to the payment and its records', async () => {
     const paymentId = await created(process);
     const before = await eventsOf(payer, paymentId);
     await gateway.call(`/v1/contacts/${payer.contactId}`, {
@@ -308,7 +308,7 @@ describe('numbers', () => {
     ['12345', '*2345'],
     ['00000', '*0000'],
     ['12345678901234567', '*************4567'],
-  ])('the account number %s shows as %s, wherever it shows', async (achAccountNumber, shown) => {
+  ])('the account number %s shows as %s everywhere', async (achAccountNumber, shown) => {
     const own = await createPayer(gateway, {
       bankAccount: { ...bankAccount, achAccountNumber, swiftCode: 'CHASUS33' },
     });

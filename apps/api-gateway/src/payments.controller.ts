@@ -63,7 +63,7 @@ export class PaymentsController {
     return answer({ paymentId });
   }
 
-  /** Folds the stream: always current. A list asked for next says no less. */
+  /** Folds the stream, so it is always current. The next list shows at least this state. */
   @Operation(getPayment)
   async get(
     @Caller() { organizationId }: Caller,

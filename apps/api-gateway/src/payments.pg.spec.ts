@@ -120,7 +120,7 @@ describe('creating a payment', () => {
 });
 
 describe('reading payments', () => {
-  it('refuses an id that is none, and does not find an unknown or foreign one', async () => {
+  it('refuses an invalid ID, and does not find an unknown or foreign one', async () => {
     const other = await createPayer(gateway);
     const paymentId = idOf(await payer.pay());
     expect(codeOf(await payer.get('not-a-uuid'))).toBe('400 VALIDATION_ERROR');

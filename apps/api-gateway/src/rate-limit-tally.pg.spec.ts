@@ -1,4 +1,4 @@
-/** Several gateways over one PostgreSQL, and over one that is away. */
+/** Several gateways over one PostgreSQL, which may be unavailable. */
 import { postgresTally } from '@pis/http-api';
 import {
   createTestDatabase,
@@ -14,15 +14,15 @@ import { type Gateway, startGateway, type Tenant } from './testing/gateway.js';
 
 const perSecond = 8;
 const burst = 16;
-/** Told to the other gateways at a time. */
+/** Requests in a batch. */
 const batch = 2;
 const timeoutMs = 15_000;
 const requestsMax = 1_000;
 const nowhere = 'postgres://nobody@127.0.0.1:1/none';
 
 let database: TestDatabase;
-/** What is told to PostgreSQL, so that a test can wait until it was heard. */
-const telling = jest.spyOn(RateLimiterPostgres.prototype, 'penalty');
+/** The publications to PostgreSQL, so that a test can wait until they are done. */
+const penalties = jest.spyOn(RateLimiterPostgres.prototype, 'penalty');
 const running: Gateway[] = [];
 const logged: string[] = [];
 const record = (_fields: unknown, message: string) => void logged.push(message);
@@ -38,7 +38,7 @@ afterAll(async () => {
   await database?.drop();
 });
 
-/** Gateways that know the same keys. */
+/** Gateways with the same keys. */
 async function start(databaseUrls: readonly string[], PIS_RATE_LIMIT_STORE: 'memory' | 'postgres') {
   const store = memoryEventStore();
   const changes = { PIS_RATE_LIMIT_PER_KEY: perSecond, PIS_RATE_LIMIT_STORE };
@@ -60,8 +60,8 @@ async function connect(gateways: readonly Gateway[], tenant: Tenant): Promise<vo
 }
 
 /**
- * How many requests pass, sent to the gateways in turn until each of them refuses one, and what the
- * rate alone allowed meanwhile. What one has told, the others hear when they tell next.
+ * Sends requests to the gateways in turn until each of them refuses one. Returns how many passed, and how many
+ * the rate alone allowed meanwhile. A gateway receives the counts of the others when it publishes its own.
  */
 async function passing(gateways: readonly Gateway[], tenant: Tenant, key?: string) {
   const startedAt = performance.now();
@@ -71,17 +71,17 @@ async function passing(gateways: readonly Gateway[], tenant: Tenant, key?: strin
     const reply = await gateways[sent % gateways.length]?.call('/v1/webhooks', options);
     refused = reply?.status === 429 ? refused + 1 : 0;
     if (refused === 0) passed += 1;
-    await Promise.allSettled(telling.mock.results.map(({ value }) => value));
+    await Promise.allSettled(penalties.mock.results.map(({ value }) => value));
     await new Promise((resolve) => setImmediate(resolve));
   }
   return { passed, gained: ((performance.now() - startedAt) / 1_000) * perSecond };
 }
 
-/** Each gateway may have let through a batch that the others do not know of. */
+/** Each gateway may have allowed a batch that the others do not know yet. */
 const togetherMax = (gateways: number, gained: number) => burst + gateways * batch + 2 * gained;
 
 describe('gateways that share their limits through PostgreSQL', () => {
-  it('together let a key send one burst, whichever they are sent to, and another key its own', async () => {
+  it('together allow one burst for each key, on any of them', async () => {
     const { gateways, tenant } = await start(Array(3).fill(database.url), 'postgres');
     await connect(gateways, tenant);
     const { passed, gained } = await passing(gateways, tenant);
@@ -91,7 +91,7 @@ describe('gateways that share their limits through PostgreSQL', () => {
     expect(other.passed).toBeGreaterThanOrEqual(burst);
   });
 
-  it('together let an address fail one burst', async () => {
+  it('together allow an address one burst of failures', async () => {
     const { gateways, tenant } = await start(Array(3).fill(database.url), 'postgres');
     await connect(gateways, tenant);
     const { passed, gained } = await passing(gateways, tenant, 'nonsense');
@@ -99,13 +99,13 @@ describe('gateways that share their limits through PostgreSQL', () => {
     expect(passed).toBeLessThanOrEqual(togetherMax(3, gained));
   });
 
-  it('by default do not: each lets a burst through', async () => {
+  it('do not share them by default: each allows a burst', async () => {
     const { gateways, tenant } = await start(Array(3).fill(database.url), 'memory');
     const { passed } = await passing(gateways, tenant);
     expect(passed).toBeGreaterThanOrEqual(3 * burst);
   });
 
-  it('limit by themselves while PostgreSQL is away, without a pause or a refusal, and say so once', async () => {
+  it('limit separately while PostgreSQL is unavailable, without a pause or a refusal, and log this once', async () => {
     logged.length = 0;
     const { gateways, tenant } = await start([nowhere, nowhere], 'postgres');
     const { passed, gained } = await passing(gateways, tenant);
@@ -118,7 +118,7 @@ describe('gateways that share their limits through PostgreSQL', () => {
 });
 
 describe('the tally', () => {
-  it('is refused while PostgreSQL is away, goes on when it is back, and says both once', async () => {
+  it('fails while PostgreSQL is unavailable, recovers when it is back, and logs both once', async () => {
     const pool = openTestPool(database.url, 2);
     let away = true;
     const flaky = {
@@ -146,7 +146,7 @@ describe('the tally', () => {
     }
   });
 
-  it('takes a window that a gateway with a fast clock began for a new one', async () => {
+  it('treats a window from a gateway with a fast clock as a new one', async () => {
     const rows = [{ points: 7, expire: Date.now() + 90_000 }];
     const query = () => Promise.resolve({ rows });
     const tally = postgresTally({ pool: { query }, kind: 'test', logger });

@@ -11,7 +11,7 @@ import {
 } from './testing/gateway.js';
 
 const databaseUrl = 'postgres://nobody@127.0.0.1:1/none';
-/** As many as once slowed down everybody else's requests. */
+/** This many changes once slowed down all other requests. */
 const changes = 2_700;
 
 let store: CountingStore;
@@ -42,7 +42,7 @@ async function pay(gateway: Gateway, tenant: Tenant, contactId: string) {
   return (reply.body?.data as { paymentId: string }).paymentId;
 }
 
-/** As `changes` requests to change it would have left it. */
+/** Appends the events of `changes` requests to change the contact. */
 async function changeOften(on: EventStore, contactId: string): Promise<void> {
   const streamId = `contact-${contactId}`;
   const [created] = await on.readStream(streamId);
@@ -64,7 +64,7 @@ async function changeOften(on: EventStore, contactId: string): Promise<void> {
 }
 
 describe('creating a payment', () => {
-  it('takes one append and three reads, each of no more than the records have gained', async () => {
+  it('takes one append and three reads, each only of new events', async () => {
     const gateway = await start(store);
     const tenant = await gateway.createTenant();
     const contactId = await createContact(gateway, tenant);
@@ -72,12 +72,12 @@ describe('creating a payment', () => {
     store.counted();
     for (let payments = 0; payments < 3; payments += 1) {
       await pay(gateway, tenant, contactId);
-      // The last known event of organization, originator and contact, which says that nothing came after.
+      // The last known events of organization, originator and contact: there are no later ones.
       expect(store.counted()).toEqual({ appends: 1, reads: 3, events: 3, pages: 0 });
     }
   });
 
-  it('uses the bank account that another gateway has stored a moment ago', async () => {
+  it('uses the bank account that another gateway stored a moment ago', async () => {
     const gateway = await start(store);
     const other = await start(shared);
     const tenant = await gateway.createTenant();
@@ -129,7 +129,7 @@ it('changing a contact that has changed 2,700 times reads no more than its last 
   }
 });
 
-it('an organization has 500 webhook endpoints at most, also of those subscribed to nothing', async () => {
+it('an organization has at most 500 webhook endpoints, including those without subscriptions', async () => {
   const gateway = await start(store);
   const tenant = await gateway.createTenant();
   const call = (path: string, method: 'POST' | 'PATCH' | 'DELETE', body?: object) =>
@@ -153,7 +153,7 @@ it('an organization has 500 webhook endpoints at most, also of those subscribed 
     code: 'VALIDATION_ERROR',
     details: [{ field: 'subscribedEvents', issue: 'validation_subscription_limit' }],
   });
-  // Deleting one frees its place; the list and the tests go on.
+  // Deleting one frees its place. The list and the tests continue.
   await call(`/v1/webhooks/${ids[0]}`, 'DELETE');
   expect((await create()).status).toBe(201);
   store.counted();

@@ -6,7 +6,7 @@ import { ensureAssets } from './testing/assets.js';
 import { type Gateway, startGateway } from './testing/gateway.js';
 
 const readers = 100;
-/** The script itself, plain and gzipped, and what a hundred connections take. */
+/** The script itself, plain and gzipped, and the memory of a hundred connections. */
 const growthBytesMax = 32 * 1024 * 1024;
 
 let gateway: Gateway;
@@ -25,7 +25,7 @@ afterAll(async () => {
   await gateway?.close();
 });
 
-/** Asks for the script without compression, and reads no more than its beginning. */
+/** Requests the script without compression, and reads only its beginning. */
 async function slowReader(): Promise<string> {
   const { port } = gateway.app.getHttpServer().address() as AddressInfo;
   const socket = connect(port, '127.0.0.1');
@@ -35,7 +35,7 @@ async function slowReader(): Promise<string> {
   return String(socket.read(16));
 }
 
-it('many who read the script of the reference slowly, and uncompressed, share its bytes', async () => {
+it('many slow readers of the uncompressed script of the reference share its bytes', async () => {
   expect(await slowReader()).toMatch(/^HTTP\/1\.1 200 /);
   const before = process.memoryUsage().arrayBuffers;
   const heads = await Promise.all(Array.from({ length: readers }, slowReader));
@@ -43,7 +43,7 @@ it('many who read the script of the reference slowly, and uncompressed, share it
   expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(growthBytesMax);
 });
 
-it('all who read /openapi.json share its bytes', () => {
+it('all readers of /openapi.json share its bytes', () => {
   const reference = gateway.app.get(ReferenceController);
   const reply = { type: () => reply } as unknown as FastifyReply;
   const document = reference.openApi(reply);

@@ -1,7 +1,6 @@
 /**
- * The API reference: /openapi.json, and /docs, which shows it with Scalar. Everything that the page
- * needs is on this host, and its content security policy lets the browser ask no other. Both are for
- * anybody: they need no key.
+ * The API reference: /openapi.json, and /docs, which shows it with Scalar. This host serves everything that
+ * the page needs, and its content security policy blocks all other hosts. Both are public and need no key.
  */
 import { hash } from 'node:crypto';
 import { Controller, Get, Inject, Req, Res } from '@nestjs/common';
@@ -11,7 +10,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ScalarScript } from './scalar-script.js';
 import { OPENAPI_OPTIONS } from './tokens.js';
 
-/** What Scalar would otherwise do by way of its maker's hosts, or for its maker. */
+/** Disables the features of Scalar that use its vendor's hosts. */
 const scalarOptions = {
   withDefaultFonts: false,
   telemetry: false,
@@ -24,7 +23,7 @@ const scalarOptions = {
   persistAuth: false,
 };
 
-/** Addresses are relative to /docs, so that it works below any prefix of a proxy. */
+/** Addresses are relative to /docs, so that they work below any prefix of a proxy. */
 const start = `Scalar.createApiReference('#app', {
   ...${JSON.stringify(scalarOptions)},
   url: new URL('openapi.json', document.baseURI).href,
@@ -47,7 +46,7 @@ const page = `<!doctype html>
 </html>
 `;
 
-/** Scalar styles its page by elements and attributes of its own making. */
+/** Scalar creates style elements and attributes. */
 function contentSecurityPolicy(publicUrl: string | undefined): string {
   const api = publicUrl === undefined ? [] : [new URL(publicUrl).origin];
   return [
@@ -64,7 +63,7 @@ function contentSecurityPolicy(publicUrl: string | undefined): string {
 
 @Controller()
 export class ReferenceController {
-  /** As bytes, which all readers share: a string would be copied for each slow one. */
+  /** Bytes are shared by all readers. A string would be copied for each slow reader. */
   private document: Buffer | undefined;
   private readonly policy: string;
 
@@ -107,7 +106,7 @@ export class ReferenceController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Buffer | undefined> {
     const { gzipped, etag } = this.script.read();
-    // To be asked for again each time, but only transferred when it has changed.
+    // Clients revalidate each time, and transfer it only after a change.
     reply.headers({ ETag: etag, 'Cache-Control': 'no-cache', Vary: 'Accept-Encoding' });
     if (request.headers['if-none-match'] === etag) {
       reply.code(304);

@@ -40,7 +40,7 @@ afterAll(async () => {
   await database?.drop();
 });
 
-/** `GET /v1/payments/{}` for each route of the gateway, less what Fastify adds. */
+/** `GET /v1/payments/{}` for each route of the gateway, without those that Fastify adds. */
 function routesOf({ app }: Gateway): string[] {
   const tree = app.getHttpAdapter().getInstance().printRoutes({ commonPrefix: false });
   const parents: string[] = [];
@@ -68,7 +68,7 @@ const withoutNames = (path: string) => path.replace(/:\w+|\{\w+\}/g, '{}').repla
 const reference = ['GET /openapi.json', 'GET /docs', 'GET /docs/scalar.js'];
 
 describe('the reference at /openapi.json', () => {
-  it('has every route of the gateway, and the gateway every route of it', () => {
+  it('has exactly the routes of the gateway', () => {
     expect(operationsOf(document).toSorted()).toEqual(
       routesOf(gateway)
         .filter((route) => !reference.includes(route))
@@ -76,12 +76,12 @@ describe('the reference at /openapi.json', () => {
     );
   });
 
-  it('is the committed document, for anybody', () => {
+  it('is the committed document, without a key', () => {
     const committed = readFileSync(new URL('../../../docs/openapi.json', import.meta.url), 'utf8');
     expect(document).toEqual(JSON.parse(committed));
   });
 
-  it('has in production what production has', async () => {
+  it('has only the operations of production in production', async () => {
     const production = await startGateway({
       databaseUrl: database.url,
       environment: 'production',
@@ -116,7 +116,7 @@ const codesIn = (response: string): ErrorCode[] => {
   return Object.keys(content['application/json'].examples) as ErrorCode[];
 };
 
-/** Calls, and judges the answer by what the document says of the operation. */
+/** Calls an operation and checks the answer against the document. */
 async function judged(operation: string, path: string, call: Call = {}): Promise<Json> {
   const [method = '', template = ''] = operation.split(' ');
   const documented = document.paths[template]?.[method.toLowerCase()]?.responses;
@@ -231,7 +231,7 @@ describe('the page at /docs', () => {
   const get = (url: string, headers: Record<string, string> = {}) =>
     gateway.app.inject({ url, headers });
 
-  it('asks no other host for anything, and the browser would not let it', async () => {
+  it('uses no other host, and its policy blocks other hosts', async () => {
     const { statusCode, body, headers } = await get('/docs');
     expect([statusCode, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
     expect(body).not.toMatch(/https?:|\/\/[a-z]/);
@@ -250,7 +250,7 @@ describe('the page at /docs', () => {
     expect([statusCode, headers['location']]).toEqual([308, '../docs']);
   });
 
-  it('loads its script from here, compressed where it may be, and once', async () => {
+  it('loads its script from this host, compressed if possible, and once', async () => {
     const [zipped, plain] = await Promise.all([
       get('/docs/scalar.js', { 'accept-encoding': 'br, gzip' }),
       get('/docs/scalar.js'),

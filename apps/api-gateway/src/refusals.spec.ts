@@ -2,13 +2,13 @@ import type { Refusal } from '@pis/domain';
 import { granted } from './refusals.js';
 
 describe('the result of a use case', () => {
-  it('is handed on when it was not refused', () => {
+  it('is returned if it was not refused', () => {
     const created = { paymentId: 'p1' };
     const result: typeof created | Refusal<'CONTACT_NOT_FOUND'> = created;
     expect(granted(result)).toBe(created);
   });
 
-  it('that was refused is the error of the specification', () => {
+  it('becomes the error of the specification if it was refused', () => {
     const result = { refused: 'CONTACT_NOT_FOUND' } as
       | { paymentId: string }
       | Refusal<'CONTACT_NOT_FOUND'>;

@@ -1,4 +1,4 @@
-/** A store that does not answer: requests are answered all the same, and nothing is half done. */
+/** A store that does not answer: requests are still answered, and nothing is half done. */
 import { randomUUID } from 'node:crypto';
 import { type EventStore, memoryEventStore, timeLimited } from '@pis/event-store';
 import { startHttpsReceiver } from '@pis/local-servers/testing';
@@ -8,7 +8,7 @@ import { codeOf, createPayer, idOf, type Payer } from './testing/payments.js';
 const databaseUrl = 'postgres://nobody@127.0.0.1:1/nothing';
 const limitMs = 300;
 
-/** A store whose calls hang from time to time; what hangs goes on once it is released. */
+/** A store with calls that hang until they are released. */
 class HangingStore {
   readonly memory = memoryEventStore();
   readonly store: EventStore;
@@ -66,7 +66,7 @@ afterEach(async () => {
   await gateway.close();
 });
 
-it('a payment whose append hangs is answered 503, and the same key tells that it was made', async () => {
+it('a payment with a hanging append is answered 503, and the same key shows that it was created', async () => {
   const key = randomUUID();
   store.hangs = 'append';
   const late = await payer.pay({ key });
@@ -79,7 +79,7 @@ it('a payment whose append hangs is answered 503, and the same key tells that it
   expect(await gateway.store.readStream(`payment-${idOf(again)}`)).toHaveLength(1);
 });
 
-it('what a request was still reading when its time was over leads to no append later', async () => {
+it('a request that exceeded its time while reading appends nothing later', async () => {
   const appends = store.appends;
   store.hangs = 'read';
   expect(codeOf(await payer.pay({}))).toBe('503 SERVICE_UNAVAILABLE');
@@ -88,14 +88,14 @@ it('what a request was still reading when its time was over leads to no append l
   expect(store.appends).toBe(appends + 1);
 });
 
-it('the authentication is part of the request', async () => {
+it('authentication counts toward the time limit', async () => {
   const tenant = await gateway.createTenant();
   store.hangs = 'read';
   const reply = await gateway.call('/v1/webhooks', { tenant });
   expect(codeOf(reply)).toBe('503 SERVICE_UNAVAILABLE');
 });
 
-it('a test of a webhook endpoint has a time limit of its own', async () => {
+it('a test of a webhook endpoint has its own time limit', async () => {
   const receiver = await startHttpsReceiver();
   const slow = await startGateway({
     databaseUrl,

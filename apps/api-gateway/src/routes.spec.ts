@@ -1,4 +1,4 @@
-/** Every path of the reference: with and without the slash, by its methods and by no others. */
+/** Every path of the reference: with and without the slash, and only with its methods. */
 import { randomUUID } from 'node:crypto';
 import { openApiDocument } from '@pis/contracts';
 import { type Call, type Gateway, startGateway, type Tenant } from './testing/gateway.js';
@@ -58,7 +58,7 @@ describe.each(routes)('$template', ({ spellings, offered }) => {
   });
 });
 
-it('with two slashes at the end, or in another case, is none', async () => {
+it('does not exist with two slashes at the end, or in another case', async () => {
   for (const path of [
     '/v1/payments//',
     '//v1/payments',

@@ -10,7 +10,7 @@ import type { CommandContext } from '@pis/event-store';
 import { type Answer, answer, Body, Caller, Context, Id, Operation } from '@pis/http-api';
 import { granted } from './refusals.js';
 
-/** Moves a payment along by hand; registered in the sandbox alone (rule sandbox-16). */
+/** Moves a payment to a status by hand. Registered only in the sandbox (rule sandbox-16). */
 @Controller()
 export class SandboxController {
   constructor(@Inject(PaymentSimulation) private readonly simulation: PaymentSimulation) {}

@@ -32,7 +32,7 @@ describe('moving a sandbox payment by hand', () => {
     return repository(gateway.store, payments).execute(paymentId, { ...command, at }, by);
   };
 
-  it('follows the transitions and refuses every other', async () => {
+  it('follows the allowed transitions and refuses all others', async () => {
     const paymentId = idOf(await payer.pay());
     expect(codeOf(await simulate(paymentId, { outcome: 'complete' }))).toBe('409 CONFLICT');
     await submit(paymentId);
@@ -57,7 +57,7 @@ describe('moving a sandbox payment by hand', () => {
     expect(listed.body?.data).toMatchObject([{ paymentId, failureCode: 'INTERNAL_ERROR' }]);
   });
 
-  it('says everything that is wrong with the request', async () => {
+  it('reports all problems of the request', async () => {
     const body = { outcome: 'win', returnReasonCode: 'R86' };
     expect(issuesOf(await simulate(randomUUID(), body))).toEqual([
       'outcome validation_enum',
@@ -69,7 +69,7 @@ describe('moving a sandbox payment by hand', () => {
     expect(codeOf(await simulate(randomUUID(), { outcome: 'fail' }))).toBe('404 NOT_FOUND');
   });
 
-  it('is not there in production', async () => {
+  it('does not exist in production', async () => {
     const production = await startGateway({
       databaseUrl: database.url,
       environment: 'production',

@@ -12,7 +12,7 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 describe('the script of the reference', () => {
-  it('is read and inflated once, however many ask', async () => {
+  it('is read and inflated once, regardless of the number of requests', async () => {
     const file = path.join(folder, 'scalar.js.gz');
     const script = new ScalarScript(pathToFileURL(file));
     expect(() => script.read()).toThrow('ENOENT');

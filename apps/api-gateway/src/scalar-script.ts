@@ -1,8 +1,8 @@
 /**
- * The script of the page /docs, nearly 4 MB, which the build compresses (build-assets.mjs). It is read at
- * the first request: a gateway whose reference nobody reads pays nothing.
+ * The script of the page /docs, nearly 4 MB, compressed by the build (build-assets.mjs). It is read at the
+ * first request, so it costs nothing until somebody opens the page.
  *
- * All readers share the same bytes. An answer copies nothing, so slow readers cost no memory.
+ * All readers share the same bytes, so slow readers cost no memory.
  */
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -30,7 +30,7 @@ export class ScalarScript {
     return this.script;
   }
 
-  /** For clients that take no gzip: inflated once, at the first of them. @throws as read */
+  /** For clients without gzip. Inflated once, for the first of them. @throws as read */
   plain(): Promise<Buffer> {
     const { gzipped } = this.read();
     this.inflated ??= promisify(gunzip)(gzipped);

@@ -1,6 +1,6 @@
 /**
- * Monthly statements. No app generates them in this version, so an organization has none: its list is
- * empty and every id unknown, with the checks that any list and any read have.
+ * Monthly statements. No app generates them in this version, so every list is empty and every ID is unknown.
+ * The requests are checked like those of any list and any read.
  */
 import { Controller } from '@nestjs/common';
 import {

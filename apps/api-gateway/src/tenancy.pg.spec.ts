@@ -1,7 +1,7 @@
 /**
- * Who may do what to whom, for every operation of the reference: an operation without a row here
- * fails. Each is tried with the keys of its organization, with keys that are none, and with those of
- * another organization, for which nothing of this one exists.
+ * Access to every operation of the reference. An operation without a row here fails. Each is tried with the
+ * keys of its organization, with invalid keys, and with the keys of another organization, which must see
+ * nothing.
  */
 import { randomUUID } from 'node:crypto';
 import { createApiKey, digestOfApiKey, revokeApiKey, unrefused } from '@pis/commands';
@@ -22,13 +22,13 @@ import { insertDelivery } from './testing/deliveries.js';
 import { codeOf, createPayer, idOf, type Payer } from './testing/payments.js';
 
 interface Row {
-  /** Makes what the path names, anew for each call, and gives the path; the operation's own when absent. */
+  /** Creates a new record for each call, and returns its path. Default: the operation's own path. */
   readonly path?: (owner: Payer) => Promise<string>;
-  /** Valid, and each time another one where a second one would be refused. */
+  /** A valid body. A new one for each call if a repeated one would be refused. */
   readonly body?: (owner: Payer) => object;
-  /** What its organization gets. */
+  /** The status for its own organization. */
   readonly success: number;
-  /** What another organization gets for the same path and body; 404 when absent. */
+  /** The status for another organization with the same path and body. Default: 404. */
   readonly foreign?: number;
 }
 
@@ -41,7 +41,7 @@ const newEndpoint = async ({ gateway, tenant }: Payer) => {
   const created = await gateway.call('/v1/webhooks', { tenant, method: 'POST', body });
   const { id } = created.body?.data as { id: string };
   const path = `/v1/webhooks/${id}`;
-  // Frees its place: an event type has five.
+  // Frees its place: an event type allows five.
   await gateway.call(path, { tenant, method: 'PATCH', body: { subscribedEvents: [] } });
   return path;
 };
@@ -88,7 +88,7 @@ const rows: Readonly<Record<string, Row>> = {
     body: () => ({ outcome: 'fail' }),
     success: 200,
   },
-  // It names nobody else's record: another organization makes its own.
+  // It names no record of this organization: another one creates its own.
   'POST /v1/webhooks': {
     body: () => ({ ...endpointBody(), subscribedEvents: ['payment.blocked'] }),
     success: 201,
@@ -158,7 +158,7 @@ beforeAll(async () => {
   gateway = await startGateway({
     databaseUrl: database.url,
     store: { ...memory, append },
-    // Nobody listens where the test operation delivers to.
+    // No server listens at the endpoint of the test operation.
     changes: { PIS_WEBHOOK_TIMEOUT_MS: 20 },
   });
   owner = await createPayer(gateway);
@@ -199,7 +199,7 @@ describe.each(Object.entries(rows))('%s', (operation, row) => {
     else expect(codeOf(reply)).toBe('403 FORBIDDEN');
   });
 
-  it('by a key that is none: 401, and nothing happens', async () => {
+  it('by an invalid key: 401, and nothing happens', async () => {
     for (const [what, key] of Object.entries(await badKeys())) {
       const { path, call } = await prepare();
       const before = appends;
@@ -210,7 +210,7 @@ describe.each(Object.entries(rows))('%s', (operation, row) => {
     }
   });
 
-  it('by another organization: nothing of this one is there', async () => {
+  it('by another organization: it sees nothing of this one', async () => {
     const { foreign = 404 } = row;
     for (const type of Object.keys(may) as ApiKeyType[]) {
       if (!may[type]) continue;
@@ -232,7 +232,7 @@ describe.each(Object.entries(rows))('%s', (operation, row) => {
   });
 });
 
-/** By what is wrong with them. Made once: they never become valid. */
+/** Invalid keys, by what is wrong with them. */
 let made: Promise<Readonly<Record<string, string | null>>> | undefined;
 function badKeys() {
   return (made ??= (async () => {
@@ -298,7 +298,7 @@ describe('a payment', () => {
   });
 });
 
-it('a key that is revoked while it is in use is refused soon', async () => {
+it('a key that is revoked during use is refused soon', async () => {
   const { organizationId } = owner.tenant;
   const context = { store: gateway.store, by };
   const options = { organizationId, type: 'full_access', environment: 'sandbox' } as const;

@@ -1,10 +1,10 @@
-/** What the gateway's module provides by interface. */
+/** Tokens for the providers of the gateway's module. */
 export const PAYMENTS_QUERY = Symbol('PaymentsQuery');
 export const DIRECTORY_QUERY = Symbol('DirectoryQuery');
 export const EVENTS_QUERY = Symbol('EventsQuery');
 export const DELIVERY_LOG = Symbol('DeliveryLog');
 export const REPLAY_REQUESTS = Symbol('ReplayRequests');
-/** For how long a delivery that is sent again is retried. */
+/** The retry windows of deliveries that are sent again. */
 export const RETRY_WINDOWS = Symbol('RetryWindows');
-/** Where the API reference says the API is. */
+/** The address of the API in the reference. */
 export const OPENAPI_OPTIONS = Symbol('OpenApiOptions');

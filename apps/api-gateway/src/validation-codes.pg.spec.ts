@@ -1,4 +1,4 @@
-/** Each validation code of the API, provoked by a request that has nothing else wrong with it. */
+/** Each validation code of the API, caused by a request with no other problem. */
 import { randomUUID } from 'node:crypto';
 import { createOriginator, unrefused } from '@pis/commands';
 import { type ValidationCode, validationCodes } from '@pis/contracts';
@@ -131,7 +131,7 @@ it.each(Object.entries(provocations))('%s', async (code, [field, request]) => {
   ]);
 });
 
-it('there are no others', () => {
+it('there are no other codes', () => {
   expect(Object.keys(provocations).toSorted()).toEqual(validationCodes.toSorted());
 });
 

@@ -1,4 +1,4 @@
-/** What became of an endpoint's deliveries, and sending one again. */
+/** Lists and shows the deliveries of an endpoint, and sends a delivery again. */
 import { Controller, Inject } from '@nestjs/common';
 import { WebhookEndpointDirectory } from '@pis/commands';
 import {
@@ -123,7 +123,7 @@ export class WebhookDeliveriesController {
   }
 }
 
-/** Whether anything can be sent to it. @throws ApiError CONFLICT */
+/** Checks that the endpoint can receive deliveries. @throws ApiError CONFLICT */
 export function checkReceives(endpoint: WebhookEndpoint | undefined): void {
   if (endpoint === undefined) throw new ApiError('CONFLICT', 'the webhook endpoint was deleted');
   if (!endpoint.enabled) throw new ApiError('CONFLICT', 'the webhook endpoint is disabled');

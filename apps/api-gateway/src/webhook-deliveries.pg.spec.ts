@@ -56,7 +56,7 @@ const time = (minute: number) =>
   new Date(Date.parse('2026-11-21T09:00:00.000Z') + minute * 60_000).toISOString();
 
 describe('the deliveries of an endpoint', () => {
-  it('are listed newest first, pending and finished ones in one order', async () => {
+  it('are listed newest first, pending and finished ones together', async () => {
     const made: string[] = [];
     const states = ['delivered', 'pending', 'failed', 'pending', 'canceled'] as const;
     for (const [minute, state] of states.entries())
@@ -90,7 +90,7 @@ describe('the deliveries of an endpoint', () => {
     expect(items[2]).toMatchObject({ state: 'failed', finishedReason: 'refused' });
   });
 
-  it('are paged without a gap, also when all are of one time and more arrive', async () => {
+  it('are paged without gaps, even if all have the same time and more arrive', async () => {
     const made = await Promise.all(
       Array.from({ length: 7 }, (_, n) => inserted(n % 2 === 0 ? 'pending' : 'delivered')),
     );
@@ -142,7 +142,7 @@ describe('the deliveries of an endpoint', () => {
     expect(await found({ paymentId: randomUUID() })).toEqual([]);
   });
 
-  it('are filtered by any time that can be written', async () => {
+  it('are filtered by any valid time', async () => {
     const { id } = await inserted('pending');
     const begin = '0001-01-01';
     const end = '9999-12-31T23:59:59.999Z';
@@ -151,7 +151,7 @@ describe('the deliveries of an endpoint', () => {
     expect((await list({ to: begin })).ids).toEqual([]);
   });
 
-  it('are not listed for a query that is wrong, and all of it is named', async () => {
+  it('are not listed for an invalid query, and all its problems are reported', async () => {
     await inserted('pending');
     await inserted('pending');
     const { next } = await list({ limit: '1' });
@@ -183,7 +183,7 @@ describe('the deliveries of an endpoint', () => {
 });
 
 describe('a delivery', () => {
-  it('shows all its attempts and what is sent', async () => {
+  it('shows all its attempts and its payload', async () => {
     const { id, body } = await inserted('failed', { attempts: 2 });
     await insertAttempt(gateway, id, 2, null);
     await insertAttempt(gateway, id, 1, 500);
@@ -200,7 +200,7 @@ describe('a delivery', () => {
     });
   });
 
-  it('still shows what was sent when its body is no longer kept, of any moment of the payment', async () => {
+  it('still shows its payload when its body is no longer stored, for any status of the payment', async () => {
     const { organizationId } = tenant;
     const payment = await queuePayment(gateway.store, time(0), { organizationId });
     await completePayment(gateway.store, payment);
@@ -250,7 +250,7 @@ describe('a delivery that is sent again', () => {
       expect(row).toMatchObject({ body, state: 'pending', finished_reason: null });
       const nextAttemptAt = (row?.['next_attempt_at'] as Date).getTime();
       expect(nextAttemptAt).toBeGreaterThanOrEqual(before);
-      // The window of the test's configuration.
+      // The window in the test's configuration.
       expect((row?.['window_ends_at'] as Date).getTime()).toBe(nextAttemptAt + 1);
     },
   );
@@ -264,7 +264,7 @@ describe('a delivery that is sent again', () => {
     expect(after?.['window_ends_at']).toEqual(before?.['window_ends_at']);
   });
 
-  it('by many at a time is pending once', async () => {
+  it('by many requests at a time is pending once', async () => {
     const { id } = await inserted('delivered');
     const replies = await Promise.all(Array.from({ length: 10 }, () => redeliver(id)));
     expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200]));
@@ -279,11 +279,11 @@ describe('a delivery that is sent again', () => {
     await call(path, { method: 'DELETE' });
     expect(codeOf(await redeliver(id))).toBe('409 CONFLICT');
     expect(await rows(id)).toMatchObject([{ state: 'delivered' }]);
-    // What became of it can still be read.
+    // The delivery can still be read.
     expect((await call(`/v1/webhooks/deliveries/${id}`)).status).toBe(200);
   });
 
-  it('must be there', async () => {
+  it('must exist', async () => {
     expect(codeOf(await redeliver(randomUUID()))).toBe('404 NOT_FOUND');
     expect(codeOf(await redeliver('nonsense'))).toBe('400 VALIDATION_ERROR');
     for (const path of ['/v1/webhooks/deliveries', '/v1/webhooks/deliveries/deliveries'])
@@ -295,7 +295,7 @@ describe('a replay', () => {
   const replay = (body: object) =>
     call(`/v1/webhooks/${endpointId}/replay`, { method: 'POST', body });
 
-  it('is begun for a time, by default until now and for what the endpoint subscribes to', async () => {
+  it('starts for a period, by default until now and for the subscribed events', async () => {
     await call(`/v1/webhooks/${endpointId}`, {
       method: 'PATCH',
       body: { subscribedEvents: ['payment.failed', 'statement.generated'] },
@@ -322,7 +322,7 @@ describe('a replay', () => {
     expect(codeOf(await call(other))).toBe('404 NOT_FOUND');
   });
 
-  it('takes a date as its whole day, and event types whatever is subscribed', async () => {
+  it('accepts a date as a whole day, and event types regardless of subscriptions', async () => {
     const eventTypes = ['payment.*', 'payment.failed'];
     const reply = await replay({ from: '2020-02-29', to: '2020-02-29', eventTypes });
     expect(dataOf(reply)).toMatchObject({
@@ -332,7 +332,7 @@ describe('a replay', () => {
     expect(dataOf(reply)['eventTypes']).toHaveLength(9);
   });
 
-  it('may be of all the time that can be written, and ends with its request', async () => {
+  it('may cover any valid period, and ends with its request', async () => {
     const reply = await replay({ from: '0001-01-01', to: '9999-12-31' });
     expect(reply.status).toBe(202);
     const begun = dataOf(reply);
@@ -341,7 +341,7 @@ describe('a replay', () => {
     expect(dataOf(await call(path))).toEqual(begun);
   });
 
-  it('is refused with everything that is wrong', async () => {
+  it('is refused with all problems', async () => {
     expect(issuesOf(await replay({}))).toEqual(['from validation_required']);
     expect(issuesOf(await replay({ from: 5, to: 'x', eventTypes: ['nope'] }))).toEqual([
       'from validation_type',
@@ -354,7 +354,7 @@ describe('a replay', () => {
     ]);
   });
 
-  it('is refused to a disabled endpoint, and beyond five that run', async () => {
+  it('is refused for a disabled endpoint, and beyond five running replays', async () => {
     for (let n = 0; n < 5; n += 1) expect((await replay({ from: time(n) })).status).toBe(202);
     expect(codeOf(await replay({ from: time(9) }))).toBe('409 CONFLICT');
     endpointId = await createEndpoint();

@@ -6,7 +6,7 @@ const config = {
   PIS_WEBHOOK_EGRESS_PROXY: undefined,
 };
 
-it('webhooks go through the proxy as it is configured, and through none unless it is named', () => {
+it('webhooks use the configured proxy, and none by default', () => {
   expect(webhookEgress(config)).toEqual({ allowedNetworks: ['127.0.0.0/8'], ownHosts: [] });
   const proxy = 'https://user:secret@proxy.example:3128';
   expect(webhookEgress({ ...config, PIS_WEBHOOK_EGRESS_PROXY: proxy })).toMatchObject({

@@ -1,4 +1,4 @@
-/** What webhooks may reach: for the check of an endpoint's URL and for test deliveries alike. */
+/** The addresses that webhooks may reach. Used to check URLs of endpoints and for test deliveries. */
 import {
   ownHosts,
   type OwnHostsConfig,

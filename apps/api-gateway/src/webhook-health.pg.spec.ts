@@ -37,7 +37,7 @@ const failed = (endpointId: string, hours: number, organizationId = tenant.organ
   );
 const since = '2026-11-21T09:00:00.123Z';
 
-/** The endpoint as each read shows it. */
+/** The endpoint as each of the reads shows it. */
 async function readings(id: string): Promise<readonly Endpoint[]> {
   const path = `/v1/webhooks/${id}`;
   const list = await gateway.call('/v1/webhooks', { tenant });
@@ -62,13 +62,13 @@ describe('The owner of an endpoint reads', () => {
     for (const reading of await readings(id)) expect(reading).toMatchObject(expected);
   });
 
-  it('nothing of the endpoints of others, whatever is on record', async () => {
+  it('nothing about the endpoints of others', async () => {
     const { id } = endpointOf(await created());
     await failed(id, 48, randomUUID());
     for (const reading of await readings(id)) expect(reading).toMatchObject({ health: 'healthy' });
   });
 
-  it('and changes the endpoint while the delivery tables are away, only not its health', async () => {
+  it('and changes the endpoint while the delivery tables are unavailable, but not its health', async () => {
     const lonely = await startGateway({
       databaseUrl: 'postgres://nobody@127.0.0.1:1/none',
       projects: false,

@@ -28,14 +28,14 @@ describe('An endpoint whose health cannot be read', () => {
     expect(await health.viewsOf(randomUUID(), [endpoint])).toMatchObject([unknown]);
   });
 
-  it('is shown without it when the database is away, and the log says so', async () => {
+  it('is shown without it when the database is unavailable, and this is logged', async () => {
     const away = Object.assign(new Error('connect'), { code: 'ECONNREFUSED' });
     const { health, warnings } = healthOf(() => Promise.reject(away));
     expect(await health.viewOf(randomUUID(), endpoint)).toMatchObject(unknown);
     expect(warnings).toHaveLength(1);
   });
 
-  it('is not shown when the reason is a fault of ours', async () => {
+  it('is not shown if the cause is a bug', async () => {
     const { health } = healthOf(() => Promise.reject(new TypeError('ours')));
     await expect(health.viewOf(randomUUID(), endpoint)).rejects.toThrow('ours');
   });

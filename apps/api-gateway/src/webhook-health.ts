@@ -1,7 +1,7 @@
 /**
- * Webhook endpoints with their health: what the event store says of an endpoint, and what the dispatchers say
- * of its deliveries. An endpoint can be read and changed while the delivery tables are away; its health is
- * then not known.
+ * Webhook endpoints with the health of their deliveries. Endpoints come from the event store, health from the
+ * delivery tables. While those tables are unavailable, endpoints can be read and changed, and their health is
+ * unknown.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import {
@@ -15,10 +15,10 @@ import type { Logger } from '@pis/service-kit';
 import type { EndpointHealth, EndpointHealths } from '@pis/webhook-deliveries';
 
 const unknown: WebhookHealthView = { health: null, failingSince: null };
-/** Of an endpoint that takes what is sent to it, or was never sent anything. */
+/** The health of an endpoint that accepts its deliveries, or had none yet. */
 export const healthy: WebhookHealthView = { health: 'healthy', failingSince: null };
 
-/** A database that hangs must not hold up reads and changes that do not need it. */
+/** A hanging database must not delay reads and changes that do not need it. */
 const knownWithinDefaultMs = 1_000;
 
 export class WebhookHealth {
@@ -50,7 +50,7 @@ export class WebhookHealth {
     return ({ endpointId }) => (failing === null ? unknown : healthView(failing.get(endpointId)));
   }
 
-  /** Null when it is not known in time. */
+  /** Null if the answer is late. */
   private async known<Result>(reading: Promise<Result>): Promise<Result | null> {
     const answered = new AbortController();
     const { signal } = answered;

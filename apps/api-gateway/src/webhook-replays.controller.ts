@@ -1,4 +1,4 @@
-/** Replays: past events sent to an endpoint again. The dispatcher does the work; here it is asked for. */
+/** Replays send past events to an endpoint again. This controller requests them. The dispatcher does the work. */
 import { randomUUID } from 'node:crypto';
 import { Controller, Inject } from '@nestjs/common';
 import { WebhookEndpointDirectory } from '@pis/commands';
@@ -72,7 +72,7 @@ export class WebhookReplaysController {
   }
 }
 
-/** What occurs from now on is sent anyway. */
+/** The latest end of a replay: later events are sent anyway. */
 function earlier(now: Date, to: string | null): Date {
   return to === null || Date.parse(to) > now.getTime() ? now : new Date(to);
 }

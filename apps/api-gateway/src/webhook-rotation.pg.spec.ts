@@ -62,7 +62,7 @@ async function testDelivery() {
 }
 
 describe('the rotation of a webhook secret', () => {
-  it('answers a new secret once, and deliveries carry both signatures for a day', async () => {
+  it('returns a new secret once, and deliveries have both signatures for a day', async () => {
     const reply = await rotate();
     expect(reply.status).toBe(200);
     const { secret, updatedAt, previousSecretEndsAt } = reply.body?.data as Rotated;

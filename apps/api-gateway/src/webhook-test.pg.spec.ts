@@ -80,30 +80,27 @@ describe('a test of a webhook endpoint', () => {
     }
   });
 
-  it.each(paymentEventTypes)(
-    'delivers a synthetic %s as a real one would be',
-    async (eventType) => {
-      expect((await test({ eventType })).body?.data).toMatchObject({ success: true });
-      const { request, envelope } = received();
-      const { data } = envelope;
-      expect(request.headers['x-webhook-event']).toBe(eventType);
-      expect(envelope).toMatchObject({ eventType, synthetic: true });
-      expect(`payment.${String(data['status']).toLowerCase()}`).toBe(eventType);
-      const isFailed = eventType === 'payment.failed';
-      expect(data['failureCode'] !== null).toBe(isFailed);
-      expect(data['failureReason'] !== null).toBe(
-        isFailed || eventType === 'payment.failed_in_flight',
-      );
-      expect(data['returnReasonCode'] !== null).toBe(eventType === 'payment.returned');
-      const created = ['payment.queued', 'payment.awaiting_confirmation'].includes(eventType);
-      expect(data['previousStatus'] === null).toBe(created);
-      const before = ['payment.awaiting_confirmation', 'payment.canceled'].includes(eventType);
-      const contact = data['contact'] as Record<string, unknown>;
-      expect(contact['bankAccount'] === null).toBe(before);
-    },
-  );
+  it.each(paymentEventTypes)('delivers a synthetic %s like a real one', async (eventType) => {
+    expect((await test({ eventType })).body?.data).toMatchObject({ success: true });
+    const { request, envelope } = received();
+    const { data } = envelope;
+    expect(request.headers['x-webhook-event']).toBe(eventType);
+    expect(envelope).toMatchObject({ eventType, synthetic: true });
+    expect(`payment.${String(data['status']).toLowerCase()}`).toBe(eventType);
+    const isFailed = eventType === 'payment.failed';
+    expect(data['failureCode'] !== null).toBe(isFailed);
+    expect(data['failureReason'] !== null).toBe(
+      isFailed || eventType === 'payment.failed_in_flight',
+    );
+    expect(data['returnReasonCode'] !== null).toBe(eventType === 'payment.returned');
+    const created = ['payment.queued', 'payment.awaiting_confirmation'].includes(eventType);
+    expect(data['previousStatus'] === null).toBe(created);
+    const before = ['payment.awaiting_confirmation', 'payment.canceled'].includes(eventType);
+    const contact = data['contact'] as Record<string, unknown>;
+    expect(contact['bankAccount'] === null).toBe(before);
+  });
 
-  it('tells what the endpoint answered, or why it did not', async () => {
+  it('reports the answer of the endpoint, or the error', async () => {
     const answers = [
       [{ status: 404 }, { statusCode: 404, error: 'the endpoint answered 404' }],
       [{ redirect: receiver.url }, { statusCode: 302, error: 'the endpoint answered 302' }],
@@ -118,7 +115,7 @@ describe('a test of a webhook endpoint', () => {
         200,
         { success: false, durationMs: expect.any(Number) as number, ...result },
       ]);
-      // A connection that is cut as it is used again is tried once more, on a fresh one.
+      // If a reused connection breaks, the request is sent once more on a new one.
       expect(receiver.requests.length - sent).toBeLessThanOrEqual('cut' in scripted ? 2 : 1);
     }
   });
@@ -129,7 +126,7 @@ describe('a test of a webhook endpoint', () => {
   });
 
   it.each(['payment.*', 'statement.generated', 'TEST', 'payment.nope', ''])(
-    'cannot be asked for "%s"',
+    'refuses "%s"',
     async (eventType) => {
       const reply = await test({ eventType });
       expect(reply.status).toBe(400);
@@ -154,7 +151,7 @@ describe('tests that are under way', () => {
   const perKeyMax = 10;
   const inAllMax = 100;
 
-  /** Sends `count` tests of one tenant; each status is noted when it is there. */
+  /** Sends `count` tests of one tenant, and records each status when it arrives. */
   function sendTests(of: Tenant, endpointId: string, count: number, statuses: number[]) {
     return Array.from({ length: count }, async () => {
       const path = `/v1/webhooks/${endpointId}/test`;
@@ -168,7 +165,7 @@ describe('tests that are under way', () => {
     });
   }
 
-  it('are bounded for each API key: more are refused with 429, until some have ended', async () => {
+  it('are limited for each API key: more are refused with 429 until some end', async () => {
     const answered = Promise.withResolvers<void>();
     receiver.respondWith(() => ({ after: answered.promise }));
     const more = 15;
@@ -182,7 +179,7 @@ describe('tests that are under way', () => {
     expect((await test({})).status).toBe(200);
   });
 
-  it('are bounded in all: more are refused with 503, until some have ended', async () => {
+  it('are limited in total: more are refused with 503 until some end', async () => {
     const answered = Promise.withResolvers<void>();
     receiver.respondWith(() => ({ after: answered.promise }));
     const statuses: number[] = [];

@@ -2,8 +2,8 @@
  * Test deliveries of `POST /v1/webhooks/:id/test`: one request to the endpoint, signed and guarded like
  * a real one, whatever its subscriptions. Nothing is stored and nothing is retried.
  *
- * A test holds a request, a connection and memory for as long as the receiver takes. So their number is
- * bounded, for each API key and in all.
+ * A test holds a request, a connection and memory until the receiver answers. Therefore the number of tests is
+ * limited, for each API key and in total.
  */
 import { randomUUID } from 'node:crypto';
 import type { OnModuleDestroy } from '@nestjs/common';
@@ -24,22 +24,22 @@ import {
 
 export interface WebhookTestResult {
   readonly success: boolean;
-  /** Null when no response arrived. */
+  /** Null if no response arrived. */
   readonly statusCode: number | null;
   readonly error: string | null;
   readonly durationMs: number;
 }
 
-/** Tests of one receiver at a time; further ones wait, inside their time limit. */
+/** Concurrent tests of one receiver. Further tests wait within their time limit. */
 const connectionsPerOriginMax = 4;
-/** Tests under way; beyond them 429 for the key, 503 for everybody. */
+/** Limits of tests under way: 429 beyond the limit of a key, 503 beyond the total limit. */
 const testsPerKeyMax = 10;
 const testsMax = 100;
 
 export class WebhookTests implements OnModuleDestroy {
   private readonly client: GuardedClient;
   private readonly stopping = new AbortController();
-  /** Tests under way, by API key; keys without any are not in it. */
+  /** The number of tests under way for each API key that has any. */
   private readonly underWay = new Map<string, number>();
   private underWayInAll = 0;
 
@@ -51,7 +51,7 @@ export class WebhookTests implements OnModuleDestroy {
   }
 
   /**
-   * @param apiKeyId whose test it is
+   * @param apiKeyId the key that requests the test
    * @throws ApiError RATE_LIMITED, SERVICE_UNAVAILABLE when too many tests are under way;
    *   SERVICE_UNAVAILABLE when a shutdown interrupts it
    */
@@ -99,7 +99,7 @@ export class WebhookTests implements OnModuleDestroy {
     return { success, statusCode: status, error: error?.message ?? refusal, durationMs };
   }
 
-  /** As the dispatcher's, in a rotation too. */
+  /** The same secrets as in the dispatcher, also during a rotation. */
   private headersOf(
     endpoint: WebhookEndpoint,
     delivery: Parameters<typeof deliveryHeaders>[0],

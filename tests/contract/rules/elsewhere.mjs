@@ -14,11 +14,11 @@ export const elsewhere = {
     ],
     [
       'apps/api-gateway/src/payment-statuses.pg.spec.ts',
-      'is the same in the list, less the reasons and the accounts',
+      'is the same in the list, without the reasons and the accounts',
     ],
     [
       'apps/api-gateway/src/payment-statuses.pg.spec.ts',
-      'is sent as it is read at that moment, with the status before',
+      'is sent as it is read at that moment, with the previous status',
     ],
   ],
   'payment-7': [
@@ -71,7 +71,7 @@ export const elsewhere = {
   'event-type-1': [
     [
       'apps/api-gateway/src/payment-statuses.pg.spec.ts',
-      'is sent as it is read at that moment, with the status before',
+      'is sent as it is read at that moment, with the previous status',
     ],
   ],
   'event-rule-6': [
@@ -84,7 +84,7 @@ export const elsewhere = {
     ],
     [
       'apps/api-gateway/src/payment-statuses.pg.spec.ts',
-      'is sent as it is read at that moment, with the status before',
+      'is sent as it is read at that moment, with the previous status',
     ],
   ],
   'signature-3': [
@@ -118,7 +118,7 @@ export const elsewhere = {
     ['libs/http-api/src/errors.spec.ts', '%s has details only if it is a VALIDATION_ERROR'],
   ],
   'error-14': [
-    ['apps/api-gateway/src/http-faults.pg.spec.ts', 'what nobody expected: 500 that tells nothing'],
+    ['apps/api-gateway/src/http-faults.pg.spec.ts', 'an unexpected error: 500 without details'],
   ],
   'error-15': [
     [
@@ -146,19 +146,19 @@ export const elsewhere = {
   'further-error-1': [
     [
       'apps/api-gateway/src/http.pg.spec.ts',
-      'get 429 with Retry-After, before anything else is said, and others are served on',
+      'get 429 with Retry-After before any other check, while others are served',
     ],
   ],
   'further-error-8': [
     [
       'apps/api-gateway/src/http-slow.spec.ts',
-      'who sends %s byte by byte is told so and cut off, and others are served meanwhile',
+      'a client that sends %s byte by byte gets an error and is cut off, and others are served meanwhile',
     ],
   ],
   'further-error-4': [
     [
       'apps/api-gateway/src/http-faults.pg.spec.ts',
-      'the event store: 503 with Retry-After, nothing is made, and it goes on by itself',
+      'the event store: 503 with Retry-After, nothing is created, and it recovers by itself',
     ],
   ],
   'webhook-decision-1': [
@@ -194,7 +194,7 @@ export const elsewhere = {
       'that asks for %s s by Retry-After gets the delivery then, or after an hour at most',
     ],
   ],
-  'sandbox-17': [['apps/api-gateway/src/sandbox.pg.spec.ts', 'is not there in production']],
+  'sandbox-17': [['apps/api-gateway/src/sandbox.pg.spec.ts', 'does not exist in production']],
   'sandbox-19': [
     [
       'apps/rail-executor/src/rail-executor.module.pg.spec.ts',

@@ -131,7 +131,7 @@ export const running = {
   'variable-10': [
     [
       'apps/api-gateway/src/request-time-limit.spec.ts',
-      'a payment whose append hangs is answered 503, and the same key tells that it was made',
+      'a payment with a hanging append is answered 503, and the same key shows that it was created',
     ],
   ],
   'variable-11': [
@@ -198,9 +198,9 @@ export const running = {
   'variable-30': [
     [
       'apps/api-gateway/src/http.pg.spec.ts',
-      'get 429 with Retry-After, before anything else is said, and others are served on',
+      'get 429 with Retry-After before any other check, while others are served',
     ],
-    ['apps/api-gateway/src/http-headers.spec.ts', 'is not said where there is no key or no limit'],
+    ['apps/api-gateway/src/http-headers.spec.ts', 'is missing without a key or a limit'],
   ],
   'variable-31': [
     [
@@ -213,7 +213,7 @@ export const running = {
     ],
   ],
   'path-2': [
-    ['apps/api-gateway/src/reference.pg.spec.ts', 'is the committed document, for anybody'],
+    ['apps/api-gateway/src/reference.pg.spec.ts', 'is the committed document, without a key'],
     [
       'tests/reference-page.spec.ts',
       'shows every operation of the document, and asks no other host for anything',

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { builtScript } from '../scalar-script.js';
 
-/** What the build puts beside the code. Tests run from sources, with or without a build. */
+/** The files that the build adds. Tests run from sources, with or without a build. */
 export function ensureAssets(): void {
   if (existsSync(builtScript)) return;
   const script = fileURLToPath(new URL('../../build-assets.mjs', import.meta.url));

@@ -1,4 +1,4 @@
-/** Deliveries as a dispatcher would have left them, without one. */
+/** Inserts deliveries as a dispatcher would leave them. */
 import { randomUUID } from 'node:crypto';
 import { PG_POOL } from '@pis/service-kit';
 import { deliveryIdOf, type deliveryLog } from '@pis/webhook-deliveries';

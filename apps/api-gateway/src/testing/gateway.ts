@@ -54,9 +54,9 @@ export const bankAccount = {
 
 export interface Call {
   readonly method?: 'GET' | 'POST' | 'PATCH' | 'DELETE' | 'PUT' | 'HEAD' | 'OPTIONS';
-  /** Full value of the API key; the tenant's own full-access key when absent, none when null. */
+  /** The full API key. Default: the tenant's full-access key. Null sends no key. */
   readonly key?: string | null;
-  /** JSON, or text sent as it is. */
+  /** JSON, or text that is sent unchanged. */
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -64,7 +64,7 @@ export interface Call {
 export interface Reply {
   readonly status: number;
   readonly headers: Readonly<Record<string, unknown>>;
-  /** The parsed body; null without one. */
+  /** The parsed body. Null if there is none. */
   readonly body: {
     readonly data?: unknown;
     readonly meta?: {
@@ -97,14 +97,14 @@ export interface Gateway {
 @Module({})
 class TestPlatform {}
 
-/** `databaseUrl` may lead nowhere: then the lists, and nothing else, do not work. */
+/** If `databaseUrl` cannot be reached, only the lists fail. */
 export async function startGateway(options: {
   readonly databaseUrl: string;
   readonly store?: EventStore;
   readonly environment?: ApiGatewayConfig['PIS_ENVIRONMENT'];
   readonly logger?: Logger;
   readonly projects?: boolean;
-  /** Throws while the log is not the one that the checkpoints stand on. */
+  /** Throws while the log lacks the events of checkpoints. */
   readonly checkLog?: () => void;
   readonly changes?: Partial<ApiGatewayConfig>;
   readonly http?: HttpServerOptions;
@@ -145,7 +145,7 @@ export async function startGateway(options: {
           (projection) => new ProjectionRunner({ projection, store, pool }),
         );
   for (const runner of runners) runner.start();
-  // What a client has just written is in its lists, however busy the machine is.
+  // Long enough that own writes appear in lists even on a busy machine.
   if (runners.length > 0) app.get(OwnWrites).waitMaxMs = 20_000;
 
   return {
@@ -248,7 +248,7 @@ export async function createContact(
   return contactId;
 }
 
-/** How many contacts there are, and how many identities they use. */
+/** The number of contacts, and the number of identities that they use. */
 export async function contactsIn(
   store: EventStore,
 ): Promise<readonly { readonly contactId: string; readonly identity: string }[]> {

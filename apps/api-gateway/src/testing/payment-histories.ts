@@ -1,4 +1,4 @@
-/** Brings payments into states that no request of the API leads to, by the commands of the apps that do. */
+/** Brings payments into states that no API request reaches, with the commands of other apps. */
 import { randomUUID } from 'node:crypto';
 import { topics } from '@pis/contracts';
 import {
@@ -13,7 +13,7 @@ import { integrationFeed } from '@pis/integration';
 import { by } from './gateway.js';
 import { idOf, type Payer } from './payments.js';
 
-/** As the API and its events show a payment. */
+/** A payment as the API and its events show it. */
 export type Shown = Readonly<Record<string, unknown>> & {
   readonly status: string;
   readonly contact: Readonly<Record<string, unknown>> | null;
@@ -38,7 +38,7 @@ export async function move(
   }
 }
 
-/** A payment as the dashboard makes it, with a link for the counterparty. */
+/** A payment as the dashboard creates it, with a link for the counterparty. */
 export async function linked(
   payer: Payer,
   counterparty: 'saved' | 'unsaved',
@@ -64,7 +64,7 @@ function counterpartyOf({ contact }: PaymentDetails): PaymentParty {
   return contact;
 }
 
-/** The counterparty of a link gives its bank details. */
+/** The counterparty of a link enters its bank details. */
 export async function answer(payer: Payer, paymentId: string): Promise<void> {
   const like = await repository(payer.gateway.store, payments).load(idOf(await payer.pay()));
   if (like.state === null) throw new Error('no payment to take after');

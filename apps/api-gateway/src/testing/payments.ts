@@ -1,4 +1,4 @@
-/** Who pays in the tests: an organization with an originator and a contact, and what it asks for. */
+/** An organization with an originator and a contact, and its requests. */
 import { randomUUID } from 'node:crypto';
 import { createContact, type Gateway, type Reply, type Tenant } from './gateway.js';
 
@@ -38,7 +38,7 @@ export async function createPayer(gateway: Gateway, contact: object = {}): Promi
   };
 }
 
-/** A key as the bytes of its UTF-8, which is how it travels in a header. */
+/** A key as its bytes in UTF-8, as sent in a header. */
 export const inHeader = (key: string) => Buffer.from(key, 'utf8').toString('latin1');
 
 export const idOf = (reply: Reply) => (reply.body?.data as { paymentId: string }).paymentId;

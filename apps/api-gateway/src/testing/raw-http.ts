@@ -1,4 +1,4 @@
-/** HTTP byte by byte, as no client library would send it. */
+/** Sends HTTP as raw bytes, without a client library. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
@@ -19,7 +19,7 @@ export async function exchange(port: number, text: string): Promise<readonly Raw
 export interface OpenSocket {
   readonly socket: Socket;
   received(): string;
-  /** When the server has closed the connection. */
+  /** Resolves when the server has closed the connection. */
   answers(): Promise<readonly RawAnswer[]>;
 }
 
@@ -28,7 +28,7 @@ export function openSocket(port: number): OpenSocket {
   let received = '';
   socket.setEncoding('latin1');
   socket.on('data', (chunk: string) => (received += chunk));
-  // A connection that is cut ends the test's wait like one that is closed.
+  // A connection that is cut off also ends the wait.
   socket.on('error', () => socket.destroy());
   const closed = once(socket, 'close');
   return {
@@ -41,7 +41,7 @@ export function openSocket(port: number): OpenSocket {
   };
 }
 
-/** All of them, in order; every one has a Content-Length. */
+/** All answers, in order. Each has a Content-Length. */
 export function answersIn(received: string): readonly RawAnswer[] {
   const answers: RawAnswer[] = [];
   for (let rest = received; rest !== ''; ) {

@@ -8,7 +8,7 @@ export const tags: readonly {
   { name: 'Originators', description: 'Your own parties and their bank accounts.' },
   { name: 'Contacts', description: 'The parties on the other side, for both directions.' },
   { name: 'Payments', description: 'Transfers between an originator and a contact.' },
-  { name: 'Webhooks', description: 'Endpoints of yours that are told what happens.' },
+  { name: 'Webhooks', description: 'Your endpoints that receive events.' },
   { name: 'Events', description: 'The same events for those who prefer to ask.' },
   { name: 'Statements', description: 'Monthly statements, a PDF per originator.' },
   { name: 'Sandbox', description: 'What only the sandbox has.' },
