@@ -28,11 +28,15 @@ export class CommandFailed extends Error {
   }
 }
 
+/** Where Node keeps compiled code: loading an app or a command takes a quarter less. One file per source file. */
+export const compileCache = join(cache, 'compile');
+
 /** Environment in which `node` is the chosen one and every installed command is ours. */
 export function commandEnv(env = process.env) {
   const bin = join(root, 'node_modules', '.bin');
   const bundled = chosen?.isBundled ? [dirname(node)] : [];
-  return { ...env, PATH: [...bundled, bin, env.PATH ?? ''].join(delimiter) };
+  const PATH = [...bundled, bin, env.PATH ?? ''].join(delimiter);
+  return { NODE_COMPILE_CACHE: compileCache, ...env, PATH };
 }
 
 /** Installs and builds `projects` (folders as in `libs/keyring`; all when not given) and what they import. */

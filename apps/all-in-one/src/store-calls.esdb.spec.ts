@@ -103,8 +103,8 @@ async function startSystem({ variables, store, stop }: Adapter, railDelayMs: str
     config,
     database.url,
     createLogger('test', 'silent'),
-    (configured) => {
-      const opened = store ?? configured();
+    async (configured) => {
+      const opened = store ?? (await configured());
       counting.endpoints = countingStore(opened, {
         counts: (streamId) => streamId.startsWith('webhookEndpoints-'),
       });

@@ -17,7 +17,7 @@ import {
   type Logger,
   type PlatformConfig,
   platformEnv,
-} from '@pis/service-kit';
+} from '@pis/service-kit/stores';
 import type pg from 'pg';
 import { CommandFailed } from './output.js';
 
@@ -64,7 +64,7 @@ export async function withContext<Result>(
   const { config, logger } = readConfig();
   const databaseUrl = databaseUrlOf(config);
   const pool = createPool(databaseUrl, 'cli', logger);
-  const store = createEventStore(config, pool, databaseUrl);
+  const store = await createEventStore(config, pool, databaseUrl);
   const by = operatorContext(osUser());
   const bind = (keyring: Keyring | null, checkOnly: boolean) =>
     bindStore({ store, pool, environment: config.PIS_ENVIRONMENT, keyring, by, checkOnly });

@@ -1,20 +1,6 @@
 /** `pis`: the operator's command (docs/specification.md, rules command-1 ff.). */
-import { ConfigurationError, onWarning } from '@pis/service-kit';
+import { ConfigurationError, onWarning } from '@pis/service-kit/stores';
 import { Command, CommanderError } from 'commander';
-import { apiKeyCommands } from './commands/api-key.js';
-import { consumerCommands } from './commands/consumers.js';
-import { deadLetterCommands } from './commands/dead-letters.js';
-import { eventStoreCommands } from './commands/event-store.js';
-import { kafkaCommands } from './commands/kafka.js';
-import { migrateCommand } from './commands/migrate.js';
-import { organizationCommands } from './commands/organization.js';
-import { originatorCommands } from './commands/originator.js';
-import { projectionCommands } from './commands/projections.js';
-import { quarantineCommands } from './commands/quarantine.js';
-import { railCommands } from './commands/rails.js';
-import { relayCommands } from './commands/relay.js';
-import { storeCommands } from './commands/store.js';
-import { webhookCommands } from './commands/webhooks.js';
 import { CommandFailed, describe } from './output.js';
 
 /** PostgreSQL's codes for a table, column or function that is not there. */
@@ -25,23 +11,26 @@ const program = new Command('pis')
   .showHelpAfterError()
   .exitOverride();
 
-for (const command of [
-  organizationCommands(),
-  originatorCommands(),
-  apiKeyCommands(),
-  migrateCommand(),
-  eventStoreCommands(),
-  kafkaCommands(),
-  projectionCommands(),
-  deadLetterCommands(),
-  quarantineCommands(),
-  railCommands(),
-  consumerCommands(),
-  relayCommands(),
-  storeCommands(),
-  webhookCommands(),
-])
-  program.addCommand(inherit(command));
+/** The commands by their first word. Only those asked for are loaded: most of a short command's time is loading. */
+const groups: Readonly<Record<string, () => Promise<Command>>> = {
+  organization: async () => (await import('./commands/organization.js')).organizationCommands(),
+  originator: async () => (await import('./commands/originator.js')).originatorCommands(),
+  'api-key': async () => (await import('./commands/api-key.js')).apiKeyCommands(),
+  migrate: async () => (await import('./commands/migrate.js')).migrateCommand(),
+  'event-store': async () => (await import('./commands/event-store.js')).eventStoreCommands(),
+  kafka: async () => (await import('./commands/kafka.js')).kafkaCommands(),
+  projections: async () => (await import('./commands/projections.js')).projectionCommands(),
+  'dead-letters': async () => (await import('./commands/dead-letters.js')).deadLetterCommands(),
+  quarantine: async () => (await import('./commands/quarantine.js')).quarantineCommands(),
+  rails: async () => (await import('./commands/rails.js')).railCommands(),
+  consumers: async () => (await import('./commands/consumers.js')).consumerCommands(),
+  relay: async () => (await import('./commands/relay.js')).relayCommands(),
+  store: async () => (await import('./commands/store.js')).storeCommands(),
+  webhooks: async () => (await import('./commands/webhooks.js')).webhookCommands(),
+};
+const [firstWord = ''] = process.argv.slice(2);
+const asked = Object.hasOwn(groups, firstWord) ? [groups[firstWord]] : Object.values(groups);
+for (const load of asked) if (load !== undefined) program.addCommand(inherit(await load()));
 
 /** Subcommands do not inherit exitOverride by themselves when they are added. */
 function inherit(command: Command): Command {

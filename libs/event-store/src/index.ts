@@ -1,4 +1,8 @@
-/** The event store: the port, its adapters, and the repository that decides and appends through it. */
+/**
+ * The event store: the port, its adapters, and the repository that decides and appends through it. The
+ * adapters for EventStoreDB have entries of their own, `@pis/event-store/eventstoredb` and
+ * `@pis/event-store/kurrent`: a process that does not use them must not load their clients.
+ */
 export * from './port.js';
 export * from './anchor.js';
 export { appendEventsMax } from './proposed-append.js';
@@ -13,8 +17,5 @@ export * from './stream-states.js';
 export * from './eventstoredb/connection-string.js';
 export { namespaceDefault, namespaceForm } from './eventstoredb/namespace.js';
 export { unreadableSchemaVersion } from './eventstoredb/unreadable.js';
-export * from './eventstoredb/eventstoredb-event-store.js';
-export * from './eventstoredb/set-up.js';
-export * from './kurrent/kurrent-event-store.js';
 export * from './shared-log/shared-log.js';
 export * from './time-limit.js';

@@ -1,7 +1,8 @@
 import 'reflect-metadata';
 import { z } from 'zod';
-import { type App, type ConfigOf, platformEnv, together } from './app.js';
+import { type App, type ConfigOf, together } from './app.js';
 import { loadConfig } from './config.js';
+import { platformEnv } from './environment.js';
 
 class Pages {}
 class Executor {}

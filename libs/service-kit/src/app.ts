@@ -3,17 +3,8 @@ import { type DynamicModule, type INestApplication, Module } from '@nestjs/commo
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { ConsumerGroup } from '@pis/integration';
 import type { z } from 'zod';
-import {
-  brokerEnv,
-  keyringEnv,
-  type PlatformConfig,
-  processEnv,
-  storageEnv,
-} from './environment.js';
+import type { PlatformConfig } from './environment.js';
 import type { Logger } from './logging.js';
-
-/** The variables that every app reads. */
-export const platformEnv = { ...processEnv, ...storageEnv, ...brokerEnv, ...keyringEnv } as const;
 
 /** The configuration of an app that reads the variables of `Shape` in addition to platformEnv. */
 export type ConfigOf<Shape extends z.ZodRawShape> = PlatformConfig & z.output<z.ZodObject<Shape>>;

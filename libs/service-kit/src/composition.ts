@@ -5,14 +5,8 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import {
-  type EventStore,
-  eventStoreDbEventStore,
-  kurrentEventStore,
-  postgresEventStore,
-  sharedLog,
-  timeLimited,
-} from '@pis/event-store';
+import { type EventStore, postgresEventStore, sharedLog, timeLimited } from '@pis/event-store';
+import type { EventStoreDbEventStoreOptions } from '@pis/event-store/eventstoredb';
 import { createKeyring, type Keyring } from '@pis/keyring';
 import type { KafkaSettings } from '@pis/messaging';
 import type pg from 'pg';
@@ -25,24 +19,27 @@ import type {
   WebhooksConfig,
 } from './environment.js';
 
-const eventStoreDbClients = {
-  eventstore: eventStoreDbEventStore,
-  kurrent: kurrentEventStore,
-} as const satisfies Record<StorageConfig['EVENTSTOREDB_CLIENT'], typeof eventStoreDbEventStore>;
+type OpenEventStoreDb = (options: EventStoreDbEventStoreOptions) => EventStore;
 
-export function createEventStore(
+/** Loaded when they are used: each client costs a process 100 ms at its start. */
+const eventStoreDbClients = {
+  eventstore: async () => (await import('@pis/event-store/eventstoredb')).eventStoreDbEventStore,
+  kurrent: async () => (await import('@pis/event-store/kurrent')).kurrentEventStore,
+} as const satisfies Record<StorageConfig['EVENTSTOREDB_CLIENT'], () => Promise<OpenEventStoreDb>>;
+
+export async function createEventStore(
   config: StorageConfig,
   pool: pg.Pool,
   databaseUrl: string,
-): EventStore {
+): Promise<EventStore> {
   if (config.PIS_EVENT_STORE === 'postgres')
     return forProcess(postgresEventStore({ pool, listenConnectionString: databaseUrl }));
   if (config.EVENTSTOREDB_URL === undefined)
     throw new ConfigurationError([
       'EVENTSTOREDB_URL: required when PIS_EVENT_STORE is eventstoredb',
     ]);
+  const open = await eventStoreDbClients[config.EVENTSTOREDB_CLIENT]();
   try {
-    const open = eventStoreDbClients[config.EVENTSTOREDB_CLIENT];
     return forProcess(
       open({
         connectionString: config.EVENTSTOREDB_URL,

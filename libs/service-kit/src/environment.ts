@@ -132,6 +132,9 @@ export const railsEnv = {
   PIS_BANK_URL: z.url({ protocol: /^https?$/ }).optional(),
 } as const;
 
+/** The variables that every app reads. */
+export const platformEnv = { ...processEnv, ...storageEnv, ...brokerEnv, ...keyringEnv } as const;
+
 type Parsed<Shape extends z.ZodRawShape> = z.output<z.ZodObject<Shape>>;
 export type ProcessConfig = Parsed<typeof processEnv>;
 export type StorageConfig = Parsed<typeof storageEnv>;

@@ -49,7 +49,7 @@ export interface PlatformOptions {
 }
 
 /** @param configured opens the configured store */
-export type OpenStore = (configured: () => EventStore) => EventStore;
+export type OpenStore = (configured: () => Promise<EventStore>) => Promise<EventStore>;
 
 /** Separate connections for the event store, so that appends never wait for queries. */
 const STORE_POOL = Symbol('StorePool');
@@ -69,11 +69,11 @@ export class PlatformModule
     @Inject(LOG_WATCH) private readonly logWatch: LogWatch,
   ) {}
 
-  static register(options: PlatformOptions): DynamicModule {
+  static async register(options: PlatformOptions): Promise<DynamicModule> {
     const { app, config, databaseUrl, logger, openStore = (configured) => configured() } = options;
     const pool = createPool(databaseUrl, app, logger);
     const storePool = createPool(databaseUrl, `${app}-events`, logger);
-    const rawStore = openStore(() => createEventStore(config, storePool, databaseUrl));
+    const rawStore = await openStore(() => createEventStore(config, storePool, databaseUrl));
     const keyring = createKeyringFrom(config);
     const gate = new StoreGate();
     const store = gate.guardStore(rawStore);

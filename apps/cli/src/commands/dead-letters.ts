@@ -1,6 +1,6 @@
 import { type ConsumerGroup, consumerGroups, topicsOfGroup } from '@pis/integration';
 import { pgConsumerState, replayDeadLetters } from '@pis/messaging';
-import { kafkaSettings } from '@pis/service-kit';
+import { kafkaSettings } from '@pis/service-kit/stores';
 import { Command, Option } from 'commander';
 import { act, type ActionOptions, withOperator } from '../operator-action.js';
 import { type OutputOptions, print, withJson } from '../output.js';

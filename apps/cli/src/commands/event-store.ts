@@ -1,12 +1,8 @@
 /** `pis event-store`: whether the event store answers, and whether our user has the rights it needs. */
-import {
-  checkEventStoreDb,
-  letReadLog,
-  parseEventStoreDbUrl,
-  type SetUpFinding,
-} from '@pis/event-store';
+import { parseEventStoreDbUrl } from '@pis/event-store';
+import { checkEventStoreDb, letReadLog, type SetUpFinding } from '@pis/event-store/eventstoredb';
 import { createPool } from '@pis/postgres';
-import { bindingOf, createEventStore, type PlatformConfig } from '@pis/service-kit';
+import { bindingOf, createEventStore, type PlatformConfig } from '@pis/service-kit/stores';
 import { Command } from 'commander';
 import { databaseUrlOf, readConfig } from '../context.js';
 import { CommandFailed, describe, type OutputOptions, print, withJson } from '../output.js';
@@ -54,7 +50,7 @@ async function storeFindings(config: PlatformConfig): Promise<Finding[]> {
   const { logger } = readConfig();
   const databaseUrl = config.PIS_EVENT_STORE === 'postgres' ? databaseUrlOf(config) : '';
   const pool = createPool(databaseUrl, 'cli', logger);
-  const store = createEventStore(config, pool, databaseUrl);
+  const store = await createEventStore(config, pool, databaseUrl);
   try {
     const found = await bindingOf(store);
     const environment = config.PIS_ENVIRONMENT;

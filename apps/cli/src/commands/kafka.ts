@@ -1,6 +1,6 @@
 import { allTopicSpecs } from '@pis/contracts';
 import { applyTopics, productionReplication, type Replication } from '@pis/messaging';
-import { kafkaSettings } from '@pis/service-kit';
+import { kafkaSettings } from '@pis/service-kit/stores';
 import { Command, InvalidArgumentError } from 'commander';
 import { readConfig } from '../context.js';
 import { CommandFailed, type OutputOptions, print, withJson } from '../output.js';

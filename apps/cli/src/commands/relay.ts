@@ -8,7 +8,7 @@ import {
   replayRange,
   type ReplayReport,
 } from '@pis/integration';
-import { kafkaSettings } from '@pis/service-kit';
+import { kafkaSettings } from '@pis/service-kit/stores';
 import { Command, Option } from 'commander';
 import type { Context } from '../context.js';
 import { act, type ActionOptions, withOperator } from '../operator-action.js';

@@ -1,4 +1,4 @@
-import { rebindDatabase } from '@pis/service-kit';
+import { rebindDatabase } from '@pis/service-kit/stores';
 import { Command } from 'commander';
 import { act, type ActionOptions, withOperator } from '../operator-action.js';
 import { type OutputOptions, print, withJson } from '../output.js';

@@ -8,7 +8,6 @@ import { CommandFailed, type OutputOptions, print, withJson } from '../output.js
 import { forward, type Forwarded, type ForwardTarget, isSuccess } from '../webhooks/forward.js';
 import { listen } from '../webhooks/listen.js';
 import { type ApiOptions, type FeedEvent, httpUrl, PublicApi } from '../webhooks/public-api.js';
-import { redeliverByHand } from '../webhooks/redelivery.js';
 
 const eventTypes = [...paymentEventTypes, 'TEST'] as const;
 
@@ -33,6 +32,8 @@ export function webhookCommands(): Command {
       subject: { deliveryId },
       outcome: (result: OperatorActionFacts) => result,
     } as const;
+    // It alone of these commands needs the event store's facts as messages, which take long to load.
+    const { redeliverByHand } = await import('../webhooks/redelivery.js');
     print(await act(options, action, (context) => redeliverByHand(context, deliveryId)), options);
   });
   withJson(

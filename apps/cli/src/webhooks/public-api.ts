@@ -2,7 +2,7 @@
  * Calls the service's public API like a client: for commands that belong to an organization and its key,
  * and need neither an operator nor a database. Errors are distinguished by whether a retry may help.
  */
-import { apiClientEnv, loadConfig } from '@pis/service-kit';
+import { apiClientEnv, loadConfig } from '@pis/service-kit/stores';
 import { CommandFailed, describe } from '../output.js';
 import { within } from './within.js';
 

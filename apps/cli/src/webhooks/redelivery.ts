@@ -2,7 +2,7 @@
 import { webhookEndpoints } from '@pis/domain';
 import { repository } from '@pis/event-store';
 import { pastPaymentEvents } from '@pis/integration';
-import { loadConfig, webhooksEnv } from '@pis/service-kit';
+import { loadConfig, webhooksEnv } from '@pis/service-kit/stores';
 import { deliveryLog, redeliver } from '@pis/webhook-deliveries';
 import { retryWindowsOf } from '@pis/webhooks';
 import type { Context } from '../context.js';

@@ -4,8 +4,9 @@
  * That parser quotes unknown parts in its errors and on the console. So it never sees the credentials
  * together with the rest: they are removed first and parsed separately.
  */
+import { createRequire } from 'node:module';
 import type { Credentials, NodePreference } from '@eventstore/db-client';
-import parser from '@eventstore/db-client/dist/Client/parseConnectionString.js';
+import type * as Parser from '@eventstore/db-client/dist/Client/parseConnectionString.js';
 
 export interface EventStoreDbHost {
   readonly host: string;
@@ -46,6 +47,11 @@ const settingNames = [
   'nodePreference',
 ] as const;
 
+const require = createRequire(import.meta.url);
+/** Loaded at its first use: every process reads its configuration, and few have an EventStoreDB. */
+const parser = (): typeof Parser =>
+  require('@eventstore/db-client/dist/Client/parseConnectionString.js') as typeof Parser;
+
 /** @throws TypeError that says what is wrong and never quotes the credentials */
 export function parseEventStoreDbUrl(text: string): EventStoreDbUrl {
   const { scheme, credentials, rest } = form.exec(text.trim())?.groups ?? {};
@@ -78,7 +84,7 @@ export function parseEventStoreDbUrl(text: string): EventStoreDbUrl {
 
 function parsed(withoutCredentials: string) {
   try {
-    return parser.parseConnectionString(withoutCredentials);
+    return parser().parseConnectionString(withoutCredentials);
   } catch (error) {
     throw new TypeError(error instanceof Error ? error.message : String(error));
   }
@@ -88,7 +94,7 @@ function parsed(withoutCredentials: string) {
 function credentialsIn(credentials: string): Credentials {
   let found: Credentials | undefined;
   try {
-    found = parser.parseConnectionString(`esdb://${credentials}host`).defaultCredentials;
+    found = parser().parseConnectionString(`esdb://${credentials}host`).defaultCredentials;
   } catch {
     found = undefined;
   }

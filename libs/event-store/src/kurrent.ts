@@ -1,0 +1,2 @@
+/** EventStoreDB through the successor of its client. */
+export * from './kurrent/kurrent-event-store.js';

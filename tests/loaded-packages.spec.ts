@@ -1,0 +1,37 @@
+/** Which packages a process loads at its start: each costs time, and a command starts anew each time. */
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { root, run } from './support/process.js';
+
+const reporter = pathToFileURL(path.join(root, 'tests/support/loaded-packages.mjs')).href;
+
+async function packagesLoadedBy(...args: string[]): Promise<readonly string[]> {
+  const { code, stderr } = await run(['--import', reporter, ...args], {});
+  expect({ code, stderr }).toMatchObject({ code: 0 });
+  return JSON.parse(stderr.trimEnd().split('\n').at(-1) ?? '') as string[];
+}
+
+const eventStoreDbClients = ['@eventstore/db-client', '@kurrent/kurrentdb-client', '@grpc/grpc-js'];
+
+it('the apps load no client of EventStoreDB and no trace exporter before they are configured to', async () => {
+  const loaded = await packagesLoadedBy(
+    ...[
+      '--input-type=module',
+      '--eval',
+      "await import('./apps/all-in-one/dist/all-in-one-app.js')",
+    ],
+  );
+  expect(loaded).toContain('@nestjs/core');
+  for (const name of [...eventStoreDbClients, '@opentelemetry/sdk-trace-node'])
+    expect(loaded).not.toContain(name);
+});
+
+it.each([['organization', 'create'], ['api-key', 'create'], ['migrate'], ['webhooks', 'trigger']])(
+  'pis %s loads neither Nest nor a client of a server that it does not use',
+  async (...command) => {
+    const loaded = await packagesLoadedBy('apps/cli/dist/main.js', ...command, '--help');
+    expect(loaded).toContain('commander');
+    for (const name of [...eventStoreDbClients, '@nestjs/core', 'fastify', 'kafkajs'])
+      expect(loaded).not.toContain(name);
+  },
+);
