@@ -123,7 +123,7 @@ it('a payment in flight without its row is found in the log, and the bank is ask
   await executor.deadlineRound();
   expect(await world.history(message.paymentId)).toEqual(inFlight);
   await world.pool.query('DELETE FROM rail_pending');
-  await executor.logRound();
+  await world.followLog();
   await world.timePasses(message.paymentId);
   await executor.sweepRound();
   await settle(executor);

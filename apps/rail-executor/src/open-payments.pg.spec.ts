@@ -1,8 +1,16 @@
+import { randomUUID } from 'node:crypto';
 import { type BankConnection, BankAnswerUnclear, BankUnavailable } from '@pis/bank-rails';
+import { type EventStore, memoryEventStore, StoreUnavailable } from '@pis/event-store';
+import { countingStore } from '@pis/event-store/testing';
 import type { Keyring } from '@pis/keyring';
+import { until } from '@pis/local-servers/testing';
 import { failuresMax } from './payment-execution.js';
 import type { RailExecutor } from './rail-executor.js';
 import { keyring, openWorld, type QueuedMessage, settle, type World } from './testing/world.js';
+
+const timeoutMs = 20_000;
+/** Of an executor. */
+const loops = 4;
 
 let world: World;
 beforeEach(async () => {
@@ -19,7 +27,7 @@ describe('a payment without its message', () => {
   it('is found in the log and taken to its end', async () => {
     const [lost, returned] = [await world.queue('4321'), await world.queue('0101')];
     const executor = world.executor();
-    await executor.logRound();
+    await world.followLog();
     await executor.sweepRound();
     // It has a minute to be executed by its message.
     expect(await world.history(lost.paymentId)).toEqual(['Queued']);
@@ -37,7 +45,7 @@ describe('a payment without its message', () => {
     const executor = world.executor({ bank });
     await handle(executor, message);
     await world.pool.query('DELETE FROM rail_pending');
-    await executor.logRound();
+    await world.followLog();
     await executor.deadlineRound();
     expect(await world.payment(message.paymentId)).toMatchObject({ status: 'FAILED_IN_FLIGHT' });
   });
@@ -49,21 +57,64 @@ describe('a payment without its message', () => {
     }
     await settle(executor);
     for (let times = 0; times < 2; times += 1) {
-      while ((await executor.logRound()) !== null)
-        expect(await world.count('rail_pending')).toBe(0);
+      await world.followLog();
+      expect(await world.count('rail_pending')).toBe(0);
       await world.pool.query('DELETE FROM rail_log_place');
     }
     expect(await world.count('rail_pending')).toBe(0);
   });
 
-  it('is found in a restored log that is shorter than the part already read', async () => {
+  it.each([
+    ['stands behind the log, in a row of an older release', "position = '9', event_id = NULL"],
+    ['stands on an event that the log does not have', 'event_id = gen_random_uuid()'],
+  ])('is found when the stored position %s', async (_what, changes) => {
     const message = await world.queue('4321');
-    const executor = world.executor();
-    await executor.logRound();
+    await world.followLog();
     await world.pool.query(`DELETE FROM rail_pending`);
-    await world.pool.query(`UPDATE rail_log_place SET position = '99999999999999999999'`);
-    for (let rounds = 0; rounds < 2; rounds += 1) await executor.logRound();
+    await world.pool.query(`UPDATE rail_log_place SET ${changes}`);
+    await world.followLog();
     expect(await world.pending(message.paymentId)).toMatchObject({ stage: 'queued' });
+  });
+
+  it('is found in another log that comes with the connection that was lost', async () => {
+    const read = await world.queue('4321');
+    const restored = memoryEventStore();
+    let store = world.store;
+    const listeners: ((failure: Error | null) => void)[] = [];
+    const away: EventStore = {
+      ...world.store,
+      readStream: (...args) => store.readStream(...args),
+      lastPosition: () => store.lastPosition(),
+      subscribe: (options) => {
+        listeners.push((failure) => options.onConnection?.(failure));
+        return store.subscribe(options);
+      },
+    };
+    const executor = world.executor({ store: away });
+    executor.start();
+    await until(() => world.count('rail_log_place'), { timeoutMs });
+    // As long as the log that was read: only its events tell that it is another one.
+    const [event] = await world.store.readStream(`payment-${read.paymentId}`);
+    if (event === undefined) throw new Error('the payment has no event');
+    const paymentId = randomUUID();
+    const other = { ...event, id: randomUUID() };
+    await restored.append(`payment-${paymentId}`, 'noStream', [other]);
+    listeners[0]?.(new StoreUnavailable('lost'));
+    store = restored;
+    listeners[0]?.(null);
+    await until(() => world.pending(paymentId), { timeoutMs });
+    await executor.stop();
+    await restored.close();
+  });
+
+  it('is found without reading pages of the log', async () => {
+    const store = countingStore(world.store);
+    const executor = world.executor({ store });
+    executor.start();
+    const { paymentId } = await world.queue('4321');
+    await until(() => world.pending(paymentId), { timeoutMs });
+    expect(store.counted().pages).toBe(0);
+    await executor.stop();
   });
 
   it('keeps its current pause when the log is read again', async () => {
@@ -73,9 +124,24 @@ describe('a payment without its message', () => {
     const dueAt = () =>
       world.pool.query('SELECT deadline_at, attempts FROM rail_pending').then(({ rows }) => rows);
     const before: unknown = await dueAt();
-    await executor.logRound();
+    await world.followLog();
     expect(await dueAt()).toEqual(before);
   });
+});
+
+it('nothing is done for a payment while the log lacks what the executor has read', async () => {
+  const { paymentId } = await world.queue('4321');
+  await world.followLog();
+  await world.timePasses(paymentId);
+  let log = AbortSignal.abort(new StoreUnavailable('the log is too short'));
+  const executor = world.executor({ sameLog: () => Promise.resolve(log) });
+  executor.start();
+  const failing = () => world.logger.lines.filter((line) => line.includes('the log is too short'));
+  await until(() => failing().length === loops, { timeoutMs });
+  expect(await world.history(paymentId)).toEqual(['Queued']);
+  log = new AbortController().signal;
+  await until(async () => (await world.history(paymentId)).at(-1) === 'Completed', { timeoutMs });
+  await executor.stop();
 });
 
 it('a payment in review that another executor has executed meanwhile is not executed again', async () => {

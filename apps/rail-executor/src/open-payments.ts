@@ -1,54 +1,98 @@
 /**
  * Follows the event log and gives each payment that is QUEUED, PROCESSING or FAILED_IN_FLIGHT a row in
  * rail_pending, due some time later. So a payment is found even if its message was parked, was lost or
- * never came, or if its row was lost. Rows of ended payments are deleted. Most payments begin and end
- * within a page and cost nothing.
+ * never came, or if its row was lost. Rows of ended payments are deleted. Events are gathered for a moment:
+ * most payments begin and end within it and cost nothing.
  *
- * It may read a page twice, and two executors may read the same page: an extra row does no harm. So it
- * starts over by itself when the log is shorter than the part already read, as after a restore.
+ * It may read an event twice, and two executors may read the same events: an extra row does no harm. So it
+ * starts over by itself when the log does not have the event that the stored position stands on, as after a
+ * restore. That is checked at the start and after each lost connection.
  */
 import { railReferenceOf } from '@pis/bank-rails';
 import { type PaymentEvent, type PaymentStatus, statusAfter, unreachable } from '@pis/domain';
-import { beginning, type EventStore, type RecordedEvent } from '@pis/event-store';
+import {
+  anchorOf,
+  beginning,
+  type EventStore,
+  hasAnchor,
+  type LogPage,
+  type Position,
+  type RecordedEvent,
+} from '@pis/event-store';
+import { pause } from '@pis/postgres';
 import type pg from 'pg';
 import { endSql } from './pending-transfers.js';
 
 export interface OpenPaymentsOptions {
   readonly store: EventStore;
   readonly pool: pg.Pool;
+  /** Resolves once the log was checked. The signal aborts when the log lacks what the executor has read. */
+  readonly sameLog?: (ending: AbortSignal) => Promise<AbortSignal>;
+  /** Called when the connection to the log is lost. */
+  readonly onLost?: () => void;
+  readonly gatherMs?: number;
 }
 
 const reader = 'open-payments';
 
 const streamPrefix = 'payment-';
 const pageMax = 1_000;
-/** The pause between two pages. It limits reading to 5,000 events a second. The reader catches up later. */
-const pagePauseMs = 200;
+/** Events are gathered for this long, or until there are pageMax of them. */
+const gatherDefaultMs = 1_000;
+/** The pause after a full batch. It limits catching up to about 5,000 events a second. */
+const batchPauseMs = 200;
+
 /** A payment is expected to have ended by then. Otherwise it is checked. */
 const expectedWithinMs = 60_000;
 
-export class OpenPayments {
-  /** How far the log was read behind the stored position, past events of other aggregates. */
-  private read: { readonly place: string; readonly position: string } | null = null;
+interface PlaceRow {
+  readonly position: Position;
+  readonly eventId: string | null;
+  readonly streamId: string | null;
+  readonly revision: number | null;
+}
 
+export class OpenPayments {
   constructor(private readonly options: OpenPaymentsOptions) {}
 
-  /** One page. Returns the milliseconds until the next one. @throws StoreUnavailable, connection errors */
-  async round(): Promise<number | null> {
-    const { store } = this.options;
-    const place = await this.place();
-    const after = this.read?.place === place ? this.read.position : place;
-    const page = await store.readLog({ after, streamPrefixes: [streamPrefix], pageMax });
-    const last = page.events.at(-1);
-    if (last === undefined && page.position === after) {
-      // The position is that of an event: only a truncated log ends before it.
-      if (place !== beginning && (await store.lastPosition()) < place) await this.startOver(place);
-      return null;
+  /**
+   * Follows the log until the signal aborts or the connection was lost and is back: then call it again.
+   * @param onKept called with the position after each batch
+   * @throws StoreUnavailable, connection errors of PostgreSQL
+   */
+  async follow(ending: AbortSignal, onKept: (position: Position) => void): Promise<void> {
+    const { store, sameLog, gatherMs = gatherDefaultMs } = this.options;
+    const logOfReader = (await sameLog?.(ending)) ?? new AbortController().signal;
+    logOfReader.throwIfAborted();
+    const stopping = new AbortController();
+    const signal = AbortSignal.any([ending, logOfReader, stopping.signal]);
+    const after = await this.verifiedPlace();
+    const onConnection = this.reconnected(() => stopping.abort());
+    const streamPrefixes = [streamPrefix];
+    const pages = store.subscribe({ after, streamPrefixes, pageMax, signal, onConnection });
+    try {
+      for await (const events of batches(pages, gatherMs, signal)) {
+        const last = events.at(-1);
+        if (last === undefined) continue;
+        await this.keep(changesOf(events));
+        await this.save(last);
+        onKept(last.position);
+        if (events.length >= pageMax) await pause(batchPauseMs, signal);
+      }
+    } finally {
+      stopping.abort();
     }
-    await this.keep(changesOf(page.events));
-    if (last !== undefined) await this.save(last.position);
-    this.read = { place: last?.position ?? place, position: page.position };
-    return pagePauseMs;
+    if (!ending.aborted) logOfReader.throwIfAborted();
+  }
+
+  /** Calls back when the connection is back after a failure. */
+  private reconnected(callBack: () => void): (failure: Error | null) => void {
+    let isLost = false;
+    return (failure) => {
+      if (failure !== null && !isLost) this.options.onLost?.();
+      if (failure === null && isLost) callBack();
+      isLost = failure !== null;
+    };
   }
 
   private async keep({ open, ended }: ReturnType<typeof changesOf>): Promise<void> {
@@ -68,32 +112,82 @@ export class OpenPayments {
       await pool.query({ name: 'rail-pending-done', text: endSql, values: [ended] });
   }
 
-  private async place(): Promise<string> {
-    const { rows } = await this.options.pool.query<{ position: string }>({
+  /** The stored position, if the log has its event. Otherwise the beginning. */
+  private async verifiedPlace(): Promise<Position> {
+    const { rows } = await this.options.pool.query<PlaceRow>({
       name: 'rail-log-place',
-      text: 'SELECT position FROM rail_log_place WHERE reader = $1',
+      text: `SELECT position, event_id AS "eventId", stream_id AS "streamId", revision
+               FROM rail_log_place WHERE reader = $1`,
       values: [reader],
     });
-    return rows[0]?.position ?? beginning;
+    const [place] = rows;
+    if (place === undefined) return beginning;
+    if (await this.isInLog(place)) return place.position;
+    await this.startOver(place.position);
+    return beginning;
+  }
+
+  /** The place of an older release has no event. It only shows a log that ends before it. */
+  private async isInLog({ position, eventId, streamId, revision }: PlaceRow): Promise<boolean> {
+    const { store } = this.options;
+    if (eventId === null || streamId === null || revision === null)
+      return (await store.lastPosition()) >= position;
+    return hasAnchor(store, { position, eventId, streamId, revision });
   }
 
   /** Another executor may be ahead. */
-  private async save(position: string): Promise<void> {
+  private async save(event: RecordedEvent): Promise<void> {
+    const { position, eventId, streamId, revision } = anchorOf(event);
     await this.options.pool.query({
       name: 'rail-log-place-save',
-      text: `INSERT INTO rail_log_place AS p (reader, position, updated_at) VALUES ($1, $2, now())
-             ON CONFLICT (reader) DO UPDATE SET position = excluded.position, updated_at = now()
+      text: `INSERT INTO rail_log_place AS p
+               (reader, position, event_id, stream_id, revision, updated_at)
+             VALUES ($1, $2, $3, $4, $5, now())
+             ON CONFLICT (reader) DO UPDATE
+               SET position = excluded.position, event_id = excluded.event_id,
+                 stream_id = excluded.stream_id, revision = excluded.revision, updated_at = now()
                WHERE p.position < excluded.position`,
-      values: [reader, position],
+      values: [reader, position, eventId, streamId, revision],
     });
   }
 
-  private async startOver(place: string): Promise<void> {
+  private async startOver(place: Position): Promise<void> {
     await this.options.pool.query(
       'DELETE FROM rail_log_place WHERE reader = $1 AND position = $2',
       [reader, place],
     );
   }
+}
+
+/** The events that come within gatherMs of the first one, or pageMax of them and the rest of their page. */
+async function* batches(
+  pages: AsyncIterable<LogPage>,
+  gatherMs: number,
+  signal: AbortSignal,
+): AsyncGenerator<readonly RecordedEvent[], void, undefined> {
+  const iterator = pages[Symbol.asyncIterator]();
+  let next = requested(iterator);
+  for (;;) {
+    const events: RecordedEvent[] = [];
+    let gathered: Promise<null> | null = null;
+    while (events.length < pageMax) {
+      const came = await (gathered === null ? next : Promise.race([next, gathered]));
+      if (came === null) break;
+      if (came.done === true) return;
+      events.push(...came.value.events);
+      if (events.length > 0) gathered ??= pause(gatherMs, signal).then(() => null);
+      next = requested(iterator);
+    }
+    if (signal.aborted) return;
+    yield events;
+  }
+}
+
+/** Nobody may be waiting for the next page when it fails. Whoever asks for it later gets the failure. */
+function requested(iterator: AsyncIterator<LogPage>): Promise<IteratorResult<LogPage>> {
+  const next = iterator.next();
+  next.catch(() => undefined);
+  return next;
 }
 
 /** A claim without its row is also checked for its deadline, however long the bank is unavailable. */

@@ -5,6 +5,11 @@
  *
  * PostgreSQL's clock decides which rows are due. Where a wrong clock would do harm, this process's clock
  * must agree: a note carries the later of both times, and its age counts from the earlier one.
+ *
+ * A row has no anchor (the event that it stands on): it names a payment and no place in the log. What is done
+ * for it is decided on the payment's stream and appended at the revision that was read. A log that lost the
+ * payment, or a part of it, shows that: the row is kept, and what it knows beyond the stream is used. While
+ * the log lacks what the executor's checkpoint stands on, no row is handled at all.
  */
 import type { PaymentRail } from '@pis/domain';
 import { GroupCommit, isDataError } from '@pis/postgres';

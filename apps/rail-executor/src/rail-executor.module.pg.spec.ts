@@ -8,7 +8,9 @@ import {
   Health,
   HEALTH,
   KEYRING,
+  LOG_WATCH,
   LOGGER,
+  LogWatch,
   METRICS,
   MetricsRegistry,
   PG_POOL,
@@ -32,13 +34,17 @@ describe('the executor as a Nest module', () => {
     const health = new Health();
     const closed: string[] = [];
     const provide = (token: symbol, value: unknown) => ({ provide: token, useValue: value });
+    const metrics = new MetricsRegistry();
+    const logWatch = new LogWatch({ ...world, metrics });
+    logWatch.start();
     const platform = [
       provide(EVENT_STORE, world.store),
+      provide(LOG_WATCH, logWatch),
       provide(KEYRING, keyring),
       provide(PG_POOL, world.pool),
       provide(LOGGER, world.logger),
       provide(HEALTH, health),
-      provide(METRICS, new MetricsRegistry()),
+      provide(METRICS, metrics),
     ];
     class Platform {}
     Module({ providers: platform, exports: platform.map((given) => given.provide) })(Platform);
@@ -74,6 +80,7 @@ describe('the executor as a Nest module', () => {
     });
     expect(await health.readiness()).toMatchObject({ dependencies: { bank: { status: 'up' } } });
     await app.close();
+    await logWatch.stop();
     expect(closed).toEqual(['bank']);
   });
 

@@ -22,11 +22,11 @@ import type pg from 'pg';
 import { Activity } from './activity.js';
 import { BankFeed } from './bank-feed.js';
 import { Deadlines } from './deadlines.js';
-import { OpenPayments } from './open-payments.js';
+import { OpenPayments, type OpenPaymentsOptions } from './open-payments.js';
 import { PaymentExecution } from './payment-execution.js';
 import { PendingTransfers } from './pending-transfers.js';
 import { Sweeper } from './sweeper.js';
-import { WakeLoop } from './wake-loop.js';
+import { WakeLoop, type WakeLoopOptions } from './wake-loop.js';
 
 export type RailExecutorConfig = RailsConfig & Pick<ProcessConfig, 'PIS_ENVIRONMENT'>;
 
@@ -39,6 +39,11 @@ export interface RailExecutorOptions {
   readonly logger: Logger;
   /** Milliseconds since the epoch; this process's clock when absent. */
   readonly clock?: () => number;
+  /**
+   * Resolves once the log was checked. The signal aborts when the log lacks what the executor has read: then
+   * no loop does anything.
+   */
+  readonly sameLog?: OpenPaymentsOptions['sameLog'];
 }
 
 const queued = 'payment.queued';
@@ -55,8 +60,6 @@ const feedPoll = {
 } as const satisfies Record<string, Poll>;
 /** Of the loops over rail_pending: another process may have set an earlier time. */
 const pendingPoll: Poll = { busyMs: 1_000, idleMs: 5_000 };
-/** Of the log, which is read for payments without their messages. */
-const openPaymentsPoll: Poll = { busyMs: 5_000, idleMs: 5_000 };
 /** How long the process counts as busy after the last payment or notification. */
 const busyForMs = 60_000;
 const retryInitialMs = 100;
@@ -86,6 +89,7 @@ export class RailExecutor {
   private readonly activity: Activity;
   private readonly loops: readonly WakeLoop[];
   private readonly endListening: readonly (() => void)[];
+  private readonly stopping = new AbortController();
   private readonly logger: Logger;
   private bankAway: BankUnavailable | BankRefused | null = null;
 
@@ -113,11 +117,20 @@ export class RailExecutor {
     const { execution, feed } = this;
     this.deadlines = new Deadlines({ payments, feed, pending, logger, execution });
     this.sweeper = new Sweeper({ execution, circuit, pending, logger });
-    this.openPayments = new OpenPayments({ store, pool });
+    this.openPayments = new OpenPayments({
+      store,
+      pool,
+      onLost: () => payments.forget(),
+      ...(options.sameLog !== undefined && { sameLog: options.sameLog }),
+    });
 
-    const loop = (name: string, poll: Poll, round: () => Promise<number | null>) =>
+    const loop = (name: string, poll: Poll, round: WakeLoopOptions['round']) =>
       new WakeLoop({
-        round,
+        round: async (wentWell) => {
+          const sameLog = await options.sameLog?.(this.stopping.signal);
+          sameLog?.throwIfAborted();
+          return round(wentWell);
+        },
         pollMs: () => (this.activity.isBusy ? poll.busyMs : poll.idleMs),
         retryInitialMs,
         retryMaxMs,
@@ -129,7 +142,9 @@ export class RailExecutor {
     );
     const deadlineLoop = loop('the deadline loop', pendingPoll, () => this.deadlineRound());
     const sweepLoop = loop('the sweep of open payments', pendingPoll, () => this.sweepRound());
-    const logLoop = loop('the log of open payments', openPaymentsPoll, () => this.logRound());
+    const logLoop = loop('the log of open payments', pendingPoll, (wentWell) =>
+      this.followLog(wentWell),
+    );
     this.loops = [feedLoop, deadlineLoop, sweepLoop, logLoop];
     this.endListening = [
       bank.onNotification(() => feedLoop.wake()),
@@ -167,6 +182,7 @@ export class RailExecutor {
 
   /** Resolves when no round of a loop is in flight, or when that takes too long for a shutdown. */
   async stop(): Promise<void> {
+    this.stopping.abort();
     for (const end of this.endListening) end();
     const ended = await Promise.all(this.loops.map((loop) => loop.stop(stopLimitMs)));
     if (ended.includes(false))
@@ -209,8 +225,9 @@ export class RailExecutor {
     return this.sweeper.round();
   }
 
-  /** One round of the log reader, see OpenPayments.round. */
-  logRound(): Promise<number | null> {
-    return this.openPayments.round();
+  /** Until this executor stops or the connection to the log was lost, see OpenPayments.follow. */
+  private async followLog(wentWell: () => void): Promise<number> {
+    await this.openPayments.follow(this.stopping.signal, wentWell);
+    return 0;
   }
 }

@@ -2,8 +2,11 @@
 import { Bell, pause } from '@pis/postgres';
 
 export interface WakeLoopOptions {
-  /** One round. Returns the milliseconds until the next one; null means the poll interval. */
-  readonly round: () => Promise<number | null>;
+  /**
+   * One round. Returns the milliseconds until the next one; null means the poll interval. A long round calls
+   * `wentWell` when it has done something.
+   */
+  readonly round: (wentWell: () => void) => Promise<number | null>;
   /** The longest wait, read before each wait: the wake-up is a hint and may be missing. */
   readonly pollMs: () => number;
   /** A failed round is repeated after this, doubling up to retryMaxMs. */
@@ -48,12 +51,15 @@ export class WakeLoop {
     const { round, pollMs, retryInitialMs, retryMaxMs, onFailure, onRecovery } = this.options;
     const { signal } = this.stopping;
     let failures = 0;
+    const wentWell = () => {
+      if (failures > 0) onRecovery();
+      failures = 0;
+    };
     while (!signal.aborted) {
       const { rung } = this.bell;
       try {
-        const nextInMs = await round();
-        if (failures > 0) onRecovery();
-        failures = 0;
+        const nextInMs = await round(wentWell);
+        wentWell();
         const longestMs = pollMs();
         await this.bell.wait(rung, Math.min(nextInMs ?? longestMs, longestMs), signal);
       } catch (error) {

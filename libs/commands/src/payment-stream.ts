@@ -20,12 +20,13 @@ import {
   type Loaded,
   repository,
 } from '@pis/event-store';
-import { RecentPayments, type RecentPaymentsOptions } from './recent-payments.js';
+import {
+  type LoadedPayment,
+  RecentPayments,
+  type RecentPaymentsOptions,
+} from './recent-payments.js';
 
-/** A payment that exists, at a revision. */
-export interface LoadedPayment extends Loaded<PaymentState> {
-  readonly state: Payment;
-}
+export type { LoadedPayment } from './recent-payments.js';
 
 /** What caused the commands. Absent parts are taken from the payment's last event. */
 export interface Cause {

@@ -5,7 +5,13 @@
  * The age matters when the log is restored from a backup while this process runs. The stream may then have
  * another event at the remembered revision, and an append there would succeed.
  */
-import type { LoadedPayment } from './payment-stream.js';
+import type { Payment, PaymentState } from '@pis/domain';
+import type { Loaded } from '@pis/event-store';
+
+/** A payment that exists, at a revision. */
+export interface LoadedPayment extends Loaded<PaymentState> {
+  readonly state: Payment;
+}
 
 export interface RecentPaymentsOptions {
   readonly rememberedMax?: number;

@@ -6,7 +6,7 @@
 import { type BankConnection, type BankTerms, directBankConnection } from '@pis/bank-rails';
 import { BankSimulator, UnreliableLine } from '@pis/bank-simulator/module';
 import { until } from '@pis/local-servers/testing';
-import type { RailExecutor } from '../rail-executor.js';
+import type { RailExecutor, RailExecutorOptions } from '../rail-executor.js';
 import { Died, Life, mortalBank, mortalPool, mortalStore } from './mortality.js';
 import { openWorld, type QueuedMessage, type World } from './world.js';
 
@@ -74,11 +74,11 @@ async function liveOnce(
   isEnded: () => boolean,
 ): Promise<void> {
   const life = new Life(Math.ceil(random() * lifeMaxSteps), random() < 0.5 ? 'before' : 'after');
-  const executor = world.executor({
+  const mortal = {
     store: mortalStore(world.store, life),
-    bank: mortalBank(bank, life),
     pool: mortalPool(world.pool, life),
-  });
+  };
+  const executor = world.executor({ ...mortal, bank: mortalBank(bank, life) });
   while (!life.dead && !isEnded()) {
     const message = messages.pop();
     try {
@@ -88,12 +88,16 @@ async function liveOnce(
       if (message !== undefined) messages.unshift(message);
       if (!(error instanceof Died)) throw error;
     }
-    await rounds(world, executor);
+    await rounds(world, executor, mortal);
   }
 }
 
 /** Each round fails on its own: the bank is unavailable, or the process has died. */
-async function rounds(world: World, executor: RailExecutor): Promise<void> {
+async function rounds(
+  world: World,
+  executor: RailExecutor,
+  mortal: Pick<RailExecutorOptions, 'store' | 'pool'>,
+): Promise<void> {
   await world.pool.query(
     `UPDATE rail_pending SET deadline_at = now() WHERE payment_id IN (
        SELECT payment_id FROM rail_pending WHERE random() < 0.3 FOR UPDATE SKIP LOCKED)`,
@@ -102,7 +106,7 @@ async function rounds(world: World, executor: RailExecutor): Promise<void> {
     executor.feedRound(),
     executor.deadlineRound(),
     executor.sweepRound(),
-    executor.logRound(),
+    world.followLog(mortal),
   ]);
 }
 

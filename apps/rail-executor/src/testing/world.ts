@@ -7,9 +7,10 @@ import { type Direction, type Payment, payment, type PaymentDetails } from '@pis
 import { memoryEventStore, repository } from '@pis/event-store';
 import { type Owner, ownerOf, sealBankAccount } from '@pis/keyring';
 import { testKeyring } from '@pis/keyring/testing';
-import { createTestDatabase, openTestPool } from '@pis/local-servers/testing';
+import { createTestDatabase, openTestPool, until } from '@pis/local-servers/testing';
 import type { Delivery } from '@pis/messaging';
 import type { Logger } from '@pis/service-kit';
+import { OpenPayments, type OpenPaymentsOptions } from '../open-payments.js';
 import {
   RailExecutor,
   type RailExecutorConfig,
@@ -93,6 +94,30 @@ export async function openWorld({ delayMs = 0, confirmationTimeoutMs = 0 }: Worl
       // An executor with its own pool is meant to die or lag: no one finishes its work.
       if (changes.pool === undefined) executors.push(executor);
       return executor;
+    },
+
+    /** Has the log followed, as an executor does, up to the last event of a payment in it. */
+    async followLog(changes: Partial<OpenPaymentsOptions> = {}): Promise<void> {
+      const options = { store, pool, gatherMs: 0, ...changes };
+      const log = { after: '', streamPrefixes: ['payment-'], pageMax: 100_000 };
+      const last = (await options.store.readLog(log)).events.at(-1);
+      if (last === undefined) return;
+      const ending = new AbortController();
+      const following = new OpenPayments(options).follow(ending.signal, () => undefined);
+      const reached = async () => {
+        const { rows } = await pool.query<{ position: string; id: string | null }>(
+          'SELECT position, event_id AS id FROM rail_log_place',
+        );
+        const { position = '', id = null } = rows[0] ?? {};
+        if (position === last.position) return id === last.id;
+        return position > last.position && position <= (await options.store.lastPosition());
+      };
+      try {
+        await Promise.race([following, until(reached, { timeoutMs: 20_000, everyMs: 2 })]);
+      } finally {
+        ending.abort();
+        await following;
+      }
     },
 
     /** A payment in QUEUED and the message that says so. */
