@@ -73,3 +73,13 @@ it('finds an API key that the list has left out, and none that does not exist', 
   expect(await findApiKeyDigest(pool, store, apiKeyId)).toBe(digest);
   expect(await findApiKeyDigest(pool, store, randomUUID())).toBeNull();
 });
+
+it('finds the right API key where the list has the digest of another one', async () => {
+  const [key, other] = [await createKey(), await createKey()];
+  await rebuildProjection('directory', { pool, store });
+  await pool.query('UPDATE api_keys SET digest = $2 WHERE api_key_id = $1', [
+    key.apiKeyId,
+    other.digest,
+  ]);
+  expect(await findApiKeyDigest(pool, store, key.apiKeyId)).toBe(key.digest);
+});

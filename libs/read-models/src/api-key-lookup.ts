@@ -10,7 +10,8 @@ const pageMax = 500;
 /**
  * The digest of the key, null when it does not exist. Uses the index of the list of keys. A key that is not
  * listed is searched in the new part of the log, then in all of it. So a revocation waits neither for a
- * projector nor for a stream that is held back.
+ * projector nor for a stream that is held back. The list is not trusted: whoever changed a row could turn the
+ * revocation of a stolen key to another key.
  * @param apiKeyId UUID
  * @throws StoreUnavailable
  */
@@ -25,11 +26,17 @@ export async function findApiKeyDigest(
     pool.query<{ digest: string }>('SELECT digest FROM api_keys WHERE api_key_id = $1', [apiKeyId]),
   );
   const [listed] = rows;
-  if (listed !== undefined) return listed.digest;
+  if (listed !== undefined && (await isDigestOf(store, listed.digest, apiKeyId)))
+    return listed.digest;
   for (const from of [listedTo, beginning])
     for await (const { type, data } of apiKeyEvents(store, from))
       if (type === 'ApiKeyCreated' && data['apiKeyId'] === apiKeyId) return String(data['digest']);
   return null;
+}
+
+async function isDigestOf(store: EventStore, digest: string, apiKeyId: string): Promise<boolean> {
+  const [created] = await store.readStream(`${streamPrefixOf('apiKey')}${digest}`, { maxCount: 1 });
+  return created?.data['apiKeyId'] === apiKeyId;
 }
 
 /** The events of all API keys after a position, in order. @throws StoreUnavailable */
