@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream';
 import { StoreUnavailable } from '@pis/event-store';
 import { pino } from 'pino';
-import { onceAMinute } from './logging.js';
+import { describeError, onceAMinute } from './logging.js';
 
 function unavailable(message = 'no leader'): Error {
   return new StoreUnavailable(message);
@@ -35,3 +35,27 @@ it('an unavailable store is logged at first, then once a minute with a count', (
     ['trying again', undefined],
   ]);
 });
+
+it('an error does not quote the text that it could not parse', () => {
+  for (const text of [
+    'Zora',
+    '{"firstName":"Zora","lastName":Zora}',
+    `{"firstName":"${'Zora'.repeat(99)}"} Zora`,
+  ]) {
+    const error = thrownBy(() => JSON.parse(text));
+    const described = describeError(new Error('no message', { cause: error }));
+    expect(JSON.stringify(described)).not.toContain('Zora');
+    expect(described).toMatchObject({
+      cause: { name: 'SyntaxError', message: expect.stringContaining('JSON') as unknown },
+    });
+  }
+});
+
+function thrownBy(work: () => unknown): unknown {
+  try {
+    work();
+  } catch (error) {
+    return error;
+  }
+  throw new Error('nothing was thrown');
+}

@@ -80,18 +80,28 @@ export function onWarning(report: (warning: Error) => void): void {
 export function describeError(error: unknown): Record<string, unknown> {
   if (!(error instanceof Error)) return { message: String(error) };
   const { code } = error as { code?: unknown };
+  const message = messageOf(error);
   return {
     name: error.name,
-    message: error.message,
+    message,
     ...(code === undefined ? {} : { code }),
-    stack: error.stack,
+    // It begins with the message.
+    stack: error.stack?.replace(error.message, () => message),
     ...(error.cause === undefined ? {} : { cause: describeError(error.cause) }),
   };
 }
 
+/** JSON.parse quotes the text around the place that it could not read. */
+function messageOf({ name, message }: Error): string {
+  return name === 'SyntaxError' && message.endsWith('is not valid JSON')
+    ? 'the text is not valid JSON'
+    : message;
+}
+
 /** Nest's own messages through our logger. Start-up messages have level debug. */
 export function nestLogger(logger: Logger): LoggerService {
-  const text = (message: unknown) => (message instanceof Error ? message.message : String(message));
+  const text = (message: unknown) =>
+    message instanceof Error ? messageOf(message) : String(message);
   return {
     log: (message: unknown, context?: string) => logger.debug({ context }, text(message)),
     warn: (message: unknown, context?: string) => logger.warn({ context }, text(message)),
