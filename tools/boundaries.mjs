@@ -14,7 +14,7 @@ export const mayImport = {
   messaging: ['postgres'],
   // The lists hold the items that contracts declare.
   'read-models': ['contracts', 'domain', 'event-store', 'postgres'],
-  keyring: [],
+  keyring: ['event-store', 'postgres'],
   'bank-rails': ['domain'],
   webhooks: ['domain'],
 

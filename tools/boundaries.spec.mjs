@@ -135,7 +135,7 @@ const refused = [
   [
     'a lib out of bounds, also in a test',
     at('keyring', 'probe.spec.ts'),
-    importing('@pis/event-store'),
+    importing('@pis/read-models'),
   ],
   ['an npm package in the domain', at('domain'), importing('zod')],
   ['an npm package other than zod in contracts', at('contracts'), importing('uuid')],

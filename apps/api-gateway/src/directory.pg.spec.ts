@@ -182,7 +182,7 @@ describe('webhook endpoints', () => {
 
     const { state } = await repository(gateway.store, webhookEndpoints).load(tenant.organizationId);
     const sealed = state.endpoints[0]?.sealedSecret ?? '';
-    expect(keyring.open(sealed, `webhookEndpoint:${idIn(reply)}`)).toBe(secret);
+    expect(await keyring.open(sealed, `webhookEndpoint:${idIn(reply)}`)).toBe(secret);
     expect(JSON.stringify((await gateway.store.readLog({ after: '' })).events)).not.toContain(
       secret,
     );

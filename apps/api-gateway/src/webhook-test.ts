@@ -89,7 +89,7 @@ export class WebhookTests implements OnModuleDestroy {
         : samplePaymentEvent(eventType, at, randomUUID);
     const body = JSON.stringify(syntheticEnvelope(event));
     const delivery = { deliveryId: randomUUID(), eventType: event.eventType, body };
-    const headers = this.headersOf(endpoint, delivery, at);
+    const headers = await this.headersOf(endpoint, delivery, at);
     const result = await this.client.post(url, headers, body, this.stopping.signal);
     const { status, error, durationMs } = result;
     if (error?.code === 'aborted')
@@ -100,17 +100,17 @@ export class WebhookTests implements OnModuleDestroy {
   }
 
   /** The same secrets as in the dispatcher, also during a rotation. */
-  private headersOf(
+  private async headersOf(
     endpoint: WebhookEndpoint,
     delivery: Parameters<typeof deliveryHeaders>[0],
     at: string,
-  ): Record<string, string> {
+  ): Promise<Record<string, string>> {
     const opened = (sealed: string) =>
       this.keyring.open(sealed, ownerOf.webhookEndpoint(endpoint.endpointId));
     const previous = overlappingSecret(endpoint, new Date(at));
     return {
-      ...deliveryHeaders(delivery, opened(endpoint.sealedSecret), at),
-      ...(previous === null ? {} : previousSignature(opened(previous), at, delivery.body)),
+      ...deliveryHeaders(delivery, await opened(endpoint.sealedSecret), at),
+      ...(previous === null ? {} : previousSignature(await opened(previous), at, delivery.body)),
     };
   }
 

@@ -5,7 +5,7 @@
 import path from 'node:path';
 import { operatorContext, osUser } from '@pis/commands';
 import type { CommandContext, EventStore } from '@pis/event-store';
-import type { Keyring } from '@pis/keyring';
+import type { StoredKeyring } from '@pis/keyring';
 import { connectionOf } from '@pis/local-servers';
 import { createPool } from '@pis/postgres';
 import {
@@ -26,8 +26,8 @@ export interface Context {
   readonly databaseUrl: string;
   readonly pool: pg.Pool;
   readonly store: EventStore;
-  /** The keyring, once the store is bound to its master key. @throws ConfigurationError */
-  readonly keyring: () => Promise<Keyring>;
+  /** The keyring, once the store is bound to its keys. @throws ConfigurationError */
+  readonly keyring: () => Promise<StoredKeyring>;
   readonly logger: Logger;
   /** Who did it, for the metadata of the events. */
   readonly by: CommandContext;
@@ -66,18 +66,21 @@ export async function withContext<Result>(
   const pool = createPool(databaseUrl, 'cli', logger);
   const store = await createEventStore(config, pool, databaseUrl);
   const by = operatorContext(osUser());
-  const bind = (keyring: Keyring | null, checkOnly: boolean) =>
+  const bind = (keyring: StoredKeyring | null, checkOnly: boolean) =>
     bindStore({ store, pool, environment: config.PIS_ENVIRONMENT, keyring, by, checkOnly });
   try {
     if (checkStores)
-      await bind(config.PIS_MASTER_KEY === undefined ? null : createKeyringFrom(config), true);
+      await bind(
+        config.PIS_MASTER_KEY === undefined ? null : createKeyringFrom(config, pool),
+        true,
+      );
     return await work({
       config,
       databaseUrl,
       pool,
       store,
       keyring: async () => {
-        const keyring = createKeyringFrom(config);
+        const keyring = createKeyringFrom(config, pool);
         await bind(keyring, false);
         return keyring;
       },

@@ -178,9 +178,7 @@ it('a payment in review that another executor has executed meanwhile is not exec
 describe('an unexpected error before the claim', () => {
   const broken: Keyring = {
     ...keyring,
-    open: () => {
-      throw new Error('cannot be opened');
-    },
+    open: () => Promise.reject(new Error('cannot be opened')),
   };
 
   it('ends in FAILED / INTERNAL_ERROR after its tries, without another message', async () => {

@@ -128,7 +128,7 @@ export class PaymentExecution {
   private async start(current: LoadedPayment, cause: Cause): Promise<void> {
     const { pending } = this.options;
     const transfer = transferOf(current.state);
-    const screening = await this.screen(this.instructionFor(current.state, transfer));
+    const screening = await this.screen(await this.instructionFor(current.state, transfer));
     switch (screening.outcome) {
       case 'clear':
         return this.claim(current, transfer, cause);
@@ -220,7 +220,7 @@ export class PaymentExecution {
   ): Promise<void> {
     const { bank, logger } = this.options;
     return this.afterClaim(claimed, async () => {
-      const instruction = this.instructionFor(claimed.state, transfer);
+      const instruction = await this.instructionFor(claimed.state, transfer);
       // This process was paused: by now others may assume that the noted submission cannot arrive.
       if (sinceNotedMs() > bank.terms.submissionInFlightMaxMs)
         throw new BankUnavailable('the submission was noted too long ago to be sent');
@@ -292,7 +292,7 @@ export class PaymentExecution {
   }
 
   /** The claimed reference, if any: it must not change when its derivation changes. */
-  private instructionFor(payment: Payment, { reference }: Transfer): TransferInstruction {
+  private instructionFor(payment: Payment, { reference }: Transfer): Promise<TransferInstruction> {
     return transferInstruction(payment, reference, this.options.keyring);
   }
 }

@@ -3,14 +3,22 @@ import type { FullBankAccount, TransferInstruction } from '@pis/bank-rails';
 import type { Payment, PaymentParty } from '@pis/domain';
 import { type Keyring, openBankAccount, type Owner, ownerOf } from '@pis/keyring';
 
-/** @throws CannotOpen when the sealed numbers were altered or belong to another master key */
-export function transferInstruction(
+/**
+ * @throws CannotOpen when the sealed numbers were altered or moved
+ * @throws KeyDestroyed when a party was erased
+ * @throws StoreUnavailable when a key cannot be read
+ */
+export async function transferInstruction(
   payment: Payment,
   reference: string,
   keyring: Keyring,
-): TransferInstruction {
+): Promise<TransferInstruction> {
   const { contact, originator } = payment;
   if (contact === null) throw new Error('a payment past AWAITING_CONFIRMATION has a contact');
+  const [originatorAccount, contactAccount] = await Promise.all([
+    openAccount(originator, ownerOf.originator(originator.id), keyring),
+    openAccount(contact, ownerOf.contact(contact.id), keyring),
+  ]);
   return {
     reference,
     paymentId: payment.paymentId,
@@ -19,9 +27,9 @@ export function transferInstruction(
     amountMinor: payment.amountMinor,
     currencyCode: payment.currencyCode,
     originatorName: nameOf(originator),
-    originatorAccount: openAccount(originator, ownerOf.originator(originator.id), keyring),
+    originatorAccount,
     contactName: nameOf(contact),
-    contactAccount: openAccount(contact, ownerOf.contact(contact.id), keyring),
+    contactAccount,
   };
 }
 
@@ -29,8 +37,12 @@ function nameOf(party: PaymentParty): string {
   return party.companyName ?? [party.firstName, party.lastName].filter(Boolean).join(' ');
 }
 
-function openAccount(party: PaymentParty, owner: Owner, keyring: Keyring): FullBankAccount {
+async function openAccount(
+  party: PaymentParty,
+  owner: Owner,
+  keyring: Keyring,
+): Promise<FullBankAccount> {
   if (party.bankAccount === null) throw new Error(`${owner} has no bank account`);
   const { subType } = party.bankAccount;
-  return { ...openBankAccount(keyring, party.bankAccount, owner), subType };
+  return { ...(await openBankAccount(keyring, party.bankAccount, owner)), subType };
 }

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { WebhookEndpoint } from '@pis/domain';
 import { type Keyring, ownerOf } from '@pis/keyring';
+import { isTransient } from '@pis/postgres';
 import { traced } from '@pis/service-kit';
 import {
   attemptInWindow,
@@ -41,7 +42,7 @@ export interface AttemptDeps {
 /**
  * Makes the attempt unless the endpoint was deleted or is disabled, or the window has ended. Each attempt
  * has a new signature and the same body.
- * @param mayBegin whether the lease still covers the attempt. Reading the endpoint may have taken long
+ * @param mayBegin whether the lease still covers the attempt. Reading the endpoint or a key may have taken long
  * @returns the outcome, or 'disabled': no attempt, and none before the endpoint is enabled
  * @throws StoreUnavailable: no attempt was made
  */
@@ -58,11 +59,11 @@ export async function attemptDelivery(
   const isExpired = at > delivery.windowEndsAt && (delivery.attempts > 0 || !endpoint.enabled);
   if (isExpired) return { kind: 'windowEnded', attempt: null, finishedAt: at };
   if (!endpoint.enabled) return 'disabled';
-  if (!mayBegin()) return { kind: 'released', notBefore: null };
 
   const body = bodyOf(delivery, at);
   if (typeof body !== 'string') return outcomeOf(deps, delivery, notMade(at, body), null);
-  const headers = headersOf(deps.keyring, { endpoint, delivery, body, at });
+  const headers = await headersOf(deps.keyring, { endpoint, delivery, body, at });
+  if (!mayBegin()) return { kind: 'released', notBefore: null };
   if (headers instanceof Error) return outcomeOf(deps, delivery, notMade(at, headers), null);
   const result = await traced(
     'webhook attempt',
@@ -90,30 +91,34 @@ interface Signed {
   readonly at: Date;
 }
 
-/** Opened secrets are not cached: that would keep them in memory to save some microseconds. */
-function headersOf(
+/**
+ * Opened secrets are not cached: that would keep them in memory to save some microseconds.
+ * @throws StoreUnavailable
+ */
+async function headersOf(
   keyring: Keyring,
   { endpoint, delivery, body, at }: Signed,
-): Record<string, string> | Error {
+): Promise<Record<string, string> | Error> {
   const { id: deliveryId, eventType, isReplay } = delivery;
   const timestamp = at.toISOString();
   const previous = overlappingSecret(endpoint, at);
   try {
     const opened = (sealed: string) =>
       keyring.open(sealed, ownerOf.webhookEndpoint(endpoint.endpointId));
-    const secret = opened(endpoint.sealedSecret);
+    const secret = await opened(endpoint.sealedSecret);
     return {
       ...deliveryHeaders({ deliveryId, eventType, body }, secret, timestamp),
-      ...(previous === null ? {} : previousSignature(opened(previous), timestamp, body)),
+      ...(previous === null ? {} : previousSignature(await opened(previous), timestamp, body)),
       ...(isReplay ? replayHeaders : {}),
     };
   } catch (error) {
+    if (isTransient(error)) throw error;
     const message = error instanceof Error ? error.message : String(error);
     return new Error(`signing: ${message}`, { cause: error });
   }
 }
 
-/** A fault on our side, such as a wrong master key. It is retried like a failure of the endpoint. */
+/** A fault on our side, such as a lost data key. It is retried like a failure of the endpoint. */
 function notMade(at: Date, { message: error }: Error): Attempt {
   return { id: randomUUID(), at, status: null, durationMs: 0, error, responseExcerpt: null };
 }

@@ -19,7 +19,7 @@ describe('A client who rotates the secret of its endpoint', () => {
     const secret = createSecret();
     const { keyring, organizationId } = fixture;
     const owner = ownerOf.webhookEndpoint(endpointId);
-    const sealedSecret = keyring.seal(keyring.createDataKey(), secret, owner);
+    const sealedSecret = await keyring.seal(owner, secret);
     await fixture.change({
       type: 'RotateWebhookEndpointSecret',
       at: fixture.now().toISOString(),

@@ -126,7 +126,7 @@ export class ContactDirectory {
       if (!patch.ok) return invalidRequest(patch.problems);
       if (current === null) return { refused: 'CONTACT_NOT_FOUND' } as const;
 
-      const command = this.updateOf(current, patch.value);
+      const command = await this.updateOf(current, patch.value);
       const decision = contacts.decide(command, current);
       if (isRefusal(decision)) throw new Error(`a loaded contact refused: ${decision.refused}`);
       if (decision.length === 0) {
@@ -145,13 +145,13 @@ export class ContactDirectory {
     });
   }
 
-  private updateOf(current: Contact, patch: ContactPatchRequest) {
+  private async updateOf(current: Contact, patch: ContactPatchRequest) {
     const { organizationId, contactId, originatorId } = current;
     const owner = ownerOf.contact(contactId);
-    const changes = this.accounts.changes(current, owner, patch);
+    const changes = await this.accounts.changes(current, owner, patch);
     const fingerprint = patch.bankAccount
       ? this.accounts.fingerprintOf(patch.bankAccount)
-      : this.accounts.fingerprintAtRest(
+      : await this.accounts.fingerprintAtRest(
           patch.bankAccount === null ? null : current.bankAccount,
           owner,
         );
@@ -231,10 +231,9 @@ export class ContactDirectory {
   ): Promise<Contact> {
     const { organizationId, identity, request } = what;
     const { bankAccount, ...fields } = request;
-    const dataKey = this.accounts.createDataKey();
     const sealed =
-      bankAccount && this.accounts.seal(dataKey, ownerOf.contact(contactId), bankAccount);
-    const data = { contactId, organizationId, ...fields, bankAccount: sealed, dataKey, identity };
+      bankAccount && (await this.accounts.seal(ownerOf.contact(contactId), bankAccount));
+    const data = { contactId, organizationId, ...fields, bankAccount: sealed, identity };
     const command = { type: 'CreateContact', at: now(), data } as const;
     const nothing = this.contacts.fold([]);
     const created = await this.contacts.record(contactId, nothing, [command], context);

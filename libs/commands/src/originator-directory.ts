@@ -56,7 +56,7 @@ export class OriginatorDirectory {
       if (current === null) return { refused: 'ORIGINATOR_NOT_FOUND' } as const;
 
       const owner = ownerOf.originator(originatorId);
-      const { bankAccount, ...others } = this.accounts.changes(current, owner, patch.value);
+      const { bankAccount, ...others } = await this.accounts.changes(current, owner, patch.value);
       // An originator always has an account: the schema lets nobody clear it.
       const changes: OriginatorChanges = { ...others, ...(bankAccount ? { bankAccount } : {}) };
       const command = { type: 'UpdateOriginator', at: now(), data: { changes } } as const;

@@ -17,19 +17,13 @@ import {
 export interface PartyAtRest {
   readonly entityType: EntityType;
   readonly bankAccount: BankAccount | null;
-  readonly dataKey: string;
 }
 
 export class PartyAccounts {
   constructor(private readonly keyring: Keyring) {}
 
-  createDataKey(): string {
-    return this.keyring.createDataKey();
-  }
-
-  seal(dataKey: string, owner: Owner, input: BankAccountRequest): BankAccount {
-    const bankName = bankNameOf(input.achRoutingNumber);
-    return sealBankAccount(this.keyring, dataKey, owner, input, bankName);
+  seal(owner: Owner, input: BankAccountRequest): Promise<BankAccount> {
+    return sealBankAccount(this.keyring, owner, input, bankNameOf(input.achRoutingNumber));
   }
 
   /** Equal for equal accounts; null without one. */
@@ -37,15 +31,19 @@ export class PartyAccounts {
     return input && fingerprintOf(this.keyring, input);
   }
 
-  fingerprintAtRest(account: BankAccount | null, owner: Owner): string | null {
+  async fingerprintAtRest(account: BankAccount | null, owner: Owner): Promise<string | null> {
     return account && fingerprintAtRest(this.keyring, account, owner);
   }
 
-  changes(current: PartyAtRest, owner: Owner, patch: ContactPatchRequest): PartyChanges {
+  async changes(
+    current: PartyAtRest,
+    owner: Owner,
+    patch: ContactPatchRequest,
+  ): Promise<PartyChanges> {
     const { firstName, lastName, companyName, email, phoneNumber, legalAddress } = patch;
     // A person has no company name, whatever is sent (as on create).
     const takesCompany = companyName !== undefined && current.entityType === 'BUSINESS';
-    const bankAccount = this.accountChange(current, owner, patch.bankAccount);
+    const bankAccount = await this.accountChange(current, owner, patch.bankAccount);
     return {
       ...(firstName === undefined ? {} : { firstName }),
       ...(lastName === undefined ? {} : { lastName }),
@@ -58,13 +56,13 @@ export class PartyAccounts {
   }
 
   /** Undefined when it stays as it is. */
-  private accountChange(
-    { bankAccount: current, dataKey }: PartyAtRest,
+  private async accountChange(
+    { bankAccount: current }: PartyAtRest,
     owner: Owner,
     input: BankAccountRequest | null | undefined,
-  ): BankAccount | null | undefined {
+  ): Promise<BankAccount | null | undefined> {
     if (input === undefined || input === null) return input;
-    const same = this.fingerprintOf(input) === this.fingerprintAtRest(current, owner);
-    return same ? undefined : this.seal(dataKey, owner, input);
+    const same = this.fingerprintOf(input) === (await this.fingerprintAtRest(current, owner));
+    return same ? undefined : this.seal(owner, input);
   }
 }

@@ -60,7 +60,7 @@ describe('provisioning', () => {
       bankAccount: { bankName: bankNameOf('021000021') },
     });
     if (state === null) throw new Error('no originator');
-    const numbers = openBankAccount(keyring, state.bankAccount, `originator:${originatorId}`);
+    const numbers = await openBankAccount(keyring, state.bankAccount, `originator:${originatorId}`);
     expect(numbers.achAccountNumber).toBe('000123456789');
 
     const key = await repository(store, apiKeys).load(digestOfApiKey(apiKey));

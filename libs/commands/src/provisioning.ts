@@ -96,15 +96,13 @@ export async function createOriginator(
 
   const originatorId = options.originatorId ?? randomUUID();
   const { bankAccount, ...profile } = validated.value;
-  const dataKey = keyring.createDataKey();
   const bankName = bankNameOf(bankAccount.achRoutingNumber);
   const owner = ownerOf.originator(originatorId);
   const data = {
     originatorId,
     organizationId,
     ...profile,
-    bankAccount: sealBankAccount(keyring, dataKey, owner, bankAccount, bankName),
-    dataKey,
+    bankAccount: await sealBankAccount(keyring, owner, bankAccount, bankName),
   };
   const command = { type: 'CreateOriginator', at: now(), data } as const;
   const created = await repository(store, originators).create(originatorId, command, by);

@@ -79,7 +79,7 @@ export class WebhookEndpointDirectory {
     if (!validated.ok || problems.length > 0) return invalidRequest(problems);
     const { url, subscribedEvents, label } = validated.value;
     const endpointId = randomUUID();
-    const { secret, sealedSecret } = this.createSecret(endpointId);
+    const { secret, sealedSecret } = await this.createSecret(endpointId);
     const data = { organizationId, endpointId, url, subscribedEvents, label, sealedSecret };
     const command = { type: 'CreateWebhookEndpoint', at: now(), data } as const;
     const endpoint = await this.execute(organizationId, command, context);
@@ -112,7 +112,7 @@ export class WebhookEndpointDirectory {
     { overlapHours }: WebhookRotateRequest,
     context: CommandContext,
   ): Promise<EndpointWithSecret | WebhookEndpointRefusal> {
-    const { secret, sealedSecret } = this.createSecret(endpointId);
+    const { secret, sealedSecret } = await this.createSecret(endpointId);
     const data = { organizationId, endpointId, sealedSecret, overlapHours };
     const command = { type: 'RotateWebhookEndpointSecret', at: now(), data } as const;
     const endpoint = await this.execute(organizationId, command, context);
@@ -145,10 +145,12 @@ export class WebhookEndpointDirectory {
     return endpointIn(result.state.endpoints, command.data.endpointId);
   }
 
-  private createSecret(endpointId: string): { secret: string; sealedSecret: string } {
+  private async createSecret(
+    endpointId: string,
+  ): Promise<{ secret: string; sealedSecret: string }> {
     const secret = createSecret();
     const owner = ownerOf.webhookEndpoint(endpointId);
-    return { secret, sealedSecret: this.keyring.seal(this.keyring.createDataKey(), secret, owner) };
+    return { secret, sealedSecret: await this.keyring.seal(owner, secret) };
   }
 
   /** The schema's problems and the URL's, so that a client is told all of them at once. */

@@ -6,7 +6,7 @@
  */
 import { maskNumber } from './masking.js';
 import type { Owner } from './owner.js';
-import type { Keyring, Sealed, WrappedKey } from './port.js';
+import type { Keyring, Sealed } from './port.js';
 
 /** The full numbers: what `sealed` holds as JSON. */
 export interface BankAccountNumbers {
@@ -28,14 +28,13 @@ export interface BankAccountAtRest<SubType extends string> {
   readonly sealed: Sealed;
 }
 
-/** The same owner is needed to open it. */
-export function sealBankAccount<SubType extends string>(
+/** The same owner is needed to open it. @throws KeyDestroyed, StoreUnavailable */
+export async function sealBankAccount<SubType extends string>(
   keyring: Keyring,
-  dataKey: WrappedKey,
   owner: Owner,
   input: BankAccountInput<SubType>,
   bankName: string | null,
-): BankAccountAtRest<SubType> {
+): Promise<BankAccountAtRest<SubType>> {
   const { achRoutingNumber, achAccountNumber, swiftCode } = input;
   const numbers: BankAccountNumbers = { achRoutingNumber, achAccountNumber, swiftCode };
   return {
@@ -44,17 +43,17 @@ export function sealBankAccount<SubType extends string>(
     achRoutingNumber: maskNumber(achRoutingNumber),
     achAccountNumber: maskNumber(achAccountNumber),
     swiftCode: swiftCode === null ? null : maskNumber(swiftCode),
-    sealed: keyring.seal(dataKey, JSON.stringify(numbers), owner),
+    sealed: await keyring.seal(owner, JSON.stringify(numbers)),
   };
 }
 
-/** The full numbers of an account at rest. @throws CannotOpen */
-export function openBankAccount(
+/** The full numbers of an account at rest. @throws CannotOpen, KeyDestroyed, StoreUnavailable */
+export async function openBankAccount(
   keyring: Keyring,
   account: { readonly sealed: Sealed },
   owner: Owner,
-): BankAccountNumbers {
-  return JSON.parse(keyring.open(account.sealed, owner)) as BankAccountNumbers;
+): Promise<BankAccountNumbers> {
+  return JSON.parse(await keyring.open(account.sealed, owner)) as BankAccountNumbers;
 }
 
 /**
@@ -67,12 +66,12 @@ export function fingerprintOf(keyring: Keyring, input: BankAccountInput<string>)
   return keyring.mac('bank-account', JSON.stringify(whole));
 }
 
-/** The fingerprint of an account at rest. @throws CannotOpen */
-export function fingerprintAtRest(
+/** The fingerprint of an account at rest. @throws CannotOpen, KeyDestroyed, StoreUnavailable */
+export async function fingerprintAtRest(
   keyring: Keyring,
   account: { readonly subType: string; readonly sealed: Sealed },
   owner: Owner,
-): string {
-  const numbers = openBankAccount(keyring, account, owner);
+): Promise<string> {
+  const numbers = await openBankAccount(keyring, account, owner);
   return fingerprintOf(keyring, { ...numbers, subType: account.subType });
 }

@@ -1,133 +1,100 @@
 /**
- * Envelope encryption under one master key. What always holds: a data key leaves this file only
- * wrapped, a sealed text opens only for the owner it was sealed for, and two seals of one text
- * never look alike.
+ * Envelope encryption. What always holds: a data key leaves this library only wrapped, a sealed text opens
+ * only for the owner it was sealed for, and two seals of one text never look alike.
  *
- *   wrapped key   <masterKeyId>.<iv + encrypted data key + tag>
- *   sealed text   v1.<wrapped key>.<iv>.<ciphertext + tag>          each part base64url
+ *   sealed text   v2.<key version>.<iv>.<ciphertext + tag>          iv and text in base64url
  */
-import {
-  createCipheriv,
-  createDecipheriv,
-  createHmac,
-  createSecretKey,
-  hkdfSync,
-  type KeyObject,
-  randomBytes,
-} from 'node:crypto';
-import { LRUCache } from 'lru-cache';
+import { createSecretKey, type KeyObject } from 'node:crypto';
+import { CannotOpen, decrypt, encrypt, KeyDestroyed } from './cipher.js';
+import { DataKeys } from './data-keys.js';
+import type { DataKeyTable } from './data-key-table.js';
+import { Macs } from './macs.js';
+import { type MasterKeys, v1KeyOf } from './master-keys.js';
 import type { Owner } from './owner.js';
-import type { Keyring, Sealed, WrappedKey } from './port.js';
+import type { Keyring, Sealed, SealedText } from './port.js';
+import { parseV1, v1DigestOf, v1SealedFor, type V1Text } from './v1-texts.js';
 
-const version = 'v1';
-const keyBytes = 32;
-/** NIST SP 800-38D: 96-bit random nonces; a data key seals far fewer texts than their 2^32 bound. */
-const ivBytes = 12;
-const tagBytes = 16;
-const masterKeyIdBytes = 6;
-const dataKeysMax = 10_000;
-const macKeysMax = 64;
+const v2Form = /^v2\.(\d{1,9})\.([\w-]+)\.([\w-]+)$/;
 
-/** Give up: the text was altered, is another owner's, or another master key sealed it. */
-export class CannotOpen extends Error {
-  override readonly name = 'CannotOpen';
+/** A keyring of a process. It makes MACs as soon as it has the MAC root; see mac-root.ts. */
+export interface StoredKeyring extends Keyring {
+  readonly masterKeys: MasterKeys;
+  useMacRoot(root: Buffer): void;
 }
 
 export interface KeyringOptions {
-  /** 32 bytes. */
-  readonly masterKey: Buffer;
+  readonly masterKeys: MasterKeys;
+  readonly table: DataKeyTable;
+  /** A steady clock. */
+  readonly nowMs?: () => number;
 }
 
-export function createKeyring({ masterKey }: KeyringOptions): Keyring {
-  if (masterKey.length !== keyBytes) throw new Error(`a master key has ${keyBytes} bytes`);
-  const derive = (info: string, length: number) =>
-    Buffer.from(hkdfSync('sha256', masterKey, '', `pis/${version}/${info}`, length));
-  const masterKeyId = derive('master-key-id', masterKeyIdBytes).toString('base64url');
-  // Key objects, not bytes: with bytes, each use takes Node 24 up to four times as long.
-  const wrappingKey = createSecretKey(derive('wrap', keyBytes));
-  // Unwrapping on each use would double the work; bounded, because the keys are secrets in memory.
-  const dataKeys = new LRUCache<WrappedKey, KeyObject>({ max: dataKeysMax });
-  const macKeys = new LRUCache<string, KeyObject>({ max: macKeysMax });
+export function createKeyring({ masterKeys, table, nowMs }: KeyringOptions): StoredKeyring {
+  const dataKeys = new DataKeys(table, masterKeys, nowMs);
+  const macs = new Macs();
 
-  function unwrap(wrapped: WrappedKey): KeyObject {
-    const cached = dataKeys.get(wrapped);
-    if (cached) return cached;
-    const [keyId, encrypted, ...rest] = wrapped.split('.');
-    if (keyId !== masterKeyId || encrypted === undefined || rest.length > 0)
-      throw new CannotOpen('the data key is not of this master key');
-    const bytes = Buffer.from(encrypted, 'base64url');
-    const iv = bytes.subarray(0, ivBytes);
-    const dataKey = createSecretKey(decrypt(wrappingKey, iv, bytes.subarray(ivBytes), keyId));
-    dataKeys.set(wrapped, dataKey);
-    return dataKey;
+  /** Destroyed owners first: their texts of version 1 would open with the master key alone. */
+  async function v1Key(owner: Owner, wrappedKey: string): Promise<KeyObject> {
+    const digest = v1DigestOf(wrappedKey);
+    const imported = await dataKeys.imported(owner, digest);
+    if (imported !== null) return imported;
+    const { keyId, wrapped } = v1KeyOf(wrappedKey);
+    if (masterKeys.ids.includes(keyId)) return createSecretKey(masterKeys.unwrapV1(wrapped, keyId));
+    const importedSince = await dataKeys.importedNow(owner, digest);
+    return importedSince ?? createSecretKey(masterKeys.unwrapV1(wrapped, keyId));
+  }
+
+  async function openV1({ wrappedKey, iv, text }: V1Text, owner: Owner): Promise<string> {
+    const key = await v1Key(owner, wrappedKey);
+    return decrypt(key, encryptedOf(iv, text), v1SealedFor(owner)).toString('utf8');
+  }
+
+  async function open(sealed: Sealed, owner: Owner): Promise<string> {
+    const [, version, iv, text] = v2Form.exec(sealed) ?? [];
+    if (version === undefined || iv === undefined || text === undefined) {
+      const v1 = parseV1(sealed);
+      if (v1 === null) throw new CannotOpen('not a sealed text of a known version');
+      return openV1(v1, owner);
+    }
+    const key = await dataKeys.withVersion(owner, Number(version));
+    const additionalData = sealedFor(owner, Number(version));
+    return decrypt(key, encryptedOf(iv, text), additionalData).toString('utf8');
   }
 
   return {
-    masterKeyId,
+    masterKeys,
+    activeKeyId: masterKeys.activeKeyId,
+    useMacRoot: (root) => macs.useRoot(root),
+    mac: (purpose, text) => macs.mac(purpose, text),
+    open,
+    openAll: (texts) => Promise.all(texts.map((text) => openOrNull(open, text))),
+    destroy: (owners) => dataKeys.destroy(owners),
 
-    createDataKey() {
-      const dataKey = randomBytes(keyBytes);
-      const { iv, encrypted } = encrypt(wrappingKey, dataKey, masterKeyId);
-      const wrapped = `${masterKeyId}.${Buffer.concat([iv, encrypted]).toString('base64url')}`;
-      dataKeys.set(wrapped, createSecretKey(dataKey));
-      return wrapped;
-    },
-
-    seal(wrapped, plaintext, owner) {
-      const { iv, encrypted } = encrypt(unwrap(wrapped), Buffer.from(plaintext), sealedFor(owner));
-      return [version, wrapped, iv.toString('base64url'), encrypted.toString('base64url')].join(
-        '.',
-      );
-    },
-
-    open(sealed: Sealed, owner) {
-      const [sealedVersion, keyId, key, iv, encrypted, ...rest] = sealed.split('.');
-      if (
-        sealedVersion !== version ||
-        iv === undefined ||
-        encrypted === undefined ||
-        rest.length > 0
-      )
-        throw new CannotOpen('not a sealed text of a known version');
-      const ivAndText = [iv, encrypted].map((part) => Buffer.from(part, 'base64url'));
-      const [nonce = Buffer.alloc(0), text = Buffer.alloc(0)] = ivAndText;
-      return decrypt(unwrap(`${keyId}.${key}`), nonce, text, sealedFor(owner)).toString('utf8');
-    },
-
-    mac(purpose, text) {
-      let key = macKeys.get(purpose);
-      if (!key) {
-        key = createSecretKey(derive(`mac/${purpose}`, keyBytes));
-        macKeys.set(purpose, key);
-      }
-      return createHmac('sha256', key).update(text).digest('hex');
+    async seal(owner, plaintext) {
+      const { key, version } = await dataKeys.current(owner);
+      const { iv, text } = encrypt(key, Buffer.from(plaintext), sealedFor(owner, version));
+      return `v2.${version}.${iv.toString('base64url')}.${text.toString('base64url')}`;
     },
   };
 }
 
-/** The additional data of a sealed text: it does not open for another record or version. */
-function sealedFor(owner: Owner): string {
-  return `${version}/${owner}`;
-}
-
-function encrypt(key: KeyObject, plaintext: Buffer, additionalData: string) {
-  const iv = randomBytes(ivBytes);
-  const cipher = createCipheriv('aes-256-gcm', key, iv, { authTagLength: tagBytes });
-  cipher.setAAD(Buffer.from(additionalData));
-  const text = [cipher.update(plaintext), cipher.final()];
-  return { iv, encrypted: Buffer.concat([...text, cipher.getAuthTag()]) };
-}
-
-function decrypt(key: KeyObject, iv: Buffer, encrypted: Buffer, additionalData: string): Buffer {
-  if (iv.length !== ivBytes || encrypted.length < tagBytes)
-    throw new CannotOpen('the text is not whole');
-  const tagAt = encrypted.length - tagBytes;
-  const decipher = createDecipheriv('aes-256-gcm', key, iv, { authTagLength: tagBytes });
-  decipher.setAAD(Buffer.from(additionalData));
-  decipher.setAuthTag(encrypted.subarray(tagAt));
+async function openOrNull(
+  open: Keyring['open'],
+  { sealed, owner }: SealedText,
+): Promise<string | null> {
   try {
-    return Buffer.concat([decipher.update(encrypted.subarray(0, tagAt)), decipher.final()]);
-  } catch (cause) {
-    throw new CannotOpen('the text was altered or is another record’s', { cause });
+    return await open(sealed, owner);
+  } catch (error) {
+    if (error instanceof KeyDestroyed) return null;
+    throw error;
   }
+}
+
+/** The additional data of a sealed text: it does not open for another record or version. */
+function sealedFor(owner: Owner, version: number): string {
+  return `v2/${version}/${owner}`;
+}
+
+function encryptedOf(iv: string, text: string) {
+  return { iv: Buffer.from(iv, 'base64url'), text: Buffer.from(text, 'base64url') };
 }

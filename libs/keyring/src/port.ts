@@ -1,23 +1,50 @@
 /**
- * Keyring: bank details and secrets at rest. A data key per owner (originator, contact, webhook
- * endpoint), wrapped by the master key; AES-256-GCM with the owner as additional data, so that a
- * ciphertext moved to another record does not open.
+ * Keyring: personal data and secrets at rest. Each owner (originator, contact, webhook endpoint) has data
+ * keys of its own, wrapped under a master key in the table `data_keys`. A sealed text names the version of
+ * its key and never holds the key, so master keys can be rotated and an owner's data can be destroyed.
+ * AES-256-GCM, with the owner and the version as additional data: a ciphertext moved to another record does
+ * not open.
  */
-
 import type { Owner } from './owner.js';
 
-/** A data key wrapped by the master key; safe to store. */
-export type WrappedKey = string;
-/** Ciphertext together with its wrapped data key; safe to store, opens with the master key alone. */
+/** Ciphertext; safe to store where its owner's key is not. */
 export type Sealed = string;
 
+export interface SealedText {
+  readonly sealed: Sealed;
+  readonly owner: Owner;
+}
+
 export interface Keyring {
-  /** Derived from the master key; in every wrapped data key, safe to store and to show. */
-  readonly masterKeyId: string;
-  createDataKey(): WrappedKey;
-  seal(dataKey: WrappedKey, plaintext: string, owner: Owner): Sealed;
-  /** @throws CannotOpen when it was altered, belongs to another owner, or to another master key */
-  open(sealed: Sealed, owner: Owner): string;
-  /** HMAC-SHA-256 (hex) under a key derived from the master key for this purpose alone. */
+  /** ID of the active master key, derived from it: safe to store and to show. */
+  readonly activeKeyId: string;
+  /**
+   * Seals under the owner's current data key. If the owner has none, creates it; the key is durable before
+   * this resolves.
+   * @throws KeyDestroyed
+   * @throws StoreUnavailable when the key table or the needed master key is missing
+   */
+  seal(owner: Owner, plaintext: string): Promise<Sealed>;
+  /**
+   * @throws CannotOpen when the text was altered, belongs to another owner, or has no key
+   * @throws KeyDestroyed
+   * @throws StoreUnavailable when the key table or the needed master key is missing
+   */
+  open(sealed: Sealed, owner: Owner): Promise<string>;
+  /**
+   * In order; null where the owner's keys were destroyed. One query for all keys that are not cached.
+   * @throws as open
+   */
+  openAll(texts: readonly SealedText[]): Promise<readonly (string | null)[]>;
+  /**
+   * Destroys all keys of these owners for good; they can get no new ones. Idempotent. Every process stops
+   * using the keys within 5 s.
+   * @throws StoreUnavailable
+   */
+  destroy(owners: readonly Owner[]): Promise<void>;
+  /**
+   * HMAC-SHA-256 (hex) under a key derived from the MAC root for this purpose alone.
+   * @throws StoreUnavailable until the process has checked its stores
+   */
   mac(purpose: string, text: string): string;
 }

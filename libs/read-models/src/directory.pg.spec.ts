@@ -68,7 +68,7 @@ describe('the lists of the directory', () => {
     const changes = { email: 'new@northwind.example', phoneNumber: null };
     await append(stream, 'OriginatorUpdated', { changes }, later);
     const { items } = await query.originators(organizationId);
-    const { bankAccount, organizationId: _, dataKey: __, ...profile } = originatorExample();
+    const { bankAccount, organizationId: _, ...profile } = originatorExample();
     const { sealed: ___, ...masked } = bankAccount;
     expect(items).toEqual([
       { ...profile, ...changes, bankAccount: masked, createdAt: at, updatedAt: later },

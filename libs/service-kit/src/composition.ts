@@ -7,7 +7,13 @@ import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } 
 import path from 'node:path';
 import { type EventStore, postgresEventStore, sharedLog, timeLimited } from '@pis/event-store';
 import type { EventStoreDbEventStoreOptions } from '@pis/event-store/eventstoredb';
-import { createKeyring, type Keyring } from '@pis/keyring';
+import {
+  createKeyring,
+  keyBytes,
+  MasterKeys,
+  pgDataKeyTable,
+  type StoredKeyring,
+} from '@pis/keyring';
 import type { KafkaSettings } from '@pis/messaging';
 import type pg from 'pg';
 import { ConfigurationError } from './config.js';
@@ -57,25 +63,36 @@ function forProcess(store: EventStore): EventStore {
   return timeLimited(sharedLog(store));
 }
 
-const masterKeyBytes = 32;
+type MasterKeyConfig = KeyringConfig & Pick<ProcessConfig, 'PIS_DATA_DIR' | 'PIS_ENVIRONMENT'>;
 
 /**
- * The master key: PIS_MASTER_KEY, or in the sandbox a file in PIS_DATA_DIR that the first process
- * creates. Losing it makes every sealed bank account unreadable.
+ * The keyring of a process; it makes MACs once the stores were checked (keyring-check.ts).
+ * @param passGate waits until then, so that no key is written to another system's database
  */
 export function createKeyringFrom(
-  config: KeyringConfig & Pick<ProcessConfig, 'PIS_DATA_DIR' | 'PIS_ENVIRONMENT'>,
-): Keyring {
+  config: MasterKeyConfig,
+  pool: pg.Pool,
+  passGate?: () => Promise<void>,
+): StoredKeyring {
+  const masterKeys = new MasterKeys(masterKeysFrom(config));
+  return createKeyring({ masterKeys, table: pgDataKeyTable(pool, passGate) });
+}
+
+/**
+ * The master keys: PIS_MASTER_KEY, or in the sandbox a file in PIS_DATA_DIR that the first process creates.
+ * Losing them makes everything that is sealed unreadable.
+ */
+function masterKeysFrom(config: MasterKeyConfig): readonly Buffer[] {
   const given = config.PIS_MASTER_KEY;
-  if (given !== undefined) return createKeyring({ masterKey: Buffer.from(given, 'base64') });
+  if (given !== undefined) return [Buffer.from(given, 'base64')];
   if (config.PIS_ENVIRONMENT === 'production')
     throw new ConfigurationError(['PIS_MASTER_KEY: required when PIS_ENVIRONMENT is production']);
   const file = path.join(config.PIS_DATA_DIR, 'master-key');
-  createOnce(file, randomBytes(masterKeyBytes).toString('base64'));
+  createOnce(file, randomBytes(keyBytes).toString('base64'));
   const masterKey = Buffer.from(readFileSync(file, 'utf8'), 'base64');
-  if (masterKey.length !== masterKeyBytes)
+  if (masterKey.length !== keyBytes)
     throw new ConfigurationError([`PIS_DATA_DIR: ${file} does not hold a master key`]);
-  return createKeyring({ masterKey });
+  return [masterKey];
 }
 
 /** If several processes start at once, one creates the whole file, and all read the same key. */

@@ -74,8 +74,9 @@ export class PlatformModule
     const pool = createPool(databaseUrl, app, logger);
     const storePool = createPool(databaseUrl, `${app}-events`, logger);
     const rawStore = await openStore(() => createEventStore(config, storePool, databaseUrl));
-    const keyring = createKeyringFrom(config);
     const gate = new StoreGate();
+    // On the connections of the event store: what is appended needs its key first.
+    const keyring = createKeyringFrom(config, storePool, () => gate.pass());
     const store = gate.guardStore(rawStore);
     gate.guardPool(pool);
     const checkStores: StoreCheck = async ({ checkOnly = false } = {}) => {

@@ -2,23 +2,29 @@
 import { randomBytes } from 'node:crypto';
 import { apiKey, type Environment, originator } from '@pis/domain';
 import { type EventStore, memoryEventStore, repository, systemContext } from '@pis/event-store';
-import { createKeyring, type Keyring, sealBankAccount } from '@pis/keyring';
+import { createKeyring, MasterKeys, pgDataKeyTable, type StoredKeyring } from '@pis/keyring';
+import { createV1Key } from '@pis/keyring/testing';
 import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
 import type pg from 'pg';
 import { bindStore, rebindDatabase } from './store-binding.js';
 
 const by = systemContext('test');
-const newKey = () => createKeyring({ masterKey: randomBytes(32) });
+const masterKey = () => randomBytes(32);
+const keyringOf = (...keys: Buffer[]) =>
+  createKeyring({ masterKeys: new MasterKeys(keys), table: pgDataKeyTable(pool) });
+const newKey = () => keyringOf(masterKey());
 
 let database: TestDatabase;
 let pool: pg.Pool;
 let store: EventStore;
-let key: Keyring;
+let key: StoredKeyring;
+let keyBytes: Buffer;
 beforeEach(async () => {
   database = await createTestDatabase();
   pool = openTestPool(database.url, 8);
   store = memoryEventStore();
-  key = newKey();
+  keyBytes = masterKey();
+  key = keyringOf(keyBytes);
 });
 afterEach(async () => {
   await pool.end();
@@ -27,7 +33,7 @@ afterEach(async () => {
 
 interface Given {
   readonly environment?: Environment;
-  readonly keyring?: Keyring | null;
+  readonly keyring?: StoredKeyring | null;
   readonly log?: EventStore;
   readonly checkOnly?: boolean;
 }
@@ -40,16 +46,10 @@ function bind({ environment = 'sandbox', keyring = key, log = store, checkOnly }
 const eventsOf = async (log: EventStore) =>
   (await log.readLog({ after: '' })).events.map(({ type, data }) => ({ type, data }));
 
-/** A log with the first records of an organization, without a binding. */
+/** With the first records of an organization, as a release without a key table wrote them. */
 async function fill(environment: Environment): Promise<void> {
   const at = new Date().toISOString();
-  const dataKey = key.createDataKey();
-  const numbers = {
-    subType: 'CHECKING',
-    achRoutingNumber: '021000021',
-    achAccountNumber: '000123456789',
-    swiftCode: null,
-  } as const;
+  const { dataKey, seal } = createV1Key(keyBytes);
   const party = {
     originatorId: 'o1',
     organizationId: 'acme',
@@ -60,7 +60,14 @@ async function fill(environment: Environment): Promise<void> {
     email: 'a@example.com',
     phoneNumber: null,
     legalAddress: null,
-    bankAccount: sealBankAccount(key, dataKey, 'originator:o1', numbers, null),
+    bankAccount: {
+      bankName: null,
+      subType: 'CHECKING',
+      achRoutingNumber: '*****0021',
+      achAccountNumber: '********6789',
+      swiftCode: null,
+      sealed: seal('originator:o1', '{}'),
+    },
     dataKey,
   } as const;
   const createOriginator = { type: 'CreateOriginator', at, data: party } as const;
@@ -84,7 +91,7 @@ describe('a store', () => {
     await Promise.all([bind(), bind(), bind({ keyring: null }), bind({ checkOnly: true })]);
     const [bound, keyBound, ...rest] = await eventsOf(store);
     expect(bound).toMatchObject({ type: 'StoreBound', data: { environment: 'sandbox' } });
-    expect(keyBound).toMatchObject({ type: 'MasterKeyBound', data: { keyId: key.masterKeyId } });
+    expect(keyBound).toMatchObject({ type: 'MasterKeyBound', data: { keyId: key.activeKeyId } });
     expect(rest).toEqual([]);
   });
 
@@ -102,7 +109,7 @@ describe('a store', () => {
     const other = newKey();
     const refused = bind({ keyring: other });
     await expect(refused).rejects.toThrow(
-      `PIS_MASTER_KEY: this process has the master key ${other.masterKeyId}, but the event store belongs to ${key.masterKeyId}`,
+      `PIS_MASTER_KEY: this process has the master key ${other.activeKeyId}, but the stores also need ${key.activeKeyId}`,
     );
     await expect(bind({ keyring: other, checkOnly: true })).rejects.toThrow('PIS_MASTER_KEY');
   });

@@ -1,6 +1,6 @@
 /**
- * Binds a store to an environment and a master key at its first use, and refuses every process with another
- * environment or master key.
+ * Binds a store to its environment and its MAC root at its first use, and refuses every process that comes
+ * with another environment, or without a master key that the store needs.
  *
  * The binding is the stream `store-binding` of the log, below the namespace if there is one. It is appended
  * at "no stream": if two processes start first, one wins, and the other one is compared with it. A restored
@@ -16,17 +16,18 @@ import {
   unreachable,
 } from '@pis/domain';
 import { beginning, type CommandContext, type EventStore, repository } from '@pis/event-store';
-import type { Keyring } from '@pis/keyring';
+import type { StoredKeyring } from '@pis/keyring';
 import { orUnavailable } from '@pis/read-models';
 import type pg from 'pg';
 import { ConfigurationError } from './config.js';
+import { checkValue, openKeyring, otherMasterKey, v1KeyIdOf } from './keyring-check.js';
 
 export interface BindingOptions {
   readonly store: EventStore;
   readonly pool: Pick<pg.Pool, 'query'>;
   readonly environment: Environment;
   /** Null for an operator's command that needs no master key and has none. */
-  readonly keyring: Keyring | null;
+  readonly keyring: StoredKeyring | null;
   readonly by: CommandContext;
   /** If true, does not bind an unbound store. Default: false. */
   readonly checkOnly?: boolean;
@@ -39,7 +40,7 @@ export interface BindingOptions {
 export type StoreCheck = (options?: Pick<BindingOptions, 'checkOnly'>) => Promise<void>;
 
 const bindingId = 'binding';
-/** Enough events to find the first API key or originator in a log of an older release. */
+/** Enough events to find the first API key in a log of an older release. */
 const firstRecordsMax = 100;
 
 /**
@@ -62,7 +63,7 @@ export async function bindStore(options: BindingOptions): Promise<void> {
   const at = new Date().toISOString();
   const data = { storeId: idFound ?? randomUUID(), environment };
   const bound = await bindings.execute(bindingId, { type: 'BindStore', at, data }, by);
-  if ('refused' in bound) throw refusal(bound.refused, options, found);
+  if ('refused' in bound) throw refusal(bound.refused, options);
   const { state } = bound;
   if (state === null) throw new Error('a store that was bound has a binding');
   await bindMasterKey(options, state);
@@ -89,17 +90,18 @@ async function bindMasterKey(
   options: BindingOptions,
   bound: NonNullable<StoreBindingState>,
 ): Promise<void> {
-  const { store, keyring, by, checkOnly = false } = options;
-  if (keyring === null || (checkOnly && Object.keys(bound.masterKeys).length === 0)) return;
+  const { store, pool, keyring, by, checkOnly = false } = options;
+  if (keyring === null) return;
+  const isOpen = await openKeyring({ store, pool, keyring, bound, checkOnly });
+  if (!isOpen || (checkOnly && Object.keys(bound.masterKeys).length === 0)) return;
   const bindings = repository(store, storeBinding);
   const data = {
-    keyId: keyring.masterKeyId,
-    check: keyring.mac('store-binding', bound.storeId),
+    keyId: keyring.activeKeyId,
+    check: checkValue(keyring, bound.storeId),
   };
   const at = new Date().toISOString();
   const result = await bindings.execute(bindingId, { type: 'BindMasterKey', at, data }, by);
-  if ('refused' in result)
-    throw refusal(result.refused, options, (await bindings.load(bindingId)).state);
+  if ('refused' in result) throw refusal(result.refused, options);
 }
 
 /**
@@ -147,23 +149,20 @@ async function assertFitsFirstRecords(options: BindingOptions): Promise<void> {
   const { store, environment, keyring } = options;
   const { events } = await store.readLog({
     after: beginning,
-    streamPrefixes: ['apiKey-', 'originator-'],
+    streamPrefixes: ['apiKey-'],
     pageMax: firstRecordsMax,
   });
-  for (const { type, data } of events) {
+  for (const { type, data } of events)
     if (type === 'ApiKeyCreated' && data['environment'] !== environment)
-      throw refusal('OTHER_ENVIRONMENT', options, null);
-    const { dataKey } = data;
-    if (type !== 'OriginatorCreated' || typeof dataKey !== 'string' || keyring === null) continue;
-    if (!dataKey.startsWith(`${keyring.masterKeyId}.`))
-      throw refusal('OTHER_MASTER_KEY', options, null);
-  }
+      throw refusal('OTHER_ENVIRONMENT', options);
+  const v1KeyId = keyring === null ? null : await v1KeyIdOf(store);
+  if (keyring !== null && v1KeyId !== null && !keyring.masterKeys.ids.includes(v1KeyId))
+    throw otherMasterKey(keyring.masterKeys, [v1KeyId]);
 }
 
 function refusal(
   refused: StoreBindingRefusal,
-  { environment, keyring }: BindingOptions,
-  state: StoreBindingState,
+  { environment }: BindingOptions,
 ): ConfigurationError {
   switch (refused) {
     case 'OTHER_ENVIRONMENT':
@@ -171,10 +170,10 @@ function refusal(
         `PIS_ENVIRONMENT: this process is ${environment}, but the event store belongs to ` +
           `${environment === 'sandbox' ? 'production' : 'the sandbox'}. Check EVENTSTOREDB_URL and DATABASE_URL.`,
       ]);
-    case 'OTHER_MASTER_KEY':
+    case 'OTHER_MAC_ROOT':
       return new ConfigurationError([
-        `PIS_MASTER_KEY: this process has the master key ${keyring?.masterKeyId ?? 'none'}, but the event store ` +
-          `belongs to ${Object.keys(state?.masterKeys ?? {}).join(', ') || 'another one'}. Its sealed data cannot be opened with another key.`,
+        'DATABASE_URL: this database does not hold the keys of the event store: its MAC root is another one. ' +
+          'Check EVENTSTOREDB_URL, EVENTSTOREDB_NAMESPACE and DATABASE_URL.',
       ]);
     case 'NOT_BOUND':
       throw new Error('a store that was bound has a binding');

@@ -148,8 +148,14 @@ export const running = {
   ],
   'variable-16': [
     [config, 'all bad variables are reported at once'],
-    ['libs/keyring/src/keyring.spec.ts', 'refuses a master key of the wrong length'],
-    ['libs/keyring/src/keyring.spec.ts', 'refuses another master key'],
+    [
+      'libs/keyring/src/keyring.spec.ts',
+      'refuses a master key of the wrong length, and one that is given twice',
+    ],
+    [
+      'libs/keyring/src/keyring.spec.ts',
+      'waits for a master key that the process does not have, and names it',
+    ],
   ],
   'variable-18': [
     [

@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { createApiKey, createOrganization, createOriginator, unrefused } from '@pis/commands';
 import { originator as originators, payment as payments } from '@pis/domain';
 import { postgresEventStore, repository } from '@pis/event-store';
-import { createKeyring } from '@pis/keyring';
+import { createKeyring, MasterKeys, pgDataKeyTable } from '@pis/keyring';
 import { pgConsumerState } from '@pis/messaging';
 import pg from 'pg';
 import { machineMs } from '../machine-clock.mjs';
@@ -37,7 +37,8 @@ const originatorInput = {
 export function openClients({ DATABASE_URL: databaseUrl, PIS_MASTER_KEY: masterKey }) {
   const pool = new pg.Pool({ connectionString: databaseUrl, max: connections });
   const store = postgresEventStore({ pool });
-  const keyring = createKeyring({ masterKey: Buffer.from(masterKey, 'base64') });
+  const masterKeys = new MasterKeys([Buffer.from(masterKey, 'base64')]);
+  const keyring = createKeyring({ masterKeys, table: pgDataKeyTable(pool) });
   const repositories = {
     originators: repository(store, originators),
     payments: repository(store, payments),

@@ -122,7 +122,7 @@ export async function openWorld({ delayMs = 0, confirmationTimeoutMs = 0 }: Worl
 
     /** A payment in QUEUED and the message that says so. */
     async queue(ending: string, direction: Direction = 'OUTBOUND'): Promise<QueuedMessage> {
-      const details = paymentDetails(ending, direction);
+      const details = await paymentDetails(ending, direction);
       const { paymentId } = details;
       const at = new Date().toISOString();
       const created = await payments.create(
@@ -256,7 +256,7 @@ export async function settle(executor: RailExecutor): Promise<void> {
   for (let round = 0; round < 3; round += 1) await goRound(executor);
 }
 
-function paymentDetails(ending: string, direction: Direction): PaymentDetails {
+async function paymentDetails(ending: string, direction: Direction): Promise<PaymentDetails> {
   const paymentId = randomUUID();
   const [originatorId, contactId] = [randomUUID(), randomUUID()];
   const sealed = (
@@ -265,7 +265,6 @@ function paymentDetails(ending: string, direction: Direction): PaymentDetails {
   ) =>
     sealBankAccount(
       keyring,
-      keyring.createDataKey(),
       owner,
       { ...numbers, subType: 'CHECKING' as const },
       'JPMorgan Chase Bank',
@@ -291,7 +290,7 @@ function paymentDetails(ending: string, direction: Direction): PaymentDetails {
       firstName: null,
       lastName: null,
       companyName: 'Acme Corp',
-      bankAccount: sealed(ownerOf.originator(originatorId), originatorNumbers),
+      bankAccount: await sealed(ownerOf.originator(originatorId), originatorNumbers),
     },
     contact: {
       id: contactId,
@@ -299,7 +298,7 @@ function paymentDetails(ending: string, direction: Direction): PaymentDetails {
       firstName: 'Ada',
       lastName: 'Lovelace',
       companyName: null,
-      bankAccount: sealed(ownerOf.contact(contactId), contactNumbersEnding(ending)),
+      bankAccount: await sealed(ownerOf.contact(contactId), contactNumbersEnding(ending)),
     },
   };
 }

@@ -12,7 +12,7 @@ import {
   repository,
 } from '@pis/event-store';
 import { type Keyring, ownerOf } from '@pis/keyring';
-import { testKeyring } from '@pis/keyring/testing';
+import { testKeyringOn } from '@pis/keyring/testing';
 import {
   createTestDatabase,
   type HttpsReceiver,
@@ -91,7 +91,7 @@ export async function dispatcherFixture({ isShared = false } = {}): Promise<Disp
   const store = isShared
     ? postgresEventStore({ pool, listenConnectionString: database.url })
     : memoryEventStore();
-  const keyring = testKeyring();
+  const keyring = await testKeyringOn(pool);
   const metrics = new Registry();
   const organizationId = randomUUID();
   const endpoints = repository(store, webhookEndpoints);
@@ -137,11 +137,7 @@ export async function dispatcherFixture({ isShared = false } = {}): Promise<Disp
       const { url = `${receiver.url}/hook`, subscribedEvents = all } = options;
       const endpointId = randomUUID();
       const secret = createSecret();
-      const sealedSecret = keyring.seal(
-        keyring.createDataKey(),
-        secret,
-        ownerOf.webhookEndpoint(endpointId),
-      );
+      const sealedSecret = await keyring.seal(ownerOf.webhookEndpoint(endpointId), secret);
       await change({
         type: 'CreateWebhookEndpoint',
         at: now().toISOString(),

@@ -4,7 +4,7 @@
  */
 import type { PaymentIntegrationEvent } from '@pis/contracts';
 import { postgresEventStore } from '@pis/event-store';
-import { testKeyring } from '@pis/keyring/testing';
+import { testKeyringOn } from '@pis/keyring/testing';
 import type { WebhooksConfig } from '@pis/service-kit';
 import pg from 'pg';
 import { pino } from 'pino';
@@ -40,13 +40,13 @@ export type Reply =
 
 const connectionsMax = 5;
 
-function startFrom({ databaseUrl, dieAt, ...options }: ProcessOptions) {
+async function startFrom({ databaseUrl, dieAt, ...options }: ProcessOptions) {
   const pool = new pg.Pool({ connectionString: databaseUrl, max: connectionsMax });
   if (dieAt !== undefined) pool.on('connect', (client) => makeMortal(client, dieAt));
   const dispatcher = createDispatcher({
     ...options,
     store: postgresEventStore({ pool, listenConnectionString: databaseUrl }),
-    keyring: testKeyring(),
+    keyring: await testKeyringOn(pool),
     pool,
     logger: pino({ level: 'silent' }),
     metrics: new Registry(),
@@ -80,11 +80,13 @@ function makeMortal(client: pg.PoolClient, { statement, after, moment }: Death):
 }
 
 const reply = (message: Reply) => process.send?.(message);
-let dispatcher: ReturnType<typeof startFrom> | null = null;
+let dispatcher: Awaited<ReturnType<typeof startFrom>> | null = null;
 process.on('message', (request: Request) => {
   if ('start' in request) {
-    dispatcher = startFrom(request.start);
-    reply({ started: true });
+    void startFrom(request.start).then((started) => {
+      dispatcher = started;
+      reply({ started: true });
+    });
     return;
   }
   const { eventId } = request.handle;

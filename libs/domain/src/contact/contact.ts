@@ -24,8 +24,8 @@ export interface ContactRecord extends PartyProfile {
   readonly organizationId: string;
   readonly originatorId: string;
   readonly bankAccount: BankAccount | null;
-  /** The wrapped data key under which this contact's bank accounts are sealed. */
-  readonly dataKey: string;
+  /** Only in events of older releases: the wrapped data key of the contact's bank accounts. */
+  readonly dataKey?: string;
   /** Keyed hash of the natural key; names the stream `contactIdentity-<identity>`. */
   readonly identity: string;
 }

@@ -19,8 +19,8 @@ export interface OriginatorRecord extends PartyProfile {
   readonly originatorId: string;
   readonly organizationId: string;
   readonly bankAccount: BankAccount;
-  /** The wrapped data key under which this originator's bank accounts are sealed. */
-  readonly dataKey: string;
+  /** Only in events of older releases: the wrapped data key of the originator's bank accounts. */
+  readonly dataKey?: string;
 }
 
 export type OriginatorEvent =

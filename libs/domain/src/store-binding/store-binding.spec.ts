@@ -20,16 +20,15 @@ describe('a store', () => {
       .thenRefused('OTHER_ENVIRONMENT');
   });
 
-  it('is bound to the first master key that a process has', () => {
+  it('is bound to the MAC root of the first process that has one, whatever its master key is', () => {
     given(storeBinding, bound)
       .when(bindKey(key))
       .then({ type: 'MasterKeyBound', at: later, data: key });
-    given(storeBinding, bound, keyBound).when(bindKey(key)).thenNothing();
-    for (const other of [
-      { keyId: 'k2', check: 'c1' },
-      { keyId: 'k1', check: 'c2' },
-    ])
-      given(storeBinding, bound, keyBound).when(bindKey(other)).thenRefused('OTHER_MASTER_KEY');
+    for (const keyId of ['k1', 'k2']) {
+      const [same, other] = [bindKey({ keyId, check: 'c1' }), bindKey({ keyId, check: 'c2' })];
+      given(storeBinding, bound, keyBound).when(same).thenNothing();
+      given(storeBinding, bound, keyBound).when(other).thenRefused('OTHER_MAC_ROOT');
+    }
   });
 
   it('has an environment before it has a key', () => {

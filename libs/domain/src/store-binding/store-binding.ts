@@ -1,16 +1,19 @@
 /**
- * Store binding: the environment and the master key that a store belongs to, recorded in the store at its
- * first use. One stream, `store-binding`. A process with another environment or another key must not use
- * the store: it would pay with a sandbox's data, or write what nobody else can open.
+ * Store binding: the environment and the MAC root that a store belongs to, recorded in the store at its
+ * first use. One stream, `store-binding`. A process with another environment or another root must not use
+ * the store: it would pay with a sandbox's data, or give the contacts other identities.
+ *
+ * Master keys are not bound: they may be rotated. In stores of older releases the root is derived from the
+ * master key, so the check value is the same as then.
  */
 import type { Environment } from '../api-key/api-key.js';
 import { type Aggregate, type Decision, type DomainCommand, type DomainEvent } from '../decider.js';
 
-/** A master key without the key itself. */
+/** A MAC root without the root itself. */
 export interface MasterKeyCheck {
-  /** Derived from the key; names it in every wrapped data key. */
+  /** The master key that was active when the store was bound. */
   readonly keyId: string;
-  /** A MAC under the key of this store's id: two keys never give the same one. */
+  /** A MAC of this store's id: two roots never give the same one. */
   readonly check: string;
 }
 
@@ -26,7 +29,7 @@ export type StoreBindingEvent =
 
 export type StoreBindingState =
   | (BoundStore & {
-      /** Key id to check value. Empty until a process with a key has come. */
+      /** Key ID to check value. Empty until a process with a key has come. */
       readonly masterKeys: Readonly<Record<string, string>>;
     })
   | null;
@@ -35,7 +38,7 @@ export type StoreBindingCommand =
   | DomainCommand<'BindStore', BoundStore>
   | DomainCommand<'BindMasterKey', MasterKeyCheck>;
 
-export type StoreBindingRefusal = 'OTHER_ENVIRONMENT' | 'NOT_BOUND' | 'OTHER_MASTER_KEY';
+export type StoreBindingRefusal = 'OTHER_ENVIRONMENT' | 'NOT_BOUND' | 'OTHER_MAC_ROOT';
 
 function decide(
   command: StoreBindingCommand,
@@ -47,10 +50,11 @@ function decide(
     return state.environment === command.data.environment ? [] : { refused: 'OTHER_ENVIRONMENT' };
   }
   if (state === null) return { refused: 'NOT_BOUND' };
-  const { keyId, check } = command.data;
+  const { check } = command.data;
   if (Object.keys(state.masterKeys).length === 0)
     return [{ type: 'MasterKeyBound', at, data: command.data }];
-  return state.masterKeys[keyId] === check ? [] : { refused: 'OTHER_MASTER_KEY' };
+  const isSame = Object.values(state.masterKeys).includes(check);
+  return isSame ? [] : { refused: 'OTHER_MAC_ROOT' };
 }
 
 function evolve(state: StoreBindingState, event: StoreBindingEvent): StoreBindingState {

@@ -59,7 +59,6 @@ export function originatorExample(overrides: Partial<OriginatorRecord> = {}): Or
     phoneNumber: '+12175550100',
     legalAddress,
     bankAccount: bankAccountExample({ sealed: 'v1.sealed-originator-account' }),
-    dataKey: 'v1.wrapped-originator-key',
     ...overrides,
   };
 }
@@ -77,7 +76,6 @@ export function contactExample(overrides: Partial<ContactRecord> = {}): ContactR
     phoneNumber: null,
     legalAddress: null,
     bankAccount: bankAccountExample(),
-    dataKey: 'v1.wrapped-contact-key',
     identity: 'identity-1',
     ...overrides,
   };

@@ -1,0 +1,101 @@
+/**
+ * The master keys of a process. The first one is active: it wraps new keys. The others only unwrap, while
+ * keys are rotated.
+ */
+import { createHmac, createSecretKey, hkdfSync, type KeyObject } from 'node:crypto';
+import { StoreUnavailable } from '@pis/event-store';
+import { CannotOpen, decrypt, encrypt, joined, keyBytes, split } from './cipher.js';
+
+const keyIdBytes = 6;
+
+/** A key as it is stored: wrapped, with the ID of the master key that wraps it. */
+export interface Wrapped {
+  readonly wrapped: string;
+  readonly wrappingKeyId: string;
+}
+
+interface MasterKey {
+  readonly id: string;
+  readonly wrapping: KeyObject;
+  readonly bytes: Buffer;
+}
+
+export class MasterKeys {
+  readonly activeKeyId: string;
+  private readonly active: MasterKey;
+  private readonly byId: ReadonlyMap<string, MasterKey>;
+
+  /** @param keys 32 bytes each, the active one first, no key twice */
+  constructor(keys: readonly Buffer[]) {
+    const all = keys.map(masterKeyOf);
+    const [active] = all;
+    if (active === undefined) throw new Error('a keyring needs a master key');
+    this.active = active;
+    this.activeKeyId = active.id;
+    this.byId = new Map(all.map((key) => [key.id, key]));
+    if (this.byId.size < all.length) throw new Error('a master key was given twice');
+  }
+
+  /** The active one first. */
+  get ids(): readonly string[] {
+    return [...this.byId.keys()];
+  }
+
+  /** @param purpose what the key is; it unwraps for nothing else */
+  wrap(key: Buffer, purpose: string): Wrapped {
+    const { id: wrappingKeyId, wrapping } = this.active;
+    const encrypted = encrypt(wrapping, key, `${wrappingKeyId}/${purpose}`);
+    return { wrapped: joined(encrypted), wrappingKeyId };
+  }
+
+  /**
+   * @throws StoreUnavailable when this process does not have the master key
+   * @throws CannotOpen when the stored key was altered or moved
+   */
+  unwrap({ wrapped, wrappingKeyId }: Wrapped, purpose: string): Buffer {
+    const { wrapping } = this.keyWith(wrappingKeyId);
+    return decrypt(wrapping, split(wrapped), `${wrappingKeyId}/${purpose}`);
+  }
+
+  /** A data key inside a text of version 1. @throws as unwrap */
+  unwrapV1(wrapped: string, keyId: string): Buffer {
+    return decrypt(this.keyWith(keyId).wrapping, split(wrapped), keyId);
+  }
+
+  /**
+   * HKDF-Extract (RFC 5869) of a master key with an empty salt. Stores of releases without a MAC root use
+   * it as theirs: every MAC stays what it was. Null when this process does not have the key.
+   */
+  firstMacRootOf(keyId: string): Buffer | null {
+    const key = this.byId.get(keyId);
+    if (key === undefined) return null;
+    return createHmac('sha256', Buffer.alloc(keyBytes)).update(key.bytes).digest();
+  }
+
+  private keyWith(keyId: string): MasterKey {
+    const key = this.byId.get(keyId);
+    if (key === undefined)
+      throw new StoreUnavailable(
+        `a key is wrapped under the master key ${keyId}, which this process does not have`,
+      );
+    return key;
+  }
+}
+
+function masterKeyOf(bytes: Buffer): MasterKey {
+  if (bytes.length !== keyBytes) throw new Error(`a master key has ${keyBytes} bytes`);
+  // The labels of the first release: IDs and wrapped keys of then stay valid.
+  const derive = (info: string, length: number) =>
+    Buffer.from(hkdfSync('sha256', bytes, '', `pis/v1/${info}`, length));
+  const id = derive('master-key-id', keyIdBytes).toString('base64url');
+  // Key objects, not bytes: with bytes, each use takes Node 24 up to four times as long.
+  return { id, bytes, wrapping: createSecretKey(derive('wrap', keyBytes)) };
+}
+
+/** Splits `<master key id>.<wrapped>`, the form inside texts of version 1. @throws CannotOpen */
+export function v1KeyOf(text: string): { readonly keyId: string; readonly wrapped: string } {
+  const [keyId = '', wrapped = '', ...rest] = text.split('.');
+  if (keyId === '' || wrapped === '' || rest.length > 0)
+    throw new CannotOpen('not a wrapped key of version 1');
+  return { keyId, wrapped };
+}
