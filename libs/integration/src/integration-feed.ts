@@ -9,11 +9,15 @@ import {
   type EventStore,
   type Position,
   type RecordedEvent,
-  StoreUnavailable,
   type SubscribeOptions,
   UnreadableEvent,
 } from '@pis/event-store';
-import { type MessagePage, type MessageSource, waitingSince } from '@pis/messaging';
+import {
+  CheckpointMoved,
+  type MessagePage,
+  type MessageSource,
+  waitingSince,
+} from '@pis/messaging';
 import { readPlace } from '@pis/read-models';
 import type pg from 'pg';
 import { FeedQuarantine } from './feed-quarantine.js';
@@ -77,8 +81,7 @@ export function integrationFeeds(options: FeedsOptions): (reader: string) => Mes
   const refuseStale = async (reader: string, after: Position) => {
     const { position, generation } = await readPlace(pool, reader);
     const isMoved = (generations.get(reader) ?? generation) !== generation;
-    if (isMoved && after !== position)
-      throw new StoreUnavailable(`the checkpoint of ${reader} was moved: restart this process`);
+    if (isMoved && after !== position) throw new CheckpointMoved(reader);
     generations.set(reader, generation);
   };
   return (reader) => ({

@@ -5,7 +5,7 @@ import { errorText } from './errors.js';
 import type { ConsumerEngine } from './engine.js';
 import type { ConsumerState, Delivery, MessagePage, MessageSource } from './message.js';
 import { replayOfHeader } from './message-headers.js';
-import type { ReplayRequests } from './pg-consumer-state.js';
+import { CheckpointMoved, type ReplayRequests } from './pg-consumer-state.js';
 import type { Partition } from './partition.js';
 
 export interface EmbeddedConsumerOptions extends ConsumerOptions {
@@ -18,6 +18,9 @@ export interface EmbeddedConsumerOptions extends ConsumerOptions {
 /**
  * The embedded mode's consumer: reads the log itself, in process, and keeps its checkpoint in a
  * ConsumerState. The checkpoint is only ever past messages that are handled or parked.
+ *
+ * When an operator has moved the checkpoint, the source or the state says so (CheckpointMoved). The consumer
+ * then drops what it has taken and not begun, and reads on from the new checkpoint.
  */
 export class EmbeddedConsumerStrategy extends ConsumerStrategy {
   readonly #source: MessageSource;
@@ -26,7 +29,9 @@ export class EmbeddedConsumerStrategy extends ConsumerStrategy {
   readonly #engine: ConsumerEngine;
   readonly #commits: CommitSchedule;
   readonly #reading = new AbortController();
-  readonly #log: Partition;
+  #log: Partition;
+  /** Aborts when the checkpoint turns out to be moved while the log is read. */
+  #turn = new AbortController();
   /** The position that the log was read to; null before the checkpoint is known. */
   #readTo: string | null = null;
   /** Messages after that position, at the last count. */
@@ -45,7 +50,7 @@ export class EmbeddedConsumerStrategy extends ConsumerStrategy {
     this.#engine = this.createEngine((delivery, error) =>
       this.#state.park(this.group, withoutReplayOf(delivery), errorText(error)),
     );
-    this.#log = this.#engine.open(logName, (count) => this.#commits.advanced(count));
+    this.#log = this.#openLog();
     this.#replays = this.#engine.open(logName, () => undefined);
     this.#commits = new CommitSchedule(
       this.commitLimits,
@@ -132,19 +137,9 @@ export class EmbeddedConsumerStrategy extends ConsumerStrategy {
     const { signal } = this.#reading;
     for (let failures = 0; !signal.aborted; failures += 1) {
       try {
-        const after = this.#readTo ?? (await this.#begin());
-        const onConnection = (failure: Error | null) => this.#connection(failure);
-        const { topics } = this;
-        for await (const page of this.#source.subscribe({ after, topics, signal, onConnection })) {
-          if (signal.aborted) return;
-          this.#connection(null);
-          failures = 0;
-          this.#take(page);
-          this.#readTo = page.position;
-          await this.#log.room();
-        }
-        if (!signal.aborted) throw new Error('the log ended');
+        await this.#readOn(() => (failures = 0));
       } catch (error) {
+        if (signal.aborted) return;
         this.#connected = false;
         this.#error = errorText(error);
         this.observe.problem?.('reading the log', error);
@@ -152,6 +147,42 @@ export class EmbeddedConsumerStrategy extends ConsumerStrategy {
         await abortableDelay(ms, signal);
       }
     }
+  }
+
+  /** Until stopped, or until the checkpoint was moved: then the next call begins at the new one. */
+  async #readOn(wentWell: () => void): Promise<void> {
+    this.#turn = new AbortController();
+    const signal = AbortSignal.any([this.#reading.signal, this.#turn.signal]);
+    try {
+      const after = this.#readTo ?? (await this.#begin());
+      const onConnection = (failure: Error | null) => this.#connection(failure);
+      const { topics } = this;
+      for await (const page of this.#source.subscribe({ after, topics, signal, onConnection })) {
+        if (signal.aborted) break;
+        this.#connection(null);
+        wentWell();
+        this.#take(page);
+        this.#readTo = page.position;
+        await this.#log.room();
+      }
+      if (!signal.aborted) throw new Error('the log ended');
+    } catch (error) {
+      if (!(error instanceof CheckpointMoved)) throw error;
+      this.#turn.abort();
+    }
+    if (this.#turn.signal.aborted) this.#startOver();
+  }
+
+  #openLog(): Partition {
+    return this.#engine.open(logName, (count) => this.#commits.advanced(count));
+  }
+
+  /** Handlers that run go on. The messages of their keys wait for them. */
+  #startOver(): void {
+    this.#log.abandon();
+    this.#log = this.#openLog();
+    this.#readTo = null;
+    this.#unread = 0;
   }
 
   /** The source retries the reported failures itself. */
@@ -178,7 +209,13 @@ export class EmbeddedConsumerStrategy extends ConsumerStrategy {
 
   async #commit(): Promise<void> {
     const { position } = this.#log;
-    if (position !== null) await this.#state.saveCheckpoint(this.group, position);
+    if (position === null) return;
+    try {
+      await this.#state.saveCheckpoint(this.group, position);
+    } catch (error) {
+      if (!(error instanceof CheckpointMoved)) throw error;
+      this.#turn.abort();
+    }
   }
 
   /** Also counts unread messages, up to a limit, because that costs a page of the log. */

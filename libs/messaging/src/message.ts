@@ -42,6 +42,7 @@ export interface MessagePage {
   ) => Promise<'held' | 'skipped'>;
 }
 export interface MessageSource {
+  /** Throws CheckpointMoved when `after` is not where an operator has moved the reader's checkpoint to. */
   subscribe(options: {
     readonly after: string;
     readonly topics: readonly string[];
@@ -61,6 +62,7 @@ export interface MessageSource {
 export interface ConsumerState {
   /** '' when the group has never committed. */
   loadCheckpoint(group: string): Promise<string>;
+  /** @throws CheckpointMoved an operator has moved it since it was loaded; nothing was saved */
   saveCheckpoint(group: string, position: string): Promise<void>;
   park(group: string, delivery: Delivery, error: string): Promise<void>;
   /** The oldest first. */

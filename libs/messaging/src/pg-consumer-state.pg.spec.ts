@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import {
   createTestDatabase,
   openTestPool,
@@ -8,10 +9,10 @@ import pg from 'pg';
 import { EmbeddedConsumerStrategy } from './embedded.server.js';
 import type { Delivery } from './message.js';
 import { NonRetryable } from './errors.js';
-import { pgConsumerState } from './pg-consumer-state.js';
+import { CheckpointMoved, pgConsumerState } from './pg-consumer-state.js';
 import { pgDeferredMessages } from './pg-deferred-messages.js';
 import { messagingConformance } from './testing/conformance.js';
-import { timeoutMs } from './testing/stage.js';
+import { gate, timeoutMs } from './testing/stage.js';
 import { embeddedHarness } from './testing/embedded-harness.js';
 import { MemoryLog } from './testing/memory.js';
 
@@ -100,6 +101,57 @@ describe('the consumer state in PostgreSQL', () => {
     await pgConsumerState(pool).requestReplay('op');
     await until(async () => (await state.parked('op', 1)).length === 0, { timeoutMs });
     expect(handled).toBe(1);
+    await strategy.close();
+  });
+
+  it('saves no position of before a move, even if the new checkpoint is loaded meanwhile', async () => {
+    const looked = gate();
+    const anchorAt = async (position: string) => {
+      await looked.opened;
+      return { position, eventId: randomUUID(), streamId: 'payment-1', revision: 0 };
+    };
+    await pgConsumerState(pool).saveCheckpoint('late', '5');
+    const state = pgConsumerState(pool, { anchorAt });
+    await state.loadCheckpoint('late');
+    const saving = state.saveCheckpoint('late', '9');
+    await pool.query(
+      `UPDATE consumer_checkpoints SET position = '1', generation = generation + 1
+       WHERE consumer_group = 'late'`,
+    );
+    expect(await state.loadCheckpoint('late')).toBe('1');
+    looked.open();
+    await expect(saving).rejects.toThrow(CheckpointMoved);
+    expect(await state.loadCheckpoint('late')).toBe('1');
+  });
+
+  it('a consumer goes on from where an operator has moved its checkpoint, and saves nothing of before', async () => {
+    const log = new MemoryLog();
+    const strategy = new EmbeddedConsumerStrategy({
+      group: 'moved',
+      source: log,
+      state: pgConsumerState(pool),
+      deferred: pgDeferredMessages(pool),
+      commitIntervalMs: 5,
+    });
+    const seen: unknown[] = [];
+    strategy.addHandler('t', ((value: unknown) => void seen.push(value)) as never, true);
+    strategy.listen(() => undefined);
+    const publish = (...values: number[]) =>
+      log.publish(values.map((n) => ({ topic: 't', key: 'k', value: String(n), headers: {} })));
+    const committed = async () =>
+      (await pgConsumerState(pool).loadCheckpoint('moved')) === log.offsetsOf('t').at(-1);
+    await publish(1, 2);
+    await until(committed, { timeoutMs });
+    await pool.query(
+      `UPDATE consumer_checkpoints SET position = $1, generation = generation + 1
+       WHERE consumer_group = 'moved'`,
+      [log.offsetsOf('t')[0]],
+    );
+    await publish(3);
+    await until(committed, { timeoutMs });
+    expect(seen.slice(0, 3)).toEqual([1, 2, 3]);
+    await until(() => seen.length >= 5, { timeoutMs });
+    expect(seen.slice(3)).toEqual([2, 3]);
     await strategy.close();
   });
 

@@ -63,10 +63,11 @@ export function pgConsumerState(
     },
 
     async saveCheckpoint(group, position) {
+      // Read first: the position belongs to the checkpoint that is loaded now.
+      const generation = generations.get(group) ?? null;
       const anchor = await anchorAt?.(position);
       // The log has become shorter: the table decides.
       if (anchor === null) return;
-      const generation = generations.get(group) ?? null;
       const { rows } = await pool.query(
         `WITH saved AS (
            INSERT INTO consumer_checkpoints AS c
@@ -91,8 +92,7 @@ export function pgConsumerState(
       const [before] = rows as { generation: number }[];
       const isMoved =
         generation !== null && before !== undefined && before.generation !== generation;
-      // The embedded consumers learn it from the log's feed.
-      if (isMoved && transport === 'kafka') throw new CheckpointMoved(group);
+      if (isMoved) throw new CheckpointMoved(group);
     },
 
     /** An existing one keeps its time of arrival. */

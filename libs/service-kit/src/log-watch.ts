@@ -171,9 +171,10 @@ export class LogWatch {
   /** If an operator moved the checkpoint of a reader, the reader restarts from there. */
   private followMoves(checkpoints: readonly ReaderCheckpoint[]): void {
     for (const { reader, generation } of checkpoints) {
-      const known = this.generations.get(reader);
+      // A reader without a checkpoint at the first check had none that could have been moved.
+      const known = this.generations.get(reader) ?? (this.isChecked ? 0 : generation);
       this.generations.set(reader, generation);
-      if (known === undefined || known === generation) continue;
+      if (known === generation) continue;
       this.gates.get(reader)?.abort(new StoreUnavailable(`the checkpoint of ${reader} was moved`));
       this.gates.delete(reader);
     }
