@@ -1,11 +1,11 @@
-/** The alerts of each area, held against its runbook and against Prometheus' own tool. */
+/** Checks the alerts of each area against its runbook, and with Prometheus' own tool. */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { spawnSync } from 'node:child_process';
 import { parse } from 'yaml';
 import { root, runCommand } from './support/process.js';
 
-/** Webhooks have a spec of their own, beside a running system. */
+/** Webhooks have their own spec, which uses a running system. */
 const areas = ['consumers', 'log', 'rails'] as const;
 const toolLimitMs = 60_000;
 
@@ -24,7 +24,7 @@ describe.each(areas)('the alerts on the %s', (area) => {
   const { groups } = parse(readFileSync(rulesFile, 'utf8')) as { groups: { rules: Alert[] }[] };
   const alerts = groups.flatMap(({ rules }) => rules);
 
-  it('each lead to their section of the runbook, and have a case that fires them', () => {
+  it('each link to their section of the runbook, and have a test case in which they fire', () => {
     const runbook = readFileSync(path.join(root, runbookPath), 'utf8');
     const sections = [...runbook.matchAll(/^## (Pis\w+)$/gm)].map(([, name]) => name);
     expect(sections).toEqual(alerts.map(({ alert }) => alert));
@@ -36,7 +36,7 @@ describe.each(areas)('the alerts on the %s', (area) => {
   });
 
   (hasPromtool ? it : it.skip)(
-    'fire when they should and at no other time',
+    'fire exactly when they should',
     async () => {
       for (const args of [
         ['check', 'rules', rulesFile],

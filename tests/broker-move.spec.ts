@@ -88,7 +88,7 @@ async function pay(): Promise<readonly string[]> {
   return ids;
 }
 
-/** Every payment so far is executed and told to its end. */
+/** Every payment so far is executed and its events are delivered. */
 async function settled(): Promise<void> {
   await completed(client, paymentIds);
   await until(() => delivered.length >= paymentIds.length * statuses.length, {
@@ -101,7 +101,7 @@ async function settled(): Promise<void> {
   );
 }
 
-/** The groups have noted that all events are behind them. */
+/** The checkpoints of the groups are at the end of the log. */
 async function noted(): Promise<void> {
   await until(
     async () => {
@@ -115,12 +115,12 @@ async function noted(): Promise<void> {
   );
 }
 
-/** As the dispatcher's retention does: what is read once more from here on would be delivered once more. */
+/** Drops the fan-outs, like the dispatcher's retention: events that are read again would be delivered again. */
 async function forgetDeliveries(): Promise<void> {
   await pool.query('DELETE FROM webhook_fan_outs');
 }
 
-/** Some payments are under way while the system stops. */
+/** Stops the system while some payments are under way. */
 async function move(to: Readonly<Record<string, string>>): Promise<void> {
   await settled();
   await noted();

@@ -1,4 +1,4 @@
-/** `pis` beside what it works on: a system that runs, and a Kafka. */
+/** `pis` beside a running system and a Kafka. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import os from 'node:os';
@@ -35,7 +35,7 @@ describe('beside a running npm start, found through PIS_DATA_DIR', () => {
   });
   afterAll(() => running?.stop());
 
-  it('projections are shown, and rebuilt while the system works', async () => {
+  it('projections are listed, and rebuilt while the system runs', async () => {
     const api = new Api(String(running.ready['apiUrl']), String(running.ready['apiKey']));
     const list = () => api.data<unknown[]>(200, 'GET', '/v1/originators/');
     const status = () => pisJson<{ lag: number }[]>(['projections', 'status'], environment);
@@ -72,7 +72,7 @@ describe('beside a running npm start, found through PIS_DATA_DIR', () => {
     );
   });
 
-  it('a key works at once, and no longer than five seconds after it was revoked', async () => {
+  it('a key works at once, and for at most five seconds after it was revoked', async () => {
     const { apiKeyId, apiKey } = await pisJson<{ apiKeyId: string; apiKey: string }>(
       [
         ...['api-key', 'create', '--type', 'read_only'],
@@ -87,7 +87,7 @@ describe('beside a running npm start, found through PIS_DATA_DIR', () => {
     await until(async () => (await statusNow()) === 401, { timeoutMs: 5_000 });
   });
 
-  it('dead letters are handed to their group again', async () => {
+  it('dead letters are replayed to their group', async () => {
     const replay = ['dead-letters', 'replay', '--group', 'webhook-dispatcher'];
     expect(await pisJson(replay, environment)).toEqual({ replayed: 0 });
     const connectionString =
@@ -95,7 +95,7 @@ describe('beside a running npm start, found through PIS_DATA_DIR', () => {
     const client = new pg.Client({ connectionString });
     await client.connect();
     try {
-      // Parked before an endpoint was there to be told: now it has nobody to tell and is done.
+      // The message was parked before the organization had an endpoint, so it is done without a delivery.
       await client.query(
         `INSERT INTO dead_letters
              (consumer_group, topic, key, value, headers, "offset", attempts, error, parked_at)
@@ -130,7 +130,7 @@ describe('on Kafka', () => {
     readonly topics: { topic: string; outcome: string; differences: string[] }[];
   }
 
-  it('topics are created once, and a second time is told that nothing is left to do', async () => {
+  it('topics are created once, and a second run reports that nothing is left to do', async () => {
     const { topics } = await pisJson<Report>(['kafka', 'apply'], environment);
     expect(topics.map(({ topic }) => topic)).toContain(`${prefix}pis.payment-events.v1.dlq`);
     expect(new Set(topics.map(({ outcome }) => outcome))).toEqual(new Set(['created']));
@@ -145,7 +145,7 @@ describe('on Kafka', () => {
     );
   });
 
-  it('in production one copy is refused, unless it is asked for', async () => {
+  it('in production a replication factor of 1 is refused unless requested', async () => {
     const production = {
       ...environment,
       KAFKA_PREFIX: `${prefix}production.`,
@@ -156,14 +156,14 @@ describe('on Kafka', () => {
     expectRefusal(await pis(['kafka', 'apply'], production), /fewer than 3 brokers/);
     const made = await pisJson<Report>(['kafka', 'apply', ...flags], production);
     expect(new Set(made.topics.map(({ outcome }) => outcome))).toEqual(new Set(['created']));
-    // The topics are there now, with one copy each.
+    // The topics exist now, with one copy each.
     const { code, stderr } = await pis(['kafka', 'apply'], production);
     expect(code).toBe(1);
     expect(stderr).toMatch(/the loss of one broker may lose messages of/);
     expect((await pis(['kafka', 'apply', ...flags], production)).code).toBe(0);
   });
 
-  it('a part of the log is published again, with what was left out of it', async () => {
+  it('a part of the log is published again, with the number of omitted events', async () => {
     const database = await createTestDatabase();
     const pool = new pg.Pool({ connectionString: database.url });
     const env = {
@@ -191,7 +191,7 @@ describe('on Kafka', () => {
     await database.drop();
   });
 
-  it('without brokers, or with brokers that are away, it says which', async () => {
+  it('without brokers, or with unavailable brokers, the error names them', async () => {
     expectRefusal(await pis(['kafka', 'apply'], { PIS_BROKER: 'kafka' }), 'KAFKA_BROKERS');
     const away = { ...environment, KAFKA_BROKERS: '127.0.0.1:1' };
     expectRefusal(await pis(['kafka', 'apply'], away), '127.0.0.1:1');
@@ -215,7 +215,7 @@ describe('on Kafka', () => {
     }
   });
 
-  /** As the transport parks a message, see operations.md. */
+  /** Parks a message like the transport: see operations.md. */
   async function park(group: string, value: unknown): Promise<void> {
     const kafka = new Kafka({ brokers: brokers.split(','), logLevel: logLevel.NOTHING });
     const producer = kafka.producer();

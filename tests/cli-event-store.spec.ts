@@ -36,7 +36,7 @@ afterAll(async () => {
   rmSync(scratch, { recursive: true, force: true });
 });
 
-it('check tells what is missing, apply sets it, and then all is well', async () => {
+it('check reports the missing right, apply grants it, and then check succeeds', async () => {
   const before = await pis(['event-store', 'check'], as('pis', 's3cret'));
   expect(before.code).toBe(1);
   expect(before.stdout).toMatch(/^ok {5}append: allowed$/m);
@@ -66,7 +66,7 @@ it('check tells what is missing, apply sets it, and then all is well', async () 
   ]);
 });
 
-it('wrong credentials are told without being shown', async () => {
+it('wrong credentials are reported without being shown', async () => {
   const wrong = await pis(['event-store', 'check'], as('pis', 'wr0ng'));
   expect(wrong.code).toBe(1);
   expect(wrong.stdout).toMatch(/does not take the user and password of EVENTSTOREDB_URL/);

@@ -59,7 +59,7 @@ function fileOf(content: unknown): string {
   return file;
 }
 
-it('consumers list says where each reader stands, and whether the log has its event', async () => {
+it('consumers list shows the position of each reader, and whether the log has its event', async () => {
   expect(await json('consumers', 'list')).toMatchObject({
     data: [
       { reader: 'rail-executor', position: positionAt(1), logHasIt: true },
@@ -90,7 +90,7 @@ it('consumers export and import carry checkpoints, and refuse those of another l
   );
 });
 
-it('consumers reset takes a position or a time, and says what is read then', async () => {
+it('consumers reset accepts a position or a time, and reports what will be read', async () => {
   const { rows } = await pool.query<{ at: string }>(
     `SELECT metadata->>'at' AS at FROM events WHERE position = 2`,
   );
@@ -120,7 +120,7 @@ it('relay rewind moves the relay, recorded with actor and reason', async () => {
   });
 });
 
-it('on Kafka, a reset moves the relay, and the places noted for the groups along with it', async () => {
+it('on Kafka, a reset moves the relay and the recorded positions of the groups', async () => {
   const onKafka = { ...environment, PIS_BROKER: 'kafka', KAFKA_BROKERS: '127.0.0.1:1' };
   const reset = ['consumers', 'reset', '--to', '2'];
   await pisJson(reset, onKafka);

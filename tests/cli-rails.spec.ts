@@ -1,4 +1,4 @@
-/** `pis rails notifications`: what the bank reported and fits no payment. */
+/** `pis rails notifications`: reports of the bank that match no payment. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import os from 'node:os';
@@ -38,7 +38,7 @@ const json = (...args: string[]) =>
   pisJson<unknown>(['rails', 'notifications', ...args], environment);
 const plain = (...args: string[]) => pis(['rails', 'notifications', ...args], environment);
 
-/** As rail-executor keeps one that it has tried in vain. */
+/** A notification as rail-executor stores it after a failed try. */
 async function keepUnmatched(sequence: string, reference: string, nextTry: string) {
   await pool.query(
     `INSERT INTO rail_notifications (feed, sequence, reference, type, at, received_at, reason)
@@ -59,7 +59,7 @@ const dueReferences = async () =>
     )
   ).rows.map(({ reference }) => reference);
 
-it('lists what is unmatched, and has one of them or all tried again, on record', async () => {
+it('lists unmatched notifications, and retries one or all of them, recorded', async () => {
   expect(await json('list')).toEqual({ data: [] });
   const paymentId = randomUUID();
   const reference = railReferenceOf(paymentId);
@@ -91,7 +91,7 @@ it('lists what is unmatched, and has one of them or all tried again, on record',
   ]);
 });
 
-it('refuses a retry of nothing, of both, and of what is not there', async () => {
+it('refuses a retry without a target, with both kinds of target, and of an unknown one', async () => {
   expectRefusal(await plain('retry'), /either --reference or --all/);
   expectRefusal(await plain('retry', '--all', '--reference', 'x'), /either --reference or --all/);
   expectRefusal(await plain('retry', '--reference', 'unheard-of'), /no unmatched notification/);

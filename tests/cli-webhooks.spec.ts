@@ -1,4 +1,4 @@
-/** `pis webhooks`, for operators and for those who write a receiver, against `npm start`. */
+/** `pis webhooks` for operators and developers of receivers, against `npm start`. */
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import os from 'node:os';
@@ -88,7 +88,7 @@ async function listen(...args: string[]): Promise<Listener> {
   return listener;
 }
 
-/** What the local server got of these payments, once it is all there. */
+/** The requests of these payments at the local server, once all have arrived. */
 async function hooksOf(paymentIds: readonly string[]) {
   const mine = () => server.hooks.filter(({ event }) => paymentIds.includes(event.data.paymentId));
   await until(() => mine().length >= paymentIds.length * eventsOfPayment, {
@@ -99,7 +99,7 @@ async function hooksOf(paymentIds: readonly string[]) {
 }
 
 describe('pis webhooks listen', () => {
-  it('sends each event on as the service would, with its headers, its bytes and a signature', async () => {
+  it('forwards each event like the service, with headers, bytes and a signature', async () => {
     const endpoint = await client.webhooks.create({
       url: `${receiver.url}/${randomUUID()}`,
       subscribedEvents: ['payment.*'],
@@ -114,7 +114,7 @@ describe('pis webhooks listen', () => {
     });
     const paymentIds = await pay();
     const hooks = await hooksOf(paymentIds);
-    // Nothing of the payment before.
+    // No request for the earlier payment.
     expect(server.hooks).toEqual(hooks);
     expect(hooks.map(({ event }) => event.eventType)).toEqual([
       'payment.queued',
@@ -150,7 +150,7 @@ describe('pis webhooks listen', () => {
     await client.webhooks.delete(endpoint.id);
   });
 
-  it('has every event once, in the order of the feed, however many are made at a time', async () => {
+  it('forwards every event once in the order of the feed, however many occur at once', async () => {
     await listen('--secret', 'my own');
     const paymentIds = [...(await pay(25)), ...(await pay(25))];
     const hooks = await hooksOf(paymentIds);
@@ -162,14 +162,14 @@ describe('pis webhooks listen', () => {
     for (const { headers, body } of hooks) verifyWebhook(body, headers, 'my own');
   });
 
-  it('keeps its place while the API is away, whichever way it is away', async () => {
+  it('keeps its position during every kind of outage of the API', async () => {
     const { process, interrupt } = await listen();
     const paymentIds: string[] = [];
     for (const away of ['closed', '503', 'rate limited', 'cut short'] satisfies Way[]) {
       way.set(away);
       paymentIds.push(...(await pay()));
       const asked = way.asked();
-      // The second time it is asked, it knows.
+      // The second request succeeds.
       await until(() => way.asked() >= asked + 2, { timeoutMs: arrivalLimitMs });
       way.set('open');
       paymentIds.push(...(await pay()));
@@ -184,7 +184,7 @@ describe('pis webhooks listen', () => {
     expect(await interrupt()).toBe(0);
   });
 
-  it('goes on where it was when the service is killed and started again', async () => {
+  it('continues at its position after the service is killed and restarted', async () => {
     await listen();
     const before = await pay();
     await running.kill();
@@ -196,7 +196,7 @@ describe('pis webhooks listen', () => {
     expect(new Set(ids).size).toBe(ids.length);
   });
 
-  it('tells of a server that fails, and goes on with the next event', async () => {
+  it('reports a server that fails, and continues with the next event', async () => {
     const { lines } = await listen();
     server.answer((response, { event }) => {
       if (event.eventType === 'payment.queued') response.writeHead(500).end('broken');
@@ -210,13 +210,13 @@ describe('pis webhooks listen', () => {
       { eventType: 'payment.processing', statusCode: null, error: expect.any(String) as string },
       { eventType: 'payment.completed', statusCode: 302, error: 'HTTP 302' },
     ]);
-    // Not sent a second time, and nothing behind it held up.
+    // It is not sent again, and later events are not delayed.
     server.answer((response) => void response.end());
     await hooksOf(await pay());
     expect(server.hooks).toHaveLength(2 * eventsOfPayment);
   });
 
-  it('ends with 0 at Ctrl-C, also while the server does not answer', async () => {
+  it('exits with 0 on Ctrl-C, even while the server does not answer', async () => {
     const { interrupt, process } = await listen();
     server.answer(() => undefined);
     await pay();
@@ -227,7 +227,7 @@ describe('pis webhooks listen', () => {
     expect(process.stderr()).toBe('');
   });
 
-  it('ends in peace when nobody reads its lines any more', async () => {
+  it('ends without an error when its output is closed', async () => {
     const { process } = await listen();
     process.child.stdout?.destroy();
     await pay();
@@ -238,7 +238,7 @@ describe('pis webhooks listen', () => {
     });
   });
 
-  it('ends with the reason when the key stops being one', async () => {
+  it('ends with the reason when the key becomes invalid', async () => {
     const { apiKeyId, apiKey } = await key('read_only');
     const ended = { ...environment, PIS_API_KEY: apiKey };
     listener = await startListener(['--forward', server.url], ended);
@@ -249,7 +249,7 @@ describe('pis webhooks listen', () => {
     expect(process.stderr()).toContain('UNAUTHORIZED');
   });
 
-  it('does not begin without a key that may read events, an address, and a secret', async () => {
+  it('requires a key that may read events, an address, and a secret', async () => {
     const args = ['webhooks', 'listen', '--forward', server.url];
     const refused = (env: Record<string, string>, ...more: string[]) =>
       pis([...args, ...more], { ...environment, ...env });
@@ -274,7 +274,7 @@ describe('pis webhooks trigger', () => {
   const trigger = (...args: string[]) =>
     pis(['webhooks', 'trigger', ...args, '--json'], environment);
 
-  it('has the service send a sample to an endpoint, and tells what it answered', async () => {
+  it('makes the service send a sample to an endpoint, and reports the answer', async () => {
     const { id, secret } = await client.webhooks.create({
       url: `${receiver.url}/${randomUUID()}`,
       subscribedEvents: ['statement.generated'],
@@ -294,7 +294,7 @@ describe('pis webhooks trigger', () => {
     expectRefusal(await trigger('TEST', '--webhook', '../events'), 'answered');
   });
 
-  it('makes a sample and sends it, signed, to a local server, for which nothing else need run', async () => {
+  it('signs a sample and sends it to a local server, without a running service', async () => {
     for (const eventType of ['payment.returned', 'TEST']) {
       const args = ['webhooks', 'trigger', eventType, '--forward', server.url, '--json'];
       const { code, stdout } = await pis(args, {});
@@ -320,7 +320,7 @@ describe('pis webhooks trigger', () => {
     server = await startLocalServer();
   });
 
-  it('wants one event and one place to send it to', async () => {
+  it('requires one event and one target', async () => {
     expectRefusal(await trigger('payment.failed'), 'either --webhook or --forward');
     const both = ['--webhook', randomUUID(), '--forward', server.url];
     expectRefusal(await trigger('payment.failed', ...both), 'either --webhook or --forward');
@@ -370,7 +370,7 @@ describe('pis webhooks redeliver', () => {
     expect(arrived()).toHaveLength(2);
   });
 
-  it('wants a delivery that there is', async () => {
+  it('requires an existing delivery', async () => {
     const unknown = randomUUID();
     expectRefusal(await redeliver(unknown), `there is no delivery ${unknown}`);
     expectRefusal(await redeliver('one'), '--delivery is not a UUID');

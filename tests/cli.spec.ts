@@ -26,7 +26,7 @@ function fileOf(content: unknown): string {
   return file;
 }
 
-describe('on a database of its own', () => {
+describe('on a separate database', () => {
   const originator = {
     entityType: 'BUSINESS',
     companyName: 'Acme Inc',
@@ -61,7 +61,7 @@ describe('on a database of its own', () => {
   const createKey = (...rest: string[]) =>
     plain('api-key', 'create', '--organization', organizationId, '--type', 'read_only', ...rest);
 
-  it('every command explains itself, and an unknown one is refused with the ones there are', async () => {
+  it('every command has help, and an unknown one is refused with the list of commands', async () => {
     const commands = [
       [],
       ['organization', 'create'],
@@ -93,20 +93,20 @@ describe('on a database of its own', () => {
     expectRefusal(await pis(['organization', 'create'], {}), /required option '--name/);
   });
 
-  it('prints lines for a person without --json', async () => {
+  it('prints readable lines without --json', async () => {
     const { code, stdout } = await plain('organization', 'create', '--name', 'Another');
     expect(code).toBe(0);
     expect(stdout).toMatch(/^organizationId: [0-9a-f-]{36}\n$/);
     expectRefusal(await plain('organization', 'create', '--name', ' '), /1 to 200 characters/);
   });
 
-  it('an originator is made from a file', async () => {
+  it('an originator is created from a file', async () => {
     const file = fileOf(originator);
     const args = ['originator', 'create', '--organization', organizationId, '--file', file];
     expect(await json(...args)).toEqual({ originatorId: uuid });
   });
 
-  it('an originator file that is not valid is refused with every problem, and no account number', async () => {
+  it('an invalid originator file is refused with every problem, without account numbers', async () => {
     const { bankAccount } = originator;
     const invalid = await createOriginator(
       fileOf({
@@ -156,7 +156,7 @@ describe('on a database of its own', () => {
     expect(await json('api-key', 'list', '--organization', nobody)).toEqual([]);
   });
 
-  it('a key is shown once, listed without itself, and revoked for good', async () => {
+  it('a key is shown once, listed without its value, and revoked permanently', async () => {
     const args = ['api-key', 'create', '--organization', organizationId, '--type', 'read_only'];
     const created = await json(...args, '--expires-at', '2199-01-01T00:00:00Z');
     expect(created).toEqual({
@@ -189,7 +189,7 @@ describe('on a database of its own', () => {
     expectRefusal(await plain('api-key', 'revoke', '--id', unknown), `no API key ${unknown}`);
   });
 
-  it('who revoked a key, and why, is an event; a failed action is one, too', async () => {
+  it('an event records who revoked a key and why, also for a failed action', async () => {
     const { apiKeyId } = JSON.parse((await createKey('--json')).stdout) as { apiKeyId: string };
     const reason = 'found in a public repository';
     const who = ['--actor', 'ada', '--reason', reason];
@@ -242,13 +242,13 @@ describe('on a database of its own', () => {
     return rows as unknown[];
   }
 
-  it('a key that would have expired already, or of an unknown type, is not made', async () => {
+  it('a key with a past expiry or an unknown type is refused', async () => {
     expectRefusal(await createKey('--expires-at', '2020-01-01T00:00:00Z'), /in the future/);
     expectRefusal(await createKey('--expires-at', 'tomorrow'), /ISO 8601/);
     expectRefusal(await createKey('--type', 'root'), /full_access, read_only, webhook_admin/);
   });
 
-  it('no database is said as such: none named, none there, none migrated', async () => {
+  it('each reason for a missing database is reported: not configured, not reachable, not migrated', async () => {
     const status = (env: Record<string, string>) => pis(['projections', 'status'], env);
     const none = path.join(scratch, 'none');
     expectRefusal(await status({ PIS_DATA_DIR: none }), `nothing runs on ${none}`);

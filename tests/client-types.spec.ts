@@ -1,6 +1,6 @@
 /**
- * The client has types of its own, so that who installs it gets nothing of our inside. Here they are
- * held against the service's: what differs does not compile, and what the service would drop fails.
+ * The client has its own types, so that it needs no internal package. This spec compares them with those of
+ * the service: a difference does not compile, and a field that the service would drop fails.
  */
 import type * as client from '@pis/client';
 import * as contracts from '@pis/contracts';
@@ -9,11 +9,11 @@ import type { z } from 'zod';
 
 /** Compiles when both are the same type. */
 type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false;
-/** Compiles when `Client` has the fields of `Service`, no other, and says at least as much of each. */
+/** Compiles when `Client` has exactly the fields of `Service`, each with the same type or a narrower one. */
 type Shows<Client, Service> = [Client] extends [Service]
   ? Same<keyof Client, keyof Service>
   : false;
-/** Compiles when the service takes all that the client lets through, and the client has every field. */
+/** Compiles when the service accepts everything that the client allows, and the client has every field. */
 type Takes<Schema extends z.ZodType, Request> =
   Request extends z.input<Schema> ? Same<keyof Request, keyof z.input<Schema>> : false;
 
@@ -53,7 +53,7 @@ export type InStep = [
   True<Takes<typeof contracts.paymentCreateSchema, client.PaymentCreateRequest>>,
   True<Takes<typeof contracts.simulateSchema, client.SimulateRequest>>,
   True<Takes<typeof contracts.webhookTestSchema, client.WebhookTestRequest>>,
-  // Query parameters arrive as text, and our arrays are read-only: only the names can be compared.
+  // Query parameters are text, and our arrays are read-only, so only the names can be compared.
   True<Same<keyof PaymentPage, keyof z.input<typeof contracts.paymentListSchema>>>,
   True<Same<keyof ContactPage, keyof z.input<typeof contracts.contactListSchema>>>,
   True<Same<keyof client.PageQuery, keyof z.input<typeof contracts.originatorListSchema>>>,
@@ -90,7 +90,7 @@ const profile = {
   bankAccount,
 } as const;
 
-// Every field that the client has, given.
+// A value for every field of the client.
 const contact: Required<client.ContactCreateRequest> = {
   originatorId: ids.one,
   entityType: 'BUSINESS',

@@ -1,6 +1,6 @@
 /**
- * Webhooks as their owner sees and steers them with `@pis/client`, against `npm start`: what became of
- * a delivery, sending again, replays, the event feed beside concurrent payments, and new secrets.
+ * Webhooks through `@pis/client`, against `npm start`: deliveries and their attempts, redelivery, replays, the
+ * event feed during concurrent payments, and rotation of secrets.
  */
 import { randomUUID } from 'node:crypto';
 import {
@@ -61,7 +61,7 @@ async function payer() {
 
 const pay = async () => (await payer())();
 
-/** What came to the endpoint of this test, once there is so much of it. */
+/** The requests at the endpoint of this test, once there are `count` of them. */
 async function received(count: number, text = ''): Promise<ReceivedRequest[]> {
   const found = () =>
     receiver.requests.filter(({ path, body }) => path === endpoint.path && body.includes(text));
@@ -88,12 +88,12 @@ const settled = (paymentId: string) =>
 const idOf = ({ headers }: ReceivedRequest) => String(headers['x-webhook-delivery']);
 
 it(
-  'each delivery is found with its attempts and with what was sent, and sent again by hand',
+  'each delivery is found with its attempts and payload, and can be sent again',
   async () => {
     const failed = new Set<string>();
     receiver.respondWith((request) => {
       const type = request.headers['x-webhook-event'];
-      // One is refused for good, one the first time only.
+      // One is refused permanently, one only the first time.
       if (type === 'payment.processing') return { status: 410, body: 'gone for good' };
       if (type !== 'payment.queued' || failed.has(idOf(request))) return {};
       failed.add(idOf(request));
@@ -145,7 +145,7 @@ it(
 );
 
 it(
-  'a replay sends everything of a time again, marked, with the same ids and the same bytes',
+  'a replay sends all events of a period again, marked, with the same IDs and bytes',
   async () => {
     const from = new Date().toISOString();
     const paymentIds = [await pay(), await pay()];
@@ -170,7 +170,7 @@ it(
       expect(headers['x-webhook-replay']).toBe('true');
       verifyWebhook(body, headers, endpoint.secret);
     }
-    // Of one event type only.
+    // Only one event type.
     await client.webhooks.replay(endpoint.id, { from, eventTypes: ['payment.completed'] });
     const third = (await received(2 * before.length + paymentIds.length)).slice(2 * before.length);
     expect(third.map(({ headers }) => headers['x-webhook-event'])).toEqual(
@@ -181,7 +181,7 @@ it(
   testLimitMs,
 );
 
-/** Reads on from a place to the present end. */
+/** Reads from a position to the current end. */
 async function readOn(after: string | undefined, limit: number) {
   const events: PaymentEvent[] = [];
   for (let place = after; ; ) {
@@ -193,7 +193,7 @@ async function readOn(after: string | undefined, limit: number) {
 }
 
 it(
-  'the event feed misses nothing while many payments are made at once, whoever reads, however',
+  'the event feed misses nothing during concurrent payments, for any reader',
   async () => {
     const begin = (await readOn(undefined, 100)).place;
     const payments = 60;
@@ -215,14 +215,14 @@ it(
     await Promise.all(writers);
     const [first = [], ...others] = await Promise.all(readers);
     const afterwards = (await readOn(begin, 100)).events;
-    // Whoever read beside the writers saw what one who comes later sees, in the same order.
+    // Readers during the writes saw the same events in the same order as a later reader.
     for (const seen of [first, ...others]) expect(seen).toEqual(afterwards);
     expect(new Set(first.map(({ id }) => id)).size).toBe(payments * eventTypes.length);
     const typesOf = (paymentId: string) =>
       first.filter(({ data }) => data.paymentId === paymentId).map(({ eventType }) => eventType);
     for (const paymentId of paymentIds) expect(typesOf(paymentId)).toEqual(eventTypes);
 
-    // The very same events as were delivered.
+    // The same events as were delivered.
     const delivered = await received(payments * eventTypes.length);
     const bodies = new Map(
       delivered.map(({ body }) => [(JSON.parse(body) as PaymentEvent).id, body]),
@@ -233,7 +233,7 @@ it(
 );
 
 it(
-  'test deliveries show up nowhere, and carry both signatures while the secret is rotated',
+  'test deliveries appear nowhere, and have both signatures while the secret is rotated',
   async () => {
     const before = (await readOn(undefined, 100)).place;
     const { secret } = await client.webhooks.rotateSecret(endpoint.id, { overlapHours: 1 });
@@ -243,7 +243,7 @@ it(
     for (const { body, headers } of await received(2))
       for (const held of [secret, endpoint.secret])
         expect(verifyWebhook(body, headers, held)).toMatchObject({ synthetic: true });
-    // What is real comes after them, alone.
+    // Only real events follow.
     const paymentId = await pay();
     await settled(paymentId);
     const { data } = await client.webhooks.deliveriesPage(endpoint.id);
@@ -255,7 +255,7 @@ it(
 );
 
 it(
-  'a secret is replaced while receivers hold the old one, at once, and twice in a row',
+  'a secret is replaced with an overlap, at once, and twice in a row',
   async () => {
     const verifiesWith = async (secret: string, paymentId: string) => {
       const requests = await received(eventTypes.length, paymentId);

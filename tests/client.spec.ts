@@ -1,4 +1,4 @@
-/** The main job as a developer does it who has installed `@pis/client`, against `npm start`. */
+/** The main use cases through `@pis/client`, against `npm start`. */
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -47,7 +47,7 @@ async function refusal(call: Promise<unknown>): Promise<PisApiError> {
 }
 
 it(
-  'a payment is created, followed to its end, and announced by webhooks that verify',
+  'a payment is created, tracked to its end, and reported by valid webhooks',
   async () => {
     const { id, secret } = await client.webhooks.create({
       url: `${receiver.url}/hook`,
@@ -95,7 +95,7 @@ it(
 );
 
 it(
-  'a repeated request is the same payment, another one with its key is refused',
+  'a repeated request returns the same payment, and another request with its key is refused',
   async () => {
     const request = await paymentTo(client, '000222333444');
     const first = await client.payments.create(request);
@@ -120,7 +120,7 @@ it(
 );
 
 it(
-  'an Idempotency-Key of any script is the key that the service knows',
+  'an Idempotency-Key in any script reaches the service unchanged',
   async () => {
     const idempotencyKey = `Rechnung-ä-💸-${randomUUID()}`;
     const { paymentId } = await client.payments.create(await paymentTo(client, '000222333445'), {
@@ -133,14 +133,14 @@ it(
 );
 
 it(
-  'the list goes through every page, newest first, and keeps to its filter',
+  'the list has every page, newest first, and applies its filter',
   async () => {
     const request = await paymentTo(client, '000444555666');
     const created: string[] = [];
     for (let count = 0; count < 7; count += 1)
       created.unshift((await client.payments.create(request)).paymentId);
     const { contactId } = request;
-    // A list waits for what was just written, but for a second at most, which is short on a busy machine.
+    // A list waits at most a second for recent writes, which is short on a busy machine.
     await until(
       async () => (await client.payments.page({ contactId })).data.length === created.length,
       { timeoutMs: arrivalLimitMs },
@@ -196,7 +196,7 @@ it(
 );
 
 it(
-  'a webhook endpoint is looked up, changed, and gone after it was deleted',
+  'a webhook endpoint is read, changed and deleted',
   async () => {
     const created = await client.webhooks.create({
       url: `${receiver.url}/other`,
@@ -217,7 +217,7 @@ it(
 );
 
 it(
-  'an endpoint is tried out with samples that verify, and an endpoint that fails is told of',
+  'an endpoint is tested with valid samples, and a failing endpoint is reported',
   async () => {
     const { id, secret } = await client.webhooks.create({
       url: `${receiver.url}/tried`,
@@ -251,7 +251,7 @@ it(
 );
 
 it(
-  'a payment of the sandbox is moved by hand, where its status allows it',
+  'a sandbox payment is moved by hand if its status allows it',
   async () => {
     // An account whose payments stay PROCESSING.
     const { paymentId } = await client.payments.create(await paymentTo(client, '000123450502'));
@@ -271,7 +271,7 @@ it(
 );
 
 it(
-  'what is wrong with a request is told all at once, with the codes to branch on',
+  'all problems of a request are reported at once, with codes for programs',
   async () => {
     const request = {
       ...(await paymentTo(client, '000111222333')),
@@ -295,7 +295,7 @@ it(
 );
 
 it(
-  'the examples of its README do what they say, with the package as it is built',
+  'the examples of its README work with the built package',
   async () => {
     const readme = readFileSync(path.join(root, 'libs/client/README.md'), 'utf8');
     const program = [...readme.matchAll(/^```js\n(.*?)^```/gms)].map(([, code]) => code).join('\n');
@@ -320,7 +320,7 @@ it(
         /^refused 409 IDEMPOTENCY_KEY_REUSED_WITH_DIFFERENT_BODY \[/m,
       );
 
-      // Its receiver gets what the service has sent, and the same with another amount.
+      // The example's receiver gets the service's request, and the same with another amount.
       const { paymentId } = await client.payments.create(await paymentTo(client, '000123456789'));
       const sent = await receiver.waitFor(
         ({ path: at, body }) => at === '/readme' && body.includes(paymentId),
@@ -334,7 +334,7 @@ it(
       };
       expect(await relay(sent.body.replace('12345', '99999'))).toBe(400);
       expect(await relay(sent.body)).toBe(204);
-      // Which of the payment's events came first is not promised.
+      // The order of the payment's events is not guaranteed.
       const line = `received ${String(sent.headers['x-webhook-event'])} ${paymentId}`;
       await until(() => running.stdout().includes(line), { timeoutMs: arrivalLimitMs });
     } finally {

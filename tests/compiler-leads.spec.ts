@@ -22,7 +22,7 @@ interface Addition {
   readonly file: string;
   readonly after: string;
   readonly text: string;
-  /** Where the compiler must complain, and what it must say there. */
+  /** The places of the expected errors, and their texts. */
   readonly leadsTo: readonly (readonly [file: string, message: RegExp])[];
 }
 
@@ -138,7 +138,7 @@ it.each(additions)('the compiler leads through every place of $what', ({ leadsTo
   expect(missing).toEqual([]);
 });
 
-/** What is compiled: the sources without their specs, with packages that resolve to the copy. */
+/** Copies the sources without specs, so that packages resolve to the copy. */
 function copySources(): void {
   const paths: Record<string, string[]> = {};
   for (const folder of ['libs', 'apps'])
@@ -182,7 +182,7 @@ function add(file: string, after: string, text: string): void {
   writeFileSync(file, source.slice(0, end) + text + source.slice(end));
 }
 
-/** The errors, one a line, with the lines that explain each. */
+/** The errors, one for each line, each with its explanation. */
 function compile(): Promise<readonly string[]> {
   const compiler = path.join(root, 'node_modules/typescript-native/bin/tsc');
   const command = [compiler, '-p', copy, '--pretty', 'false'];

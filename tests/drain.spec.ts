@@ -1,6 +1,6 @@
 /**
- * SIGTERM in the middle of a load, to processes as they run in production: who has asked gets an answer,
- * what was answered 201 is there afterwards, and what was not answered was not made.
+ * SIGTERM under load, to processes as in production. Every request gets an answer. Every payment with a 201
+ * exists afterwards, and no payment exists without an answer.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -50,12 +50,12 @@ interface Outcome {
   /** Null when there was no answer. */
   readonly status: number | null;
   readonly error: string | null;
-  /** On a connection that had answered before. */
+  /** The connection had answered before. */
   readonly wasOpen: boolean;
   readonly closes: boolean;
 }
 
-/** One payment after the other on one kept connection, as long as somebody listens. */
+/** Creates payments one after another on one persistent connection until the server stops listening. */
 async function keepPaying(url: string, outcomes: Outcome[]): Promise<void> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   for (;;) {
@@ -101,7 +101,7 @@ it.each([
   ['everything in one process', null],
   ['the gateway as a process of its own', 'api-gateway'],
 ])(
-  '%s that is told to end under load answers all it has accepted, and ends in time with code 0',
+  '%s that gets SIGTERM under load answers all accepted requests, and ends in time with code 0',
   async (_what, app) => {
     const { running, url } = await start(app);
     if (app === null) payment = await payable(new Api(url, apiKey));
@@ -120,10 +120,10 @@ it.each([
     expect(new Set(answered.map(({ status }) => status))).toEqual(
       new Set([201, ...(answered.some(({ status }) => status === 503) ? [503] : [])]),
     );
-    // Each of the connections was told in an answer that it ends; none was cut.
+    // Each connection ended with an answer that said so. None was cut off.
     expect(answered.filter(({ closes }) => closes).length).toBeGreaterThanOrEqual(connections);
     expect(outcomes.filter(({ status, wasOpen }) => status === null && wasOpen)).toEqual([]);
-    // Whoever connected again was refused, before anything was sent.
+    // New connections were refused before anything was sent.
     const unanswered = outcomes.filter(({ status }) => status === null);
     expect(unanswered.map(({ error }) => error)).toEqual(
       Array.from({ length: connections }, () => 'ECONNREFUSED'),
@@ -142,7 +142,7 @@ it.each([
 );
 
 it(
-  'connections that say nothing, and one whose request never ends, do not hold it up',
+  'silent connections, and one with an endless request, do not delay the end',
   async () => {
     const { running, url } = await start('api-gateway');
     const { port } = new URL(url);
@@ -150,7 +150,7 @@ it(
     await Promise.all(silent.map((socket) => once(socket, 'connect')));
     for (const socket of silent) socket.on('error', () => socket.destroy());
     silent[0]?.write('POST /v1/payments/ HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n');
-    // An idle one, which has had its answer.
+    // An idle connection that has had its answer.
     expect((await fetch(`${url}/health/live`)).status).toBe(200);
     const toldAtMs = performance.now();
     expect(await running.stop()).toBe(0);

@@ -1,6 +1,6 @@
 /**
- * What happens to `npm start` when things go wrong: bad input at boot, PostgreSQL dying under it,
- * and the machine dying under everything. Nothing answered is lost and nothing is left behind.
+ * `npm start` under faults: bad input at boot, PostgreSQL dying, and the whole machine dying. No answered
+ * request is lost, and no process is left behind.
  */
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -35,7 +35,7 @@ afterEach(async () => {
 }, startLimitMs);
 
 async function start(env: Readonly<Record<string, string>> = {}): Promise<RunningProcess> {
-  // Bursts and polls are the point here: the limit per key has tests of its own.
+  // This spec sends bursts and polls. The limit per key has its own tests.
   const running = await startProcess(null, {
     PIS_DATA_DIR: dataDir,
     PIS_RATE_LIMIT_PER_KEY: '0',
@@ -45,7 +45,7 @@ async function start(env: Readonly<Record<string, string>> = {}): Promise<Runnin
   return running;
 }
 
-/** What has ended may still be on its way out of the table of processes. */
+/** A process that has ended may remain in the process table for a moment. */
 async function nothingStays(): Promise<void> {
   await until(() => processesOf(base).length === 0, { timeoutMs: goneLimitMs }).catch(() =>
     expect(processesOf(base)).toEqual([]),
@@ -82,7 +82,7 @@ it(
     const again = await start();
     expect(again.ready['apiKey']).toBeNull();
     const after = apiOf(again, apiKey);
-    // The same requests once more: what was answered replays, what was cut off is made now or replays.
+    // The same requests again: answered ones replay. Interrupted ones are created now or replay.
     const paymentIds = new Map<string, string>();
     for (const key of sent) {
       const response = await after.createPayment(payment, key);
@@ -110,7 +110,7 @@ it(
 );
 
 it(
-  'the ready line names only pages that answer; SIGTERM ends it with code 0 and nothing of it stays, nor after SIGKILL of the launcher',
+  'the ready line has only working pages, and neither SIGTERM nor SIGKILL of the launcher leaves a process behind',
   async () => {
     const running = await start();
     const { docsUrl, dashboardUrl } = running.ready;
@@ -118,7 +118,7 @@ it(
     for (const page of pages) expect([page, (await fetch(page)).status]).toEqual([page, 200]);
     expect(await running.stop()).toBe(0);
     await nothingStays();
-    // The ready line is all of stdout; logs go to stderr.
+    // Only the ready line goes to stdout. Logs go to stderr.
     expect(running.stdout()).toBe(JSON.stringify(running.ready));
     expect(running.stderr()).toContain('"level"');
 
@@ -131,7 +131,7 @@ it(
 );
 
 it(
-  'while the embedded PostgreSQL is dead requests get 503 with the envelope; it is started again and they succeed',
+  'while the embedded PostgreSQL is dead, requests get 503 with the envelope, and succeed after its restart',
   async () => {
     const running = await start();
     const api = apiOf(running);
@@ -178,7 +178,7 @@ it(
 );
 
 it(
-  'a port in use is said clearly, exit code 1, and the embedded PostgreSQL does not stay',
+  'a port in use is reported clearly with exit code 1, and the embedded PostgreSQL is stopped',
   async () => {
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -193,7 +193,7 @@ it(
 );
 
 it(
-  'a data directory that cannot be written is said clearly, exit code 1',
+  'a data directory without write access is reported clearly with exit code 1',
   async () => {
     mkdirSync(base, { recursive: true });
     const file = path.join(base, 'a-file');
@@ -230,10 +230,10 @@ it(
 );
 
 it(
-  'an app whose database is not there yet serves its health, says what is missing, and gets ready when it comes',
+  'an app without its database serves its health, names the database as missing, and becomes ready when it exists',
   async () => {
     const postgresAt = { dataDir: path.join(base, 'postgres'), database: 'pis' };
-    // Once before, for the address that it will have again.
+    // Started once before, to know the address that it will have again.
     let postgres = await startPostgres(postgresAt);
     const { url: DATABASE_URL, port: postgresPort } = postgres;
     await postgres.stop();
@@ -263,7 +263,7 @@ it(
       await until(async () => (await health()).text.includes('"postgres":{"status":"up"}'), {
         timeoutMs: recoveryLimitMs,
       });
-      // A server with nothing in it is not yet what the app needs.
+      // An empty server is not yet what the app needs.
       expect(isReady).toBe(false);
       await pisJson(['migrate'], { DATABASE_URL });
       const running = await ready;
@@ -285,7 +285,7 @@ it.each([
   ['an app', 'payments-projector'],
   ['all in one', null],
 ])(
-  '%s that is told to end while it waits for its database ends with code 0',
+  '%s that gets SIGTERM while it waits for its database ends with code 0',
   async (_what, app) => {
     const port = String(await freePort());
     const starting = startProcess(app, {

@@ -1,4 +1,4 @@
-/** The operator's command on a clone in which nothing is installed: what runs there must be ours. */
+/** The operator's command on a clone without installed packages: only our own code may run. */
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import os from 'node:os';
@@ -7,7 +7,7 @@ import { createTestDatabase } from '@pis/local-servers/testing';
 import { freshClone, offlineNpm, strangersRegistry } from './support/fresh-clone.js';
 import { root, runCommand } from './support/process.js';
 
-// It builds the command and all that it imports.
+// It builds the command and everything that it imports.
 const buildLimitMs = 300_000;
 
 let base: string;

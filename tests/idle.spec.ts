@@ -1,6 +1,6 @@
 /**
- * What the whole system costs while nothing happens. Transactions are counted by PostgreSQL. CPU time is
- * compared with that of a request to the same process, so that the machine's speed does not matter.
+ * The cost of an idle system. PostgreSQL counts the transactions. CPU time is compared with that of a request
+ * to the same process, so that the speed of the machine does not matter.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import os from 'node:os';
@@ -11,7 +11,7 @@ import { type RunningProcess, startProcess } from './support/process.js';
 
 const startLimitMs = 240_000;
 const windowMs = 10_000;
-/** What the start leaves to be done must be over by then. */
+/** Time for the work after the start to finish. */
 const settledLimitMs = 120_000;
 /** The goal is 1 % of a core. Each transaction takes about 0.5 ms of CPU time here and in PostgreSQL. */
 const transactionsPerSecondMax = 12;
@@ -27,7 +27,7 @@ let system: RunningProcess;
 beforeAll(async () => {
   scratch = mkdtempSync(path.join(os.tmpdir(), 'pis-idle-'));
   database = await createTestDatabase();
-  // From another database of the server: what asks for the count is not counted.
+  // From another database of the server, so that this query is not counted.
   const elsewhere = new URL(database.url);
   elsewhere.pathname = '/postgres';
   statistics = new pg.Client({ connectionString: elsewhere.href });
@@ -76,7 +76,7 @@ async function readOften(): Promise<void> {
   }
 }
 
-/** What one window of at least windowMs took, per second. */
+/** The cost per second, in one window of at least windowMs. */
 async function window(): Promise<{ transactions: number; cpuMs: number }> {
   const [before, cpuBefore] = [await counted(), await cpuSeconds()];
   const after = await until(
@@ -94,7 +94,7 @@ async function window(): Promise<{ transactions: number; cpuMs: number }> {
 }
 
 it(
-  'an idle system asks PostgreSQL a few times a second and takes hardly any CPU time',
+  'an idle system queries PostgreSQL a few times a second and uses almost no CPU time',
   async () => {
     await readOften();
     const before = await cpuSeconds();

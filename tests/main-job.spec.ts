@@ -1,6 +1,6 @@
 /**
- * The main job, end to end, in every set-up the service runs in: a payment travels from the API
- * over a rail to three signed webhooks, and the account numbers used show up nowhere on the way.
+ * The main use case, end to end, in every setup of the service: a payment goes from the API over a rail to
+ * three signed webhooks, and its account numbers appear nowhere on the way.
  */
 import { randomUUID } from 'node:crypto';
 import { startHttpsReceiver, until } from '@pis/local-servers/testing';
@@ -19,7 +19,7 @@ import {
   type System,
 } from './support/systems.js';
 
-/** Those that need Kafka are skipped, and counted as skipped, where there is none. */
+/** Setups that need Kafka are skipped, and counted as skipped, if there is none. */
 const onKafka: readonly (readonly [string, StartSystem])[] = [
   ['all in one, on Kafka and EventStoreDB', allInOneOnServers],
   ['separate processes on Kafka and the PostgreSQL event store', distributedOnPostgres],
@@ -122,7 +122,7 @@ function mainJob(start: StartSystem): void {
       const key = randomUUID();
       const first = await api.createPayment(payment, key);
       const { paymentId } = first.body.data as { paymentId: string };
-      // A list waits for what was just written, but for a second at most, which is short on a busy machine.
+      // A list waits at most a second for recent writes, which is short on a busy machine.
       const newest = async () =>
         (await api.data<Payment[]>(200, 'GET', '/v1/payments/?limit=1'))[0]?.paymentId;
       await until(async () => (await newest()) === paymentId, { timeoutMs: arrivalLimitMs });

@@ -1,6 +1,5 @@
 /**
- * The first session of the README, word for word: what it tells a newcomer to type into three
- * terminals is typed here, and what it promises is seen.
+ * Runs the first session of the README in three terminals, word for word, and checks its promises.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import os from 'node:os';
@@ -30,7 +29,7 @@ afterEach(async () => {
 it(
   'the first session of the README works as it is written, and Ctrl-C leaves nothing behind',
   async () => {
-    // The README's ports are fixed, a test's must not be: the receiver takes its port as last argument.
+    // The README has fixed ports. A test needs free ones: the receiver takes its port as last argument.
     const receiver = await terminal(`node() { command node "$@" 0; }\n${sessionOf('receiver')}`, {
       readyLine: (line) => {
         const [, url] = /^receiving at (https:\S+)\/$/.exec(line) ?? [];
@@ -71,7 +70,7 @@ it(
   sessionLimitMs,
 );
 
-/** What bash does with the commands until it says that it is ready. */
+/** Starts bash with the commands, and waits for its ready line. */
 async function terminal(
   commands: string,
   { readyLine }: Pick<Parameters<typeof startCommand>[2], 'readyLine'>,

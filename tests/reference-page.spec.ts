@@ -1,4 +1,4 @@
-/** The API reference at /docs, in a real browser, as a developer reads it and tries it out. */
+/** The API reference at /docs in a real browser. */
 import type { Browser, Page } from 'playwright-core';
 import { browserPath, openBrowser } from './support/browser.js';
 import { allInOne, type System } from './support/systems.js';
@@ -17,9 +17,9 @@ interface Document {
     let system: System;
     let browser: Browser;
     let page: Page;
-    /** Origins of whatever the page asked for. */
+    /** Origins of all requests of the page. */
     let asked: Set<string>;
-    /** What the browser complained about: refused by the content security policy, thrown, not found. */
+    /** Errors in the browser: blocked by the content security policy, thrown, not found. */
     let complaints: string[];
 
     beforeAll(async () => {
@@ -45,7 +45,7 @@ interface Document {
     afterEach(() => page.close());
 
     it(
-      'shows every operation of the document, and asks no other host for anything',
+      'shows every operation of the document, and uses no other host',
       async () => {
         const answer = await fetch(`${system.apiUrl}/openapi.json`);
         const { paths, tags } = (await answer.json()) as Document;
@@ -70,7 +70,7 @@ interface Document {
     );
 
     it(
-      'sends a request with the key that is typed in, and forgets the key with the page',
+      'sends a request with the entered key, and forgets the key when the page closes',
       async () => {
         await page.getByPlaceholder('Token').first().fill(system.apiKey);
         await page.getByRole('link', { name: 'List originators' }).first().click();

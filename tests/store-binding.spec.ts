@@ -1,4 +1,4 @@
-/** A process with another environment or master key than its stores': it ends, says why, and changes nothing. */
+/** A process with another environment or master key than its stores exits with the reason and changes nothing. */
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import os from 'node:os';
@@ -37,11 +37,11 @@ async function query(sql: string): Promise<object[]> {
 }
 
 it(
-  'npm start and pis refuse the stores of others before they change anything',
+  'npm start and pis refuse foreign stores before they change anything',
   async () => {
     const first = await startProcess(null, own);
     expect(await first.stop()).toBe(0);
-    // As if this release brought a migration: it must not reach the database of others.
+    // As if this release had a migration: it must not reach a foreign database.
     const migration = "migration_name = '20261123000700_store_binding'";
     await query(`DELETE FROM _prisma_migrations WHERE ${migration}`);
     const before = await query('SELECT position FROM event_log_head');

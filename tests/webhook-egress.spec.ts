@@ -1,4 +1,4 @@
-/** What leaves a running system as a webhook, and by which way. */
+/** The routes of webhooks out of a running system. */
 import { createServer, type IncomingMessage } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { type HttpsReceiver, startHttpsReceiver } from '@pis/local-servers/testing';
@@ -11,12 +11,12 @@ const password = 'a-password-that-is-never-logged';
 
 interface Proxy {
   readonly port: number;
-  /** What it was asked to connect to, with the credentials it was given. */
+  /** The targets and credentials that it received. */
   readonly asked: { readonly target: string; readonly authorization: string | undefined }[];
   close(): Promise<void>;
 }
 
-/** A CONNECT proxy; plain requests through it are counted too, and cut. */
+/** A CONNECT proxy. Plain requests through it are counted and cut off. */
 async function startProxy(): Promise<Proxy> {
   const asked: Proxy['asked'] = [];
   const sockets = new Set<Socket>();
@@ -60,7 +60,7 @@ afterEach(async () => {
 });
 
 it(
-  'webhooks go through the proxy that is configured, and never to what the system itself uses',
+  'webhooks use the configured proxy, and never reach the system’s own hosts',
   async () => {
     const system = await allInOne({
       PIS_WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
@@ -73,7 +73,7 @@ it(
       const create = (url: string) =>
         api.call('POST', '/v1/webhooks', { url, subscribedEvents: ['payment.*'] });
 
-      // Embedded, on a port that no variable names: it is known all the same.
+      // The embedded PostgreSQL has a port that no variable names, and is still protected.
       const { port: databasePort } = new URL(system.databaseUrl);
       for (const own of [databasePort, proxy.port])
         for (const host of ['127.0.0.1', 'localhost', '127.8.8.8']) {
@@ -116,7 +116,7 @@ const program = `
   console.log(JSON.stringify({ status, error }));
 `;
 
-it('the proxies of the environment are not obeyed, not even where Node itself would', async () => {
+it('the proxy variables of the environment are ignored, even where Node would use them', async () => {
   const url = `http://127.0.0.1:${proxy.port}`;
   const names = [
     'HTTP_PROXY',

@@ -1,6 +1,6 @@
 /**
- * The receivers of docs/examples, each run as its first lines say, against deliveries that the
- * service's own code signed. One whose language is not installed here is skipped.
+ * Runs each receiver of docs/examples as its first lines say, with deliveries signed by the service's own
+ * code. A receiver in a language that is not installed is skipped.
  */
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -18,11 +18,11 @@ const otherSecret = createSecret();
 
 interface Example {
   readonly name: string;
-  /** What must be installed. */
+  /** The program that must be installed. */
   readonly runtime: readonly [string, ...string[]];
-  /** @param folder is the test's own */
+  /** @param folder used only by this test */
   start(folder: string): Promise<RunningProcess>;
-  /** The ids of the events that were taken for new, in order. */
+  /** The IDs of the events that it accepted as new, in order. */
   accepted(folder: string): string[];
 }
 
@@ -65,7 +65,7 @@ const all: readonly Example[] = [
     runtime: ['go', 'version'],
     start(folder) {
       const program = path.join(folder, 'receiver');
-      // Built once a folder: `go run` would leave its child behind when it is ended.
+      // Built once for each folder: `go run` would leave its child running.
       if (!existsSync(program))
         execFileSync('go', ['build', '-o', program, path.join(examples, 'webhook_receiver.go')], {
           cwd: folder,
@@ -94,7 +94,7 @@ function isInstalled([command, ...args]: Example['runtime']): boolean {
     execFileSync(command, args, { stdio: 'ignore' });
     return true;
   } catch {
-    // Not there, or not able to run: either way there is nothing to test with.
+    // Missing or not able to run: the example is skipped.
     return false;
   }
 }
@@ -104,7 +104,7 @@ interface Sent {
   readonly headers: Record<string, string>;
 }
 
-/** As the dispatcher sends it. */
+/** A request like the dispatcher's. */
 function delivery({ id = randomUUID() as string, key = secret, at = new Date() } = {}): Sent & {
   id: string;
 } {
@@ -156,7 +156,7 @@ describe.each(all)('The example $name', (example) => {
       const { send, accepted } = await receiver();
       const [first, second] = [delivery(), delivery()];
       for (const sent of [first, second, first]) expect(await send(sent)).toBe(204);
-      // A retry: the same event, signed anew.
+      // A retry: the same event with a new signature.
       expect(await send(delivery({ id: second.id }))).toBe(204);
       const third = delivery();
       const statuses = await Promise.all(Array.from({ length: 8 }, () => send(third)));
@@ -231,7 +231,7 @@ describe.each(all)('The example $name', (example) => {
   );
 });
 
-/** Signed as it should be, at a time that is not one. */
+/** Correctly signed, but with an invalid time. */
 function signedAt(timestamp: string): Sent {
   const { body, headers } = delivery();
   const signature = sign(secret, timestamp, body);

@@ -1,6 +1,5 @@
 /**
- * The alerts on webhooks, held against what the running processes expose and against the runbook that
- * whoever is woken by one opens.
+ * Checks the alerts on webhooks against the metrics of running processes and against their runbook.
  */
 import { until } from '@pis/local-servers/testing';
 import { Kafka, logLevel, Partitioners } from 'kafkajs';
@@ -30,7 +29,7 @@ const topic = 'pis.payment-events.v1';
 const alerts = readAlerts();
 const runbook = readRunbook();
 
-it('each alert says how bad it is and what it means, with labels that it has', () => {
+it('each alert has a severity, a meaning, and only labels that it has', () => {
   for (const { alert, expr, labels, annotations } of alerts) {
     const { severity } = labels;
     expect({ alert, isKnown: ['critical', 'warning'].includes(severity ?? '') }).toEqual({
@@ -47,32 +46,32 @@ it('each alert says how bad it is and what it means, with labels that it has', (
   }
 });
 
-it('each alert leads to its section of the runbook, and each section belongs to an alert', () => {
+it('each alert links to its section of the runbook, and each section belongs to an alert', () => {
   expect(runbook.sections).toEqual(alerts.map(({ alert }) => alert));
   for (const { alert, annotations } of alerts)
     expect(annotations['runbook_url']).toBe(`${runbookPath}#${alert.toLowerCase()}`);
 });
 
-it('what the runbook says that the log says is what the log says', () => {
+it('the log messages in the runbook are those of the code', () => {
   const source = loggingSource();
   expect(runbook.logged.length).toBeGreaterThan(3);
   expect(runbook.logged.filter((words) => !source.includes(words))).toEqual([]);
 });
 
-it('the alert on retention leaves three days to what is kept by default', () => {
+it('the alert on retention leaves three days with the default retention', () => {
   const { expr } = alerts.find(({ alert }) => alert === 'PisWebhookRetentionNotKept') ?? {};
   const days = Number(/> (\d+) \* 86400$/.exec(expr ?? '')?.[1]);
   expect(days).toBe(Number(defaultOf('PIS_WEBHOOK_RETENTION_DAYS')) + 3);
 });
 
-it('of each alert it is known when it fires', () => {
+it('each alert has a test case in which it fires', () => {
   expect([...provenAlerts()].sort()).toEqual(alerts.map(({ alert }) => alert).sort());
 });
 
 /** Skipped, and counted as skipped, where Prometheus' own tool is not installed. */
 const hasPromtool = spawnSync('promtool', ['--version']).status === 0;
 (hasPromtool ? it : it.skip)(
-  'the alerts fire when they should and at no other time',
+  'the alerts fire exactly when they should',
   async () => {
     for (const args of [
       ['check', 'rules', rulesFile],
@@ -99,12 +98,12 @@ describe('beside the running system', () => {
   async function samples(): Promise<readonly Sample[]> {
     const processes = [dispatcher, ...(system.relay === null ? [] : [system.relay])];
     const scraped = await Promise.all(processes.map(({ ready }) => scrape(String(ready['url']))));
-    // Without Kafka there is no relay, and nothing to be learned of its metrics.
+    // Without Kafka there is no relay, so its metrics cannot be checked.
     return system.relay === null ? [...scraped.flat(), relayed] : scraped.flat();
   }
 
   it(
-    'the alerts ask only for metrics, labels and values that the processes show',
+    'the alerts use only metrics, labels and values that the processes report',
     async () => {
       const books = new Books(system);
       const failing = await books.subscribe();
@@ -127,7 +126,7 @@ describe('beside the running system', () => {
     startLimitMs,
   );
 
-  it('an alert that asks for a metric, a label or a value that does not exist would be noticed', async () => {
+  it('an alert with an unknown metric, label or value is detected', async () => {
     const shown = await samples();
     const wrong = [
       'max(pis_webhook_backlogs) > 1',
@@ -156,10 +155,10 @@ describe('beside the running system', () => {
 
 const relayed: Sample = { name: 'pis_relay_published_total', labels: { topic } };
 
-/** A message that no handler can make anything of. */
+/** A message that no handler can process. */
 async function sendNonsense({ kafka, pool }: ChaosSystem): Promise<void> {
   if (kafka === null) {
-    // The embedded broker takes only events of ours: as one that was parked and is asked for again.
+    // The embedded broker takes only our events, so this inserts a dead letter that is replayed.
     await pool.query(
       `INSERT INTO dead_letters (consumer_group, topic, key, value, headers, "offset", attempts,
            error, parked_at, replay_requested_at)

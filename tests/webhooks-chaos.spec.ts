@@ -1,7 +1,6 @@
 /**
- * Webhooks while everything around them dies: dispatchers, PostgreSQL, the broker. Whatever happens,
- * each event reaches each endpoint; twice only what was under way when its dispatcher was killed, and
- * then with the same ids and the same bytes.
+ * Webhooks while dispatchers, PostgreSQL or the broker die. Each event always reaches each endpoint. It arrives
+ * twice only if it was under way when its dispatcher was killed, and then with the same IDs and bytes.
  */
 import { until } from '@pis/local-servers/testing';
 import type { RunningProcess } from './support/process.js';
@@ -14,9 +13,9 @@ import {
 
 const startLimitMs = 240_000;
 const testLimitMs = 180_000;
-/** Longer than the lease of a dispatcher that died, and than a consumer that died is missed. */
+/** Longer than the lease of a dead dispatcher, and than the session timeout of a dead consumer. */
 const arrivalLimitMs = 90_000;
-/** A dispatcher that died has its deliveries for this long, and some seconds of margin. */
+/** The lease of a dead dispatcher, plus some seconds. */
 const settings = { PIS_WEBHOOK_TIMEOUT_MS: '5000', PIS_WEBHOOK_RETRY_INITIAL_MS: '200' };
 
 let system: ChaosSystem;
@@ -45,14 +44,14 @@ function aroundEach(onKafka: boolean): void {
   }, startLimitMs);
 }
 
-/** Two endpoints and a stream of payments towards both. */
+/** Two endpoints, and a stream of payments for both. */
 async function twoEndpoints(): Promise<{ paths: readonly string[]; stream: PaymentStream }> {
   const paths = [await books.subscribe(), await books.subscribe()];
   const delivered = () => Math.min(...paths.map((path) => books.taken(path).size));
   return { paths, stream: new PaymentStream(system, delivered) };
 }
 
-/** Ends the stream; all of it arrives at all endpoints, well signed. */
+/** Ends the stream, and checks that every event arrives at all endpoints with a valid signature. */
 async function expectAllArrive(paths: readonly string[], stream: PaymentStream): Promise<void> {
   await stream.end();
   const missing = () =>
@@ -78,7 +77,7 @@ function succeeded(dispatcher: RunningProcess): Promise<number> {
   return metric(dispatcher, 'pis_webhook_delivery_seconds_count');
 }
 
-/** Dies when so many more requests have come, and before the last of them is answered. */
+/** Kills it after `requests` more requests, before the last of them is answered. */
 function killedAtRequest(dispatcher: RunningProcess, countdown: number): Promise<void> {
   let left = countdown;
   return new Promise((resolve, reject) => {
@@ -90,7 +89,7 @@ function killedAtRequest(dispatcher: RunningProcess, countdown: number): Promise
   });
 }
 
-/** Dies with requests open that nobody will ever answer. */
+/** Kills it during requests that are never answered. */
 async function killedInMidFlight(dispatcher: RunningProcess, open: number): Promise<void> {
   let held = 0;
   books.answer(() => {
@@ -101,7 +100,7 @@ async function killedInMidFlight(dispatcher: RunningProcess, open: number): Prom
   await dispatcher.kill();
 }
 
-/** Dies when the receiver has just answered: the record of it is on its way. */
+/** Kills it just after an answer of the receiver, before the result is recorded. */
 function killedAfterAnswer(dispatcher: RunningProcess): Promise<void> {
   return new Promise((resolve, reject) => {
     books.answer(() => {
@@ -112,7 +111,7 @@ function killedAfterAnswer(dispatcher: RunningProcess): Promise<void> {
 }
 
 const openWhenKilled = 4;
-/** The same numbers in every run; where they fall in the work of a process, the machine decides. */
+/** The same numbers in every run. Their effect on the timing depends on the machine. */
 const randomCountdowns = [37, 5, 71];
 
 const moments: readonly ((dispatcher: RunningProcess) => Promise<void>)[] = [
@@ -129,7 +128,7 @@ describe('on the embedded broker', () => {
   aroundEach(false);
 
   it(
-    'a dispatcher that is killed again and again delivers every event, and twice only what it had under way',
+    'a dispatcher that is killed repeatedly delivers every event, and twice only those under way',
     async () => {
       const { paths, stream } = await twoEndpoints();
       const killedWith = new Map<string, number>();
@@ -139,7 +138,7 @@ describe('on the embedded broker', () => {
         books.answer();
         for (const id of await books.underWay()) killedWith.set(id, (killedWith.get(id) ?? 0) + 1);
       }
-      // Otherwise it was killed only when it had nothing to do.
+      // Otherwise it was always idle when it was killed.
       expect(killedWith.size).toBeGreaterThanOrEqual(openWhenKilled);
       await start();
       await stream.grown(20);
@@ -151,7 +150,7 @@ describe('on the embedded broker', () => {
   );
 
   it(
-    'PostgreSQL that dies and comes back, and one that is restarted, cost no event and no second delivery',
+    'a crash or a restart of PostgreSQL causes no lost event and no second delivery',
     async () => {
       const { paths, stream } = await twoEndpoints();
       await start();
@@ -171,12 +170,12 @@ describe('on the embedded broker', () => {
   );
 
   it(
-    'an endpoint that hangs with 1,500 events behind it does not keep another one from any of its events',
+    'an endpoint that hangs with 1,500 waiting events does not delay another endpoint',
     async () => {
       const stuck = 1_500;
       const hanging = await books.subscribe();
       books.answer(({ path }) => ({ hang: path === hanging }));
-      const before = new PaymentStream(system, () => 0, { lanes: 16, aheadMax: stuck });
+      const before = new PaymentStream(system, () => 0, { workers: 16, aheadMax: stuck });
       await until(() => before.paymentIds.length >= stuck, { timeoutMs: arrivalLimitMs });
       await before.end();
 
@@ -188,7 +187,7 @@ describe('on the embedded broker', () => {
       await after.grown(200);
       await expectAllArrive([healthy], after);
 
-      // Not one of its attempts has ended meanwhile, and it still has everything before it.
+      // None of its attempts has ended meanwhile, and all its deliveries are still pending.
       expect(await books.stateOf(hanging)).toEqual({
         pending: before.paymentIds.length + after.paymentIds.length,
         attempts: 0,
@@ -199,12 +198,12 @@ describe('on the embedded broker', () => {
   );
 });
 
-/** Skipped, and counted as skipped, where there is no broker. */
+/** Skipped, and counted as skipped, without a broker. */
 (process.env['PIS_TEST_KAFKA_BROKERS'] ? describe : describe.skip)('on Kafka', () => {
   aroundEach(true);
 
   it(
-    'of three dispatchers one is killed: the others deliver the rest, and twice only what it had under way',
+    'when one of three dispatchers is killed, the others deliver the rest, and twice only its events under way',
     async () => {
       const { paths, stream } = await twoEndpoints();
       const three = await Promise.all([start(), start(), start()]);
@@ -234,7 +233,7 @@ describe('on the embedded broker', () => {
   );
 
   it(
-    'a broker that dies and comes back costs no event and no second delivery',
+    'a crash of the broker causes no lost event and no second delivery',
     async () => {
       const { paths, stream } = await twoEndpoints();
       await start();

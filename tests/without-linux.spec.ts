@@ -1,6 +1,6 @@
 /**
- * The start as a Mac sees it: no /proc, and no programs but those that every Unix has. It is not a Mac:
- * what PostgreSQL and Node.js themselves do there is not tried here.
+ * Starts the system like on a Mac: without /proc, and only with the programs of every Unix. It does not test
+ * PostgreSQL and Node.js on a real Mac.
  */
 import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { pathToFileURL } from 'node:url';
 import { readyLine, root, run, type RunningProcess, startCommand } from './support/process.js';
 
 const startLimitMs = 240_000;
-/** In /bin of every Unix. As root, the server changes its user with a program that only Linux has. */
+/** Programs in /bin of every Unix. As root, the server uses a Linux-only program to change its user. */
 const programs = ['sh', 'ps', 'id', ...(process.getuid?.() === 0 ? ['setpriv'] : [])];
 
 let base: string;
@@ -31,7 +31,7 @@ afterAll(async () => {
 }, startLimitMs);
 
 it(
-  'npm start works without /proc and without Linux tools, and ends in good order',
+  'npm start works without /proc and Linux tools, and ends cleanly',
   async () => {
     const preload = pathToFileURL(path.join(root, 'tests/support/without-linux.mjs')).href;
     const env = {

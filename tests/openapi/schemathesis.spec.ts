@@ -27,9 +27,9 @@ const { python } = environment;
 
 if (python === null)
   describe(`driven by its document (not here: ${environment.missing})`, () => {
-    it.skip('leads on by each link of the document', () => undefined);
-    it.skip('answers whatever is sent to it as the document says', () => undefined);
-    it.skip('was asked for everything that the document offers', () => undefined);
+    it.skip('follows each link of the document', () => undefined);
+    it.skip('answers every request as the document says', () => undefined);
+    it.skip('received requests for every operation of the document', () => undefined);
   });
 else
   describe('driven by its document, the API', () => {
@@ -59,17 +59,17 @@ else
       rmSync(folder, { recursive: true, force: true });
     });
 
-    it('leads on by each link of the document', async () => {
+    it('follows each link of the document', async () => {
       const linked = withoutStatements(document);
       const led = await followLinks(linked, new Api(system.apiUrl, system.apiKey), records);
       expect(led.length).toBeGreaterThan(30);
-      // A payment that another link has moved along already cannot be moved so again.
+      // After another link has moved the payment, this transition is not allowed.
       const well = /: 20\d$|→ simulatePayment: 409$/;
       expect(led.filter((line) => !well.test(line))).toEqual([]);
     });
 
     it(
-      'answers whatever is sent to it as the document says',
+      'answers every request as the document says',
       async () => {
         const { code, output } = await schemathesis(python, system, {
           ...{ folder, report, records },
@@ -80,7 +80,7 @@ else
       runLimitMs + startLimitMs,
     );
 
-    it('was asked for everything that the document offers', () => {
+    it('received requests for every operation of the document', () => {
       const answers = answersIn(report);
       const operations = Object.entries(document.paths).flatMap(([address, methods]) =>
         Object.keys(methods).map((method) => `${method.toUpperCase()} ${address}`),
@@ -94,7 +94,7 @@ else
     });
   });
 
-/** There is none that a link could lead to. */
+/** No statement exists that a link could use. */
 function withoutStatements({ paths }: Document & LinkedDocument): LinkedDocument {
   const others = Object.entries(paths).filter(([address]) => !address.includes('/statements'));
   return { paths: Object.fromEntries(others) };
@@ -107,7 +107,7 @@ interface Places {
   readonly records: Readonly<Record<string, string>>;
 }
 
-/** Runs to its end; everything it printed. */
+/** Runs to its end. Returns everything that it printed. */
 async function schemathesis(python: string, system: System, places: Places) {
   const { folder, report, receiverUrl, records } = places;
   const here = path.join(root, 'tests/openapi');

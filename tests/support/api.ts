@@ -1,4 +1,4 @@
-/** A client of the API as a client developer would write one, for the scenarios. */
+/** A simple client of the API for the scenarios. */
 
 export interface ApiResponse {
   readonly status: number;

@@ -1,17 +1,17 @@
-/** A real browser: the Chromium that is installed on this machine, under one of its usual names. */
+/** A real browser: the Chromium on this machine, under one of its usual names. */
 import { accessSync, constants } from 'node:fs';
 import path from 'node:path';
 import { type Browser, chromium } from 'playwright-core';
 
 const names = ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome'];
 
-/** Null where there is none: tests of pages are then skipped. */
+/** Null if there is none. Tests of pages are then skipped. */
 export const browserPath = (process.env['PATH'] ?? '')
   .split(path.delimiter)
   .flatMap((folder) => names.map((name) => path.join(folder, name)))
   .find(isExecutable);
 
-/** @throws when there is no browser, or it does not start */
+/** @throws if there is no browser or it does not start */
 export async function openBrowser(): Promise<Browser> {
   if (browserPath === undefined) throw new Error('no browser on this machine');
   // Chromium's own sandbox refuses to run as root.

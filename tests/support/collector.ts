@@ -1,12 +1,12 @@
-/** A small OpenTelemetry collector (OTLP over HTTP) that keeps what it is sent. */
+/** A small OpenTelemetry collector (OTLP over HTTP) that keeps everything it receives. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 export interface Collector {
-  /** What the processes need in their environment to send their traces here, soon. */
+  /** The environment variables that make processes send their traces here quickly. */
   readonly environment: Readonly<Record<string, string>>;
-  /** Everything received so far, byte by byte as text: protobuf and JSON both hold strings in the clear. */
+  /** Everything received so far, as text: protobuf and JSON both contain strings in the clear. */
   text(): string;
   close(): Promise<void>;
 }
@@ -27,7 +27,7 @@ export async function startCollector(): Promise<Collector> {
   return {
     environment: {
       OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}`,
-      // What is compressed cannot be searched, and five seconds between batches would be waited for.
+      // Compressed data cannot be searched, and tests should not wait five seconds for a batch.
       OTEL_EXPORTER_OTLP_COMPRESSION: 'none',
       OTEL_BSP_SCHEDULE_DELAY: '100',
     },

@@ -1,4 +1,4 @@
-/** A developer's own machine: a server under work, `pis webhooks listen`, and a way to the API that breaks. */
+/** A developer's machine: a local server, `pis webhooks listen`, and a breakable connection to the API. */
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -19,9 +19,9 @@ export interface Hook {
 export interface LocalServer {
   /** Plain HTTP. */
   readonly url: string;
-  /** In the order of their arrival. */
+  /** In the order of arrival. */
   readonly hooks: readonly Hook[];
-  /** From now on; by default 200 for everything. */
+  /** How requests are answered from now on. Default: 200. */
   answer(fn: (response: ServerResponse, hook: Hook) => void): void;
   close(): Promise<void>;
 }
@@ -48,15 +48,15 @@ export type Way = 'open' | 'closed' | '503' | 'rate limited' | 'cut short';
 
 export interface ApiWay {
   readonly url: string;
-  /** How many requests came through, or not. */
+  /** The number of requests, forwarded or not. */
   readonly asked: () => number;
   set(way: Way): void;
-  /** Where it leads to. */
+  /** The target of the connection. */
   leadTo(apiUrl: string): void;
   close(): Promise<void>;
 }
 
-/** To the API, over an address that stays the same while the API moves. */
+/** A connection to the API with a fixed address, even if the API moves. */
 export async function startApiWay(apiUrl: string): Promise<ApiWay> {
   let way: Way = 'open';
   let target = apiUrl;
@@ -96,7 +96,7 @@ export async function startApiWay(apiUrl: string): Promise<ApiWay> {
   };
 }
 
-/** What `pis webhooks listen --json` prints of an event. */
+/** An event as `pis webhooks listen --json` prints it. */
 export interface Line {
   readonly eventId: string;
   readonly eventType: string;

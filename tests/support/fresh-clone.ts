@@ -1,4 +1,4 @@
-/** A clone in which nothing was installed or built, and an npm that installs without a network. */
+/** A clone without installed or built files, and an npm that installs without a network. */
 import { spawnSync } from 'node:child_process';
 import {
   chmodSync,
@@ -15,7 +15,7 @@ import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { root } from './process.js';
 
-/** The files under version control as they are now, with their modes, and nothing else. */
+/** Copies only the files under version control, as they are now, with their modes. */
 export function freshClone(folder: string): string {
   const listed = spawnSync(
     'git',
@@ -35,8 +35,8 @@ export function freshClone(folder: string): string {
 }
 
 /**
- * A folder with an `npm` that notes what it is asked in `asked`, and installs by linking to the packages
- * of this checkout. It has no way to reach a registry.
+ * A folder with an `npm` that records its calls in `asked`, and installs by linking to the packages of this
+ * checkout. It cannot reach a registry.
  */
 export function offlineNpm(folder: string, clone: string): { asked(): string[]; path: string } {
   mkdirSync(folder, { recursive: true });
@@ -56,7 +56,7 @@ export function offlineNpm(folder: string, clone: string): { asked(): string[]; 
   return { asked, path: `${folder}${path.delimiter}${process.env['PATH'] ?? ''}` };
 }
 
-/** Our own packages are those of the clone, all others those of the checkout. */
+/** Our packages come from the clone, all others from the checkout. */
 function linkPackages({ root, clone }: { root: string; clone: string }): void {
   const modules = path.join(clone, 'node_modules');
   mkdirSync(path.join(modules, '@pis'), { recursive: true });
@@ -73,7 +73,7 @@ function linkPackages({ root, clone }: { root: string; clone: string }): void {
     }
 }
 
-/** A registry that offers a package of any name, with a program of that name in it. */
+/** A registry that has a package of every name, with a program of that name. */
 export async function strangersRegistry(): Promise<{
   readonly url: string;
   readonly tarballs: readonly string[];

@@ -32,7 +32,7 @@ export async function completed(client: PisClient, paymentIds: readonly string[]
     });
 }
 
-/** As paymentTo, without the client. Waits for the originator: somebody may be making it. */
+/** Like paymentTo, without the client. Waits until the originator exists. */
 export async function payable(api: Api): Promise<Record<string, unknown>> {
   const { originatorId } = await until(
     async () => (await api.data<{ originatorId: string }[]>(200, 'GET', '/v1/originators/'))[0],

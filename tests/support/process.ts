@@ -1,4 +1,4 @@
-/** Starts the system's own processes as a user does, and reads their ready line. */
+/** Starts the processes of the system like a user, and reads their ready lines. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
@@ -17,15 +17,15 @@ export interface RunningProcess {
   stdout(): string;
   /** SIGTERM; resolves with the exit code. */
   stop(): Promise<number | null>;
-  /** SIGINT to the process and everything below it, as Ctrl-C in a terminal; resolves when it has ended. */
+  /** SIGINT to the process and its children, like Ctrl-C in a terminal. Resolves when it has ended. */
   interrupt(): Promise<void>;
-  /** SIGKILL to the process and everything below it. */
+  /** SIGKILL to the process and its children. */
   kill(): Promise<void>;
 }
 
 const readyLimitMs = 120_000;
 
-/** `npm start [-- app]` without npm's own process: the script it runs. */
+/** The script of `npm start [-- app]`, without the process of npm. */
 export function startProcess(
   app: string | null,
   env: Readonly<Record<string, string>>,
@@ -49,20 +49,20 @@ export function cleanEnv(env: Readonly<Record<string, string>>): NodeJS.ProcessE
 export interface CommandOptions {
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
-  /** What the first line says by which the command is known to be ready; null for any other line. */
+  /** The content of the ready line. Null for any other line. */
   readonly readyLine: (line: string) => Record<string, unknown> | null;
 }
 
 /**
- * Node arguments that make a script end when this process is gone: a killed test run leaves no apps.
- * The script is started with a channel to it (tools/leash.mjs).
+ * Node arguments that end a script when this process is gone, so that a killed test run leaves no apps. The
+ * script is started with an IPC channel (tools/leash.mjs).
  */
 const leash = [
   '--import',
   `${pathToFileURL(path.join(root, 'tools/leash.mjs')).href}?launcher=${process.pid}`,
 ];
 
-/** Starts a command in a process group of its own and waits until it says that it is ready. */
+/** Starts a command in its own process group and waits for its ready line. */
 export async function startCommand(
   command: string,
   args: readonly string[],
@@ -71,7 +71,7 @@ export async function startCommand(
   const isNode = command === process.execPath;
   const child = spawn(command, isNode ? [...leash, ...args] : args, {
     cwd: options.cwd,
-    // No load balancer watches: the drain would only make each test slower.
+    // There is no load balancer, so the drain would only slow down each test.
     env: cleanEnv({ PORT: '0', HOST: '127.0.0.1', PIS_SHUTDOWN_DRAIN_MS: '0', ...options.env }),
     stdio: ['ignore', 'pipe', 'pipe', ...(isNode ? (['ipc'] as const) : [])],
     detached: true,
@@ -121,7 +121,7 @@ export async function startCommand(
       await exited;
     },
     kill: async () => {
-      // The group: the launcher and the app, as when a machine dies.
+      // Kills the group of launcher and app, as if the machine died.
       process.kill(-pid, 'SIGKILL');
       await exited;
     },

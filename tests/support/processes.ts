@@ -1,4 +1,4 @@
-/** Which processes of this machine belong to a run: found by what their command line or open folder names. */
+/** Finds the processes of a test run by their command line or working folder. */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
 /** Command lines of running processes that mention `text` or work in a folder below it. Linux only. */
@@ -14,7 +14,7 @@ export function processesOf(text: string): string[] {
     });
 }
 
-/** Processes end between being listed and being read. */
+/** A process may end between listing and reading it. */
 function read(source: () => string): string {
   try {
     return source();

@@ -1,12 +1,12 @@
-/** The README as its reader follows it: its commands, and a checkout to give them in. */
+/** The commands of the README, and a checkout to run them in. */
 import { mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import path from 'node:path';
 import { root } from './process.js';
 
-/** What belongs to one checkout alone: a session must neither find nor leave any of it. */
+/** State of a checkout, which a session must neither find nor leave. */
 const own = ['.cache', '.data', '.git', '.nx'];
 
-/** The commands of one terminal: its ```sh blocks in the README, in their order. */
+/** The commands of one terminal: its ```sh blocks in the README, in order. */
 export function sessionOf(terminal: string): string {
   const readme = readFileSync(path.join(root, 'README.md'), 'utf8');
   const block = new RegExp(`<!-- session: ${terminal} -->\n+\`\`\`sh\n(.*?)\n\`\`\``, 'gs');

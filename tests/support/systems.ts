@@ -1,4 +1,4 @@
-/** The set-ups in which the whole system runs; the scenario does not know which one it is given. */
+/** The setups of the whole system. A scenario does not depend on the setup. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
@@ -21,7 +21,7 @@ export interface System {
 
 export type StartSystem = (settings: Readonly<Record<string, string>>) => Promise<System>;
 
-/** `npm start` with nothing else: one process, embedded PostgreSQL. */
+/** `npm start` alone: one process, embedded PostgreSQL. */
 export const allInOne: StartSystem = async (settings) => {
   const dataDir = mkdtempSync(path.join(os.tmpdir(), 'pis-scenario-'));
   const environment = { ...settings, PIS_DATA_DIR: dataDir };
@@ -39,7 +39,7 @@ export const allInOne: StartSystem = async (settings) => {
   };
 };
 
-/** `npm start` on a real broker and an event store of its own: still one process. */
+/** `npm start` with Kafka and a separate event store: still one process. */
 export const allInOneOnServers: StartSystem = (settings) =>
   onEventStoreDb(settings, (more) => allInOne({ ...settings, ...kafka(), ...more }));
 
@@ -52,10 +52,10 @@ const distributedApps = [
   'api-gateway',
 ] as const;
 
-/** Every app a process of its own, on Kafka and the PostgreSQL event store. */
+/** Each app as its own process, with Kafka and the PostgreSQL event store. */
 export const distributedOnPostgres: StartSystem = (settings) => distributed(settings, {});
 
-/** The same on Kafka and EventStoreDB. */
+/** Each app as its own process, with Kafka and EventStoreDB. */
 export const distributedOnEventStoreDb: StartSystem = (settings) =>
   onEventStoreDb(settings, (more) => distributed(settings, more));
 
@@ -75,7 +75,7 @@ async function onEventStoreDb(
     PIS_EVENT_STORE: 'eventstoredb',
     EVENTSTOREDB_URL: given ?? standIn?.url ?? '',
     EVENTSTOREDB_CLIENT: process.env['EVENTSTOREDB_CLIENT'] ?? 'eventstore',
-    // Its own streams, and its own binding to environment and master key, on a server that is shared.
+    // A separate namespace has its own streams and its own binding on a shared server.
     EVENTSTOREDB_NAMESPACE: `t${randomUUID().slice(0, 8)}`,
   });
   return {
@@ -87,7 +87,7 @@ async function onEventStoreDb(
   };
 }
 
-/** The broker of the test run, topics and groups of our own. */
+/** The broker of the test run, with separate topics and groups. */
 function kafka(): Record<string, string> {
   const brokers = process.env['PIS_TEST_KAFKA_BROKERS'];
   if (!brokers) throw new Error('PIS_TEST_KAFKA_BROKERS is not set: run through npm test');
@@ -117,7 +117,7 @@ async function distributed(
   const bank = await startProcess('bank-simulator', environment);
   environment['PIS_BANK_URL'] = String(bank.ready['url']);
   const running: RunningProcess[] = [bank];
-  // One after the other: seven cold processes at once on two cores only make each other late.
+  // One after another: seven cold starts at once on two cores only slow each other down.
   for (const app of distributedApps) running.push(await startProcess(app, environment));
   const gateway = running.at(-1);
   return {
@@ -133,7 +133,7 @@ async function distributed(
   };
 }
 
-/** An organization with one originator and one key, made as an operator makes them. */
+/** Creates an organization with one originator and one key, like an operator. */
 export async function provision(environment: Readonly<Record<string, string>>): Promise<string> {
   const { organizationId } = await pisJson<{ organizationId: string }>(
     ['organization', 'create', '--name', 'Scenario Inc'],

@@ -1,4 +1,4 @@
-/** The alert rules on webhooks, their runbook, and whether what they ask for is there. */
+/** The alert rules on webhooks and their runbook, and checks that their metrics exist. */
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { parse } from 'yaml';
@@ -20,7 +20,7 @@ export function readAlerts(): readonly Alert[] {
   return groups.flatMap(({ rules }) => rules);
 }
 
-/** The alerts that some case of the rules' own test expects to fire. */
+/** The alerts that a case in the test of the rules expects to fire. */
 export function provenAlerts(): ReadonlySet<string> {
   const { tests } = parse(readFileSync(rulesTestFile, 'utf8'), { merge: true }) as RulesTest;
   const samples = tests.flatMap(({ promql_expr_test: checks }) =>
@@ -38,11 +38,11 @@ interface RulesTest {
 }
 
 export interface Runbook {
-  /** The headings of its second level that name an alert. */
+  /** The second-level headings that name an alert. */
   readonly sections: readonly string[];
   readonly queries: readonly string[];
   readonly metrics: readonly string[];
-  /** What it says that the log says. */
+  /** The log messages that it quotes. */
   readonly logged: readonly string[];
 }
 
@@ -69,7 +69,7 @@ export function loggingSource(): string {
   return files.map((file) => readFileSync(file, 'utf8')).join('\n');
 }
 
-/** The value that a variable has when nobody sets it, by .env.example. */
+/** The default of a variable in .env.example. */
 export function defaultOf(variable: string): string | undefined {
   const text = readFileSync(path.join(root, '.env.example'), 'utf8');
   return new RegExp(`^#? ?${variable}=(.*)$`, 'm').exec(text)?.[1];
@@ -90,8 +90,8 @@ export async function scrape(url: string): Promise<Sample[]> {
 }
 
 /**
- * What an expression asks for and no sample has: metrics, labels, and values that must be equal. Knows
- * as much of PromQL as our rules use.
+ * The parts of an expression that no sample has: metrics, labels, and required values. Understands only the
+ * PromQL that our rules use.
  */
 export function missingIn(expr: string, samples: readonly Sample[]): string[] {
   const selectors = [...expr.matchAll(/\b(pis_\w+)(?:\{([^}]*)\})?/g)].map(

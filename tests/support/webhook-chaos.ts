@@ -1,6 +1,6 @@
 /**
- * The part of the system that delivers, as processes that a test may kill, on a PostgreSQL and, if
- * asked for, a Kafka of its own, which it may kill too; and the books that a receiver keeps meanwhile.
+ * The delivering part of the system as processes, with a separate PostgreSQL and optionally Kafka. A test may
+ * kill each of them. `Books` records what the receiver gets meanwhile.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdtempSync } from 'node:fs';
@@ -24,27 +24,27 @@ import { pisJson, type RunningProcess, startProcess } from './process.js';
 import { provision } from './systems.js';
 
 const databaseConnections = 5;
-/** Longer than everything that a test kills takes to come back. */
+/** Longer than the recovery of anything that a test kills. */
 const acceptLimitMs = 120_000;
 
 export interface ChaosSystem {
   readonly api: Api;
   readonly pool: pg.Pool;
   readonly receiver: HttpsReceiver;
-  /** With the present one: restartPostgres() makes another. */
+  /** The current server. restartPostgres() replaces it. */
   readonly server: { readonly postgres: Postgres };
   readonly kafka: Kafka | null;
-  /** There is one on Kafka alone. */
+  /** Null without Kafka. */
   readonly relay: RunningProcess | null;
   startDispatcher(settings?: Readonly<Record<string, string>>): Promise<RunningProcess>;
-  /** In good order, on the same port. */
+  /** A clean restart on the same port. */
   restartPostgres(): Promise<void>;
-  /** The body of a payment; the same for every one. */
+  /** The body of every payment. */
   readonly payment: Readonly<Record<string, unknown>>;
   stop(): Promise<void>;
 }
 
-/** Everything but a dispatcher. What was started ends also when the rest cannot start. */
+/** Starts everything except a dispatcher. If one part cannot start, the others are stopped. */
 export async function startChaosSystem(options: ChaosOptions): Promise<ChaosSystem> {
   const undo: (() => Promise<unknown>)[] = [];
   const stop = async () => {
@@ -127,18 +127,18 @@ interface Envelope {
   readonly data: { readonly paymentId: string };
 }
 
-/** What came to the endpoints of one test, and with which answer it was sent back. */
+/** Records the requests at the endpoints of one test, and their answers. */
 export class Books {
-  /** By delivery id, in the order of arrival. */
+  /** Arrivals by delivery ID, in order. */
   readonly arrivals = new Map<string, Arrival[]>();
-  /** Of those, what has come since underWay() was asked for the last time. */
+  /** IDs of deliveries that arrived since the last call of underWay(). */
   private readonly fresh = new Set<string>();
   private readonly secrets = new Map<string, string>();
   private readonly endpointIds = new Map<string, string>();
 
   constructor(private readonly system: ChaosSystem) {}
 
-  /** How requests of this test are answered from now on; 200 when absent. */
+  /** Sets how requests of this test are answered from now on. Default: 200. */
   answer(script: (request: ReceivedRequest) => ReceiverAnswer = () => ({})): void {
     this.system.receiver.respondWith((request) => {
       if (!this.secrets.has(request.path)) return {};
@@ -169,7 +169,7 @@ export class Books {
     this.endpointIds.clear();
   }
 
-  /** Payments whose event an endpoint has taken with 200. */
+  /** Payments with an event that the endpoint accepted with 200. */
   taken(path: string): Set<string> {
     const all = [...this.arrivals.values()].flat();
     return new Set(
@@ -179,7 +179,7 @@ export class Books {
     );
   }
 
-  /** Deliveries taken more often than once, with how often. */
+  /** Deliveries that were accepted more than once, with their counts. */
   takenAgain(): Map<string, number> {
     const counts = [...this.arrivals].map(
       ([id, arrivals]) => [id, arrivals.filter(({ isAnswered }) => isAnswered).length] as const,
@@ -188,8 +188,8 @@ export class Books {
   }
 
   /**
-   * What was under way when its dispatcher died: what has arrived since this was asked for the last
-   * time, and of which nothing is recorded.
+   * Deliveries that were under way when their dispatcher died: those that arrived since the last call and are
+   * not recorded as finished.
    */
   async underWay(): Promise<Set<string>> {
     const { rows } = await this.system.pool.query<{ id: string }>(
@@ -200,7 +200,7 @@ export class Books {
     return pending;
   }
 
-  /** What an endpoint still has before it, and how many attempts at that have ended. */
+  /** The pending deliveries of an endpoint, and the number of their finished attempts. */
   async stateOf(path: string): Promise<{ pending: number; attempts: number } | undefined> {
     const { rows } = await this.system.pool.query<{ pending: number; attempts: number }>(
       `SELECT count(DISTINCT d.id)::int AS pending, count(a.id)::int AS attempts
@@ -211,7 +211,7 @@ export class Books {
     return rows[0];
   }
 
-  /** Every attempt is signed; all attempts at a delivery carry the same bytes to the same endpoint. */
+  /** Checks that every attempt is signed, and that all attempts of a delivery send the same bytes to the same endpoint. */
   expectSound(): void {
     for (const [id, arrivals] of this.arrivals) {
       const [first] = arrivals;
@@ -223,7 +223,7 @@ export class Books {
         expect({ id, isSigned }).toEqual({ id, isSigned: true });
       }
     }
-    // One event has one envelope, whichever endpoint it goes to; a delivery belongs to one event.
+    // An event has the same envelope at every endpoint, and a delivery belongs to one event.
     const bodies = new Map<string, string>();
     for (const { request } of [...this.arrivals.values()].flat()) {
       const { id } = envelopeOf(request);
@@ -238,25 +238,25 @@ function envelopeOf({ body }: ReceivedRequest): Envelope {
 }
 
 /**
- * Payments, one after the other in a few lanes, never so many at once that more than `aheadMax` of
- * them still lack a webhook: while nothing is delivered, the stream waits.
+ * Creates payments one after another in a few workers. Pauses while more than `aheadMax` payments have no
+ * webhook yet.
  */
 export class PaymentStream {
   readonly paymentIds: string[] = [];
   private isEnding = false;
-  private readonly lanes: Promise<unknown>;
+  private readonly working: Promise<unknown>;
 
   constructor(
     private readonly system: ChaosSystem,
     private readonly delivered: () => number,
-    { lanes = 2, aheadMax = 30 } = {},
+    { workers = 2, aheadMax = 30 } = {},
   ) {
-    this.lanes = Promise.all(Array.from({ length: lanes }, () => this.lane(aheadMax)));
-    // Whoever waits for the stream hears of it; until somebody does, it is no crash.
-    this.lanes.catch(() => undefined);
+    this.working = Promise.all(Array.from({ length: workers }, () => this.work(aheadMax)));
+    // Callers that wait for the stream get the error. Until then it must not crash the process.
+    this.working.catch(() => undefined);
   }
 
-  private async lane(aheadMax: number): Promise<void> {
+  private async work(aheadMax: number): Promise<void> {
     while (!this.isEnding) {
       const hasRoom = () => this.isEnding || this.paymentIds.length - this.delivered() < aheadMax;
       await until(hasRoom, { timeoutMs: acceptLimitMs, what: 'webhooks to arrive', everyMs: 5 });
@@ -264,7 +264,7 @@ export class PaymentStream {
     }
   }
 
-  /** Repeats what was not answered with 201, under the same key, as a client does. */
+  /** Repeats a request with the same key until the answer is 201. */
   private async create(): Promise<void> {
     const key = randomUUID();
     const { api, payment } = this.system;
@@ -278,19 +278,19 @@ export class PaymentStream {
     this.paymentIds.push(created.paymentId);
   }
 
-  /** Until so many more have been accepted. */
+  /** Resolves when `by` more payments have been accepted. */
   async grown(by: number): Promise<void> {
     const goal = this.paymentIds.length + by;
     const isGrown = until(() => this.paymentIds.length >= goal, {
       timeoutMs: acceptLimitMs,
       what: `${by} more payments`,
     });
-    // Lanes end only by failing, until the stream is ended.
-    await Promise.race([isGrown, this.lanes]);
+    // Before end(), workers end only by failing.
+    await Promise.race([isGrown, this.working]);
   }
 
   async end(): Promise<void> {
     this.isEnding = true;
-    await this.lanes;
+    await this.working;
   }
 }

@@ -247,7 +247,9 @@ class ErrorAnswers implements ExceptionFilter {
   }
 }
 
-/** Logs the request and its result, without bodies, query or headers. Of the path only our own parts. */
+/**
+ * Logs the request and its result, without bodies, query or headers. Of the path it logs only the route and IDs.
+ */
 function logAccess(logger: Logger, request: FastifyRequest, reply: FastifyReply): void {
   const { caller } = request;
   logger.info(

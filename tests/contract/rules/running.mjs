@@ -15,23 +15,23 @@ const session = [
 ];
 const readyLine = [
   faults,
-  'the ready line names only pages that answer; SIGTERM ends it with code 0 and nothing of it stays, nor after SIGKILL of the launcher',
+  'the ready line has only working pages, and neither SIGTERM nor SIGKILL of the launcher leaves a process behind',
 ];
 const waitingApp = [
   faults,
-  'an app whose database is not there yet serves its health, says what is missing, and gets ready when it comes',
+  'an app without its database serves its health, names the database as missing, and becomes ready when it exists',
 ];
 const mainJob = [
   'tests/main-job.spec.ts',
   'a payment is accepted, executed, and announced by three signed webhooks',
 ];
 const firstKey = [provisioning, 'has two originators and one key, shown by the first start alone'];
-const keys = [cli, 'a key is shown once, listed without itself, and revoked for good'];
+const keys = [cli, 'a key is shown once, listed without its value, and revoked permanently'];
 const firstCommand = [
   'tests/fresh-clone.spec.ts',
   'the first command of the distributed way works, and asks npm for the locked packages only',
 ];
-const projections = [beside, 'projections are shown, and rebuilt while the system works'];
+const projections = [beside, 'projections are listed, and rebuilt while the system runs'];
 const carried = [
   log,
   'consumers export and import carry checkpoints, and refuse those of another log',
@@ -73,7 +73,7 @@ export const running = {
     session,
     [
       'tests/drain.spec.ts',
-      '%s that is told to end under load answers all it has accepted, and ends in time with code 0',
+      '%s that gets SIGTERM under load answers all accepted requests, and ends in time with code 0',
     ],
   ],
   'stop-2': [
@@ -85,7 +85,7 @@ export const running = {
   'stop-3': [
     [
       faults,
-      'while the embedded PostgreSQL is dead requests get 503 with the envelope; it is started again and they succeed',
+      'while the embedded PostgreSQL is dead, requests get 503 with the envelope, and succeed after its restart',
     ],
   ],
   'environment-1': [
@@ -99,7 +99,7 @@ export const running = {
   'variable-1': [
     [
       faults,
-      'a port in use is said clearly, exit code 1, and the embedded PostgreSQL does not stay',
+      'a port in use is reported clearly with exit code 1, and the embedded PostgreSQL is stopped',
     ],
   ],
   'variable-3': [
@@ -110,7 +110,7 @@ export const running = {
   ],
   'variable-4': [
     [faults, 'a second start on the same data directory is refused and does not disturb the first'],
-    [faults, 'a data directory that cannot be written is said clearly, exit code 1'],
+    [faults, 'a data directory without write access is reported clearly with exit code 1'],
   ],
   'variable-5': [waitingApp, mainJob],
   'variable-6': [mainJob],
@@ -222,7 +222,7 @@ export const running = {
     ['apps/api-gateway/src/reference.pg.spec.ts', 'is the committed document, without a key'],
     [
       'tests/reference-page.spec.ts',
-      'shows every operation of the document, and asks no other host for anything',
+      'shows every operation of the document, and uses no other host',
     ],
   ],
   'path-5': [
@@ -238,42 +238,41 @@ export const running = {
   'command-1': [firstCommand],
   'command-2': [projections],
   'command-3': [
-    [cli, 'every command explains itself, and an unknown one is refused with the ones there are'],
-    [cli, 'prints lines for a person without --json'],
-    [cli, 'no database is said as such: none named, none there, none migrated'],
-  ],
-  'command-4': [[cli, 'an originator is made from a file'], mainJob],
-  'command-5': [
-    [cli, 'an originator is made from a file'],
+    [cli, 'every command has help, and an unknown one is refused with the list of commands'],
+    [cli, 'prints readable lines without --json'],
     [
       cli,
-      'an originator file that is not valid is refused with every problem, and no account number',
+      'each reason for a missing database is reported: not configured, not reachable, not migrated',
     ],
   ],
-  'command-6': [
-    keys,
-    [cli, 'a key that would have expired already, or of an unknown type, is not made'],
+  'command-4': [[cli, 'an originator is created from a file'], mainJob],
+  'command-5': [
+    [cli, 'an originator is created from a file'],
+    [cli, 'an invalid originator file is refused with every problem, without account numbers'],
   ],
+  'command-6': [keys, [cli, 'a key with a past expiry or an unknown type is refused']],
   'command-7': [keys],
   'command-9': [firstCommand, waitingApp],
   'command-10': [
-    [beside, 'topics are created once, and a second time is told that nothing is left to do'],
+    [beside, 'topics are created once, and a second run reports that nothing is left to do'],
   ],
   'command-11': [projections],
   'command-14': [['tests/cli-webhooks.spec.ts', 'sends a delivery again under its own id']],
   'command-18': [
-    [rails, 'lists what is unmatched, and has one of them or all tried again, on record'],
+    [rails, 'lists unmatched notifications, and retries one or all of them, recorded'],
   ],
   'command-23': [
     [log, 'relay rewind moves the relay, recorded with actor and reason'],
-    [beside, 'a part of the log is published again, with what was left out of it'],
+    [beside, 'a part of the log is published again, with the number of omitted events'],
   ],
   'command-24': [carried],
-  'command-25': [[log, 'consumers reset takes a position or a time, and says what is read then']],
+  'command-25': [
+    [log, 'consumers reset accepts a position or a time, and reports what will be read'],
+  ],
   'command-26': [
     [
       'tests/cli-event-store.spec.ts',
-      'check tells what is missing, apply sets it, and then all is well',
+      'check reports the missing right, apply grants it, and then check succeeds',
     ],
   ],
 };
