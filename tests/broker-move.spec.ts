@@ -148,9 +148,9 @@ it(
     );
     const expected = paymentIds.length;
     expect(transfers.rows).toEqual([{ transfers: expected, payments: expected }]);
-    const told = delivered.map(({ paymentId, eventType }) => `${paymentId} ${eventType}`).sort();
+    const deliveries = delivered.map(({ paymentId, eventType }) => `${paymentId} ${eventType}`).sort();
     const once = paymentIds.flatMap((id) => statuses.map((status) => `${id} ${status}`)).sort();
-    expect(told).toEqual(once);
+    expect(deliveries).toEqual(once);
   },
   testLimitMs,
 );
