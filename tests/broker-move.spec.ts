@@ -148,7 +148,9 @@ it(
     );
     const expected = paymentIds.length;
     expect(transfers.rows).toEqual([{ transfers: expected, payments: expected }]);
-    const deliveries = delivered.map(({ paymentId, eventType }) => `${paymentId} ${eventType}`).sort();
+    const deliveries = delivered
+      .map(({ paymentId, eventType }) => `${paymentId} ${eventType}`)
+      .sort();
     const once = paymentIds.flatMap((id) => statuses.map((status) => `${id} ${status}`)).sort();
     expect(deliveries).toEqual(once);
   },
