@@ -1,5 +1,5 @@
 /**
- * Four Jest projects, told apart by what a test needs. `unit` needs nothing but Node and is part of
+ * Four Jest projects, by what a test needs. `unit` needs nothing but Node and is part of
  * `npm run check`. `postgres` and `kafka` need these servers, which Jest's global setup starts;
  * `npm test -- --project servers` runs both. `scenarios` starts whole systems as processes.
  *

@@ -1,6 +1,6 @@
 /**
- * Who may import whom. This table is the architecture: eslint.config.mjs enforces it and
- * boundaries.spec.mjs proves that the enforcement is on. A project missing here may import nothing.
+ * Which project may import which. eslint.config.mjs enforces this table, and boundaries.spec.mjs proves that the
+ * lint rule is active. A project that is missing here may import nothing.
  */
 export const mayImport = {
   // Pure. No npm package, no Node built-in, no clock, no randomness.
@@ -18,10 +18,10 @@ export const mayImport = {
   'bank-rails': ['domain'],
   webhooks: ['domain'],
 
-  // What client developers install: the public API and nothing of ours inside.
+  // The package that client developers install. It contains only the public API.
   client: [],
 
-  // Starts servers on this machine; knows nothing of ours.
+  // Starts servers on this machine. Does not know the service.
   'local-servers': [],
 
   // Use cases over the event store, without HTTP.
@@ -98,7 +98,7 @@ export const mayImport = {
     'webhook-deliveries',
     'webhooks',
   ],
-  // Shares no code with what it is there to catch, but for the wire format of the rail.
+  // Shares no code with the executor that it tests, except the wire format of the rail.
   'bank-simulator': ['bank-rails', 'postgres', 'service-kit'],
   cli: [
     'bank-rails',

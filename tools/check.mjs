@@ -104,7 +104,7 @@ async function staleGeneratedFiles() {
   return `out of date until now, look at them and commit them:\n${stale.map(([file]) => file).join('\n')}`;
 }
 
-/** Null, or what has a newer version that mends it. What cannot be told is said, and is no failure. */
+/** Null, or the packages that a newer version fixes. If this cannot be found out, it prints a note and does not fail. */
 function outdatedPackages() {
   const { findings, notes } = outdated();
   for (const note of notes) say(`outdated: ${note}`);

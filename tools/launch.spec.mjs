@@ -76,7 +76,7 @@ describe('what npm start and npm test launch', () => {
     await allGone(pids);
   });
 
-  it('ends in good order when its launcher is told to end, with its own exit code', async () => {
+  it('ends cleanly with its own exit code when its launcher gets a signal', async () => {
     const ready = join(folder, 'ready');
     const app = script(
       'app.mjs',

@@ -9,7 +9,7 @@ import { bundledPackages, majorOf } from './runtime.mjs';
 import { root } from './workspace.mjs';
 
 const askTimeoutMs = 30_000;
-/** A registry that cannot be reached is told of at once. */
+/** A registry that cannot be reached is reported at once. */
 const impatient = ['--fetch-retries=0', '--fetch-timeout=20000'];
 const grave = ['high', 'critical'];
 
@@ -32,14 +32,14 @@ export function runtimeFindings(bundled, versionsOf) {
     [...lines].map(([major, names]) => {
       const offered = names.map((name) => versionsOf(name));
       if (!offered.every(Array.isArray))
-        return { findings: [], notes: [`cannot tell whether Node.js ${major} is behind`] };
+        return { findings: [], notes: [`cannot describe whether Node.js ${major} is behind`] };
       const everywhere = offered.reduce((all, some) => all.filter((one) => some.includes(one)));
       const newest = everywhere
         .filter((one) => majorOf(one) === major)
         .toSorted(byVersion)
         .at(-1);
       const behind = names.filter((name) => newest && byVersion(bundled[name], newest) < 0);
-      const tell = (name) => `${name} ${bundled[name]} is behind: ${newest} is there`;
+      const describe = (name) => `${name} ${bundled[name]} is behind: ${newest} is there`;
       return { findings: behind.map(tell), notes: [] };
     }),
   );
@@ -49,20 +49,20 @@ export function runtimeFindings(bundled, versionsOf) {
 export function advisoryFindings(report) {
   const { vulnerabilities } = report ?? {};
   if (typeof vulnerabilities !== 'object' || vulnerabilities === null)
-    return { findings: [], notes: ['cannot tell of advisories: npm audit has no answer here'] };
+    return { findings: [], notes: ['cannot describe of advisories: npm audit has no answer here'] };
   const direct = Object.values(vulnerabilities).filter(
     ({ isDirect, severity }) => isDirect && grave.includes(severity),
   );
-  const tell = ({ name, severity, range, via }) => {
+  const describe = ({ name, severity, range, via }) => {
     const titles = via.map((cause) => cause.title ?? `through ${cause.name ?? cause}`);
     return `${name} (${range}): ${severity}: ${titles.join('; ')}`;
   };
   const isMended = ({ fixAvailable }) => fixAvailable !== false;
   return {
-    findings: direct.filter(isMended).map((one) => `${tell(one)}; a newer version mends it`),
+    findings: direct.filter(isMended).map((one) => `${describe(one)}; a newer version mends it`),
     notes: direct
       .filter((one) => !isMended(one))
-      .map((one) => `${tell(one)}; nothing mends it yet`),
+      .map((one) => `${describe(one)}; nothing mends it yet`),
   };
 }
 

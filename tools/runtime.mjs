@@ -52,7 +52,7 @@ export function currentChoice() {
   });
 }
 
-/** What to tell a user whose Node is too old and for whom none is bundled. */
+/** The message for a user with an old Node on a platform without a bundled one. */
 export function noNode({ platform, arch, versions } = process) {
   return (
     `This needs Node.js ${supportedMajor} or newer. It was started on ${versions.node}, ` +

@@ -1,6 +1,6 @@
 /**
  * One process of HTTP load: a closed loop of N connections, keep-alive, one request in flight each.
- * Told what to do by its parent over IPC; answers with counts and latencies in milliseconds.
+ * Its parent controls it over IPC. It answers with counts and latencies in milliseconds.
  */
 import { randomUUID } from 'node:crypto';
 import { Pool } from 'undici';

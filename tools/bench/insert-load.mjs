@@ -1,6 +1,6 @@
 /**
  * The machine's own limit, as pgbench measures it: single-row inserts, each its own durable commit,
- * from N clients with prepared statements. Told what to do over IPC.
+ * from N clients with prepared statements. Controlled over IPC.
  */
 import pg from 'pg';
 

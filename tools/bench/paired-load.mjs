@@ -1,6 +1,6 @@
 /**
  * One client that asks two servers the same in turn, so that what disturbs the machine disturbs both
- * alike. Told what to do over IPC; answers with latencies in milliseconds, side by side.
+ * alike. Controlled over IPC. It answers with latencies in milliseconds, side by side.
  */
 import { Pool } from 'undici';
 import { quantile } from './statistics.mjs';

@@ -1,7 +1,7 @@
 /**
  * What the rate limit costs: reads per second of one gateway without it, with it, and with it shared
  * through PostgreSQL, as ratios within a round. The limit is the default one and no request is refused:
- * many keys take turns, so that each tells PostgreSQL what it uses as often as a busy key does.
+ * many keys take turns, so that each publishes its counts to PostgreSQL as often as a busy key.
  */
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -1,5 +1,5 @@
 /**
- * A client's webhook endpoint in a process of its own: answers 200 at once and tells its parent, in
+ * A client's webhook endpoint in a process of its own: answers 200 at once and reports to its parent, in
  * batches, which events came when (milliseconds since the epoch, with fractions).
  */
 import { startHttpsReceiver } from '@pis/local-servers/testing';

@@ -76,7 +76,7 @@ it('lets a package replace a target, and keeps the tag by which imports are allo
   expect(nodes['@pis/client'].data.tags).toContain('is:client');
 });
 
-it('tells the projects apart in the errors of one compiler run', () => {
+it('groups the errors of one compiler run by project', () => {
   const output = [
     "apps/cli/src/main.ts(1,7): error TS2322: Type 'string' is not assignable",
     "  to type 'number'.",

@@ -206,7 +206,7 @@ describe('the simulated bank', () => {
     await app.close();
   });
 
-  it('tells a caller over HTTP what was wrong without repeating the numbers', async () => {
+  it('reports problems over HTTP without repeating the numbers', async () => {
     const app = await serve(pool, true);
     const url = await app.getUrl();
     const post = (body: string) =>

@@ -3,10 +3,10 @@ import { Activity } from './activity.js';
 describe('the activity of an executor', () => {
   it('lasts for a while after the last payment and reports its beginning once', () => {
     let nowMs = 0;
-    let told = 0;
+    let changes = 0;
     const activity = new Activity(
       60_000,
-      () => (told += 1),
+      () => (changes += 1),
       () => nowMs,
     );
     expect(activity.isBusy).toBe(false);
@@ -14,10 +14,10 @@ describe('the activity of an executor', () => {
     nowMs = 59_000;
     activity.noticed();
     nowMs = 118_999;
-    expect([activity.isBusy, told]).toEqual([true, 1]);
+    expect([activity.isBusy, changes]).toEqual([true, 1]);
     nowMs = 119_000;
     expect(activity.isBusy).toBe(false);
     activity.noticed();
-    expect([activity.isBusy, told]).toEqual([true, 2]);
+    expect([activity.isBusy, changes]).toEqual([true, 2]);
   });
 });

@@ -103,13 +103,13 @@ async function dieAtEveryStep(world: World, row: Row): Promise<void> {
     await world.timePasses(message.paymentId);
     await goRound(successor);
 
-    const told = `died ${moment} step ${diesAt}`;
-    expect({ told, history: await world.history(message.paymentId) }).toEqual({ told, history });
+    const crash = `died ${moment} step ${diesAt}`;
+    expect({ crash, history: await world.history(message.paymentId) }).toEqual({ crash, history });
     const atTheBank = await world.transfers(message.paymentId);
     expect(atTheBank).toHaveLength(transfers);
     if (history.includes('FailedInFlight')) expect(atTheBank).toMatchObject([{ inquired: true }]);
     const pending = await world.pending(message.paymentId);
-    expect({ told, stage: pending?.stage }).toEqual({ told, stage: waiting[ending] });
+    expect({ crash, stage: pending?.stage }).toEqual({ crash, stage: waiting[ending] });
     // The next one counts its steps without it.
     await world.pool.query('DELETE FROM rail_pending WHERE payment_id = $1', [message.paymentId]);
   }

@@ -4,17 +4,17 @@ import { WakeLoop, type WakeLoopOptions } from './wake-loop.js';
 const limit = { timeoutMs: 20_000, everyMs: 1 };
 
 function loopOf(changes: Partial<WakeLoopOptions>) {
-  const told: string[] = [];
+  const reported: string[] = [];
   const loop = new WakeLoop({
     round: () => Promise.resolve(null),
     pollMs: () => 60_000,
     retryInitialMs: 1,
     retryMaxMs: 4,
-    onFailure: () => told.push('failure'),
-    onRecovery: () => told.push('recovery'),
+    onFailure: () => reported.push('failure'),
+    onRecovery: () => reported.push('recovery'),
     ...changes,
   });
-  return { loop, told };
+  return { loop, reported };
 }
 
 describe('a loop that waits to be woken', () => {
@@ -65,16 +65,16 @@ describe('a loop that waits to be woken', () => {
 
   it('continues after failures and reports their beginning and end', async () => {
     let rounds = 0;
-    const { loop, told } = loopOf({
+    const { loop, reported } = loopOf({
       round: () => {
         rounds += 1;
         return rounds < 4 ? Promise.reject(new Error('away')) : Promise.resolve(null);
       },
     });
     loop.start();
-    await until(() => told.includes('recovery'), limit);
+    await until(() => reported.includes('recovery'), limit);
     await loop.stop(5_000);
-    expect(told).toEqual(['failure', 'recovery']);
+    expect(reported).toEqual(['failure', 'recovery']);
   });
 
   it('stops only when the round in flight has ended', async () => {

@@ -49,7 +49,8 @@ export class BankCircuit {
 
   private async through<Result>(reference: string, ask: () => Promise<Result>): Promise<Result> {
     const state = this.state();
-    if (state === 'open') throw new BankUnavailable('the bank is away and is asked again later');
+    if (state === 'open')
+      throw new BankUnavailable('the bank is unavailable and is tried again later');
     const isProbe = state === 'probe';
     if (isProbe) this.probing = true;
     try {

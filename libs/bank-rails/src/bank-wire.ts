@@ -89,7 +89,7 @@ export const voidResultSchema: z.ZodType<VoidResult> = z.object({
   outcome: z.enum(['voided', 'received', 'unable']),
 });
 
-/** Opaque, but text that can be kept and compared. Without it a notification cannot be told from others. */
+/** Opaque text that can be stored and compared. It identifies the notification. */
 const sequence = z.string().regex(/^[\x21-\x7e]{1,200}$/);
 
 const notification = z.object({

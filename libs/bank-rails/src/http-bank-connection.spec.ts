@@ -144,7 +144,7 @@ describe('a bank in this process', () => {
   });
 });
 
-it('a notification that cannot be read is told apart, and holds up no other', async () => {
+it('an unreadable notification is reported separately, and does not delay others', async () => {
   const readable = {
     ...{ sequence: '1', reference: 'A', type: 'returned', returnReasonCode: 'R01' },
     at: '2026-11-22T06:00:00.000Z',

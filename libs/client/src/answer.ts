@@ -35,7 +35,7 @@ function fileOf<Data>(
 ): Reply<Data> | PisNetworkError {
   const mediaType = response.headers.get('content-type') ?? '';
   if (!mediaType.startsWith(accept))
-    return new PisNetworkError(`the answer (${response.status}) is no ${accept}`, context);
+    return new PisNetworkError(`the answer (${response.status}) is not ${accept}`, context);
   return { data: bytes as Data, nextCursor: null, replayed: false };
 }
 

@@ -1,4 +1,4 @@
-/** What can go wrong, told apart by what a caller can do about it. */
+/** The errors of the client, distinguished by what a caller can do. */
 
 /** Codes of the API's error envelope: branch on these. */
 export type ErrorCode =

@@ -36,7 +36,7 @@ export function iterate<Item>(
       if (nextCursor === null) return;
       // A list that does not advance would never end.
       if (nextCursor === cursor)
-        throw new Error('the list does not move on: the same cursor twice');
+        throw new Error('the list makes no progress: it returned the same cursor twice');
       cursor = nextCursor;
     }
   }

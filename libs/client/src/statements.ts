@@ -24,7 +24,7 @@ export class Statements {
     return (await this.#transport.send<Statement>(call, options)).data;
   }
 
-  /** The document itself; `sizeBytes` and `sha256` of the statement tell whether it is whole. */
+  /** The document. `sizeBytes` and `sha256` of the statement show whether it is complete. */
   async pdf(statementId: string, options?: RequestOptions): Promise<Uint8Array> {
     const call = {
       method: 'GET',

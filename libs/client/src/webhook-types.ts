@@ -14,7 +14,7 @@ export interface WebhookEndpoint {
   readonly enabled: boolean;
   /**
    * `healthy`: the last attempt succeeded, or none was made. `degraded`: attempts fail. `failing`: they have
-   * failed for a day or longer. Null when it cannot be told now.
+   * failed for a day or longer. Null when it is unknown at the moment.
    */
   readonly health: 'healthy' | 'degraded' | 'failing' | null;
   /** The first failed attempt after the last success; null while there is none. */

@@ -113,7 +113,7 @@ describe('contacts that are the same', () => {
     expect(await contactsIn(store)).toHaveLength(2);
   });
 
-  it('are not told apart by phone number and address', async () => {
+  it('are not distinguished by phone number and address', async () => {
     const { create } = await setUp();
     await create();
     await expect(create({ phoneNumber: '+12125550123' })).rejects.toThrow(duplicate);

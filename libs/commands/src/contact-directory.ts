@@ -140,7 +140,7 @@ export class ContactDirectory {
       const { state, position } = await this.contacts.append(contactId, loaded, decision, context);
       this.ownWrites.note('directory', organizationId, position);
       if (moved.former) await this.release(current.identity, moved.former, contactId, context);
-      if (state === null) throw new Error('an updated contact is not there');
+      if (state === null) throw new Error('an updated contact is missing');
       return state;
     });
   }
@@ -239,7 +239,7 @@ export class ContactDirectory {
     const created = await this.contacts.record(contactId, nothing, [command], context);
     if ('refused' in created) throw new Error(`a new contact was refused: ${created.refused}`);
     this.ownWrites.note('directory', organizationId, created.position);
-    if (created.state === null) throw new Error('a created contact is not there');
+    if (created.state === null) throw new Error('a created contact is missing');
     return created.state;
   }
 
@@ -263,7 +263,7 @@ export class ContactDirectory {
     }
   }
 
-  /** Keyed, so that the store does not tell who is a contact of whom (rule party-input-15). */
+  /** A keyed MAC, so that the store does not reveal the contacts of an originator (rule party-input-15). */
   private identityOf(
     organizationId: string,
     originatorId: string,

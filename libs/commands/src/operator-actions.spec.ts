@@ -44,7 +44,7 @@ describe('an action of an operator', () => {
     });
   });
 
-  it('ends with the error that stopped it, which the operator is told', async () => {
+  it('ends with the error that stopped it, which the operator sees', async () => {
     const store = memoryEventStore();
     const failing = recordOperatorAction(store, operator, replay, () =>
       Promise.reject(new Error('no broker')),

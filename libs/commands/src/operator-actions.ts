@@ -77,7 +77,7 @@ export async function recordOperatorAction<Result>(
     result = await work(by);
   } catch (error) {
     const data = { error: reasonOf(error).slice(0, errorLengthMax) };
-    // The operator is told of the first error. The action then stays without an outcome.
+    // The operator gets the first error. The action then stays without an outcome.
     await end({ type: 'FailOperatorAction', at: now(), data }).catch(() => undefined);
     throw error;
   }

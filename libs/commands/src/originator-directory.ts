@@ -66,7 +66,7 @@ export class OriginatorDirectory {
         throw new Error(`a loaded originator was refused: ${updated.refused}`);
       // Noted also when nothing changed: an earlier request may have made the change, and its answer was lost.
       this.ownWrites.note('directory', organizationId, updated.lastEvent?.position ?? null);
-      if (updated.state === null) throw new Error('an updated originator is not there');
+      if (updated.state === null) throw new Error('an updated originator is missing');
       return updated.state;
     });
   }

@@ -94,7 +94,7 @@ export class PaymentCreation {
     const paymentId = paymentIdOf(organizationId, key);
     const parties = await this.referenced(organizationId, request);
     if ('refused' in parties) {
-      // A used key is answered first, whatever has become of the records since.
+      // A used key takes precedence, whatever happened to the records since.
       const used = await this.payments.load(paymentId);
       return used.revision === 'noStream' ? parties : this.replay(organizationId, used, request);
     }
@@ -113,7 +113,7 @@ export class PaymentCreation {
     return this.replay(organizationId, await this.payments.load(paymentId), request);
   }
 
-  /** Lists show it like a payment made just now: the answer to the first request may have been lost. */
+  /** The next list must show the payment: the answer to the first request may have been lost. */
   private replay(
     organizationId: string,
     { state, lastEvent }: Loaded<PaymentState>,
@@ -124,7 +124,7 @@ export class PaymentCreation {
   }
 
   /**
-   * Three reads side by side, each of what its stream has gained since the last one.
+   * Three concurrent reads, each only of the new events of its stream.
    * @throws StoreUnavailable
    */
   private async referenced(
@@ -178,7 +178,7 @@ export class PaymentCreation {
   }
 }
 
-/** The party as it is now, for ever: later changes of the record do not touch the payment. */
+/** A snapshot of the party: later changes of the record do not affect the payment. */
 function partyOf(id: string, party: Originator | Contact): PaymentParty {
   const { entityType, firstName, lastName, companyName, bankAccount } = party;
   return { id, entityType, firstName, lastName, companyName, bankAccount };
@@ -188,8 +188,7 @@ function replayOf(
   original: PaymentState,
   request: PaymentCreateRequest,
 ): CreatedPayment | IdempotencyKeyReused {
-  if (original === null)
-    throw new StoreUnavailable('the payment that was there before cannot be read');
+  if (original === null) throw new StoreUnavailable('the existing payment cannot be read yet');
   const { paymentId } = original;
   const first = requestOf(original);
   const differingFields = recognizedPaymentFields.filter(
@@ -200,7 +199,7 @@ function replayOf(
     : { refused: 'IDEMPOTENCY_KEY_REUSED', paymentId, differingFields };
 }
 
-/** The recognized fields as they were sent. */
+/** The recognized fields of the original request. */
 function requestOf(payment: Payment): Readonly<Record<keyof PaymentCreateRequest, unknown>> {
   return {
     originatorId: payment.originatorId,

@@ -1,4 +1,4 @@
-/** What the use cases have in common: what they work on, and how they refuse. */
+/** The shared parts of the use cases: their dependencies and refusals. */
 import type { Problem } from '@pis/contracts';
 import type { Refusal } from '@pis/domain';
 import type { EventStore, Position, StreamStates } from '@pis/event-store';

@@ -36,7 +36,7 @@ type NotFound = Refusal<'WEBHOOK_ENDPOINT_NOT_FOUND'>;
 
 export interface EndpointWithSecret {
   readonly endpoint: WebhookEndpoint;
-  /** In the clear: shown once, then only sealed. */
+  /** In clear text: shown once, and stored only sealed. */
   readonly secret: string;
 }
 
@@ -105,7 +105,7 @@ export class WebhookEndpointDirectory {
     return this.execute(organizationId, command, context);
   }
 
-  /** Deliveries are signed with the secret before it, too, until its overlap ends. @throws StoreUnavailable */
+  /** Until the overlap ends, deliveries are also signed with the previous secret. @throws StoreUnavailable */
   async rotateSecret(
     organizationId: string,
     endpointId: string,
@@ -153,7 +153,7 @@ export class WebhookEndpointDirectory {
     return { secret, sealedSecret: await this.keyring.seal(owner, secret) };
   }
 
-  /** The schema's problems and the URL's, so that a client is told all of them at once. */
+  /** The problems of schema and URL together, so that a client gets all of them at once. */
   private async problemsOf(found: readonly Problem[], body: unknown): Promise<readonly Problem[]> {
     const { url } = (body ?? {}) as { readonly url?: unknown };
     if (typeof url !== 'string' || found.some(({ field }) => field === 'url')) return found;

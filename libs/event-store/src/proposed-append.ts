@@ -41,17 +41,19 @@ export function proposeAppend(
   expected: ExpectedRevision,
   events: readonly EventToAppend[],
 ): ProposedAppend {
-  if (!isStreamId(streamId)) throw new TypeError(`${JSON.stringify(streamId)} is no stream id`);
+  if (!isStreamId(streamId)) throw new TypeError(`${JSON.stringify(streamId)} is not a stream ID`);
   if (expected !== 'noStream' && !(Number.isInteger(expected) && expected >= 0))
-    throw new RangeError(`expected revision ${expected} is not a whole number from 0 on`);
+    throw new RangeError(`expected revision ${expected} is not a whole number of at least 0`);
   if (events.length === 0 || events.length > appendEventsMax)
-    throw new RangeError(`an append takes 1 to ${appendEventsMax} events, not ${events.length}`);
+    throw new RangeError(
+      `an append must have 1 to ${appendEventsMax} events, not ${events.length}`,
+    );
   const ids = new Set(events.map((event) => event.id));
   if (ids.size !== events.length) throw new TypeError('two events of an append have the same id');
   let sizeBytes = 0;
   const proposed = events.map(({ id, type, data, metadata }) => {
     if (!uuid.test(id)) throw new TypeError(`event id ${id} is not a UUID in lower case`);
-    if (!isName(type)) throw new TypeError(`${JSON.stringify(type)} is no event type`);
+    if (!isName(type)) throw new TypeError(`${JSON.stringify(type)} is not an event type`);
     const event = { id, type, data: JSON.stringify(data), metadata: JSON.stringify(metadata) };
     const eventBytes = Buffer.byteLength(event.data) + Buffer.byteLength(event.metadata);
     if (eventBytes > eventSizeMaxBytes) throw new EventTooLarge(streamId, eventBytes);

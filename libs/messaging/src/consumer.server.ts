@@ -93,7 +93,7 @@ export abstract class ConsumerStrategy extends Server implements CustomTransport
   /** Several handlers of one topic all get each message; Nest would chain them by `next`. */
   override addHandler(pattern: unknown, handler: MessageHandler, isEventHandler = false): void {
     if (!isEventHandler) {
-      throw new Error(`consumer group ${this.group}: use @EventPattern, nothing is answered here`);
+      throw new Error(`consumer group ${this.group}: use @EventPattern: there are no replies`);
     }
     const topic = this.normalizePattern(pattern as string);
     const handlers = this.#handlers.get(topic) ?? [];

@@ -182,7 +182,7 @@ export class KafkaConsumerStrategy extends ConsumerStrategy {
     });
   }
 
-  /** Follows the membership. @throws (asynchronously) when the consumer crashed or fell silent */
+  /** Follows the membership. @throws (asynchronously) when the consumer crashed or was silent for too long */
   #watch(consumer: Consumer, silenceMaxMs: number, signal: AbortSignal): Promise<never> {
     let lastSignMs = performance.now();
     const alive = () => {
@@ -201,7 +201,7 @@ export class KafkaConsumerStrategy extends ConsumerStrategy {
       consumer.on(CRASH, ({ payload }) => reject(payload.error));
       const check = setInterval(() => {
         const silentMs = performance.now() - lastSignMs;
-        if (silentMs > silenceMaxMs) reject(new Error('the consumer fell silent'));
+        if (silentMs > silenceMaxMs) reject(new Error('the consumer has been silent for too long'));
       }, silenceMaxMs / 4);
       signal.addEventListener('abort', () => clearInterval(check), { once: true });
     });

@@ -81,6 +81,6 @@ export async function anchorOfPage(
   if (last?.position === position) return anchorOf(last);
   const event = await store.lastEvent(position);
   if (event === null || event.position < (last?.position ?? beginning))
-    throw new StoreUnavailable('the log has become shorter than what was read from it');
+    throw new StoreUnavailable('the log lacks events that were read from it');
   return anchorOf(event);
 }

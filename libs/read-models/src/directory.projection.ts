@@ -40,7 +40,7 @@ export type WebhookEndpointItem = Omit<WebhookEndpointView, keyof WebhookHealthV
 
 /** The first event of a row that is not there: the log and the table contradict each other. */
 function existing<Row>(row: Row | null): Row {
-  if (row === null) throw new Error('nothing can begin with it');
+  if (row === null) throw new Error('a record cannot begin with this event');
   return row;
 }
 

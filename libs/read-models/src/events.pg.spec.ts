@@ -125,7 +125,7 @@ describe('the index of integration events', () => {
     await caughtUp();
     expect(await query.after(organizationId, '', 10)).toHaveLength(1);
     expect(await listQuarantine(pool, 10)).toMatchObject([
-      { streamId, reason: 'a payment cannot begin with it' },
+      { streamId, reason: 'a payment cannot begin with this event' },
     ]);
   });
 });

@@ -63,7 +63,7 @@ async function indexed(
   return read.map(({ recorded, eventType }) => {
     const organizationId = owners.get(recorded.streamId);
     if (organizationId === undefined)
-      throw new ProjectionBroken(recorded, 'its stream has no beginning here');
+      throw new ProjectionBroken(recorded, 'the index lacks the beginning of its stream');
     return { recorded, organizationId, eventType };
   });
 }
@@ -83,7 +83,7 @@ function readable(events: readonly RecordedEvent[]): readonly ReadEvent[] {
     try {
       const event = domainEventOf<PaymentEvent>(payment, recorded);
       if (!uuidForm.test(recorded.streamId.slice(streamPrefix.length)))
-        throw new UnreadableEvent(recorded, 'its stream is named by no UUID');
+        throw new UnreadableEvent(recorded, 'the name of its stream has no UUID');
       const owner = recorded.revision === 0 ? ownerIn(recorded, event) : null;
       return [{ recorded, owner, eventType: paymentEventTypeOf(statusAfter[event.type]) }];
     } catch (cause) {
@@ -98,7 +98,7 @@ function readable(events: readonly RecordedEvent[]): readonly ReadEvent[] {
 function ownerIn(recorded: RecordedEvent, event: PaymentEvent): string {
   if (event.type === 'PaymentQueued' || event.type === 'PaymentAwaitingConfirmation')
     return event.data.organizationId;
-  throw new UnreadableEvent(recorded, 'a payment cannot begin with it');
+  throw new UnreadableEvent(recorded, 'a payment cannot begin with this event');
 }
 
 async function loadOwners(

@@ -128,7 +128,7 @@ export const paymentsTable: ReadTableDefinition<PaymentRow> = {
     const event = domainEventOf(payment, recorded);
     if (event.type === 'PaymentAwaitingConfirmation' || event.type === 'PaymentQueued')
       return fromDetails(event, row);
-    if (row === null) throw new Error('a payment cannot begin with it');
+    if (row === null) throw new Error('a payment cannot begin with this event');
     const status = statusAfter[event.type];
     return { ...row, status, item: { ...row.item, ...progress(event), status } };
   },

@@ -160,18 +160,18 @@ describe('a projection', () => {
 
   it('is up only while its subscription is connected, and otherwise reports the reason', async () => {
     const pool = openPool();
-    const told = Promise.withResolvers<(failure: Error | null) => void>();
+    const subscribed = Promise.withResolvers<(failure: Error | null) => void>();
     const subscribe: EventStore['subscribe'] = (options) => {
       const { onConnection } = options;
-      if (onConnection !== undefined) told.resolve(onConnection);
+      if (onConnection !== undefined) subscribed.resolve(onConnection);
       return store.subscribe({ ...options, onConnection: () => undefined });
     };
     const runner = startRunner(pool, paymentsProjection, { ...store, subscribe });
-    const tell = await told.promise;
+    const report = await subscribed.promise;
     expect(() => runner.check()).toThrow(/the log is not connected yet/);
-    tell(new StoreUnavailable('the user may not read the log'));
+    report(new StoreUnavailable('the user may not read the log'));
     expect(() => runner.check()).toThrow(/the user may not read the log/);
-    tell(null);
+    report(null);
     expect(() => runner.check()).not.toThrow();
   });
 

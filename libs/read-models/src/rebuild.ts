@@ -203,7 +203,7 @@ class Rebuild {
         inTransaction(this.client, () => this.apply(page)),
       ]);
       reached = page.position;
-      this.tell();
+      this.reportProgress();
       if (reached >= end) break;
       page = following;
     }
@@ -299,10 +299,10 @@ class Rebuild {
 
   private enter(phase: RebuildPhase): void {
     this.phase = phase;
-    this.tell();
+    this.reportProgress();
   }
 
-  private tell(): void {
+  private reportProgress(): void {
     this.options.onProgress?.({ ...this.report(), phase: this.phase });
   }
 

@@ -1,11 +1,30 @@
 import { Writable } from 'node:stream';
 import { StoreUnavailable } from '@pis/event-store';
 import { pino } from 'pino';
-import { describeError, onceAMinute } from './logging.js';
+import { loadConfig } from './config.js';
+import { processEnv } from './environment.js';
+import { createLogger, describeError, onceAMinute } from './logging.js';
+
+interface Line {
+  readonly level: string;
+}
 
 function unavailable(message = 'no leader'): Error {
   return new StoreUnavailable(message);
 }
+
+const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const;
+
+it.each([[undefined, 'info'] as const, ...levels.map((level) => [level, level] as const)])(
+  'LOG_LEVEL=%s writes lines from level %s up',
+  (LOG_LEVEL, least) => {
+    const written: unknown[] = [];
+    const to = { write: (line: string) => written.push((JSON.parse(line) as Line).level) };
+    const logger = createLogger('spec', loadConfig(processEnv, { LOG_LEVEL }).LOG_LEVEL, to);
+    for (const level of levels) logger[level]('a line');
+    expect(written).toEqual(levels.slice(levels.indexOf(least)));
+  },
+);
 
 it('an unavailable store is logged at first, then once a minute with a count', () => {
   let nowMs = 0;

@@ -1,13 +1,14 @@
 /** Structured logs: JSON lines on stderr. Only the ready line goes to stdout. */
 import type { LoggerService } from '@nestjs/common';
 import { StoreUnavailable } from '@pis/event-store';
-import { destination, type Logger, type LoggerOptions, pino } from 'pino';
+import { destination, type DestinationStream, type Logger, type LoggerOptions, pino } from 'pino';
 
 export type { Logger } from 'pino';
 
 type LogHook = NonNullable<NonNullable<LoggerOptions['hooks']>['logMethod']>;
 
-export function createLogger(app: string, level: string): Logger {
+/** @param level the least severe level that is written */
+export function createLogger(app: string, level: string, to?: DestinationStream): Logger {
   return pino(
     {
       level,
@@ -19,7 +20,7 @@ export function createLogger(app: string, level: string): Logger {
       hooks: { logMethod: onceAMinute() },
     },
     // Asynchronous, so that a request does not wait for its log line. Flushed when the process exits.
-    destination({ fd: 2, sync: false }),
+    to ?? destination({ fd: 2, sync: false }),
   );
 }
 

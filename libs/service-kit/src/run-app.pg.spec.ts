@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { freePort } from '@pis/local-servers';
 import type { EventStore } from '@pis/event-store';
@@ -140,6 +140,16 @@ describe('an app', () => {
     expect(() => watch.check()).toThrow('has not been checked');
     await app.outcome;
     expect(() => watch.check()).not.toThrow();
+  });
+
+  it.each([
+    ['the address of HOST', { ...minimal, defaultHost: '0.0.0.0' }, '127.0.0.1', '127.0.0.1'],
+    ['its own default without HOST', { ...minimal, defaultHost: '127.0.0.1' }, '', '127.0.0.1'],
+    ['0.0.0.0 without HOST and default', minimal, '', '0.0.0.0'],
+  ])('listens on %s', async (_what, definition, HOST, expected) => {
+    const { app } = await start({ HOST }, definition);
+    const server = app.getHttpServer() as Server;
+    expect((server.address() as AddressInfo).address).toBe(expected);
   });
 
   it('can be stopped while it waits for its database', async () => {

@@ -62,7 +62,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    if (this.isSettled) controller.abort(new Error('given up before it was sent'));
+    if (this.isSettled) controller.abort(new Error('canceled before it was sent'));
     else this.controller = controller;
   }
 

@@ -28,7 +28,7 @@ function answering(endpoint: Endpoint, answer: (index: number) => ReceiverAnswer
   receiver().respondWith((request) => (request.path === pathname ? answer(index++) : {}));
 }
 
-/** An endpoint that only hears of payments being blocked: one event each. */
+/** An endpoint that only receives payment.blocked: one event for each payment. */
 const withBlocked = (use: (endpoint: Endpoint) => Promise<void>) =>
   withEndpoint(use, { subscribedEvents: ['payment.blocked'] });
 

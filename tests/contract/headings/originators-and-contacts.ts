@@ -16,7 +16,7 @@ describe('GET /v1/originators/', () => {
     expect(body).toEqual({ data: expect.any(Array), meta: { timestamp: expect.any(String) } });
   });
 
-  it('originator-list-2 tells a good key from a bad one', async () => {
+  it('originator-list-2 shows whether a key is valid', async () => {
     expect((await call('GET', '/v1/originators/')).status).toBe(200);
     const headers = { authorization: 'Bearer pis_test_0123456789abcdef0123456789abcdef' };
     expectError(await call('GET', '/v1/originators/', { as: null, headers }), 401, 'UNAUTHORIZED');

@@ -178,7 +178,7 @@ describe('Masking and nullness', () => {
     expect((await contactOf(contactId)).bankAccount).toEqual(payment.contact?.bankAccount);
   });
 
-  it('masking-5 tells the direction by `direction` alone', async () => {
+  it('masking-5 shows the direction only in `direction`', async () => {
     const contactId = await createContact();
     const shapes = [];
     for (const direction of ['INBOUND', 'OUTBOUND']) {

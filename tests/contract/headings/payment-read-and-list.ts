@@ -71,7 +71,7 @@ describe('GET /v1/payments/', () => {
     expect(idsOf(found.flat()).sort()).toEqual([...ids].sort());
   });
 
-  it('payment-list-2 has 20 items by default, and 1 to 100 when told', async () => {
+  it('payment-list-2 has 20 items by default, and 1 to 100 on request', async () => {
     const limitOf = async (query: string) =>
       (await call('GET', `/v1/payments/${query}`)).body.meta?.pagination?.limit;
     expect(await limitOf('')).toBe(20);

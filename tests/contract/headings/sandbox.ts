@@ -1,4 +1,4 @@
-/** What the simulated bank does with an account, told by its last four digits, and by hand. */
+/** The outcomes of the simulated bank: by the last four digits of the account, and by hand. */
 import type { Payment, PaymentEvent } from '@pis/client';
 import { until } from '@pis/local-servers/testing';
 import { call, data, expectError, problemsOf } from '../support/http.js';

@@ -109,7 +109,7 @@ async function announced(
 
 describe('Transitions', () => {
   /** A payment with this outcome, and what was announced until `last`. */
-  const told = (ending: string, last: string) =>
+  const eventsOf = (ending: string, last: string) =>
     withEndpoint(async (endpoint) => {
       const paymentId = await createPayment({}, ending);
       return announced(endpoint, paymentId, last);
@@ -118,13 +118,13 @@ describe('Transitions', () => {
   itWithReceiver(
     'transition-1 a creation makes QUEUED, with payment.queued and no status before',
     async () => {
-      const events = await told('0501', 'payment.queued');
+      const events = await eventsOf('0501', 'payment.queued');
       expect(events['payment.queued']).toMatchObject({ status: 'QUEUED', previousStatus: null });
     },
   );
 
   itWithReceiver('transition-6 QUEUED becomes PROCESSING, with payment.processing', async () => {
-    const { 'payment.processing': event } = await told('0502', 'payment.processing');
+    const { 'payment.processing': event } = await eventsOf('0502', 'payment.processing');
     expect(event).toMatchObject({ status: 'PROCESSING', previousStatus: 'QUEUED' });
   });
 
@@ -137,27 +137,27 @@ describe('Transitions', () => {
         '0203': 'INTERNAL_ERROR',
       };
       for (const [ending, failureCode] of Object.entries(codes)) {
-        const { 'payment.failed': event } = await told(ending, 'payment.failed');
+        const { 'payment.failed': event } = await eventsOf(ending, 'payment.failed');
         expect(event).toMatchObject({ status: 'FAILED', previousStatus: 'QUEUED', failureCode });
       }
     },
   );
 
   itWithReceiver('transition-8 QUEUED becomes BLOCKED for good, with payment.blocked', async () => {
-    const { 'payment.blocked': event } = await told('0301', 'payment.blocked');
+    const { 'payment.blocked': event } = await eventsOf('0301', 'payment.blocked');
     expect(event).toMatchObject({ status: 'BLOCKED', previousStatus: 'QUEUED' });
     await expectTerminal(await getPayment(event?.paymentId ?? ''));
   });
 
   itWithReceiver('transition-9 PROCESSING becomes COMPLETED, with payment.completed', async () => {
-    const { 'payment.completed': event } = await told('1234', 'payment.completed');
+    const { 'payment.completed': event } = await eventsOf('1234', 'payment.completed');
     expect(event).toMatchObject({ status: 'COMPLETED', previousStatus: 'PROCESSING' });
   });
 
   itWithReceiver(
     'transition-10 PROCESSING becomes FAILED, with payment.failed and no retry',
     async () => {
-      const events = await told('0204', 'payment.failed');
+      const events = await eventsOf('0204', 'payment.failed');
       expect(events['payment.failed']).toMatchObject({
         status: 'FAILED',
         previousStatus: 'PROCESSING',
@@ -170,7 +170,10 @@ describe('Transitions', () => {
   itWithReceiver(
     'transition-11 PROCESSING becomes FAILED_IN_FLIGHT, with payment.failed_in_flight',
     async () => {
-      const { 'payment.failed_in_flight': event } = await told('0401', 'payment.failed_in_flight');
+      const { 'payment.failed_in_flight': event } = await eventsOf(
+        '0401',
+        'payment.failed_in_flight',
+      );
       expect(event).toMatchObject({ status: 'FAILED_IN_FLIGHT', previousStatus: 'PROCESSING' });
       expect(event?.failureReason).toEqual(expect.any(String));
     },
@@ -190,7 +193,7 @@ describe('Transitions', () => {
   });
 
   itWithReceiver('transition-12 FAILED_IN_FLIGHT becomes COMPLETED by a late signal', async () => {
-    const events = await told('0402', 'payment.completed');
+    const events = await eventsOf('0402', 'payment.completed');
     expect(events['payment.completed']).toMatchObject({
       status: 'COMPLETED',
       previousStatus: 'FAILED_IN_FLIGHT',
@@ -205,7 +208,7 @@ describe('Transitions', () => {
         ['0102', 'R02'],
         ['0107', 'R07'],
       ] as const) {
-        const { 'payment.returned': event } = await told(ending, 'payment.returned');
+        const { 'payment.returned': event } = await eventsOf(ending, 'payment.returned');
         expect(event).toMatchObject({
           status: 'RETURNED',
           previousStatus: 'COMPLETED',

@@ -102,6 +102,13 @@ export const running = {
       'a port in use is reported clearly with exit code 1, and the embedded PostgreSQL is stopped',
     ],
   ],
+  'variable-2': [
+    [runApp, 'listens on %s'],
+    [
+      'apps/all-in-one/src/all-in-one-app.spec.ts',
+      'listens only on this machine by default, and no single app does',
+    ],
+  ],
   'variable-3': [
     [
       'apps/api-gateway/src/http.pg.spec.ts',
@@ -234,6 +241,9 @@ export const running = {
       runApp,
       'with a public port serves its metrics there in the sandbox, and on a separate port in production',
     ],
+  ],
+  'variable-32': [
+    ['libs/service-kit/src/logging.spec.ts', 'LOG_LEVEL=%s writes lines from level %s up'],
   ],
   'command-1': [firstCommand],
   'command-2': [projections],

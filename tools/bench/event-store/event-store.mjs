@@ -1,7 +1,7 @@
 /**
  * What an event store costs: the client alone beside the system on the same store, for PostgreSQL and for
  * both clients of EventStoreDB. Without EVENTSTOREDB_URL these use the stand-in, which keeps its log in
- * memory: its figures tell what the clients and the system cost, not what a server does. A real server is
+ * memory: its figures show the cost of the clients and the system, not what a server does. A real server is
  * measured too when EVENTSTOREDB_URL names it; the events stay on it, under a namespace of their own.
  */
 import { execFile } from 'node:child_process';

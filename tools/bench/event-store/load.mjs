@@ -1,6 +1,6 @@
 /**
  * One process that uses the client of an event store by itself: appends, reads of one stream, or one
- * reading of the log. Told what to do by its parent over IPC.
+ * reading of the log. Its parent controls it over IPC.
  */
 import { quantile } from '../statistics.mjs';
 import { openClient } from './clients.mjs';

@@ -2,7 +2,7 @@
  * Clients' webhook endpoints in a process of their own, each on a port of its own as clients' are.
  * Paths say how one behaves: /fast answers 200 at once, /timed too and notes when each payment's
  * event came, /slow answers after thirty seconds. Speaks just enough HTTP/1.1, so that on the cores
- * it shares with what is measured it costs little. Tells its parent, in batches, what came.
+ * it shares with what is measured it costs little. Reports the arrivals to its parent in batches.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -17,7 +17,7 @@ const flushEveryMs = 10;
 const answer = Buffer.from('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n');
 const headEnd = Buffer.from('\r\n\r\n');
 
-/** Delivery ids, to tell an attempt made again from a first one. */
+/** Delivery IDs, to distinguish repeated attempts from first ones. */
 const seen = new Set();
 let news = nothing();
 
@@ -31,7 +31,7 @@ function serve(socket) {
     buffered = buffered.length === 0 ? chunk : Buffer.concat([buffered, chunk]);
     for (let request = next(); request !== null; request = next()) receive(socket, request);
   });
-  // A sender that hangs up, for example one that is told to end, is no fault of ours.
+  // A sender may disconnect, for example because it was stopped. That is not an error here.
   socket.on('error', () => socket.destroy());
 
   function next() {

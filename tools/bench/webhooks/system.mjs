@@ -62,17 +62,17 @@ export async function startDispatcher({ env, postgres }, more = {}) {
   };
 }
 
-/** Adds up what the receiver tells. */
+/** Adds up the reports of the receiver. */
 function countingReceiver({ hello, child }) {
   const counts = { received: 0, again: 0, slow: 0, bytes: 0, lastAtMs: 0 };
   /** When the event of a payment came to a /timed endpoint. */
   const timed = new Map();
-  let told = () => undefined;
+  let onReport = () => undefined;
   child.on('message', (news) => {
     for (const name of ['received', 'again', 'slow', 'bytes']) counts[name] += news[name];
     counts.lastAtMs = Math.max(counts.lastAtMs, news.lastAtMs);
     for (const [paymentId, atMs] of news.timed) timed.set(paymentId, atMs);
-    told();
+    onReport();
   });
   return {
     urls: hello.urls,
@@ -85,13 +85,13 @@ function countingReceiver({ hello, child }) {
           () => reject(new Error(`${what}: not within ${limitMs} ms; ${JSON.stringify(counts)}`)),
           limitMs,
         );
-        told = () => {
+        onReport = () => {
           if (!isTrue()) return;
           clearTimeout(timer);
           resolve();
         };
-        told();
-      }).finally(() => (told = () => undefined));
+        onReport();
+      }).finally(() => (onReport = () => undefined));
     },
   };
 }

@@ -6,7 +6,7 @@ import { type Json, ref } from './schemas.js';
 export function webhookNotifications(): Json {
   return {
     ...Object.fromEntries(
-      paymentStatuses.map((status) => [paymentEventTypeOf(status), tells(status)]),
+      paymentStatuses.map((status) => [paymentEventTypeOf(status), notifies(status)]),
     ),
     'statement.generated': notification({
       operationId: 'onStatementGenerated',
@@ -37,7 +37,7 @@ const firesWhen = {
   TEST: 'The test operation was called without an event type',
 } as const satisfies Readonly<Record<PaymentStatus | 'statement.generated' | 'TEST', string>>;
 
-function tells(status: PaymentStatus): Json {
+function notifies(status: PaymentStatus): Json {
   const words = status.toLowerCase().split('_');
   return notification({
     operationId: `onPayment${words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('')}`,

@@ -71,7 +71,7 @@ export const isOfTheConnection = {
 const remedyOf: Partial<Record<StoreFault, string>> = {
   credentials: 'EventStoreDB does not take the user and password of EVENTSTOREDB_URL: correct them',
   rights:
-    'EventStoreDB denies the user of EVENTSTOREDB_URL a right: `pis event-store check` tells which one, ' +
+    'EventStoreDB denies the user of EVENTSTOREDB_URL a right: `pis event-store check` shows which one, ' +
     '`pis event-store apply` grants it',
   certificate:
     'the certificate of EventStoreDB is not trusted: name its CA with tlsCAFile in EVENTSTOREDB_URL',

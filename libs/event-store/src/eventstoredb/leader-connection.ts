@@ -224,7 +224,7 @@ export class LeaderConnection {
     return this.#node;
   }
 
-  /** `raw` is the error as gRPC told it. Never rejects. */
+  /** `raw` is the original error of gRPC. Never rejects. */
   async #leave(node: Node, known: unknown, raw: unknown): Promise<void> {
     const fault = faultOf(known);
     if (!isOfTheConnection[fault] || this.#closing.signal.aborted) return;

@@ -49,7 +49,7 @@ const check = async (connectionString: string) =>
   );
 
 it(
-  'tells wrong credentials, an unknown CA and a server that is away by what to change',
+  'reports wrong credentials, an unknown CA and an unavailable server with advice',
   async () => {
     const wrong = await check(url('pis', 'wr0ng'));
     expect(wrong).toMatchObject({ reachable: 'ok', TLS: 'ok' });

@@ -180,7 +180,7 @@ export async function letReadLog(connectionString: string, user: string): Promis
       timeoutMs,
     );
     if (answer.hasWrongExpectedVersion())
-      throw new StoreUnavailable('somebody else changed the rights at the same time: try again');
+      throw new StoreUnavailable('another client changed the rights at the same time: try again');
     return { readers, changed: true };
   } finally {
     connection.close();

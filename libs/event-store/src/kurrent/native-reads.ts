@@ -97,7 +97,7 @@ export class NativeReads implements EventStoreDbReads {
         if (fault === 'unreachable') this.#replace(client);
         const pauseMs = backoffMs(tries, moveInitialMs, moveMaxMs);
         if (fault !== 'notLeader' || performance.now() + pauseMs >= endsAtMs)
-          throw told(error, fault);
+          throw explained(error, fault);
         await pause(pauseMs);
       } finally {
         reading.abort();
@@ -173,7 +173,7 @@ class NativeLogRead implements OpenLogRead {
         : value.map((event) => this.eventOf(event)).filter((event) => event !== null);
     } catch (error) {
       const fault = nativeFaultOf(error);
-      throw told(error, fault === 'noStream' ? 'refused' : fault);
+      throw explained(error, fault === 'noStream' ? 'refused' : fault);
     }
   }
 
@@ -197,17 +197,17 @@ function nativeFaultOf(error: unknown): StoreFault | 'noStream' {
 }
 
 /** The port's error. It says where to find the reason, because the native client does not give it. */
-function told(error: unknown, fault: StoreFault): unknown {
+function explained(error: unknown, fault: StoreFault): unknown {
   const cause = { cause: error };
   if (fault === 'rights')
     return new StoreUnavailable(
       'EventStoreDB does not take the user of EVENTSTOREDB_URL, or denies it a right: ' +
-        '`pis event-store check` tells which',
+        '`pis event-store check` shows which',
       cause,
     );
   if (types.isNativeError(error) && error.name === 'UnavailableError')
     return new StoreUnavailable(
-      'EventStoreDB is unavailable for reads: `pis event-store check` tells why',
+      'EventStoreDB is unavailable for reads: `pis event-store check` shows why',
       cause,
     );
   return classified(error);

@@ -45,7 +45,7 @@ export class AppendQueue<Outcome> {
     const { waiting } = this.#commits;
     if (this.#isClosed) return Promise.reject(new StoreUnavailable('the store is closed'));
     if (waiting >= this.limits.queueMax)
-      return Promise.reject(new StoreUnavailable(`${waiting} appends wait already`));
+      return Promise.reject(new StoreUnavailable(`${waiting} appends are already waiting`));
     return this.#commits.add({ append, timeLimit: timeLimitOfCaller() });
   }
 

@@ -77,7 +77,7 @@ export class LogReader {
         ...(streamPrefixes === undefined ? {} : { streamPrefixes }),
         after: recent.end,
         signal,
-        onConnection: (failure) => this.#tell(failure),
+        onConnection: (failure) => this.#report(failure),
       });
       for await (const page of pages) {
         recent.add(page);
@@ -98,7 +98,7 @@ export class LogReader {
         return this.#beginAfter(await this.store.lastPosition());
       } catch (error) {
         if (!(error instanceof StoreUnavailable)) throw error;
-        this.#tell(error);
+        this.#report(error);
         this.bell.ring();
         await pause(backoffMs(failures, retryInitialMs, retryMaxMs), signal);
       }
@@ -112,7 +112,7 @@ export class LogReader {
     return this.#recent;
   }
 
-  #tell(failure: Error | null): void {
+  #report(failure: Error | null): void {
     if (this.#end !== null) return;
     this.#connection = failure;
     for (const listener of this.#listeners) listener(failure);

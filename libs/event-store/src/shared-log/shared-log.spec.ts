@@ -202,11 +202,11 @@ describe('one reading of the log', () => {
   it('reports the state of the connection to each subscriber', async () => {
     const memory = memoryEventStore();
     const away = new StoreUnavailable('away');
-    let told: ((failure: Error | null) => void) | undefined;
+    let report: ((failure: Error | null) => void) | undefined;
     const store = open({
       ...memory,
       subscribe: (options) => {
-        told = options.onConnection;
+        report = options.onConnection;
         return memory.subscribe(options);
       },
     });
@@ -219,11 +219,11 @@ describe('one reading of the log', () => {
     join(0);
     join(1);
     await fact(() => states[0]?.at(-1) === null && states[1]?.at(-1) === null);
-    told?.(away);
+    report?.(away);
     expect([states[0]?.at(-1), states[1]?.at(-1)]).toEqual([away, away]);
     join(2);
     await fact(() => states[2]?.at(-1) === away);
-    told?.(null);
+    report?.(null);
     expect(states.map((state) => state.at(-1))).toEqual([null, null, null]);
   });
 

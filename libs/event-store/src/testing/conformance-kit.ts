@@ -1,4 +1,4 @@
-/** What the conformance suite needs: a store under test, events to append, a subscriber to watch. */
+/** Helpers of the conformance suite: a store under test, events to append, a subscriber to watch. */
 import { randomUUID } from 'node:crypto';
 import {
   type EventStore,
@@ -14,7 +14,7 @@ export interface StoreUnderTest {
   readonly store: EventStore;
   /** Another store on the same log, with its own connections, like another process. */
   another(): EventStore;
-  /** Breaks every connection of these stores, as a network or an operator does; null where there are none. */
+  /** Breaks every connection of these stores, like a network or an operator. Null without connections. */
   readonly cutConnections: (() => Promise<void>) | null;
   /** Whether the log was empty at the start: a real server's is not. */
   readonly fresh: boolean;
@@ -69,11 +69,11 @@ export async function appendForSure(
 export interface Follower {
   readonly events: readonly RecordedEvent[];
   readonly pages: readonly LogPage[];
-  /** Ends the subscription; rejects with what it threw. */
+  /** Ends the subscription. Rejects with its error. */
   stop(): Promise<void>;
 }
 
-/** Subscribes and keeps everything that comes. */
+/** Subscribes and keeps all events. */
 export function follow(store: EventStore, options: Omit<SubscribeOptions, 'signal'>): Follower {
   const ending = new AbortController();
   const events: RecordedEvent[] = [];

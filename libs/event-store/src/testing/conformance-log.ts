@@ -155,7 +155,7 @@ export function subscribingConforms(under: Under): void {
       const writers = [store(), under().another(), under().another(), under().another()];
       const written = await Promise.all(
         writers.flatMap((writer, index) =>
-          [0, 1, 2, 3].map((lane) => writeLane(writer, `${category}-${index}${lane}`, 15)),
+          [0, 1, 2, 3].map((stream) => writeStream(writer, `${category}-${index}${stream}`, 15)),
         ),
       );
       const expected = written.flat();
@@ -202,14 +202,14 @@ export function subscribingConforms(under: Under): void {
       const pages = store()
         .subscribe({ ...options, signal: ending.signal })
         [Symbol.asyncIterator]();
-      const lane = await writeLane(store(), `${category}-1`, 40);
+      const written = await writeStream(store(), `${category}-1`, 40);
       const read: string[] = [];
-      while (read.length < lane.length) {
+      while (read.length < written.length) {
         const { value } = await pages.next();
         read.push(...ids(value.events));
         await store().ping();
       }
-      expect(read).toEqual(lane);
+      expect(read).toEqual(written);
       ending.abort();
       expect(await pages.next()).toEqual({ done: true, value: undefined });
     },
@@ -243,8 +243,8 @@ export function recoveryConforms(under: Under): void {
       const another = under().another();
       const follower = follow(another, { after: start, streamPrefixes: [`${category}-`] });
       const writing = Promise.all(
-        [0, 1, 2, 3, 4, 5].map((lane) =>
-          writeLane(lane % 2 === 0 ? store : another, `${category}-${lane}`, 60),
+        [0, 1, 2, 3, 4, 5].map((stream) =>
+          writeStream(stream % 2 === 0 ? store : another, `${category}-${stream}`, 60),
         ),
       );
       for (const reached of [20, 120, 220]) {
@@ -267,7 +267,11 @@ export function recoveryConforms(under: Under): void {
 }
 
 /** Appends `appends` times to a stream, one or two events each. Returns the IDs in order. */
-async function writeLane(store: EventStore, streamId: string, appends: number): Promise<string[]> {
+async function writeStream(
+  store: EventStore,
+  streamId: string,
+  appends: number,
+): Promise<string[]> {
   const written: string[] = [];
   let expected: ExpectedRevision = 'noStream';
   for (let count = 0; count < appends; count++) {

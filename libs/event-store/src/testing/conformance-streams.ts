@@ -109,20 +109,22 @@ export function appendingConforms(under: Under): void {
     async () => {
       const category = unique();
       const writers = [store(), under().another()];
-      const lanes = Array.from({ length: 30 }, async (_, lane) => {
+      const appending = Array.from({ length: 30 }, async (_, stream) => {
         let expected: ExpectedRevision = 'noStream';
         for (let count = 0; count < 5; count++) {
           const events = [eventToAppend({ count }), eventToAppend({ count })];
-          const streamId = `${category}-${lane}`;
-          ({ revision: expected } = await writerOf(writers, lane).append(
+          const streamId = `${category}-${stream}`;
+          ({ revision: expected } = await writerOf(writers, stream).append(
             streamId,
             expected,
             events,
           ));
         }
       });
-      await Promise.all(lanes);
-      const streams = await store().readStreams(lanes.map((_, lane) => `${category}-${lane}`));
+      await Promise.all(appending);
+      const streams = await store().readStreams(
+        appending.map((_, stream) => `${category}-${stream}`),
+      );
       for (const events of streams)
         expect(events.map(({ data }) => data['count'])).toEqual([0, 0, 1, 1, 2, 2, 3, 3, 4, 4]);
     },

@@ -1,9 +1,9 @@
-/** An event store that counts what is asked of it: round trips and events, which tests hold to a bound. */
+/** An event store that counts round trips and events, so that tests can limit them. */
 import type { EventStore, ReadOptions, RecordedEvent } from '../port.js';
 
 export interface Counts {
   appends: number;
-  /** Streams read: one that is read in a call with others counts as one. */
+  /** Streams read. A stream that is read in one call with others counts as one. */
   reads: number;
   /** Events that the reads returned. */
   events: number;
@@ -12,7 +12,7 @@ export interface Counts {
 }
 
 export interface CountingStore extends EventStore {
-  /** What was counted since the last call. */
+  /** The counts since the last call. */
   counted(): Counts;
 }
 

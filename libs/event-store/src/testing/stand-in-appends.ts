@@ -40,7 +40,7 @@ function take(
   if (fault === 'answerHangs') return;
   if (fault === 'answerLost') return fail(unavailable());
   if (!outcome.done || outcome.committing === null) return answer(outcome);
-  // Of an append that is repeated before it is committed the real server tells only that it timed out.
+  // If an append is repeated before it is committed, the real server reports only a timeout.
   const isTold = outcome.committing !== 'repeated';
   const timer = setTimeout(() => fail(commitTimeout()), node.commitTimeoutMs);
   if (isTold)
@@ -80,7 +80,7 @@ export function append(node: StandInNode) {
       const answer = (outcome: StandInAppend) => once(null, appendResponse(outcome, expected));
       take(node, call.metadata, streamId, expected, events, answer, once);
     };
-    // That a call was cut is told a moment after its end.
+    // A cut call is reported a moment after its end.
     call.on('end', () => setImmediate(taken));
   };
 }
