@@ -32,7 +32,7 @@ export function runtimeFindings(bundled, versionsOf) {
     [...lines].map(([major, names]) => {
       const offered = names.map((name) => versionsOf(name));
       if (!offered.every(Array.isArray))
-        return { findings: [], notes: [`cannot describe whether Node.js ${major} is behind`] };
+        return { findings: [], notes: [`cannot find out whether Node.js ${major} is outdated`] };
       const everywhere = offered.reduce((all, some) => all.filter((one) => some.includes(one)));
       const newest = everywhere
         .filter((one) => majorOf(one) === major)
@@ -40,7 +40,7 @@ export function runtimeFindings(bundled, versionsOf) {
         .at(-1);
       const behind = names.filter((name) => newest && byVersion(bundled[name], newest) < 0);
       const describe = (name) => `${name} ${bundled[name]} is behind: ${newest} is there`;
-      return { findings: behind.map(tell), notes: [] };
+      return { findings: behind.map(describe), notes: [] };
     }),
   );
 }
@@ -49,7 +49,7 @@ export function runtimeFindings(bundled, versionsOf) {
 export function advisoryFindings(report) {
   const { vulnerabilities } = report ?? {};
   if (typeof vulnerabilities !== 'object' || vulnerabilities === null)
-    return { findings: [], notes: ['cannot describe of advisories: npm audit has no answer here'] };
+    return { findings: [], notes: ['cannot check for advisories: npm audit gave no answer'] };
   const direct = Object.values(vulnerabilities).filter(
     ({ isDirect, severity }) => isDirect && grave.includes(severity),
   );

@@ -40,8 +40,8 @@ describe('a bundled Node.js', () => {
     const { findings, notes } = runtimeFindings(bundled, () => null);
     expect(findings).toEqual([]);
     expect(notes).toEqual([
-      'cannot tell whether Node.js 24 is behind',
-      'cannot tell whether Node.js 26 is behind',
+      'cannot find out whether Node.js 24 is outdated',
+      'cannot find out whether Node.js 26 is outdated',
     ]);
   });
 });
@@ -84,7 +84,7 @@ describe('a dependency', () => {
     (answer) => {
       const { findings, notes } = advisoryFindings(answer);
       expect(findings).toEqual([]);
-      expect(notes).toEqual(['cannot tell of advisories: npm audit has no answer here']);
+      expect(notes).toEqual(['cannot check for advisories: npm audit gave no answer']);
     },
   );
 });

@@ -27,7 +27,7 @@ export interface WebhookDeliveryView {
 }
 
 export interface WebhookAttemptView {
-  /** 1 for the first. */
+  /** 1 for the first attempt. */
   readonly attempt: number;
   readonly at: string;
   readonly statusCode: number | null;
@@ -38,7 +38,7 @@ export interface WebhookAttemptView {
 
 export interface WebhookDeliveryDetailView extends WebhookDeliveryView {
   readonly attempts: readonly WebhookAttemptView[];
-  /** The envelope as it is sent. */
+  /** The envelope. */
   readonly payload: unknown;
 }
 

@@ -24,7 +24,7 @@ export interface Problem {
   readonly field: string;
   /** A stable `validation_*` code, or a description where the rule has none. */
   readonly issue: string;
-  /** For people; the wording may change. */
+  /** A text for people. The wording may change. */
   readonly message: string;
 }
 

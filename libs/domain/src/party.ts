@@ -43,7 +43,7 @@ export interface PartyProfile {
   readonly legalAddress: LegalAddress | null;
 }
 
-/** A party as it was when a payment was created, kept in the payment for ever. */
+/** A party as it was when a payment was created, kept in the payment forever. */
 export interface PaymentParty {
   readonly id: string;
   readonly entityType: EntityType;

@@ -118,7 +118,7 @@ describe('Idempotency rules', () => {
     expect((await postPayment(body, retried)).status).toBe(201);
   });
 
-  it('idempotency-6 keeps a key for ever, whatever becomes of the payment', async () => {
+  it('idempotency-6 keeps a key forever, whatever happens to the payment', async () => {
     const body = await paymentBody({}, '0201');
     const key = randomUUID();
     const paymentId = idOf(await postPayment(body, key));

@@ -54,7 +54,7 @@ export function openApiDocument({ publicUrl, sandbox }: OpenApiOptions): Json {
           type: 'http',
           scheme: 'bearer',
           description:
-            'An API key: `pis_test_…` in the sandbox, `pis_live_…` in production. A `full_access` key may do everything, a `read_only` key GET, a `webhook_admin` key what is below /v1/webhooks.',
+            'An API key: `pis_test_…` in the sandbox, `pis_live_…` in production. A `full_access` key allows everything, a `read_only` key allows GET, a `webhook_admin` key allows /v1/webhooks and below.',
         },
       },
     },
@@ -159,27 +159,27 @@ function parametersOf({ ids = [], query, headers: wanted }: OperationDeclaration
 
 /** Without examples: the reference's request form would send every one of them. */
 const describedParameters: Readonly<Record<string, string>> = {
-  cursor: 'nextCursor of the page before; none for the first page.',
-  limit: 'Items a page.',
+  cursor: 'nextCursor of the previous page. Omit it for the first page.',
+  limit: 'Items in a page.',
   status: 'Payments in this status.',
-  originatorId: 'Only those of this originator.',
-  contactId: 'Those with this contact.',
-  direction: 'Those in this direction.',
+  originatorId: 'Only contacts of this originator.',
+  contactId: 'Payments with this contact.',
+  direction: 'Payments in this direction.',
   paymentRail: 'Only payments on this rail.',
-  externalPaymentId: 'Those with this label.',
+  externalPaymentId: 'Payments with this label.',
   idempotencyKey: 'The payment that this Idempotency-Key created.',
   createdFrom:
-    'Created at or after, for example 2026-03-01: a date alone is the start of that UTC day.',
+    'Created at or after this time. A date alone, such as 2026-03-01, means the start of that UTC day.',
   createdTo:
-    'Created at or before, for example 2026-03-31: a date alone is the end of that UTC day.',
-  year: 'Those of this year.',
-  eventType: 'Only those of this event type.',
+    'Created at or before this time. A date alone, such as 2026-03-31, means the end of that UTC day.',
+  year: 'Statements of this year.',
+  eventType: 'Only deliveries of this event type.',
   state: 'Deliveries in this state.',
-  paymentId: 'Those of this payment.',
-  from: 'Occurred at or after, for example 2026-03-01: a date alone is the start of that UTC day.',
-  to: 'Occurred at or before, for example 2026-03-31: a date alone is the end of that UTC day.',
+  paymentId: 'Deliveries of this payment.',
+  from: 'Occurred at or after this time. A date alone, such as 2026-03-01, means the start of that UTC day.',
+  to: 'Occurred at or before this time. A date alone, such as 2026-03-31, means the end of that UTC day.',
   after:
-    'nextCursor of the page before; without it the feed begins with the first event, or with `from`.',
+    'nextCursor of the previous page. Without it, the feed begins with the first event, or with `from`.',
 };
 
 const idempotencyKeyParameter: Json = {
@@ -194,7 +194,7 @@ const idempotencyKeyParameter: Json = {
 
 const headers: Json = {
   'X-Request-Id': {
-    description: 'Your own if you sent a valid one. Include it when you ask for help.',
+    description: 'Your own ID if you sent a valid one. Include it in support requests.',
     required: true,
     schema: { type: 'string' },
   },
@@ -212,25 +212,25 @@ const headers: Json = {
   },
   'RateLimit-Policy': {
     description:
-      'The limit of the key: `q` requests in `w` seconds (draft-ietf-httpapi-ratelimit-headers-10). This field and the four below are not there when there is no limit.',
+      'The limit of the key: `q` requests in `w` seconds (draft-ietf-httpapi-ratelimit-headers-10). This header and the next four are missing if there is no limit.',
     schema: { type: 'string', pattern: '^"default";q=[0-9]+;w=[0-9]+$' },
     example: '"default";q=400;w=2',
   },
   RateLimit: {
-    description: '`r` requests are left; in `t` seconds there are more.',
+    description: '`r` requests are left. More are available in `t` seconds.',
     schema: { type: 'string', pattern: '^"default";r=[0-9]+;t=[0-9]+$' },
     example: '"default";r=399;t=1',
   },
   'RateLimit-Limit': {
-    description: '`q` of RateLimit-Policy, for clients of the older drafts.',
+    description: '`q` of RateLimit-Policy, for clients of older drafts.',
     schema: { type: 'integer', minimum: 1 },
   },
   'RateLimit-Remaining': {
-    description: '`r` of RateLimit, for clients of the older drafts.',
+    description: '`r` of RateLimit, for clients of older drafts.',
     schema: { type: 'integer', minimum: 0 },
   },
   'RateLimit-Reset': {
-    description: '`t` of RateLimit, for clients of the older drafts.',
+    description: '`t` of RateLimit, for clients of older drafts.',
     schema: { type: 'integer', minimum: 1 },
   },
 };

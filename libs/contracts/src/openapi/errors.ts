@@ -13,7 +13,7 @@ interface ErrorDescription {
 export const errorDescriptions: Readonly<Record<ErrorCode, ErrorDescription>> = {
   VALIDATION_ERROR: {
     status: 400,
-    when: 'The body, a parameter or an id is not valid. All problems are named at once.',
+    when: 'The body, a parameter or an ID is invalid. All problems are reported at once.',
     example: {
       message: 'the request is not valid',
       details: [
@@ -52,7 +52,7 @@ export const errorDescriptions: Readonly<Record<ErrorCode, ErrorDescription>> = 
   },
   NOT_FOUND: {
     status: 404,
-    when: 'There is no such record in your organization.',
+    when: 'Your organization has no such record.',
     example: { message: 'payment not found' },
   },
   CONFLICT: {
@@ -69,7 +69,7 @@ export const errorDescriptions: Readonly<Record<ErrorCode, ErrorDescription>> = 
   },
   REQUEST_TIMEOUT: {
     status: 408,
-    when: 'The request did not arrive in time, and the connection is closed. Nothing of it was done.',
+    when: 'The request did not arrive in time, and the connection is closed. Nothing was done.',
     example: { message: 'the request did not arrive in time' },
   },
   PAYLOAD_TOO_LARGE: {
@@ -84,17 +84,17 @@ export const errorDescriptions: Readonly<Record<ErrorCode, ErrorDescription>> = 
   },
   RATE_LIMITED: {
     status: 429,
-    when: 'The key asks more often than it may. Repeat after Retry-After.',
+    when: 'The key has sent too many requests. Repeat after Retry-After.',
     example: { message: 'too many requests; retry shortly' },
   },
   INTERNAL_ERROR: {
     status: 500,
-    when: 'An unexpected failure. Repeat with the same Idempotency-Key.',
+    when: 'An unexpected error. Repeat with the same Idempotency-Key.',
     example: { message: 'an unexpected error occurred' },
   },
   SERVICE_UNAVAILABLE: {
     status: 503,
-    when: 'A store cannot be reached. Nothing is lost or half made: repeat with the same Idempotency-Key.',
+    when: 'A store cannot be reached. Nothing is lost or half done. Repeat with the same Idempotency-Key.',
     example: { message: 'the service cannot answer now; retry shortly' },
   },
 };

@@ -9,10 +9,10 @@ export const tags: readonly {
   { name: 'Contacts', description: 'The parties on the other side, for both directions.' },
   { name: 'Payments', description: 'Transfers between an originator and a contact.' },
   { name: 'Webhooks', description: 'Your endpoints that receive events.' },
-  { name: 'Events', description: 'The same events for those who prefer to ask.' },
-  { name: 'Statements', description: 'Monthly statements, a PDF per originator.' },
-  { name: 'Sandbox', description: 'What only the sandbox has.' },
-  { name: 'Notifications', description: 'What is delivered to your webhook endpoints.' },
+  { name: 'Events', description: 'The same events, to poll instead of webhooks.' },
+  { name: 'Statements', description: 'Monthly statements: one PDF for each originator.' },
+  { name: 'Sandbox', description: 'Operations that exist only in the sandbox.' },
+  { name: 'Notifications', description: 'The requests that your webhook endpoints receive.' },
 ];
 
 export const description = `
@@ -22,8 +22,8 @@ Create payments over bank rails and learn by signed webhooks what becomes of the
 environment; a record of another organization is a 404.
 
 **Answers.** A success is \`{"data": …, "meta": {"timestamp": …}}\`, an error \`{"error": {"code", "message", "details"}}\`.
-Branch on \`code\` and on the \`validation_*\` codes in \`details\`; wordings may change. Fields may be added at any time:
-ignore those you do not know. Each path works with and without a trailing slash.
+Branch on \`code\` and on the \`validation_*\` codes in \`details\`; texts may change. Fields may be added at any time:
+ignore unknown fields. Each path works with and without a trailing slash.
 
 **Money** is integer minor units (cents for USD). Account and routing numbers are masked wherever they are shown.
 

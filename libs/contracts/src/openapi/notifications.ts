@@ -73,9 +73,11 @@ function notification({ operationId, summary, schema, example }: Notification): 
         content: { 'application/json': { schema, examples: { delivery: { value: example } } } },
       },
       responses: {
-        '2XX': { description: 'Received. Answer within 30 seconds, and do the work afterwards.' },
+        '2XX': {
+          description: 'Received. Answer within 30 seconds, and process the event afterwards.',
+        },
         '4XX': {
-          description: 'Refused for good: not retried, except 408, 425 and 429.',
+          description: 'Permanently refused: not retried, except 408, 425 and 429.',
         },
         '5XX': { description: 'Retried.' },
       },
@@ -93,7 +95,8 @@ const deliveryHeaders = [
   },
   {
     name: 'X-Webhook-Timestamp',
-    description: 'When it was signed. Refuse it when it differs from your clock by over 5 minutes.',
+    description:
+      'When this attempt was signed. Refuse it if it differs from your clock by more than 5 minutes.',
     schema: { type: 'string', format: 'date-time' },
   },
   { name: 'X-Webhook-Event', description: 'The event type.', schema: { type: 'string' } },
@@ -105,13 +108,13 @@ const deliveryHeaders = [
   {
     name: 'X-Webhook-Signature-256-Previous',
     description:
-      'While the secret is being rotated: the same, keyed with the secret before. It is enough when one of the two matches.',
+      'Only during a rotation of the secret: the signature with the previous secret. Accept the request if one of the two matches.',
     required: false,
     schema: { type: 'string', pattern: '^sha256=[0-9a-f]{64}$' },
   },
   {
     name: 'X-Webhook-Replay',
-    description: 'There when a replay sends the event again.',
+    description: 'Present if a replay sends the event again.',
     required: false,
     schema: { type: 'string', const: 'true' },
   },

@@ -26,7 +26,7 @@ export const listWebhookDeliveries = operation({
   tag: 'Webhooks',
   summary: 'List the deliveries of a webhook endpoint',
   description:
-    'Newest first, in pages. Keep the filters the same from page to page. With filters a page may hold fewer than `limit`, even none, although more follow: go on until `nextCursor` is null. Finished ones are kept for 30 days, unless the operator says otherwise. Test deliveries are not recorded.',
+    'Newest first, in pages. Use the same filters for every page. With filters, a page can have fewer than `limit` items, or none, although more follow: continue until `nextCursor` is null. Finished deliveries are kept for 30 days by default. Test deliveries are not recorded.',
   ids: [onWebhook],
   query: deliveryListSchema,
   answers: {
@@ -71,7 +71,7 @@ export const redeliverWebhookDelivery = operation({
   tag: 'Webhooks',
   summary: 'Send a delivery again',
   description:
-    'Also one that was delivered. It keeps its id and its envelope, and gets a new window of retries; one that is pending is tried at once. A disabled or deleted endpoint is a 409.',
+    'Works for every delivery, including a successful one. It keeps its ID and its envelope, and gets a new retry window. A pending delivery is tried at once. If the endpoint is disabled or deleted, the answer is 409.',
   ids: [onDelivery],
   answers: {
     200: {
@@ -92,7 +92,7 @@ export const replayWebhook = operation({
   tag: 'Webhooks',
   summary: 'Send past events to a webhook endpoint again',
   description:
-    'Every event of a time, also those that were delivered, and those from before the endpoint was there. Each keeps the id of its envelope and its delivery id, and carries `X-Webhook-Replay: true`. It goes on beside new events and gives way to them. At most five replays of an endpoint run at a time; a sixth is a 409, as is a disabled endpoint.',
+    'Sends every event of a period, including delivered ones and those from before the endpoint existed. Each keeps the ID of its envelope and its delivery ID, and has `X-Webhook-Replay: true`. New events go first. An endpoint can have five replays at a time. A sixth replay, or a disabled endpoint, is a 409.',
   ids: [onWebhook],
   body: webhookReplaySchema,
   examples: {
@@ -101,7 +101,7 @@ export const replayWebhook = operation({
   },
   answers: {
     202: {
-      description: 'Begun; its progress can be read.',
+      description: 'The replay has started. Its progress can be read.',
       data: responses.webhookReplaySchema,
       examples: { running: { ...examples.replay, ...examples.replayBegun } },
     },
@@ -141,7 +141,7 @@ export const listEvents = operation({
   tag: 'Events',
   summary: 'Read events as a feed',
   description:
-    'Oldest first and without gaps: the envelopes that endpoints are sent, whatever is subscribed. `nextCursor` is always there, also on an empty page: pass it as `after` to go on, keeping the filters the same, and wait a while when a page is empty.',
+    'The envelopes that endpoints receive, oldest first and without gaps, regardless of subscriptions. `nextCursor` is always present, even on an empty page. Pass it as `after` to continue, with the same filters. After an empty page, wait before the next request.',
   query: eventListSchema,
   answers: {
     200: {

@@ -12,7 +12,7 @@ import { answered, first, onBody, onQuery, operation, readers, writers } from '.
 
 const onContact = { name: 'contactId', of: 'contact', example: examples.contactId } as const;
 const wholeOrPaged =
-  'Newest first. Everything when called without `limit` and `cursor`; with one of them in pages.';
+  'Newest first. Without `limit` and `cursor` the list is complete. With one of them it has pages.';
 
 export const listOriginators = operation({
   method: 'GET',
@@ -45,7 +45,7 @@ export const updateOriginator = operation({
   operationId: 'updateOriginator',
   tag: 'Originators',
   summary: 'Update an originator',
-  description: 'Payments that exist keep the originator as it was.',
+  description: 'Existing payments keep the originator as it was.',
   ids: [{ name: 'originatorId', of: 'originator', example: examples.originatorId }],
   body: originatorPatchSchema,
   examples: { email: { email: 'accounts@example.com' } },
@@ -67,7 +67,7 @@ export const createContact = operation({
   tag: 'Contacts',
   summary: 'Create a contact',
   description:
-    'Repeating it is safe: a contact that exists already is a 409. Two contacts are the same when originator, entity type, name, e-mail and bank account are.',
+    'Repeating the request is safe: an existing contact is a 409. Two contacts are the same if originator, entity type, names, e-mail address and bank account are the same.',
   body: contactCreateSchema,
   examples: { individual: examples.contactRequest, business: examples.businessRequest },
   answers: {
@@ -128,7 +128,7 @@ export const updateContact = operation({
   tag: 'Contacts',
   summary: 'Update a contact',
   description:
-    'Repeating it has no further effect. `legalAddress` and `bankAccount` are replaced whole.',
+    'Repeating the request has no further effect. `legalAddress` and `bankAccount` are replaced as a whole.',
   ids: [onContact],
   body: contactPatchSchema,
   examples: {

@@ -24,7 +24,7 @@ export const createPayment = operation({
   tag: 'Payments',
   summary: 'Create a payment',
   description:
-    'The payment starts in QUEUED and is then executed on the rail. The same Idempotency-Key with the same body answers the original 201 again, for ever; with another body it is a 409. Any other answer leaves the key free. Before an INBOUND payment you must hold the contact’s authorization to debit the account.',
+    'The payment starts in QUEUED and is then executed on the rail. The same Idempotency-Key with the same body always returns the original 201. With another body it is a 409. Any other answer leaves the key unused. Before an INBOUND payment you must hold the contact’s authorization to debit the account.',
   headers: idempotencyKey,
   body: paymentCreateSchema,
   examples: {
@@ -74,7 +74,7 @@ export const getPayment = operation({
   tag: 'Payments',
   summary: 'Get a payment',
   description:
-    'Always current. Prefer webhooks to polling; poll every 15 minutes or less often, until a terminal status.',
+    'Always current. Prefer webhooks to polling. If you poll, do so at most every 15 minutes, until a terminal status.',
   ids: [onPayment],
   answers: {
     200: {
@@ -99,7 +99,7 @@ export const listPayments = operation({
   operationId: 'listPayments',
   tag: 'Payments',
   summary: 'List payments',
-  description: 'Newest first, in pages. Keep the filters the same from page to page.',
+  description: 'Newest first, in pages. Use the same filters for every page.',
   query: paymentListSchema,
   answers: {
     200: {
@@ -122,7 +122,7 @@ export const simulatePayment = operation({
   access: writers,
   operationId: 'simulatePayment',
   tag: 'Sandbox',
-  summary: 'Move a payment along by hand',
+  summary: 'Move a payment to a status by hand',
   sandboxOnly: true,
   ids: [onPayment],
   body: simulateSchema,

@@ -36,7 +36,7 @@ export const createWebhook = operation({
   operationId: 'createWebhook',
   tag: 'Webhooks',
   summary: 'Create a webhook endpoint',
-  description: 'Keep the secret of the answer: no other answer shows it.',
+  description: 'Store the secret: only this response shows it.',
   body: webhookCreateSchema,
   examples: { allPayments: examples.webhookRequest },
   answers: {
@@ -94,7 +94,7 @@ export const updateWebhook = operation({
   operationId: 'updateWebhook',
   tag: 'Webhooks',
   summary: 'Update a webhook endpoint',
-  description: 'Only what is given changes. null clears `label`.',
+  description: 'Only the given fields change. null clears `label`.',
   ids: [onWebhook],
   body: webhookPatchSchema,
   examples: {
@@ -118,7 +118,8 @@ export const deleteWebhook = operation({
   operationId: 'deleteWebhook',
   tag: 'Webhooks',
   summary: 'Delete a webhook endpoint',
-  description: 'Ends its pending retries, and frees its place under the limit per event type.',
+  description:
+    'Ends its pending retries. It no longer counts toward the limit for each event type.',
   ids: [onWebhook],
   answers: { 204: { description: 'Deleted.' } },
   errors: onRecord,
@@ -132,13 +133,13 @@ export const testWebhook = operation({
   tag: 'Webhooks',
   summary: 'Send a test event',
   description:
-    'Signed and shaped like a real one, sent once whatever the subscriptions are, and not recorded.',
+    'Sends a signed event in the format of a real one. It is sent once, regardless of subscriptions, and not recorded.',
   ids: [onWebhook],
   body: webhookTestSchema,
   examples: { test: {}, returned: { eventType: 'payment.returned' } },
   answers: {
     200: {
-      description: 'What became of the delivery.',
+      description: 'The result of the delivery.',
       data: responses.webhookTestResultSchema,
       examples: {
         delivered: { success: true, statusCode: 204, error: null, durationMs: 87 },
@@ -162,7 +163,7 @@ export const rotateWebhookSecret = operation({
   tag: 'Webhooks',
   summary: 'Rotate the secret of a webhook endpoint',
   description:
-    'During the overlap deliveries carry the signature of the new secret in `X-Webhook-Signature-256` and that of the old one in `X-Webhook-Signature-256-Previous`. A second rotation inside it drops the one before the last. Keep the secret of the answer: no other answer shows it.',
+    'During the overlap, deliveries have the signature of the new secret in `X-Webhook-Signature-256` and that of the old secret in `X-Webhook-Signature-256-Previous`. A second rotation during the overlap drops the oldest secret. Store the secret: only this response shows it.',
   ids: [onWebhook],
   body: webhookRotateSchema,
   examples: { aDay: { overlapHours: 24 }, atOnce: { overlapHours: 0 } },

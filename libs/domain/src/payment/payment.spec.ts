@@ -34,7 +34,7 @@ const stateOf = (...history: readonly PaymentEvent[]) => {
 const { awaiting, queued, processing, completed } = events;
 
 describe('creating a payment', () => {
-  it('starts in QUEUED and keeps everything the payment needs for ever', () => {
+  it('starts in QUEUED and keeps everything the payment needs forever', () => {
     const then = given(payment).when(queue({}));
     then.then({ type: 'PaymentQueued', at: later, data: paymentExample() });
     expect(then.state()).toStrictEqual({

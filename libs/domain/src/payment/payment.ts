@@ -52,7 +52,7 @@ export type FailureCode = (typeof failureCodes)[number];
 
 // Events. The name of the fact decides the status; see statusAfter.
 
-/** Everything a payment needs for ever, as it was at creation. Amounts are minor units. */
+/** Everything a payment needs forever, as it was at creation. Amounts are minor units. */
 export interface PaymentDetails {
   readonly paymentId: string;
   readonly organizationId: string;
