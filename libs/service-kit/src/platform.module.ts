@@ -10,6 +10,7 @@ import {
   type BeforeApplicationShutdown,
   type OnApplicationBootstrap,
   type OnApplicationShutdown,
+  type OnModuleDestroy,
 } from '@nestjs/common';
 import { type EventStore, systemContext } from '@pis/event-store';
 import { createPool } from '@pis/postgres';
@@ -60,13 +61,18 @@ const eventLoopSampleMs = 100;
 @Global()
 @Module({})
 export class PlatformModule
-  implements OnApplicationBootstrap, BeforeApplicationShutdown, OnApplicationShutdown
+  implements
+    OnApplicationBootstrap,
+    OnModuleDestroy,
+    BeforeApplicationShutdown,
+    OnApplicationShutdown
 {
   constructor(
     @Inject(EVENT_STORE) private readonly store: EventStore,
     @Inject(PG_POOL) private readonly pool: pg.Pool,
     @Inject(STORE_POOL) private readonly storePool: pg.Pool,
     @Inject(LOG_WATCH) private readonly logWatch: LogWatch,
+    @Inject(StoreGate) private readonly gate: StoreGate,
   ) {}
 
   static async register(options: PlatformOptions): Promise<DynamicModule> {
@@ -111,6 +117,7 @@ export class PlatformModule
         { provide: METRICS, useValue: metrics },
         { provide: HEALTH, useValue: health },
         { provide: LOG_WATCH, useValue: logWatch },
+        { provide: StoreGate, useValue: gate },
         { provide: STORE_CHECK, useValue: checkStores },
       ],
       exports: [EVENT_STORE, KEYRING, PG_POOL, LOGGER, METRICS, HEALTH, LOG_WATCH, STORE_CHECK],
@@ -119,6 +126,11 @@ export class PlatformModule
 
   onApplicationBootstrap(): void {
     this.logWatch.start();
+  }
+
+  /** Before all loops are ended: one of them may wait for the stores. */
+  onModuleDestroy(): void {
+    this.gate.end();
   }
 
   async beforeApplicationShutdown(): Promise<void> {

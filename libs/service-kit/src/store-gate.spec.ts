@@ -40,6 +40,13 @@ describe('stores that were not checked yet', () => {
     expect(await guarded.readStream('a-1')).toHaveLength(1);
   });
 
+  it('refuse waiting callers at once when the process ends', async () => {
+    const gate = new StoreGate();
+    const asked = gate.guardStore(memoryEventStore()).lastPosition();
+    gate.end();
+    await expect(asked).rejects.toThrow('this process ends');
+  });
+
   it('let a subscription wait, and end it when its signal aborts', async () => {
     const gate = new StoreGate();
     const store = memoryEventStore();

@@ -15,10 +15,22 @@ export class StoreGate {
   private isOpen = false;
   private readonly opening = Promise.withResolvers<void>();
 
+  constructor() {
+    // Every call that waits handles it. There may be none.
+    this.opening.promise.catch(() => undefined);
+  }
+
   /** Call this when the stores have been checked. */
   open(): void {
     this.isOpen = true;
     this.opening.resolve();
+  }
+
+  /** Call this when the process ends. Calls that still wait fail at once: the gate will not open any more. */
+  end(): void {
+    this.opening.reject(
+      new StoreUnavailable('this process ends without having checked its stores'),
+    );
   }
 
   /** @throws StoreUnavailable after a moment, if the gate is still closed */
@@ -65,9 +77,10 @@ export class StoreGate {
       return undefined;
     };
     pool.connect = guarded as pg.Pool['connect'];
-    void this.opening.promise.then(() => {
-      pool.connect = connect;
-    });
+    this.opening.promise.then(
+      () => (pool.connect = connect),
+      () => undefined,
+    );
   }
 
   /** A subscription waits without a limit: it must survive every outage. */
@@ -81,7 +94,9 @@ export class StoreGate {
       const abort = () => aborted.resolve();
       signal.addEventListener('abort', abort, { once: true });
       if (signal.aborted) abort();
-      await Promise.race([this.opening.promise, aborted.promise]);
+      // A process that ends also aborts its subscriptions.
+      const opened = this.opening.promise.catch(() => aborted.promise);
+      await Promise.race([opened, aborted.promise]);
       signal.removeEventListener('abort', abort);
       if (signal.aborted) return;
     }
