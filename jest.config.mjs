@@ -50,6 +50,7 @@ export default {
   // A limit, not a measure: a busy machine is slow.
   testTimeout: 120_000,
   cacheDirectory,
+  testSequencer: join(workspace, 'tools/jest/slowest-first.mjs'),
   // Module registries of finished test files stay in a worker's memory: a fresh one is cheaper.
   workerIdleMemoryLimit: '1GB',
   projects: [

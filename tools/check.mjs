@@ -1,6 +1,6 @@
 /**
- * `npm run check`: everything about the code that can be found out without a server. Runs all steps,
- * prints the output of those that failed, then one line per step with its time. `--without-tests` skips
+ * `npm run check`: everything about the code that can be found out without a server. Runs all steps, two
+ * at once, prints the output of those that failed, then one line per step with its time. `--without-tests` skips
  * the unit tests, for a run that is followed by `npm test`.
  */
 import { spawn, spawnSync } from 'node:child_process';
@@ -25,29 +25,47 @@ const quietNx = { NX_DAEMON: 'false', NX_TUI: 'false' };
 const bin = (name) => join(root, 'node_modules/.bin', name);
 
 const withoutTests = process.argv.includes('--without-tests');
-/** Each is a list of commands, or a function that returns what is wrong. */
-const steps = [
-  { name: 'format', commands: [[bin('prettier'), '--check', '--log-level=warn', '.']] },
-  { name: 'generated files', find: staleGeneratedFiles },
-  { name: 'conformance', commands: [[node, join(root, 'tools/conformance.mjs'), '--check']] },
-  {
-    name: 'lint, types',
-    commands: [[...nx, 'run-many', '-t', 'lint', 'typecheck', '--parallel=2', staticOutput]],
-  },
-  { name: 'outdated', find: outdatedPackages },
-  { name: 'unit tests', commands: [[node, join(root, 'tools/test.mjs'), '--project', 'unit']] },
-].filter(({ name }) => name !== 'unit tests' || !withoutTests);
+const unitTests = {
+  name: 'unit tests',
+  commands: [[node, join(root, 'tools/test.mjs'), '--project', 'unit']],
+};
+/** A step is a list of commands, or a function that returns what is wrong. The first one writes files that others read. */
+const generatedFiles = { name: 'generated files', find: staleGeneratedFiles };
+/** The lanes run at once, the steps of a lane one after the other. */
+const lanes = [
+  [
+    { name: 'format', commands: [[bin('prettier'), '--check', '--log-level=warn', '.']] },
+    { name: 'outdated', find: outdatedPackages },
+  ],
+  [
+    { name: 'conformance', commands: [[node, join(root, 'tools/conformance.mjs'), '--check']] },
+    {
+      name: 'lint, types',
+      commands: [[...nx, 'run-many', '-t', 'lint', 'typecheck', '--parallel=2', staticOutput]],
+    },
+    ...(withoutTests ? [] : [unitTests]),
+  ],
+];
 
 await prepare(['libs/local-servers', 'libs/read-models']);
 await continueOnSupportedNode();
-let running = null;
+const running = new Set();
 whenToldToEnd((signal) => {
-  running?.kill(signal);
+  for (const child of running) child.kill(signal);
   process.exit(130);
 });
 process.exitCode = await main();
 
 async function main() {
+  const generated = await resultsOf([generatedFiles]);
+  const results = [generated, ...(await Promise.all(lanes.map(resultsOf)))].flat();
+  const failed = results.filter(({ problem }) => problem !== null);
+  for (const { name, problem } of failed) console.log(`\n--- ${name} ---\n${problem.trimEnd()}`);
+  console.log(`\n${results.map(line).join('\n')}`);
+  return failed.length === 0 ? 0 : 1;
+}
+
+async function resultsOf(steps) {
   const results = [];
   for (const step of steps) {
     const startedAt = performance.now();
@@ -55,10 +73,7 @@ async function main() {
     results.push({ name: step.name, problem, ms: performance.now() - startedAt });
     say(line(results.at(-1)));
   }
-  const failed = results.filter(({ problem }) => problem !== null);
-  for (const { name, problem } of failed) console.log(`\n--- ${name} ---\n${problem.trimEnd()}`);
-  console.log(`\n${results.map(line).join('\n')}`);
-  return failed.length === 0 ? 0 : 1;
+  return results;
 }
 
 function line({ name, problem, ms }) {
@@ -82,12 +97,12 @@ async function failure(program, args) {
     program === node
       ? launch(args, { stdio, env })
       : spawn(program, args, { cwd: root, stdio, env: { ...commandEnv(), ...env } });
-  running = child;
+  running.add(child);
   const output = [];
   child.stdout.on('data', (chunk) => output.push(chunk));
   child.stderr.on('data', (chunk) => output.push(chunk));
   const [code] = await ended(child);
-  running = null;
+  running.delete(child);
   return code === 0 ? null : Buffer.concat(output).toString('utf8');
 }
 

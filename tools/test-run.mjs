@@ -1,7 +1,7 @@
 /** The decisions of test.mjs, apart from its deeds. */
 
-/** Test files at once. Tests wait more than they compute, so a third one keeps two cores busy. */
-export const workersMax = 3;
+/** Test files at once. Tests wait more than they compute: four of them keep two cores busy, and no more. */
+export const workersMax = 4;
 
 /** `--project servers` stands for the Jest projects that need a server. */
 const jestProjects = { servers: ['postgres', 'kafka'] };

@@ -1,5 +1,9 @@
 import { jestArguments, rootArgument, summary } from './test-run.mjs';
 import { withoutNx, workersMax, workersOf } from './test-run.mjs';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import SlowestFirst, { slowest } from './jest/slowest-first.mjs';
+import { root } from './workspace.mjs';
 
 const two = { workers: 2 };
 
@@ -50,6 +54,16 @@ describe('npm test', () => {
     expect(withoutNx({ PATH: '/bin', ...added })).toEqual({ PATH: '/bin' });
     const ownChoice = { PATH: '/bin', FORCE_COLOR: '1', NX_DAEMON: 'false' };
     expect(withoutNx(ownChoice)).toBe(ownChoice);
+  });
+
+  it('runs the files first that are known to be slow, and all others after them', () => {
+    const context = { config: { cache: false }, hasteFS: { getSize: () => 1 } };
+    const ofPath = (path) => ({ path: join(root, path), context });
+    const sorted = new SlowestFirst().sort(['a.spec.ts', slowest[1], slowest[0]].map(ofPath));
+    expect(sorted.map(({ path }) => path)).toEqual(
+      [slowest[0], slowest[1], 'a.spec.ts'].map((path) => join(root, path)),
+    );
+    expect(slowest.filter((path) => !existsSync(join(root, path)))).toEqual([]);
   });
 
   it('gives workers to the project that Nx runs alone', () => {

@@ -168,8 +168,9 @@ function staleProjects(projects) {
 }
 
 /**
- * Names, sizes and times of what a build reads: a tenth of the time that starting nx takes. Specs and
- * what a build makes do not count.
+ * Names, sizes and times of what a build reads. Specs and what a build makes do not count. Nx decides what
+ * to build; the stamps only tell whether anything can have changed since it was asked. Every `npm start` and
+ * every `pis` wants to know, and Nx takes more than a second to answer, which is longer than most commands run.
  */
 export function stampOf(folder, alsoReads = []) {
   const hash = createHash('sha256');
