@@ -17,7 +17,7 @@ import {
   type MessagePage,
   type MessageSource,
   waitingSince,
-} from '@pis/messaging';
+} from '@pis/messaging/clients';
 import { readPlace } from '@pis/read-models';
 import type pg from 'pg';
 import { FeedQuarantine } from './feed-quarantine.js';

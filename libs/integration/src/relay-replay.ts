@@ -3,7 +3,7 @@
  * skipped events and held-back streams. It does not change the quarantine.
  */
 import { type EventStore, type Position, type RecordedEvent } from '@pis/event-store';
-import { type MessagePage, publishPage } from '@pis/messaging';
+import { type MessagePage, publishPage } from '@pis/messaging/clients';
 import { heldRevisions, skippedAmong } from '@pis/read-models';
 import type pg from 'pg';
 import type { OutgoingMessage } from './integration-message.js';

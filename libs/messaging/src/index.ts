@@ -1,48 +1,5 @@
-export * from './message.js';
+export * from './clients.js';
 export { MessageContext } from './message-context.js';
-export {
-  deadLetterHeaders,
-  deadLetterTopicOf,
-  replayForGroupHeader,
-  waitingSince,
-} from './message-headers.js';
-export { errorText, NonRetryable } from './errors.js';
-export type { ConsumerObserver, ConsumerProgress } from './attempts.js';
-export {
-  deferredCountMax,
-  type DeferredBacklog,
-  type DeferredMessage,
-  type DeferredMessages,
-} from './deferred-messages.js';
-export { defaultRetryLimits, type RetryLimits } from './deferred-retries.js';
-export { pgDeferredMessages } from './pg-deferred-messages.js';
-export { defaultKeyQueueLimits, type KeyQueueLimits } from './key-queues.js';
-export { defaultCommitLimits, type CommitLimits } from './commit-schedule.js';
 export { ConsumerStrategy, type ConsumerOptions, type ConsumerStatus } from './consumer.server.js';
 export { EmbeddedConsumerStrategy, type EmbeddedConsumerOptions } from './embedded.server.js';
-export {
-  CheckpointMoved,
-  pgConsumerState,
-  type PgConsumerStateOptions,
-  type Queryable,
-  type ReplayRequests,
-} from './pg-consumer-state.js';
-export { isBrokerError, type KafkaSettings } from './kafka-client.js';
-export {
-  BrokerUnavailable,
-  kafkaPublisher,
-  MessageRefused,
-  ProduceError,
-  type KafkaPublisher,
-  publishPage,
-} from './kafka.publisher.js';
 export { KafkaConsumerStrategy, type KafkaConsumerOptions } from './kafka.server.js';
-export {
-  applyTopics,
-  productionReplication,
-  type Replication,
-  type TopicReport,
-  type TopicSpec,
-} from './kafka-admin.js';
-export { type GroupProgress, kafkaProgress } from './kafka-progress.js';
-export { replayDeadLetters, type ReplayOptions } from './kafka-dead-letters.js';

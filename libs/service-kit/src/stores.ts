@@ -6,4 +6,5 @@ export * from './composition.js';
 export * from './config.js';
 export * from './environment.js';
 export * from './logging.js';
+export { shortReaders } from './log-watch.js';
 export * from './store-binding.js';

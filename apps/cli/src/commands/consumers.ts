@@ -13,7 +13,7 @@ import {
   NoSuchPlace,
   relayGroup,
 } from '@pis/integration';
-import { shortReaders } from '@pis/service-kit';
+import { shortReaders } from '@pis/service-kit/stores';
 import { Argument, Command } from 'commander';
 import { type Context, withContext } from '../context.js';
 import { act, type ActionOptions, withOperator } from '../operator-action.js';

@@ -1,5 +1,5 @@
 import { type ConsumerGroup, consumerGroups, topicsOfGroup } from '@pis/integration';
-import { pgConsumerState, replayDeadLetters } from '@pis/messaging';
+import { pgConsumerState, replayDeadLetters } from '@pis/messaging/clients';
 import { kafkaSettings } from '@pis/service-kit/stores';
 import { Command, Option } from 'commander';
 import { act, type ActionOptions, withOperator } from '../operator-action.js';

@@ -1,5 +1,5 @@
 import { allTopicSpecs } from '@pis/contracts';
-import { applyTopics, productionReplication, type Replication } from '@pis/messaging';
+import { applyTopics, productionReplication, type Replication } from '@pis/messaging/clients';
 import { kafkaSettings } from '@pis/service-kit/stores';
 import { Command, InvalidArgumentError } from 'commander';
 import { readConfig } from '../context.js';

@@ -1,5 +1,5 @@
 /** `pis relay`: publishes events of the log to Kafka again. */
-import { kafkaPublisher } from '@pis/messaging';
+import { kafkaPublisher } from '@pis/messaging/clients';
 import {
   anchorNamed,
   filledTopics,
