@@ -1,7 +1,7 @@
 /**
- * `npm run bench [-- payments|webhooks|rate-limits|lists|event-store …] [-- --json] [-- --short]`: what
- * this machine does with the system, beside what it does without it, all in one run; or a part of it
- * alone. `event-store` runs only when it is named. Ratios first: absolute numbers belong to the machine.
+ * `npm run bench [-- payments|webhooks|rate-limits|lists|event-store …] [-- --json] [-- --short]`: measures
+ * the system and, for comparison, the machine without it, completely or only in parts. `event-store` runs only
+ * when it is named. Compare the ratios: absolute numbers depend on the machine.
  */
 import { continueOnSupportedNode, prepare } from './workspace.mjs';
 

@@ -1,6 +1,5 @@
 /**
- * `npm run check`: everything about the code that can be found out without a server. Runs all steps, two
- * at once, prints the output of those that failed, then one line per step with its time. `--without-tests` skips
+ * `npm run check`: all checks of the code that need no server. Runs all steps, two at once. Prints the output of those that failed, then one line per step with its time. `--without-tests` skips
  * the unit tests, for a run that is followed by `npm test`.
  */
 import { spawn, spawnSync } from 'node:child_process';
@@ -29,10 +28,10 @@ const unitTests = {
   name: 'unit tests',
   commands: [[node, join(root, 'tools/test.mjs'), '--project', 'unit']],
 };
-/** A step is a list of commands, or a function that returns what is wrong. The first one writes files that others read. */
+/** A step is a list of commands, or a function that returns the problem. This first step writes files that the others read. */
 const generatedFiles = { name: 'generated files', find: staleGeneratedFiles };
-/** The lanes run at once, the steps of a lane one after the other. */
-const lanes = [
+/** The queues run at the same time. The steps of one queue run one after another. */
+const queues = [
   [
     { name: 'format', commands: [[bin('prettier'), '--check', '--log-level=warn', '.']] },
     { name: 'outdated', find: outdatedPackages },
@@ -58,7 +57,7 @@ process.exitCode = await main();
 
 async function main() {
   const generated = await resultsOf([generatedFiles]);
-  const results = [generated, ...(await Promise.all(lanes.map(resultsOf)))].flat();
+  const results = [generated, ...(await Promise.all(queues.map(resultsOf)))].flat();
   const failed = results.filter(({ problem }) => problem !== null);
   for (const { name, problem } of failed) console.log(`\n--- ${name} ---\n${problem.trimEnd()}`);
   console.log(`\n${results.map(line).join('\n')}`);
@@ -89,7 +88,7 @@ async function firstProblem(commands) {
   return null;
 }
 
-/** Null, or all that a command said when it did not end well. */
+/** Null, or the output of a command that failed. */
 async function failure(program, args) {
   const env = { ...quietNx, FORCE_COLOR: '0' };
   const stdio = ['ignore', 'pipe', 'pipe'];
@@ -106,7 +105,7 @@ async function failure(program, args) {
   return code === 0 ? null : Buffer.concat(output).toString('utf8');
 }
 
-/** Runs every script named generate or generate:…; what they change in files under version control was stale. */
+/** Runs every script named generate or generate:…. Files under version control that change were stale. */
 async function staleGeneratedFiles() {
   const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   const before = trackedFiles();
@@ -126,7 +125,7 @@ function outdatedPackages() {
   return findings.length === 0 ? null : findings.join('\n');
 }
 
-/** Contents by file, so that a change that is not committed yet is no failure; none outside of git. */
+/** Contents by file, so that uncommitted changes are no failure. Empty outside of git. */
 function trackedFiles() {
   const { status, stdout } = spawnSync('git', ['ls-files', '-z'], { cwd: root, encoding: 'utf8' });
   if (status !== 0) return new Map();

@@ -10,7 +10,7 @@ const workspaces = ['apps', 'libs'].flatMap((folder) =>
 );
 const folders = [root, ...workspaces].filter((folder) => existsSync(join(folder, 'package.json')));
 
-/** Package name to the licence that the installed package states; of other platforms' packages, the lock file. */
+/** Package name to license: from the installed package, or from the lock file for other platforms. */
 const licences = new Map();
 const locked = readJson(join(root, 'package-lock.json')).packages;
 for (const folder of folders) {

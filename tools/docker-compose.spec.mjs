@@ -1,4 +1,4 @@
-/** There is no Docker engine in the tests: what `docker compose config` and a first look would find. */
+/** The tests have no Docker engine. They check what `docker compose config` and a review would find. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
@@ -12,7 +12,7 @@ const servers = Object.entries(services).filter(([, service]) => service.profile
 const shared = ['cli', 'all-in-one'];
 
 describe('docker-compose.yml', () => {
-  it('has PostgreSQL, Kafka and EventStoreDB, and by the profile apps all the rest', () => {
+  it('has PostgreSQL, Kafka and EventStoreDB, and the apps with the profile apps', () => {
     expect(servers.map(([name]) => name)).toEqual(['postgres', 'kafka', 'eventstoredb']);
     expect(apps.length + servers.length).toBe(Object.keys(services).length);
     for (const [, { image, healthcheck }] of servers) {

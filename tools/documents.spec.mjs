@@ -1,4 +1,4 @@
-/** A clone has everything that its files refer to: documents, and the places that links point to. */
+/** Checks that every document, file and link target that the repository refers to exists. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
@@ -32,7 +32,7 @@ function anchorsOf(markdown) {
   return new Set([...headings, ...explicit]);
 }
 
-it('names no document that the repository does not have', () => {
+it('refers to no missing document', () => {
   const missing = textFiles
     .filter((file) => file !== relative(root, import.meta.filename))
     .flatMap((file) =>
@@ -44,12 +44,12 @@ it('names no document that the repository does not have', () => {
   expect(missing).toEqual([]);
 });
 
-it('holds no mark of an unfinished merge', () => {
+it('contains no conflict marker', () => {
   const marked = textFiles.filter((file) => /^ *(?:<{7}|(?:> ?){7}) /m.test(read(file)));
   expect(marked).toEqual([]);
 });
 
-it('names no file in a document that does not exist', () => {
+it('names no missing file in a document', () => {
   const missing = textFiles
     .filter((file) => file.endsWith('.md') && file !== 'CHANGELOG.md')
     .flatMap((file) =>
@@ -61,7 +61,7 @@ it('names no file in a document that does not exist', () => {
   expect(missing).toEqual([]);
 });
 
-it('has no link in a document that leads nowhere', () => {
+it('has no broken link in a document', () => {
   const broken = textFiles
     .filter((file) => file.endsWith('.md'))
     .flatMap((file) =>

@@ -1,4 +1,4 @@
-/** .env.example lists every variable there is, with its true default, and none that nobody reads. */
+/** .env.example lists exactly the variables that the apps read, with their defaults. */
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -12,13 +12,13 @@ const shape = Object.assign(
     .map(([, fragment]) => fragment),
 );
 const example = readFileSync(join(root, '.env.example'), 'utf8');
-/** What is set in the file, and what is only mentioned, behind a `#`. */
+/** Variables that are set in the file, and those that are only mentioned after a `#`. */
 const lines = [...example.matchAll(/^(# )?([A-Z][A-Z0-9_]*)=(.*)$/gm)];
 const set = lines
   .filter(([, hash]) => hash === undefined)
   .map(([, , name, value]) => [name, value]);
 
-/** The default of a variable as its schema gives it; undefined when there is none. */
+/** The default of a variable in its schema. Undefined if there is none. */
 const defaultOf = (name) => shape[name].parse(undefined);
 
 it('names every variable the apps read, once, and no other', () => {

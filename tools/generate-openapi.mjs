@@ -15,7 +15,7 @@ const { openApiDocument } = await import('@pis/contracts');
 const text = JSON.stringify(openApiDocument({ sandbox: true }));
 const options = await resolveConfig(file);
 const formatted = await format(text, { ...options, parser: 'json' });
-// Left alone when it is the same: whoever watches the file is not disturbed.
+// An unchanged file is not written, so that file watchers do not react.
 if (!isCurrent(formatted)) writeFileSync(file, formatted);
 
 function isCurrent(content) {

@@ -52,7 +52,7 @@ it('no source files import each other in a circle', () => {
   expect(circleIn(graph)).toBeNull();
 });
 
-it('a circle would be found', () => {
+it('a circle is detected', () => {
   const graph = new Map([
     ['a', ['b']],
     ['b', ['c', 'd']],

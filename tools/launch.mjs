@@ -1,4 +1,4 @@
-/** Running a child that never outlives us, and noticing that whoever started us is gone. */
+/** Runs a child that never outlives this process, and detects that the parent of this process is gone. */
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -14,7 +14,7 @@ const leash = `${pathToFileURL(join(root, 'tools', 'leash.mjs'))}?launcher=${pro
 const signals = ['SIGTERM', 'SIGINT', 'SIGHUP'];
 const parentCheckMs = 500;
 
-/** Starts a script on the chosen Node; it ends when we do. */
+/** Starts a script on the chosen Node.js. It ends with this process. */
 export function launch(args, { stdio, env }) {
   return spawn(node, ['--import', leash, ...args], {
     cwd: root,
@@ -23,7 +23,7 @@ export function launch(args, { stdio, env }) {
   });
 }
 
-/** Calls back at the first signal to end, and when the npm that runs us was killed. */
+/** Calls back at the first signal to end, and when the npm that runs this process was killed. */
 export function whenToldToEnd(callback) {
   for (const signal of signals) process.on(signal, () => callback(signal));
   if (process.env.npm_lifecycle_event === undefined) return;
@@ -36,7 +36,7 @@ export function whenToldToEnd(callback) {
   timer.unref();
 }
 
-/** Our parent, and when that is only the shell that npm puts between, npm itself. */
+/** The parent process. If that is only npm's shell, npm itself. */
 function starters() {
   const parent = process.ppid;
   const isShell = /^\S*\bsh -c /.test(commandLine(parent) ?? '');

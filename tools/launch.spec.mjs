@@ -1,4 +1,4 @@
-/** Whoever starts us may be killed; what we start must then end. */
+/** If the parent of a launcher is killed, everything that the launcher started must end. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ import { root } from './workspace.mjs';
 const launchModule = pathToFileURL(join(root, 'tools/launch.mjs')).href;
 const limit = { timeoutMs: 20_000 };
 
-describe('what npm start and npm test launch', () => {
+describe('a process that npm start or npm test launches', () => {
   let folder;
   let programs;
   let printed;
@@ -34,7 +34,7 @@ describe('what npm start and npm test launch', () => {
     return file;
   }
 
-  /** A launcher as start.mjs is one; prints the ids of itself and of the app that it launched. */
+  /** A launcher like start.mjs. It prints the process IDs of itself and of its app. */
   function launcher(app) {
     return script(
       'launcher.mjs',
@@ -46,7 +46,7 @@ describe('what npm start and npm test launch', () => {
     );
   }
 
-  /** A launcher that leaves the printing to its app. */
+  /** A launcher with an app that prints the IDs. */
   function printing(app) {
     return script(
       'printing.mjs',
@@ -69,7 +69,7 @@ describe('what npm start and npm test launch', () => {
 
   const allGone = (pids) => until(() => pids.every((pid) => processIdentity(pid) === null), limit);
 
-  it('ends when its launcher is killed, whatever it is busy with', async () => {
+  it('ends when its launcher is killed, whatever it is doing', async () => {
     const app = script('app.mjs', 'setInterval(() => {}, 1000);');
     const { program, pids } = await pidsFrom(process.execPath, [launcher(app)]);
     program.kill('SIGKILL');
@@ -92,7 +92,7 @@ describe('what npm start and npm test launch', () => {
     await allGone(pids);
   });
 
-  it('ends when the npm that runs the launcher is killed, be there a shell between or not', async () => {
+  it('ends when the npm that runs the launcher is killed, with or without a shell in between', async () => {
     const app = script('app.mjs', 'setInterval(() => {}, 1000);');
     const npm = { npm_lifecycle_event: 'start' };
     for (const between of ['exec ', '', ': && ']) {
@@ -105,7 +105,7 @@ describe('what npm start and npm test launch', () => {
     }
   }, 90_000);
 
-  it('ends with its own children, which live for their channel as Jest’s workers do', async () => {
+  it('ends with its children, which depend on their channel like Jest’s workers', async () => {
     const busy = `process.on('message', () => {}); setInterval(() => {}, 1000);`;
     const worker = script('worker.mjs', busy);
     const app = script(
@@ -121,7 +121,7 @@ describe('what npm start and npm test launch', () => {
     await allGone(started);
   });
 
-  it('ends, as an app that a scenario started, when the test run is killed', async () => {
+  it('ends when the test run is killed, if a scenario started it as an app', async () => {
     const helper = pathToFileURL(join(root, 'tests/support/process.ts')).href;
     const app = script(
       'app.mjs',
@@ -139,7 +139,7 @@ describe('what npm start and npm test launch', () => {
     await allGone(pids);
   });
 
-  it('does not hold its children when they have nothing left to listen for', async () => {
+  it('does not keep its children alive when they have nothing to do', async () => {
     const worker = script('worker.mjs', `process.once('message', () => {});`);
     const app = script(
       'app.mjs',
@@ -154,7 +154,7 @@ describe('what npm start and npm test launch', () => {
     expect(await once(program, 'exit')).toEqual([7, null]);
   });
 
-  it('may end by itself: the leash does not hold it', async () => {
+  it('can end by itself', async () => {
     const app = script('app.mjs', 'process.exitCode = 7;');
     const { program } = await pidsFrom(process.execPath, [launcher(app)]);
     expect(await once(program, 'exit')).toEqual([7, null]);

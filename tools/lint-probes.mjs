@@ -1,9 +1,9 @@
 /**
- * Lints texts that are not on disk, as if they were: `[{ file, text }]` as JSON on stdin, one list of
- * messages per probe as JSON on stdout. A process of its own, because ESLint and Nx load their plugins
- * in ways that a test runner's module registry does not stand.
+ * Lints texts as if they were files on disk: `[{ file, text }]` as JSON on stdin, one list of messages for each
+ * probe as JSON on stdout. A separate process, because Jest's module registry cannot load the plugins of ESLint
+ * and Nx.
  *
- * Without a cached project graph the Nx rule skips itself without a word, hence the first step.
+ * The first step creates the cached project graph. Without it, the Nx rule silently skips itself.
  */
 import { execFileSync } from 'node:child_process';
 import { createRequire } from 'node:module';
@@ -23,7 +23,7 @@ execFileSync(process.execPath, [nx, 'show', 'projects'], {
 });
 
 const probes = JSON.parse(await text(process.stdin));
-// Typed rules need the file in the compiler's program; a probe is in none.
+// Typed rules need the file in the compiler's program. A probe is in no program.
 const untyped = {
   files: ['**/*.ts'],
   ...tseslint.configs.disableTypeChecked,

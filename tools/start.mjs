@@ -1,7 +1,6 @@
 /**
  * `npm start [-- APP]`: installs what is missing, builds what is stale, and runs the whole system in
- * one process (all-in-one), or the one app named. Its stdout is the app's; everything else that is
- * said here goes to stderr.
+ * one process (all-in-one), or the given app. stdout belongs to the app. All other output goes to stderr.
  */
 import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
@@ -10,7 +9,7 @@ import { launch, whenToldToEnd } from './launch.mjs';
 import { allProjects, ended, prepare, root, say } from './workspace.mjs';
 
 const wholeSystem = 'all-in-one';
-/** Not run with npm start: `./pis` is the way to it. */
+/** Not an app for npm start: use `./pis`. */
 const commands = ['cli'];
 
 const [app = wholeSystem, ...rest] = process.argv.slice(2);
@@ -45,7 +44,7 @@ try {
   say(error.message);
   process.exit(1);
 }
-// A small young generation: without it an idle all-in-one grows past 300 MB of short-lived garbage.
+// A small young generation. With the default, an idle all-in-one grows past 300 MB of short-lived garbage.
 child = launch(['--max-semi-space-size=8', join('apps', app, 'dist/main.js')], {
   stdio: ['inherit', 'inherit', 'inherit'],
   env: {},
@@ -54,7 +53,7 @@ if (told !== null) child.kill(told);
 const [code, signal] = await ended(child);
 process.exit(exitCode(code, signal));
 
-/** As a shell reports a child that a signal ended. */
+/** The exit code with which a shell reports a child that was ended by a signal. */
 function exitCode(code, signal) {
   return code ?? 128 + constants.signals[signal];
 }

@@ -1,12 +1,12 @@
-/** The decisions of test.mjs, apart from its deeds. */
+/** The pure part of test.mjs. */
 
-/** Test files at once. Tests wait more than they compute: four of them keep two cores busy, and no more. */
+/** Concurrent test files. Tests wait more than they compute: four of them keep two cores busy. */
 export const workersMax = 4;
 
 /** `--project servers` stands for the Jest projects that need a server. */
 const jestProjects = { servers: ['postgres', 'kafka'] };
 
-/** Takes `--root FOLDER`, which a `test` target gives first, off the arguments. */
+/** Removes `--root FOLDER`, which a `test` target passes first, from the arguments. */
 export function rootArgument(args) {
   const [flag, folder, ...rest] = args;
   if (flag !== '--root') return { projectRoot: null, rest: args };
@@ -14,7 +14,7 @@ export function rootArgument(args) {
   return { projectRoot: folder, rest };
 }
 
-/** The environment without what Nx adds to it for a task. Outside of a task it stays as it is. */
+/** The environment without the variables that Nx adds for a task. */
 export function withoutNx(env) {
   if (env.NX_TASK_TARGET_PROJECT === undefined) return env;
   const own = Object.entries(env).filter(([name]) => !/^(NX_|FORCE_COLOR$)/.test(name));
@@ -28,8 +28,8 @@ export function workersOf(projectRoot) {
 }
 
 /**
- * `--project unit` is what our documents say; Jest's own word is --selectProjects, which swallows what
- * follows it. `mayBeNone`: a run without any test passes.
+ * Our documents use `--project unit`. Jest's own option is --selectProjects, which takes all arguments after
+ * it. `mayBeNone`: a run without any test passes.
  */
 export function jestArguments(args, { workers, mayBeNone = false }) {
   const rest = [];
@@ -54,7 +54,7 @@ export function jestArguments(args, { workers, mayBeNone = false }) {
   ];
 }
 
-/** The last line of a run, summed over Jest's reports. A suite that could not run is one failure, as is a report that is not there. */
+/** The last line of a run: the sums of Jest's reports. A suite that could not run, or a missing report, is one failure. */
 export function summary(reports) {
   const count = (field) => reports.reduce((sum, report) => sum + (report?.[field] ?? 0), 0);
   const missing = reports.filter((report) => report === null).length;

@@ -8,7 +8,7 @@ import { root } from './workspace.mjs';
 const two = { workers: 2 };
 
 describe('npm test', () => {
-  it('hands paths and flags to Jest as they are', () => {
+  it('passes paths and flags to Jest unchanged', () => {
     expect(jestArguments(['libs/keyring', '-t', 'masks'], two)).toEqual([
       '--maxWorkers=2',
       'libs/keyring',
@@ -49,7 +49,7 @@ describe('npm test', () => {
     expect(() => rootArgument(['--root'])).toThrow('--root needs a folder');
   });
 
-  it('hides from the tests that Nx runs them', () => {
+  it('hides Nx from the tests', () => {
     const added = { NX_TASK_TARGET_PROJECT: 'tools', NX_WORKSPACE_ROOT: '/x', FORCE_COLOR: 'true' };
     expect(withoutNx({ PATH: '/bin', ...added })).toEqual({ PATH: '/bin' });
     const ownChoice = { PATH: '/bin', FORCE_COLOR: '1', NX_DAEMON: 'false' };
@@ -70,7 +70,7 @@ describe('npm test', () => {
     expect([workersOf('tests'), workersOf('apps/cli')]).toEqual([workersMax, 1]);
   });
 
-  it('ends with a line that sums all reports, a suite that could not run included', () => {
+  it('ends with a line that sums all reports, including a suite that could not run', () => {
     const report = {
       numPassedTests: 7,
       numFailedTests: 0,

@@ -10,11 +10,11 @@ import { text } from 'node:stream/consumers';
 import pg from 'pg';
 import { root, say } from './workspace.mjs';
 
-/** Names the socket of a `shareServers` in the environment of those who may use it. */
+/** The environment variable with the socket of `shareServers`. */
 export const socketVariable = 'PIS_TEST_SERVERS';
 const postgresSettings = ['max_connections=300'];
 
-/** Environment variables by kind of server; a kind that this machine cannot run has none. */
+/** Environment variables by kind of server. Empty for a kind that this machine cannot run. */
 export function testServers(folder) {
   const running = [];
   const started = new Map();
@@ -26,7 +26,7 @@ export function testServers(folder) {
       if (!started.has(kind)) started.set(kind, starters[kind](folder, running));
       return started.get(kind);
     },
-    /** Last started, first stopped. */
+    /** Stops the servers in reverse order. */
     async stop() {
       await Promise.allSettled(started.values());
       for (let server = running.pop(); server !== undefined; server = running.pop())
@@ -52,7 +52,7 @@ export async function shareServers(servers, folder) {
   };
 }
 
-/** The same as `environmentOf` of the servers behind the socket. */
+/** `environmentOf` of the servers behind the socket. */
 export async function sharedEnvironmentOf(socketPath, kind) {
   const response = await new Promise((resolve, reject) =>
     request({ socketPath, path: `/${kind}` }, resolve)
@@ -85,7 +85,7 @@ async function migrateTemplate(serverUrl) {
   await migrate({ connectionString: url.href });
 }
 
-/** KAFKA_BROKERS, or a broker of our own when Java and Maven are here; else those tests are skipped. */
+/** KAFKA_BROKERS, or a new broker if Java and Maven are installed. Otherwise tests that need Kafka are skipped. */
 async function startKafkaIn(folder, running) {
   const given = process.env.KAFKA_BROKERS;
   if (given) return { PIS_TEST_KAFKA_BROKERS: given };

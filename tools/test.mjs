@@ -1,5 +1,5 @@
 /**
- * `npm test` runs the `test` target of every Nx project; what did not change comes from Nx's cache.
+ * `npm test` runs the `test` target of every Nx project. Results of unchanged projects come from Nx's cache.
  * `npm test -- jest arguments` runs Jest once over the whole workspace: a path selects tests, and
  * `--project unit` (servers, scenarios) selects by what a test needs. `--root FOLDER` is what a `test`
  * target runs. Each installs and builds what is missing and ends with `N passed, N failed`.
@@ -22,14 +22,14 @@ const jest = [
 ];
 const jestEnv = { NODE_OPTIONS: '--experimental-vm-modules --no-warnings' };
 const nx = join(root, 'node_modules/.bin/nx');
-/** What the tools use as built code; the tests themselves run from sources. */
+/** The packages that the tools use as built code. The tests themselves run from sources. */
 const builtForServers = ['libs/local-servers', 'libs/read-models'];
 const scratchPrefix = 'pis-test-';
 const ownerFile = 'owner';
 const undo = [];
 let interrupted = false;
 
-// A test must not notice that Nx runs it: what it starts would otherwise write colors, or take our graph for its own.
+// A test must not notice that Nx runs it: its processes would otherwise write colors or use this project graph.
 process.env = withoutNx(process.env);
 await prepare(builtForServers);
 await continueOnSupportedNode();
@@ -57,7 +57,7 @@ async function main(argv) {
   }
 }
 
-/** All temporary files of a run, those of its tests included, lie in one folder, which goes with it. */
+/** One folder has all temporary files of a run, including those of its tests. It is removed with the run. */
 function makeScratch() {
   const scratch = mkdtempSync(join(tmpdir(), scratchPrefix));
   writeFileSync(join(scratch, ownerFile), `${process.pid} ${processIdentity(process.pid)}`);
@@ -70,7 +70,7 @@ function removeAbandoned() {
   for (const name of readdirSync(tmpdir())) {
     const path = join(tmpdir(), name);
     const [pid, identity] = name.startsWith(scratchPrefix) ? ownerOf(path) : [];
-    // Without an identity the folder is being made at this moment.
+    // A folder without an identity is being created at this moment.
     if (identity === undefined || String(processIdentity(Number(pid))) === identity) continue;
     try {
       rmSync(path, { recursive: true, force: true });
@@ -80,7 +80,7 @@ function removeAbandoned() {
   }
 }
 
-/** Process id and identity of who made a scratch folder; nothing for any other folder. */
+/** Process ID and identity of the creator of a scratch folder. Nothing for any other folder. */
 function ownerOf(path) {
   try {
     return readFileSync(join(path, ownerFile), 'utf8').split(' ');
@@ -90,11 +90,11 @@ function ownerOf(path) {
   }
 }
 
-/** Runs the tests of all projects through Nx. Each task makes a scratch folder of its own. */
+/** Runs the tests of all projects through Nx. Each task creates its own scratch folder. */
 async function runProjects(scratch) {
   await prepare(allProjects());
   const projects = [...allProjects(), 'tests', 'tools'];
-  // A report that is still there afterwards would hide that a project left none.
+  // An old report would hide that a project wrote none.
   for (const project of projects) rmSync(join(root, reportOf(project)), { force: true });
   const servers = testServers(scratch);
   undo.push(() => servers.stop());
@@ -112,7 +112,7 @@ async function runProjects(scratch) {
 
 /** Runs Jest once, on the tests of one project or on all that the arguments select. */
 async function runJest(args, { scratch, projectRoot }) {
-  // Only a run of all tests of a project is a report on it.
+  // Only a run of all tests of a project writes its report.
   const isWhole = projectRoot !== null && args.length === 0;
   const report = isWhole ? join(root, reportOf(projectRoot)) : join(scratch, 'report.json');
   mkdirSync(dirname(report), { recursive: true });
@@ -142,7 +142,7 @@ async function run(args, env) {
   return code ?? 1;
 }
 
-/** Null when there is none: Jest did not get that far. */
+/** Null if Jest wrote no report. */
 function readReport(path, ofWhat) {
   try {
     return JSON.parse(readFileSync(path, 'utf8'));
@@ -152,7 +152,7 @@ function readReport(path, ofWhat) {
   }
 }
 
-/** Ends Jest; main() then takes the servers down as always. */
+/** Ends Jest. main() then stops the servers as usual. */
 async function interrupt() {
   if (interrupted) return;
   interrupted = true;
@@ -161,7 +161,7 @@ async function interrupt() {
   process.exit(130);
 }
 
-/** Last started, first stopped; each once. */
+/** Stops each once, in reverse order. */
 async function cleanUp() {
   for (let step = undo.pop(); step !== undefined; step = undo.pop()) {
     try {

@@ -43,7 +43,7 @@ export const running = {
   'start-3': [
     [
       'tools/test-run.spec.mjs',
-      'ends with a line that sums all reports, a suite that could not run included',
+      'ends with a line that sums all reports, including a suite that could not run',
     ],
   ],
   'start-4': [waitingApp, [config, 'an app reports a missing required variable'], mainJob],
