@@ -319,4 +319,32 @@ describe('one reading of the log', () => {
       expect(moved.events).toEqual(log.events.slice(10));
     },
   );
+
+  it('a wrong end of the log holds up no subscriber', async () => {
+    const below = memoryEventStore();
+    await appendMany(below, 3);
+    const after = await below.lastPosition();
+    const store = open(
+      {
+        ...below,
+        lastPosition: () => Promise.resolve(beginning),
+        // From there it would take long.
+        subscribe: (options) =>
+          options.after === beginning ? endless(options.signal) : below.subscribe(options),
+      },
+      { behindMaxMs: 10 },
+    );
+    const follower = follow(store, { after });
+    for (let count = 1; count <= 3; count += 1) {
+      await append(below);
+      await fact(() => follower.events.length === count);
+    }
+    await follower.stop();
+  });
 });
+
+async function* endless(signal: AbortSignal): AsyncGenerator<never> {
+  await new Promise<void>((resolve) => {
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}

@@ -8,6 +8,8 @@
  *
  * What always holds, for each subscriber:
  * - it sees each of its events once, in order, as on a subscription of its own;
+ * - it waits for the shared reading for a bounded time. If that is far behind, for example because the store
+ *   gave a wrong end of the log, the subscriber goes on with its own subscription;
  * - a subscriber that joins is served only events that were read after it joined. Older kept events may
  *   come from a log that has been cut and rewritten since, by a restore of an older backup.
  *
@@ -33,12 +35,15 @@ import { matching } from './recent-events.js';
 export interface SharedLogLimits extends LogReaderLimits {
   /** Events in a page, when the subscriber does not say. */
   readonly pageMax: number;
+  /** How long a subscriber waits for a reader that has not come as far as the subscriber itself. */
+  readonly behindMaxMs: number;
 }
 
 export const sharedLogLimits: SharedLogLimits = {
   eventsMax: 10_000,
   bytesMax: 16_000_000,
   pageMax: 500,
+  behindMaxMs: 2_000,
   retryInitialMs: 50,
   retryMaxMs: 2_000,
 };
@@ -76,6 +81,8 @@ interface Subscriber {
   isInLog: boolean;
   /** It is served from memory from here on; null if it must join again. */
   joinsAt: Position | null;
+  /** The reader was behind it for too long: it joins again once the reader has come as far. */
+  hasWaited: boolean;
 }
 
 /**
@@ -102,6 +109,7 @@ class SharedLog {
       after: options.after,
       isInLog: false,
       joinsAt: null,
+      hasWaited: false,
     };
     this.#subscribers.add(subscriber);
     try {
@@ -129,13 +137,20 @@ class SharedLog {
       await untilBegun(reader, signal);
       if (reader.recent === null && reader.end === null) return 'catchUp';
       if (!(await this.#isInLog(subscriber, reader))) return 'catchUp';
+      const waitsUntilMs = performance.now() + this.limits.behindMaxMs;
       while (!signal.aborted) {
         const { rung } = reader.bell;
         if (reader.recent !== null && !canJoin(subscriber, reader.recent)) return 'catchUp';
         const page = reader.pageAfter(subscriber.after, matches, pageMax);
         if (page !== null) yield given(subscriber, page);
-        else if (reader.end === null) await reader.bell.wait(rung, hourMs, signal);
-        else return afterEnd(reader.end);
+        else if (reader.end !== null) return afterEnd(reader.end);
+        else if (hasReached(reader, subscriber)) await reader.bell.wait(rung, hourMs, signal);
+        else {
+          const leftMs = waitsUntilMs - performance.now();
+          subscriber.hasWaited = leftMs <= 0;
+          if (subscriber.hasWaited) return 'catchUp';
+          await reader.bell.wait(rung, leftMs, signal);
+        }
       }
       return 'over';
     } finally {
@@ -149,8 +164,9 @@ class SharedLog {
     subscriber.joinsAt = null;
     for await (const page of this.store.subscribe({ ...options, after })) {
       yield given(subscriber, page);
-      const recent = this.#reader?.recent ?? null;
-      if (recent !== null && canJoin(subscriber, recent)) return 'join';
+      const reader = this.#reader;
+      if (reader === null || (subscriber.hasWaited && !hasReached(reader, subscriber))) continue;
+      if (reader.recent !== null && canJoin(subscriber, reader.recent)) return 'join';
     }
     return 'over';
   }
@@ -208,6 +224,10 @@ function canJoin(subscriber: Subscriber, { start, end }: { start: Position; end:
   }
   subscriber.joinsAt ??= end;
   return subscriber.after >= subscriber.joinsAt;
+}
+
+function hasReached({ recent }: LogReader, { after }: Subscriber): boolean {
+  return recent !== null && recent.end >= after;
 }
 
 function given(subscriber: Subscriber, page: LogPage): LogPage {
