@@ -28,16 +28,19 @@ const full = {
   creates: { seconds: 5, warmupSeconds: 1 },
   lifecycles: 2_000,
   rebuilds: 3,
+  settlePollMs: 1_000,
 };
-/** Long enough that requests begin and end within it on a machine that is busy. */
+/** Everything once, to see that it works. On a busy machine a measurement without a result is made again. */
 const short = {
-  client: { seconds: 1, warmupSeconds: 0.5 },
-  creates: { seconds: 4, warmupSeconds: 1 },
-  lifecycles: 50,
+  client: { seconds: 0.2, warmupSeconds: 0.1 },
+  creates: { seconds: 0.5, warmupSeconds: 0.2 },
+  lifecycles: 10,
   rebuilds: 1,
+  settlePollMs: 100,
 };
 const settleLimitMs = 300_000;
-const settlePollMs = 1_000;
+/** How often a measurement is made again, each time twice as long. */
+const againMax = 4;
 
 /** @returns figures by the name of the store */
 export async function eventStores({ isShort }) {
@@ -117,13 +120,29 @@ async function startStandIn(undo) {
 
 /** Measured before the system and after it, because the machine changes its speed. */
 async function clientAlone(store, times) {
-  const of = (work, callers) =>
-    measure('event-store/load.mjs', { ...store, work, callers, ...times });
-  const one = await of('appends', 1);
-  const appends = {};
-  for (const width of widths) appends[width] = await of('appends', width);
-  const reads = await of('reads', widths[0]);
-  return { one, appends, reads, position: appends[widths.at(-1)].position };
+  const works = [
+    { work: 'appends', callers: 1 },
+    ...widths.map((callers) => ({ work: 'appends', callers })),
+    { work: 'reads', callers: widths[0] },
+  ];
+  const results = await untilMeasured(times, (given) =>
+    measure('event-store/load.mjs', {
+      ...store,
+      works: works.map((work) => ({ ...work, ...given })),
+    }),
+  );
+  const [one, ...others] = results;
+  const appends = Object.fromEntries(widths.map((width, n) => [width, others[n]]));
+  return { one, appends, reads: others.at(-1), position: appends[widths.at(-1)].position };
+}
+
+/** A time in which nothing ended gives no figure: then the works are measured for a longer one. */
+async function untilMeasured(times, work) {
+  let { seconds } = times;
+  for (let again = 0; ; again += 1, seconds *= 2) {
+    const results = await work({ ...times, seconds });
+    if (again === againMax || results.every(({ perSecond }) => perSecond > 0)) return results;
+  }
 }
 
 /** Everything in one process on the store, executing what is created. */
@@ -140,7 +159,7 @@ async function systemOn(env, scale, undo) {
   undo.push(() => app.stop());
   const target = await createPayable({ url: app.url, apiKey });
   const one = await creates(target, 1, scale.creates);
-  await settled(env.DATABASE_URL);
+  await settled(env.DATABASE_URL, scale.settlePollMs);
   const lifecycles = await fullLifecycles(target, receiver, {
     payments: scale.lifecycles,
     connections: lifecycleConnections,
@@ -148,22 +167,26 @@ async function systemOn(env, scale, undo) {
   const wide = {};
   for (const width of widths) {
     wide[width] = await creates(target, width, scale.creates);
-    await settled(env.DATABASE_URL);
+    await settled(env.DATABASE_URL, scale.settlePollMs);
   }
   await app.stop();
   return { one, creates: wide, lifecycles };
 }
 
 async function creates(target, connections, times) {
-  const load = paymentLoad(target, { ...times, connections });
-  const { p50Ms, p99Ms, statuses } = await measure('http-load.mjs', load);
-  const { 201: created = 0, ...others } = statuses;
-  if (created === 0) throw new Error(`no payment was created: ${JSON.stringify(others)}`);
-  return { perSecond: created / times.seconds, p50Ms, p99Ms, others };
+  const [result] = await untilMeasured(times, async (given) => {
+    const load = paymentLoad(target, { ...given, connections });
+    const { p50Ms, p99Ms, statuses } = await measure('http-load.mjs', load);
+    const { 201: created = 0, ...others } = statuses;
+    if (created === 0 && Object.keys(others).length > 0)
+      throw new Error(`no payment was created: ${JSON.stringify(others)}`);
+    return [{ perSecond: created / given.seconds, p50Ms, p99Ms, others }];
+  });
+  return result;
 }
 
 /** Resolves once all payments are through and the list has stopped to grow. */
-async function settled(databaseUrl) {
+async function settled(databaseUrl, pollMs) {
   const client = new pg.Client({ connectionString: databaseUrl });
   await client.connect();
   try {
@@ -175,7 +198,7 @@ async function settled(databaseUrl) {
       if (open === 0 && payments === before) return;
       if (performance.now() > endsAtMs) throw new Error(`${open} payments are not through`);
       before = payments;
-      await delay(settlePollMs);
+      await delay(pollMs);
     }
   } finally {
     await client.end();
@@ -186,7 +209,8 @@ async function settled(databaseUrl) {
 async function rebuilds({ from, ...store }, env, { rebuilds: rounds }) {
   const done = [];
   while (done.length < rounds) {
-    const reading = await measure('event-store/load.mjs', { ...store, work: 'log', from });
+    const works = [{ work: 'log', from }];
+    const [reading] = await measure('event-store/load.mjs', { ...store, works });
     done.push({ reading, rebuild: await rebuild(env) });
   }
   return done;

@@ -1,6 +1,6 @@
 /**
  * One process that uses the client of an event store by itself: appends, reads of one stream, or one
- * reading of the log. Its parent controls it over IPC.
+ * reading of the log, one after the other. Its parent controls it over IPC.
  */
 import { quantile } from '../statistics.mjs';
 import { openClient } from './clients.mjs';
@@ -19,13 +19,17 @@ process.once('message', (task) => {
   );
 });
 
-async function load({ client, url, work, ...task }) {
-  const opened = await openClient(client, url, task.callers ?? 1);
-  try {
-    return await works[work](opened, task);
-  } finally {
-    await opened.close();
+async function load({ client, url, works: asked }) {
+  const results = [];
+  for (const { work, ...task } of asked) {
+    const opened = await openClient(client, url, task.callers ?? 1);
+    try {
+      results.push(await works[work](opened, task));
+    } finally {
+      await opened.close();
+    }
   }
+  return results;
 }
 
 const works = {
