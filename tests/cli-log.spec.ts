@@ -76,7 +76,7 @@ it('consumers export and import carry checkpoints, and refuse those of another l
 
   const foreign = exported.consumers.map((one) => ({ ...one, eventId: randomUUID() }));
   const file = fileOf({ consumers: foreign });
-  expectRefusal(await plain('consumers', 'import', '--file', file), /of another log/);
+  expectRefusal(await plain('consumers', 'import', '--file', file), /belong to another log/);
   expect(await positions()).toEqual({ 'rail-executor': '', 'webhook-dispatcher': '' });
 
   await json('consumers', 'import', '--file', fileOf(exported), '--reason', 'moved');
@@ -102,7 +102,7 @@ it('consumers reset accepts a position or a time, and reports what will be read'
   const beyond = await plain('consumers', 'reset', 'rail-executor', '--to', '999999');
   expectRefusal(beyond, /the log ends at/);
   const nonsense = await plain('consumers', 'reset', 'rail-executor', '--to', 'yesterday');
-  expectRefusal(nonsense, /no position and no ISO 8601 time/);
+  expectRefusal(nonsense, /neither a position nor an ISO 8601 time/);
 });
 
 it('relay rewind moves the relay, recorded with actor and reason', async () => {
