@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
+import { validationCodes } from '../libs/contracts/src/validation.js';
 import { root } from './workspace.mjs';
 
 const tracked = execFileSync('git', ['ls-files', '-co', '--exclude-standard'], {
@@ -77,4 +78,10 @@ it('has no broken link in a document', () => {
         .map((target) => `${file}: ${target}`),
     );
   expect(broken).toEqual([]);
+});
+
+it('lists exactly the validation codes of the API', () => {
+  const [, section] = read('docs/api-decisions.md').split('## Validation codes');
+  const listed = section.split('\n## ')[0].match(/validation_\w+/g);
+  expect(listed.toSorted()).toEqual(validationCodes.toSorted());
 });

@@ -31,9 +31,9 @@ if (!apps.includes(app) || rest.length > 0) {
 }
 
 let child = null;
-let told = null;
+let endingSignal = null;
 whenToldToEnd((signal) => {
-  told = signal;
+  endingSignal = signal;
   if (child === null) process.exit(exitCode(null, signal));
   child.kill(signal);
 });
@@ -49,7 +49,7 @@ child = launch(['--max-semi-space-size=8', join('apps', app, 'dist/main.js')], {
   stdio: ['inherit', 'inherit', 'inherit'],
   env: {},
 });
-if (told !== null) child.kill(told);
+if (endingSignal !== null) child.kill(endingSignal);
 const [code, signal] = await ended(child);
 process.exit(exitCode(code, signal));
 

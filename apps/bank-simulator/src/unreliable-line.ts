@@ -1,6 +1,6 @@
 /**
  * An unreliable line to the simulated bank, for tests. Submissions are lost, arrive late or twice, or
- * arrive after the caller was told that they were refused. Answers are lost or cannot be read. The bank's
+ * arrive after the caller got a refusal. Answers are lost or cannot be read. The bank's
  * guarantee holds: nothing arrives later than `submissionInFlightMaxMs` after the call.
  */
 import {

@@ -327,7 +327,7 @@ describe('a process that dies between two appends', () => {
 });
 
 describe('a change into what a creation under way has reserved', () => {
-  /** Holds the first append to a stream of contacts back until it is told to go on. */
+  /** Delays the first append to a stream of contacts until the test releases it. */
   function pausing(store: EventStore) {
     const reached = Promise.withResolvers<void>();
     const goOn = Promise.withResolvers<void>();

@@ -1,4 +1,4 @@
-/** Each validation code over HTTP, by a request that has nothing else wrong with it. */
+/** Each validation code over HTTP, caused by a request with no other problem. */
 import { type Answer, call, problemsOf } from '../support/http.js';
 import {
   bankAccount,
@@ -32,7 +32,7 @@ const webhook = (changes: Json) =>
     body: { url: 'https://receiver.invalid/', subscribedEvents: ['payment.completed'], ...changes },
   });
 
-/** The answer to one endpoint too many; those before it are deleted again. */
+/** The answer to one endpoint too many. Deletes the endpoints before it. */
 async function oneTooMany(): Promise<Answer> {
   const ids: string[] = [];
   try {
@@ -95,8 +95,11 @@ const provocations: Readonly<Record<string, readonly [field: string, () => Promi
 describe('Validation codes', () => {
   it('validation-1 are these and mean what they say', async () => {
     expect(Object.keys(provocations)).toHaveLength(28);
-    for (const [code, [field, provoke]] of Object.entries(provocations))
-      expect([code, ...problemsOf(await provoke())]).toEqual([code, `${field} ${code}`]);
+    for (const [code, [field, provoke]] of Object.entries(provocations)) {
+      const answer = await provoke();
+      expect([code, ...problemsOf(answer)]).toEqual([code, `${field} ${code}`]);
+      expect(answer.body.error?.details?.[0]?.message).toContain(field);
+    }
   });
 
   it('validation-2 are reported all at once, each with its dotted field', async () => {
@@ -114,6 +117,11 @@ describe('Validation codes', () => {
       'legalAddress.countryCode validation_required',
       'legalAddress.postalCode validation_required',
       'legalAddress.state validation_required',
+    ]);
+    expect(problemsOf(await payment({ paymentAmount: 0.5, direction: null }))).toEqual([
+      'direction validation_required',
+      'paymentAmount validation_integer',
+      'paymentAmount validation_min',
     ]);
     const events = ['payment.failed', '*', 'payment.done'];
     expect(

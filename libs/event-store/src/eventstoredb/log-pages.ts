@@ -47,8 +47,8 @@ export class LogPages {
   ) {}
 
   /**
-   * Filtered here and not by the server: that one would look for a page of ours without telling how far it is,
-   * through everything that others wrote.
+   * Filters here and not at the server: to fill a page, the server would search all events of other systems
+   * without reporting its progress.
    * @throws StoreUnavailable
    */
   async page(options: ReadLogOptions): Promise<LogPage> {

@@ -2,7 +2,7 @@ import { StoreUnavailable } from '../port.js';
 import { TimeLimit, withTimeLimit } from '../time-limit.js';
 import { StreamLoader } from './stream-loader.js';
 
-/** Answers each query when told to. */
+/** Answers each query when the test says so. */
 function manual(limits = { queryStreamsMax: 3, queriesInFlightMax: 1 }) {
   const queries: { readonly ids: readonly string[]; readonly end: (error?: Error) => void }[] = [];
   const loader = new StreamLoader(

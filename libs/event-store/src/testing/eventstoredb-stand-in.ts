@@ -67,7 +67,7 @@ export interface EventStoreDbStandIn {
   /** Subscriptions that are open now. */
   subscriptions(): number;
   endSubscriptions(how: SubscriptionEnd): void;
-  /** Tells every subscriber that it fell behind. */
+  /** Sends every subscriber the message that it fell behind. */
   fallBehind(): void;
   /** From now on it gets nothing from the leader, and shows what it had until then. */
   lag(): void;

@@ -161,7 +161,7 @@ function subscribe(call: ReadCall, node: StandInNode, source: Source): void {
   call.on('cancelled', forget).on('close', forget).on('error', forget);
 }
 
-/** Tells a subscriber that it reads too slowly. The server keeps serving it. */
+/** Sends a subscriber the message that it reads too slowly. The server keeps serving it. */
 function fellBehind(): ReadResp {
   const response = new streams.ReadResp();
   response.setFellBehind(new streams.ReadResp.FellBehind());
