@@ -13,6 +13,7 @@ import {
   createEventStore,
   createKeyringFrom,
   createLogger,
+  hasMasterKey,
   loadConfig,
   type Logger,
   type PlatformConfig,
@@ -70,10 +71,7 @@ export async function withContext<Result>(
     bindStore({ store, pool, environment: config.PIS_ENVIRONMENT, keyring, by, checkOnly });
   try {
     if (checkStores)
-      await bind(
-        config.PIS_MASTER_KEY === undefined ? null : createKeyringFrom(config, pool),
-        true,
-      );
+      await bind(hasMasterKey(config) ? createKeyringFrom(config, pool) : null, true);
     return await work({
       config,
       databaseUrl,

@@ -18,6 +18,7 @@ const groups: Readonly<Record<string, () => Promise<Command>>> = {
   'api-key': async () => (await import('./commands/api-key.js')).apiKeyCommands(),
   migrate: async () => (await import('./commands/migrate.js')).migrateCommand(),
   'event-store': async () => (await import('./commands/event-store.js')).eventStoreCommands(),
+  keys: async () => (await import('./commands/keys.js')).keysCommands(),
   kafka: async () => (await import('./commands/kafka.js')).kafkaCommands(),
   projections: async () => (await import('./commands/projections.js')).projectionCommands(),
   'dead-letters': async () => (await import('./commands/dead-letters.js')).deadLetterCommands(),

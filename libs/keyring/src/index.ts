@@ -8,3 +8,4 @@ export { pgDataKeyTable } from './pg-data-key-table.js';
 export * from './masking.js';
 export * from './owner.js';
 export * from './bank-account.js';
+export * from './rotation.js';

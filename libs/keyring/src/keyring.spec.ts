@@ -4,7 +4,7 @@ import { createKeyring } from './keyring.js';
 import { MasterKeys } from './master-keys.js';
 import type { Owner } from './owner.js';
 import { memoryDataKeyTable, testKeyring, testMasterKeys } from './testing.js';
-import { createV1Key } from './testing-v1.js';
+import { createV1Key } from './testing/v1-key.js';
 
 const owner: Owner = 'contact:5f0c3c3e-6c0a-4a59-9d7a-0a8d4c1d7a11';
 const secret = '{"achAccountNumber":"000123456789"}';

@@ -49,7 +49,7 @@ const countDestruction = 'UPDATE keyring_state SET destructions = destructions +
 
 /** Also for owners without a key: whoever is about to create one finds the row. */
 const destroyFirst = `INSERT INTO data_keys (owner, version, destroyed_at)
-  SELECT DISTINCT owner, ${firstVersion}, now() FROM unnest($1::text[]) AS given (owner) ORDER BY owner
+  SELECT owner, ${firstVersion}, now() FROM unnest($1::text[]) AS given (owner)
   ON CONFLICT (owner, version) DO UPDATE
     SET wrapped = NULL, wrapping_key_id = NULL, destroyed_at = excluded.destroyed_at
     WHERE data_keys.destroyed_at IS NULL`;
@@ -80,10 +80,12 @@ export function pgDataKeyTable(
     destroy: (owners) =>
       orUnavailable(async () => {
         await passGate();
+        // In the order in which keys are created: two transactions never wait for each other.
+        const sorted = [...new Set(owners)].sort();
         await inTransaction(pool, async (client) => {
           await client.query(countDestruction);
-          await client.query(destroyFirst, [owners]);
-          await client.query(destroyOthers, [owners]);
+          await client.query(destroyFirst, [sorted]);
+          await client.query(destroyOthers, [sorted]);
         });
       }),
   };

@@ -8,7 +8,7 @@ import { pgDataKeyTable } from './pg-data-key-table.js';
 import { storeMacRoot } from './mac-root.js';
 
 export { memoryDataKeyTable };
-export { createV1Key, type V1Key } from './testing-v1.js';
+export { createV1Key, type V1Key } from './testing/v1-key.js';
 
 export function testMasterKeys(...fills: readonly number[]): MasterKeys {
   return new MasterKeys(fills.map((fill) => Buffer.alloc(32, fill)));

@@ -2,28 +2,15 @@
  * The only place that chooses adapters for ports, from the configuration. PlatformModule uses it for the
  * apps, and the command line uses it directly. Creating an adapter does no I/O: its first use connects.
  */
-import { randomBytes } from 'node:crypto';
-import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import path from 'node:path';
+import { readFileSync } from 'node:fs';
 import { type EventStore, postgresEventStore, sharedLog, timeLimited } from '@pis/event-store';
 import type { EventStoreDbEventStoreOptions } from '@pis/event-store/eventstoredb';
-import {
-  createKeyring,
-  keyBytes,
-  MasterKeys,
-  pgDataKeyTable,
-  type StoredKeyring,
-} from '@pis/keyring';
+import { createKeyring, pgDataKeyTable, type StoredKeyring } from '@pis/keyring';
 import type { KafkaSettings } from '@pis/messaging';
 import type pg from 'pg';
 import { ConfigurationError } from './config.js';
-import type {
-  BrokerConfig,
-  KeyringConfig,
-  ProcessConfig,
-  StorageConfig,
-  WebhooksConfig,
-} from './environment.js';
+import type { BrokerConfig, StorageConfig, WebhooksConfig } from './environment.js';
+import { type MasterKeyConfig, masterKeysFrom } from './master-keys-from.js';
 
 type OpenEventStoreDb = (options: EventStoreDbEventStoreOptions) => EventStore;
 
@@ -63,8 +50,6 @@ function forProcess(store: EventStore): EventStore {
   return timeLimited(sharedLog(store));
 }
 
-type MasterKeyConfig = KeyringConfig & Pick<ProcessConfig, 'PIS_DATA_DIR' | 'PIS_ENVIRONMENT'>;
-
 /**
  * The keyring of a process; it makes MACs once the stores were checked (keyring-check.ts).
  * @param passGate waits until then, so that no key is written to another system's database
@@ -74,40 +59,8 @@ export function createKeyringFrom(
   pool: pg.Pool,
   passGate?: () => Promise<void>,
 ): StoredKeyring {
-  const masterKeys = new MasterKeys(masterKeysFrom(config));
+  const masterKeys = masterKeysFrom(config);
   return createKeyring({ masterKeys, table: pgDataKeyTable(pool, passGate) });
-}
-
-/**
- * The master keys: PIS_MASTER_KEY, or in the sandbox a file in PIS_DATA_DIR that the first process creates.
- * Losing them makes everything that is sealed unreadable.
- */
-function masterKeysFrom(config: MasterKeyConfig): readonly Buffer[] {
-  const given = config.PIS_MASTER_KEY;
-  if (given !== undefined) return [Buffer.from(given, 'base64')];
-  if (config.PIS_ENVIRONMENT === 'production')
-    throw new ConfigurationError(['PIS_MASTER_KEY: required when PIS_ENVIRONMENT is production']);
-  const file = path.join(config.PIS_DATA_DIR, 'master-key');
-  createOnce(file, randomBytes(keyBytes).toString('base64'));
-  const masterKey = Buffer.from(readFileSync(file, 'utf8'), 'base64');
-  if (masterKey.length !== keyBytes)
-    throw new ConfigurationError([`PIS_DATA_DIR: ${file} does not hold a master key`]);
-  return [masterKey];
-}
-
-/** If several processes start at once, one creates the whole file, and all read the same key. */
-function createOnce(file: string, text: string): void {
-  if (existsSync(file)) return;
-  mkdirSync(path.dirname(file), { recursive: true });
-  const draft = `${file}.${process.pid}`;
-  writeFileSync(draft, text, { mode: 0o600 });
-  try {
-    linkSync(draft, file);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-  } finally {
-    rmSync(draft, { force: true });
-  }
 }
 
 /** @throws ConfigurationError without brokers, or when a CA file cannot be read */

@@ -1,3 +1,7 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { ConfigurationError, loadConfig } from './config.js';
 import {
   brokerEnv,
@@ -7,6 +11,7 @@ import {
   storageEnv,
   webhooksEnv,
 } from './environment.js';
+import { masterKeysFrom } from './master-keys-from.js';
 
 const all = { ...processEnv, ...storageEnv, ...brokerEnv, ...keyringEnv, ...webhooksEnv };
 
@@ -103,4 +108,51 @@ it('production has no simulated bank', () => {
     loadConfig({ ...processEnv, ...keyringEnv, ...railsEnv }, { ...env, ...more });
   expect(load({})).toThrow(/PIS_BANK_URL/);
   expect(load({ PIS_BANK_URL: 'https://bank.example' })).not.toThrow();
+});
+
+describe('master keys', () => {
+  const [one, two] = [1, 2].map((fill) => Buffer.alloc(32, fill).toString('base64'));
+  const given = { PIS_MASTER_KEY: one ?? '', PIS_MASTER_KEYS: `${one}, ${two}` };
+  const folder = mkdtempSync(path.join(tmpdir(), 'master-keys-'));
+  const fileWith = (text: string) => {
+    const file = path.join(folder, randomUUID());
+    writeFileSync(file, text);
+    return file;
+  };
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  const idsOf = (env: Record<string, string>) =>
+    masterKeysFrom(loadConfig({ ...processEnv, ...keyringEnv }, env)).ids;
+
+  it('come from a variable or from a file, the active one first', () => {
+    const [active, old] = [
+      idsOf({ PIS_MASTER_KEY: one ?? '' }),
+      idsOf({ PIS_MASTER_KEY: two ?? '' }),
+    ];
+    const both = [...active, ...old];
+    expect(idsOf({ PIS_MASTER_KEYS: given.PIS_MASTER_KEYS })).toEqual(both);
+    expect(idsOf({ PIS_MASTER_KEYS_FILE: fileWith(`${one},\n${two}\n`) })).toEqual(both);
+    expect(idsOf({ PIS_MASTER_KEY_FILE: fileWith(`${two}\n`) })).toEqual(old);
+    const production = { PIS_ENVIRONMENT: 'production', PIS_MASTER_KEYS: `${two},${one}` };
+    expect(idsOf(production)).toEqual([...old, ...active]);
+  });
+
+  it.each([
+    [given, 'PIS_MASTER_KEY: cannot be set together with PIS_MASTER_KEYS'],
+    [{ PIS_MASTER_KEY: 'c2hvcnQ=' }, 'PIS_MASTER_KEY: the key has 5 bytes instead of 32'],
+    [{ PIS_MASTER_KEY: `${one}!` }, 'PIS_MASTER_KEY: the key is not base64'],
+    [{ PIS_MASTER_KEYS: `${one},${one}` }, 'PIS_MASTER_KEYS: the same key is there twice'],
+    [{ PIS_MASTER_KEYS: `${one},AA` }, 'PIS_MASTER_KEYS: key 2 has 1 bytes instead of 32'],
+    [{ PIS_MASTER_KEYS: ', ' }, 'PIS_MASTER_KEYS: holds no key'],
+    [{ PIS_MASTER_KEY_FILE: '/nowhere/key' }, 'PIS_MASTER_KEY_FILE: ENOENT'],
+    [{ PIS_MASTER_KEYS_FILE: fileWith('') }, 'PIS_MASTER_KEYS_FILE: holds no key'],
+    [
+      { PIS_MASTER_KEY_FILE: fileWith(`${one}\n${two}`) },
+      'PIS_MASTER_KEY_FILE: the key is not base64',
+    ],
+  ])('are refused without being told: %#', (env, problem) => {
+    const refused = () => idsOf(env);
+    expect(refused).toThrow(problem);
+    expect(refused).not.toThrow(one);
+  });
 });

@@ -3,6 +3,7 @@
  * bad variable. Nothing reads process.env later.
  */
 import { z } from 'zod';
+import { masterKeyVariables } from './environment.js';
 
 /** The operator must change the environment. Each problem is `VARIABLE: what is wrong`. */
 export class ConfigurationError extends Error {
@@ -31,7 +32,9 @@ const crossRules: readonly {
   {
     variable: 'PIS_MASTER_KEY',
     requires: 'required when PIS_ENVIRONMENT is production',
-    when: (c) => c['PIS_ENVIRONMENT'] === 'production',
+    when: (c) =>
+      c['PIS_ENVIRONMENT'] === 'production' &&
+      masterKeyVariables.every((variable) => c[variable] === undefined),
   },
   {
     variable: 'PIS_BANK_URL',
@@ -77,6 +80,13 @@ export function loadConfig<Shape extends z.ZodRawShape>(
   for (const { variable, requires, when } of crossRules)
     if (variable in shape && values[variable] === undefined && when(values))
       problems.push(`${variable}: ${requires}`);
+  const keyVariables = masterKeyVariables.filter(
+    (variable) => variable in shape && given[variable],
+  );
+  if (keyVariables.length > 1)
+    problems.push(
+      `${keyVariables[0]}: cannot be set together with ${keyVariables.slice(1).join(', ')}`,
+    );
   for (const variable of options.required ?? [])
     if (values[variable] === undefined) problems.push(`${variable}: required`);
   if (env['PIS_BOOTSTRAP_API_KEY'] && values['PIS_ENVIRONMENT'] === 'production')

@@ -77,11 +77,47 @@ export const brokerEnv = {
     .default(''),
 } as const;
 
+/** At most one of them is set. The first key of a list is active, the others only unwrap. */
+export const masterKeyVariables = [
+  'PIS_MASTER_KEY',
+  'PIS_MASTER_KEYS',
+  'PIS_MASTER_KEY_FILE',
+  'PIS_MASTER_KEYS_FILE',
+] as const;
+
+const masterKeyBytes = 32;
+
+/** The keys of a list: separated by commas, in a file also by line ends. */
+export function masterKeysIn(text: string): readonly string[] {
+  return text.split(/[,\s]+/).filter((key) => key !== '');
+}
+
+/** What is wrong with the keys, without the keys; null when nothing is. */
+export function masterKeyProblem(keys: readonly string[]): string | null {
+  if (keys.length === 0) return 'holds no key';
+  for (const [index, key] of keys.entries()) {
+    const which = keys.length === 1 ? 'the key' : `key ${index + 1}`;
+    const { length } = Buffer.from(key, 'base64');
+    if (!/^[A-Za-z0-9+/_-]+={0,2}$/.test(key)) return `${which} is not base64`;
+    if (length !== masterKeyBytes)
+      return `${which} has ${length} bytes instead of ${masterKeyBytes}`;
+  }
+  const different = new Set(keys.map((key) => Buffer.from(key, 'base64').toString('base64')));
+  return different.size < keys.length ? 'the same key is there twice' : null;
+}
+
+function masterKeys(keysIn: (text: string) => readonly string[]) {
+  return z.string().superRefine((text, context) => {
+    const problem = masterKeyProblem(keysIn(text));
+    if (problem !== null) context.addIssue({ code: 'custom', message: problem });
+  });
+}
+
 export const keyringEnv = {
-  PIS_MASTER_KEY: z
-    .string()
-    .refine((text) => Buffer.from(text, 'base64').length === 32, 'must be 32 bytes in base64')
-    .optional(),
+  PIS_MASTER_KEY: masterKeys((text) => [text]).optional(),
+  PIS_MASTER_KEYS: masterKeys(masterKeysIn).optional(),
+  PIS_MASTER_KEY_FILE: z.string().min(1).optional(),
+  PIS_MASTER_KEYS_FILE: z.string().min(1).optional(),
 } as const;
 
 export const gatewayEnv = {

@@ -19,5 +19,6 @@ export * from './quarantine-metrics.js';
 export * from './run-app.js';
 export * from './shutdown.js';
 export * from './snapshots.js';
+export * from './master-keys-from.js';
 export * from './store-binding.js';
 export * from './store-gate.js';

@@ -1,8 +1,16 @@
 /** A store belongs to one environment and one master key, a database to one log. */
-import { randomBytes } from 'node:crypto';
-import { apiKey, type Environment, originator } from '@pis/domain';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { apiKey, type Environment, originator, storeBinding } from '@pis/domain';
 import { type EventStore, memoryEventStore, repository, systemContext } from '@pis/event-store';
-import { createKeyring, MasterKeys, pgDataKeyTable, type StoredKeyring } from '@pis/keyring';
+import {
+  createKeyring,
+  macUnder,
+  MasterKeys,
+  pgDataKeyTable,
+  rotateKeys,
+  type StoredKeyring,
+  storeMacRoot,
+} from '@pis/keyring';
 import { createV1Key } from '@pis/keyring/testing';
 import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
 import type pg from 'pg';
@@ -138,6 +146,86 @@ describe('a store', () => {
     await expect(bind({ environment, keyring: newKey() })).rejects.toThrow('PIS_MASTER_KEY');
     expect(await eventsOf(store)).toEqual(before);
     await bind({ environment });
+  });
+});
+
+describe('the keys of a store', () => {
+  const rotate = (...keys: Buffer[]) =>
+    rotateKeys({ pool, store, masterKeys: new MasterKeys(keys) });
+
+  it('may be rotated: the new one alone is refused before, and does alone after', async () => {
+    await bind();
+    const sealed = await key.seal('contact:1', 'text');
+    const [cursor, next] = [key.mac('cursor', 'text'), masterKey()];
+    const alone = keyringOf(next);
+    await expect(bind({ keyring: alone })).rejects.toThrow(key.activeKeyId);
+    await bind({ keyring: keyringOf(keyBytes, next) });
+    await bind({ keyring: keyringOf(next, keyBytes) });
+    await expect(bind({ keyring: alone, checkOnly: true })).rejects.toThrow(key.activeKeyId);
+    await rotate(next, keyBytes);
+    await bind({ keyring: alone, checkOnly: true });
+    await bind({ keyring: alone });
+    expect(alone.mac('cursor', 'text')).toBe(cursor);
+    expect(await alone.open(sealed, 'contact:1')).toBe('text');
+    const former = keyringOf(keyBytes);
+    await expect(bind({ keyring: former })).rejects.toThrow(alone.activeKeyId);
+  });
+
+  it.each(['was bound', 'was not bound'])(
+    'of an older release that %s keep every MAC and text, through a rotation',
+    async (how) => {
+      const { masterKeys } = key;
+      const root = masterKeys.firstMacRootOf(masterKeys.activeKeyId) ?? Buffer.alloc(0);
+      const cursor = macUnder(root, 'cursor', 'text');
+      await fill('sandbox');
+      if (how === 'was bound') await bindAsOlderRelease(root);
+      const next = masterKey();
+      await expect(bind({ keyring: keyringOf(next) })).rejects.toThrow(masterKeys.activeKeyId);
+      const both = keyringOf(next, keyBytes);
+      await bind({ keyring: both, checkOnly: true });
+      await bind({ keyring: both });
+      expect(both.mac('cursor', 'text')).toBe(cursor);
+      const sealed = await sealedInLog();
+      await rotate(next, keyBytes);
+      const alone = keyringOf(next);
+      await bind({ keyring: alone });
+      expect(alone.mac('cursor', 'text')).toBe(cursor);
+      expect(await alone.open(sealed, 'originator:o1')).toBe('{}');
+    },
+  );
+
+  async function bindAsOlderRelease(root: Buffer): Promise<void> {
+    const at = new Date().toISOString();
+    const data = { storeId: randomUUID(), environment: 'sandbox' } as const;
+    const bindings = repository(store, storeBinding);
+    await bindings.execute('binding', { type: 'BindStore', at, data }, by);
+    const check = macUnder(root, 'store-binding', data.storeId);
+    const keyId = key.activeKeyId;
+    const bindKey = { type: 'BindMasterKey', at, data: { keyId, check } } as const;
+    await bindings.execute('binding', bindKey, by);
+  }
+
+  async function sealedInLog(): Promise<string> {
+    const { state } = await repository(store, originator).load('o1');
+    return state?.bankAccount.sealed ?? '';
+  }
+
+  it('that were lost with the tables are missed at once: no other root is drawn', async () => {
+    await bind();
+    await pool.query('TRUNCATE data_keys, keyring_state');
+    await expect(bind({ keyring: keyringOf(keyBytes) })).rejects.toThrow(
+      'this database does not hold the keys of the event store',
+    );
+    await expect(bind({ keyring: newKey() })).rejects.toThrow(key.activeKeyId);
+    expect((await pool.query('SELECT FROM keyring_state')).rows).toEqual([]);
+  });
+
+  it('of another store are refused', async () => {
+    await bind();
+    await pool.query('TRUNCATE data_keys, keyring_state');
+    const { masterKeys } = key;
+    await storeMacRoot(pool, masterKeys, { root: randomBytes(32), v1KeyId: null });
+    await expect(bind({ keyring: keyringOf(keyBytes) })).rejects.toThrow('another one');
   });
 });
 

@@ -7,4 +7,5 @@ export * from './config.js';
 export * from './environment.js';
 export * from './logging.js';
 export { shortReaders } from './log-watch.js';
+export * from './master-keys-from.js';
 export * from './store-binding.js';

@@ -60,10 +60,6 @@ export const open = [
     rules: ['service-16', 'payment-decision-12', 'rail-decision-4'],
   },
   {
-    because: 'this release does not rotate master keys',
-    rules: ['variable-17', 'command-15'],
-  },
-  {
     because: 'this release has one bank, named by PIS_BANK_URL',
     rules: ['variable-24', 'command-20', 'command-27'],
   },

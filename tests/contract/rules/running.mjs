@@ -164,6 +164,13 @@ export const running = {
       'waits for a master key that the process does not have, and names it',
     ],
   ],
+  'variable-17': [
+    [config, 'come from a variable or from a file, the active one first'],
+    [
+      'libs/keyring/src/rotation.pg.spec.ts',
+      'wraps everything anew, old events included, so that the old key can be taken out',
+    ],
+  ],
   'variable-18': [
     [
       'libs/webhooks/src/webhook-url.spec.ts',
@@ -274,6 +281,9 @@ export const running = {
   'command-23': [
     [log, 'relay rewind moves the relay, recorded with actor and reason'],
     [beside, 'a part of the log is published again, with the number of omitted events'],
+  ],
+  'command-15': [
+    ['tests/cli-keys.spec.ts', 'is told what depends on the old key, rotates it, and takes it out'],
   ],
   'command-24': [carried],
   'command-25': [

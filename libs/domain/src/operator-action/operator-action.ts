@@ -19,6 +19,7 @@ export const operatorActionNames = [
   'consumers reset',
   'rails notifications retry',
   'store rebind',
+  'keys rotate',
 ] as const;
 export type OperatorActionName = (typeof operatorActionNames)[number];
 

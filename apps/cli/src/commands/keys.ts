@@ -1,0 +1,58 @@
+import { keysStatus, rotateKeys, type RotationProgress, type RotationReport } from '@pis/keyring';
+import { masterKeysFrom } from '@pis/service-kit/stores';
+import { Command } from 'commander';
+import { withContext } from '../context.js';
+import { act, type ActionOptions, withOperator } from '../operator-action.js';
+import { CommandFailed, type OutputOptions, print, withJson } from '../output.js';
+
+const progressEveryMs = 2_000;
+
+/** Prints each new phase on stderr, and the progress every few seconds. */
+function progressLine(): (progress: RotationProgress) => void {
+  let toldAtMs = -Infinity;
+  let toldPhase: string | null = null;
+  return ({ phase, done }) => {
+    if (phase === toldPhase && performance.now() - toldAtMs < progressEveryMs) return;
+    toldAtMs = performance.now();
+    toldPhase = phase;
+    process.stderr.write(`pis: ${phase}: ${done}${phase === 'old events' ? ' read' : ''}\n`);
+  };
+}
+
+export function keysCommands(): Command {
+  const command = new Command('keys').description('master keys, and what depends on them');
+  withJson(command.command('status').description('what depends on each master key')).action(
+    async (options: OutputOptions) => {
+      // Unchecked: it also tells what a key is needed for that this process does not have.
+      const status = await withContext(
+        ({ config, pool, store }) =>
+          keysStatus({ pool, store, masterKeys: masterKeysFrom(config) }),
+        { checkStores: false },
+      );
+      print(options.json ? status : status.keys, options);
+    },
+  );
+  withOperator(
+    withJson(
+      command
+        .command('rotate')
+        .description('wrap all keys under the active master key, while the system runs'),
+    ),
+  ).action(async (options: OutputOptions & ActionOptions) => {
+    const action = {
+      name: 'keys rotate',
+      subject: {},
+      outcome: (report: RotationReport) => ({ ...report }),
+    } as const;
+    const report = await act(options, action, async ({ keyring, pool, store }) => {
+      const { masterKeys } = await keyring();
+      return rotateKeys({ pool, store, masterKeys, onProgress: progressLine() });
+    });
+    print(report, options);
+    if (report.unreadable > 0)
+      throw new CommandFailed(
+        `${report.unreadable} sealed texts in old events were altered and cannot be opened by any key`,
+      );
+  });
+  return command;
+}

@@ -1,0 +1,73 @@
+/** The master keys of a process, from its environment or from mounted secrets. */
+import { randomBytes } from 'node:crypto';
+import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { keyBytes, MasterKeys } from '@pis/keyring';
+import { ConfigurationError } from './config.js';
+import {
+  type KeyringConfig,
+  masterKeyProblem,
+  masterKeysIn,
+  masterKeyVariables,
+  type ProcessConfig,
+} from './environment.js';
+
+export type MasterKeyConfig = KeyringConfig &
+  Pick<ProcessConfig, 'PIS_DATA_DIR' | 'PIS_ENVIRONMENT'>;
+
+/** Whether the environment names master keys. The sandbox can do without. */
+export function hasMasterKey(config: KeyringConfig): boolean {
+  return masterKeyVariables.some((variable) => config[variable] !== undefined);
+}
+
+/**
+ * The active key first. In the sandbox without a key in the environment, a file in PIS_DATA_DIR that the
+ * first process creates. Losing the keys makes everything that is sealed unreadable.
+ * @throws ConfigurationError, which never tells a key
+ */
+export function masterKeysFrom(config: MasterKeyConfig): MasterKeys {
+  const given = masterKeyVariables.find((variable) => config[variable] !== undefined);
+  if (given !== undefined) return parse(given, textOf(given, config[given] ?? ''));
+  if (config.PIS_ENVIRONMENT === 'production')
+    throw new ConfigurationError(['PIS_MASTER_KEY: required when PIS_ENVIRONMENT is production']);
+  const file = path.join(config.PIS_DATA_DIR, 'master-key');
+  createOnce(file, randomBytes(keyBytes).toString('base64'));
+  const text = readFileSync(file, 'utf8').trim();
+  const problem = masterKeyProblem([text]);
+  if (problem !== null) throw new ConfigurationError([`PIS_DATA_DIR: ${file}: ${problem}`]);
+  return new MasterKeys([Buffer.from(text, 'base64')]);
+}
+
+type Variable = (typeof masterKeyVariables)[number];
+
+function textOf(variable: Variable, given: string): string {
+  if (!variable.endsWith('_FILE')) return given;
+  try {
+    return readFileSync(given, 'utf8');
+  } catch (error) {
+    throw new ConfigurationError([`${variable}: ${(error as Error).message}`]);
+  }
+}
+
+function parse(variable: Variable, text: string): MasterKeys {
+  const isList = variable.startsWith('PIS_MASTER_KEYS');
+  const texts = isList ? masterKeysIn(text) : [text.trim()];
+  const problem = masterKeyProblem(texts);
+  if (problem !== null) throw new ConfigurationError([`${variable}: ${problem}`]);
+  return new MasterKeys(texts.map((one) => Buffer.from(one, 'base64')));
+}
+
+/** If several processes start at once, one creates the whole file, and all read the same key. */
+function createOnce(file: string, text: string): void {
+  if (existsSync(file)) return;
+  mkdirSync(path.dirname(file), { recursive: true });
+  const draft = `${file}.${process.pid}`;
+  writeFileSync(draft, text, { mode: 0o600 });
+  try {
+    linkSync(draft, file);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}
