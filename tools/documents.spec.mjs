@@ -85,3 +85,12 @@ it('lists exactly the validation codes of the API', () => {
   const listed = section.split('\n## ')[0].match(/validation_\w+/g);
   expect(listed.toSorted()).toEqual(validationCodes.toSorted());
 });
+
+it('counts the files of the tour in ARCHITECTURE.md correctly', () => {
+  const [, tour] = read('ARCHITECTURE.md').split(/^## The tour.*$/m);
+  const [whole, ...parts] = tour.split(/^## /m)[0].split(/^(?=\*\*\w.*\*\* \(\d+ files\))/m);
+  const filesIn = (text) => new Set(text.match(/`(?:apps|libs)\/[\w./-]+\.ts`/g)).size;
+  const stated = parts.map((part) => Number(part.match(/\((\d+) files\)/)[1]));
+  expect(parts.map(filesIn)).toEqual(stated);
+  expect(filesIn(parts.join(''))).toBe(Number(whole.match(/(\d+) source files/)[1]));
+});
