@@ -7,7 +7,7 @@ import { relative } from 'node:path';
 import TestSequencer from '@jest/test-sequencer';
 import { root } from '../workspace.mjs';
 
-/** The files that take more than a minute, longest first. */
+/** The slowest files on two cores, longest first. Others follow in Jest's own order. */
 export const slowest = [
   'tests/webhooks-chaos.spec.ts',
   'tests/event-store-bench.spec.ts',
