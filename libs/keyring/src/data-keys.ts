@@ -8,7 +8,7 @@
  * few seconds.
  */
 import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto';
-import { GroupCommit } from '@pis/postgres';
+import { GroupCommit, isDataError } from '@pis/postgres';
 import { LRUCache } from 'lru-cache';
 import { CannotOpen, keyBytes, KeyDestroyed } from './cipher.js';
 import type { DataKeyTable, KeysRead, NewKey, StoredKey } from './data-key-table.js';
@@ -43,7 +43,7 @@ export class DataKeys {
     private readonly masterKeys: MasterKeys,
     private readonly nowMs: () => number = () => performance.now(),
   ) {
-    const limits = { batchMax, isItemsFault: () => false };
+    const limits = { batchMax, isItemsFault: isDataError };
     this.reads = new GroupCommit({ ...limits, write: (owners) => this.read(owners) });
     this.creations = new GroupCommit({ ...limits, write: (owners) => this.create(owners) });
   }
