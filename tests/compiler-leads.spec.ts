@@ -34,6 +34,7 @@ const additions: readonly Addition[] = [
     text: "  'invoice',\n",
     leadsTo: [
       ['libs/integration/src/public-facts.ts', /invoice/],
+      ['libs/domain/src/personal-data.ts', /invoice/],
       ['libs/read-models/src/projected-streams.ts', /invoice/],
     ],
   },
@@ -44,9 +45,17 @@ const additions: readonly Addition[] = [
     text: "  | DomainEvent<'ContactArchived', Record<string, never>>\n",
     leadsTo: [
       ['libs/domain/src/contact/contact.ts', /ContactArchived/],
+      ['libs/domain/src/personal-data.ts', /ContactArchived/],
       ['libs/read-models/src/directory.projection.ts', /ContactArchived|never/],
       ['libs/integration/src/public-facts.ts', /ContactArchived/],
     ],
+  },
+  {
+    what: 'a field of a party',
+    file: 'libs/domain/src/party.ts',
+    after: 'export interface PaymentParty extends Erasable {\n',
+    text: '  readonly dateOfBirth: string;\n',
+    leadsTo: [['libs/domain/src/personal-data.ts', /dateOfBirth/]],
   },
   {
     what: 'a topic',

@@ -18,6 +18,7 @@ import {
   type Logger,
   type PlatformConfig,
   platformEnv,
+  sealingOnUse,
 } from '@pis/service-kit/stores';
 import type pg from 'pg';
 import { CommandFailed } from './output.js';
@@ -65,23 +66,24 @@ export async function withContext<Result>(
   const { config, logger } = readConfig();
   const databaseUrl = databaseUrlOf(config);
   const pool = createPool(databaseUrl, 'cli', logger);
-  const store = await createEventStore(config, pool, databaseUrl);
+  const open = async (checkOnly: boolean) => {
+    const keyring = createKeyringFrom(config, pool);
+    await bind(keyring, checkOnly);
+    return keyring;
+  };
+  const sealing = sealingOnUse(() => open(true));
+  const store = await createEventStore(config, pool, databaseUrl, sealing);
   const by = operatorContext(osUser());
   const bind = (keyring: StoredKeyring | null, checkOnly: boolean) =>
     bindStore({ store, pool, environment: config.PIS_ENVIRONMENT, keyring, by, checkOnly });
   try {
-    if (checkStores)
-      await bind(hasMasterKey(config) ? createKeyringFrom(config, pool) : null, true);
+    if (checkStores) await (hasMasterKey(config) ? open(true) : bind(null, true));
     return await work({
       config,
       databaseUrl,
       pool,
       store,
-      keyring: async () => {
-        const keyring = createKeyringFrom(config, pool);
-        await bind(keyring, false);
-        return keyring;
-      },
+      keyring: () => open(false),
       logger,
       by,
     });

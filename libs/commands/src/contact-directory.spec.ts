@@ -6,6 +6,7 @@ import {
   type EventStore,
   memoryEventStore,
   repository,
+  sealedStore,
   StreamStates,
   systemContext,
 } from '@pis/event-store';
@@ -24,7 +25,7 @@ const bankAccount = {
 } as const;
 
 async function setUp() {
-  const store = memoryEventStore();
+  const store = sealedStore(memoryEventStore(), keyring);
   const { organizationId } = unrefused(await createOrganization({ store, by }, { name: 'Acme' }));
   const input = { entityType: 'BUSINESS', companyName: 'Acme', email: 'a@b.example', bankAccount };
   const options = { organizationId, input, keyring };

@@ -117,7 +117,8 @@ export class ContactDirectory {
   ): Promise<Contact | ContactUpdateRefusal> {
     return againOnConflict(this.store, this.contacts.streamIdOf(contactId), async () => {
       const loaded = await this.contacts.load(contactId, organizationId);
-      const current = loaded.state?.organizationId === organizationId ? loaded.state : null;
+      const isOurs = loaded.state?.organizationId === organizationId;
+      const current = isOurs && loaded.state?.erased !== true ? loaded.state : null;
       const patch: Validated<ContactPatchRequest> = validatePatch(
         contactPatchSchema,
         body,
@@ -272,7 +273,14 @@ export class ContactDirectory {
   ): string {
     const { entityType, firstName, lastName, companyName, email } = party;
     const name = entityType === 'INDIVIDUAL' ? [firstName, lastName] : [companyName];
-    const key = [organizationId, originatorId, entityType, name, email.toLowerCase(), fingerprint];
+    const key = [
+      organizationId,
+      originatorId,
+      entityType,
+      name,
+      email?.toLowerCase() ?? null,
+      fingerprint,
+    ];
     return this.keyring.mac('contact-identity', JSON.stringify(key).normalize('NFC'));
   }
 }

@@ -6,11 +6,14 @@ import {
   memoryEventStore,
   MemoryLog,
   repository,
+  sealedStore,
   systemContext,
 } from '@pis/event-store';
 import { countingStore } from '@pis/event-store/testing';
+import { testKeyring } from '@pis/keyring/testing';
 import { PaymentStream } from './payment-stream.js';
 
+const keyring = testKeyring();
 const at = '2026-11-21T09:00:00.000Z';
 const railReference = 'reference';
 const process: PaymentCommand = { type: 'ProcessPayment', at, data: { railReference } };
@@ -23,7 +26,7 @@ const failInFlight: PaymentCommand = {
 
 function processes(count: number, log = new MemoryLog()) {
   return Array.from({ length: count }, () => {
-    const store = countingStore(memoryEventStore(log));
+    const store = countingStore(sealedStore(memoryEventStore(log), keyring));
     return { store, log, stream: new PaymentStream(store, 'system:test') };
   });
 }
@@ -104,7 +107,7 @@ describe('a payment at the bank', () => {
 
   it('is read again once the remembered states are forgotten or too old', async () => {
     const log = new MemoryLog();
-    const store = countingStore(memoryEventStore(log));
+    const store = countingStore(sealedStore(memoryEventStore(log), keyring));
     let nowMs = 0;
     const stream = new PaymentStream(store, 'system:test', { nowMs: () => nowMs });
     const [forgotten, old] = [await queue(store), await queue(store)];
@@ -122,7 +125,7 @@ describe('a payment at the bank', () => {
   });
 
   it('is remembered in bounded memory', async () => {
-    const store = countingStore(memoryEventStore());
+    const store = countingStore(sealedStore(memoryEventStore(), keyring));
     const stream = new PaymentStream(store, 'system:test', { rememberedMax: 2 });
     const paymentIds = [await queue(store), await queue(store), await queue(store)];
     for (const paymentId of paymentIds) await stream.apply(paymentId, {}, () => [process]);

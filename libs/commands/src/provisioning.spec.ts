@@ -1,6 +1,12 @@
 import { bankNameOf } from '@pis/bank-rails';
 import { apiKey as apiKeys, originator as originators } from '@pis/domain';
-import { type EventStore, memoryEventStore, repository, StoreUnavailable } from '@pis/event-store';
+import {
+  type EventStore,
+  memoryEventStore,
+  repository,
+  sealedStore,
+  StoreUnavailable,
+} from '@pis/event-store';
 import { openBankAccount } from '@pis/keyring';
 import { testKeyring } from '@pis/keyring/testing';
 import { bootstrapDemoOrganization } from './demo-organization.js';
@@ -21,6 +27,7 @@ const by = {
   traceparent: null,
 };
 const keyring = testKeyring();
+const sealedMemory = () => sealedStore(memoryEventStore(), keyring);
 const originator = {
   entityType: 'BUSINESS',
   companyName: 'Analytical Engines',
@@ -34,7 +41,7 @@ const originator = {
 
 describe('provisioning', () => {
   it('creates an organization, an originator with a sealed account, and a key kept as a digest', async () => {
-    const store = memoryEventStore();
+    const store = sealedMemory();
     const context = { store, by };
     const { organizationId } = unrefused(await createOrganization(context, { name: ' Acme ' }));
     const { originatorId } = unrefused(
@@ -59,7 +66,7 @@ describe('provisioning', () => {
       organizationId,
       bankAccount: { bankName: bankNameOf('021000021') },
     });
-    if (state === null) throw new Error('no originator');
+    if (!state?.bankAccount) throw new Error('no originator');
     const numbers = await openBankAccount(keyring, state.bankAccount, `originator:${originatorId}`);
     expect(numbers.achAccountNumber).toBe('000123456789');
 
@@ -71,7 +78,7 @@ describe('provisioning', () => {
   });
 
   it('names every problem of an originator file', async () => {
-    const store = memoryEventStore();
+    const store = sealedMemory();
     const { organizationId } = unrefused(await createOrganization({ store, by }, { name: 'Acme' }));
     const input = { ...originator, email: 'x', bankAccount: null };
     const result = await createOriginator({ store, by }, { organizationId, input, keyring });
@@ -82,7 +89,7 @@ describe('provisioning', () => {
   });
 
   it('refuses an unknown organization, a past expiry and a key of the other environment', async () => {
-    const store = memoryEventStore();
+    const store = sealedMemory();
     const context = { store, by };
     const unknown = { organizationId: '00000000-0000-4000-8000-000000000000' } as const;
     const key = { type: 'full_access', environment: 'sandbox' } as const;
@@ -108,7 +115,7 @@ describe('provisioning', () => {
   });
 
   it('refuses what exists already, and a name without characters', async () => {
-    const context = { store: memoryEventStore(), by };
+    const context = { store: sealedMemory(), by };
     const created = unrefused(await createOrganization(context, { name: 'Acme' }));
     expect(await createOrganization(context, { name: 'Acme', ...created })).toEqual({
       refused: 'ORGANIZATION_ALREADY_EXISTS',
@@ -134,7 +141,7 @@ describe('provisioning', () => {
   it.each(['2199-01-31T12:00', '2199-01-31 12:00', 'Jan 31 2199', '2199', '2199-02-30', 'soon'])(
     'refuses the expiry %p: it could be another time on another machine, or none at all',
     async (expiresAt) => {
-      const context = { store: memoryEventStore(), by };
+      const context = { store: sealedMemory(), by };
       const organization = unrefused(await createOrganization(context, { name: 'Acme' }));
       const key = { type: 'full_access', environment: 'sandbox', expiresAt } as const;
       expect(await createApiKey(context, { ...organization, ...key })).toEqual({
@@ -144,7 +151,7 @@ describe('provisioning', () => {
   );
 
   it('revokes a key once, however often it is asked', async () => {
-    const store = memoryEventStore();
+    const store = sealedMemory();
     const context = { store, by };
     const organization = unrefused(await createOrganization(context, { name: 'Acme' }));
     const key = { type: 'full_access', environment: 'production' } as const;
@@ -161,7 +168,7 @@ describe('provisioning', () => {
 
 describe('the demo organization', () => {
   it('has two originators and one key, shown by the first start alone', async () => {
-    const store = memoryEventStore();
+    const store = sealedMemory();
     const options = { store, keyring, environment: 'sandbox' } as const;
     const first = await bootstrapDemoOrganization(options);
     expect(first.apiKey).toMatch(/^pis_test_/);
@@ -177,7 +184,7 @@ describe('the demo organization', () => {
 
   it('takes a given value as its first key', async () => {
     const apiKey = 'pis_test_given-in-the-environment';
-    const store = memoryEventStore();
+    const store = sealedMemory();
     const result = await bootstrapDemoOrganization({
       store,
       keyring,
@@ -189,7 +196,7 @@ describe('the demo organization', () => {
 
   it('is completed by the next start when a start was cut off at any step', async () => {
     for (let appends = 0; appends < 4; appends += 1) {
-      const store = memoryEventStore();
+      const store = sealedMemory();
       const options = { keyring, environment: 'sandbox' } as const;
       const dying = dyingAfter(store, appends);
       await expect(bootstrapDemoOrganization({ ...options, store: dying })).rejects.toThrow('died');
@@ -206,7 +213,7 @@ describe('the demo organization', () => {
   });
 
   it('says so when the store is away', async () => {
-    const store = memoryEventStore();
+    const store = sealedMemory();
     await store.close();
     const options = { store, keyring, environment: 'sandbox' } as const;
     await expect(bootstrapDemoOrganization(options)).rejects.toThrow(StoreUnavailable);

@@ -10,14 +10,16 @@ export interface ProfileView {
   readonly firstName: string | null;
   readonly lastName: string | null;
   readonly companyName: string | null;
-  readonly email: string;
+  /** Null only when the party was erased. */
+  readonly email: string | null;
   readonly phoneNumber: string | null;
   readonly legalAddress: LegalAddress | null;
 }
 
 export interface OriginatorView extends ProfileView {
   readonly originatorId: string;
-  readonly bankAccount: BankAccountView;
+  /** Null only when the originator was erased. */
+  readonly bankAccount: BankAccountView | null;
   readonly createdAt: string;
   readonly updatedAt: string;
 }
@@ -53,7 +55,7 @@ export function originatorView(originator: Originator): OriginatorView {
   return {
     originatorId: originator.originatorId,
     ...profileView(originator),
-    bankAccount: bankAccountView(originator.bankAccount),
+    bankAccount: originator.bankAccount && bankAccountView(originator.bankAccount),
     createdAt: originator.createdAt,
     updatedAt: originator.updatedAt,
   };
@@ -64,7 +66,7 @@ export function contactView(contact: Contact): ContactView {
     contactId: contact.contactId,
     originatorId: contact.originatorId,
     ...profileView(contact),
-    bankAccount: contact.bankAccount === null ? null : bankAccountView(contact.bankAccount),
+    bankAccount: contact.bankAccount && bankAccountView(contact.bankAccount),
     createdAt: contact.createdAt,
     updatedAt: contact.updatedAt,
   };

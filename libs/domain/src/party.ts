@@ -32,19 +32,25 @@ export interface BankAccount {
   readonly sealed: string;
 }
 
+/** Of a party whose personal data was destroyed: its other fields that tell who it was are null. */
+export interface Erasable {
+  readonly erased?: true;
+}
+
 /** The fields a party shows; names are null where the entity type has none. */
-export interface PartyProfile {
+export interface PartyProfile extends Erasable {
   readonly entityType: EntityType;
   readonly firstName: string | null;
   readonly lastName: string | null;
   readonly companyName: string | null;
-  readonly email: string;
+  /** Null only when erased. */
+  readonly email: string | null;
   readonly phoneNumber: string | null;
   readonly legalAddress: LegalAddress | null;
 }
 
 /** A party as it was when a payment was created, kept in the payment forever. */
-export interface PaymentParty {
+export interface PaymentParty extends Erasable {
   readonly id: string;
   readonly entityType: EntityType;
   readonly firstName: string | null;
@@ -54,11 +60,12 @@ export interface PaymentParty {
 }
 
 /** What a PATCH may change: a missing field stays, null clears (where clearing is allowed). */
-export interface PartyChanges {
+export interface PartyChanges extends Erasable {
   readonly firstName?: string | null;
   readonly lastName?: string | null;
   readonly companyName?: string | null;
-  readonly email?: string;
+  /** Null only when erased. */
+  readonly email?: string | null;
   readonly phoneNumber?: string | null;
   readonly legalAddress?: LegalAddress | null;
   readonly bankAccount?: BankAccount | null;
@@ -86,4 +93,10 @@ function isSame(a: unknown, b: unknown): boolean {
   return (
     keys.length === Object.keys(right).length && keys.every((key) => isSame(left[key], right[key]))
   );
+}
+
+/** Until schema version 2 the first event of a party held the wrapped data key of its bank accounts. */
+export function withoutDataKey(data: unknown): unknown {
+  const { dataKey: _, ...record } = data as { readonly dataKey?: unknown };
+  return record;
 }

@@ -88,7 +88,9 @@ const versions = { organization, originator, contact, contactIdentity, webhookEn
 const known: readonly string[] = [
   'organization 1 081ae0108499488f',
   'originator 1 1849e2e437ffa7bc',
+  'originator 2 17287074f25b48bf',
   'contact 1 809682ce275ef654',
+  'contact 2 138981a2f3c09ee1',
   'contactIdentity 1 6d4dd1040e14ab9c',
   'webhookEndpoints 1 efd205479037d161',
 ];

@@ -26,6 +26,7 @@ export async function hasAnchor(
   store: Pick<EventStore, 'readStream'>,
   { position, eventId, streamId, revision }: Anchor,
 ): Promise<boolean> {
-  const [event] = await store.readStream(streamId, { from: revision, maxCount: 1 });
+  const options = { from: revision, maxCount: 1, leaveSealed: true };
+  const [event] = await store.readStream(streamId, options);
   return event?.id === eventId && event.position === position && event.revision === revision;
 }

@@ -6,11 +6,12 @@ import { hash } from 'node:crypto';
 import type { RecordedEvent } from './port.js';
 
 /**
- * SHA-256, hex, over the canonical JSON of the recorded event. The position is left out: it belongs to the
- * log, not to the fact, and differs after a move to another store.
+ * SHA-256, hex, over the canonical JSON of the recorded event as it is stored: personal data is sealed in
+ * it, so that no key is needed to verify a chain, and erasure does not break it. The position is left out:
+ * it belongs to the log, not to the fact, and differs after a move to another store.
  */
 export function hashOfEvent(recorded: Omit<RecordedEvent, 'position'>): string {
-  const { streamId, revision, id, type, data, metadata } = recorded;
+  const { streamId, revision, id, type, metadata, storedData: data = recorded.data } = recorded;
   const text = canonicalJson({ streamId, revision, id, type, data, metadata });
   return hash('sha256', text, 'hex');
 }

@@ -13,6 +13,7 @@ export * from './memory/memory-event-store.js';
 export * from './postgres/postgres-event-store.js';
 export * from './readable.js';
 export * from './repository.js';
+export * from './sealed-store.js';
 export * from './stream-states.js';
 export * from './eventstoredb/connection-string.js';
 export { namespaceDefault, namespaceForm } from './eventstoredb/namespace.js';

@@ -9,6 +9,8 @@
  * - appending again the same event ids at the same place succeeds and adds nothing.
  */
 
+import type { PersonalOwner } from '@pis/domain';
+
 /** The position of an event in the log. Opaque; positions compare as text in the log's order. */
 export type Position = string;
 
@@ -47,6 +49,13 @@ export interface RecordedEvent extends EventToAppend {
   /** 0 for the first event of the stream. */
   readonly revision: number;
   readonly position: Position;
+  /** The data as it is stored, where that differs from `data`: with its personal data sealed. */
+  readonly storedData?: JsonObject;
+  /**
+   * Why its personal data was not opened. `data` is the stored data then, and no aggregate reads the event
+   * (readable.ts).
+   */
+  readonly unopened?: string;
 }
 
 /** The revision the stream must have for the append to happen: of its last event, or none yet. */
@@ -63,6 +72,8 @@ export interface ReadOptions {
   readonly from?: number;
   readonly direction?: 'forwards' | 'backwards';
   readonly maxCount?: number;
+  /** For callers that need no personal data, and perhaps have no key: what is sealed stays sealed. */
+  readonly leaveSealed?: boolean;
 }
 
 /** A page of the log: the matching events, and the position read to (also past other events). */
@@ -78,16 +89,45 @@ export interface ReadLogOptions {
   readonly streamPrefixes?: readonly string[];
   /** Events in a page, at most. */
   readonly pageMax?: number;
+  /** As of ReadOptions. */
+  readonly leaveSealed?: boolean;
 }
 
-export interface SubscribeOptions extends ReadLogOptions {
+export interface SubscribeOptions extends Omit<ReadLogOptions, 'leaveSealed'> {
   /** Ends the subscription; the iteration then finishes without an error. */
   readonly signal: AbortSignal;
   /** Called with null when the subscription connects, and with the reason when it does not. */
   readonly onConnection?: (failure: Error | null) => void;
 }
 
+export interface SealedText {
+  readonly sealed: string;
+  readonly owner: PersonalOwner;
+}
+
+/** Seals and opens personal data: the keyring, as far as it matters here. Texts are JSON. */
+export interface Sealing {
+  /**
+   * The owner's key is durable before this resolves.
+   * @throws StoreUnavailable, and an error for an owner whose key was destroyed
+   */
+  seal(owner: PersonalOwner, plaintext: string): Promise<string>;
+  /**
+   * In order; null where the owner's key was destroyed.
+   * @throws StoreUnavailable, and an error named CannotOpen when one of them was altered or has no key
+   */
+  openAll(texts: readonly SealedText[]): Promise<readonly (string | null)[]>;
+  /** Those of the owners whose keys were destroyed, also before they had one. @throws StoreUnavailable */
+  destroyedOf(owners: readonly PersonalOwner[]): Promise<ReadonlySet<PersonalOwner>>;
+}
+
 export interface EventStore {
+  /**
+   * How the repository seals personal data before it appends (sealed-store.ts). Null for a store that keeps
+   * and returns what it is given: the repository appends no personal data to it.
+   */
+  readonly sealing: Sealing | null;
+
   /**
    * Appends all or nothing.
    * @throws WrongExpectedRevision the stream has another revision; nothing was written, and every later
@@ -114,7 +154,11 @@ export interface EventStore {
   /** The position of the last event in the log, `beginning` when empty. @throws StoreUnavailable */
   lastPosition(): Promise<Position>;
 
-  /** The last event of any stream at or before a position, null when there is none. @throws StoreUnavailable */
+  /**
+   * The last event of any stream at or before a position, null when there is none. What is sealed stays
+   * sealed.
+   * @throws StoreUnavailable
+   */
   lastEvent(upTo: Position): Promise<RecordedEvent | null>;
 
   /**

@@ -28,7 +28,8 @@ export class UnreadableEvent extends Error {
 
 /**
  * A recorded event as its aggregate knows it, brought to the current schema version.
- * @throws UnreadableEvent when the type is unknown or the schema version is newer than this build's
+ * @throws UnreadableEvent when the type is unknown, the schema version is newer than this build's, or its
+ *   personal data was not opened
  */
 export function domainEventOf<Event>(aggregate: Evolving<Event>, recorded: RecordedEvent): Event {
   const { schemaVersions, upcast } = aggregate;
@@ -40,6 +41,7 @@ export function domainEventOf<Event>(aggregate: Evolving<Event>, recorded: Recor
     throw new UnreadableEvent(recorded, 'its metadata has no schema version');
   if (written > current)
     throw new UnreadableEvent(recorded, `schema version ${written}, this build knows ${current}`);
+  if (recorded.unopened !== undefined) throw new UnreadableEvent(recorded, recorded.unopened);
   const upToDate = written < current && upcast ? upcast(type as never, written, data) : data;
   return { type, at: metadata.at, data: upToDate } as Event;
 }

@@ -3,7 +3,8 @@
  *
  * What always holds: an event is written once, however often an append whose outcome is unknown is
  * repeated, because the repetition carries the same event ids; and a decision is only written at the
- * revision it was made at.
+ * revision it was made at. Personal data is sealed once, before the hashes are chained, so that every
+ * repetition carries the same bytes and a hash in memory is that of what is stored.
  */
 import { randomUUID } from 'node:crypto';
 import {
@@ -19,7 +20,6 @@ import { againOnConflict } from './conflicts.js';
 import { hashOfEvent } from './event-hash.js';
 import {
   type EventStore,
-  type EventToAppend,
   type ExpectedRevision,
   type JsonObject,
   type Position,
@@ -28,6 +28,7 @@ import {
   WrongExpectedRevision,
 } from './port.js';
 import { domainEventOf } from './readable.js';
+import { sealData } from './sealed-store.js';
 import { type FoldedStream, type Folder, readPages, type StreamStates } from './stream-states.js';
 
 export interface Loaded<State> {
@@ -78,7 +79,8 @@ export interface Repository<
    * unavailable, a bounded number of times.
    * @param options.eventIds UUIDs for the events, in order; random ones when absent. A caller that
    *   derives them from its own input may repeat the append after a crash.
-   * @throws WrongExpectedRevision, StoreUnavailable, EventTooLarge
+   * @throws WrongExpectedRevision, StoreUnavailable, EventTooLarge, and the keyring's KeyDestroyed for a
+   *   party that was erased: nothing is appended
    */
   append(
     id: string,
@@ -169,9 +171,14 @@ export function repository<
     context: CommandContext,
   ): Promise<Appended<State>> => {
     const streamId = streamIdOf(id);
-    const proposed = chained(aggregate, streamId, loaded, events, context, eventIds);
+    const contents = await sealedContents(store, streamId, events);
+    const proposed = chained(aggregate, streamId, loaded, contents, context, eventIds);
     const { position } = await appendUntilAnswered(store, streamId, loaded.revision, proposed);
-    const recorded = await withPositions(store, proposed, position);
+    // Under given IDs the store may hold an earlier append, with other bytes.
+    const isKnown = proposed.length === 1 && eventIds === undefined;
+    const recorded = isKnown
+      ? proposed.map((event) => ({ ...event, position }))
+      : await readBack(store, proposed);
     const lastEvent = recorded.at(-1);
     if (lastEvent === undefined) throw new RangeError('an append takes at least one event');
     states?.appended(streamId, folder, { state, lastEvent });
@@ -277,6 +284,27 @@ interface Decided<State, Event> {
 
 type Unplaced = Omit<RecordedEvent, 'position'>;
 
+/** A domain's event, and its data as it is stored if that differs. */
+interface Contents {
+  readonly event: DomainEvent;
+  readonly storedData: JsonObject | undefined;
+}
+
+/** @throws StoreUnavailable, KeyDestroyed */
+function sealedContents(
+  store: EventStore,
+  streamId: string,
+  events: readonly DomainEvent[],
+): Promise<Contents[]> {
+  return Promise.all(
+    events.map(async (event) => {
+      const data = event.data as JsonObject;
+      const storedData = await sealData(store, { streamId, type: event.type, data });
+      return { event, storedData: storedData === data ? undefined : storedData };
+    }),
+  );
+}
+
 /** The domain's events in their recorded form, each with the hash of the previous one. */
 function chained<
   State,
@@ -287,17 +315,17 @@ function chained<
   { schemaVersions }: Aggregate<State, Command, Event, Code, string>,
   streamId: string,
   loaded: Loaded<State>,
-  events: readonly Event[],
+  contents: readonly Contents[],
   context: CommandContext,
   eventIds: readonly string[] | undefined,
 ): Unplaced[] {
-  if (eventIds !== undefined && eventIds.length !== events.length)
-    throw new RangeError(`${events.length} events, but ${eventIds.length} ids`);
+  if (eventIds !== undefined && eventIds.length !== contents.length)
+    throw new RangeError(`${contents.length} events, but ${eventIds.length} ids`);
   const { actor, requestId, correlationId, causationId, traceparent } = context;
   let revision = loaded.revision === 'noStream' ? -1 : loaded.revision;
   let previousHash = loaded.lastEvent === null ? null : hashOfEvent(loaded.lastEvent);
-  return events.map((event, index) => {
-    const type: Event['type'] = event.type;
+  return contents.map(({ event, storedData }, index) => {
+    const type = event.type as Event['type'];
     const metadata = {
       at: event.at,
       schemaVersion: schemaVersions[type],
@@ -310,20 +338,27 @@ function chained<
     };
     const id = eventIds?.[index] ?? randomUUID();
     revision += 1;
-    const unplaced = { streamId, revision, id, type, data: event.data as JsonObject, metadata };
-    previousHash = index + 1 < events.length ? hashOfEvent(unplaced) : null;
+    const data = event.data as JsonObject;
+    const stored = storedData === undefined ? {} : { storedData };
+    const unplaced = { streamId, revision, id, type, data, metadata, ...stored };
+    previousHash = index + 1 < contents.length ? hashOfEvent(unplaced) : null;
     return unplaced;
   });
 }
 
-/** One append, repeated with the same IDs while its outcome is unknown. */
+/** One append, repeated with the same IDs and bytes while its outcome is unknown. */
 async function appendUntilAnswered(
   store: EventStore,
   streamId: string,
   expected: ExpectedRevision,
-  events: readonly EventToAppend[],
+  events: readonly Unplaced[],
 ) {
-  const toAppend = events.map(({ id, type, data, metadata }) => ({ id, type, data, metadata }));
+  const toAppend = events.map(({ id, type, data, storedData = data, metadata }) => ({
+    id,
+    type,
+    data: storedData,
+    metadata,
+  }));
   for (let tries = 1; ; tries++) {
     try {
       return await store.append(streamId, expected, toAppend);
@@ -334,15 +369,13 @@ async function appendUntilAnswered(
   }
 }
 
-/** The store returns the position of the last event. In the rare case of several events, the others are read. */
-async function withPositions(
+/** The store returns only the position of the last event. In the rare case that more is needed, it is read. */
+async function readBack(
   store: EventStore,
   events: readonly Unplaced[],
-  position: Position,
 ): Promise<readonly RecordedEvent[]> {
   const [first] = events;
-  if (first === undefined || events.length === 1)
-    return events.map((event) => ({ ...event, position }));
+  if (first === undefined) return [];
   const { streamId, revision } = first;
   return store.readStream(streamId, { from: revision, maxCount: events.length });
 }

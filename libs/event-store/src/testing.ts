@@ -7,3 +7,4 @@ export * from './testing/event-store-conformance.js';
 export * from './testing/cluster-faults.js';
 export * from './testing/server-faults.js';
 export * from './testing/counting-store.js';
+export * from './testing/memory-sealing.js';

@@ -70,7 +70,13 @@ export function timeLimited(store: EventStore): EventStore {
       const limit = limits.getStore();
       return limit === undefined ? call(...args) : limit.race(() => call(...args));
     };
+  const { sealing } = store;
   return {
+    sealing: sealing && {
+      seal: limited(sealing.seal.bind(sealing)),
+      openAll: limited(sealing.openAll.bind(sealing)),
+      destroyedOf: limited(sealing.destroyedOf.bind(sealing)),
+    },
     append: limited(store.append.bind(store)),
     readStream: limited(store.readStream.bind(store)),
     readStreams: limited(store.readStreams.bind(store)),

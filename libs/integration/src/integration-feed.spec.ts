@@ -12,10 +12,12 @@ import {
   type EventStore,
   memoryEventStore,
   repository,
+  sealedStore,
   StoreUnavailable,
   streamPageMax,
   StreamStates,
 } from '@pis/event-store';
+import { MemorySealing } from '@pis/event-store/testing';
 import type { Message } from '@pis/messaging';
 import { integrationFeed } from './integration-feed.js';
 
@@ -81,7 +83,7 @@ async function read(
 }
 
 async function lifeOf(paymentId: string) {
-  const store = memoryEventStore();
+  const store = sealedStore(memoryEventStore(), new MemorySealing());
   const payments = repository(store, paymentAggregate);
   await payments.execute(
     paymentId,
@@ -145,7 +147,7 @@ it('a second reader of the same feed gets the same messages from memory', async 
 
 /** Several payments with interleaved events in the log. */
 async function mixedLives(count: number) {
-  const store = memoryEventStore();
+  const store = sealedStore(memoryEventStore(), new MemorySealing());
   const payments = repository(store, paymentAggregate);
   const ids = Array.from({ length: count }, (_, index) => `m${index}`);
   const each = async (command: (id: string) => PaymentCommand) => {
@@ -226,7 +228,7 @@ it('waits for a stream that lags behind the log', async () => {
 });
 
 it('reads a contact with many changes once, a page at a time', async () => {
-  const store = memoryEventStore();
+  const store = sealedStore(memoryEventStore(), new MemorySealing());
   const contacts = repository(store, contactAggregate, { states: new StreamStates() });
   const record = contactExample();
   const { contactId } = record;

@@ -77,6 +77,11 @@ export class DataKeys {
     return (await this.reads.add(owner)).imported(v1Digest);
   }
 
+  /** @throws StoreUnavailable */
+  async isDestroyed(owner: Owner): Promise<boolean> {
+    return (await this.of(owner)).isDestroyed;
+  }
+
   async destroy(owners: readonly Owner[]): Promise<void> {
     if (owners.length === 0) return;
     await this.table.destroy(owners);
@@ -146,7 +151,7 @@ export class DataKeys {
 /** All versions of one owner's keys. A key is unwrapped at its first use. */
 class KeysOfOwner {
   readonly currentVersion: number | null;
-  private readonly isDestroyed: boolean;
+  readonly isDestroyed: boolean;
   private readonly unwrapped = new Map<number, KeyObject>();
 
   constructor(

@@ -70,6 +70,11 @@ export function createKeyring({ masterKeys, table, nowMs }: KeyringOptions): Sto
     openAll: (texts) => Promise.all(texts.map((text) => openOrNull(open, text))),
     destroy: (owners) => dataKeys.destroy(owners),
 
+    async destroyedOf(owners) {
+      const destroyed = await Promise.all(owners.map((owner) => dataKeys.isDestroyed(owner)));
+      return new Set(owners.filter((_, index) => destroyed[index]));
+    },
+
     async seal(owner, plaintext) {
       const { key, version } = await dataKeys.current(owner);
       const { iv, text } = encrypt(key, Buffer.from(plaintext), sealedFor(owner, version));

@@ -36,6 +36,8 @@ export interface Keyring {
    * @throws as open
    */
   openAll(texts: readonly SealedText[]): Promise<readonly (string | null)[]>;
+  /** Those of the owners whose keys were destroyed, also before they had one. @throws StoreUnavailable */
+  destroyedOf<Of extends Owner>(owners: readonly Of[]): Promise<ReadonlySet<Of>>;
   /**
    * Destroys all keys of these owners for good; they can get no new ones. Idempotent. Every process stops
    * using the keys within 5 s.

@@ -87,7 +87,7 @@ async function* pagesNotImported({ pool, store }: Pick<ImportOptions, 'pool' | '
     pool.query<{ imported_to: string }>('SELECT imported_to FROM keyring_state'),
   );
   for (let after = rows[0]?.imported_to ?? beginning; ; ) {
-    const page = await store.readLog({ after, pageMax });
+    const page = await store.readLog({ after, pageMax, leaveSealed: true });
     if (page.events.length === 0 && page.position === after) return;
     yield page;
     after = page.position;

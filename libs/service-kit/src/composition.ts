@@ -3,7 +3,14 @@
  * apps, and the command line uses it directly. Creating an adapter does no I/O: its first use connects.
  */
 import { readFileSync } from 'node:fs';
-import { type EventStore, postgresEventStore, sharedLog, timeLimited } from '@pis/event-store';
+import {
+  type EventStore,
+  postgresEventStore,
+  sealedStore,
+  type Sealing,
+  sharedLog,
+  timeLimited,
+} from '@pis/event-store';
 import type { EventStoreDbEventStoreOptions } from '@pis/event-store/eventstoredb';
 import { createKeyring, pgDataKeyTable, type StoredKeyring } from '@pis/keyring';
 import type { KafkaSettings } from '@pis/messaging';
@@ -20,34 +27,62 @@ const eventStoreDbClients = {
   kurrent: async () => (await import('@pis/event-store/kurrent')).kurrentEventStore,
 } as const satisfies Record<StorageConfig['EVENTSTOREDB_CLIENT'], () => Promise<OpenEventStoreDb>>;
 
+/** @param configured opens the configured store */
+export type OpenStore = (configured: () => Promise<EventStore>) => Promise<EventStore>;
+
+/**
+ * The event store of a process. Sealed data is opened once for all consumers, which share one reading of the
+ * log. Requests have a time limit.
+ */
 export async function createEventStore(
+  config: StorageConfig,
+  pool: pg.Pool,
+  databaseUrl: string,
+  sealing: Sealing,
+  openStore: OpenStore = (configured) => configured(),
+): Promise<EventStore> {
+  const store = await openStore(() => createAdapter(config, pool, databaseUrl));
+  return timeLimited(sharedLog(sealedStore(store, sealing)));
+}
+
+/** For a process that may never need a key. */
+export function sealingOnUse(create: () => Promise<Sealing>): Sealing {
+  let created: Promise<Sealing> | null = null;
+  const use = () => {
+    created ??= create().catch((error: unknown) => {
+      created = null;
+      throw error;
+    });
+    return created;
+  };
+  return {
+    seal: async (...args) => (await use()).seal(...args),
+    openAll: async (...args) => (await use()).openAll(...args),
+    destroyedOf: async (...args) => (await use()).destroyedOf(...args),
+  };
+}
+
+async function createAdapter(
   config: StorageConfig,
   pool: pg.Pool,
   databaseUrl: string,
 ): Promise<EventStore> {
   if (config.PIS_EVENT_STORE === 'postgres')
-    return forProcess(postgresEventStore({ pool, listenConnectionString: databaseUrl }));
+    return postgresEventStore({ pool, listenConnectionString: databaseUrl });
   if (config.EVENTSTOREDB_URL === undefined)
     throw new ConfigurationError([
       'EVENTSTOREDB_URL: required when PIS_EVENT_STORE is eventstoredb',
     ]);
   const open = await eventStoreDbClients[config.EVENTSTOREDB_CLIENT]();
   try {
-    return forProcess(
-      open({
-        connectionString: config.EVENTSTOREDB_URL,
-        namespace: config.EVENTSTOREDB_NAMESPACE,
-      }),
-    );
+    return open({
+      connectionString: config.EVENTSTOREDB_URL,
+      namespace: config.EVENTSTOREDB_NAMESPACE,
+    });
   } catch (error) {
     // The URL names a file that cannot be read.
     throw new ConfigurationError([`EVENTSTOREDB_URL: ${(error as Error).message}`]);
   }
-}
-
-/** Consumers share one reading of the log. Requests have a time limit. */
-function forProcess(store: EventStore): EventStore {
-  return timeLimited(sharedLog(store));
 }
 
 /**

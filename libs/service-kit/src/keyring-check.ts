@@ -58,7 +58,12 @@ export async function openKeyring(check: KeyringCheck): Promise<boolean> {
 /** The ID of the master key that wraps the data key of the first originator, if it lies in the event. */
 export async function v1KeyIdOf(store: EventStore): Promise<string | null> {
   for (let after = beginning; ; ) {
-    const page = await store.readLog({ after, streamPrefixes: ['originator-'], pageMax: 1 });
+    const page = await store.readLog({
+      after,
+      streamPrefixes: ['originator-'],
+      pageMax: 1,
+      leaveSealed: true,
+    });
     const [first] = page.events;
     if (first !== undefined) {
       const { dataKey } = first.data;

@@ -16,7 +16,7 @@ import { type EventStore, systemContext } from '@pis/event-store';
 import { createPool } from '@pis/postgres';
 import type pg from 'pg';
 import { collectDefaultMetrics, Registry } from 'prom-client';
-import { createEventStore, createKeyringFrom } from './composition.js';
+import { createEventStore, createKeyringFrom, type OpenStore } from './composition.js';
 import type { PlatformConfig } from './environment.js';
 import { Health, HealthController, MetricsController } from './health.js';
 import type { Logger } from './logging.js';
@@ -49,9 +49,6 @@ export interface PlatformOptions {
   readonly openStore?: OpenStore;
 }
 
-/** @param configured opens the configured store */
-export type OpenStore = (configured: () => Promise<EventStore>) => Promise<EventStore>;
-
 /** Separate connections for the event store, so that appends never wait for queries. */
 const STORE_POOL = Symbol('StorePool');
 
@@ -76,13 +73,13 @@ export class PlatformModule
   ) {}
 
   static async register(options: PlatformOptions): Promise<DynamicModule> {
-    const { app, config, databaseUrl, logger, openStore = (configured) => configured() } = options;
+    const { app, config, databaseUrl, logger, openStore } = options;
     const pool = createPool(databaseUrl, app, logger);
     const storePool = createPool(databaseUrl, `${app}-events`, logger);
-    const rawStore = await openStore(() => createEventStore(config, storePool, databaseUrl));
     const gate = new StoreGate();
     // On the connections of the event store: what is appended needs its key first.
     const keyring = createKeyringFrom(config, storePool, () => gate.pass());
+    const rawStore = await createEventStore(config, storePool, databaseUrl, keyring, openStore);
     const store = gate.guardStore(rawStore);
     gate.guardPool(pool);
     const checkStores: StoreCheck = async ({ checkOnly = false } = {}) => {

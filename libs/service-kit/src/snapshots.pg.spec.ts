@@ -3,7 +3,7 @@ import type { Snapshot } from '@pis/event-store';
 import { testKeyring } from '@pis/keyring/testing';
 import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
 import type pg from 'pg';
-import { pgSnapshots } from './snapshots.js';
+import { deletePlainSnapshots, pgSnapshots } from './snapshots.js';
 
 const poolMax = 2;
 const streamId = 'contact-1';
@@ -51,7 +51,7 @@ it('deletes snapshots of code that has not run for a month', async () => {
 });
 
 it.each([
-  ['state', `state = replace(state, 'null', '{"sealed":"v1.mine"}')`],
+  ['state', `state = overlay(state PLACING 'mine' FROM 30)`],
   ['the revision', 'revision = revision + 1'],
   ['the event', 'event_id = gen_random_uuid()'],
   ['code', `code = 'nonsense'`],
@@ -67,4 +67,41 @@ it('does not use the state of another stream', async () => {
   await snapshots.write(snapshot);
   await pool.query(`UPDATE stream_snapshots SET stream_id = 'contact-2'`);
   expect(await snapshots.read('contact-2', version)).toBeNull();
+});
+
+describe('of a party', () => {
+  const rows = async () =>
+    (await pool.query<{ state: string }>('SELECT state FROM stream_snapshots')).rows;
+
+  it('is stored sealed under the key of the party, and not used once that is destroyed', async () => {
+    const keyring = testKeyring();
+    const snapshots = pgSnapshots(pool, keyring);
+    await snapshots.write(snapshot);
+    expect(JSON.stringify(await rows())).not.toMatch(/Ada|Neill|contactId/);
+    expect(await snapshots.read(streamId, version)).toEqual(snapshot);
+    await keyring.destroy(['contact:1']);
+    expect(await snapshots.read(streamId, version)).toBeNull();
+  });
+
+  it('is deleted when an older release has written it in plain text', async () => {
+    const keyring = testKeyring();
+    const snapshots = pgSnapshots(pool, keyring);
+    const asPlain = (id: string) =>
+      pool.query(
+        `INSERT INTO stream_snapshots (stream_id, version, revision, event_id, state, code)
+         VALUES ($1, 'old', 199, gen_random_uuid(), '{"firstName":"Ada"}', 'code')`,
+        [id],
+      );
+    for (const id of [streamId, 'originator-1', 'webhookEndpoints-1']) await asPlain(id);
+    // The next snapshot of the stream, and the command that looks for all of them.
+    await snapshots.write(snapshot);
+    expect(await rows()).toHaveLength(3);
+    await asPlain(streamId);
+    expect(await deletePlainSnapshots(pool)).toBe(2);
+    expect(await snapshots.read(streamId, version)).toEqual(snapshot);
+    const { rows: left } = await pool.query<{ stream_id: string }>(
+      'SELECT stream_id FROM stream_snapshots ORDER BY stream_id',
+    );
+    expect(left.map((row) => row.stream_id)).toEqual([streamId, 'webhookEndpoints-1']);
+  });
 });

@@ -1,8 +1,10 @@
 /**
  * Snapshots of long streams in PostgreSQL, for every event store. They only save time. Each has a MAC made
- * with the master key, so that nobody can change a state, for example a bank account, by changing a row.
+ * with the keyring, so that nobody can change a state, for example a bank account, by changing a row. The
+ * state of a party is sealed under the party's key, so that erasure covers its snapshots.
  */
 import { timingSafeEqual } from 'node:crypto';
+import { ownerOfStream } from '@pis/domain';
 import { type Snapshot, type SnapshotStore, StreamStates } from '@pis/event-store';
 import type { Keyring } from '@pis/keyring';
 import type pg from 'pg';
@@ -22,10 +24,14 @@ interface Row {
 const readOne =
   'SELECT revision, event_id, state, code FROM stream_snapshots WHERE stream_id = $1 AND version = $2';
 
-/** Snapshots of former releases are deleted after a month, when no process of those releases runs. */
+/**
+ * Snapshots of former releases are deleted after a month, when no process of those releases runs. Plain text
+ * of a party is deleted at once.
+ */
 const writeOne = `WITH stale AS (
     DELETE FROM stream_snapshots
-    WHERE stream_id = $1 AND version <> $2 AND written_at < now() - interval '30 days'
+    WHERE stream_id = $1 AND version <> $2
+      AND (written_at < now() - interval '30 days' OR ($7 AND left(state, 1) = '{'))
   )
   INSERT INTO stream_snapshots (stream_id, version, revision, event_id, state, code)
   VALUES ($1, $2, $3, $4, $5, $6)
@@ -49,13 +55,21 @@ export function pgSnapshots(pool: Pick<pg.Pool, 'query'>, keyring: Keyring): Sna
       const { revision, event_id: eventId } = row;
       const expected = codeOf({ streamId, version, revision, eventId, state: null }, row.state);
       if (!isEqual(row.code, expected)) return null;
-      return { streamId, version, revision, eventId, state: JSON.parse(row.state) as unknown };
+      const owner = ownerOfStream(streamId);
+      const [state] =
+        owner === null ? [row.state] : await keyring.openAll([{ sealed: row.state, owner }]);
+      // The party was erased.
+      if (state === undefined || state === null) return null;
+      return { streamId, version, revision, eventId, state: JSON.parse(state) as unknown };
     },
 
     async write(snapshot) {
       const { streamId, version, revision, eventId } = snapshot;
-      const state = JSON.stringify(snapshot.state);
-      const values = [streamId, version, revision, eventId, state, codeOf(snapshot, state)];
+      const owner = ownerOfStream(streamId);
+      const plain = JSON.stringify(snapshot.state);
+      const state = owner === null ? plain : await keyring.seal(owner, plain);
+      const code = codeOf(snapshot, state);
+      const values = [streamId, version, revision, eventId, state, code, owner !== null];
       const query = {
         name: 'pis_write_snapshot',
         text: writeOne,
@@ -82,4 +96,22 @@ export function streamStates(
     snapshots: pgSnapshots(pool, keyring),
     onSnapshotError: (err) => logger.warn({ err }, 'a snapshot could not be read or written'),
   });
+}
+
+const plainOfParties = `SELECT stream_id, version FROM stream_snapshots
+  WHERE (stream_id LIKE 'contact-%' OR stream_id LIKE 'originator-%') AND left(state, 1) = '{'
+  LIMIT $1`;
+
+const deleteBatchMax = 500;
+
+/** Deletes snapshots of parties that an older release has written in plain text. Returns how many. */
+export async function deletePlainSnapshots(pool: Pick<pg.Pool, 'query'>): Promise<number> {
+  for (let deleted = 0; ; ) {
+    const { rowCount } = await pool.query(
+      `DELETE FROM stream_snapshots WHERE (stream_id, version) IN (${plainOfParties})`,
+      [deleteBatchMax],
+    );
+    deleted += rowCount ?? 0;
+    if ((rowCount ?? 0) < deleteBatchMax) return deleted;
+  }
 }

@@ -51,7 +51,13 @@ export class StoreGate {
   guardStore(store: EventStore): EventStore {
     const after = <Result>(work: () => Promise<Result>) =>
       this.isOpen ? work() : this.pass().then(work);
+    const { sealing } = store;
     return {
+      sealing: sealing && {
+        seal: (...args) => after(() => sealing.seal(...args)),
+        openAll: (...args) => after(() => sealing.openAll(...args)),
+        destroyedOf: (...args) => after(() => sealing.destroyedOf(...args)),
+      },
       append: (...args) => after(() => store.append(...args)),
       readStream: (...args) => after(() => store.readStream(...args)),
       readStreams: (...args) => after(() => store.readStreams(...args)),

@@ -8,4 +8,5 @@ export * from './environment.js';
 export * from './logging.js';
 export { shortReaders } from './log-watch.js';
 export * from './master-keys-from.js';
+export * from './snapshots.js';
 export * from './store-binding.js';

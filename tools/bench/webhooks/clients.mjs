@@ -7,7 +7,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createApiKey, createOrganization, createOriginator, unrefused } from '@pis/commands';
 import { originator as originators, payment as payments } from '@pis/domain';
-import { postgresEventStore, repository } from '@pis/event-store';
+import { postgresEventStore, repository, sealedStore } from '@pis/event-store';
 import { createKeyring, MasterKeys, pgDataKeyTable } from '@pis/keyring';
 import { pgConsumerState } from '@pis/messaging';
 import pg from 'pg';
@@ -36,9 +36,9 @@ const originatorInput = {
 
 export function openClients({ DATABASE_URL: databaseUrl, PIS_MASTER_KEY: masterKey }) {
   const pool = new pg.Pool({ connectionString: databaseUrl, max: connections });
-  const store = postgresEventStore({ pool });
   const masterKeys = new MasterKeys([Buffer.from(masterKey, 'base64')]);
   const keyring = createKeyring({ masterKeys, table: pgDataKeyTable(pool) });
+  const store = sealedStore(postgresEventStore({ pool }), keyring);
   const repositories = {
     originators: repository(store, originators),
     payments: repository(store, payments),

@@ -4,7 +4,7 @@ import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { createApiKey, createOrganization, createOriginator, unrefused } from '@pis/commands';
 import { type ApiKeyType, contact as contacts } from '@pis/domain';
-import { type EventStore, memoryEventStore, repository } from '@pis/event-store';
+import { type EventStore, memoryEventStore, repository, sealedStore } from '@pis/event-store';
 import { OwnWrites } from '@pis/http-api';
 import { testKeyring } from '@pis/keyring/testing';
 import { createPool } from '@pis/postgres';
@@ -109,7 +109,7 @@ export async function startGateway(options: {
   readonly changes?: Partial<ApiGatewayConfig>;
   readonly http?: HttpServerOptions;
 }): Promise<Gateway> {
-  const store = options.store ?? memoryEventStore();
+  const store = sealedStore(options.store ?? memoryEventStore(), keyring);
   const logger = options.logger ?? createLogger('test', 'silent');
   const pool = createPool(options.databaseUrl, 'test', logger);
   const given = new Map<symbol, unknown>([

@@ -2,7 +2,12 @@
 import { parseEventStoreDbUrl } from '@pis/event-store';
 import { checkEventStoreDb, letReadLog, type SetUpFinding } from '@pis/event-store/eventstoredb';
 import { createPool } from '@pis/postgres';
-import { bindingOf, createEventStore, type PlatformConfig } from '@pis/service-kit/stores';
+import {
+  bindingOf,
+  createEventStore,
+  type PlatformConfig,
+  sealingOnUse,
+} from '@pis/service-kit/stores';
 import { Command } from 'commander';
 import { databaseUrlOf, readConfig } from '../context.js';
 import { CommandFailed, describe, type OutputOptions, print, withJson } from '../output.js';
@@ -50,7 +55,8 @@ async function storeFindings(config: PlatformConfig): Promise<Finding[]> {
   const { logger } = readConfig();
   const databaseUrl = config.PIS_EVENT_STORE === 'postgres' ? databaseUrlOf(config) : '';
   const pool = createPool(databaseUrl, 'cli', logger);
-  const store = await createEventStore(config, pool, databaseUrl);
+  const noKey = () => Promise.reject(new Error('the check needs no personal data'));
+  const store = await createEventStore(config, pool, databaseUrl, sealingOnUse(noKey));
   try {
     const found = await bindingOf(store);
     const environment = config.PIS_ENVIRONMENT;

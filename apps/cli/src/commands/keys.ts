@@ -4,6 +4,7 @@ import { Command } from 'commander';
 import { withContext } from '../context.js';
 import { act, type ActionOptions, withOperator } from '../operator-action.js';
 import { CommandFailed, type OutputOptions, print, withJson } from '../output.js';
+import { addSealHistory } from './seal-history.js';
 
 const progressEveryMs = 2_000;
 
@@ -54,5 +55,6 @@ export function keysCommands(): Command {
         `${report.unreadable} sealed texts in old events were altered and cannot be opened by any key`,
       );
   });
+  addSealHistory(command);
   return command;
 }

@@ -4,7 +4,7 @@ import { directBankConnection } from '@pis/bank-rails';
 import { BankSimulator } from '@pis/bank-simulator/module';
 import { paymentView, topics } from '@pis/contracts';
 import { type Direction, type Payment, payment, type PaymentDetails } from '@pis/domain';
-import { memoryEventStore, repository } from '@pis/event-store';
+import { memoryEventStore, repository, sealedStore } from '@pis/event-store';
 import { type Owner, ownerOf, sealBankAccount } from '@pis/keyring';
 import { testKeyring } from '@pis/keyring/testing';
 import { createTestDatabase, openTestPool, until } from '@pis/local-servers/testing';
@@ -64,7 +64,7 @@ export const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331
 export async function openWorld({ delayMs = 0, confirmationTimeoutMs = 0 }: WorldOptions = {}) {
   const database = await createTestDatabase();
   const pool = openTestPool(database.url, 10);
-  const store = memoryEventStore();
+  const store = sealedStore(memoryEventStore(), keyring);
   const payments = repository(store, payment);
   const simulator = new BankSimulator(pool, { delayMs });
   const bank = directBankConnection(simulator);

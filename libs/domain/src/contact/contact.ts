@@ -17,6 +17,7 @@ import {
   effectiveChanges,
   type PartyChanges,
   type PartyProfile,
+  withoutDataKey,
 } from '../party.js';
 
 export interface ContactRecord extends PartyProfile {
@@ -24,8 +25,6 @@ export interface ContactRecord extends PartyProfile {
   readonly organizationId: string;
   readonly originatorId: string;
   readonly bankAccount: BankAccount | null;
-  /** Only in events of older releases: the wrapped data key of the contact's bank accounts. */
-  readonly dataKey?: string;
   /** Keyed hash of the natural key; names the stream `contactIdentity-<identity>`. */
   readonly identity: string;
 }
@@ -122,11 +121,12 @@ export const contact: Aggregate<ContactState, ContactCommand, ContactEvent, Cont
   initial: null,
   decide,
   evolve,
-  stateVersion: 1,
+  stateVersion: 2,
   schemaVersions: {
-    ContactCreated: 1,
-    ContactUpdated: 1,
+    ContactCreated: 2,
+    ContactUpdated: 2,
     ContactIdentityForfeited: 1,
     ContactCreationForfeited: 1,
   },
+  upcast: (type, _schemaVersion, data) => (type === 'ContactCreated' ? withoutDataKey(data) : data),
 };

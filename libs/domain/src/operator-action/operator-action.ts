@@ -20,6 +20,7 @@ export const operatorActionNames = [
   'rails notifications retry',
   'store rebind',
   'keys rotate',
+  'keys seal-history',
 ] as const;
 export type OperatorActionName = (typeof operatorActionNames)[number];
 

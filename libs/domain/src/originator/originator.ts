@@ -8,19 +8,20 @@ import {
   effectiveChanges,
   type PartyChanges,
   type PartyProfile,
+  withoutDataKey,
 } from '../party.js';
 
 /** Unlike a contact's, an originator's bank account can be replaced but never cleared. */
 export type OriginatorChanges = Omit<PartyChanges, 'bankAccount'> & {
-  readonly bankAccount?: BankAccount;
+  /** Null only when erased. */
+  readonly bankAccount?: BankAccount | null;
 };
 
 export interface OriginatorRecord extends PartyProfile {
   readonly originatorId: string;
   readonly organizationId: string;
-  readonly bankAccount: BankAccount;
-  /** Only in events of older releases: the wrapped data key of the originator's bank accounts. */
-  readonly dataKey?: string;
+  /** Null only when erased. */
+  readonly bankAccount: BankAccount | null;
 }
 
 export type OriginatorEvent =
@@ -73,6 +74,8 @@ export const originator: Aggregate<
   initial: null,
   decide,
   evolve,
-  stateVersion: 1,
-  schemaVersions: { OriginatorCreated: 1, OriginatorUpdated: 1 },
+  stateVersion: 2,
+  schemaVersions: { OriginatorCreated: 2, OriginatorUpdated: 2 },
+  upcast: (type, _schemaVersion, data) =>
+    type === 'OriginatorCreated' ? withoutDataKey(data) : data,
 };

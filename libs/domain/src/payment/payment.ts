@@ -317,8 +317,8 @@ export const payment: Aggregate<PaymentState, PaymentCommand, PaymentEvent, Paym
   decide,
   evolve,
   schemaVersions: {
-    PaymentAwaitingConfirmation: 1,
-    PaymentQueued: 1,
+    PaymentAwaitingConfirmation: 2,
+    PaymentQueued: 2,
     PaymentProcessing: 1,
     PaymentCompleted: 1,
     PaymentFailed: 1,

@@ -109,6 +109,8 @@ export function eventStoreOn(
   };
 
   return {
+    sealing: null,
+
     async append(streamId, expected, events): Promise<AppendResult> {
       const proposed = proposeAppend(streamId, expected, events);
       const revision = (expected === 'noStream' ? -1 : expected) + events.length;

@@ -57,6 +57,8 @@ export function memoryEventStore(log: MemoryLog = new MemoryLog()): EventStore {
   };
 
   const store: EventStore = {
+    sealing: null,
+
     async append(streamId, expected, events) {
       const proposed = proposeAppend(streamId, expected, events);
       await opened();

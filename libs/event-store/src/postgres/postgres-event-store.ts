@@ -101,6 +101,8 @@ export function postgresEventStore({
   };
 
   return {
+    sealing: null,
+
     async append(streamId, expected, events) {
       const outcome = await commits.append(proposeAppend(streamId, expected, events));
       if (!outcome.done) throw new WrongExpectedRevision(streamId, expected, outcome.actual);

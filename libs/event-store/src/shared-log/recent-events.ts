@@ -39,7 +39,8 @@ export class RecentEvents {
 
   add({ events, position }: LogPage): void {
     for (const event of events) {
-      const sizeBytes = sizeOf(event.data) + sizeOf(event.metadata);
+      const { data, storedData, metadata } = event;
+      const sizeBytes = sizeOf(data) + sizeOf(storedData) + sizeOf(metadata);
       this.#entries.push({ event, sizeBytes });
       this.#sizeBytes += sizeBytes;
     }

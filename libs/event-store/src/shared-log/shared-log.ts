@@ -57,6 +57,7 @@ const beginningWaitMs = 2_000;
 export function sharedLog(store: EventStore, given: Partial<SharedLogLimits> = {}): EventStore {
   const log = new SharedLog(store, { ...sharedLogLimits, ...given });
   return {
+    sealing: store.sealing,
     append: store.append.bind(store),
     readStream: store.readStream.bind(store),
     readStreams: store.readStreams.bind(store),

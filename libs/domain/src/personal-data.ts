@@ -1,0 +1,170 @@
+/**
+ * Personal data: which fields of which event tell who somebody is, and whose they are.
+ *
+ * An event is stored with one sealed text in the place of the personal fields of each party. Whoever
+ * destroys the party's key erases the party from every event, and no event changes. In memory events keep
+ * their plain shape. The event store's repository seals, and its sealed store opens.
+ *
+ * What always holds: a new category, a new event of a category with personal data, and a new field of such
+ * an event do not compile until they are classified here.
+ */
+import { type Category, streamNameOf } from './categories.js';
+import type { ContactEvent, ContactRecord } from './contact/contact.js';
+import type { DomainEvent } from './decider.js';
+import type {
+  OriginatorChanges,
+  OriginatorEvent,
+  OriginatorRecord,
+} from './originator/originator.js';
+import type { PartyChanges, PartyProfile, PaymentParty } from './party.js';
+import type { PaymentDetails, PaymentEvent } from './payment/payment.js';
+
+/** Whom personal data belongs to: the keyring's name of the same record. */
+export type PersonalOwner = `contact:${string}` | `originator:${string}`;
+
+/** `personal` fields are stored sealed; `open` fields are stored as they are. */
+type Fields<Data> = { readonly [Field in keyof Required<Data>]: 'open' | 'personal' };
+
+export interface PersonalObject<Data> {
+  readonly owner: (object: Data, streamId: string) => PersonalOwner;
+  readonly fields: Fields<Data>;
+}
+
+/** Where the personal fields of an event are: in its data itself, or in objects inside. */
+export type EventPrivacy<Data> = {
+  /** Schema versions up to this one were stored in plain text; 0 when absent. */
+  readonly plainUntil?: number;
+} & (
+  | { readonly whole: PersonalObject<Data> }
+  | {
+      readonly parts: {
+        readonly [Field in keyof Required<Data>]:
+          | 'open'
+          | PersonalObject<NonNullable<Required<Data>[Field]>>;
+      };
+    }
+);
+
+/** What each event type of a category says about its data. */
+export type PrivacyOf<Event extends DomainEvent> = {
+  readonly [Type in Event['type']]: EventPrivacy<Extract<Event, { readonly type: Type }>['data']>;
+};
+
+const changes = {
+  firstName: 'personal',
+  lastName: 'personal',
+  companyName: 'personal',
+  email: 'personal',
+  phoneNumber: 'personal',
+  legalAddress: 'personal',
+  bankAccount: 'personal',
+  erased: 'open',
+} as const satisfies Fields<PartyChanges> & Fields<OriginatorChanges>;
+
+const profile = { ...changes, entityType: 'open' } as const satisfies Fields<
+  PartyProfile & PartyChanges
+>;
+
+const ofContact = (_data: unknown, streamId: string): PersonalOwner => `contact:${idIn(streamId)}`;
+const ofOriginator = (_data: unknown, streamId: string): PersonalOwner =>
+  `originator:${idIn(streamId)}`;
+
+const contactRecord: PersonalObject<ContactRecord> = {
+  owner: ofContact,
+  fields: {
+    ...profile,
+    contactId: 'open',
+    organizationId: 'open',
+    originatorId: 'open',
+    identity: 'open',
+  },
+};
+
+const originatorRecord: PersonalObject<OriginatorRecord> = {
+  owner: ofOriginator,
+  fields: { ...profile, originatorId: 'open', organizationId: 'open' },
+};
+
+const partyFields: Fields<PaymentParty> = {
+  id: 'open',
+  entityType: 'open',
+  firstName: 'personal',
+  lastName: 'personal',
+  companyName: 'personal',
+  bankAccount: 'personal',
+  erased: 'open',
+};
+
+const paymentDetails = {
+  paymentId: 'open',
+  organizationId: 'open',
+  originatorId: 'open',
+  contactId: 'open',
+  amountMinor: 'open',
+  discountFeeMinor: 'open',
+  flatFeeMinor: 'open',
+  returnFeeMinor: 'open',
+  currencyCode: 'open',
+  paymentRail: 'open',
+  direction: 'open',
+  paymentNote: 'open',
+  externalPaymentId: 'open',
+  idempotencyKey: 'open',
+  originator: { owner: ({ id }: PaymentParty) => `originator:${checked(id)}`, fields: partyFields },
+  contact: { owner: ({ id }: PaymentParty) => `contact:${checked(id)}`, fields: partyFields },
+} as const satisfies Extract<EventPrivacy<PaymentDetails>, { parts: unknown }>['parts'];
+
+const contactEvents: PrivacyOf<ContactEvent> = {
+  ContactCreated: { whole: contactRecord, plainUntil: 1 },
+  ContactUpdated: {
+    parts: { changes: { owner: ofContact, fields: changes }, identity: 'open' },
+    plainUntil: 1,
+  },
+  ContactIdentityForfeited: { parts: { identity: 'open' } },
+  ContactCreationForfeited: { parts: { identity: 'open' } },
+};
+
+const originatorEvents: PrivacyOf<OriginatorEvent> = {
+  OriginatorCreated: { whole: originatorRecord, plainUntil: 1 },
+  OriginatorUpdated: {
+    parts: { changes: { owner: ofOriginator, fields: changes } },
+    plainUntil: 1,
+  },
+};
+
+const paymentEvents: PrivacyOf<PaymentEvent> = {
+  PaymentAwaitingConfirmation: { parts: { ...paymentDetails, expiresAt: 'open' }, plainUntil: 1 },
+  PaymentQueued: { parts: paymentDetails, plainUntil: 1 },
+  PaymentProcessing: { parts: { railReference: 'open' } },
+  PaymentCompleted: { parts: {} },
+  PaymentFailed: { parts: { failureCode: 'open', failureMessage: 'open', failureReason: 'open' } },
+  PaymentFailedInFlight: { parts: { failureReason: 'open' } },
+  PaymentBlocked: { parts: {} },
+  PaymentReturned: { parts: { returnReasonCode: 'open' } },
+  PaymentCanceled: { parts: {} },
+};
+
+/** Categories that are `open` have no personal data. */
+export const personalData = {
+  contact: contactEvents,
+  originator: originatorEvents,
+  payment: paymentEvents,
+  apiKey: 'open',
+  contactIdentity: 'open',
+  operatorAction: 'open',
+  organization: 'open',
+  store: 'open',
+  webhookEndpoints: 'open',
+} as const satisfies Record<Category, Readonly<Record<string, unknown>> | 'open'>;
+
+function idIn(streamId: string): string {
+  return checked(streamNameOf(streamId)?.id);
+}
+
+const idForm = /^[\w-]{1,100}$/;
+
+/** The id of a party. A foreign event may hold anything in its place. @throws Error */
+function checked(id: unknown): string {
+  if (typeof id !== 'string' || !idForm.test(id)) throw new Error('a party has no usable id');
+  return id;
+}
