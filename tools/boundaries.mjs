@@ -72,7 +72,15 @@ export const mayImport = {
   'event-relay': ['event-store', 'integration', 'messaging', 'postgres', 'service-kit'],
   // Event store to PostgreSQL.
   'payments-projector': ['read-models', 'service-kit'],
-  'directory-projector': ['read-models', 'service-kit'],
+  'directory-projector': [
+    'contracts',
+    'domain',
+    'event-store',
+    'messaging',
+    'read-models',
+    'service-kit',
+    'webhook-deliveries',
+  ],
   // Broker to the outside world.
   'rail-executor': [
     'bank-rails',

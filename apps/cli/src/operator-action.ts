@@ -15,10 +15,18 @@ const actorLengthMax = 200;
 const reasonLengthMax = 500;
 
 /** Adds `--actor` and `--reason`. */
-export function withOperator(command: Command): Command {
-  return command
-    .option('--actor <name>', 'your name; default: your user name', text(actorLengthMax))
-    .option('--reason <text>', 'reason; recorded with the action', text(reasonLengthMax));
+export function withOperator(
+  command: Command,
+  { isReasonRequired = false }: { readonly isReasonRequired?: boolean } = {},
+): Command {
+  command.option('--actor <name>', 'your name; default: your user name', text(actorLengthMax));
+  return isReasonRequired
+    ? command.requiredOption(
+        '--reason <text>',
+        'reason; recorded for good, so without names or other personal data',
+        text(reasonLengthMax),
+      )
+    : command.option('--reason <text>', 'reason; recorded with the action', text(reasonLengthMax));
 }
 
 function text(lengthMax: number): (given: string) => string {

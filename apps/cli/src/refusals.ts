@@ -1,14 +1,16 @@
 /** The message for operators for each refusal of a use case. */
-import { grantedOrThrow, type ProvisioningRefusal } from '@pis/commands';
+import { grantedOrThrow, type PartyErasureRefusal, type ProvisioningRefusal } from '@pis/commands';
 import { unreachable } from '@pis/domain';
 import { CommandFailed } from './output.js';
 
+type UseCaseRefusal = ProvisioningRefusal | PartyErasureRefusal;
+
 /** The result of a use case that was not refused. @throws CommandFailed for a refusal */
-export const granted = grantedOrThrow<ProvisioningRefusal>(
+export const granted = grantedOrThrow<UseCaseRefusal>(
   (refusal) => new CommandFailed(messageOf(refusal)),
 );
 
-function messageOf(refusal: ProvisioningRefusal): string {
+function messageOf(refusal: UseCaseRefusal): string {
   switch (refusal.refused) {
     case 'ORGANIZATION_NAME_LENGTH':
       return `a name must have 1 to ${refusal.lengthMax} characters`;
@@ -32,6 +34,21 @@ function messageOf(refusal: ProvisioningRefusal): string {
       return 'this key exists already';
     case 'API_KEY_NOT_FOUND':
       return 'there is no such API key';
+    case 'PARTY_NOT_FOUND':
+      return `there is no ${refusal.kind} ${refusal.id}`;
+    case 'PARTY_IS_BUSINESS':
+      return `${refusal.kind} ${refusal.id} is a business: only an individual can be erased`;
+    case 'PAYMENTS_NOT_FINAL': {
+      const { count, paymentId } = refusal;
+      const found = count === 1 ? '1 payment is' : `${count} payments are`;
+      return `${found} not final, for example ${paymentId}`;
+    }
+    case 'RETENTION_RUNNING':
+      return `the retention period runs until ${refusal.until}; --override-retention erases nevertheless`;
+    case 'HAS_CONTACTS':
+      return `the originator has contacts, for example ${refusal.contactId}: erase them first`;
+    case 'ERASURE_INTERRUPTED':
+      return `another run withdrew the erasure of ${refusal.kind} ${refusal.id}: run it again`;
     default:
       return unreachable(refusal);
   }

@@ -1,9 +1,11 @@
-import { defineApp } from '@pis/service-kit';
+import { defineApp, webhooksEnv } from '@pis/service-kit';
 import { DirectoryProjectorModule } from './directory-projector.module.js';
+
+const { PIS_WEBHOOK_TIMEOUT_MS } = webhooksEnv;
 
 export const directoryProjector = defineApp({
   name: 'directory-projector',
-  env: {},
+  env: { PIS_WEBHOOK_TIMEOUT_MS },
   consumers: [],
-  module: () => DirectoryProjectorModule.register(),
+  module: (config) => DirectoryProjectorModule.register(config),
 });

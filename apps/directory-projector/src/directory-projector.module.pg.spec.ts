@@ -12,7 +12,9 @@ describe('the directory projector', () => {
   let platform: TestPlatform;
 
   beforeEach(async () => {
-    platform = await startOnTestPlatform(DirectoryProjectorModule.register());
+    platform = await startOnTestPlatform(
+      DirectoryProjectorModule.register({ PIS_WEBHOOK_TIMEOUT_MS: 30_000 }),
+    );
   });
   afterEach(() => platform.close());
 

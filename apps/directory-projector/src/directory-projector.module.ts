@@ -1,11 +1,58 @@
-/** Directory projector: keeps the lists of originators, contacts, endpoints and keys in PostgreSQL up with the event store. */
-import { type DynamicModule, Module } from '@nestjs/common';
+/**
+ * Directory projector: keeps the lists of originators, contacts, endpoints and keys in PostgreSQL up with the
+ * event store, and takes erased parties out of every other table.
+ */
+import {
+  type BeforeApplicationShutdown,
+  type DynamicModule,
+  Inject,
+  Module,
+  type OnApplicationBootstrap,
+} from '@nestjs/common';
+import type { EventStore } from '@pis/event-store';
 import { directoryProjection } from '@pis/read-models';
-import { projectorOf } from '@pis/service-kit';
+import {
+  EVENT_STORE,
+  LOGGER,
+  type Logger,
+  PG_POOL,
+  projectorOf,
+  type WebhooksConfig,
+} from '@pis/service-kit';
+import type pg from 'pg';
+import { ErasureWorker } from './erasure-worker.js';
 
-@Module({ providers: [projectorOf(directoryProjection)] })
-export class DirectoryProjectorModule {
-  static register(): DynamicModule {
-    return { module: DirectoryProjectorModule };
+export type DirectoryProjectorConfig = Pick<WebhooksConfig, 'PIS_WEBHOOK_TIMEOUT_MS'>;
+
+@Module({})
+export class DirectoryProjectorModule implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  constructor(@Inject(ErasureWorker) private readonly erasures: ErasureWorker) {}
+
+  static register(config: DirectoryProjectorConfig): DynamicModule {
+    return {
+      module: DirectoryProjectorModule,
+      providers: [
+        projectorOf(directoryProjection),
+        {
+          provide: ErasureWorker,
+          inject: [EVENT_STORE, PG_POOL, LOGGER],
+          useFactory: (store: EventStore, pool: pg.Pool, logger: Logger) =>
+            new ErasureWorker({
+              store,
+              pool,
+              logger,
+              attemptMaxMs: config.PIS_WEBHOOK_TIMEOUT_MS,
+            }),
+        },
+      ],
+    };
+  }
+
+  onApplicationBootstrap(): void {
+    this.erasures.start();
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    await this.erasures.stop();
   }
 }

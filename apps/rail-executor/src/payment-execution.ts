@@ -24,7 +24,7 @@ import {
 import type { Cause, LoadedPayment, PaymentStream } from '@pis/commands';
 import { type Payment, type PaymentCommand, type PaymentRail, unreachable } from '@pis/domain';
 import { WrongExpectedRevision } from '@pis/event-store';
-import type { Keyring } from '@pis/keyring';
+import { KeyDestroyed, type Keyring, ownerOf } from '@pis/keyring';
 import { NonRetryable } from '@pis/messaging';
 import { isTransient } from '@pis/postgres';
 import type { Logger } from '@pis/service-kit';
@@ -128,7 +128,10 @@ export class PaymentExecution {
   private async start(current: LoadedPayment, cause: Cause): Promise<void> {
     const { pending } = this.options;
     const transfer = transferOf(current.state);
-    const screening = await this.screen(await this.instructionFor(current.state, transfer));
+    const instruction = await this.instructionUnlessErased(current.state, transfer);
+    if (typeof instruction === 'string')
+      return this.end(current, erasedFailure(instruction), cause);
+    const screening = await this.screen(instruction);
     switch (screening.outcome) {
       case 'clear':
         return this.claim(current, transfer, cause);
@@ -220,7 +223,8 @@ export class PaymentExecution {
   ): Promise<void> {
     const { bank, logger } = this.options;
     return this.afterClaim(claimed, async () => {
-      const instruction = await this.instructionFor(claimed.state, transfer);
+      const instruction = await this.instructionUnlessErased(claimed.state, transfer);
+      if (typeof instruction === 'string') return this.outcome.resolve(claimed, cause);
       // This process was paused: by now others may assume that the noted submission cannot arrive.
       if (sinceNotedMs() > bank.terms.submissionInFlightMaxMs)
         throw new BankUnavailable('the submission was noted too long ago to be sent');
@@ -291,6 +295,21 @@ export class PaymentExecution {
     });
   }
 
+  /** A party that was erased cannot be paid: its payment slipped in, and is never sent. */
+  private async instructionUnlessErased(
+    payment: Payment,
+    transfer: Transfer,
+  ): Promise<TransferInstruction | Side> {
+    const erased = erasedSide(payment);
+    if (erased !== null) return erased;
+    try {
+      return await this.instructionFor(payment, transfer);
+    } catch (error) {
+      if (!(error instanceof KeyDestroyed)) throw error;
+      return error.owner === ownerOf.originator(payment.originator.id) ? 'originator' : 'contact';
+    }
+  }
+
   /** The claimed reference, if any: it must not change when its derivation changes. */
   private instructionFor(payment: Payment, { reference }: Transfer): Promise<TransferInstruction> {
     return transferInstruction(payment, reference, this.options.keyring);
@@ -307,6 +326,20 @@ function stopwatch(): () => number {
 function isOurs(error: unknown): boolean {
   if (error instanceof BankUnavailable) return false;
   return error instanceof NonRetryable || isTransient(error);
+}
+
+type Side = 'originator' | 'contact';
+
+function erasedSide({ originator, contact }: Payment): Side | null {
+  if (originator.erased === true) return 'originator';
+  return contact?.erased === true ? 'contact' : null;
+}
+
+function erasedFailure(side: Side): PaymentCommand {
+  const failureMessage = `${side}: its personal data was erased`;
+  const failureCode = side === 'contact' ? 'INVALID_CONTACT_DATA' : 'INVALID_ORIGINATOR_DATA';
+  const data = { failureCode, failureMessage, failureReason: failureMessage } as const;
+  return { type: 'FailPayment', at: now(), data };
 }
 
 /** For data failures the message names the field and the reason repeats the message (spec, Payment). */

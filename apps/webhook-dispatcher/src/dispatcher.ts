@@ -4,7 +4,7 @@ import type { PaymentIntegrationEvent } from '@pis/contracts';
 import type { EventStore } from '@pis/event-store';
 import type { Keyring } from '@pis/keyring';
 import { eventsQuery } from '@pis/read-models';
-import { type Logger, streamStates, type WebhooksConfig } from '@pis/service-kit';
+import { type Logger, Repeating, streamStates, type WebhooksConfig } from '@pis/service-kit';
 import {
   type DeliveryResult,
   type EgressRules,
@@ -30,9 +30,9 @@ import {
 import { DeliveryEngine, type EngineDeps, type EngineLimits } from './delivery-engine.js';
 import { dispatcherMetrics } from './dispatcher-metrics.js';
 import { EndpointDirectory, type EndpointDirectoryOptions } from './endpoint-directory.js';
+import { erasedLookup } from './erased-lookup.js';
 import { fanOut, type FanOutDeps } from './fan-out.js';
 import { dispatcherLimits, type FailureReportLimits, leaseMs } from './limits.js';
-import { Repeating } from './repeating.js';
 import { Traffic, type TrafficLimits } from './traffic.js';
 import { type ReplayDeps, type ReplayLimits, ReplayWorker } from './replay-worker.js';
 
@@ -192,7 +192,7 @@ function logAttempt(
 }
 
 function fanOutDepsOf(
-  { config, logger }: DispatcherOptions,
+  { config, logger, pool }: DispatcherOptions,
   {
     countTooOld,
     ...parts
@@ -201,6 +201,7 @@ function fanOutDepsOf(
   const kept = keptOf(config);
   return {
     ...parts,
+    erasedAmong: erasedLookup(pool),
     windowMs: config.PIS_WEBHOOK_RETRY_WINDOW_PAYMENTS_MS,
     knownSince: (at) => fanOutsKnownSince(at, kept),
     onTooOld({ eventId, occurredAt }) {

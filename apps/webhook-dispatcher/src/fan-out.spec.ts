@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { PaymentIntegrationEvent } from '@pis/contracts';
 import type { EndpointDirectory } from './endpoint-directory.js';
 import { type FanOut, fanOutsKnownSince } from '@pis/webhook-deliveries';
@@ -31,6 +32,7 @@ async function deliveriesOf(
       windowMs: dayMs,
       knownSince: (at) => fanOutsKnownSince(at, kept),
       onTooOld: () => (counted.tooOld += 1),
+      erasedAmong: () => Promise.resolve(new Set()),
     },
     event,
     waitingSince,
@@ -54,4 +56,55 @@ it('an event that was deferred in time makes its deliveries a year later', async
     made: 0,
     tooOld: 1,
   });
+});
+
+it('an event from before an erasure is delivered without the personal data of the erased party', async () => {
+  const [originatorId, contactId] = [randomUUID(), randomUUID()];
+  const party = (id: string) => ({
+    id,
+    firstName: 'Ada',
+    lastName: 'Moreno',
+    companyName: null,
+    entityType: 'INDIVIDUAL',
+    bankAccount: { bankName: 'Example Bank', achAccountNumber: '******4321' },
+  });
+  const bodies: string[] = [];
+  const event = {
+    eventId: randomUUID(),
+    eventType: 'payment.completed',
+    organizationId: randomUUID(),
+    position: '1',
+    occurredAt: now.toISOString(),
+    data: { paymentId: randomUUID(), originator: party(originatorId), contact: party(contactId) },
+  } as unknown as PaymentIntegrationEvent;
+  await fanOut(
+    {
+      endpoints: {
+        receiversOf: () => Promise.resolve([{ endpointId: randomUUID() }]),
+      } as unknown as EndpointDirectory,
+      deliver: ({ body }) => Promise.resolve(void bodies.push(body)),
+      now: () => now,
+      windowMs: dayMs,
+      knownSince: (at) => fanOutsKnownSince(at, kept),
+      onTooOld: () => undefined,
+      erasedAmong: (ids) => Promise.resolve(new Set(ids.filter((id) => id === contactId))),
+    },
+    event,
+  );
+  expect(bodies.map((body) => JSON.parse(body) as unknown)).toEqual([
+    expect.objectContaining({
+      data: {
+        ...event.data,
+        contact: {
+          id: contactId,
+          firstName: null,
+          lastName: null,
+          companyName: null,
+          entityType: 'INDIVIDUAL',
+          bankAccount: null,
+          erased: true,
+        },
+      },
+    }),
+  ]);
 });

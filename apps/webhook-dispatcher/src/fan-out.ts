@@ -2,10 +2,11 @@
  * Makes the deliveries of one event. Its message is done once they are in the table. From there the
  * engine of any dispatcher continues, also when this process dies.
  */
-import type { PaymentIntegrationEvent } from '@pis/contracts';
+import { type PaymentIntegrationEvent, withErased } from '@pis/contracts';
 import { currentTraceparent } from '@pis/service-kit';
 import { deliveryIdOf, type FanOut } from '@pis/webhook-deliveries';
 import { paymentEnvelope } from '@pis/webhooks';
+import type { ErasedLookup } from './erased-lookup.js';
 import type { EndpointDirectory } from './endpoint-directory.js';
 
 export interface FanOutDeps {
@@ -18,6 +19,8 @@ export interface FanOutDeps {
   /** At that time it was no longer known whether earlier events had deliveries. */
   readonly knownSince: (at: Date) => Date;
   readonly onTooOld: (event: PaymentIntegrationEvent) => void;
+  /** Of these parties, those that were erased since. */
+  readonly erasedAmong: ErasedLookup;
 }
 
 /**
@@ -45,7 +48,7 @@ export async function fanOut(
     eventType,
     paymentId: event.data.paymentId,
     occurredAt: new Date(event.occurredAt),
-    body: JSON.stringify(paymentEnvelope(event)),
+    body: JSON.stringify(paymentEnvelope(await withoutErased(deps, event))),
     traceparent: currentTraceparent(),
     createdAt,
     windowEndsAt: new Date(createdAt.getTime() + deps.windowMs),
@@ -54,4 +57,17 @@ export async function fanOut(
       endpointId,
     })),
   });
+}
+
+/** A message may have been published before one of its parties was erased. */
+async function withoutErased(
+  { erasedAmong }: FanOutDeps,
+  event: PaymentIntegrationEvent,
+): Promise<PaymentIntegrationEvent> {
+  const { originator, contact } = event.data;
+  const partyIds = [originator, contact].flatMap((party) => party?.id ?? []);
+  const erased = await erasedAmong(partyIds);
+  return erased.size === 0
+    ? event
+    : { ...event, data: withErased(event.data, (id) => erased.has(id)) };
 }

@@ -14,6 +14,7 @@ import type { WebhookEndpoint } from '@pis/domain';
 import type { EventStore } from '@pis/event-store';
 import type { EventsQuery, IndexedEventRef, TimePlace } from '@pis/read-models';
 import { pastPaymentEvents } from '@pis/integration';
+import { Repeating } from '@pis/service-kit';
 import type pg from 'pg';
 import {
   deliveryIdOf,
@@ -23,7 +24,6 @@ import {
   type ReplayTable,
 } from '@pis/webhook-deliveries';
 import { paymentEnvelope } from '@pis/webhooks';
-import { Repeating } from './repeating.js';
 
 export interface ReplayLimits {
   /** The most events of an endpoint's replays that are due at a time. */

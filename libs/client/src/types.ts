@@ -140,6 +140,8 @@ export interface Party {
   readonly lastName: string | null;
   readonly companyName: string | null;
   readonly entityType: EntityType;
+  /** Only on a party whose personal data was erased: all its fields but these two and `id` are null. */
+  readonly erased?: true | undefined;
 }
 
 export interface PartyWithAccount extends Party {

@@ -41,8 +41,10 @@ import { PartyAccounts } from './party-accounts.js';
 import {
   type InvalidRequest,
   invalidRequest,
+  isUsable,
   now,
   type OwnWrites,
+  unlessErased,
   type UseCaseOptions,
 } from './use-case.js';
 
@@ -89,7 +91,7 @@ export class ContactDirectory {
         this.originators.load(request.originatorId, organizationId),
         this.identities.load(identity, organizationId),
       ]);
-      if (originator?.organizationId !== organizationId)
+      if (!isUsable(originator, organizationId))
         return { refused: 'ORIGINATOR_NOT_FOUND' } as const;
 
       const { holder } = reserved.state;
@@ -115,10 +117,9 @@ export class ContactDirectory {
     body: unknown,
     context: CommandContext,
   ): Promise<Contact | ContactUpdateRefusal> {
-    return againOnConflict(this.store, this.contacts.streamIdOf(contactId), async () => {
+    const updating = againOnConflict(this.store, this.contacts.streamIdOf(contactId), async () => {
       const loaded = await this.contacts.load(contactId, organizationId);
-      const isOurs = loaded.state?.organizationId === organizationId;
-      const current = isOurs && loaded.state?.erased !== true ? loaded.state : null;
+      const current = isUsable(loaded.state, organizationId) ? loaded.state : null;
       const patch: Validated<ContactPatchRequest> = validatePatch(
         contactPatchSchema,
         body,
@@ -144,6 +145,7 @@ export class ContactDirectory {
       if (state === null) throw new Error('an updated contact is missing');
       return state;
     });
+    return unlessErased(updating, () => ({ refused: 'CONTACT_NOT_FOUND' }) as const);
   }
 
   private async updateOf(current: Contact, patch: ContactPatchRequest) {

@@ -7,6 +7,7 @@ export {
 export * from './demo-organization.js';
 export * from './operator-actions.js';
 export { OriginatorDirectory, type OriginatorUpdateRefusal } from './originator-directory.js';
+export * from './party-erasure.js';
 export * from './payment-creation.js';
 export * from './payment-simulation.js';
 export * from './payment-stream.js';

@@ -17,8 +17,10 @@ import { PartyAccounts } from './party-accounts.js';
 import {
   type InvalidRequest,
   invalidRequest,
+  isUsable,
   now,
   type OwnWrites,
+  unlessErased,
   type UseCaseOptions,
 } from './use-case.js';
 
@@ -48,26 +50,31 @@ export class OriginatorDirectory {
     body: unknown,
     context: CommandContext,
   ): Promise<Originator | OriginatorUpdateRefusal> {
-    return againOnConflict(this.store, this.originators.streamIdOf(originatorId), async () => {
-      const loaded = await this.originators.load(originatorId, organizationId);
-      const current = loaded.state?.organizationId === organizationId ? loaded.state : null;
-      const patch = validatePatch(originatorPatchSchema, body, current?.entityType ?? null);
-      if (!patch.ok) return invalidRequest(patch.problems);
-      if (current === null) return { refused: 'ORIGINATOR_NOT_FOUND' } as const;
+    const updating = againOnConflict(
+      this.store,
+      this.originators.streamIdOf(originatorId),
+      async () => {
+        const loaded = await this.originators.load(originatorId, organizationId);
+        const current = isUsable(loaded.state, organizationId) ? loaded.state : null;
+        const patch = validatePatch(originatorPatchSchema, body, current?.entityType ?? null);
+        if (!patch.ok) return invalidRequest(patch.problems);
+        if (current === null) return { refused: 'ORIGINATOR_NOT_FOUND' } as const;
 
-      const owner = ownerOf.originator(originatorId);
-      const { bankAccount, ...others } = await this.accounts.changes(current, owner, patch.value);
-      // An originator always has an account: the schema lets nobody clear it.
-      const changes: OriginatorChanges = { ...others, ...(bankAccount ? { bankAccount } : {}) };
-      const command = { type: 'UpdateOriginator', at: now(), data: { changes } } as const;
-      // At the revision that was compared with: an account that equals one replaced meanwhile is a change.
-      const updated = await this.originators.record(originatorId, loaded, [command], context);
-      if ('refused' in updated)
-        throw new Error(`a loaded originator was refused: ${updated.refused}`);
-      // Noted also when nothing changed: an earlier request may have made the change, and its answer was lost.
-      this.ownWrites.note('directory', organizationId, updated.lastEvent?.position ?? null);
-      if (updated.state === null) throw new Error('an updated originator is missing');
-      return updated.state;
-    });
+        const owner = ownerOf.originator(originatorId);
+        const { bankAccount, ...others } = await this.accounts.changes(current, owner, patch.value);
+        // An originator always has an account: the schema lets nobody clear it.
+        const changes: OriginatorChanges = { ...others, ...(bankAccount ? { bankAccount } : {}) };
+        const command = { type: 'UpdateOriginator', at: now(), data: { changes } } as const;
+        // At the revision that was compared with: an account that equals one replaced meanwhile is a change.
+        const updated = await this.originators.record(originatorId, loaded, [command], context);
+        if ('refused' in updated)
+          throw new Error(`a loaded originator was refused: ${updated.refused}`);
+        // Noted also when nothing changed: an earlier request may have made the change, and its answer was lost.
+        this.ownWrites.note('directory', organizationId, updated.lastEvent?.position ?? null);
+        if (updated.state === null) throw new Error('an updated originator is missing');
+        return updated.state;
+      },
+    );
+    return unlessErased(updating, () => ({ refused: 'ORIGINATOR_NOT_FOUND' }) as const);
   }
 }

@@ -34,10 +34,12 @@ import {
   StoreUnavailable,
   WrongExpectedRevision,
 } from '@pis/event-store';
+import { KeyDestroyed, ownerOf } from '@pis/keyring';
 import { v5 as uuidV5 } from 'uuid';
 import {
   type InvalidRequest,
   invalidRequest,
+  isUsable,
   now,
   type OwnWrites,
   type UseCaseOptions,
@@ -93,11 +95,7 @@ export class PaymentCreation {
   ): Promise<CreatedPayment | PaymentCreationRefusal> {
     const paymentId = paymentIdOf(organizationId, key);
     const parties = await this.referenced(organizationId, request);
-    if ('refused' in parties) {
-      // A used key takes precedence, whatever happened to the records since.
-      const used = await this.payments.load(paymentId);
-      return used.revision === 'noStream' ? parties : this.replay(organizationId, used, request);
-    }
+    if ('refused' in parties) return this.unlessUsed(paymentId, organizationId, request, parties);
     const data = this.detailsOf(paymentId, key, request, parties);
     const command = { type: 'QueuePayment', at: now(), data } as const;
     const nothing = this.payments.fold([]);
@@ -108,9 +106,23 @@ export class PaymentCreation {
       this.ownWrites.note('payments', organizationId, queued.position);
       return { paymentId, replayed: false };
     } catch (error) {
+      // Erased since it was read: nothing can be sealed for it any more.
+      if (error instanceof KeyDestroyed)
+        return this.unlessUsed(paymentId, organizationId, request, erasedRefusal(error, parties));
       if (!(error instanceof WrongExpectedRevision)) throw error;
     }
     return this.replay(organizationId, await this.payments.load(paymentId), request);
+  }
+
+  /** A used key takes precedence, whatever happened to the records since. */
+  private async unlessUsed(
+    paymentId: string,
+    organizationId: string,
+    request: PaymentCreateRequest,
+    refusal: ReferenceRefusal,
+  ): Promise<CreatedPayment | PaymentCreationRefusal> {
+    const used = await this.payments.load(paymentId);
+    return used.revision === 'noStream' ? refusal : this.replay(organizationId, used, request);
   }
 
   /** The next list must show the payment: the answer to the first request may have been lost. */
@@ -137,8 +149,8 @@ export class PaymentCreation {
       this.contacts.load(request.contactId, organizationId),
     ]);
     if (organization === null) throw new Error(`organization ${organizationId} has no stream`);
-    if (originator?.organizationId !== organizationId) return { refused: 'ORIGINATOR_NOT_FOUND' };
-    if (contact?.organizationId !== organizationId) return { refused: 'CONTACT_NOT_FOUND' };
+    if (!isUsable(originator, organizationId)) return { refused: 'ORIGINATOR_NOT_FOUND' };
+    if (!isUsable(contact, organizationId)) return { refused: 'CONTACT_NOT_FOUND' };
 
     const problems: Problem[] = [];
     if (contact.originatorId !== request.originatorId)
@@ -176,6 +188,11 @@ export class PaymentCreation {
       contact: partyOf(contact.contactId, contact),
     };
   }
+}
+
+function erasedRefusal({ owner }: KeyDestroyed, { originator }: Referenced): ReferenceRefusal {
+  const isOriginator = owner === ownerOf.originator(originator.originatorId);
+  return { refused: isOriginator ? 'ORIGINATOR_NOT_FOUND' : 'CONTACT_NOT_FOUND' };
 }
 
 /** A snapshot of the party: later changes of the record do not affect the payment. */

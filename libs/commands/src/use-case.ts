@@ -1,8 +1,8 @@
 /** The shared parts of the use cases: their dependencies and refusals. */
 import type { Problem } from '@pis/contracts';
-import type { Refusal } from '@pis/domain';
+import type { Contact, Originator, Refusal } from '@pis/domain';
 import type { EventStore, Position, StreamStates } from '@pis/event-store';
-import type { Keyring } from '@pis/keyring';
+import { KeyDestroyed, type Keyring } from '@pis/keyring';
 
 /** Receives how far a list must be projected to show what a use case wrote or read. */
 export interface OwnWrites {
@@ -25,6 +25,29 @@ export interface InvalidRequest extends Refusal<'INVALID_REQUEST'> {
 
 export function invalidRequest(problems: readonly Problem[]): InvalidRequest {
   return { refused: 'INVALID_REQUEST', problems };
+}
+
+/** Whether a request of this organization may use a party. One that is being erased exists for nobody. */
+export function isUsable<Party extends Contact | Originator>(
+  party: Party | null,
+  organizationId: string,
+): party is Party {
+  return party?.organizationId === organizationId && party.erasure === null;
+}
+
+/**
+ * The result, or the refusal when a party was erased meanwhile: what is to be recorded cannot be sealed then.
+ */
+export async function unlessErased<Result, Refused extends Refusal>(
+  work: Promise<Result>,
+  refusalOf: (owner: string) => Refused,
+): Promise<Result | Refused> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof KeyDestroyed) return refusalOf(error.owner);
+    throw error;
+  }
 }
 
 /** A result that is not a refusal. */

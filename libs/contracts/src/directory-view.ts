@@ -51,7 +51,10 @@ export interface WebhookEndpointView extends WebhookHealthView {
   readonly updatedAt: string;
 }
 
-export function originatorView(originator: Originator): OriginatorView {
+/** Whether it is being erased is nobody's business. */
+type Shown<Party> = Omit<Party, 'erasure' | 'erasureRequest'>;
+
+export function originatorView(originator: Shown<Originator>): OriginatorView {
   return {
     originatorId: originator.originatorId,
     ...profileView(originator),
@@ -61,7 +64,7 @@ export function originatorView(originator: Originator): OriginatorView {
   };
 }
 
-export function contactView(contact: Contact): ContactView {
+export function contactView(contact: Shown<Contact>): ContactView {
   return {
     contactId: contact.contactId,
     originatorId: contact.originatorId,

@@ -19,6 +19,8 @@ export interface PartyView {
   readonly lastName: string | null;
   readonly companyName: string | null;
   readonly entityType: string;
+  /** Only on a party whose personal data was erased: its other fields but `id` and `entityType` are null. */
+  readonly erased?: true | undefined;
 }
 
 export interface PartyWithAccountView extends PartyView {
@@ -76,14 +78,49 @@ function partyView(party: PaymentParty): PartyView {
     lastName: party.lastName,
     companyName: party.companyName,
     entityType: party.entityType,
+    ...(party.erased === true ? { erased: true } : {}),
   };
 }
 
 function withAccount(party: PaymentParty): PartyWithAccountView {
+  if (party.erased === true) return erasedPartyView({ ...partyView(party), bankAccount: null });
   return {
     ...partyView(party),
     bankAccount: party.bankAccount === null ? null : bankAccountView(party.bankAccount),
   };
+}
+
+/**
+ * The view of a party after its erasure, with the fields that it had, in their order. It is the same text as
+ * a view made anew: bodies that were stored are rewritten by this.
+ */
+export function erasedPartyView<View extends PartyView>(view: View): View {
+  const { erased: _, ...fields } = view;
+  const kept = (field: string) => field === 'id' || field === 'entityType';
+  const entries = Object.entries(fields).map(([field, value]) => [
+    field,
+    kept(field) ? value : null,
+  ]);
+  return { ...Object.fromEntries(entries), erased: true } as View;
+}
+
+/** A payment as it was shown, as JSON brings it back; null in the place of what has no parties. */
+interface ShownPayment {
+  readonly originator?: PartyView | null;
+  readonly contact?: PartyView | null;
+}
+
+/** The same payment with the parties of these ids erased; the same object when it has none of them. */
+export function withErased<Shown extends ShownPayment>(
+  shown: Shown,
+  isErased: (partyId: string) => boolean,
+): Shown {
+  const changed = (['originator', 'contact'] as const).flatMap((side) => {
+    const party = shown[side];
+    if (!party || party.erased === true || !isErased(party.id)) return [];
+    return [[side, erasedPartyView(party)] as const];
+  });
+  return changed.length === 0 ? shown : { ...shown, ...Object.fromEntries(changed) };
 }
 
 function fields(payment: Payment): PaymentFields {

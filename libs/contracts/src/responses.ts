@@ -69,6 +69,7 @@ const party = {
   lastName: z.string().nullable(),
   companyName: z.string().nullable(),
   entityType: z.enum(entityTypes),
+  erased: z.literal(true).optional(),
 };
 export const partySchema = schemaOf<PartyView>()(party);
 export const partyWithAccountSchema = schemaOf<PartyWithAccountView>()({

@@ -2,6 +2,7 @@
 export * from './categories.js';
 export * from './decider.js';
 export * from './party.js';
+export * from './erasure.js';
 export * from './personal-data.js';
 export * from './personal-parts.js';
 export * from './payment/payment.js';

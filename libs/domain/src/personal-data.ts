@@ -114,6 +114,10 @@ const paymentDetails = {
   contact: { owner: ({ id }: PaymentParty) => `contact:${checked(id)}`, fields: partyFields },
 } as const satisfies Extract<EventPrivacy<PaymentDetails>, { parts: unknown }>['parts'];
 
+/** Operators are asked to keep the reason free of personal data. */
+const erasureRequest = { reason: 'open', by: 'open', overridesRetention: 'open' } as const;
+const erasedRecord = { organizationId: 'open', entityType: 'open' } as const;
+
 const contactEvents: PrivacyOf<ContactEvent> = {
   ContactCreated: { whole: contactRecord, plainUntil: 1 },
   ContactUpdated: {
@@ -122,6 +126,10 @@ const contactEvents: PrivacyOf<ContactEvent> = {
   },
   ContactIdentityForfeited: { parts: { identity: 'open' } },
   ContactCreationForfeited: { parts: { identity: 'open' } },
+  ContactErasureRequested: { parts: erasureRequest },
+  ContactErasureWithdrawn: { parts: { cause: 'open' } },
+  ContactErasureConfirmed: { parts: {} },
+  ContactErased: { parts: erasedRecord },
 };
 
 const originatorEvents: PrivacyOf<OriginatorEvent> = {
@@ -130,6 +138,10 @@ const originatorEvents: PrivacyOf<OriginatorEvent> = {
     parts: { changes: { owner: ofOriginator, fields: changes } },
     plainUntil: 1,
   },
+  OriginatorErasureRequested: { parts: erasureRequest },
+  OriginatorErasureWithdrawn: { parts: { cause: 'open' } },
+  OriginatorErasureConfirmed: { parts: {} },
+  OriginatorErased: { parts: erasedRecord },
 };
 
 const paymentEvents: PrivacyOf<PaymentEvent> = {

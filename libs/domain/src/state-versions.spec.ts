@@ -36,6 +36,8 @@ function states<State, Event>(
 
 const changes = { legalAddress, bankAccount: bankAccountExample({ sealed: 'v1.other' }) };
 
+const erasureRequest = { reason: 'requested', by: 'user:cli:ada', overridesRetention: false };
+
 const endpoint = {
   organizationId,
   endpointId: ids.otherContact,
@@ -52,11 +54,21 @@ const folded = {
   originator: states(originator, [
     { type: 'OriginatorCreated', at, data: originatorExample() },
     { type: 'OriginatorUpdated', at: later, data: { changes } },
+    { type: 'OriginatorErasureRequested', at: later, data: erasureRequest },
+    { type: 'OriginatorErasureWithdrawn', at: later, data: { cause: 'HAS_CONTACTS' } },
+    { type: 'OriginatorErasureRequested', at: later, data: erasureRequest },
+    { type: 'OriginatorErasureConfirmed', at: later, data: {} },
+    { type: 'OriginatorErased', at: later, data: { organizationId, entityType: 'BUSINESS' } },
   ]),
   contact: states(contact, [
     { type: 'ContactCreated', at, data: contactExample() },
     { type: 'ContactUpdated', at: later, data: { changes, identity: 'identity-2' } },
     { type: 'ContactIdentityForfeited', at: later, data: { identity: 'identity-1' } },
+    { type: 'ContactErasureRequested', at: later, data: erasureRequest },
+    { type: 'ContactErasureWithdrawn', at: later, data: { cause: 'PAYMENTS_NOT_FINAL' } },
+    { type: 'ContactErasureRequested', at: later, data: erasureRequest },
+    { type: 'ContactErasureConfirmed', at: later, data: {} },
+    { type: 'ContactErased', at: later, data: { organizationId, entityType: 'INDIVIDUAL' } },
   ]),
   contactIdentity: states(contactIdentity, [
     { type: 'ContactIdentityReserved', at, data: { contactId } },
@@ -89,8 +101,10 @@ const known: readonly string[] = [
   'organization 1 081ae0108499488f',
   'originator 1 1849e2e437ffa7bc',
   'originator 2 17287074f25b48bf',
+  'originator 3 29362a9d9ded71ea',
   'contact 1 809682ce275ef654',
   'contact 2 138981a2f3c09ee1',
+  'contact 3 8e97d7f975d6830b',
   'contactIdentity 1 6d4dd1040e14ab9c',
   'webhookEndpoints 1 efd205479037d161',
 ];

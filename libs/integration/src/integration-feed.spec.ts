@@ -260,3 +260,61 @@ it('reads a contact with many changes once, a page at a time', async () => {
   expect(Math.max(...reads)).toBeLessThanOrEqual(streamPageMax);
   expect(reads.reduce((sum, length) => sum + length, 0)).toBe(changes + 1 - last);
 });
+
+describe('after the erasure of a party', () => {
+  const erasureOf = async (store: EventStore, contactId: string) => {
+    const contacts = repository(store, contactAggregate);
+    const record = contactExample({ contactId });
+    await contacts.execute(contactId, { type: 'CreateContact', at, data: record }, context);
+    const data = { reason: 'asked', by: 'user:cli:ada', overridesRetention: true };
+    await contacts.execute(contactId, { type: 'RequestContactErasure', at, data }, context);
+    await contacts.execute(contactId, { type: 'ConfirmContactErasure', at, data: {} }, context);
+    await contacts.execute(contactId, { type: 'EraseContact', at, data: {} }, context);
+  };
+  const contactIn = ({ value }: Message) =>
+    (JSON.parse(String(value)) as { data: { contact: object } }).data.contact;
+  const erased = {
+    id: 'c',
+    firstName: null,
+    lastName: null,
+    companyName: null,
+    entityType: 'BUSINESS',
+    bankAccount: null,
+    erased: true,
+  };
+
+  it('a payment that the feed has in memory is published without the personal data of the party', async () => {
+    const store = await lifeOf('p1');
+    const feed = integrationFeed(store);
+    const before = await read(feed, beginning, 3);
+    expect(contactIn(before[2] as Message)).toMatchObject({ companyName: 'Acme' });
+
+    await erasureOf(store, 'c');
+    const command: PaymentCommand = {
+      type: 'ReturnPayment',
+      at,
+      data: { returnReasonCode: 'R01' },
+    };
+    await repository(store, paymentAggregate).execute('p1', command, context);
+    const [returned] = await read(feed, before[2]?.offset ?? '', 1);
+    expect(returned?.headers['event-type']).toBe('payment.returned');
+    expect(contactIn(returned as Message)).toEqual(erased);
+  });
+
+  it('what the feed kept of earlier events is gone too', async () => {
+    const store = await lifeOf('p1');
+    const feed = integrationFeed(store);
+    await read(feed, beginning, 3);
+    await erasureOf(store, 'c');
+    const command: PaymentCommand = {
+      type: 'ReturnPayment',
+      at,
+      data: { returnReasonCode: 'R01' },
+    };
+    await repository(store, paymentAggregate).execute('p1', command, context);
+    // One reader comes to the erasure. Another one begins anew.
+    await read(feed, beginning, 4);
+    const again = await read(feed, beginning, 4);
+    expect(again.map(contactIn)).toEqual([erased, erased, erased, erased]);
+  });
+});

@@ -5,6 +5,7 @@
  * A stream with an unreadable event is held back for this reader, and all other streams continue (see
  * quarantine.ts of read-models). The messages of that stream come later, in its order.
  */
+import { type ContactEvent, type OriginatorEvent, streamPrefixOf } from '@pis/domain';
 import {
   type EventStore,
   type Position,
@@ -45,9 +46,11 @@ export function integrationFeed(store: EventStore, given: Partial<FeedLimits> = 
   return {
     async *subscribe({ topics: wanted, ...options }): AsyncIterable<MessagePage> {
       const { pageMax } = limits;
-      const streamPrefixes = prefixesOf(wanted);
+      const wantedPrefixes = prefixesOf(wanted);
+      const streamPrefixes = withErasures(wantedPrefixes);
       for await (const page of store.subscribe({ ...options, streamPrefixes, pageMax })) {
-        const { messages, unreadable } = await translator.translate(page.events);
+        const events = noticeErasures(translator, page.events, wantedPrefixes);
+        const { messages, unreadable } = await translator.translate(events);
         const [first] = unreadable;
         if (first !== undefined) throw first.cause;
         yield { messages, position: page.position };
@@ -120,8 +123,8 @@ class ReaderFeed {
   async *subscribe(
     subscription: Omit<SubscribeOptions, 'pageMax'>,
   ): AsyncGenerator<MessagePage, void, undefined> {
-    const { after, signal } = subscription;
-    const { quarantine, limits } = this;
+    const { after, signal, streamPrefixes: wanted = [] } = subscription;
+    const { quarantine, limits, translator } = this;
     const { store } = this.options;
     const { pageMax } = limits;
     await quarantine.open(after);
@@ -134,13 +137,15 @@ class ReaderFeed {
         ? AbortSignal.any([signal, AbortSignal.timeout(limits.releaseEveryMs)])
         : signal;
       follows = false;
-      const from = { ...subscription, after: position, pageMax, signal: until };
+      const streamPrefixes = withErasures(wanted);
+      const from = { ...subscription, streamPrefixes, after: position, pageMax, signal: until };
       const pages = store.subscribe(from);
       for await (const page of pages) {
-        const messages = await this.pass(page.events);
+        const events = noticeErasures(translator, page.events, wanted);
+        const messages = await this.pass(events);
         await quarantine.advance(page.position);
         position = page.position;
-        yield this.page(messages, position, page.events);
+        yield this.page(messages, position, events);
         follows = quarantine.holdsAny && !isHolding;
         if (follows) break;
       }
@@ -207,6 +212,29 @@ class ReaderFeed {
       if (due.every(({ streamId }) => !quarantine.isReleased(streamId))) return;
     }
   }
+}
+
+const erasures = ['ContactErased', 'OriginatorErased'] as const satisfies readonly (
+  | ContactEvent['type']
+  | OriginatorEvent['type']
+)[];
+const erasurePrefixes = [streamPrefixOf('contact'), streamPrefixOf('originator')];
+
+/** Every feed follows erasures, whatever its topics are: it may remember what was erased. */
+function withErasures(wanted: readonly string[]): readonly string[] {
+  return [...new Set([...wanted, ...erasurePrefixes])];
+}
+
+/** Has the translator forget who was erased. @returns the events of the wanted streams */
+function noticeErasures(
+  translator: Translator,
+  events: readonly RecordedEvent[],
+  wanted: readonly string[],
+): readonly RecordedEvent[] {
+  for (const { streamId, type } of events)
+    if (erasures.some((erasure) => erasure === type))
+      translator.erase(streamId.slice(streamId.indexOf('-') + 1));
+  return events.filter(({ streamId }) => wanted.some((prefix) => streamId.startsWith(prefix)));
 }
 
 function late(message: OutgoingMessage, since: Date | undefined): OutgoingMessage {

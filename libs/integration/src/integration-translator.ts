@@ -3,6 +3,7 @@
  * its stream is folded up to the event. States of payments under way are cached, so that a live feed reads no
  * stream twice.
  */
+import { withErased } from '@pis/contracts';
 import {
   type EventStore,
   type Loaded,
@@ -31,6 +32,8 @@ export interface Translation {
 
 /** Concurrent reads of streams. */
 const readsInFlightMax = 64;
+/** Erased parties that are remembered. What was read before an erasure is gone from memory long before. */
+const erasedMax = 10_000;
 
 type Failures = Map<string, UnreadableStream>;
 
@@ -38,6 +41,7 @@ export class Translator {
   private readonly states: Recent<string, Loaded<unknown>>;
   private readonly messages: Recent<string, OutgoingMessage | 'none'>;
   private readonly skipped = new Set<string>();
+  private readonly erased = new Recent<string, true>(erasedMax);
 
   constructor(
     private readonly store: EventStore,
@@ -50,6 +54,16 @@ export class Translator {
   /** Skips these events from now on: they change no state and make no message. */
   skip(eventIds: Iterable<string>): void {
     for (const id of eventIds) this.skipped.add(id);
+  }
+
+  /**
+   * Forgets what was read of a party before its erasure. From now on messages have none of its personal
+   * data, whatever the readers still hold.
+   */
+  erase(partyId: string): void {
+    this.erased.set(partyId, true);
+    this.states.deleteIf(({ state }) => partiesOf(state).includes(partyId));
+    this.messages.deleteIf((message) => message !== 'none' && message.value.includes(partyId));
   }
 
   /**
@@ -90,7 +104,21 @@ export class Translator {
   }
 
   private messageOf(event: RecordedEvent, step: Step): OutgoingMessage | 'none' {
-    return this.skipped.has(event.id) ? 'none' : messageOf(event, step);
+    if (this.skipped.has(event.id)) return 'none';
+    const message = messageOf(event, step);
+    return message !== 'none' && this.isErased(step.after) ? this.withoutErased(message) : message;
+  }
+
+  private isErased({ state }: Loaded<unknown>): boolean {
+    return partiesOf(state).some((partyId) => this.erased.has(partyId));
+  }
+
+  private withoutErased(message: OutgoingMessage): OutgoingMessage {
+    const event = JSON.parse(message.value) as { readonly data: object };
+    const data = withErased(event.data, (partyId) => this.erased.has(partyId));
+    return data === event.data
+      ? message
+      : { ...message, value: JSON.stringify({ ...event, data }) };
   }
 
   /** The state of each stream before its first event here. States that are not cached are read concurrently. */
@@ -168,11 +196,20 @@ export class Translator {
   /** A slower reader does not replace the newer state that a faster reader needs. */
   private keep(states: ReadonlyMap<string, Loaded<unknown>>): void {
     for (const [streamId, state] of states) {
+      // Read before the erasure, perhaps: the next event of the stream reads it again.
+      if (this.isErased(state)) continue;
       const kept = this.states.get(streamId);
       if (kept === undefined || nextRevision(kept) < nextRevision(state))
         this.states.set(streamId, state);
     }
   }
+}
+
+/** The parties of a payment; the party itself, of its own stream. */
+function partiesOf(state: unknown): readonly string[] {
+  if (typeof state !== 'object' || state === null) return [];
+  const { contactId, originatorId } = state as { contactId?: unknown; originatorId?: unknown };
+  return [contactId, originatorId].filter((id) => typeof id === 'string');
 }
 
 /** A bug in this code, not a fault of the event. */

@@ -79,11 +79,19 @@ const contactEventTypes = {
   ContactUpdated: 'contact.updated',
   ContactIdentityForfeited: null,
   ContactCreationForfeited: null,
+  ContactErasureRequested: null,
+  ContactErasureWithdrawn: null,
+  ContactErasureConfirmed: null,
+  ContactErased: null,
 } as const satisfies Record<ContactEvent['type'], DirectoryEventType | null>;
 
 const originatorEventTypes = {
   OriginatorCreated: 'originator.created',
   OriginatorUpdated: 'originator.updated',
+  OriginatorErasureRequested: null,
+  OriginatorErasureWithdrawn: null,
+  OriginatorErasureConfirmed: null,
+  OriginatorErased: null,
 } as const satisfies Record<OriginatorEvent['type'], DirectoryEventType | null>;
 
 export const publicFacts = {
@@ -103,7 +111,7 @@ export const publicFacts = {
   }),
   originator: published(topics.directory, originator, (type, _before, after) => {
     const eventType = originatorEventTypes[type];
-    if (after === null) return null;
+    if (eventType === null || after === null) return null;
     return { eventType, organizationId: after.organizationId, data: originatorView(after) };
   }),
   apiKey: internal,

@@ -15,4 +15,12 @@ export class Recent<Key, Value> {
     const [oldest] = this.entries.keys();
     if (oldest !== undefined) this.entries.delete(oldest);
   }
+
+  has(key: Key): boolean {
+    return this.entries.has(key);
+  }
+
+  deleteIf(matches: (value: Value) => boolean): void {
+    for (const [key, value] of this.entries) if (matches(value)) this.entries.delete(key);
+  }
 }

@@ -46,3 +46,4 @@ export {
 } from './kafka-admin.js';
 export { type GroupProgress, kafkaProgress } from './kafka-progress.js';
 export { replayDeadLetters, type ReplayOptions } from './kafka-dead-letters.js';
+export { rewriteWaitingMessages } from './message-rewriting.js';

@@ -36,6 +36,7 @@ export interface OrganizationItem {
 /** All lists are newest first. Every method throws StoreUnavailable when the database is unavailable. */
 export interface DirectoryQuery {
   organizations(): Promise<readonly OrganizationItem[]>;
+  /** Without those erased; contacts too. */
   originators(organizationId: string, page?: PageRequest): Promise<ListPage<OriginatorView>>;
   contacts(
     organizationId: string,
@@ -71,6 +72,7 @@ export function directoryQuery(pool: pg.Pool): DirectoryQuery {
         prisma.originator.findMany({
           where: {
             organizationId,
+            erasedAt: null,
             ...(after && olderThan(after, (id) => ({ originatorId: { gte: id } }))),
           },
           orderBy: [newestFirst, { originatorId: 'desc' }],
@@ -89,6 +91,7 @@ export function directoryQuery(pool: pg.Pool): DirectoryQuery {
         prisma.contact.findMany({
           where: {
             organizationId,
+            erasedAt: null,
             ...(originatorId === undefined ? {} : { originatorId }),
             ...(after && olderThan(after, (id) => ({ contactId: { gte: id } }))),
           },

@@ -18,6 +18,7 @@ import {
 import {
   apiKey,
   contact,
+  erasedFields,
   organization,
   originator,
   type PartyChanges,
@@ -25,6 +26,7 @@ import {
   webhookEndpoints,
 } from '@pis/domain';
 import { domainEventOf, type RecordedEvent } from '@pis/event-store';
+import { withErasures } from './erased-parties.js';
 import { prefixesFollowedBy } from './projected-streams.js';
 import { type Projection, readTable, type ReadTableDefinition } from './projection.js';
 
@@ -89,10 +91,16 @@ function changed<Item extends PartyItem>(item: Item, changes: PartyChanges, at: 
   };
 }
 
+/** The item of a party that was erased. No list shows it. */
+function erased<Item extends PartyItem>(item: Item, at: string): Item {
+  return { ...item, ...erasedFields, updatedAt: at };
+}
+
 export type OriginatorRow = {
   readonly originatorId: string;
   readonly organizationId: string;
   readonly createdAt: string;
+  readonly erasedAt: string | null;
   readonly revision: number;
   readonly item: OriginatorView;
 };
@@ -105,6 +113,7 @@ export const originatorsTable: ReadTableDefinition<OriginatorRow> = {
     originatorId: 'uuid',
     organizationId: 'uuid',
     createdAt: 'timestamptz(3)',
+    erasedAt: 'timestamptz(3)',
     revision: 'integer',
     item: 'json',
   },
@@ -112,14 +121,25 @@ export const originatorsTable: ReadTableDefinition<OriginatorRow> = {
   begins: isFirst,
   evolve(row, recorded) {
     const event = domainEventOf(originator, recorded);
-    if (event.type === 'OriginatorUpdated') {
-      const before = existing(row);
-      return { ...before, item: changed(before.item, event.data.changes, event.at) };
+    if (event.type === 'OriginatorCreated') {
+      const { at, data } = event;
+      const { originatorId, organizationId } = data;
+      const item = originatorView({ ...data, createdAt: at, updatedAt: at });
+      return { originatorId, organizationId, createdAt: at, erasedAt: null, item };
     }
-    const { at, data } = event;
-    const { originatorId, organizationId } = data;
-    const item = originatorView({ ...data, createdAt: at, updatedAt: at });
-    return { originatorId, organizationId, createdAt: at, item };
+    const before = existing(row);
+    switch (event.type) {
+      case 'OriginatorUpdated':
+        return { ...before, item: changed(before.item, event.data.changes, event.at) };
+      case 'OriginatorErased':
+        return { ...before, erasedAt: event.at, item: erased(before.item, event.at) };
+      case 'OriginatorErasureRequested':
+      case 'OriginatorErasureWithdrawn':
+      case 'OriginatorErasureConfirmed':
+        return before;
+      default:
+        return unreachable(event);
+    }
   },
 };
 
@@ -128,6 +148,7 @@ export type ContactRow = {
   readonly organizationId: string;
   readonly originatorId: string;
   readonly createdAt: string;
+  readonly erasedAt: string | null;
   readonly revision: number;
   readonly item: ContactView;
 };
@@ -141,6 +162,7 @@ export const contactsTable: ReadTableDefinition<ContactRow> = {
     organizationId: 'uuid',
     originatorId: 'uuid',
     createdAt: 'timestamptz(3)',
+    erasedAt: 'timestamptz(3)',
     revision: 'integer',
     item: 'json',
   },
@@ -154,14 +176,19 @@ export const contactsTable: ReadTableDefinition<ContactRow> = {
       const { at, data } = event;
       const { contactId, originatorId, organizationId } = data;
       const item = contactView({ ...data, createdAt: at, updatedAt: at });
-      return { contactId, organizationId, originatorId, createdAt: at, item };
+      return { contactId, organizationId, originatorId, createdAt: at, erasedAt: null, item };
     }
     const before = existing(row);
     switch (event.type) {
       case 'ContactUpdated':
         return { ...before, item: changed(before.item, event.data.changes, event.at) };
+      case 'ContactErased':
+        return { ...before, erasedAt: event.at, item: erased(before.item, event.at) };
       case 'ContactIdentityForfeited':
       case 'ContactCreationForfeited':
+      case 'ContactErasureRequested':
+      case 'ContactErasureWithdrawn':
+      case 'ContactErasureConfirmed':
         return before;
       default:
         return unreachable(event);
@@ -275,8 +302,8 @@ export const directoryProjection: Projection = {
   streamPrefixes: prefixesFollowedBy('directory'),
   tables: [
     readTable(organizationsTable),
-    readTable(originatorsTable),
-    readTable(contactsTable),
+    withErasures(readTable(originatorsTable)),
+    withErasures(readTable(contactsTable)),
     readTable(webhookEndpointsTable),
     readTable(apiKeysTable),
   ],

@@ -17,6 +17,16 @@ export {
 } from './rebuild.js';
 export type { ProjectionName } from './projected-streams.js';
 export * from './projections.js';
+export {
+  claimErasure,
+  type ErasureWork,
+  isRewritten,
+  type Party,
+  prolongErasure,
+  repeatErasures,
+  saveErasure,
+} from './erased-parties.js';
+export { type OpenPayments, PartyPayments } from './party-payments.js';
 export * from './quarantine.js';
 export * from './consumer-checkpoints.js';
 export { assertNoMore, type ListCursor, type ListPage, type PageRequest } from './list-page.js';

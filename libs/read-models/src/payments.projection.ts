@@ -11,6 +11,7 @@ import {
   unreachable,
 } from '@pis/domain';
 import { domainEventOf } from '@pis/event-store';
+import { repeatErasures } from './erased-parties.js';
 import { prefixesFollowedBy } from './projected-streams.js';
 import { type Projection, readTable, type ReadTableDefinition } from './projection.js';
 
@@ -76,7 +77,8 @@ function fromDetails({ type, at, data }: Creation, row: PaymentRow | null): Fiel
 
 function partyItem(party: PaymentParty): PartyView {
   const { id, firstName, lastName, companyName, entityType } = party;
-  return { id, firstName, lastName, companyName, entityType };
+  const item = { id, firstName, lastName, companyName, entityType };
+  return party.erased === true ? { ...item, erased: true } : item;
 }
 
 type Progress = Exclude<PaymentEvent, Creation>;
@@ -138,4 +140,6 @@ export const paymentsProjection: Projection = {
   name: 'payments',
   streamPrefixes: prefixesFollowedBy('payments'),
   tables: [readTable(paymentsTable)],
+  // Rows that were copied before an erasure still have what was erased since.
+  onReplaced: (client) => repeatErasures(client),
 };

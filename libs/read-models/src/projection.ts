@@ -16,6 +16,8 @@ export interface Projection {
   /** The streams it is computed from. */
   readonly streamPrefixes: readonly string[];
   readonly tables: readonly ReadTable[];
+  /** Called in the transaction in which rebuilt tables replace the former ones. */
+  readonly onReplaced?: (client: pg.ClientBase) => Promise<void>;
 }
 
 export interface ReadTable {

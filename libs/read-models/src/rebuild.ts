@@ -232,6 +232,8 @@ class Rebuild {
       await this.limitTo(releaseAtMs);
       await this.replace(table);
     }
+    await this.limitTo(releaseAtMs);
+    await projection.onReplaced?.(client);
     await replaceQuarantine(client, projectionReader(projection.name), [this.reader]);
     await saveCheckpoint(client, projection.name, anchor);
   }

@@ -132,6 +132,17 @@ export const gatewayEnv = {
   PIS_RATE_LIMIT_STORE: z.enum(['memory', 'postgres']).default('memory'),
 } as const;
 
+/** Longer than any law asks for. */
+const retentionYearsMax = 100;
+
+/** For the operator's commands that erase personal data. */
+export const erasureEnv = {
+  /** How long personal data is kept after the last payment became final; 0 for not at all. */
+  PIS_RETENTION_YEARS: integer(0, retentionYearsMax).default(7),
+  /** As the API has it. Requests that began before an erasure are waited for. */
+  PIS_REQUEST_TIMEOUT_MS: gatewayEnv.PIS_REQUEST_TIMEOUT_MS,
+} as const;
+
 /** For the operator's commands that call the API as a client. */
 export const apiClientEnv = {
   PORT: processEnv.PORT,

@@ -16,6 +16,7 @@ export * from './counted-gauges.js';
 export * from './platform.module.js';
 export * from './projector.js';
 export * from './quarantine-metrics.js';
+export * from './repeating.js';
 export * from './run-app.js';
 export * from './shutdown.js';
 export * from './snapshots.js';

@@ -15,3 +15,4 @@ export {
   Partitions,
   type PartitionsOptions,
 } from './partitions.js';
+export * from './body-erasure.js';

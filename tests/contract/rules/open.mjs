@@ -50,10 +50,6 @@ export const open = [
     because: 'this release has no audit log',
     rules: [...numbered('audit', 14), 'command-12', 'variable-28'],
   },
-  {
-    because: 'this release erases nobody',
-    rules: [...numbered('erasure', 7), 'command-16', 'variable-26'],
-  },
   { because: 'this release has no exports', rules: numbered('export', 7) },
   {
     because: 'this release sends every payment by ACH: it does not choose a rail',

@@ -31,6 +31,15 @@ const firstCommand = [
   'tests/fresh-clone.spec.ts',
   'the first command of the distributed way works, and asks npm for the locked packages only',
 ];
+const erasure = 'tests/erasure.spec.ts';
+const erasedEverywhere = [
+  erasure,
+  'erases somebody from lists, payments, events, deliveries and tables, and leaves the payments',
+];
+const erasureRefused = [
+  erasure,
+  'is refused while a payment is not final or the retention period runs, and needs a known contact',
+];
 const projections = [beside, 'projections are listed, and rebuilt while the system runs'];
 const carried = [
   log,
@@ -275,6 +284,34 @@ export const running = {
   ],
   'command-11': [projections],
   'command-14': [['tests/cli-webhooks.spec.ts', 'sends a delivery again under its own id']],
+  'command-16': [erasedEverywhere, [erasure, 'can be repeated']],
+  'variable-26': [
+    erasureRefused,
+    [
+      'libs/commands/src/party-erasure.spec.ts',
+      'is refused until the retention period of its last payment has ended, unless that is overridden',
+    ],
+  ],
+  'erasure-1': [
+    erasureRefused,
+    [
+      'libs/commands/src/party-erasure.spec.ts',
+      'records who asked for it, why, and that the retention period was overridden',
+    ],
+  ],
+  'erasure-2': [erasedEverywhere],
+  'erasure-3': [erasedEverywhere],
+  'erasure-4': [erasedEverywhere],
+  'erasure-5': [erasedEverywhere],
+  'erasure-6': [
+    [
+      erasure,
+      'is refused for a business, and for somebody with contacts; otherwise it erases the originator',
+    ],
+  ],
+  'erasure-7': [
+    ['tests/cli-keys.spec.ts', 'is told what depends on the old key, rotates it, and takes it out'],
+  ],
   'command-18': [
     [rails, 'lists unmatched notifications, and retries one or all of them, recorded'],
   ],

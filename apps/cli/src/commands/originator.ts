@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { createOriginator } from '@pis/commands';
+import { erase, type EraseOptions, withErasure } from '../erasure.js';
 import { withContext } from '../context.js';
 import { CommandFailed, type OutputOptions, print, withJson } from '../output.js';
 import { granted } from '../refusals.js';
@@ -27,6 +28,11 @@ export function originatorCommands(): Command {
     );
     print(granted(created), options);
   });
+  withErasure(
+    originator
+      .command('erase')
+      .description('erase the personal data of an individual originator for good'),
+  ).action((options: EraseOptions) => erase('originator', options));
   return originator;
 }
 

@@ -50,6 +50,8 @@ export const describedFields: Readonly<Record<string, string>> = {
   'BankAccountRequest.achRoutingNumber': 'ABA routing number: nine digits with a valid checksum.',
   swiftCode: 'BIC (ISO 9362).',
   bankName: 'From the routing directory.',
+  erased:
+    'True on a party whose personal data was erased. All its other fields but id and entityType are null. Absent otherwise.',
   paymentAmount: 'Minor units (cents for USD). Never negative.',
   discountFee:
     'Minor units. Fees are not deducted from the payment. They are collected separately.',

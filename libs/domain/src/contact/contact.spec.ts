@@ -10,6 +10,7 @@ import {
 import { effectiveChanges, type PartyChanges } from '../party.js';
 import { contact, type ContactCommand, type ContactEvent } from './contact.js';
 
+const notErased = { erasure: null, erasureRequest: null };
 const record = contactExample();
 const created: ContactEvent = { type: 'ContactCreated', at, data: record };
 const update = (changes: PartyChanges, identity = record.identity): ContactCommand => ({
@@ -29,7 +30,12 @@ describe('creating a contact', () => {
   it('records all of it', () => {
     const then = given(contact).when(create);
     then.then({ type: 'ContactCreated', at: later, data: record });
-    expect(then.state()).toStrictEqual({ ...record, createdAt: later, updatedAt: later });
+    expect(then.state()).toStrictEqual({
+      ...record,
+      createdAt: later,
+      updatedAt: later,
+      ...notErased,
+    });
   });
 
   it('happens once under one id', () => {
@@ -58,6 +64,7 @@ describe('updating a contact', () => {
       identity: 'identity-2',
       createdAt: at,
       updatedAt: later,
+      ...notErased,
     });
     given(contact, created, updated).when(wish).thenNothing();
   });
@@ -97,7 +104,7 @@ describe('giving up an identity that was reserved and never used', () => {
   it('moves the revision and changes no field', () => {
     const then = given(contact, created).when(forfeit('identity-2'));
     then.then({ type: 'ContactIdentityForfeited', at: later, data: { identity: 'identity-2' } });
-    expect(then.state()).toStrictEqual({ ...record, createdAt: at, updatedAt: at });
+    expect(then.state()).toStrictEqual({ ...record, createdAt: at, updatedAt: at, ...notErased });
   });
 
   it('is refused for the current identity of the contact', () => {

@@ -13,6 +13,19 @@ import {
   unreachable,
 } from '../decider.js';
 import {
+  completionStep,
+  confirmationStep,
+  type ErasedRecord,
+  erasedFields,
+  type ErasurePhase,
+  type ErasureRefusal,
+  type ErasureRequest,
+  type ErasureStep,
+  requestStep,
+  type WithdrawalCause,
+  withdrawalStep,
+} from '../erasure.js';
+import {
   type BankAccount,
   effectiveChanges,
   type PartyChanges,
@@ -42,18 +55,33 @@ export type ContactEvent =
    * is the first event of the stream, so that a creation that is still under way under this ID fails. The
    * contact is never created after it.
    */
-  | DomainEvent<'ContactCreationForfeited', { readonly identity: string }>;
+  | DomainEvent<'ContactCreationForfeited', { readonly identity: string }>
+  // Erasure: see erasure.ts.
+  | DomainEvent<'ContactErasureRequested', ErasureRequest>
+  | DomainEvent<'ContactErasureWithdrawn', { readonly cause: WithdrawalCause }>
+  | DomainEvent<'ContactErasureConfirmed', Record<string, never>>
+  | DomainEvent<'ContactErased', ErasedRecord>;
 
 export interface Contact extends ContactRecord {
   readonly createdAt: string;
   readonly updatedAt: string;
+  /** Null for a contact that is not being erased. Any other can be neither paid nor changed. */
+  readonly erasure: ErasurePhase | null;
+  /** The request that is under way; null when there is none, and once it is completed. */
+  readonly erasureRequest: ErasureRequest | null;
 }
 
 export type ContactState = Contact | null;
 
 function evolve(state: ContactState, event: ContactEvent): ContactState {
   if (event.type === 'ContactCreated')
-    return { ...event.data, createdAt: event.at, updatedAt: event.at };
+    return {
+      ...event.data,
+      createdAt: event.at,
+      updatedAt: event.at,
+      erasure: null,
+      erasureRequest: null,
+    };
   if (state === null && event.type === 'ContactCreationForfeited') return null;
   if (state === null) throw new Error(`the first event of a contact cannot be ${event.type}`);
   switch (event.type) {
@@ -68,6 +96,23 @@ function evolve(state: ContactState, event: ContactEvent): ContactState {
       return state;
     case 'ContactCreationForfeited':
       throw new Error('a contact that was created cannot forfeit its creation');
+    case 'ContactErasureRequested':
+      return { ...state, erasure: 'requested', erasureRequest: event.data };
+    case 'ContactErasureWithdrawn':
+      return { ...state, erasure: null, erasureRequest: null };
+    case 'ContactErasureConfirmed':
+      return { ...state, erasure: 'confirmed' };
+    case 'ContactErased': {
+      const updatedAt = event.at;
+      return {
+        ...state,
+        ...erasedFields,
+        erased: true,
+        updatedAt,
+        erasure: 'erased',
+        erasureRequest: null,
+      };
+    }
     default:
       return unreachable(event);
   }
@@ -77,13 +122,18 @@ export type ContactCommand =
   | DomainCommand<'CreateContact', ContactRecord>
   | DomainCommand<'UpdateContact', { readonly changes: PartyChanges; readonly identity: string }>
   | DomainCommand<'ForfeitContactIdentity', { readonly identity: string }>
-  | DomainCommand<'ForfeitContactCreation', { readonly identity: string }>;
+  | DomainCommand<'ForfeitContactCreation', { readonly identity: string }>
+  | DomainCommand<'RequestContactErasure', ErasureRequest>
+  | DomainCommand<'WithdrawContactErasure', { readonly cause: WithdrawalCause }>
+  | DomainCommand<'ConfirmContactErasure', Record<string, never>>
+  | DomainCommand<'EraseContact', Record<string, never>>;
 
 export type ContactRefusal =
   | 'CONTACT_ALREADY_EXISTS'
   | 'CONTACT_NOT_FOUND'
   /** The contact uses the identity: it is a true duplicate, not a leftover. */
-  | 'IDENTITY_IN_USE';
+  | 'IDENTITY_IN_USE'
+  | ErasureRefusal;
 
 function decide(
   command: ContactCommand,
@@ -101,6 +151,7 @@ function decide(
   if (state === null) return { refused: 'CONTACT_NOT_FOUND' };
   switch (command.type) {
     case 'UpdateContact': {
+      if (state.erasure !== null) return { refused: 'CONTACT_NOT_FOUND' };
       const { identity } = command.data;
       const changes = effectiveChanges(state, command.data.changes);
       return Object.keys(changes).length === 0
@@ -108,12 +159,41 @@ function decide(
         : [{ type: 'ContactUpdated', at, data: { changes, identity } }];
     }
     case 'ForfeitContactIdentity':
-      return state.identity === command.data.identity
+      return state.identity === command.data.identity && !givesUpItsIdentity(state)
         ? { refused: 'IDENTITY_IN_USE' }
         : [{ type: 'ContactIdentityForfeited', at, data: command.data }];
+    case 'RequestContactErasure': {
+      const step = requestStep(state.erasure, state.erasureRequest, command.data);
+      return stepped(step, { type: 'ContactErasureRequested', at, data: command.data });
+    }
+    case 'WithdrawContactErasure': {
+      const step = withdrawalStep(state.erasure);
+      return stepped(step, { type: 'ContactErasureWithdrawn', at, data: command.data });
+    }
+    case 'ConfirmContactErasure':
+      return stepped(confirmationStep(state.erasure), {
+        type: 'ContactErasureConfirmed',
+        at,
+        data: {},
+      });
+    case 'EraseContact': {
+      const { organizationId, entityType } = state;
+      const data = { organizationId, entityType };
+      return stepped(completionStep(state.erasure), { type: 'ContactErased', at, data });
+    }
     default:
       return unreachable(command);
   }
+}
+
+/** From its confirmation on an erasure is never withdrawn: the same person may be created anew. */
+function givesUpItsIdentity({ erasure }: Contact): boolean {
+  return erasure === 'confirmed' || erasure === 'erased';
+}
+
+function stepped(step: ErasureStep, event: ContactEvent): Decision<ContactEvent, ContactRefusal> {
+  if (step === 'record') return [event];
+  return step === 'nothing' ? [] : { refused: step };
 }
 
 export const contact: Aggregate<ContactState, ContactCommand, ContactEvent, ContactRefusal> = {
@@ -121,12 +201,16 @@ export const contact: Aggregate<ContactState, ContactCommand, ContactEvent, Cont
   initial: null,
   decide,
   evolve,
-  stateVersion: 2,
+  stateVersion: 3,
   schemaVersions: {
     ContactCreated: 2,
     ContactUpdated: 2,
     ContactIdentityForfeited: 1,
     ContactCreationForfeited: 1,
+    ContactErasureRequested: 1,
+    ContactErasureWithdrawn: 1,
+    ContactErasureConfirmed: 1,
+    ContactErased: 1,
   },
   upcast: (type, _schemaVersion, data) => (type === 'ContactCreated' ? withoutDataKey(data) : data),
 };

@@ -21,6 +21,8 @@ export const operatorActionNames = [
   'store rebind',
   'keys rotate',
   'keys seal-history',
+  'contact erase',
+  'originator erase',
 ] as const;
 export type OperatorActionName = (typeof operatorActionNames)[number];
 

@@ -9,6 +9,7 @@ import {
 } from '../testing.js';
 import { originator, type OriginatorChanges, type OriginatorEvent } from './originator.js';
 
+const notErased = { erasure: null, erasureRequest: null };
 const created: OriginatorEvent = { type: 'OriginatorCreated', at, data: originatorExample() };
 const update = (changes: OriginatorChanges) => ({
   type: 'UpdateOriginator' as const,
@@ -25,6 +26,7 @@ describe('an originator', () => {
       ...originatorExample(),
       createdAt: later,
       updatedAt: later,
+      ...notErased,
     });
     given(originator, created).when(create).thenRefused('ORIGINATOR_ALREADY_EXISTS');
   });
@@ -51,6 +53,7 @@ describe('an originator', () => {
       phoneNumber: null,
       createdAt: at,
       updatedAt: later,
+      ...notErased,
     });
   });
 

@@ -37,6 +37,18 @@ export const paymentStatuses = [
 ] as const;
 export type PaymentStatus = (typeof paymentStatuses)[number];
 
+/**
+ * Nothing more is sent to a bank, and nothing is awaited. A COMPLETED payment may still be returned.
+ * FAILED_IN_FLIGHT is not final: it may still settle.
+ */
+export const finalStatuses: readonly PaymentStatus[] = [
+  'COMPLETED',
+  'FAILED',
+  'BLOCKED',
+  'RETURNED',
+  'CANCELED',
+];
+
 export const directions = ['INBOUND', 'OUTBOUND'] as const;
 export type Direction = (typeof directions)[number];
 

@@ -1,0 +1,86 @@
+/** `pis contact erase` and `pis originator erase`: the use case, over the stores of the command. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { type ErasedParty, type ErasureOrder, PartyErasure } from '@pis/commands';
+import { isRewritten, PartyPayments, repeatErasures } from '@pis/read-models';
+import { erasureEnv, loadConfig } from '@pis/service-kit/stores';
+import { type Command, Option } from 'commander';
+import type { Context } from './context.js';
+import { act, type ActionOptions, idGiven, withOperator } from './operator-action.js';
+import { type OutputOptions, print, withJson } from './output.js';
+import { granted } from './refusals.js';
+
+/** From the time limit of a request to the end of an append that it sent. */
+const appendMarginMs = 2_000;
+/** Longer than any process uses a key that was destroyed: 5 s, and clocks and queries beside it. */
+const keysInUseMs = 6_000;
+/** How long the command waits for the tables. After that it leaves them to the projector. */
+const rewriteWaitMaxMs = 10_000;
+const rewritePollMs = 200;
+
+export interface EraseOptions extends OutputOptions, ActionOptions {
+  readonly id: string;
+  readonly overrideRetention?: boolean;
+}
+
+/** Adds the options that both commands have. */
+export function withErasure(command: Command): Command {
+  return withOperator(withJson(command), { isReasonRequired: true })
+    .requiredOption('--id <id>', 'ID of the one to erase')
+    .addOption(
+      new Option(
+        '--override-retention',
+        'erase although the retention period runs (PIS_RETENTION_YEARS); recorded with the reason',
+      ),
+    );
+}
+
+/** Erases, records the action, waits for the tables, and prints the result. @throws CommandFailed for a refusal */
+export async function erase(kind: ErasureOrder['kind'], options: EraseOptions): Promise<void> {
+  const id = idGiven('--id', options.id);
+  const overridesRetention = options.overrideRetention === true;
+  const action = {
+    name: `${kind} erase`,
+    subject: { [`${kind}Id`]: id, overridesRetention },
+    outcome: ({ erasedAt, alreadyErased }: ErasedParty) => ({ erasedAt, alreadyErased }),
+  } as const;
+  const erased = await act(options, action, (context) =>
+    run(context, { kind, id, overridesRetention, reason: options.reason ?? '' }),
+  );
+  const { erasedAt, alreadyErased, isEverywhere } = erased;
+  if (alreadyErased)
+    process.stderr.write(`pis: ${kind} ${id} was erased before; it was done again\n`);
+  if (!isEverywhere)
+    process.stderr.write(
+      'pis: copies in lists and deliveries are not rewritten yet; the directory-projector and the payments-projector do that\n',
+    );
+  print({ [`${kind}Id`]: id, erasedAt, alreadyErased }, options);
+}
+
+async function run(
+  { store, pool, keyring, by }: Context,
+  order: Omit<ErasureOrder, 'by'>,
+): Promise<ErasedParty & { readonly isEverywhere: boolean }> {
+  const config = loadConfig(erasureEnv, process.env);
+  const keys = await keyring();
+  const erasure = new PartyErasure({
+    store,
+    payments: new PartyPayments(pool, store),
+    destroyKeys: (owners) => keys.destroy(owners),
+    retentionYears: config.PIS_RETENTION_YEARS,
+    requestMaxMs: config.PIS_REQUEST_TIMEOUT_MS + appendMarginMs,
+    keysInUseMs,
+  });
+  const erased = granted(await erasure.erase({ ...order, by: by.actor }, by));
+  // What a backup may have brought back.
+  if (erased.alreadyErased) await repeatErasures(pool, [order.id]);
+  return { ...erased, isEverywhere: await rewritten(pool, order.id) };
+}
+
+async function rewritten(pool: Context['pool'], id: string): Promise<boolean> {
+  const deadlineMs = performance.now() + rewriteWaitMaxMs;
+  while (!(await isRewritten(pool, id))) {
+    if (performance.now() > deadlineMs) return false;
+    await delay(rewritePollMs);
+  }
+  return true;
+}

@@ -1,0 +1,153 @@
+/**
+ * Takes erased parties out of the tables that hold copies of their personal data: rows of payments, bodies
+ * of deliveries, messages that wait, snapshots. The lists of parties are the projection's own.
+ *
+ * It goes through the payments of a party a page at a time, and parties take turns. So a party with a
+ * million payments holds up neither the projections nor the other parties. A pass begins once the
+ * payments projection has come to the erasure. It is repeated for what was under way meanwhile: first for
+ * deliveries and messages, then for attempts that were still waiting for their answer.
+ *
+ * Each page can be done twice. A process that dies leaves a lease that ends.
+ */
+import { withErased } from '@pis/contracts';
+import { streamPrefixOf } from '@pis/domain';
+import type { EventStore } from '@pis/event-store';
+import { rewriteWaitingMessages } from '@pis/messaging/clients';
+import {
+  claimErasure,
+  type ErasureWork,
+  PartyPayments,
+  prolongErasure,
+  saveErasure,
+} from '@pis/read-models';
+import { type Logger, Repeating } from '@pis/service-kit';
+import { eraseFromDeliveries, type PastEvent } from '@pis/webhook-deliveries';
+import type pg from 'pg';
+
+export interface ErasureWorkerOptions {
+  readonly store: EventStore;
+  readonly pool: pg.Pool;
+  readonly logger: Logger;
+  /** The longest that an attempt of a delivery takes, ms. */
+  readonly attemptMaxMs: number;
+}
+
+const pollMs = 1_000;
+const retryMs = 1_000;
+/** Longer than a page takes. */
+const leaseMs = 30_000;
+/** Payments in a page. */
+const pageMax = 200;
+/** Streams in one read. */
+const streamsMax = 50;
+/** Until the projection is asked again how far it has come. */
+const behindMs = 250;
+/** From the first pass to the second: what was being written during the first one is there. */
+const secondPassMs = 5_000;
+/** From the end of the last attempt until it is recorded. */
+const recordMaxMs = 30_000;
+
+export class ErasureWorker {
+  private readonly payments: PartyPayments;
+  private readonly repeating: Repeating;
+  /** From the end of each pass to the next one. After the last pass nothing is left to do. */
+  private readonly nextPassInMs: readonly number[];
+
+  constructor(private readonly options: ErasureWorkerOptions) {
+    const { pool, store, logger, attemptMaxMs } = options;
+    this.payments = new PartyPayments(pool, store);
+    this.nextPassInMs = [secondPassMs, attemptMaxMs + recordMaxMs];
+    this.repeating = new Repeating({
+      round: async () => ((await this.step()) ? 0 : pollMs),
+      failed(error) {
+        logger.warn({ err: error }, 'erased parties could not be taken out of all tables yet');
+        return retryMs;
+      },
+    });
+  }
+
+  start(): void {
+    this.repeating.start();
+  }
+
+  /** Resolves when the current page is done. */
+  async stop(): Promise<void> {
+    await this.repeating.stop();
+  }
+
+  /** One page of one party. @returns whether any was due */
+  async step(): Promise<boolean> {
+    const { pool } = this.options;
+    const work = await claimErasure(pool, leaseMs);
+    if (work === null) return false;
+    if (!(await this.payments.hasReached('payments', work.position))) {
+      await saveErasure(pool, work, { ...work, dueInMs: behindMs });
+      return true;
+    }
+    if (work.place === null) await this.begin(work);
+    const { items, next } = await this.payments.page(work, pageMax, work.place ?? undefined);
+    const paymentIds = items.map(({ paymentId }) => paymentId);
+    await this.payments.eraseRows(work, paymentIds);
+    await this.eraseDeliveries(work, paymentIds);
+    await saveErasure(
+      pool,
+      work,
+      next === null ? this.ended(work) : { ...work, place: next, dueInMs: 0 },
+    );
+    return true;
+  }
+
+  private ended({ passes }: ErasureWork) {
+    return { passes: passes + 1, place: null, dueInMs: this.nextPassInMs[passes] ?? null };
+  }
+
+  /** What does not depend on the number of payments. */
+  private async begin(work: ErasureWork): Promise<void> {
+    const { pool } = this.options;
+    const { kind, id } = work;
+    await pool.query('DELETE FROM stream_snapshots WHERE stream_id = $1', [
+      `${streamPrefixOf(kind)}${id}`,
+    ]);
+    await rewriteWaitingMessages(pool, {
+      containing: id,
+      rewrite: (value) => messageWithout(value, id),
+      onPage: () => prolongErasure(pool, work, leaseMs),
+    });
+  }
+
+  private async eraseDeliveries(
+    { id: partyId, organizationId }: ErasureWork,
+    paymentIds: readonly string[],
+  ): Promise<void> {
+    const { pool, store } = this.options;
+    for (let from = 0; from < paymentIds.length; from += streamsMax) {
+      const chunk = paymentIds.slice(from, from + streamsMax);
+      const streams = await store.readStreams(
+        chunk.map((id) => `${streamPrefixOf('payment')}${id}`),
+      );
+      const events: PastEvent[] = streams
+        .flat()
+        .map(({ id: eventId, metadata }) => ({ eventId, occurredAt: metadata.at }));
+      await eraseFromDeliveries(pool, { paymentIds: chunk, events }, { partyId, organizationId });
+    }
+  }
+}
+
+/** An integration event as it is published, without the personal data of the party. */
+function messageWithout(value: string, partyId: string): string {
+  const event = objectIn(value);
+  const data = event?.['data'];
+  if (typeof data !== 'object' || data === null) return value;
+  const erased = withErased(data, (id) => id === partyId);
+  return erased === data ? value : JSON.stringify({ ...event, data: erased });
+}
+
+/** Null for a message that is none of ours: dead letters hold those too. */
+function objectIn(text: string): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? { ...value } : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,191 @@
+import { randomUUID } from 'node:crypto';
+import { originator as originators } from '@pis/domain';
+import { repository } from '@pis/event-store';
+import { KeyDestroyed, ownerOf } from '@pis/keyring';
+import { by, completed, order, overriding, setUp } from './testing/erasure-world.js';
+import { unrefused } from './use-case.js';
+
+describe('erasing a contact', () => {
+  it('destroys its keys, frees its identity, and leaves nothing to pay or change', async () => {
+    const { newContact, newPayment, erasureOn, here, destroyed, organizationId } = await setUp();
+    const contactId = await newContact();
+    await newPayment(contactId, ...completed);
+    const erased = await erasureOn().erase(overriding(contactId), by);
+    expect(erased).toMatchObject({ id: contactId, alreadyErased: false });
+    expect([...destroyed]).toEqual([ownerOf.contact(contactId)]);
+    expect(await here.pay(contactId)).toEqual({ refused: 'CONTACT_NOT_FOUND' });
+    const patch = { firstName: 'Eve' };
+    expect(await here.directory.update(organizationId, contactId, patch, by)).toEqual({
+      refused: 'CONTACT_NOT_FOUND',
+    });
+    const anew = unrefused(await here.create());
+    expect(anew.contactId).not.toBe(contactId);
+  });
+
+  it('is refused while a payment is not final, without a trace in the stream of the contact', async () => {
+    const { newContact, newPayment, erasureOn, here, store } = await setUp();
+    const contactId = await newContact();
+    const paymentId = await newPayment(contactId);
+    expect(await erasureOn().erase(overriding(contactId), by)).toEqual({
+      refused: 'PAYMENTS_NOT_FINAL',
+      count: 1,
+      paymentId,
+    });
+    expect(await store.readStream(`contact-${contactId}`)).toHaveLength(1);
+    unrefused(await here.pay(contactId));
+  });
+
+  it('is refused until the retention period of its last payment has ended, unless that is overridden', async () => {
+    const { newContact, newPayment, erasureOn } = await setUp();
+    const contactId = await newContact();
+    await newPayment(contactId, ...completed);
+    expect(await erasureOn().erase(order(contactId), by)).toEqual({
+      refused: 'RETENTION_RUNNING',
+      until: '2033-11-21T09:00:00.000Z',
+    });
+    expect(await erasureOn({ retentionYears: 0 }).erase(order(contactId), by)).toHaveProperty(
+      'erasedAt',
+    );
+  });
+
+  it('records who asked for it, why, and that the retention period was overridden', async () => {
+    const { newContact, erasureOn, store } = await setUp();
+    const contactId = await newContact();
+    await erasureOn().erase(overriding(contactId), by);
+    const events = await store.readStream(`contact-${contactId}`);
+    expect(events.map(({ type }) => type)).toEqual([
+      'ContactCreated',
+      'ContactErasureRequested',
+      'ContactErasureConfirmed',
+      'ContactErased',
+    ]);
+    expect(events[1]?.data).toEqual({
+      reason: 'asked by letter',
+      by: 'user:cli:ada',
+      overridesRetention: true,
+    });
+  });
+
+  it('can be repeated, and refuses an unknown ID', async () => {
+    const { newContact, erasureOn, destroyed, store } = await setUp();
+    const contactId = await newContact();
+    const first = unrefused(await erasureOn().erase(order(contactId), by));
+    destroyed.clear();
+    const again = unrefused(await erasureOn().erase(order(contactId), by));
+    expect(again).toEqual({ ...first, alreadyErased: true });
+    expect([...destroyed]).toEqual([ownerOf.contact(contactId)]);
+    expect(await store.readStream(`contact-${contactId}`)).toHaveLength(4);
+    const id = randomUUID();
+    expect(await erasureOn().erase(order(id), by)).toEqual({
+      refused: 'PARTY_NOT_FOUND',
+      kind: 'contact',
+      id,
+    });
+  });
+});
+
+describe('a request that began before the erasure', () => {
+  it('is answered as for an unknown contact when nothing can be sealed for the contact any more', async () => {
+    const { newContact, processOn, store } = await setUp();
+    const contactId = await newContact();
+    const append = () => Promise.reject(new KeyDestroyed(ownerOf.contact(contactId)));
+    const late = processOn({ ...store, append });
+    expect(await late.pay(contactId)).toEqual({ refused: 'CONTACT_NOT_FOUND' });
+  });
+
+  it('creates its payment, and then the erasure is withdrawn', async () => {
+    const { newContact, erasureOn, processOn, store, contactState, here } = await setUp();
+    const contactId = await newContact();
+    const { promise: mayAppend, resolve: letAppend } = Promise.withResolvers<undefined>();
+    const { promise: hasRead, resolve: read } = Promise.withResolvers<undefined>();
+    const slow = processOn({
+      ...store,
+      append: async (...args) => {
+        read(undefined);
+        await mayAppend;
+        return store.append(...args);
+      },
+    });
+    const paying = slow.pay(contactId);
+    await hasRead;
+    const erasure = erasureOn({
+      pause: async () => {
+        letAppend(undefined);
+        await paying;
+      },
+    });
+    const { paymentId } = unrefused(
+      await erasure.erase(order(contactId), by).then(async (r) => {
+        expect(r).toMatchObject({ refused: 'PAYMENTS_NOT_FINAL', count: 1 });
+        return paying;
+      }),
+    );
+    expect((await contactState(contactId))?.erasure).toBeNull();
+    expect(await store.readStream(`payment-${paymentId}`)).toHaveLength(1);
+    unrefused(await here.pay(contactId));
+  });
+
+  it('cannot change the contact: it finds the request first', async () => {
+    const { newContact, erasureOn, processOn, store, organizationId } = await setUp();
+    const contactId = await newContact();
+    let erased = false;
+    const slow = processOn({
+      ...store,
+      append: async (...args) => {
+        if (args[0] === `contact-${contactId}` && !erased) {
+          erased = true;
+          unrefused(await erasureOn().erase(order(contactId), by));
+        }
+        return store.append(...args);
+      },
+    });
+    const patch = { firstName: 'Augusta', email: 'augusta@example.com' };
+    const updated = await slow.directory.update(organizationId, contactId, patch, by);
+    expect(updated).toEqual({ refused: 'CONTACT_NOT_FOUND' });
+    // The identity that it had reserved is free too.
+    unrefused(await slow.create(patch));
+  });
+});
+
+describe('erasing an originator', () => {
+  const dana = {
+    entityType: 'INDIVIDUAL',
+    firstName: 'Dana',
+    lastName: 'Demo',
+    email: 'd@d.example',
+  };
+
+  it('is refused for a business, and while it has contacts', async () => {
+    const { originatorId, newOriginator, newContact, erasureOn } = await setUp();
+    const business = order(originatorId, { kind: 'originator' });
+    expect(await erasureOn().erase(business, by)).toEqual({
+      refused: 'PARTY_IS_BUSINESS',
+      kind: 'originator',
+      id: originatorId,
+    });
+    const danaId = await newOriginator(dana);
+    const contactId = await newContact({ originatorId: danaId });
+    const individual = order(danaId, { kind: 'originator' });
+    expect(await erasureOn().erase(individual, by)).toEqual({ refused: 'HAS_CONTACTS', contactId });
+  });
+
+  it('leaves nothing to use or change', async () => {
+    const { newOriginator, newContact, erasureOn, here, store, destroyed, organizationId } =
+      await setUp();
+    const danaId = await newOriginator(dana);
+    const contactId = await newContact({ originatorId: danaId });
+    unrefused(await erasureOn().erase(order(contactId), by));
+    unrefused(await erasureOn().erase(order(danaId, { kind: 'originator' }), by));
+    expect(destroyed.has(ownerOf.originator(danaId))).toBe(true);
+    const { state } = await repository(store, originators).load(danaId);
+    expect(state).toMatchObject({ firstName: null, bankAccount: null, erased: true });
+    expect(await here.pay(contactId, danaId)).toEqual({ refused: 'ORIGINATOR_NOT_FOUND' });
+    expect(await here.create({ originatorId: danaId })).toEqual({
+      refused: 'ORIGINATOR_NOT_FOUND',
+    });
+    const patch = { firstName: 'Eve' };
+    expect(await here.originatorDirectory.update(organizationId, danaId, patch, by)).toEqual({
+      refused: 'ORIGINATOR_NOT_FOUND',
+    });
+  });
+});

@@ -1,0 +1,166 @@
+/** For the specs of erasure: an organization on a store in memory, and what the lists would say. */
+import { randomUUID } from 'node:crypto';
+import {
+  type ContactCreateRequest,
+  contactCreateSchema,
+  type PaymentCreateRequest,
+  validate,
+} from '@pis/contracts';
+import {
+  contact as contacts,
+  finalStatuses,
+  type Payment,
+  payment as payments,
+  type PaymentCommand,
+} from '@pis/domain';
+import {
+  beginning,
+  type EventStore,
+  memoryEventStore,
+  repository,
+  sealedStore,
+  StreamStates,
+  systemContext,
+} from '@pis/event-store';
+import type { Owner } from '@pis/keyring';
+import { testKeyring } from '@pis/keyring/testing';
+import { ContactDirectory } from '../contact-directory.js';
+import { OriginatorDirectory } from '../originator-directory.js';
+import { type ErasureOrder, PartyErasure, type PaymentsOfParties } from '../party-erasure.js';
+import type { ErasableParty } from '../party-stream.js';
+import { PaymentCreation } from '../payment-creation.js';
+import { createOrganization, createOriginator } from '../provisioning.js';
+import { unrefused } from '../use-case.js';
+
+export const by = systemContext('test');
+const ownWrites = { note: () => undefined };
+const bankAccount = {
+  subType: 'CHECKING',
+  achRoutingNumber: '021000021',
+  achAccountNumber: '000123456789',
+} as const;
+const ada = { entityType: 'INDIVIDUAL', firstName: 'Ada', lastName: 'Lovelace', bankAccount };
+export const at = '2026-11-21T09:00:00.000Z';
+
+export async function setUp() {
+  const keyring = testKeyring();
+  const store = sealedStore(memoryEventStore(), keyring);
+  const destroyed = new Set<Owner>();
+  const { organizationId } = unrefused(await createOrganization({ store, by }, { name: 'Acme' }));
+  const newOriginator = async (input: object) => {
+    const options = { organizationId, input: { ...input, bankAccount }, keyring };
+    return unrefused(await createOriginator({ store, by }, options)).originatorId;
+  };
+  const originatorId = await newOriginator({
+    entityType: 'BUSINESS',
+    companyName: 'Acme',
+    email: 'a@b.example',
+  });
+  const processOn = (on: EventStore) => {
+    const options = { store: on, keyring, ownWrites, states: new StreamStates() };
+    const directory = new ContactDirectory(options);
+    const creation = new PaymentCreation(options);
+    return {
+      directory,
+      originatorDirectory: new OriginatorDirectory(options),
+      create: (changes: object = {}) => {
+        const body = { originatorId, email: 'ada@example.com', ...ada, ...changes };
+        const valid = validate<ContactCreateRequest>(contactCreateSchema, body);
+        if (!valid.ok) throw new Error(JSON.stringify(valid.problems));
+        return directory.create(organizationId, valid.value, by);
+      },
+      pay: (contactId: string, from = originatorId) => {
+        const request = { ...paymentRequest, originatorId: from, contactId };
+        return creation.create(organizationId, randomUUID(), request, by);
+      },
+    };
+  };
+  const here = processOn(store);
+  const newContact = async (changes: object = {}) =>
+    unrefused(await here.create(changes)).contactId;
+  /** A payment that has gone through these commands. */
+  const newPayment = async (contactId: string, ...commands: readonly PaymentCommand[]) => {
+    const { paymentId } = unrefused(await here.pay(contactId));
+    for (const command of commands)
+      unrefused(await repository(store, payments).execute(paymentId, command, by));
+    return paymentId;
+  };
+  const destroyKeys = async (owners: readonly Owner[]) => {
+    for (const owner of owners) destroyed.add(owner);
+    await keyring.destroy(owners);
+  };
+  const erasureOn = (deps: Partial<Deps> = {}) =>
+    new PartyErasure({
+      store,
+      payments: paymentsIn(store),
+      destroyKeys,
+      retentionYears: 7,
+      requestMaxMs: 10_000,
+      keysInUseMs: 6_000,
+      pause: () => Promise.resolve(),
+      ...deps,
+    });
+  const contactState = async (id: string) => (await repository(store, contacts).load(id)).state;
+  const all = { store, destroyed, destroyKeys, organizationId, originatorId, here, processOn };
+  return { ...all, newOriginator, newContact, newPayment, erasureOn, contactState };
+}
+
+export type Deps = ConstructorParameters<typeof PartyErasure>[0];
+
+const paymentRequest = {
+  paymentAmount: 1_000,
+  direction: 'OUTBOUND',
+  paymentNote: null,
+  externalPaymentId: null,
+} as const satisfies Partial<PaymentCreateRequest>;
+
+export const completed: readonly PaymentCommand[] = [
+  { type: 'ProcessPayment', at, data: { railReference: 'r' } },
+  { type: 'CompletePayment', at, data: {} },
+];
+export const order = (id: string, changes: Partial<ErasureOrder> = {}): ErasureOrder => ({
+  kind: 'contact',
+  id,
+  reason: 'asked by letter',
+  by: 'user:cli:ada',
+  overridesRetention: false,
+  ...changes,
+});
+export const overriding = (id: string) => order(id, { overridesRetention: true });
+
+/** What the lists would say when they have everything. */
+export function paymentsIn(store: EventStore): PaymentsOfParties {
+  const of = async ({ id }: ErasableParty): Promise<Payment[]> => {
+    const { events } = await store.readLog({ after: beginning, streamPrefixes: ['payment-'] });
+    const ids = new Set(events.map(({ streamId }) => streamId.slice('payment-'.length)));
+    const loads = [...ids].map((paymentId) => repository(store, payments).load(paymentId));
+    return (await Promise.all(loads)).flatMap(({ state }) =>
+      state !== null && [state.contactId, state.originatorId].includes(id) ? [state] : [],
+    );
+  };
+  return {
+    hasReached: () => Promise.resolve(true),
+    async open(party) {
+      const open = (await of(party)).filter(({ status }) => !finalStatuses.includes(status));
+      const [first] = open;
+      return first === undefined ? null : { count: open.length, paymentId: first.paymentId };
+    },
+    async lastFinalAt(party) {
+      return (
+        (await of(party))
+          .map(({ statusAt }) => statusAt)
+          .toSorted()
+          .at(-1) ?? null
+      );
+    },
+    async contactOf({ id }) {
+      const { events } = await store.readLog({ after: beginning, streamPrefixes: ['contact-'] });
+      const ids = new Set(events.map(({ streamId }) => streamId.slice('contact-'.length)));
+      for (const contactId of ids) {
+        const { state } = await repository(store, contacts).load(contactId);
+        if (state?.originatorId === id && state.erasure !== 'erased') return contactId;
+      }
+      return null;
+    },
+  };
+}

@@ -1,0 +1,276 @@
+/** Erasing people, as an operator does it beside `npm start`: what clients and receivers see of them then. */
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { jest } from '@jest/globals';
+import { type Contact, type Originator, PisClient, verifyWebhook } from '@pis/client';
+import { connectionOf } from '@pis/local-servers';
+import {
+  type HttpsReceiver,
+  openTestPool,
+  startHttpsReceiver,
+  until,
+} from '@pis/local-servers/testing';
+import type pg from 'pg';
+import { completed } from './support/payable.js';
+import { pis, pisJson, type RunningProcess, startProcess } from './support/process.js';
+import { expectRefusal } from './support/refusal.js';
+
+// Each command waits until requests that began before it have ended.
+jest.setTimeout(180_000);
+const startLimitMs = 240_000;
+const rewriteLimitMs = 10_000;
+const arrivalLimitMs = 60_000;
+const fullKey = 'pis_test_erasure_spec_0001';
+
+let dataDir: string;
+let receiver: HttpsReceiver;
+let running: RunningProcess;
+let client: PisClient;
+let pool: pg.Pool;
+let environment: Record<string, string>;
+/** The body of a request is not taken as long as this says so. */
+let isRejected: (body: string) => boolean = () => false;
+
+beforeAll(async () => {
+  dataDir = mkdtempSync(path.join(os.tmpdir(), 'pis-erasure-'));
+  // Answers with what it got: the excerpts of answers hold personal data too.
+  receiver = await startHttpsReceiver({
+    respondWith: ({ body }) => ({ status: isRejected(body) ? 503 : 200, body }),
+  });
+  environment = { PIS_DATA_DIR: dataDir, PIS_REQUEST_TIMEOUT_MS: '1000' };
+  running = await startProcess(null, {
+    ...environment,
+    PIS_BOOTSTRAP_API_KEY: fullKey,
+    PIS_WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
+    PIS_WEBHOOK_CA_FILE: receiver.caFile,
+    PIS_WEBHOOK_RETRY_INITIAL_MS: '1000',
+    PIS_WEBHOOK_RETRY_MAX_MS: '1000',
+  });
+  client = new PisClient({ baseUrl: String(running.ready['apiUrl']), apiKey: fullKey });
+  pool = openTestPool(connectionOf(path.join(dataDir, 'postgres'), 'pis') ?? '', 2);
+}, startLimitMs);
+afterAll(async () => {
+  await pool?.end();
+  await running?.stop();
+  await receiver?.close();
+  rmSync(dataDir, { recursive: true, force: true });
+}, startLimitMs);
+
+async function originatorOf(entityType: Originator['entityType']): Promise<Originator> {
+  const { data } = await client.originators.page({ limit: 10 });
+  const found = data.find((originator) => originator.entityType === entityType);
+  if (found === undefined) throw new Error(`there is no ${entityType}`);
+  return found;
+}
+
+/** Somebody whose every field can be recognized. */
+function person(originatorId: string) {
+  const mark = randomUUID().replaceAll('-', '');
+  const request = {
+    originatorId,
+    entityType: 'INDIVIDUAL',
+    firstName: `First${mark}`,
+    lastName: `Last${mark}`,
+    email: `${mark}@example.com`,
+    phoneNumber: '+12125550177',
+    legalAddress: {
+      addressLine1: `${mark} Street`,
+      city: `City${mark}`,
+      state: 'NY',
+      postalCode: '10001',
+      countryCode: 'US',
+    },
+    bankAccount: {
+      subType: 'CHECKING',
+      achRoutingNumber: '021000021',
+      achAccountNumber: '000123456789',
+    },
+  } as const;
+  return { mark, request };
+}
+
+async function pay(originatorId: string, contactId: string): Promise<string> {
+  const request = { originatorId, contactId, paymentAmount: 1_234, direction: 'OUTBOUND' } as const;
+  return (await client.payments.create(request)).paymentId;
+}
+
+const erase = (kind: string, id: string, ...more: string[]) =>
+  pis([kind, 'erase', '--id', id, '--reason', 'asked by letter', ...more], environment);
+
+/** Every row of every table that has this text. */
+async function rowsWith(text: string): Promise<string[]> {
+  const { rows } = await pool.query<{ name: string }>(
+    `SELECT quote_ident(table_name) AS name FROM information_schema.tables
+     WHERE table_schema = 'public' AND table_type = 'BASE TABLE'`,
+  );
+  const found: string[] = [];
+  for (const { name } of rows) {
+    const query = `SELECT t::text AS row FROM ${name} t WHERE strpos(t::text, $1) > 0`;
+    for (const { row } of (await pool.query<{ row: string }>(query, [text])).rows)
+      found.push(`${name}: ${row}`);
+  }
+  return found;
+}
+
+/** As every list and read of a payment shows them. */
+function erasedParty(id: string) {
+  const nothing = { firstName: null, lastName: null, companyName: null };
+  return { id, ...nothing, entityType: 'INDIVIDUAL', erased: true };
+}
+
+describe('pis contact erase', () => {
+  it('erases somebody from lists, payments, events, deliveries and tables, and leaves the payments', async () => {
+    const { originatorId } = await originatorOf('BUSINESS');
+    const endpoint = await client.webhooks.create({
+      url: `${receiver.url}/${randomUUID()}`,
+      subscribedEvents: ['payment.*'],
+    });
+    const { mark, request } = person(originatorId);
+    const { contactId } = await client.contacts.create(request);
+    // The last event of the payment stays pending.
+    isRejected = (body) => body.includes(mark) && body.includes('payment.completed');
+    const paymentId = await pay(originatorId, contactId);
+    await completed(client, [paymentId]);
+    await receiver.waitFor(({ body }) => isRejected(body), { timeoutMs: arrivalLimitMs });
+    expect((await rowsWith(mark)).length).toBeGreaterThan(0);
+
+    const erased = await pisJson<{ contactId: string; erasedAt: string }>(
+      [
+        'contact',
+        'erase',
+        '--id',
+        contactId,
+        '--reason',
+        'asked by letter',
+        '--override-retention',
+      ],
+      environment,
+    );
+    expect(erased).toMatchObject({ contactId, alreadyErased: false });
+    const list = async () => (await client.contacts.page({ originatorId })).data;
+    await until(async () => (await rowsWith(mark)).length === 0, {
+      timeoutMs: rewriteLimitMs,
+      what: 'no table with the erased contact',
+    });
+    expect((await list()).map((contact: Contact) => contact.contactId)).not.toContain(contactId);
+
+    const party = erasedParty(contactId);
+    const shown = await client.payments.get(paymentId);
+    expect(shown).toMatchObject({ paymentAmount: 1_234, status: 'COMPLETED' });
+    expect(shown.contact).toEqual({ ...party, bankAccount: null });
+    const { data: payments } = await client.payments.page({ contactId });
+    expect(payments.map(({ contact }) => contact)).toEqual([party]);
+
+    await expect(pay(originatorId, contactId)).rejects.toMatchObject({ status: 404 });
+    await expect(client.contacts.update(contactId, { firstName: 'Eve' })).rejects.toMatchObject({
+      status: 404,
+    });
+    const anew = await client.contacts.create(request);
+    expect(anew.contactId).not.toBe(contactId);
+
+    // What was pending is sent, signed, and without the person.
+    isRejected = () => false;
+    const sent = await receiver.waitFor(
+      ({ body }) => body.includes(paymentId) && body.includes('"erased":true'),
+      { timeoutMs: arrivalLimitMs },
+    );
+    expect(sent.body).not.toContain(mark);
+    const event = verifyWebhook(sent.body, sent.headers, endpoint.secret);
+    expect(event).toMatchObject({ data: { contact: { ...party, bankAccount: null } } });
+    await client.webhooks.delete(endpoint.id);
+  });
+
+  it('records a return of a payment that was completed before, without the person', async () => {
+    const { originatorId } = await originatorOf('BUSINESS');
+    const { mark, request } = person(originatorId);
+    const { contactId } = await client.contacts.create(request);
+    const paymentId = await pay(originatorId, contactId);
+    await completed(client, [paymentId]);
+    const { code } = await erase('contact', contactId, '--override-retention');
+    expect(code).toBe(0);
+    await client.sandbox.simulate(paymentId, { outcome: 'return', returnReasonCode: 'R01' });
+    const shown = await client.payments.get(paymentId);
+    expect(shown).toMatchObject({ status: 'RETURNED', returnReasonCode: 'R01' });
+    expect(shown.contact).toEqual({ ...erasedParty(contactId), bankAccount: null });
+    expect(await rowsWith(mark)).toEqual([]);
+  });
+
+  it('is refused while a payment is not final or the retention period runs, and needs a known contact', async () => {
+    const { originatorId } = await originatorOf('BUSINESS');
+    const { request } = person(originatorId);
+    // The simulated bank never confirms a transfer to this account.
+    const bankAccount = { ...request.bankAccount, achAccountNumber: '000123450401' };
+    const { contactId } = await client.contacts.create({ ...request, bankAccount });
+    const paymentId = await pay(originatorId, contactId);
+    expectRefusal(
+      await erase('contact', contactId),
+      `1 payment is not final, for example ${paymentId}`,
+    );
+    const again = await erase('contact', contactId, '--override-retention');
+    expectRefusal(again, 'not final');
+
+    const other = person(originatorId);
+    const { contactId: otherId } = await client.contacts.create(other.request);
+    await completed(client, [await pay(originatorId, otherId)]);
+    expectRefusal(await erase('contact', otherId), /the retention period runs until \d{4}-/);
+    // Nothing has changed for either.
+    await completed(client, [await pay(originatorId, otherId)]);
+
+    expectRefusal(await erase('contact', randomUUID()), 'there is no contact');
+    const { code } = await pis(['contact', 'erase', '--id', otherId], environment);
+    expect(code).toBe(1);
+  });
+
+  it('can be repeated', async () => {
+    const { originatorId } = await originatorOf('BUSINESS');
+    const { contactId } = await client.contacts.create(person(originatorId).request);
+    const args = ['contact', 'erase', '--id', contactId, '--reason', 'asked by letter'];
+    const first = await pisJson<{ erasedAt: string }>(args, environment);
+    const second = await pis([...args, '--json'], environment);
+    expect(JSON.parse(second.stdout)).toEqual({
+      contactId,
+      erasedAt: first.erasedAt,
+      alreadyErased: true,
+    });
+    expect(second.stderr).toContain(`contact ${contactId} was erased before`);
+  });
+});
+
+describe('pis originator erase', () => {
+  it('is refused for a business, and for somebody with contacts; otherwise it erases the originator', async () => {
+    const business = await originatorOf('BUSINESS');
+    const individual = await originatorOf('INDIVIDUAL');
+    const { originatorId, email } = individual;
+    expectRefusal(
+      await erase('originator', business.originatorId),
+      'is a business: only an individual can be erased',
+    );
+    const { contactId } = await client.contacts.create(person(originatorId).request);
+    const paymentId = await pay(originatorId, contactId);
+    await completed(client, [paymentId]);
+    expectRefusal(
+      await erase('originator', originatorId, '--override-retention'),
+      `the originator has contacts, for example ${contactId}`,
+    );
+    expect(await erase('contact', contactId, '--override-retention')).toMatchObject({ code: 0 });
+    expect(await erase('originator', originatorId, '--override-retention')).toMatchObject({
+      code: 0,
+    });
+
+    await until(async () => (await rowsWith(email)).length === 0, {
+      timeoutMs: rewriteLimitMs,
+      what: 'no table with the erased originator',
+    });
+    const { data } = await client.originators.page({ limit: 10 });
+    expect(data.map((one) => one.originatorId)).toEqual([business.originatorId]);
+    expect((await client.payments.get(paymentId)).originator).toEqual({
+      ...erasedParty(originatorId),
+      bankAccount: null,
+    });
+    await expect(client.contacts.create(person(originatorId).request)).rejects.toMatchObject({
+      status: 404,
+    });
+  });
+});
