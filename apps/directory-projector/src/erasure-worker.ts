@@ -32,7 +32,7 @@ export interface ErasureWorkerOptions {
   readonly attemptMaxMs: number;
 }
 
-const pollMs = 1_000;
+const pollMs = 2_000;
 const retryMs = 1_000;
 /** Longer than a page takes. */
 const leaseMs = 30_000;
