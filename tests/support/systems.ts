@@ -14,8 +14,12 @@ export interface System {
   /** The PostgreSQL that holds read models, deliveries and checkpoints. */
   readonly databaseUrl: string;
   readonly environment: Readonly<Record<string, string>>;
+  /** Of every process, where it serves its health and metrics. */
+  readonly urls: readonly string[];
   /** Everything any process of the system logged. */
   logs(): string;
+  /** What all processes printed on stdout. */
+  stdout(): string;
   stop(): Promise<void>;
 }
 
@@ -31,7 +35,9 @@ export const allInOne: StartSystem = async (settings) => {
     apiKey: String(running.ready['apiKey']),
     databaseUrl: connectionOf(path.join(dataDir, 'postgres'), 'pis') ?? '',
     environment,
+    urls: [String(running.ready['apiUrl'])],
     logs: () => running.stderr(),
+    stdout: () => running.stdout(),
     stop: async () => {
       await running.stop();
       rmSync(dataDir, { recursive: true, force: true });
@@ -125,7 +131,9 @@ async function distributed(
     apiKey,
     databaseUrl: database.url,
     environment,
+    urls: running.map((process) => String(process.ready['url'])),
     logs: () => running.map((process) => process.stderr()).join('\n'),
+    stdout: () => running.map((process) => process.stdout()).join('\n'),
     stop: async () => {
       await Promise.all(running.map((process) => process.stop()));
       await database.drop();

@@ -1,13 +1,29 @@
-/** Every message of every topic of a system, keys and headers included, as one text. */
+/** Every message of every topic of a system, with keys and headers. */
 import { randomUUID } from 'node:crypto';
 import { Kafka, logLevel } from 'kafkajs';
 
 const quietLimitMs = 30_000;
 
-/** Empty on the embedded broker: its topics are the event store's own tables. */
+export interface ReadMessage {
+  /** Without the system's prefix. */
+  readonly topic: string;
+  readonly key: string;
+  readonly value: string;
+  readonly headers: string;
+}
+
+/** All messages as one text. */
 export async function readTopics(environment: Readonly<Record<string, string>>): Promise<string> {
+  const messages = await readMessages(environment);
+  return messages.map(({ key, value, headers }) => `${key} ${value} ${headers}`).join('\n');
+}
+
+/** Empty on the embedded broker: its topics are the event store's own tables. */
+export async function readMessages(
+  environment: Readonly<Record<string, string>>,
+): Promise<readonly ReadMessage[]> {
   const { KAFKA_BROKERS: brokers, KAFKA_PREFIX: prefix = '' } = environment;
-  if (!brokers) return '';
+  if (!brokers) return [];
   const kafka = new Kafka({ brokers: brokers.split(','), logLevel: logLevel.NOTHING });
   const admin = kafka.admin();
   await admin.connect();
@@ -15,7 +31,7 @@ export async function readTopics(environment: Readonly<Record<string, string>>):
   const wanted = await endsOf(admin, topics);
   await admin.disconnect();
 
-  const texts: string[] = [];
+  const messages: ReadMessage[] = [];
   const consumer = kafka.consumer({ groupId: `${prefix}reader-${randomUUID()}` });
   await consumer.connect();
   await consumer.subscribe({ topics, fromBeginning: true });
@@ -33,9 +49,12 @@ export async function readTopics(environment: Readonly<Record<string, string>>):
     consumer
       .run({
         eachMessage: ({ topic, partition, message }) => {
-          texts.push(
-            `${String(message.key)} ${String(message.value)} ${headersOf(message.headers)}`,
-          );
+          messages.push({
+            topic: topic.slice(prefix.length),
+            key: String(message.key),
+            value: String(message.value),
+            headers: headersOf(message.headers),
+          });
           if (BigInt(message.offset) + 1n >= (wanted.get(`${topic}/${partition}`) ?? 0n))
             wanted.delete(`${topic}/${partition}`);
           done();
@@ -45,7 +64,7 @@ export async function readTopics(environment: Readonly<Record<string, string>>):
       .catch(reject);
   });
   await consumer.disconnect();
-  return texts.join('\n');
+  return messages;
 }
 
 type Admin = ReturnType<Kafka['admin']>;
@@ -63,4 +82,19 @@ function headersOf(headers: Readonly<Record<string, unknown>> | undefined): stri
   return Object.entries(headers ?? {})
     .map(([name, value]) => `${name}=${String(value)}`)
     .join(' ');
+}
+
+/** Publishes a message that none of ours would be. Nothing on the embedded broker, which takes none. */
+export async function publish(
+  environment: Readonly<Record<string, string>>,
+  topic: string,
+  message: { readonly key: string; readonly value: string },
+): Promise<void> {
+  const { KAFKA_BROKERS: brokers, KAFKA_PREFIX: prefix = '' } = environment;
+  if (!brokers) return;
+  const kafka = new Kafka({ brokers: brokers.split(','), logLevel: logLevel.NOTHING });
+  const producer = kafka.producer();
+  await producer.connect();
+  await producer.send({ topic: `${prefix}${topic}`, messages: [message] });
+  await producer.disconnect();
 }
