@@ -2,19 +2,43 @@
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 import { StoreUnavailable } from '@pis/event-store';
 import { LRUCache } from 'lru-cache';
+import { keyBytes } from './cipher.js';
 
 const macKeysMax = 64;
+/**
+ * The purposes of the releases without a MAC root. In a store of theirs the keys of these purposes follow the
+ * root, in this order. Never change it.
+ */
+export const legacyPurposes: readonly string[] = [
+  'store-binding',
+  'contact-identity',
+  'bank-account',
+  'cursor',
+  'stream-snapshot',
+];
+const legacyRootBytes = keyBytes * (1 + legacyPurposes.length);
 
-/** HKDF-Expand (RFC 5869) of one block: 32 bytes. */
-function expand(root: Buffer, info: string): Buffer {
-  return createHmac('sha256', root).update(info).update(Buffer.of(1)).digest();
+export function macInfo(purpose: string): string {
+  return `pis/v1/mac/${purpose}`;
+}
+
+function keyUnder(root: Buffer, purpose: string): Buffer {
+  const legacyAt = keyBytes * (1 + legacyPurposes.indexOf(purpose));
+  if (root.length === legacyRootBytes && legacyAt > 0)
+    return root.subarray(legacyAt, legacyAt + keyBytes);
+  // HKDF-Expand (RFC 5869) of one block: 32 bytes.
+  const random = root.subarray(0, keyBytes);
+  return createHmac('sha256', random).update(macInfo(purpose)).update(Buffer.of(1)).digest();
 }
 
 export class Macs {
   private root: Buffer | null = null;
   private readonly keys = new LRUCache<string, KeyObject>({ max: macKeysMax });
 
+  /** @param root 32 random bytes; in a store of an older release also the keys of its purposes */
   useRoot(root: Buffer): void {
+    if (root.length !== keyBytes && root.length !== legacyRootBytes)
+      throw new Error(`a MAC root has ${keyBytes} or ${legacyRootBytes} bytes`);
     this.keys.clear();
     this.root = root;
   }
@@ -25,7 +49,7 @@ export class Macs {
     if (key === undefined) {
       if (this.root === null)
         throw new StoreUnavailable('this process has not read its MAC root yet');
-      key = createSecretKey(expand(this.root, `pis/v1/mac/${purpose}`));
+      key = createSecretKey(keyUnder(this.root, purpose));
       this.keys.set(purpose, key);
     }
     return createHmac('sha256', key).update(text).digest('hex');

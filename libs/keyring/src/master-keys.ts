@@ -2,9 +2,10 @@
  * The master keys of a process. The first one is active: it wraps new keys. The others only unwrap, while
  * keys are rotated.
  */
-import { createHmac, createSecretKey, hkdfSync, type KeyObject } from 'node:crypto';
+import { createSecretKey, hkdfSync, type KeyObject, randomBytes } from 'node:crypto';
 import { StoreUnavailable } from '@pis/event-store';
 import { CannotOpen, decrypt, encrypt, joined, keyBytes, split } from './cipher.js';
+import { legacyPurposes, macInfo } from './macs.js';
 
 const keyIdBytes = 6;
 
@@ -63,13 +64,17 @@ export class MasterKeys {
   }
 
   /**
-   * HKDF-Extract (RFC 5869) of a master key with an empty salt. Stores of releases without a MAC root use
-   * it as theirs: every MAC stays what it was. Null when this process does not have the key.
+   * A MAC root for a store of a release without one. There every MAC came from the master key, and it stays
+   * what it was: the root holds the keys of these MACs, and a random root for all other purposes. Nothing in
+   * it gives the master key, or its wrapping key, back. Null when this process does not have the key.
    */
   firstMacRootOf(keyId: string): Buffer | null {
     const key = this.byId.get(keyId);
     if (key === undefined) return null;
-    return createHmac('sha256', Buffer.alloc(keyBytes)).update(key.bytes).digest();
+    const legacyKeys = legacyPurposes.map((purpose) =>
+      derive(key.bytes, macInfo(purpose), keyBytes),
+    );
+    return Buffer.concat([randomBytes(keyBytes), ...legacyKeys]);
   }
 
   private keyWith(keyId: string): MasterKey {
@@ -85,11 +90,13 @@ export class MasterKeys {
 function masterKeyOf(bytes: Buffer): MasterKey {
   if (bytes.length !== keyBytes) throw new Error(`a master key has ${keyBytes} bytes`);
   // The labels of the first release: IDs and wrapped keys of then stay valid.
-  const derive = (info: string, length: number) =>
-    Buffer.from(hkdfSync('sha256', bytes, '', `pis/v1/${info}`, length));
-  const id = derive('master-key-id', keyIdBytes).toString('base64url');
+  const id = derive(bytes, 'pis/v1/master-key-id', keyIdBytes).toString('base64url');
   // Key objects, not bytes: with bytes, each use takes Node 24 up to four times as long.
-  return { id, bytes, wrapping: createSecretKey(derive('wrap', keyBytes)) };
+  return { id, bytes, wrapping: createSecretKey(derive(bytes, 'pis/v1/wrap', keyBytes)) };
+}
+
+function derive(masterKey: Buffer, info: string, length: number): Buffer {
+  return Buffer.from(hkdfSync('sha256', masterKey, '', info, length));
 }
 
 /** Splits `<master key id>.<wrapped>`, the form inside texts of version 1. @throws CannotOpen */

@@ -3,7 +3,7 @@
  * still needs.
  *
  * A new store draws its root at random. A store of an older release has none: there every MAC was derived
- * from the master key, and the root is what gives the same MACs.
+ * from the master key, and its root holds the keys that give the same MACs.
  */
 import { randomBytes } from 'node:crypto';
 import type { StoreBindingState } from '@pis/domain';

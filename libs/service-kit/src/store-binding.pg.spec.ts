@@ -1,12 +1,14 @@
 /** A store belongs to one environment and one master key, a database to one log. */
-import { randomBytes, randomUUID } from 'node:crypto';
+import { createHmac, hkdfSync, randomBytes, randomUUID } from 'node:crypto';
 import { apiKey, type Environment, originator, storeBinding } from '@pis/domain';
 import { type EventStore, memoryEventStore, repository, systemContext } from '@pis/event-store';
 import {
   createKeyring,
+  macRootPurpose,
   macUnder,
   MasterKeys,
   pgDataKeyTable,
+  readMacRoot,
   rotateKeys,
   type StoredKeyring,
   storeMacRoot,
@@ -195,6 +197,35 @@ describe('the keys of a store', () => {
       expect(await alone.open(sealed, 'originator:o1')).toBe('{}');
     },
   );
+
+  it('of an older release: the new key and the tables do not give the former master key back', async () => {
+    const derived = (info: string) => Buffer.from(hkdfSync('sha256', keyBytes, '', info, 32));
+    const extract = createHmac('sha256', Buffer.alloc(32)).update(keyBytes).digest();
+    await fill('sandbox');
+    const next = masterKey();
+    await bind({ keyring: keyringOf(next, keyBytes) });
+    await rotate(next, keyBytes);
+    const alone = keyringOf(next);
+    await bind({ keyring: alone });
+    const stored = await readMacRoot(pool);
+    if (stored === null) throw new Error('no root');
+    const root = alone.masterKeys.unwrap(stored.key, macRootPurpose);
+    for (const secret of [extract, keyBytes, derived('pis/v1/wrap')])
+      expect(root.includes(secret)).toBe(false);
+    const former = (purpose: string) =>
+      createHmac('sha256', derived(`pis/v1/mac/${purpose}`))
+        .update('text')
+        .digest('hex');
+    for (const purpose of [
+      'store-binding',
+      'contact-identity',
+      'bank-account',
+      'cursor',
+      'stream-snapshot',
+    ])
+      expect(alone.mac(purpose, 'text')).toBe(former(purpose));
+    expect(alone.mac('new purpose', 'text')).not.toBe(former('new purpose'));
+  });
 
   async function bindAsOlderRelease(root: Buffer): Promise<void> {
     const at = new Date().toISOString();
