@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { ConfigurationError, loadConfig } from './config.js';
@@ -133,6 +133,8 @@ describe('master keys', () => {
     expect(idsOf({ PIS_MASTER_KEYS: given.PIS_MASTER_KEYS })).toEqual(both);
     expect(idsOf({ PIS_MASTER_KEYS_FILE: fileWith(`${one},\n${two}\n`) })).toEqual(both);
     expect(idsOf({ PIS_MASTER_KEY_FILE: fileWith(`${two}\n`) })).toEqual(old);
+    // As Kubernetes hands on what a command printed into a secret.
+    for (const key of [`${two}\n`, ` ${two} `]) expect(idsOf({ PIS_MASTER_KEY: key })).toEqual(old);
     const production = { PIS_ENVIRONMENT: 'production', PIS_MASTER_KEYS: `${two},${one}` };
     expect(idsOf(production)).toEqual([...old, ...active]);
   });
@@ -144,7 +146,9 @@ describe('master keys', () => {
     [{ PIS_MASTER_KEYS: `${one},${one}` }, 'PIS_MASTER_KEYS: the same key is there twice'],
     [{ PIS_MASTER_KEYS: `${one},AA` }, 'PIS_MASTER_KEYS: key 2 has 1 bytes instead of 32'],
     [{ PIS_MASTER_KEYS: ', ' }, 'PIS_MASTER_KEYS: holds no key'],
-    [{ PIS_MASTER_KEY_FILE: '/nowhere/key' }, 'PIS_MASTER_KEY_FILE: ENOENT'],
+    [{ PIS_MASTER_KEY_FILE: '/nowhere/key' }, 'PIS_MASTER_KEY_FILE: cannot be read: ENOENT'],
+    [{ PIS_MASTER_KEY_FILE: one ?? '' }, 'PIS_MASTER_KEY_FILE: cannot be read: ENOENT'],
+    [{ PIS_MASTER_KEYS_FILE: `${one},${two}` }, 'PIS_MASTER_KEYS_FILE: cannot be read: ENOENT'],
     [{ PIS_MASTER_KEYS_FILE: fileWith('') }, 'PIS_MASTER_KEYS_FILE: holds no key'],
     [
       { PIS_MASTER_KEY_FILE: fileWith(`${one}\n${two}`) },
@@ -154,5 +158,17 @@ describe('master keys', () => {
     const refused = () => idsOf(env);
     expect(refused).toThrow(problem);
     expect(refused).not.toThrow(one);
+  });
+
+  it('of the sandbox are made once, and the draft of another process stays', () => {
+    const data = path.join(folder, randomUUID());
+    mkdirSync(data);
+    // Another container on the same volume may have the same process ID.
+    const draft = path.join(data, `master-key.${process.pid}`);
+    writeFileSync(draft, 'draft');
+    const [first, second] = [idsOf({ PIS_DATA_DIR: data }), idsOf({ PIS_DATA_DIR: data })];
+    expect(second).toEqual(first);
+    expect(readFileSync(draft, 'utf8')).toBe('draft');
+    expect(readdirSync(data).sort()).toEqual(['master-key', path.basename(draft)]);
   });
 });

@@ -92,6 +92,11 @@ export function masterKeysIn(text: string): readonly string[] {
   return text.split(/[,\s]+/).filter((key) => key !== '');
 }
 
+/** One key. A secret that a command printed ends with a line end. */
+export function masterKeyIn(text: string): readonly string[] {
+  return [text.trim()];
+}
+
 /** What is wrong with the keys, without the keys; null when nothing is. */
 export function masterKeyProblem(keys: readonly string[]): string | null {
   if (keys.length === 0) return 'holds no key';
@@ -114,7 +119,7 @@ function masterKeys(keysIn: (text: string) => readonly string[]) {
 }
 
 export const keyringEnv = {
-  PIS_MASTER_KEY: masterKeys((text) => [text]).optional(),
+  PIS_MASTER_KEY: masterKeys(masterKeyIn).optional(),
   PIS_MASTER_KEYS: masterKeys(masterKeysIn).optional(),
   PIS_MASTER_KEY_FILE: z.string().min(1).optional(),
   PIS_MASTER_KEYS_FILE: z.string().min(1).optional(),

@@ -1,11 +1,12 @@
 /** The master keys of a process, from its environment or from mounted secrets. */
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { keyBytes, MasterKeys } from '@pis/keyring';
 import { ConfigurationError } from './config.js';
 import {
   type KeyringConfig,
+  masterKeyIn,
   masterKeyProblem,
   masterKeysIn,
   masterKeyVariables,
@@ -45,13 +46,15 @@ function textOf(variable: Variable, given: string): string {
   try {
     return readFileSync(given, 'utf8');
   } catch (error) {
-    throw new ConfigurationError([`${variable}: ${(error as Error).message}`]);
+    // Without the message: it tells the path, which is the key when somebody mixed the variables up.
+    const { code = 'unknown error' } = error as NodeJS.ErrnoException;
+    throw new ConfigurationError([`${variable}: cannot be read: ${code}`]);
   }
 }
 
 function parse(variable: Variable, text: string): MasterKeys {
   const isList = variable.startsWith('PIS_MASTER_KEYS');
-  const texts = isList ? masterKeysIn(text) : [text.trim()];
+  const texts = isList ? masterKeysIn(text) : masterKeyIn(text);
   const problem = masterKeyProblem(texts);
   if (problem !== null) throw new ConfigurationError([`${variable}: ${problem}`]);
   return new MasterKeys(texts.map((one) => Buffer.from(one, 'base64')));
@@ -61,8 +64,9 @@ function parse(variable: Variable, text: string): MasterKeys {
 function createOnce(file: string, text: string): void {
   if (existsSync(file)) return;
   mkdirSync(path.dirname(file), { recursive: true });
-  const draft = `${file}.${process.pid}`;
-  writeFileSync(draft, text, { mode: 0o600 });
+  // Process IDs do not tell two containers on one volume apart.
+  const draft = `${file}.${randomUUID()}`;
+  writeFileSync(draft, text, { mode: 0o600, flag: 'wx' });
   try {
     linkSync(draft, file);
   } catch (error) {
