@@ -50,8 +50,9 @@ export class DataKeys {
 
   /** Created when the owner has none. @throws KeyDestroyed, CannotOpen, StoreUnavailable */
   async current(owner: Owner): Promise<CurrentKey> {
-    let keys = await this.of(owner);
-    if (keys.currentVersion === null) keys = await this.creations.add(owner);
+    let keys = await this.cached(owner);
+    // Creating reads as well: an owner that is not cached costs one query.
+    if (keys === null || keys.currentVersion === null) keys = await this.creations.add(owner);
     // Another process created it at the same moment.
     if (keys.currentVersion === null) keys = await this.reads.add(owner);
     const version = keys.currentVersion ?? firstVersion;
@@ -89,13 +90,15 @@ export class DataKeys {
   }
 
   private async of(owner: Owner): Promise<KeysOfOwner> {
-    if (this.cache.has(owner)) {
-      const refreshing = this.refreshing();
-      if (refreshing !== null) await refreshing;
-      const cached = this.cache.get(owner);
-      if (cached !== undefined) return cached;
-    }
-    return this.reads.add(owner);
+    return (await this.cached(owner)) ?? this.reads.add(owner);
+  }
+
+  /** Null when it is not there, or no longer good. */
+  private async cached(owner: Owner): Promise<KeysOfOwner | null> {
+    if (!this.cache.has(owner)) return null;
+    const refreshing = this.refreshing();
+    if (refreshing !== null) await refreshing;
+    return this.cache.get(owner) ?? null;
   }
 
   /** Null while the cache may be used. */

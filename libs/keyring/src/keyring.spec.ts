@@ -112,6 +112,22 @@ describe('keyring', () => {
     expect((await fresh.read([owner])).keys).toHaveLength(1);
   });
 
+  it('creates a key with one query, and finds one that is there with one query', async () => {
+    const fresh = memoryDataKeyTable();
+    const asked: string[] = [];
+    const counting: DataKeyTable = {
+      ...fresh,
+      read: (owners) => (asked.push('read'), fresh.read(owners)),
+      createMissing: (keys) => (asked.push('create'), fresh.createMissing(keys)),
+    };
+    for (const process of [testKeyring(7, counting), testKeyring(7, counting)]) {
+      asked.length = 0;
+      for (const text of ['one', 'two']) await process.seal(owner, text);
+      expect(asked).toEqual(['create']);
+    }
+    expect((await fresh.read([owner])).keys).toHaveLength(1);
+  });
+
   it('makes hashes that depend on the purpose, the text and the MAC root', () => {
     const hash = keyring.mac('cursor', 'text');
     expect(hash).toMatch(/^[0-9a-f]{64}$/);
