@@ -233,7 +233,7 @@ describe('answers', () => {
     await call('/v1/contacts/?token=query-secret', { method: 'POST', body });
     await call('/v1/contacts/', { method: 'POST', body: '{"achAccountNumber": 000123456789}' });
     const text = JSON.stringify(logged);
-    expect(text).toContain('"path":"/v1/contacts/"');
+    expect(text).toContain('"path":"/v1/contacts"');
     expect(text).toContain(tenant.organizationId);
     for (const secret of ['secret', tenant.keys.full_access, '000123456789'])
       expect(text).not.toContain(secret);
