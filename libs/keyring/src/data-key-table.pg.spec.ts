@@ -90,3 +90,23 @@ describe('several processes on one table', () => {
     expect(await keyring.open(await keyring.seal(one, 'text'), one)).toBe('text');
   });
 });
+
+it('keeps no copy of a destroyed key in statistics, and has its dead row vacuumed soon', async () => {
+  const table = pgDataKeyTable(pool);
+  const owners = Array.from({ length: 300 }, (_, n): Owner => `contact:${n}`);
+  await table.createMissing(owners.map((owner) => keyOf(owner, `wrapped-key-of-${owner}`)));
+  await pool.query('ANALYZE data_keys, keyring_state');
+  await table.destroy(owners);
+  const { rows: samples } = await pool.query(
+    `SELECT attname FROM pg_stats WHERE (tablename, attname) IN (VALUES
+       ('data_keys'::name, 'wrapped'::name), ('keyring_state', 'mac_root'))`,
+  );
+  expect(samples).toEqual([]);
+  const { rows: options } = await pool.query<{ option: string }>(
+    "SELECT unnest(reloptions) AS option FROM pg_class WHERE oid = 'data_keys'::regclass",
+  );
+  expect(options.map(({ option }) => option).sort()).toEqual([
+    'autovacuum_vacuum_scale_factor=0',
+    'autovacuum_vacuum_threshold=0',
+  ]);
+});
