@@ -267,9 +267,10 @@ export const webhookEndpoints: Aggregate<
   evolve,
   stateVersion: 1,
   schemaVersions: {
-    WebhookEndpointCreated: 1,
+    // 2: the key of the sealed secret is in the table data_keys. Version 1 has it in the text.
+    WebhookEndpointCreated: 2,
     WebhookEndpointUpdated: 1,
-    WebhookEndpointSecretRotated: 1,
+    WebhookEndpointSecretRotated: 2,
     WebhookEndpointDeleted: 1,
   },
 };
