@@ -75,7 +75,15 @@ export async function withContext<Result>(
   const store = await createEventStore(config, pool, databaseUrl, sealing);
   const by = operatorContext(osUser());
   const bind = (keyring: StoredKeyring | null, checkOnly: boolean) =>
-    bindStore({ store, pool, environment: config.PIS_ENVIRONMENT, keyring, by, checkOnly });
+    bindStore({
+      store,
+      pool,
+      environment: config.PIS_ENVIRONMENT,
+      keyring,
+      by,
+      logger,
+      checkOnly,
+    });
   try {
     if (checkStores) await (hasMasterKey(config) ? open(true) : bind(null, true));
     return await work({

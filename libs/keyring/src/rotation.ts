@@ -15,7 +15,7 @@ import { macRootPurpose, readMacRoot, wrappingKeyIds } from './mac-root.js';
 import type { MasterKeys, Wrapped } from './master-keys.js';
 import type { Owner } from './owner.js';
 import { orUnavailable } from './pg-data-key-table.js';
-import { countNotImported, type ImportOptions, importV1Keys } from './v1-import.js';
+import { countNotImported, type ImportOptions, importV1Keys, mayHaveV1Keys } from './v1-import.js';
 
 /** Rows in a transaction: each takes some milliseconds. */
 const batchMax = 500;
@@ -40,6 +40,8 @@ export interface RotationReport {
 }
 
 export interface RotationOptions extends ImportOptions {
+  /** Keeps releases that put data keys into events from starting again. Called before old events are read. */
+  readonly shutOutOlderReleases: () => Promise<void>;
   readonly onProgress?: (progress: RotationProgress) => void;
 }
 
@@ -50,7 +52,8 @@ export interface RotationOptions extends ImportOptions {
 export async function rotateKeys(options: RotationOptions): Promise<RotationReport> {
   const { pool, masterKeys, onProgress = () => undefined } = options;
   let [imported, unreadable] = [0, 0];
-  if ((await readMacRoot(pool))?.v1KeyId != null)
+  await options.shutOutOlderReleases();
+  if (await mayHaveV1Keys(pool))
     ({ imported, unreadable } = await importV1Keys(options, ({ eventsRead: done }) =>
       onProgress({ phase: 'old events', done }),
     ));
@@ -186,11 +189,16 @@ export async function keysStatus({ pool, store, masterKeys }: ImportOptions): Pr
   );
   for (const { id, count } of rows) add(id, Number(count));
   const v1KeyId = (await readMacRoot(pool))?.v1KeyId ?? null;
-  if (v1KeyId !== null) {
+  if (await mayHaveV1Keys(pool)) {
     const notImported = await countNotImported({ pool, store });
     for (const [id, count] of notImported) add(id, count);
     // No event, and still no process starts without it before the rotation ends.
-    if (!notImported.has(v1KeyId) && v1KeyId !== activeKeyId && dependents.get(v1KeyId) === 0)
+    if (
+      v1KeyId !== null &&
+      !notImported.has(v1KeyId) &&
+      v1KeyId !== activeKeyId &&
+      dependents.get(v1KeyId) === 0
+    )
       add(v1KeyId, 1);
   }
   return {

@@ -45,6 +45,18 @@ interface FoundKey {
   readonly key: Buffer;
 }
 
+/**
+ * False in a store that no older release wrote to. Stays true after a rotation: a process of an older release
+ * that was not stopped may still write such texts.
+ * @throws StoreUnavailable
+ */
+export async function mayHaveV1Keys(pool: Pick<pg.Pool, 'query'>): Promise<boolean> {
+  const { rows } = await orUnavailable(() =>
+    pool.query("SELECT FROM keyring_state WHERE v1_key_id IS NOT NULL OR imported_to <> ''"),
+  );
+  return rows.length > 0;
+}
+
 /** @throws StoreUnavailable, also when this process does not have the master key of a text */
 export async function importV1Keys(
   { pool, store, masterKeys }: ImportOptions,

@@ -1,6 +1,6 @@
 /**
- * Gives a keyring the MAC root of its store, and refuses a process that lacks a master key which the store
- * still needs.
+ * Gives a keyring the MAC root of its store, and refuses a process that lacks the master key of the root or of
+ * old events.
  *
  * A new store draws its root at random. A store of an older release has none: there every MAC was derived
  * from the master key, and its root holds the keys that give the same MACs.
@@ -20,12 +20,14 @@ import {
 } from '@pis/keyring';
 import type pg from 'pg';
 import { ConfigurationError } from './config.js';
+import type { Logger } from './logging.js';
 
 export interface KeyringCheck {
   readonly store: EventStore;
   readonly pool: Pick<pg.Pool, 'query'>;
   readonly keyring: StoredKeyring;
   readonly bound: NonNullable<StoreBindingState>;
+  readonly logger: Pick<Logger, 'error'>;
   /** Stores no root. */
   readonly checkOnly: boolean;
 }
@@ -111,15 +113,19 @@ async function firstRootOf({
   return { root, v1KeyId };
 }
 
+/** A data key that cannot be unwrapped stops only what is sealed under it: one stray key stops no start. */
 async function assertNoKeyMissing(
-  { pool, keyring }: KeyringCheck,
+  { pool, keyring: { masterKeys }, logger }: KeyringCheck,
   { key, v1KeyId }: StoredMacRoot,
 ): Promise<void> {
-  const needed = [
-    key.wrappingKeyId,
-    ...(await wrappingKeyIds(pool)),
-    ...(v1KeyId ? [v1KeyId] : []),
-  ];
-  const missing = new Set(needed.filter((keyId) => !keyring.masterKeys.ids.includes(keyId)));
-  if (missing.size > 0) throw otherMasterKey(keyring.masterKeys, [...missing]);
+  const isMissing = (keyId: string) => !masterKeys.ids.includes(keyId);
+  const needed = [key.wrappingKeyId, ...(v1KeyId === null ? [] : [v1KeyId])];
+  if (needed.some(isMissing))
+    throw otherMasterKey(masterKeys, [...new Set(needed.filter(isMissing))]);
+  const masterKeyIds = (await wrappingKeyIds(pool)).filter(isMissing);
+  if (masterKeyIds.length > 0)
+    logger.error(
+      { masterKeyIds },
+      'this process does not have these master keys: what is sealed under their data keys cannot be opened',
+    );
 }

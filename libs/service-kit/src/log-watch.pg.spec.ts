@@ -314,6 +314,7 @@ describe('on PostgreSQL', () => {
       environment: 'sandbox',
       keyring: null,
       by: systemContext('test'),
+      logger: { error: () => undefined },
     });
 
   const isRefused = (one: LogWatch) => {

@@ -85,7 +85,8 @@ export class PlatformModule
     const checkStores: StoreCheck = async ({ checkOnly = false } = {}) => {
       const { PIS_ENVIRONMENT: environment } = config;
       const by = systemContext(app);
-      await bindStore({ store: rawStore, pool: storePool, environment, keyring, by, checkOnly });
+      const stores = { store: rawStore, pool: storePool };
+      await bindStore({ ...stores, environment, keyring, by, logger, checkOnly });
       if (!checkOnly) gate.open();
     };
     const metrics = new Registry();

@@ -1,9 +1,16 @@
 /** A store belongs to one environment and one master key, a database to one log. */
 import { createHmac, hkdfSync, randomBytes, randomUUID } from 'node:crypto';
 import { apiKey, type Environment, originator, storeBinding } from '@pis/domain';
-import { type EventStore, memoryEventStore, repository, systemContext } from '@pis/event-store';
+import {
+  domainEventOf,
+  type EventStore,
+  memoryEventStore,
+  repository,
+  systemContext,
+} from '@pis/event-store';
 import {
   createKeyring,
+  keysStatus,
   macRootPurpose,
   macUnder,
   MasterKeys,
@@ -16,7 +23,7 @@ import {
 import { createV1Key } from '@pis/keyring/testing';
 import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
 import type pg from 'pg';
-import { bindStore, rebindDatabase } from './store-binding.js';
+import { bindStore, rebindDatabase, shutOutOlderReleases } from './store-binding.js';
 
 const by = systemContext('test');
 const masterKey = () => randomBytes(32);
@@ -29,12 +36,15 @@ let pool: pg.Pool;
 let store: EventStore;
 let key: StoredKeyring;
 let keyBytes: Buffer;
+/** What was logged as an error. */
+let errors: unknown[];
 beforeEach(async () => {
   database = await createTestDatabase();
   pool = openTestPool(database.url, 8);
   store = memoryEventStore();
   keyBytes = masterKey();
   key = keyringOf(keyBytes);
+  errors = [];
 });
 afterEach(async () => {
   await pool.end();
@@ -49,7 +59,8 @@ interface Given {
 }
 
 function bind({ environment = 'sandbox', keyring = key, log = store, checkOnly }: Given = {}) {
-  const given = { store: log, pool, environment, keyring, by };
+  const logger = { error: (...line: unknown[]) => void errors.push(line) };
+  const given = { store: log, pool, environment, keyring, by, logger };
   return bindStore({ ...given, ...(checkOnly === undefined ? {} : { checkOnly }) });
 }
 
@@ -155,7 +166,12 @@ describe('a store', () => {
 
 describe('the keys of a store', () => {
   const rotate = (...keys: Buffer[]) =>
-    rotateKeys({ pool, store, masterKeys: new MasterKeys(keys) });
+    rotateKeys({
+      pool,
+      store,
+      masterKeys: new MasterKeys(keys),
+      shutOutOlderReleases: () => shutOutOlderReleases(store, by),
+    });
 
   it('may be rotated: the new one alone is refused before, and does alone after', async () => {
     await bind();
@@ -227,6 +243,51 @@ describe('the keys of a store', () => {
     expect(alone.mac('new purpose', 'text')).not.toBe(former('new purpose'));
   });
 
+  it('are rotated: an older release, which does not know the last event of the binding, stays out', async () => {
+    await bind();
+    const next = masterKey();
+    await rotate(next, keyBytes);
+    const events = await store.readStream('store-binding');
+    const schemaVersions = { StoreBound: 1, MasterKeyBound: 1 };
+    const readByOlderRelease = () =>
+      events.map((event) => domainEventOf({ ...storeBinding, schemaVersions }, event));
+    expect(readByOlderRelease).toThrow('DataKeysMoved: unknown type of event');
+    await rotate(masterKey(), next);
+    expect(await store.readStream('store-binding')).toEqual(events);
+  });
+
+  it('of an older release: a text that it still writes after a rotation is counted and imported', async () => {
+    await fill('sandbox');
+    const next = masterKey();
+    await bind({ keyring: keyringOf(next, keyBytes) });
+    await rotate(next, keyBytes);
+    const sealed = createV1Key(keyBytes).seal('contact:late', 'text');
+    const metadata = { ...by, at: new Date().toISOString(), schemaVersion: 1, previousHash: null };
+    const data = { contactId: 'late', bankAccount: { sealed } };
+    await store.append('contact-late', 'noStream', [
+      { id: randomUUID(), type: 'ContactCreated', data, metadata },
+    ]);
+    const dependents = async () => {
+      const masterKeys = new MasterKeys([next, keyBytes]);
+      const { keys } = await keysStatus({ pool, store, masterKeys });
+      return keys.find(({ keyId }) => keyId === key.activeKeyId)?.dependents;
+    };
+    expect(await dependents()).toBe(1);
+    expect(await rotate(next, keyBytes)).toMatchObject({ imported: 1 });
+    expect(await dependents()).toBe(0);
+    expect(await keyringOf(next).open(sealed, 'contact:late')).toBe('text');
+  });
+
+  it('under a master key that only another process has stop no start, and are logged', async () => {
+    await bind();
+    const stray = keyringOf(masterKey(), keyBytes);
+    await bind({ keyring: stray });
+    const sealed = await stray.seal('contact:stray', 'text');
+    await bind();
+    expect(errors).toMatchObject([[{ masterKeyIds: [stray.activeKeyId] }, expect.any(String)]]);
+    await expect(key.open(sealed, 'contact:stray')).rejects.toThrow(stray.activeKeyId);
+  });
+
   async function bindAsOlderRelease(root: Buffer): Promise<void> {
     const at = new Date().toISOString();
     const data = { storeId: randomUUID(), environment: 'sandbox' } as const;
@@ -274,7 +335,9 @@ describe('a database', () => {
     const other = memoryEventStore();
     try {
       // No key is bound yet. The refused process must not bind its own key.
-      await bindStore({ store: other, pool: otherPool, environment: 'sandbox', keyring: null, by });
+      const logger = { error: () => undefined };
+      const stores = { store: other, pool: otherPool };
+      await bindStore({ ...stores, environment: 'sandbox', keyring: null, by, logger });
     } finally {
       await otherPool.end();
       await elsewhere.drop();

@@ -1,6 +1,6 @@
 /**
  * Binds a store to its environment and its MAC root at its first use, and refuses every process that comes
- * with another environment, or without a master key that the store needs.
+ * with another environment, or without the master key of the MAC root.
  *
  * The binding is the stream `store-binding` of the log, below the namespace if there is one. It is appended
  * at "no stream": if two processes start first, one wins, and the other one is compared with it. A restored
@@ -20,6 +20,7 @@ import type { StoredKeyring } from '@pis/keyring';
 import { orUnavailable } from '@pis/read-models';
 import type pg from 'pg';
 import { ConfigurationError } from './config.js';
+import type { Logger } from './logging.js';
 import { checkValue, openKeyring, otherMasterKey, v1KeyIdOf } from './keyring-check.js';
 
 export interface BindingOptions {
@@ -29,6 +30,7 @@ export interface BindingOptions {
   /** Null for an operator's command that needs no master key and has none. */
   readonly keyring: StoredKeyring | null;
   readonly by: CommandContext;
+  readonly logger: Pick<Logger, 'error'>;
   /** If true, does not bind an unbound store. Default: false. */
   readonly checkOnly?: boolean;
 }
@@ -90,9 +92,9 @@ async function bindMasterKey(
   options: BindingOptions,
   bound: NonNullable<StoreBindingState>,
 ): Promise<void> {
-  const { store, pool, keyring, by, checkOnly = false } = options;
+  const { store, pool, keyring, by, logger, checkOnly = false } = options;
   if (keyring === null) return;
-  const isOpen = await openKeyring({ store, pool, keyring, bound, checkOnly });
+  const isOpen = await openKeyring({ store, pool, keyring, bound, logger, checkOnly });
   if (!isOpen || (checkOnly && Object.keys(bound.masterKeys).length === 0)) return;
   const bindings = repository(store, storeBinding);
   const data = {
@@ -102,6 +104,16 @@ async function bindMasterKey(
   const at = new Date().toISOString();
   const result = await bindings.execute(bindingId, { type: 'BindMasterKey', at, data }, by);
   if ('refused' in result) throw refusal(result.refused, options);
+}
+
+/**
+ * Keeps releases that put data keys into events away from the store: they refuse to start with it.
+ * @throws StoreUnavailable the result is unknown: try again
+ */
+export async function shutOutOlderReleases(store: EventStore, by: CommandContext): Promise<void> {
+  const command = { type: 'MoveDataKeys', at: new Date().toISOString(), data: {} } as const;
+  const result = await repository(store, storeBinding).execute(bindingId, command, by);
+  if ('refused' in result) throw new Error(`data keys were not moved: ${result.refused}`);
 }
 
 /**

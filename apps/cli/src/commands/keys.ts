@@ -1,5 +1,5 @@
 import { keysStatus, rotateKeys, type RotationProgress, type RotationReport } from '@pis/keyring';
-import { masterKeysFrom } from '@pis/service-kit/stores';
+import { masterKeysFrom, shutOutOlderReleases } from '@pis/service-kit/stores';
 import { Command } from 'commander';
 import { withContext } from '../context.js';
 import { act, type ActionOptions, withOperator } from '../operator-action.js';
@@ -45,9 +45,15 @@ export function keysCommands(): Command {
       subject: {},
       outcome: (report: RotationReport) => ({ ...report }),
     } as const;
-    const report = await act(options, action, async ({ keyring, pool, store }) => {
+    const report = await act(options, action, async ({ keyring, pool, store, by }) => {
       const { masterKeys } = await keyring();
-      return rotateKeys({ pool, store, masterKeys, onProgress: progressLine() });
+      return rotateKeys({
+        pool,
+        store,
+        masterKeys,
+        shutOutOlderReleases: () => shutOutOlderReleases(store, by),
+        onProgress: progressLine(),
+      });
     });
     print(report, options);
     if (report.unreadable > 0)

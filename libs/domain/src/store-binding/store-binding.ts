@@ -25,18 +25,22 @@ export interface BoundStore {
 
 export type StoreBindingEvent =
   | DomainEvent<'StoreBound', BoundStore>
-  | DomainEvent<'MasterKeyBound', MasterKeyCheck>;
+  | DomainEvent<'MasterKeyBound', MasterKeyCheck>
+  /** From here on no data key is in an event. Releases that put them there do not know this event and refuse the store. */
+  | DomainEvent<'DataKeysMoved', Record<string, never>>;
 
 export type StoreBindingState =
   | (BoundStore & {
       /** Key ID to check value. Empty until a process with a key has come. */
       readonly masterKeys: Readonly<Record<string, string>>;
+      readonly dataKeysMoved: boolean;
     })
   | null;
 
 export type StoreBindingCommand =
   | DomainCommand<'BindStore', BoundStore>
-  | DomainCommand<'BindMasterKey', MasterKeyCheck>;
+  | DomainCommand<'BindMasterKey', MasterKeyCheck>
+  | DomainCommand<'MoveDataKeys', Record<string, never>>;
 
 export type StoreBindingRefusal = 'OTHER_ENVIRONMENT' | 'NOT_BOUND' | 'OTHER_MAC_ROOT';
 
@@ -50,6 +54,8 @@ function decide(
     return state.environment === command.data.environment ? [] : { refused: 'OTHER_ENVIRONMENT' };
   }
   if (state === null) return { refused: 'NOT_BOUND' };
+  if (command.type === 'MoveDataKeys')
+    return state.dataKeysMoved ? [] : [{ type: 'DataKeysMoved', at, data: {} }];
   const { check } = command.data;
   if (Object.keys(state.masterKeys).length === 0)
     return [{ type: 'MasterKeyBound', at, data: command.data }];
@@ -58,8 +64,9 @@ function decide(
 }
 
 function evolve(state: StoreBindingState, event: StoreBindingEvent): StoreBindingState {
-  if (event.type === 'StoreBound') return { ...event.data, masterKeys: {} };
+  if (event.type === 'StoreBound') return { ...event.data, masterKeys: {}, dataKeysMoved: false };
   if (state === null) throw new Error('the first event of a store binding is StoreBound');
+  if (event.type === 'DataKeysMoved') return { ...state, dataKeysMoved: true };
   const { keyId, check } = event.data;
   return { ...state, masterKeys: { ...state.masterKeys, [keyId]: check } };
 }
@@ -74,5 +81,5 @@ export const storeBinding: Aggregate<
   initial: null,
   decide,
   evolve,
-  schemaVersions: { StoreBound: 1, MasterKeyBound: 1 },
+  schemaVersions: { StoreBound: 1, MasterKeyBound: 1, DataKeysMoved: 1 },
 };
