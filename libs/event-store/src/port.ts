@@ -74,6 +74,8 @@ export interface ReadOptions {
   readonly maxCount?: number;
   /** For callers that need no personal data, and perhaps have no key: what is sealed stays sealed. */
   readonly leaveSealed?: boolean;
+  /** Events up to this revision stay sealed: for callers that know them already. */
+  readonly leaveSealedUpTo?: number;
 }
 
 /** A page of the log: the matching events, and the position read to (also past other events). */

@@ -59,7 +59,15 @@ export function sealedStore(
     },
     append: store.append.bind(store),
     async readStream(streamId, options) {
-      return opened(await store.readStream(streamId, options), options);
+      const events = await store.readStream(streamId, options);
+      const known = options?.leaveSealedUpTo;
+      if (known === undefined) return opened(events, options);
+      const isKnown = ({ revision }: RecordedEvent) => revision <= known;
+      const unknown = events.filter((event) => !isKnown(event));
+      const rest = (await opened(unknown, options)).values();
+      return events.map((event) =>
+        isKnown(event) ? leftSealed(event) : (rest.next().value ?? event),
+      );
     },
     async readStreams(streamIds) {
       const streams = await store.readStreams(streamIds);

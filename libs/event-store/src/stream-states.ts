@@ -116,14 +116,18 @@ export class StreamStates {
     known: Remembered,
   ): Promise<FoldedStream<State> | null> {
     const from = known.lastEvent.revision;
-    const page = await store.readStream(streamId, { from, maxCount: streamPageMax });
+    const page = await store.readStream(streamId, {
+      from,
+      maxCount: streamPageMax,
+      leaveSealedUpTo: from,
+    });
     const [last, ...gained] = page;
     if (last?.id !== known.lastEvent.id) {
       this.memory.delete(streamId);
       return null;
     }
     // Only this aggregate's states are remembered for this stream.
-    const onto = { state: known.state as State, lastEvent: last };
+    const onto = { state: known.state as State, lastEvent: known.lastEvent };
     if (gained.length === 0) return onto;
     const folded = folder.fold(gained, onto);
     const isWhole = page.length < streamPageMax;
