@@ -45,8 +45,6 @@ function messageOf(refusal: UseCaseRefusal): string {
     }
     case 'RETENTION_RUNNING':
       return `the retention period runs until ${refusal.until}; --override-retention erases nevertheless`;
-    case 'HAS_CONTACTS':
-      return `the originator has contacts, for example ${refusal.contactId}: erase them first`;
     case 'ERASURE_INTERRUPTED':
       return `another run withdrew the erasure of ${refusal.kind} ${refusal.id}: run it again`;
     default:

@@ -39,7 +39,6 @@ function failing(deps: Deps, failAt: number, when: 'before' | 'after') {
         hasReached: () => call(() => of.hasReached('payments', '')),
         open: (party: ErasableParty) => call(() => of.open(party)),
         lastFinalAt: (party: ErasableParty) => call(() => of.lastFinalAt(party)),
-        contactOf: (party: ErasableParty) => call(() => of.contactOf(party)),
       },
       destroyKeys: (owners: readonly Owner[]) => call(() => destroyKeys(owners)),
       pause: () => call(() => Promise.resolve()),

@@ -29,18 +29,16 @@ import {
   type PartyStream,
 } from './party-stream.js';
 
-/** What is known of a party's payments, as far as the lists have come. Every method throws StoreUnavailable. */
+/** What is known of a party's payments, as far as the list of payments has come. Every method throws StoreUnavailable. */
 export interface PaymentsOfParties {
-  /** Whether a list has everything that was recorded up to a position. */
-  hasReached(list: 'payments' | 'directory', position: Position): Promise<boolean>;
+  /** Whether the list has everything that was recorded up to a position. */
+  hasReached(list: 'payments', position: Position): Promise<boolean>;
   /** Payments that are not final; null when there are none. */
   open(
     party: ErasableParty,
   ): Promise<{ readonly count: number; readonly paymentId: string } | null>;
   /** When the last payment became final, ISO 8601; null without payments. */
   lastFinalAt(party: ErasableParty): Promise<string | null>;
-  /** A contact of an originator; null when it has none. */
-  contactOf(party: ErasableParty): Promise<string | null>;
 }
 
 export interface PartyErasureOptions {
@@ -54,8 +52,8 @@ export interface PartyErasureOptions {
   readonly requestMaxMs: number;
   /** How long processes may use keys that were destroyed. */
   readonly keysInUseMs: number;
-  /** How long the lists may take to catch up. */
-  readonly listsWaitMaxMs?: number;
+  /** How long the list of payments may take to catch up. */
+  readonly listWaitMaxMs?: number;
   readonly pause?: (ms: number) => Promise<unknown>;
 }
 
@@ -80,16 +78,15 @@ export interface ErasedParty {
 /** Why a party cannot be erased yet. */
 export type ErasureObstacle =
   | (Refusal<'PAYMENTS_NOT_FINAL'> & { readonly count: number; readonly paymentId: string })
-  | (Refusal<'RETENTION_RUNNING'> & { readonly until: string })
-  | (Refusal<'HAS_CONTACTS'> & { readonly contactId: string });
+  | (Refusal<'RETENTION_RUNNING'> & { readonly until: string });
 
 export type PartyErasureRefusal =
   | ErasureObstacle
   | (Refusal<'PARTY_NOT_FOUND' | 'PARTY_IS_BUSINESS' | 'ERASURE_INTERRUPTED'> &
       Pick<ErasureOrder, 'kind' | 'id'>);
 
-const listsWaitMaxDefaultMs = 60_000;
-const listsPollMs = 100;
+const listWaitMaxDefaultMs = 60_000;
+const listPollMs = 100;
 
 export class PartyErasure {
   private readonly pause;
@@ -148,7 +145,7 @@ export class PartyErasure {
   ): Promise<ErasureObstacle | null> {
     try {
       await this.pause(this.options.requestMaxMs);
-      await this.listsReach(await this.options.store.lastPosition());
+      await this.listReaches(await this.options.store.lastPosition());
       return await this.obstacle(party, order);
     } catch (error) {
       // The party can be used again. If that fails too, the next run decides.
@@ -178,10 +175,6 @@ export class PartyErasure {
     { overridesRetention }: ErasureOrder,
   ): Promise<ErasureObstacle | null> {
     const { payments, retentionYears } = this.options;
-    if (party.kind === 'originator') {
-      const contactId = await payments.contactOf(party);
-      if (contactId !== null) return { refused: 'HAS_CONTACTS', contactId };
-    }
     const open = await payments.open(party);
     if (open !== null) return { refused: 'PAYMENTS_NOT_FINAL', ...open };
     if (overridesRetention || retentionYears === 0) return null;
@@ -191,15 +184,14 @@ export class PartyErasure {
     return until > new Date().toISOString() ? { refused: 'RETENTION_RUNNING', until } : null;
   }
 
-  private async listsReach(position: Position): Promise<void> {
-    const { payments, listsWaitMaxMs = listsWaitMaxDefaultMs } = this.options;
-    const deadlineMs = performance.now() + listsWaitMaxMs;
-    for (const list of ['payments', 'directory'] as const)
-      while (!(await payments.hasReached(list, position))) {
-        if (performance.now() > deadlineMs)
-          throw new StoreUnavailable(`the list of ${list} does not catch up with the event store`);
-        await this.pause(listsPollMs);
-      }
+  private async listReaches(position: Position): Promise<void> {
+    const { payments, listWaitMaxMs = listWaitMaxDefaultMs } = this.options;
+    const deadlineMs = performance.now() + listWaitMaxMs;
+    while (!(await payments.hasReached('payments', position))) {
+      if (performance.now() > deadlineMs)
+        throw new StoreUnavailable('the list of payments does not catch up with the event store');
+      await this.pause(listPollMs);
+    }
   }
 
   /** From the confirmation to the record. */

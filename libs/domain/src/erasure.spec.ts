@@ -137,8 +137,12 @@ describe('the erasure of an originator', () => {
       .when({ type: 'ConfirmOriginatorErasure', at: later, data: {} })
       .then({ ...sure, at: later });
     given(originator, exists, asked)
-      .when({ type: 'WithdrawOriginatorErasure', at: later, data: { cause: 'HAS_CONTACTS' } })
-      .then({ type: 'OriginatorErasureWithdrawn', at: later, data: { cause: 'HAS_CONTACTS' } });
+      .when({ type: 'WithdrawOriginatorErasure', at: later, data: { cause: 'RETENTION_RUNNING' } })
+      .then({
+        type: 'OriginatorErasureWithdrawn',
+        at: later,
+        data: { cause: 'RETENTION_RUNNING' },
+      });
     given(originator, exists, asked)
       .when({ type: 'UpdateOriginator', at: later, data: { changes: { firstName: 'Eve' } } })
       .thenRefused('ORIGINATOR_NOT_FOUND');

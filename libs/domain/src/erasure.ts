@@ -21,11 +21,7 @@ export interface ErasureRequest {
   readonly overridesRetention: boolean;
 }
 
-export const erasureObstacles = [
-  'PAYMENTS_NOT_FINAL',
-  'RETENTION_RUNNING',
-  'HAS_CONTACTS',
-] as const;
+export const erasureObstacles = ['PAYMENTS_NOT_FINAL', 'RETENTION_RUNNING'] as const;
 /** `INTERRUPTED`: the checks could not be made. */
 export type WithdrawalCause = (typeof erasureObstacles)[number] | 'INTERRUPTED';
 

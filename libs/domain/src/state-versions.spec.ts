@@ -55,7 +55,7 @@ const folded = {
     { type: 'OriginatorCreated', at, data: originatorExample() },
     { type: 'OriginatorUpdated', at: later, data: { changes } },
     { type: 'OriginatorErasureRequested', at: later, data: erasureRequest },
-    { type: 'OriginatorErasureWithdrawn', at: later, data: { cause: 'HAS_CONTACTS' } },
+    { type: 'OriginatorErasureWithdrawn', at: later, data: { cause: 'RETENTION_RUNNING' } },
     { type: 'OriginatorErasureRequested', at: later, data: erasureRequest },
     { type: 'OriginatorErasureConfirmed', at: later, data: {} },
     { type: 'OriginatorErased', at: later, data: { organizationId, entityType: 'BUSINESS' } },

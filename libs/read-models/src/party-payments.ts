@@ -81,18 +81,6 @@ export class PartyPayments {
     return last;
   }
 
-  /** A contact of the originator that was not erased, as far as the projection has come. */
-  async contactOf({ id, organizationId }: Party): Promise<string | null> {
-    const { rows } = await orUnavailable(() =>
-      this.pool.query<{ contact_id: string }>(
-        `SELECT contact_id FROM contacts
-         WHERE organization_id = $1 AND originator_id = $2 AND erased_at IS NULL LIMIT 1`,
-        [organizationId, id],
-      ),
-    );
-    return rows[0]?.contact_id ?? null;
-  }
-
   /** Newest first. */
   page(
     { kind, id, organizationId }: Party,

@@ -153,14 +153,5 @@ export function paymentsIn(store: EventStore): PaymentsOfParties {
           .at(-1) ?? null
       );
     },
-    async contactOf({ id }) {
-      const { events } = await store.readLog({ after: beginning, streamPrefixes: ['contact-'] });
-      const ids = new Set(events.map(({ streamId }) => streamId.slice('contact-'.length)));
-      for (const contactId of ids) {
-        const { state } = await repository(store, contacts).load(contactId);
-        if (state?.originatorId === id && state.erasure !== 'erased') return contactId;
-      }
-      return null;
-    },
   };
 }
