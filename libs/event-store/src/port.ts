@@ -116,7 +116,8 @@ export interface Sealing {
   seal(owner: PersonalOwner, plaintext: string): Promise<string>;
   /**
    * In order; null where the owner's key was destroyed.
-   * @throws StoreUnavailable, and an error named CannotOpen when one of them was altered or has no key
+   * @throws StoreUnavailable; an error named CannotOpen when one of them was altered or has no key; one named
+   *   MasterKeyMissing when this process lacks the master key of one of them
    */
   openAll(texts: readonly SealedText[]): Promise<readonly (string | null)[]>;
   /** Those of the owners whose keys were destroyed, also before they had one. @throws StoreUnavailable */
@@ -206,6 +207,6 @@ export class EventTooLarge extends Error {
 
 /** Wait and retry: the store cannot be reached, or did not answer in time. */
 export class StoreUnavailable extends Error {
-  override readonly name = 'StoreUnavailable';
+  override readonly name: string = 'StoreUnavailable';
   readonly isUnavailable = true;
 }

@@ -346,6 +346,7 @@ describe('an event that cannot be opened', () => {
     change((data) => ({ ...data, sealed: `${String(data['sealed']).slice(0, -8)}AAAAAAAA` }));
   const lost = () => void sealing.lose(contactOwner);
   const plain = () => change(() => ({ ...contactExample() }));
+  const locked = () => void sealing.locked.add(contactOwner);
   const moved = () =>
     change((data) => ({ ...data, sealed: stored('OriginatorCreated')?.data['sealed'] }));
 
@@ -353,6 +354,7 @@ describe('an event that cannot be opened', () => {
     ['whose text was altered', altered],
     ['whose text was moved from another record', moved],
     ['whose key is missing', lost],
+    ['whose master key this process lacks', locked],
     ['that claims to be sealed and is not', plain],
   ])('%s is unreadable: commands on its stream are refused, others are not', async (_, damage) => {
     await history();

@@ -6,8 +6,9 @@
  * - a page is opened with one call, whatever its number of events;
  * - nothing is skipped: while keys cannot be reached, reads fail with StoreUnavailable and subscriptions
  *   wait;
- * - an event that cannot be opened for another reason is returned with `unopened`. Its stream is held back
- *   like that of any other unreadable event, and no other stream is;
+ * - an event that cannot be opened for another reason is returned with `unopened`: also one whose master key
+ *   this process lacks. Its stream is held back like that of any other unreadable event, and no other
+ *   stream is;
  * - events without sealed data are returned as they are, not copied.
  */
 import {
@@ -39,6 +40,8 @@ export interface SealedStoreOptions {
 
 const openAgainInitialMs = 50;
 const openAgainMaxMs = 2_000;
+/** Of the sealed text of a personal part, as the keyring makes it. */
+const textPrefix = 'v2.';
 
 /** The same store, with personal data sealed at rest. Goes below sharedLog(), which shares what was opened. */
 export function sealedStore(
@@ -194,11 +197,18 @@ function plainParts(event: RecordedEvent): readonly PersonalPart[] {
 function partsIn(event: RecordedEvent): Sealed | RecordedEvent {
   try {
     const parts = personalPartsOf(event);
-    const texts = parts.map((part) => ({ owner: part.owner, sealed: sealedText(part) }));
+    const texts = parts.map((part) => ({ owner: part.owner, sealed: ours(sealedText(part)) }));
     return { event, parts, texts };
   } catch (error) {
     return unopened(event, error);
   }
+}
+
+/** Personal parts were never sealed in another form. @throws Error for a text of another form */
+function ours(text: string): string {
+  if (!text.startsWith(textPrefix))
+    throw new Error('its sealed text is in a form that is not ours');
+  return text;
 }
 
 /** One call for all of them. If it fails for one text, each event is opened alone. @throws StoreUnavailable */
@@ -206,6 +216,7 @@ async function openTogether(
   sealing: Sealing,
   sealed: readonly Sealed[],
 ): Promise<readonly RecordedEvent[]> {
+  if (sealed.length === 0) return [];
   // The payments of a party may hold copies of one text.
   const different = new Map<string, SealedText>();
   for (const { texts } of sealed) for (const text of texts) different.set(keyOf(text), text);
@@ -215,7 +226,7 @@ async function openTogether(
     for (const [index, key] of [...different.keys()].entries())
       personal.set(key, objectIn(opened[index]));
   } catch (error) {
-    if (error instanceof StoreUnavailable || !isTextsFault(error)) throw error;
+    if (!isTextsFault(error)) throw error;
     const [only] = sealed;
     if (only !== undefined && sealed.length === 1) return [unopened(only.event, error)];
     const alone: RecordedEvent[] = [];
@@ -249,8 +260,11 @@ function objectIn(text: string | null | undefined): JsonObject | null {
   return value as JsonObject;
 }
 
+/** Names of the keyring's errors that concern one text. Every other text may still open. */
+const faultsOfTexts: ReadonlySet<string> = new Set(['CannotOpen', 'MasterKeyMissing']);
+
 function isTextsFault(error: unknown): boolean {
-  return error instanceof NoPart || (error instanceof Error && error.name === 'CannotOpen');
+  return error instanceof NoPart || (error instanceof Error && faultsOfTexts.has(error.name));
 }
 
 /** As it is stored, and marked, so that no aggregate takes it for an event in its plain shape. */

@@ -1,7 +1,7 @@
 export * from './port.js';
 export { CannotOpen, KeyDestroyed, keyBytes } from './cipher.js';
 export * from './keyring.js';
-export { MasterKeys } from './master-keys.js';
+export { MasterKeyMissing, MasterKeys } from './master-keys.js';
 export { macUnder } from './macs.js';
 export * from './mac-root.js';
 export { pgDataKeyTable } from './pg-data-key-table.js';

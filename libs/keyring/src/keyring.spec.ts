@@ -256,6 +256,7 @@ describe('texts and MACs of releases without a key table', () => {
       await expect(keyring.open(v1, 'contact:another')).rejects.toThrow(CannotOpen);
     }
     await expect(testKeyring(8).open(v1, owner)).rejects.toMatchObject({
+      name: 'MasterKeyMissing',
       isUnavailable: true,
       message: expect.stringContaining('z100YJRl') as string,
     });

@@ -21,6 +21,14 @@ interface MasterKey {
   readonly bytes: Buffer;
 }
 
+/**
+ * This process lacks a master key. To whoever seals or opens it is as if the keys were away: nothing is
+ * given up. Readers of the log hold back the streams with such events, and no other stream.
+ */
+export class MasterKeyMissing extends StoreUnavailable {
+  override readonly name = 'MasterKeyMissing';
+}
+
 export class MasterKeys {
   readonly activeKeyId: string;
   private readonly active: MasterKey;
@@ -50,7 +58,7 @@ export class MasterKeys {
   }
 
   /**
-   * @throws StoreUnavailable when this process does not have the master key
+   * @throws MasterKeyMissing when this process does not have the master key
    * @throws CannotOpen when the stored key was altered or moved
    */
   unwrap({ wrapped, wrappingKeyId }: Wrapped, purpose: string): Buffer {
@@ -80,7 +88,7 @@ export class MasterKeys {
   private keyWith(keyId: string): MasterKey {
     const key = this.byId.get(keyId);
     if (key === undefined)
-      throw new StoreUnavailable(
+      throw new MasterKeyMissing(
         `a key is wrapped under the master key ${keyId}, which this process does not have`,
       );
     return key;

@@ -6,10 +6,17 @@ import { type Sealing, StoreUnavailable } from '../port.js';
 const keyBytes = 32;
 const ivBytes = 12;
 const tagBytes = 16;
+/** Of the keyring's sealed texts. */
+const prefix = 'v2.';
 
 /** Named as the keyring names it. */
 class CannotOpen extends Error {
   override readonly name = 'CannotOpen';
+}
+
+/** Named as the keyring names it. */
+class MasterKeyMissing extends StoreUnavailable {
+  override readonly name = 'MasterKeyMissing';
 }
 
 /** Named as the keyring names it. */
@@ -21,6 +28,8 @@ export class MemorySealing implements Sealing {
   /** Null when destroyed. */
   readonly #keys = new Map<string, Buffer | null>();
   isAway = false;
+  /** Owners whose keys are wrapped under a master key that this process lacks. */
+  readonly locked = new Set<string>();
   /** Calls of seal and of openAll. */
   readonly calls = { seal: 0, openAll: 0 };
 
@@ -33,7 +42,7 @@ export class MemorySealing implements Sealing {
     const iv = randomBytes(ivBytes);
     const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(Buffer.from(owner));
     const text = Buffer.concat([cipher.update(plaintext, 'utf8'), cipher.final()]);
-    return Buffer.concat([iv, text, cipher.getAuthTag()]).toString('base64url');
+    return `${prefix}${Buffer.concat([iv, text, cipher.getAuthTag()]).toString('base64url')}`;
   }
 
   async openAll(
@@ -61,10 +70,11 @@ export class MemorySealing implements Sealing {
   }
 
   #open(sealed: string, owner: string): string | null {
+    if (this.locked.has(owner)) throw new MasterKeyMissing(`no master key for ${owner}`);
     const key = this.#keys.get(owner);
     if (key === null) return null;
     if (key === undefined) throw new CannotOpen(`${owner} has no data key`);
-    const bytes = Buffer.from(sealed, 'base64url');
+    const bytes = Buffer.from(sealed.slice(prefix.length), 'base64url');
     const tagAt = bytes.length - tagBytes;
     const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, ivBytes));
     decipher.setAAD(Buffer.from(owner)).setAuthTag(bytes.subarray(tagAt));
