@@ -58,3 +58,13 @@ export function split(text: string): Encrypted {
   const bytes = Buffer.from(text, 'base64url');
   return { iv: bytes.subarray(0, ivBytes), text: bytes.subarray(ivBytes) };
 }
+
+/** Null where `open` throws CannotOpen. */
+export function orNull<Result>(open: () => Result): Result | null {
+  try {
+    return open();
+  } catch (error) {
+    if (error instanceof CannotOpen) return null;
+    throw error;
+  }
+}

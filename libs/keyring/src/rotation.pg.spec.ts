@@ -146,6 +146,7 @@ describe('a rotation', () => {
       imported,
       unreadable: 0,
       rewrapped: ownersCount,
+      unreadableKeys: [],
     });
     expect(new Set(progress)).toEqual(new Set(['old events', 'data keys', 'MAC root']));
     expect(await dependentsOf(rotating)).toEqual({
@@ -270,6 +271,72 @@ describe('a rotation', () => {
       await expectAllOpen(process(testMasterKeys(last)));
     },
   );
+
+  it('leaves an altered row as it is, names it, and wraps all others anew', async () => {
+    const keyring = process(before);
+    for (let n = 0; n < 3; n += 1) await seal(keyring, ownerAt(n));
+    await pool.query("UPDATE data_keys SET wrapped = 'AAAA' WHERE owner = $1", [ownerAt(0)]);
+    texts = texts.filter(({ owner }) => owner !== ownerAt(0));
+    const report = await rotate({ pool, store, masterKeys: rotating });
+    expect(report).toMatchObject({
+      rewrapped: 2,
+      unreadableKeys: [{ owner: ownerAt(0), version: 1 }],
+    });
+    await expectAllOpen(process(testMasterKeys(next)));
+    await rootUnder(testMasterKeys(next));
+  });
+
+  it('wraps all it can, and then names the master key that it lacks', async () => {
+    await seal(process(before), 'contact:1');
+    await process(testMasterKeys(last)).seal('contact:stray', 'text');
+    await expect(rotate({ pool, store, masterKeys: rotating })).rejects.toThrow(
+      testMasterKeys(last).activeKeyId,
+    );
+    await expectAllOpen(process(testMasterKeys(next)));
+    await rootUnder(testMasterKeys(next));
+  });
+
+  it('back to a key that was replaced is refused, also while the other rotation runs', async () => {
+    const keyring = process(before);
+    await Promise.all(Array.from({ length: ownersCount }, (_, n) => seal(keyring, ownerAt(n))));
+    const back = { store, masterKeys: testMasterKeys(old, next) };
+    // Begins first, and is still busy when the other one begins.
+    await process(testMasterKeys(next, old)).seal('contact:next', 'text');
+    let forward: ReturnType<typeof rotate> | null = null;
+    const overtaken = hookedPool(pool, async () => {
+      const { rows } = await pool.query(
+        "SELECT FROM data_keys WHERE owner = 'contact:next' AND wrapping_key_id = $1",
+        [oldId],
+      );
+      if (rows.length > 0) await (forward ??= rotate({ pool, store, masterKeys: rotating }));
+    });
+    await expect(rotate({ pool: overtaken, ...back })).rejects.toThrow(`${oldId}, was replaced`);
+    if (forward === null) throw new Error('the other rotation did not begin');
+    await expect(rotate({ pool, ...back })).rejects.toThrow(`${oldId}, was replaced`);
+    await expectAllOpen(process(testMasterKeys(next)));
+    expect((await dependentsOf(rotating))[oldId]).toBe(0);
+  });
+
+  it('never looks twice at a row, also while a snapshot keeps the old ones', async () => {
+    const keyring = process(before);
+    await Promise.all(Array.from({ length: 2 * 500 + 20 }, (_, n) => seal(keyring, ownerAt(n))));
+    const reader = await pool.connect();
+    try {
+      await reader.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+      await reader.query('SELECT count(*) FROM data_keys');
+      const asked: unknown[][] = [];
+      const watching = hookedPool(pool, ({ moment, text, values = [] }) => {
+        if (moment === 'before' && text.includes('FOR UPDATE SKIP LOCKED')) asked.push([...values]);
+      });
+      await rotate({ pool: watching, store, masterKeys: rotating });
+      const places = asked.map(([, owner]) => String(owner));
+      expect(places.length).toBeGreaterThan(2);
+      expect(new Set(places).size).toBe(places.length);
+    } finally {
+      await reader.query('ROLLBACK');
+      reader.release();
+    }
+  });
 
   it('fails while the database is away, and goes on when it is back', async () => {
     await writeOldEvents();

@@ -7,7 +7,7 @@ import { createSecretKey } from 'node:crypto';
 import { beginning, type EventStore, type RecordedEvent } from '@pis/event-store';
 import { inTransaction } from '@pis/postgres';
 import type pg from 'pg';
-import { CannotOpen, decrypt } from './cipher.js';
+import { decrypt, orNull } from './cipher.js';
 import { purposeOf } from './data-keys.js';
 import { firstVersion } from './data-key-table.js';
 import { type MasterKeys, v1KeyOf } from './master-keys.js';
@@ -159,15 +159,6 @@ function openKey(found: FoundText, masterKeys: MasterKeys): FoundKey | null {
   const dataKey = createSecretKey(key);
   const owner = owners.find((one) => orNull(() => decrypt(dataKey, encrypted, v1SealedFor(one))));
   return owner === undefined ? null : { owner, digest, key };
-}
-
-function orNull<Result>(open: () => Result): Result | null {
-  try {
-    return open();
-  } catch (error) {
-    if (error instanceof CannotOpen) return null;
-    throw error;
-  }
 }
 
 /**

@@ -9,7 +9,9 @@ import { randomBytes } from 'node:crypto';
 import type { StoreBindingState } from '@pis/domain';
 import { beginning, type EventStore } from '@pis/event-store';
 import {
+  assertNotRetired,
   keyBytes,
+  KeyRetired,
   macRootPurpose,
   macUnder,
   readMacRoot,
@@ -53,6 +55,7 @@ export async function openKeyring(check: KeyringCheck): Promise<boolean> {
     stored = await storeMacRoot(pool, masterKeys, first);
   }
   await assertNoKeyMissing(check, stored);
+  assertKeyNotRetired(masterKeys, stored);
   keyring.useMacRoot(masterKeys.unwrap(stored.key, macRootPurpose));
   return true;
 }
@@ -111,6 +114,17 @@ async function firstRootOf({
   const root = masterKeys.firstMacRootOf(v1KeyId);
   if (root === null) throw otherMasterKey(masterKeys, [v1KeyId]);
   return { root, v1KeyId };
+}
+
+/** Its new data keys would be under a key that was given up. */
+function assertKeyNotRetired(masterKeys: StoredKeyring['masterKeys'], stored: StoredMacRoot): void {
+  try {
+    assertNotRetired(masterKeys, stored);
+  } catch (error) {
+    if (error instanceof KeyRetired)
+      throw new ConfigurationError([`PIS_MASTER_KEY: ${error.message}`]);
+    throw error;
+  }
 }
 
 /** A data key that cannot be unwrapped stops only what is sealed under it: one stray key stops no start. */

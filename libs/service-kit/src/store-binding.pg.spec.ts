@@ -278,6 +278,18 @@ describe('the keys of a store', () => {
     expect(await keyringOf(next).open(sealed, 'contact:late')).toBe('text');
   });
 
+  it('were rotated: a process whose first key was replaced is refused', async () => {
+    await bind();
+    const next = masterKey();
+    await rotate(next, keyBytes);
+    const stale = bind({ keyring: keyringOf(keyBytes, next) });
+    await expect(stale).rejects.toMatchObject({ name: 'ConfigurationError' });
+    await expect(stale).rejects.toThrow(
+      `PIS_MASTER_KEY: the first master key, ${key.activeKeyId}, was replaced by a rotation`,
+    );
+    await bind({ keyring: keyringOf(next, keyBytes) });
+  });
+
   it('under a master key that only another process has stop no start, and are logged', async () => {
     await bind();
     const stray = keyringOf(masterKey(), keyBytes);

@@ -1,4 +1,10 @@
-import { keysStatus, rotateKeys, type RotationProgress, type RotationReport } from '@pis/keyring';
+import {
+  type KeyName,
+  keysStatus,
+  rotateKeys,
+  type RotationProgress,
+  type RotationReport,
+} from '@pis/keyring';
 import { masterKeysFrom, shutOutOlderReleases } from '@pis/service-kit/stores';
 import { Command } from 'commander';
 import { withContext } from '../context.js';
@@ -18,6 +24,10 @@ function progressLine(): (progress: RotationProgress) => void {
     toldPhase = phase;
     process.stderr.write(`pis: ${phase}: ${done}${phase === 'old events' ? ' read' : ''}\n`);
   };
+}
+
+function nameOf({ owner, version }: KeyName): string {
+  return `${owner}, ${version}`;
 }
 
 export function keysCommands(): Command {
@@ -43,7 +53,10 @@ export function keysCommands(): Command {
     const action = {
       name: 'keys rotate',
       subject: {},
-      outcome: (report: RotationReport) => ({ ...report }),
+      outcome: (report: RotationReport) => ({
+        ...report,
+        unreadableKeys: report.unreadableKeys.length,
+      }),
     } as const;
     const report = await act(options, action, async ({ keyring, pool, store, by }) => {
       const { masterKeys } = await keyring();
@@ -56,10 +69,14 @@ export function keysCommands(): Command {
       });
     });
     print(report, options);
-    if (report.unreadable > 0)
-      throw new CommandFailed(
-        `${report.unreadable} sealed texts in old events were altered and cannot be opened by any key`,
-      );
+    const altered = [
+      ...(report.unreadable > 0 ? [`${report.unreadable} sealed texts in old events`] : []),
+      ...(report.unreadableKeys.length > 0
+        ? [`data keys (owner, version): ${report.unreadableKeys.map(nameOf).join('; ')}`]
+        : []),
+    ];
+    if (altered.length > 0)
+      throw new CommandFailed(`altered, no master key opens them: ${altered.join('; and ')}`);
   });
   addSealHistory(command);
   return command;

@@ -5,6 +5,8 @@ export interface Statement {
   /** From 0. */
   readonly index: number;
   readonly moment: 'before' | 'after';
+  readonly text: string;
+  readonly values?: readonly unknown[];
 }
 
 /** @param hook a statement fails when it throws; after a statement, its work is done nevertheless */
@@ -13,11 +15,11 @@ export function hookedPool(
   hook: (statement: Statement) => Promise<void> | void,
 ): pg.Pool {
   let count = 0;
-  const hooked = (on: pg.Pool | pg.PoolClient) => async (query: never, values?: never) => {
-    const index = count++;
-    await hook({ index, moment: 'before' });
-    const result: unknown = await on.query(query, values);
-    await hook({ index, moment: 'after' });
+  const hooked = (on: pg.Pool | pg.PoolClient) => async (text: string, values?: unknown[]) => {
+    const statement = { index: count++, text, ...(values === undefined ? {} : { values }) };
+    await hook({ ...statement, moment: 'before' });
+    const result: unknown = await on.query(text, values);
+    await hook({ ...statement, moment: 'after' });
     return result;
   };
   const connect = async () => {
