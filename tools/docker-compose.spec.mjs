@@ -73,5 +73,8 @@ describe('docker-compose.yml', () => {
 
 /** A fragment of the environment: variable names to zod schemas. */
 function isShape(part) {
-  return typeof part === 'object' && Object.values(part).every((schema) => 'safeParse' in schema);
+  return (
+    typeof part === 'object' &&
+    Object.values(part).every((schema) => Object(schema) === schema && 'safeParse' in schema)
+  );
 }

@@ -98,8 +98,8 @@ describe('the list of payments', () => {
   it('stops at an event of a future schema version', () => {
     const [event] = recordedEvents(streamId, [paymentEvents.queued]);
     if (!event) throw new Error('the example is empty');
-    const newer = { ...event, metadata: { ...event.metadata, schemaVersion: 2 } };
-    expect(() => fold(paymentsTable, null, [newer])).toThrow(/schema version 2/);
+    const newer = { ...event, metadata: { ...event.metadata, schemaVersion: 99 } };
+    expect(() => fold(paymentsTable, null, [newer])).toThrow(/schema version 99/);
   });
 });
 
