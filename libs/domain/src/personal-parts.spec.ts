@@ -70,6 +70,16 @@ it.each(events)('$type in plain text has nulls for the parties that were erased'
   expect(kept).toEqual(others);
 });
 
+it('a sealed text changes no open field', () => {
+  for (const event of events) {
+    const stored = sealed(event);
+    const parts = personalPartsOf(stored);
+    const forged = { id: 'forged', contactId: 'forged', entityType: 'forged', erased: true, x: 1 };
+    const personal = personalPartsOf(event).map((part) => ({ ...personalFields(part), ...forged }));
+    expect(openedData(stored.data, parts, personal)).toEqual(event.data);
+  }
+});
+
 it('each party of a payment is sealed for itself', () => {
   const [, , , , queued, awaiting] = events;
   const owners = [queued, awaiting].map((e) => e && personalPartsOf(e).map(({ owner }) => owner));

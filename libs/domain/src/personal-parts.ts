@@ -26,6 +26,7 @@ interface Place {
   readonly field: string | null;
   readonly owner: (object: JsonObject, streamId: string) => PersonalOwner;
   readonly open: ReadonlySet<string>;
+  readonly personal: ReadonlySet<string>;
   /** In the place of the personal fields after erasure. */
   readonly erased: JsonObject;
 }
@@ -76,7 +77,10 @@ export function personalPartsOf({ streamId, type, data }: EventData): readonly P
   return parts;
 }
 
-/** The personal fields of a part in its plain shape. A field that is not classified counts as personal. */
+/**
+ * The personal fields of a part in its plain shape. A field that is not classified counts as personal: it is
+ * sealed, and it does not come back.
+ */
 export function personalFields({ object, place }: PersonalPart): JsonObject {
   const personal: Record<string, unknown> = {};
   for (const field of Object.keys(object))
@@ -101,17 +105,21 @@ export function sealedData(
 
 /**
  * The plain shape of stored data: each part's sealed text is replaced by its personal fields. They are null
- * for a party that was erased: all its personal fields are null then, and `erased` is true.
+ * for a party that was erased: all its personal fields are null then, and `erased` is true. A sealed text
+ * gives personal fields only: it changes no open field, such as an ID.
  */
 export function openedData(
   data: JsonObject,
   parts: readonly PersonalPart[],
   personal: readonly (JsonObject | null)[],
 ): JsonObject {
-  return replaced(data, parts, (part, index) => ({
-    ...openFields(part),
-    ...(personal[index] ?? part.place.erased),
-  }));
+  return replaced(data, parts, (part, index) => {
+    const fields = personal[index] ?? null;
+    return {
+      ...openFields(part),
+      ...(fields === null ? part.place.erased : fieldsOf(fields, part.place.personal)),
+    };
+  });
 }
 
 /** The plain shape of data that is stored in plain text although some of its parties were erased. */
@@ -126,9 +134,11 @@ export function withoutErased(
 }
 
 function openFields({ object, place }: PersonalPart): JsonObject {
-  const open: Record<string, unknown> = {};
-  for (const field of Object.keys(object)) if (place.open.has(field)) open[field] = object[field];
-  return open;
+  return fieldsOf(object, place.open);
+}
+
+function fieldsOf(object: JsonObject, names: ReadonlySet<string>): JsonObject {
+  return Object.fromEntries(Object.entries(object).filter(([name]) => names.has(name)));
 }
 
 function replaced(
@@ -195,6 +205,7 @@ function placeOf(field: string | null, { owner, fields }: AnyObject): Place {
     field,
     owner: owner as Place['owner'],
     open: new Set(named('open')),
+    personal: new Set(named('personal')),
     erased: { ...nulls, erased: true },
   };
 }
