@@ -45,6 +45,40 @@ it('a missing master key stops no subscription', async () => {
   expect(unopened.map(({ type }) => type)).toEqual(['ContactCreated']);
 });
 
+it('a large page is opened in slices, and other work runs between them', async () => {
+  for (let index = 0; index < 250; index += 1) {
+    const contactId = `6f1b2c1e-0c7a-4f0e-9d55-${String(index).padStart(12, '0')}`;
+    const create = { type: 'CreateContact', at, data: contactExample({ contactId }) } as const;
+    await repository(store, contact).create(contactId, create, by);
+  }
+  const sizes: number[] = [];
+  let turns = 0;
+  const turnsAtCalls: number[] = [];
+  const observed = sealedStore(memoryEventStore(log), {
+    seal: (owner, text) => sealing.seal(owner, text),
+    destroyedOf: (owners) => sealing.destroyedOf(owners),
+    openAll: (texts) => {
+      sizes.push(texts.length);
+      turnsAtCalls.push(turns);
+      setImmediate(() => (turns += 1));
+      return sealing.openAll(texts);
+    },
+  });
+  const { events } = await observed.readLog({ after: beginning, pageMax: 1_000 });
+  expect(events.filter(({ unopened }) => unopened === undefined)).toHaveLength(252);
+  expect(sizes).toEqual([100, 100, 52]);
+  expect(turnsAtCalls).toEqual([0, 1, 2]);
+});
+
+it('a missing answer of the keyring is an error, and no erased party', async () => {
+  const silent = sealedStore(memoryEventStore(log), {
+    seal: (owner, text) => sealing.seal(owner, text),
+    destroyedOf: (owners) => sealing.destroyedOf(owners),
+    openAll: () => Promise.resolve([]),
+  });
+  await expect(silent.readStream(`contact-${ids.contact}`)).rejects.toThrow('0 answers for 1');
+});
+
 async function until(isTrue: () => boolean): Promise<void> {
   while (!isTrue()) await new Promise((resolve) => setImmediate(resolve));
 }
