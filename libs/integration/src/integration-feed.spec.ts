@@ -318,3 +318,14 @@ describe('after the erasure of a party', () => {
     expect(again.map(contactIn)).toEqual([erased, erased, erased, erased]);
   });
 });
+
+it('counts what is left to read without opening it', async () => {
+  const sealing = new MemorySealing();
+  const store = sealedStore(memoryEventStore(), sealing);
+  const paymentId = randomUUID();
+  const queue = { type: 'QueuePayment', at, data: details(paymentId) } as const;
+  await repository(store, paymentAggregate).execute(paymentId, queue, context);
+  sealing.isAway = true;
+  const feed = integrationFeed(store);
+  expect(await feed.countAfter({ after: beginning, topics: [topics.payments], max: 9 })).toBe(1);
+});

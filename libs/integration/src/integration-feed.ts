@@ -58,7 +58,12 @@ export function integrationFeed(store: EventStore, given: Partial<FeedLimits> = 
     },
     async countAfter({ after, topics: wanted, max }) {
       const streamPrefixes = prefixesOf(wanted);
-      const { events } = await store.readLog({ after, streamPrefixes, pageMax: max });
+      const { events } = await store.readLog({
+        after,
+        streamPrefixes,
+        pageMax: max,
+        leaveSealed: true,
+      });
       return events.length;
     },
   };
@@ -100,7 +105,12 @@ export function integrationFeeds(options: FeedsOptions): (reader: string) => Mes
     // Counts events instead of messages: nearly every event makes a message, and translating costs much more.
     async countAfter({ after, topics: wanted, max }) {
       const streamPrefixes = prefixesOf(wanted);
-      const { events } = await options.store.readLog({ after, streamPrefixes, pageMax: max });
+      const { events } = await options.store.readLog({
+        after,
+        streamPrefixes,
+        pageMax: max,
+        leaveSealed: true,
+      });
       return events.length;
     },
   });

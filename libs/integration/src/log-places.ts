@@ -64,7 +64,7 @@ export async function anchorNamed(store: EventStore, to: string): Promise<Anchor
 async function lastBefore(store: EventStore, time: string): Promise<Anchor | null> {
   let last: RecordedEvent | null = null;
   for (let after: Position = ''; ; ) {
-    const { events, position } = await store.readLog({ after, pageMax });
+    const { events, position } = await store.readLog({ after, pageMax, leaveSealed: true });
     for (const event of events) {
       if (event.metadata.at >= time) return last === null ? null : anchorOf(last);
       last = event;
@@ -107,7 +107,7 @@ function transportOf(group: string): Transport {
 async function countAfter(store: EventStore, from: Position): Promise<number> {
   let count = 0;
   for (let after = from; count < countMax; ) {
-    const { events, position } = await store.readLog({ after, pageMax });
+    const { events, position } = await store.readLog({ after, pageMax, leaveSealed: true });
     count += events.length;
     if (position === after) break;
     after = position;

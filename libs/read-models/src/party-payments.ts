@@ -47,7 +47,9 @@ export class PartyPayments {
     if (after >= position) return true;
     const streamPrefixes = prefixesFollowedBy(projection);
     // The checkpoint may be left behind while only events of other streams arrive.
-    const [next] = (await this.store.readLog({ after, streamPrefixes, pageMax: 1 })).events;
+    const [next] = (
+      await this.store.readLog({ after, streamPrefixes, pageMax: 1, leaveSealed: true })
+    ).events;
     return next === undefined || next.position > position;
   }
 
@@ -134,7 +136,11 @@ export class PartyPayments {
         ),
       );
       for (const { stream_id: streamId } of rows) {
-        const [first] = await this.store.readStream(streamId, { from: 0, maxCount: 1 });
+        const [first] = await this.store.readStream(streamId, {
+          from: 0,
+          maxCount: 1,
+          leaveSealed: true,
+        });
         const party = first?.data[kind === 'contact' ? 'contactId' : 'originatorId'];
         if (party === id) found.push(streamId.slice(streamId.indexOf('-') + 1));
       }

@@ -116,7 +116,12 @@ export class ProjectionRunner implements LocalProgress {
     const { store, pool, projection } = this.options;
     const after = this.isActive ? this.position : await readCheckpoint(pool, this.name);
     const { streamPrefixes } = projection;
-    const { events } = await store.readLog({ after, streamPrefixes, pageMax: lagMax });
+    const { events } = await store.readLog({
+      after,
+      streamPrefixes,
+      pageMax: lagMax,
+      leaveSealed: true,
+    });
     return events.length;
   }
 

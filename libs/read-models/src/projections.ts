@@ -58,7 +58,12 @@ async function eventsAfter(
   let count = 0;
   let after = position;
   while (count < lagMax) {
-    const page = await store.readLog({ after, streamPrefixes, pageMax: lagPageMax });
+    const page = await store.readLog({
+      after,
+      streamPrefixes,
+      pageMax: lagPageMax,
+      leaveSealed: true,
+    });
     count += page.events.length;
     if (page.position <= after) break;
     after = page.position;
