@@ -43,6 +43,26 @@ it('counts the plain events of older releases and names their parties, and needs
   expect(read.at(-1)).toBe(5);
 });
 
+it('goes on after a malformed event', async () => {
+  const store = memoryEventStore();
+  const append = (streamId: string, metadata: object | null) =>
+    store.append(streamId, 'noStream', [
+      {
+        id: randomUUID(),
+        type: 'PaymentQueued',
+        data: { contact: { id: 'a b' } },
+        metadata: metadata as never,
+      },
+    ]);
+  await append('payment-1', null);
+  await append('payment-2', { ...by, at, schemaVersion: 1, previousHash: null });
+  expect(await plainHistory(store)).toEqual({
+    plainEvents: { contact: 0, originator: 0, payment: 1 },
+    parties: [],
+    hasMoreParties: false,
+  });
+});
+
 it('finds nothing in a new installation', async () => {
   expect(await plainHistory(memoryEventStore())).toEqual({
     plainEvents: { contact: 0, originator: 0, payment: 0 },

@@ -53,7 +53,7 @@ export async function plainHistory(
       const { category } = streamNameOf(event.streamId) ?? {};
       if (category === undefined || !isPlain(event)) continue;
       plainEvents[category] = (plainEvents[category] ?? 0) + 1;
-      for (const { owner } of personalPartsOf(event))
+      for (const owner of ownersIn(event))
         if (parties.size < partiesMax || parties.has(owner)) parties.add(owner);
         else hasMoreParties = true;
     }
@@ -66,5 +66,16 @@ export async function plainHistory(
 }
 
 function isPlain({ streamId, type, metadata }: RecordedEvent): boolean {
-  return storedForm(streamId, type, metadata.schemaVersion) === 'plain';
+  // A foreign event may have no metadata.
+  const written: unknown = metadata?.schemaVersion;
+  return storedForm(streamId, type, written) === 'plain';
+}
+
+/** None for a malformed event: nobody can say whose data it holds. */
+function ownersIn(event: RecordedEvent): readonly PersonalOwner[] {
+  try {
+    return personalPartsOf(event).map(({ owner }) => owner);
+  } catch {
+    return [];
+  }
 }
