@@ -83,6 +83,13 @@ describe('of a party', () => {
     expect(await snapshots.read(streamId, version)).toBeNull();
   });
 
+  it('is not written once the party is erased, and nobody is warned', async () => {
+    const keyring = testKeyring();
+    await keyring.destroy(['contact:1']);
+    await pgSnapshots(pool, keyring).write(snapshot);
+    expect(await rows()).toEqual([]);
+  });
+
   it('is deleted when an older release has written it in plain text', async () => {
     const keyring = testKeyring();
     const snapshots = pgSnapshots(pool, keyring);

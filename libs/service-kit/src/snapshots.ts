@@ -6,7 +6,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import { ownerOfStream } from '@pis/domain';
 import { type Snapshot, type SnapshotStore, StreamStates } from '@pis/event-store';
-import type { Keyring } from '@pis/keyring';
+import { type Keyring, KeyDestroyed, type Owner } from '@pis/keyring';
 import type pg from 'pg';
 import type { Logger } from './logging.js';
 
@@ -67,7 +67,8 @@ export function pgSnapshots(pool: Pick<pg.Pool, 'query'>, keyring: Keyring): Sna
       const { streamId, version, revision, eventId } = snapshot;
       const owner = ownerOfStream(streamId);
       const plain = JSON.stringify(snapshot.state);
-      const state = owner === null ? plain : await keyring.seal(owner, plain);
+      const state = owner === null ? plain : await sealedUnlessErased(keyring, owner, plain);
+      if (state === null) return;
       const code = codeOf(snapshot, state);
       const values = [streamId, version, revision, eventId, state, code, owner !== null];
       const query = {
@@ -79,6 +80,20 @@ export function pgSnapshots(pool: Pick<pg.Pool, 'query'>, keyring: Keyring): Sna
       await pool.query(query);
     },
   };
+}
+
+/** Null for an erased party: its state is not kept. */
+async function sealedUnlessErased(
+  keyring: Keyring,
+  owner: Owner,
+  plain: string,
+): Promise<string | null> {
+  try {
+    return await keyring.seal(owner, plain);
+  } catch (error) {
+    if (error instanceof KeyDestroyed) return null;
+    throw error;
+  }
 }
 
 function isEqual(one: string, other: string): boolean {
