@@ -10,9 +10,11 @@ import {
   type OnApplicationBootstrap,
 } from '@nestjs/common';
 import type { EventStore } from '@pis/event-store';
+import type { Keyring } from '@pis/keyring';
 import { directoryProjection } from '@pis/read-models';
 import {
   EVENT_STORE,
+  KEYRING,
   LOGGER,
   type Logger,
   PG_POOL,
@@ -35,12 +37,13 @@ export class DirectoryProjectorModule implements OnApplicationBootstrap, BeforeA
         projectorOf(directoryProjection),
         {
           provide: ErasureWorker,
-          inject: [EVENT_STORE, PG_POOL, LOGGER],
-          useFactory: (store: EventStore, pool: pg.Pool, logger: Logger) =>
+          inject: [EVENT_STORE, KEYRING, PG_POOL, LOGGER],
+          useFactory: (store: EventStore, keyring: Keyring, pool: pg.Pool, logger: Logger) =>
             new ErasureWorker({
               store,
               pool,
               logger,
+              destroyKeys: (owners) => keyring.destroy(owners),
               attemptMaxMs: config.PIS_WEBHOOK_TIMEOUT_MS,
             }),
         },

@@ -11,6 +11,7 @@ import {
   organizationExample,
   originatorParty,
 } from '@pis/domain/testing';
+import { ownerOf } from '@pis/keyring';
 import { until } from '@pis/local-servers/testing';
 import {
   directoryQuery,
@@ -256,6 +257,15 @@ describe('a contact that was erased', () => {
     // The events of this test are plain: the rebuilt rows have the names again, until the worker comes.
     await rebuildProjection('payments', { store, pool });
     await until(allErased, { timeoutMs });
+  });
+
+  it('has no keys any more, although a restored backup had brought them back', async () => {
+    const { store, keyring } = platform;
+    const owner = ownerOf.contact(ids.contact);
+    await keyring.seal(owner, 'Moreno');
+    await appendEvents(store, `contact-${ids.contact}`, erasure);
+    await until(async () => (await passes()) > 0, { timeoutMs });
+    expect(await keyring.destroyedOf([owner])).toEqual(new Set([owner]));
   });
 
   it('waits for the list of payments before it is taken out of it', async () => {

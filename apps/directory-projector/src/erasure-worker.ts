@@ -7,11 +7,15 @@
  * payments projection has come to the erasure. It is repeated for what was under way meanwhile: first for
  * deliveries and messages, then for attempts that were still waiting for their answer.
  *
+ * Each pass destroys the keys again: a database that was restored from a backup brings them back, beside a
+ * log that has the erasure.
+ *
  * Each page can be done twice. A process that dies leaves a lease that ends.
  */
 import { withErased } from '@pis/contracts';
 import { streamPrefixOf } from '@pis/domain';
 import type { EventStore } from '@pis/event-store';
+import { keyAgeMaxMs, type Owner, ownerOf } from '@pis/keyring';
 import { rewriteWaitingMessages } from '@pis/messaging/clients';
 import {
   claimErasure,
@@ -28,6 +32,8 @@ export interface ErasureWorkerOptions {
   readonly store: EventStore;
   readonly pool: pg.Pool;
   readonly logger: Logger;
+  /** For good, and safe to repeat. */
+  readonly destroyKeys: (owners: readonly Owner[]) => Promise<void>;
   /** The longest that an attempt of a delivery takes, ms. */
   readonly attemptMaxMs: number;
 }
@@ -42,8 +48,8 @@ const pageMax = 200;
 const streamsMax = 50;
 /** Until the projection is asked again how far it has come. */
 const behindMs = 250;
-/** From the first pass to the second: what was being written during the first one is there. */
-const secondPassMs = 5_000;
+/** From the first pass to the second: what was opened with the keys until then is written. */
+const secondPassMs = keyAgeMaxMs + 1_000;
 /** From the end of the last attempt until it is recorded. */
 const recordMaxMs = 30_000;
 
@@ -103,8 +109,10 @@ export class ErasureWorker {
 
   /** What does not depend on the number of payments. */
   private async begin(work: ErasureWork): Promise<void> {
-    const { pool } = this.options;
+    const { pool, destroyKeys } = this.options;
     const { kind, id } = work;
+    // A backup of the database that was restored has the keys of its time.
+    await destroyKeys([kind === 'contact' ? ownerOf.contact(id) : ownerOf.originator(id)]);
     await pool.query('DELETE FROM stream_snapshots WHERE stream_id = $1', [
       `${streamPrefixOf(kind)}${id}`,
     ]);

@@ -1,6 +1,6 @@
 /**
  * The data keys that a process uses, cached. What always holds: a key that was destroyed is used for at
- * most `ageMaxMs` more, in every process. A cached key costs no query.
+ * most `keyAgeMaxMs` more, in every process. A cached key costs no query.
  *
  * The cache is asked as a whole whether it is still good: each destruction changes one number in the
  * database, and any change empties the cache. Asking for the number is one small query every few seconds,
@@ -22,8 +22,8 @@ const ownersMax = 10_000;
 const batchMax = 2_000;
 /** From this age on the cache is asked for in the background. */
 const refreshAfterMs = 2_500;
-/** From this age on nothing cached is used before the answer. */
-const ageMaxMs = 5_000;
+/** From this age on nothing cached is used before the answer. So no process uses a destroyed key for longer. */
+export const keyAgeMaxMs = 5_000;
 
 export interface CurrentKey {
   readonly version: number;
@@ -106,7 +106,7 @@ export class DataKeys {
     const ageMs = this.nowMs() - this.known.askedAtMs;
     if (ageMs < refreshAfterMs) return null;
     this.checking ??= this.check().finally(() => (this.checking = null));
-    if (ageMs >= ageMaxMs) return this.checking;
+    if (ageMs >= keyAgeMaxMs) return this.checking;
     // Who needs the answer asks again, and hears of the failure.
     this.checking.catch(() => undefined);
     return null;

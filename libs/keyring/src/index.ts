@@ -1,5 +1,6 @@
 export * from './port.js';
 export { CannotOpen, KeyDestroyed, keyBytes } from './cipher.js';
+export { keyAgeMaxMs } from './data-keys.js';
 export * from './keyring.js';
 export { MasterKeyMissing, MasterKeys } from './master-keys.js';
 export { macUnder } from './macs.js';

@@ -2,18 +2,21 @@
 import { type DynamicModule, type INestApplicationContext, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { type EventStore, memoryEventStore } from '@pis/event-store';
+import type { Keyring } from '@pis/keyring';
+import { testKeyringOn } from '@pis/keyring/testing';
 import { createTestDatabase, openTestPool } from '@pis/local-servers/testing';
 import type pg from 'pg';
 import { Registry } from 'prom-client';
 import { Health } from '../health.js';
 import { createLogger } from '../logging.js';
 import { LogWatch } from '../log-watch.js';
-import { EVENT_STORE, HEALTH, LOG_WATCH, LOGGER, METRICS, PG_POOL } from '../tokens.js';
+import { EVENT_STORE, HEALTH, KEYRING, LOG_WATCH, LOGGER, METRICS, PG_POOL } from '../tokens.js';
 
 export interface TestPlatform {
   readonly app: INestApplicationContext;
   readonly store: EventStore;
   readonly pool: pg.Pool;
+  readonly keyring: Keyring;
   readonly health: Health;
   readonly metrics: Registry;
   /** Ends the app and drops its database. */
@@ -35,6 +38,7 @@ export async function startOnTestPlatform(
   const database = await createTestDatabase();
   const pool = openTestPool(database.url, poolMax);
   const store = memoryEventStore();
+  const keyring = await testKeyringOn(pool);
   const health = new Health();
   const metrics = new Registry();
   const logger = createLogger('test', 'silent');
@@ -42,6 +46,7 @@ export async function startOnTestPlatform(
   logWatch.start();
   const providers = [
     { provide: EVENT_STORE, useValue: store },
+    { provide: KEYRING, useValue: keyring },
     { provide: PG_POOL, useValue: pool },
     { provide: HEALTH, useValue: health },
     { provide: METRICS, useValue: metrics },
@@ -57,6 +62,7 @@ export async function startOnTestPlatform(
     app,
     store,
     pool,
+    keyring,
     health,
     metrics,
     close: async () => {
