@@ -1,6 +1,7 @@
 /** `pis contact erase` and `pis originator erase`: the use case, over the stores of the command. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { type ErasedParty, type ErasureOrder, PartyErasure } from '@pis/commands';
+import { keyAgeMaxMs } from '@pis/keyring';
 import { isRewritten, PartyPayments, repeatErasures } from '@pis/read-models';
 import { erasureEnv, loadConfig } from '@pis/service-kit/stores';
 import { type Command, Option } from 'commander';
@@ -11,8 +12,8 @@ import { granted } from './refusals.js';
 
 /** From the time limit of a request to the end of an append that it sent. */
 const appendMarginMs = 2_000;
-/** Longer than any process uses a key that was destroyed: 5 s, and clocks and queries beside it. */
-const keysInUseMs = 6_000;
+/** Longer than any process uses a key that was destroyed: its clock may be a little slower. */
+const keysInUseMs = keyAgeMaxMs + 1_000;
 /** How long the command waits for the tables. After that it leaves them to the projector. */
 const rewriteWaitMaxMs = 10_000;
 const rewritePollMs = 200;
@@ -72,7 +73,7 @@ async function run(
   });
   const erased = granted(await erasure.erase({ ...order, by: by.actor }, by));
   // What a backup may have brought back.
-  if (erased.alreadyErased) await repeatErasures(pool, [order.id]);
+  if (erased.alreadyErased) await repeatErasures(pool, { partyIds: [order.id] });
   return { ...erased, isEverywhere: await rewritten(pool, order.id) };
 }
 

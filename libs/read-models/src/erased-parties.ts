@@ -140,14 +140,42 @@ export async function saveErasure(
   });
 }
 
-/** Has the tables gone through again for these parties; for all of them without ids. */
-export async function repeatErasures(db: Database, partyIds?: readonly string[]): Promise<void> {
+export interface RepeatedErasures {
+  readonly partyIds: readonly string[];
+  /** All that were erased after it, too. */
+  readonly erasedAfter?: Date;
+}
+
+/** Has the tables gone through again for these parties. */
+export async function repeatErasures(
+  db: Database,
+  { partyIds, erasedAfter }: RepeatedErasures,
+): Promise<void> {
   await db.query(
     `UPDATE erased_parties SET passes = 0, place_created_at = NULL, place_payment_id = NULL,
        due_at = now(), lease = gen_random_uuid()
-     WHERE $1::uuid[] IS NULL OR party_id = ANY($1)`,
-    [partyIds ?? null],
+     WHERE party_id = ANY($1::uuid[]) OR erased_at > $2`,
+    [partyIds, erasedAfter ?? null],
   );
+}
+
+/**
+ * Those who were erased and still have a name in a table of payments: from events of releases that did not
+ * seal, or opened with keys that were destroyed later.
+ */
+export async function erasedButNamedIn(db: Database, table: string): Promise<readonly string[]> {
+  const { rows } = await db.query<{ party_id: string }>(
+    `SELECT party_id FROM erased_parties e WHERE EXISTS (SELECT FROM ${table} p
+       WHERE p.organization_id = e.organization_id AND ${namedIn('contact')})
+     OR EXISTS (SELECT FROM ${table} p
+       WHERE p.organization_id = e.organization_id AND ${namedIn('originator')})`,
+  );
+  return rows.map(({ party_id: partyId }) => partyId);
+}
+
+function namedIn(side: PartyKind): string {
+  return `p.${side}_id = e.party_id AND p.item->'${side}'->>'id' IS NOT NULL
+    AND p.item->'${side}'->>'erased' IS DISTINCT FROM 'true'`;
 }
 
 /** Whether all payments of the party have been gone through since its erasure, or its repetition. */

@@ -11,7 +11,7 @@ import {
   unreachable,
 } from '@pis/domain';
 import { domainEventOf } from '@pis/event-store';
-import { repeatErasures } from './erased-parties.js';
+import { erasedButNamedIn, repeatErasures } from './erased-parties.js';
 import { prefixesFollowedBy } from './projected-streams.js';
 import { type Projection, readTable, type ReadTableDefinition } from './projection.js';
 
@@ -136,10 +136,17 @@ export const paymentsTable: ReadTableDefinition<PaymentRow> = {
   },
 };
 
+/** Between the clock of a rebuild and that of an erasure. */
+const clockDifferenceMaxMs = 60_000;
+
 export const paymentsProjection: Projection = {
   name: 'payments',
   streamPrefixes: prefixesFollowedBy('payments'),
   tables: [readTable(paymentsTable)],
-  // Rows that were copied before an erasure still have what was erased since.
-  onReplaced: (client) => repeatErasures(client),
+  async replacing(client, { startedAt, tableOf }) {
+    const partyIds = await erasedButNamedIn(client, tableOf('payments'));
+    // Rows that were copied before an erasure still have what was erased since.
+    const erasedAfter = new Date(startedAt.getTime() - clockDifferenceMaxMs);
+    return () => repeatErasures(client, { partyIds, erasedAfter });
+  },
 };

@@ -16,8 +16,17 @@ export interface Projection {
   /** The streams it is computed from. */
   readonly streamPrefixes: readonly string[];
   readonly tables: readonly ReadTable[];
-  /** Called in the transaction in which rebuilt tables replace the former ones. */
-  readonly onReplaced?: (client: pg.ClientBase) => Promise<void>;
+  /**
+   * Called when rebuilt tables are about to replace the former ones, and may take its time. What it returns
+   * is called in the transaction in which they do, and must be quick.
+   */
+  readonly replacing?: (client: pg.ClientBase, rebuilt: Rebuilt) => Promise<() => Promise<void>>;
+}
+
+export interface Rebuilt {
+  readonly startedAt: Date;
+  /** The name that the rebuilt table has until then. */
+  readonly tableOf: (name: string) => string;
 }
 
 export interface ReadTable {

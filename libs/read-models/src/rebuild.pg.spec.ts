@@ -1,4 +1,6 @@
+import { randomUUID } from 'node:crypto';
 import { type EventStore, memoryEventStore } from '@pis/event-store';
+import { ids } from '@pis/domain/testing';
 import { until } from '@pis/local-servers/testing';
 import { directoryProjection } from './directory.projection.js';
 import { paymentsQuery } from './payments-query.js';
@@ -81,6 +83,28 @@ describe('rebuilding a projection', () => {
       'SELECT DISTINCT status FROM payments ORDER BY 1',
     );
     expect(rows).toEqual([{ status: 'COMPLETED' }, { status: 'QUEUED' }]);
+  });
+
+  it('repeats the erasures of those whose names it may have copied, and no others', async () => {
+    await queuePayment(scene.store, at);
+    const { organization: organizationId, contact: named } = ids;
+    const [recent, past] = [randomUUID(), randomUUID()];
+    const startedAt = Date.now();
+    for (const [id, erasedAt] of [
+      [named, at],
+      [past, at],
+      [recent, new Date(startedAt - 30_000).toISOString()],
+    ])
+      await scene.pool.query(
+        `INSERT INTO erased_parties (party_id, kind, organization_id, erased_at, position, passes)
+         VALUES ($1, 'contact', $2, $3, '1', 3)`,
+        [id, organizationId, erasedAt],
+      );
+    await rebuildProjection('payments', scene);
+    const { rows } = await scene.pool.query<{ party_id: string }>(
+      'SELECT party_id FROM erased_parties WHERE due_at IS NOT NULL AND passes = 0',
+    );
+    expect(rows.map(({ party_id: id }) => id).toSorted()).toEqual([named, recent].toSorted());
   });
 
   it('works where no projector has ever run', async () => {

@@ -113,6 +113,8 @@ class HeldTooLong extends Error {
 
 class Rebuild {
   private readonly startedMs = performance.now();
+  private readonly startedAt = new Date();
+  private onReplaced: (() => Promise<void>) | undefined;
   private eventsRead = 0;
   private phase: RebuildPhase = 'copy';
   private readonly tables: PageTables;
@@ -144,6 +146,8 @@ class Rebuild {
     // read from the indexes only.
     for (const { name } of projection.tables)
       await client.query(`VACUUM (ANALYZE) ${shadowOf(name)}`);
+    const { startedAt } = this;
+    this.onReplaced = await projection.replacing?.(client, { startedAt, tableOf: shadowOf });
     await this.changeHands(copied);
     return this.report();
   }
@@ -233,7 +237,7 @@ class Rebuild {
       await this.replace(table);
     }
     await this.limitTo(releaseAtMs);
-    await projection.onReplaced?.(client);
+    await this.onReplaced?.();
     await replaceQuarantine(client, projectionReader(projection.name), [this.reader]);
     await saveCheckpoint(client, projection.name, anchor);
   }
