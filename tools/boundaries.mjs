@@ -76,6 +76,7 @@ export const mayImport = {
     'contracts',
     'domain',
     'event-store',
+    'keyring',
     'messaging',
     'read-models',
     'service-kit',
