@@ -10,7 +10,7 @@ import { processIdentity } from '../plain/process-identity.mjs';
 import { freePort } from './free-port.js';
 import { startGuardian, type Guardian } from './guardian.js';
 import { kafkaPrograms, type KafkaPrograms } from './kafka-jars.js';
-import { logSince, runLogged, sizeOf, textSince } from './run-logged.js';
+import { endOf, runLogged, sizeOf, textSince } from './run-logged.js';
 
 const startTimeoutMs = 60_000;
 const stopTimeoutMs = 15_000;
@@ -83,8 +83,7 @@ async function startOnFreePorts(
     } catch (error) {
       await broker.end('KILL');
       await broker.guardian.end();
-      const taken = (error as Error).message.includes('Address already in use');
-      if (!taken || attempt === portAttemptsMax) throw error;
+      if (!(error instanceof PortTaken) || attempt === portAttemptsMax) throw error;
     }
   }
 }
@@ -193,11 +192,18 @@ function brokerEnv(): NodeJS.ProcessEnv {
   return { PATH: process.env['PATH'], LC_ALL: 'C.UTF-8' };
 }
 
+class PortTaken extends Error {}
+
+/** @param text all that the broker logged: what it says of the port comes before a long shutdown */
+export function endedWhileStarting(text: string): Error {
+  const message = `the Kafka broker ended while it started:\n${endOf(text)}`;
+  return text.includes('Address already in use') ? new PortTaken(message) : new Error(message);
+}
+
 async function started(pid: number, log: string, from: number): Promise<void> {
   const deadline = Date.now() + startTimeoutMs;
   while (!textSince(log, from).includes('Kafka Server started')) {
-    if (processIdentity(pid) === null)
-      throw new Error(`the Kafka broker ended while it started:\n${logSince(log, from)}`);
+    if (processIdentity(pid) === null) throw endedWhileStarting(textSince(log, from));
     if (Date.now() > deadline)
       throw new Error(`the Kafka broker did not start within ${startTimeoutMs} ms`);
     await delay(pollMs);

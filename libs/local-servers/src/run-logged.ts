@@ -33,7 +33,12 @@ export async function runLogged(
 
 /** The text added to a log after it had the size `from`; only its end when it is long. */
 export function logSince(log: string, from: number): string {
-  return textSince(log, from).slice(-shownMax);
+  return endOf(textSince(log, from));
+}
+
+/** What is shown of a long text. */
+export function endOf(text: string): string {
+  return text.slice(-shownMax);
 }
 
 export function textSince(log: string, from: number): string {
