@@ -304,10 +304,7 @@ export const running = {
   'erasure-4': [erasedEverywhere],
   'erasure-5': [erasedEverywhere],
   'erasure-6': [
-    [
-      erasure,
-      'is refused for a business, and for somebody with contacts; otherwise it erases the originator',
-    ],
+    [erasure, 'is refused for a business, and erases an individual beside the contacts'],
   ],
   'erasure-7': [
     ['tests/cli-keys.spec.ts', 'is told what depends on the old key, rotates it, and takes it out'],
