@@ -102,11 +102,6 @@ export class ApiGatewayModule {
 
 function providersFor(config: ApiGatewayConfig): Provider[] {
   const egress = webhookEgress(config);
-  const rateLimit = (kind: string, pool: PgPool, logger: Logger) => {
-    const perSecond = config.PIS_RATE_LIMIT_PER_KEY;
-    if (config.PIS_RATE_LIMIT_STORE === 'memory') return new RateLimit({ perSecond });
-    return new RateLimit({ perSecond, tally: postgresTally({ pool, kind, logger }) });
-  };
   return [
     {
       provide: WebhookTests,
@@ -122,6 +117,29 @@ function providersFor(config: ApiGatewayConfig): Provider[] {
       inject: [PG_POOL, KEYRING, LOGGER],
       useFactory: streamStates,
     },
+    { provide: RETRY_WINDOWS, useValue: retryWindowsOf(config) },
+    {
+      provide: OPENAPI_OPTIONS,
+      useValue: {
+        publicUrl: config.PIS_PUBLIC_URL,
+        sandbox: config.PIS_ENVIRONMENT === 'sandbox',
+      },
+    },
+    { provide: ScalarScript, useFactory: () => new ScalarScript() },
+    ...limitProviders(config),
+    ...readProviders,
+    ...useCases(egress),
+  ];
+}
+
+/** Who may ask, how often, and how long. */
+function limitProviders(config: ApiGatewayConfig): Provider[] {
+  const rateLimit = (kind: string, pool: PgPool, logger: Logger) => {
+    const perSecond = config.PIS_RATE_LIMIT_PER_KEY;
+    if (config.PIS_RATE_LIMIT_STORE === 'memory') return new RateLimit({ perSecond });
+    return new RateLimit({ perSecond, tally: postgresTally({ pool, kind, logger }) });
+  };
+  return [
     {
       provide: Authentication,
       inject: [EVENT_STORE, PG_POOL, LOGGER],
@@ -137,55 +155,48 @@ function providersFor(config: ApiGatewayConfig): Provider[] {
       provide: RequestTimeLimit,
       useValue: new RequestTimeLimit(config.PIS_REQUEST_TIMEOUT_MS),
     },
-    { provide: PAYMENTS_QUERY, inject: [PG_POOL], useFactory: paymentsQuery },
-    { provide: EVENTS_QUERY, inject: [PG_POOL], useFactory: eventsQuery },
-    { provide: DELIVERY_LOG, inject: [PG_POOL], useFactory: deliveryLog },
-    {
-      provide: WebhookHealth,
-      inject: [PG_POOL, LOGGER],
-      useFactory: (pool: PgPool, logger: Logger) =>
-        new WebhookHealth(endpointHealths(pool), logger),
-    },
-    { provide: REPLAY_REQUESTS, inject: [PG_POOL], useFactory: replayRequests },
-    { provide: RETRY_WINDOWS, useValue: retryWindowsOf(config) },
-    { provide: DIRECTORY_QUERY, inject: [PG_POOL], useFactory: directoryQuery },
-    {
-      provide: OPENAPI_OPTIONS,
-      useValue: {
-        publicUrl: config.PIS_PUBLIC_URL,
-        sandbox: config.PIS_ENVIRONMENT === 'sandbox',
-      },
-    },
-    { provide: ScalarScript, useFactory: () => new ScalarScript() },
-    {
-      provide: OwnWrites,
-      inject: [PG_POOL],
-      useFactory: (pool: PgPool) =>
-        new OwnWrites({
-          payments: projectionProgress(pool, 'payments'),
-          directory: projectionProgress(pool, 'directory'),
-          events: projectionProgress(pool, 'events'),
-        }),
-    },
-    {
-      provide: Cursors,
-      inject: [KEYRING],
-      useFactory: (keyring: Keyring) => new Cursors(keyring),
-    },
-    {
-      provide: DirectoryLists,
-      inject: [Cursors, OwnWrites],
-      useFactory: (cursors: Cursors, own: OwnWrites) => new DirectoryLists(cursors, own),
-    },
-    {
-      provide: PaymentByKey,
-      inject: [EVENT_STORE, OwnWrites],
-      useFactory: (...[store, own]: ConstructorParameters<typeof PaymentByKey>) =>
-        new PaymentByKey(store, own),
-    },
-    ...useCases(egress),
   ];
 }
+
+/** Lists and what they need. */
+const readProviders: readonly Provider[] = [
+  { provide: PAYMENTS_QUERY, inject: [PG_POOL], useFactory: paymentsQuery },
+  { provide: EVENTS_QUERY, inject: [PG_POOL], useFactory: eventsQuery },
+  { provide: DELIVERY_LOG, inject: [PG_POOL], useFactory: deliveryLog },
+  {
+    provide: WebhookHealth,
+    inject: [PG_POOL, LOGGER],
+    useFactory: (pool: PgPool, logger: Logger) => new WebhookHealth(endpointHealths(pool), logger),
+  },
+  { provide: REPLAY_REQUESTS, inject: [PG_POOL], useFactory: replayRequests },
+  { provide: DIRECTORY_QUERY, inject: [PG_POOL], useFactory: directoryQuery },
+  {
+    provide: OwnWrites,
+    inject: [PG_POOL],
+    useFactory: (pool: PgPool) =>
+      new OwnWrites({
+        payments: projectionProgress(pool, 'payments'),
+        directory: projectionProgress(pool, 'directory'),
+        events: projectionProgress(pool, 'events'),
+      }),
+  },
+  {
+    provide: Cursors,
+    inject: [KEYRING],
+    useFactory: (keyring: Keyring) => new Cursors(keyring),
+  },
+  {
+    provide: DirectoryLists,
+    inject: [Cursors, OwnWrites],
+    useFactory: (cursors: Cursors, own: OwnWrites) => new DirectoryLists(cursors, own),
+  },
+  {
+    provide: PaymentByKey,
+    inject: [EVENT_STORE, OwnWrites],
+    useFactory: (...[store, own]: ConstructorParameters<typeof PaymentByKey>) =>
+      new PaymentByKey(store, own),
+  },
+];
 
 function useCases(urls: WebhookUrlOptions): Provider[] {
   const classes = [

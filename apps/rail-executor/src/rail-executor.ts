@@ -55,8 +55,8 @@ interface Poll {
 }
 /** Of the bank's feed. */
 const feedPoll = {
-  sandbox: { busyMs: 250, idleMs: 2_000 },
-  production: { busyMs: 1_000, idleMs: 2_000 },
+  sandbox: { busyMs: 250, idleMs: 5_000 },
+  production: { busyMs: 1_000, idleMs: 5_000 },
 } as const satisfies Record<string, Poll>;
 /** Of the loops over rail_pending: another process may have set an earlier time. */
 const pendingPoll: Poll = { busyMs: 1_000, idleMs: 5_000 };

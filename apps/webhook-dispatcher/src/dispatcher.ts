@@ -31,6 +31,7 @@ import { DeliveryEngine, type EngineDeps, type EngineLimits } from './delivery-e
 import { dispatcherMetrics } from './dispatcher-metrics.js';
 import { EndpointDirectory, type EndpointDirectoryOptions } from './endpoint-directory.js';
 import { erasedLookup } from './erased-lookup.js';
+import { failureNotices } from './failure-notices.js';
 import { fanOut, type FanOutDeps } from './fan-out.js';
 import { dispatcherLimits, type FailureReportLimits, leaseMs } from './limits.js';
 import { Traffic, type TrafficLimits } from './traffic.js';
@@ -219,9 +220,9 @@ function keptOf(config: WebhooksConfig): { retentionDays: number; windowMs: numb
   };
 }
 
-/** Maintains the partitions, and reports endpoints that fail for a day by one line each in the log. */
+/** Maintains the partitions, and tells operators of endpoints that fail for a day. */
 function maintenanceOf(
-  { config, pool, logger }: DispatcherOptions,
+  { config, pool, store, logger }: DispatcherOptions,
   now: () => Date,
   reports: FailureReportLimits,
 ): readonly Repeating[] {
@@ -234,6 +235,7 @@ function maintenanceOf(
     limits,
     onDropped: (partition) => logger.info({ partition }, 'dropped a day past its retention'),
   });
+  const tell = failureNotices(store, logger);
   return [
     new Repeating({
       async round(signal) {
@@ -248,9 +250,7 @@ function maintenanceOf(
     new Repeating({
       async round() {
         const time = now();
-        await reportFailingEndpoints(pool, { now: time, max: reports.batchMax }, (endpoint) =>
-          logger.warn(endpoint, 'a webhook endpoint has failed for a day'),
-        );
+        await reportFailingEndpoints(pool, { now: time, max: reports.batchMax }, tell);
         const forgottenBefore = new Date(time.getTime() - kept.windowMs - dayMs);
         await forgetFailures(pool, forgottenBefore, reports.batchMax);
         return reports.everyMs;

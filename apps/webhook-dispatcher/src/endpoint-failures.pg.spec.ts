@@ -54,6 +54,13 @@ const leased = async () =>
   (await fixture.query('SELECT 1 FROM webhook_deliveries WHERE leased_until IS NOT NULL')).length;
 const reports = () => lines.filter(({ msg }) => msg === 'a webhook endpoint has failed for a day');
 
+/** What the log holds for operators about the endpoint. */
+async function noticesOf(failingSince: Date) {
+  const streamId = `operatorNotice-webhookEndpointFailing-${endpointId}-${failingSince.getTime()}`;
+  const events = await fixture.store.readStream(streamId);
+  return events.map(({ data }) => data);
+}
+
 /** A pool that calls back before each statement that records failures. */
 function beforeNoting(pool: pg.Pool, look: () => Promise<void>): pg.Pool {
   const query = async (config: pg.QueryConfig) => {
@@ -109,6 +116,17 @@ describe('An endpoint', () => {
     await until(() => reports().length > 0, { timeoutMs });
     expect(reports()).toEqual([
       expect.objectContaining({ endpointId, organizationId: fixture.organizationId }),
+    ]);
+    expect(await noticesOf(failingSince)).toEqual([
+      {
+        notice: 'webhook endpoint failing',
+        subject: {
+          endpointId,
+          organizationId: fixture.organizationId,
+          failingSince: failingSince.toISOString(),
+          lastFailedAt: expect.any(String) as string,
+        },
+      },
     ]);
     expect(await metrics.getSingleMetricAsString('pis_webhook_failing_endpoints')).toMatch(/ 1$/);
 

@@ -65,7 +65,7 @@ export const dispatcherLimits = {
     dueEndpointsMax: 256,
     /** Part of the lease's margin. The rest covers the response and its record. */
     beginWithinMs: 9_000,
-    pollMaxMs: 1_000,
+    pollMaxMs: 2_000,
     postponeMs: 1_000,
     expiredBatchMax: 1_000,
     disabledRecheckMs: 10_000,

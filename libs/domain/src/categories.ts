@@ -11,6 +11,7 @@ export const categories = [
   'contact',
   'contactIdentity',
   'operatorAction',
+  'operatorNotice',
   'organization',
   'originator',
   'payment',

@@ -13,4 +13,5 @@ export * from './organization/organization.js';
 export * from './api-key/api-key.js';
 export * from './webhook-endpoints/webhook-endpoints.js';
 export * from './operator-action/operator-action.js';
+export * from './operator-notice/operator-notice.js';
 export * from './store-binding/store-binding.js';

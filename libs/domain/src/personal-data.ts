@@ -164,6 +164,7 @@ export const personalData = {
   apiKey: 'open',
   contactIdentity: 'open',
   operatorAction: 'open',
+  operatorNotice: 'open',
   organization: 'open',
   store: 'open',
   webhookEndpoints: 'open',

@@ -117,6 +117,7 @@ export const publicFacts = {
   apiKey: internal,
   contactIdentity: internal,
   operatorAction: internal,
+  operatorNotice: internal,
   organization: internal,
   store: internal,
   webhookEndpoints: internal,

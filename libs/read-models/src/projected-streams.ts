@@ -7,6 +7,7 @@ const projectionsOf = {
   contact: ['directory'],
   contactIdentity: [],
   operatorAction: [],
+  operatorNotice: [],
   organization: ['directory'],
   originator: ['directory'],
   payment: ['payments', 'events'],

@@ -53,7 +53,7 @@ export interface PlatformOptions {
 const STORE_POOL = Symbol('StorePool');
 
 /** The default of 10 ms uses one percent of a core even in an idle process. */
-const eventLoopSampleMs = 100;
+const eventLoopSampleMs = 250;
 
 @Global()
 @Module({})

@@ -110,30 +110,9 @@ export async function startApp<Shape extends z.ZodRawShape>(
     config.OTEL_EXPORTER_OTLP_ENDPOINT,
     logger,
   );
-  const metricsApart = definition.publicPort === true && config.PIS_ENVIRONMENT === 'production';
-  const root: DynamicModule = {
-    module: RootModule,
-    imports: [
-      PlatformModule.register({
-        app: definition.name,
-        config,
-        databaseUrl,
-        logger,
-        servesMetrics: !metricsApart,
-        isPublic: definition.publicPort === true,
-        ...(openStore === undefined ? {} : { openStore }),
-      }),
-      // Includes an embedded database: webhooks must not reach that one either.
-      definition.module({ ...config, DATABASE_URL: databaseUrl }),
-    ],
-  };
-  const adapter = httpAdapter({ trustedProxies: config.PIS_TRUSTED_PROXIES });
-  const app = await NestFactory.create<NestFastifyApplication>(root, adapter, {
-    logger: nestLogger(logger),
-    abortOnError: false,
-    bodyParser: false,
-  });
-  app.getHttpAdapter().getInstance().addHook('onRoute', refuseUndeclared);
+  const metricsApart = servesMetricsApart(definition, config);
+  const root = rootModule(definition, config, databaseUrl, logger, openStore);
+  const app = await createApplication(root, config, logger);
   const drain = drainOf(app);
   const drainMs = drainMsOf(definition, config);
   const isTraced = config.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined;
@@ -180,6 +159,54 @@ export async function startApp<Shape extends z.ZodRawShape>(
       await stopTracing();
     },
   };
+}
+
+/** Whether /metrics has a port of its own, because the app's port is public. */
+function servesMetricsApart<Shape extends z.ZodRawShape>(
+  { publicPort }: App<Shape>,
+  { PIS_ENVIRONMENT }: ConfigOf<Shape>,
+): boolean {
+  return publicPort === true && PIS_ENVIRONMENT === 'production';
+}
+
+function rootModule<Shape extends z.ZodRawShape>(
+  definition: App<Shape>,
+  config: ConfigOf<Shape>,
+  databaseUrl: string,
+  logger: Logger,
+  openStore: OpenStore | undefined,
+): DynamicModule {
+  return {
+    module: RootModule,
+    imports: [
+      PlatformModule.register({
+        app: definition.name,
+        config,
+        databaseUrl,
+        logger,
+        servesMetrics: !servesMetricsApart(definition, config),
+        isPublic: definition.publicPort === true,
+        ...(openStore === undefined ? {} : { openStore }),
+      }),
+      // Includes an embedded database: webhooks must not reach that one either.
+      definition.module({ ...config, DATABASE_URL: databaseUrl }),
+    ],
+  };
+}
+
+async function createApplication(
+  root: DynamicModule,
+  config: ConfigOf<z.ZodRawShape>,
+  logger: Logger,
+): Promise<NestFastifyApplication> {
+  const adapter = httpAdapter({ trustedProxies: config.PIS_TRUSTED_PROXIES });
+  const app = await NestFactory.create<NestFastifyApplication>(root, adapter, {
+    logger: nestLogger(logger),
+    abortOnError: false,
+    bodyParser: false,
+  });
+  app.getHttpAdapter().getInstance().addHook('onRoute', refuseUndeclared);
+  return app;
 }
 
 /** Checks the stores as soon as they are available. Until then the app cannot use them. @throws ConfigurationError */

@@ -3,7 +3,6 @@
  * outcomes, reported to operators once, and forgotten when nothing is attempted any more. The statement that
  * records a success deletes the row (delivery-statements.ts).
  */
-import { inTransaction } from '@pis/postgres';
 import type pg from 'pg';
 import type { DecidedDelivery } from './delivery.js';
 import { failingAfterMs } from './endpoint-health.js';
@@ -26,7 +25,7 @@ const statements = {
         failing_since AS "failingSince", last_failed_at AS "lastFailedAt"
       FROM webhook_endpoint_failures
       WHERE reported_at IS NULL AND last_failed_at >= failing_since + $1 * interval '1 millisecond'
-      ORDER BY failing_since LIMIT $2 FOR UPDATE SKIP LOCKED`,
+      ORDER BY failing_since LIMIT $2`,
   reported: `UPDATE webhook_endpoint_failures SET reported_at = $2 WHERE endpoint_id = ANY ($1::uuid[])`,
   forget: `
     DELETE FROM webhook_endpoint_failures WHERE endpoint_id = ANY (ARRAY(
@@ -83,20 +82,18 @@ export interface FailingEndpoint {
 }
 
 /**
- * Reports endpoints that became `failing` and were not reported yet, up to `max` of them. An endpoint is
- * reported again only if this process dies before the commit.
+ * Reports endpoints that became `failing` and are not marked as reported, up to `max` of them. An endpoint is
+ * passed to `report` again when another process reports it at the same time or this one dies before the mark.
  */
 export async function reportFailingEndpoints(
   pool: pg.Pool,
   { now, max }: { readonly now: Date; readonly max: number },
-  report: (endpoint: FailingEndpoint) => void,
+  report: (endpoint: FailingEndpoint) => Promise<void>,
 ): Promise<void> {
-  await inTransaction(pool, async (client) => {
-    const { rows } = await run<FailingEndpoint>(client, 'unreported', [failingAfterMs, max]);
-    for (const row of rows) report(row);
-    if (rows.length === 0) return;
-    await run(client, 'reported', [rows.map(({ endpointId }) => endpointId), now.toISOString()]);
-  });
+  const { rows } = await run<FailingEndpoint>(pool, 'unreported', [failingAfterMs, max]);
+  if (rows.length === 0) return;
+  await Promise.all(rows.map((row) => report(row)));
+  await run(pool, 'reported', [rows.map(({ endpointId }) => endpointId), now.toISOString()]);
 }
 
 /** Forgets up to `max` endpoints whose last failure was before a time: nothing is sent to them any more. */

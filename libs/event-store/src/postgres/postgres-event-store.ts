@@ -58,7 +58,7 @@ export const postgresEventStoreLimits: PostgresEventStoreLimits = {
   queryTimeoutMs: 10_000,
   pageMax: 500,
   pagePositionsMax: 5_000,
-  pollIntervalMs: 1_000,
+  pollIntervalMs: 2_000,
   pollWithoutListenIntervalMs: 200,
   subscriptionPollIntervalMs: 30_000,
   retryInitialMs: 50,
