@@ -18,6 +18,7 @@ import {
   type ProcessConfig,
   type RailsConfig,
 } from '@pis/service-kit';
+import { WakeLoop, type WakeLoopOptions } from '@pis/postgres';
 import type pg from 'pg';
 import { Activity } from './activity.js';
 import { BankFeed } from './bank-feed.js';
@@ -26,7 +27,6 @@ import { OpenPayments, type OpenPaymentsOptions } from './open-payments.js';
 import { PaymentExecution } from './payment-execution.js';
 import { PendingTransfers } from './pending-transfers.js';
 import { Sweeper } from './sweeper.js';
-import { WakeLoop, type WakeLoopOptions } from './wake-loop.js';
 
 export type RailExecutorConfig = RailsConfig & Pick<ProcessConfig, 'PIS_ENVIRONMENT'>;
 

@@ -6,4 +6,5 @@ export * from './pool.js';
 export * from './singleton.js';
 export * from './transaction.js';
 export * from './transient-errors.js';
+export * from './wake-loop.js';
 export * from './wake-up.js';

@@ -1,5 +1,5 @@
 /** A loop that works, then waits for a wake-up, for the time that the round asked for, or for its poll interval. */
-import { Bell, pause } from '@pis/postgres';
+import { Bell, pause } from './wake-up.js';
 
 export interface WakeLoopOptions {
   /**
