@@ -1,2 +1,3 @@
 export * from './testing/bank-connection.conformance.js';
 export * from './testing/transfer-instructions.js';
+export * from './testing/nacha-files.js';

@@ -1,0 +1,14 @@
+/** ACH: NACHA files and what belongs to them. The gateway does not load this entry point. */
+export * from './rails/ach/nacha-file.js';
+export * from './rails/ach/nacha-text.js';
+export * from './rails/ach/nacha-rules.js';
+export * from './rails/ach/nacha-batches.js';
+export * from './rails/ach/nacha-writer.js';
+export { nachaProblemText, parseNachaFile } from './rails/ach/nacha-parser.js';
+export type { ParsedNacha, ParseLimits } from './rails/ach/nacha-parser.js';
+export type { NachaProblem } from './rails/ach/nacha-lines.js';
+export * from './rails/ach/corrected-data.js';
+export * from './rails/ach/return-reasons.js';
+export * from './rails/ach/returned-entries.js';
+export * from './rails/ach/ack-file.js';
+export * from './rails/ach/ack-lines.js';

@@ -1,0 +1,89 @@
+/**
+ * Reads NACHA files. A file is read as a whole or refused as a whole: every record has its layout, every control record
+ * agrees with the entries before it, and the file control is there. So a torn or altered file is refused, with the line
+ * and the column at which that was noticed.
+ */
+import { setImmediate } from 'node:timers/promises';
+import type { NachaBatch, NachaFile } from './nacha-file.js';
+import { linesOf, type NachaProblem, NachaRefusal } from './nacha-lines.js';
+import { type OpenBatch, Reading } from './nacha-reading.js';
+import { blockingFactor, fillRecord } from './nacha-records.js';
+import { noTotals, plus } from './nacha-totals.js';
+
+/** After so many records the parser lets others run. */
+const recordsPerTurn = 2_000;
+
+export interface ParseLimits {
+  /** Memory grows with it: about 600 bytes an entry. */
+  readonly bytesMax: number;
+}
+
+/** 356,000 records. */
+export const defaultParseLimits: ParseLimits = { bytesMax: 32 * 1024 * 1024 };
+
+export type ParsedNacha =
+  | { readonly file: NachaFile; readonly problem: null }
+  | { readonly file: null; readonly problem: NachaProblem };
+
+/** Never rejects because of the bytes: a file that cannot be read gives its first problem. */
+export async function parseNachaFile(
+  bytes: Uint8Array,
+  limits: ParseLimits = defaultParseLimits,
+): Promise<ParsedNacha> {
+  try {
+    return { file: await readFile(bytes, limits), problem: null };
+  } catch (error) {
+    if (error instanceof NachaRefusal) return { file: null, problem: error.problem };
+    throw error;
+  }
+}
+
+/** A problem as a sentence. */
+export function nachaProblemText({ line, column, message }: NachaProblem): string {
+  return `Line ${String(line)}, column ${String(column)}: ${message}.`;
+}
+
+async function readFile(bytes: Uint8Array, limits: ParseLimits): Promise<NachaFile> {
+  const reading: Reading = new Reading();
+  if (bytes.byteLength > limits.bytesMax)
+    reading.refuse(1, `the file has more than ${String(limits.bytesMax)} bytes`, 1);
+  const batches: NachaBatch[] = [];
+  let header: NachaFile['header'] | null = null;
+  let open: OpenBatch | null = null;
+  let totals = noTotals;
+  let controlLine = 0;
+
+  for (const record of linesOf(bytes)) {
+    reading.next(record);
+    if (reading.line % recordsPerTurn === 0) await setImmediate();
+    const type = record.charAt(0);
+    if (controlLine > 0) {
+      if (record !== fillRecord) reading.refuse(1, 'after the file control only nines may follow');
+      if (reading.line > Math.ceil(controlLine / blockingFactor) * blockingFactor)
+        reading.refuse(1, 'the last block is full');
+    } else if (header === null) {
+      header = reading.fileHeader();
+    } else if (type === '5' && open === null) {
+      open = reading.batchHeader();
+    } else if (type === '6' && open !== null) {
+      reading.entry(open);
+    } else if (type === '7' && open !== null) {
+      reading.addenda(open, header);
+    } else if (type === '8' && open !== null) {
+      const closed = reading.batchControl(open);
+      batches.push(closed);
+      totals = plus(totals, open.totals);
+      open = null;
+    } else if (type === '9' && open === null) {
+      reading.fileControl(batches.length, totals);
+      controlLine = reading.line;
+    } else {
+      reading.refuse(1, `a record of type ${type} may not stand here`);
+    }
+  }
+  if (header === null || controlLine === 0) {
+    reading.pastEnd();
+    reading.refuse(1, header === null ? 'the file is empty' : 'the file control is missing');
+  }
+  return { header, batches };
+}
