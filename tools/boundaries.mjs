@@ -15,7 +15,8 @@ export const mayImport = {
   // The lists hold the items that contracts declare.
   'read-models': ['contracts', 'domain', 'event-store', 'postgres'],
   keyring: ['event-store', 'postgres'],
-  'bank-rails': ['domain'],
+  // Banks: formats, connections, and the tables of what goes to them and comes from them.
+  'bank-rails': ['domain', 'keyring', 'postgres'],
   webhooks: ['domain'],
 
   // The package that client developers install. It contains only the public API.

@@ -10,6 +10,10 @@ const workspaces = ['apps', 'libs'].flatMap((folder) =>
 );
 const folders = [root, ...workspaces].filter((folder) => existsSync(join(folder, 'package.json')));
 
+/** Older packages list their licenses as objects. */
+const licenceOf = ({ license, licenses }) =>
+  license ?? licenses?.map(({ type }) => type).join(', ');
+
 /** Package name to license: from the installed package, or from the lock file for other platforms. */
 const licences = new Map();
 const locked = readJson(join(root, 'package-lock.json')).packages;
@@ -22,7 +26,7 @@ for (const folder of folders) {
     if (name.startsWith('@pis/')) continue;
     const places = [folder, root].map((place) => join(place, 'node_modules', name, 'package.json'));
     const installed = places.find(existsSync);
-    licences.set(name, installed === undefined ? 'not installed' : readJson(installed).license);
+    licences.set(name, installed === undefined ? 'not installed' : licenceOf(readJson(installed)));
   }
 }
 

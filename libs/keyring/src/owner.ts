@@ -2,7 +2,7 @@
  * The owners that sealed texts are bound to, one per record. Sealed texts open under the same name only, so
  * the names never change.
  */
-export type Owner = `${'contact' | 'originator' | 'webhookEndpoint'}:${string}`;
+export type Owner = `${'contact' | 'originator' | 'webhookEndpoint' | 'railArchive'}:${string}`;
 
 export const ownerOf = {
   /** A contact's bank account, in its record and in each of its payments. */
@@ -11,4 +11,9 @@ export const ownerOf = {
   originator: (originatorId: string): Owner => `originator:${originatorId}`,
   /** The signing secrets of a webhook endpoint. */
   webhookEndpoint: (endpointId: string): Owner => `webhookEndpoint:${endpointId}`,
+  /**
+   * The parts of archived bank files that belong to no party.
+   * @param period the connection to the bank and the month, so that no key seals too many texts
+   */
+  railArchive: (period: string): Owner => `railArchive:${period}`,
 } as const;

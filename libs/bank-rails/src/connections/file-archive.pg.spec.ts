@@ -1,0 +1,209 @@
+/** The archive of files and messages, on a real database with real keys. */
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import type { Keyring } from '@pis/keyring';
+import { testKeyringOn } from '@pis/keyring/testing';
+import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
+import { inTransaction } from '@pis/postgres';
+import type pg from 'pg';
+import { ArchiveErased, type FileArchive, fileArchive, type FileToKeep } from './file-archive.js';
+
+let database: TestDatabase;
+let pool: pg.Pool;
+let keyring: Keyring;
+let archive: FileArchive;
+beforeEach(async () => {
+  database = await createTestDatabase();
+  pool = openTestPool(database.url, 10);
+  keyring = await testKeyringOn(pool);
+  archive = fileArchive({ pool, keyring });
+});
+afterEach(async () => {
+  await pool.end();
+  await database.drop();
+});
+
+const header = Buffer.from('101 091000019 1234567890\r\n');
+const entryOf = (name: string) => Buffer.from(`62209100001999887766554433 ${name}\r\n`);
+
+interface Entry {
+  readonly contactId: string;
+  readonly paymentId: string;
+  readonly bytes: Buffer;
+}
+const entry = (name: string): Entry => ({
+  contactId: randomUUID(),
+  paymentId: randomUUID(),
+  bytes: entryOf(name),
+});
+
+/** As a NACHA file is kept: the header is the archive's, each entry its contact's. */
+function fileOf(entries: readonly Entry[], given: Partial<FileToKeep> = {}): FileToKeep {
+  return {
+    connection: 'first-bank-ach',
+    rail: 'ACH',
+    way: 'out',
+    kind: 'nacha',
+    name: 'ACME-1.ach',
+    segments: [
+      { bytes: header, owner: null, paymentId: null },
+      ...entries.map(({ contactId, paymentId, bytes }) => ({
+        bytes,
+        owner: `contact:${contactId}` as const,
+        paymentId,
+      })),
+    ],
+    ...given,
+  };
+}
+const wholeOf = ({ segments }: FileToKeep) => Buffer.concat(segments.map(({ bytes }) => bytes));
+const sha256Of = (file: FileToKeep) => createHash('sha256').update(wholeOf(file)).digest('hex');
+
+it('gives back the exact bytes, whatever they are', async () => {
+  const every = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte));
+  for (const file of [
+    fileOf([entry('Ada'), entry('Bob')]),
+    fileOf([], { segments: [{ bytes: every, owner: null, paymentId: null }] }),
+    fileOf([], { segments: [{ bytes: randomBytes(300_000), owner: null, paymentId: null }] }),
+    fileOf([], { segments: [] }),
+  ]) {
+    const { id, isNew } = await archive.keep(file);
+    expect(isNew).toBe(true);
+    expect(wholeOf(file).equals(await archive.bytes(id))).toBe(true);
+    expect(await archive.read(id)).toMatchObject({
+      file: { id, sha256: sha256Of(file), sizeBytes: wholeOf(file).length, way: 'out' },
+      erasedBytes: 0,
+    });
+  }
+});
+
+it('keeps the same bytes once for each connection and direction, also when they come at the same time', async () => {
+  const file = fileOf([entry('Ada')]);
+  const kept = await Promise.all([1, 2, 3, 4, 5].map(() => archive.keep(file)));
+  const other = fileArchive({ pool, keyring });
+  kept.push(...(await Promise.all([other.keep(file), archive.keep(file), other.keep(file)])));
+  expect(kept.filter(({ isNew }) => isNew)).toHaveLength(1);
+  expect(new Set(kept.map(({ id }) => id)).size).toBe(1);
+  expect(await archive.keep({ ...file, way: 'in' })).toMatchObject({ isNew: true });
+  expect(await archive.keep({ ...file, connection: 'second' })).toMatchObject({ isNew: true });
+  expect(await archive.list({ max: 10 })).toHaveLength(3);
+});
+
+it('keeps a file in the caller’s transaction, or not at all', async () => {
+  const [lost, kept] = [fileOf([entry('Ada')]), fileOf([entry('Bob')])];
+  const failing = inTransaction(pool, async (client) => {
+    await archive.keep(lost, client);
+    throw new Error('the caller fails');
+  });
+  await expect(failing).rejects.toThrow('the caller fails');
+  expect(await archive.list({ max: 10 })).toEqual([]);
+  const { id } = await inTransaction(pool, (client) => archive.keep(kept, client));
+  expect(wholeOf(kept).equals(await archive.bytes(id))).toBe(true);
+  const again = await inTransaction(pool, (client) => archive.keep(kept, client));
+  expect(again).toEqual({ id, isNew: false });
+});
+
+it('lists files by payment and page, the newest first', async () => {
+  const [ada, bob] = [entry('Ada'), entry('Bob')];
+  const ids: string[] = [];
+  for (const file of [
+    fileOf([ada]),
+    fileOf([bob]),
+    fileOf([ada, bob], { way: 'in', kind: 'nacha' }),
+  ])
+    ids.unshift((await archive.keep(file)).id);
+  const listed = async (filter: { paymentId?: string; after?: string; max: number }) =>
+    (await archive.list(filter)).map(({ id }) => id);
+  expect(await listed({ max: 10 })).toEqual(ids);
+  expect(await listed({ max: 1 })).toEqual([ids[0]]);
+  expect(await listed({ max: 10, after: ids[0] ?? '' })).toEqual(ids.slice(1));
+  expect(await listed({ max: 10, paymentId: ada.paymentId })).toEqual([ids[0], ids[2]]);
+  expect(await listed({ max: 10, paymentId: randomUUID() })).toEqual([]);
+});
+
+it('loses what belongs to an erased contact, and nothing else', async () => {
+  const [ada, bob] = [entry('Ada'), entry('Bob')];
+  const file = fileOf([ada, bob]);
+  const { id } = await archive.keep(file);
+  await keyring.destroy([`contact:${ada.contactId}`]);
+  const blank = Buffer.alloc(ada.bytes.length, ' ');
+  const found = await archive.read(id);
+  expect(Buffer.from(found?.bytes ?? [])).toEqual(Buffer.concat([header, blank, bob.bytes]));
+  expect(found).toMatchObject({ erasedBytes: blank.length, file: { sha256: sha256Of(file) } });
+  // What is sent again must be whole.
+  await expect(archive.bytes(id)).rejects.toThrow(ArchiveErased);
+});
+
+it('keeps a file that speaks of an erased contact, without the contact’s part', async () => {
+  const [ada, bob] = [entry('Ada'), entry('Bob')];
+  await keyring.destroy([`contact:${ada.contactId}`]);
+  const { id, isNew } = await archive.keep(fileOf([ada, bob], { way: 'in' }));
+  expect(isNew).toBe(true);
+  const found = await archive.read(id);
+  const blank = Buffer.alloc(ada.bytes.length, ' ');
+  expect(Buffer.from(found?.bytes ?? [])).toEqual(Buffer.concat([header, blank, bob.bytes]));
+});
+
+it('stores no byte in the clear, and no text under a key that seals everything', async () => {
+  const ada = entry('Ada');
+  await archive.keep(fileOf([ada]));
+  const { rows } = await pool.query<{ row: string; owner: string }>(
+    'SELECT p::text || f::text AS row, p.owner FROM rail_file_parts p JOIN rail_files f ON f.id = file_id ORDER BY part',
+  );
+  for (const secret of ['99887766554433', 'Ada', Buffer.from('Ada').toString('hex')])
+    expect(rows.map(({ row }) => row).join()).not.toContain(secret);
+  const month = new Date().toISOString().slice(0, 7);
+  expect(rows.map(({ owner }) => owner)).toEqual([
+    `railArchive:first-bank-ach/${month}`,
+    `contact:${ada.contactId}`,
+  ]);
+});
+
+it.each([
+  ['two parts that were exchanged', `UPDATE rail_file_parts SET part = 3 - part WHERE part > 0`],
+  ['a part that was deleted', `DELETE FROM rail_file_parts WHERE part = 1`],
+  ['a last part that was deleted', `DELETE FROM rail_file_parts WHERE part = 2`],
+  [
+    'a text of another part',
+    `UPDATE rail_file_parts SET sealed = (SELECT sealed FROM rail_file_parts WHERE part = 2) WHERE part = 1`,
+  ],
+])('finds %s', async (_what, alteration) => {
+  const contactId = randomUUID();
+  const entries = ['Ada', 'Bob'].map((name) => ({ ...entry(name), contactId }));
+  const { id } = await archive.keep(fileOf(entries));
+  await pool.query('ALTER TABLE rail_file_parts DROP CONSTRAINT rail_file_parts_pkey');
+  await pool.query(alteration);
+  await expect(archive.bytes(id)).rejects.toThrow(/is not what was kept/);
+  await expect(archive.read(id)).rejects.toThrow(/is not what was kept/);
+});
+
+it('keeps a file of thousands of entries as a whole, or nothing of it', async () => {
+  const entries = Array.from({ length: 4_500 }, (_, at) => entry(`Contact ${at}`));
+  const file = fileOf(entries);
+  const { id } = await archive.keep(file);
+  expect(wholeOf(file).equals(await archive.bytes(id))).toBe(true);
+  const failing = fileOf(entries, { way: 'in' });
+  await pool.query(
+    `ALTER TABLE rail_file_parts ADD CONSTRAINT refused CHECK (part < 4400) NOT VALID`,
+  );
+  await expect(archive.keep(failing)).rejects.toThrow(/refused/);
+  expect(await archive.list({ max: 10 })).toHaveLength(1);
+});
+
+it('forgets old files with all their parts, a bounded number at a time', async () => {
+  for (const name of ['Ada', 'Bob', 'Cy']) await archive.keep(fileOf([entry(name)]));
+  await pool.query(
+    `UPDATE rail_files SET created_at = now() - interval '8 years' WHERE place <
+       (SELECT max(place) FROM rail_files)`,
+  );
+  const before = new Date(Date.now() - 7 * 365 * 24 * 3_600_000);
+  expect(await archive.forget(before, 1)).toBe(1);
+  expect(await archive.forget(before, 10)).toBe(1);
+  expect(await archive.forget(before, 10)).toBe(0);
+  const { rows } = await pool.query('SELECT DISTINCT file_id FROM rail_file_parts');
+  expect(rows).toHaveLength(1);
+});
+
+it('knows no file of an unknown ID', async () => {
+  expect(await archive.read(randomUUID())).toBeNull();
+  await expect(archive.bytes(randomUUID())).rejects.toThrow(/has no file/);
+});
