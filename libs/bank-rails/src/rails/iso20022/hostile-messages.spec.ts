@@ -1,0 +1,165 @@
+import { generator } from '@pis/local-servers/testing';
+import { profileOf } from './profiles.js';
+import { readIsoMessage } from './read-messages.js';
+import { sampleMessages, sampleSender, sampleTransfer } from './testing/sample-messages.js';
+import { writeIsoMessage } from './write-messages.js';
+import { MessageRefused, xmlLimits } from './xml-guard.js';
+
+const encode = (text: string) => new TextEncoder().encode(text);
+const profile = profileOf('FEDNOW');
+const good = new TextDecoder().decode(
+  writeIsoMessage(profile, sampleSender, sampleTransfer('FEDNOW')),
+);
+const declaration = '<?xml version="1.0" encoding="UTF-8"?>';
+const body = good.slice(declaration.length);
+
+/** The replacement must have replaced something. */
+function changed(from: string | RegExp, to: string): string {
+  const text = good.replace(from, to);
+  expect(text).not.toBe(good);
+  return text;
+}
+
+function refusal(text: string | Uint8Array): MessageRefused {
+  try {
+    readIsoMessage(typeof text === 'string' ? encode(text) : text);
+  } catch (error) {
+    if (error instanceof MessageRefused) return error;
+    throw error;
+  }
+  throw new Error('the message was read');
+}
+
+it('reads the message that the others are made of', () => {
+  expect(readIsoMessage(encode(good)).message).toEqual(sampleTransfer('FEDNOW'));
+});
+
+it.each([
+  [
+    'an entity bomb',
+    `${declaration}<!DOCTYPE d [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;">]><Document>&b;</Document>`,
+    /document type/,
+  ],
+  [
+    'an external entity',
+    `${declaration}<!DOCTYPE d [<!ENTITY x SYSTEM "file:///etc/passwd">]>${body}`,
+    /document type/,
+  ],
+  [
+    'an external DTD',
+    `<!DOCTYPE d SYSTEM "http://attacker.example/d.dtd">${body}`,
+    /document type/,
+  ],
+  ['an entity without a DTD', () => changed('Acme Corp', 'Acme &company;'), /an entity/],
+  ['a reference to a control character', () => changed('Acme Corp', 'A&#0;'), /an entity/],
+  ['a reference beyond Unicode', () => changed('Acme Corp', 'A&#x110000;'), /an entity/],
+  ['a control character', () => changed('Acme Corp', 'Acme\u0007'), /control character/],
+  ['a processing instruction', `${declaration}<?php exit ?>${body}`, /processing instruction/],
+  ['another encoding', good.replace('UTF-8', 'UTF-7'), /encoding/],
+  ['elements nested too deep', '<a>'.repeat(100) + '</a>'.repeat(100), /levels/],
+  ['too many elements', `<a>${'<b/>'.repeat(30_000)}</a>`, /elements/],
+  ['a tag without an end', '<Document', /tag without an end/],
+  ['a tag that never ends', `<Document a="${'x'.repeat(10_000)}"/>`, /tag without an end/],
+  ['a comment without an end', `${declaration}<!-- ${body}`, /without an end/],
+  ['nothing', '', /well-formed/],
+  ['no XML', 'hello', /well-formed|one root element/],
+  ['cut bytes', good.slice(0, good.length / 2), /well-formed|without an end/],
+  ['two roots', `${body}${body}`, /well-formed|one root/],
+  ['crossed tags', () => changed('</PstlAdr></Cdtr>', '</Cdtr></PstlAdr>'), /well-formed/],
+  [
+    'another namespace',
+    () => changed(/pacs\.008\.001\.08"/, 'pacs.008.001.99"'),
+    /none of the messages/,
+  ],
+  [
+    'a namespace of nobody',
+    () => changed(/urn:iso:std:iso:20022:tech:xsd:pacs/, 'urn:x:pacs'),
+    /none of/,
+  ],
+  [
+    'an element of another namespace',
+    () => changed('<Dbtr>', '<Dbtr xmlns="urn:x">'),
+    /another namespace/,
+  ],
+  ['an undeclared prefix', () => changed(/Dbtr>/g, 'q:Dbtr>'), /prefix/],
+  [
+    'a header of another message',
+    () => changed('<MsgDefIdr>pacs.008.001.08', '<MsgDefIdr>pacs.002.001.10'),
+    /header/,
+  ],
+  [
+    'two transactions',
+    () => changed(/(<CdtTrfTxInf>.*<\/CdtTrfTxInf>)/s, '$1$1'),
+    /more than one CdtTrfTxInf/,
+  ],
+  [
+    'two end-to-end ids',
+    () => changed(/(<EndToEndId>.*<\/EndToEndId>)/, '$1$1'),
+    /more than one EndToEndId/,
+  ],
+  ['two documents', () => changed(/(<Document .*<\/Document>)/s, '$1$1'), /one document/],
+  ['no amount', () => changed(/<IntrBkSttlmAmt.*?<\/IntrBkSttlmAmt>/, ''), /no IntrBkSttlmAmt/],
+  ['a negative amount', () => changed('>12345.67<', '>-12345.67<'), /no amount/],
+  ['an amount with an exponent', () => changed('>12345.67<', '>1e9<'), /no amount/],
+  ['an amount of a third decimal', () => changed('12345.67<', '12345.675<'), /no amount/],
+  ['an amount without a currency', () => changed(' Ccy="USD"', ''), /no amount/],
+  ['a date that is none', () => changed('>2026-11-23<', '>2026-13-45<'), /no date/],
+  ['a UETR that is none', () => changed(/<UETR>[0-9a-f]/, '<UETR>z'), /no UUID/],
+  ['an endless id', () => changed(/<EndToEndId>/, `<EndToEndId>${'x'.repeat(36)}`), /1 to 35/],
+  ['an empty id', () => changed(/<EndToEndId>[^<]*/, '<EndToEndId>'), /1 to 35/],
+  ['no name', () => changed('<Nm>Acme Corp</Nm>', ''), /no Nm/],
+])('refuses %s', (_, text, reason) => {
+  expect(refusal(typeof text === 'string' ? text : text()).message).toMatch(reason);
+});
+
+it('says line and column', () => {
+  const { line, column } = refusal(`${declaration}\n<a>\n  &nbsp;</a>`);
+  expect({ line, column }).toEqual({ line: 3, column: 3 });
+});
+
+it('refuses 100 MB and bytes that are no UTF-8 before it looks at them', () => {
+  const started = performance.now();
+  expect(refusal(new Uint8Array(100 * 1024 * 1024)).message).toMatch(/larger than/);
+  expect(performance.now() - started).toBeLessThan(30_000);
+  expect(refusal(new Uint8Array([0x3c, 0xff, 0x3e])).message).toMatch(/UTF-8/);
+});
+
+it('takes a time that grows with the size and no faster, whatever fills the message', () => {
+  const fillings = ['&amp;', '<!---->', '<b></b>', 'x', '<![CDATA[&]]>', '&#65;', '\n'];
+  for (const filling of fillings) {
+    const times = Math.floor(xmlLimits.messageMaxBytes / 2 / filling.length);
+    const text = `<a>${filling.repeat(Math.min(times, filling === '<b></b>' ? 15_000 : times))}</a>`;
+    expect(refusal(text)).toBeInstanceOf(MessageRefused);
+  }
+});
+
+it('reads what banks may write otherwise: prefixes, comments, CDATA, white space, no envelope', () => {
+  const document = /<Document .*<\/Document>/s.exec(good)?.[0] ?? '';
+  const prefixed = document
+    .replaceAll(/<(\/?)([A-Z])/g, '<$1p:$2')
+    .replace('xmlns=', 'xmlns:p=')
+    .replaceAll('><', '>\n  <')
+    .replace('Acme Corp', '<![CDATA[Acme Corp]]>')
+    .replace('<p:Dbtr>', '<!-- payer & co --><p:Dbtr>');
+  expect(readIsoMessage(encode(`\ufeff${prefixed}`)).message).toEqual(sampleTransfer('FEDNOW'));
+});
+
+it('reads or refuses any mutation, and never fails otherwise', () => {
+  const random = generator(4_711);
+  const messages = sampleMessages('FEDNOW').map((message) =>
+    writeIsoMessage(profile, sampleSender, message),
+  );
+  let refused = 0;
+  for (let run = 0; run < 3_000; run += 1) {
+    const bytes = (messages[random(messages.length)] ?? new Uint8Array()).slice();
+    for (let changes = 1 + random(4); changes > 0; changes -= 1)
+      bytes[random(bytes.length)] = random(256);
+    try {
+      readIsoMessage(bytes);
+    } catch (error) {
+      if (!(error instanceof MessageRefused)) throw error;
+      refused += 1;
+    }
+  }
+  expect(refused).toBeGreaterThan(1_000);
+});

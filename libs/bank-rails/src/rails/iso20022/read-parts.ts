@@ -1,0 +1,155 @@
+/** The pieces of a message: elements that must be there once, and values that must have the right form. */
+import type {
+  IsoAddress,
+  IsoAgent,
+  IsoAmount,
+  IsoParty,
+  IsoReason,
+  OriginalTransfer,
+} from './messages.js';
+import { MessageRefused } from './xml-guard.js';
+import type { XmlElement } from './xml.js';
+
+export interface MessagePart {
+  readonly element: XmlElement;
+  /** The child of this name. @throws MessageRefused when there is none, or more than one */
+  one(name: string): MessagePart;
+  /** Null when there is none. @throws MessageRefused when there is more than one */
+  maybe(name: string): MessagePart | null;
+  all(name: string): readonly MessagePart[];
+  /** The text of the child; null when there is none. */
+  text(name: string): string | null;
+}
+
+/** The longest text that is kept: Max2048Text is the longest in these messages. */
+const textMax = 2_048;
+
+export function partOf(element: XmlElement): MessagePart {
+  const named = (name: string) => element.children.filter((child) => child.name === name);
+  const maybe = (name: string): MessagePart | null => {
+    const [found, ...others] = named(name);
+    if (others.length > 0) throw new MessageRefused(`${element.name} has more than one ${name}`);
+    return found === undefined ? null : partOf(found);
+  };
+  return {
+    element,
+    maybe,
+    one(name) {
+      const found = maybe(name);
+      if (found === null) throw new MessageRefused(`${element.name} has no ${name}`);
+      return found;
+    },
+    all: (name) => named(name).map(partOf),
+    text(name) {
+      const text = maybe(name)?.element.text ?? null;
+      if (text !== null && text.length > textMax)
+        throw new MessageRefused(`${name} is longer than ${textMax} characters`);
+      return text === '' ? null : text;
+    },
+  };
+}
+
+/** An identifier or code: printable, without spaces at its ends. */
+export function id(parent: MessagePart, name: string, max = 35): string {
+  const text = parent.one(name).element.text;
+  if (text.length > max || !/^[\x20-\x7e]+$/.test(text))
+    throw new MessageRefused(`${name} must have 1 to ${max} printable characters`);
+  return text;
+}
+
+function optionalId(parent: MessagePart, name: string): string | null {
+  return parent.maybe(name) === null ? null : id(parent, name);
+}
+
+const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+export function uuid(parent: MessagePart, name: string): string {
+  const text = parent.one(name).element.text;
+  if (!uuidPattern.test(text)) throw new MessageRefused(`${name} is no UUID of version 4`);
+  return text;
+}
+
+export function date({ element: { name, text } }: MessagePart): string {
+  const isDate = /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text));
+  if (!isDate) throw new MessageRefused(`${name} is no date`);
+  return text;
+}
+
+const dateTimePattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)?$/;
+
+export function dateTime({ element: { name, text } }: MessagePart): string {
+  const isDateTime = dateTimePattern.test(text) && !Number.isNaN(Date.parse(text));
+  if (!isDateTime) throw new MessageRefused(`${name} is no date and time`);
+  return text;
+}
+
+export function amount({ element: { name, text, attributes } }: MessagePart): IsoAmount {
+  const currencyCode = attributes.get('Ccy') ?? '';
+  const found = /^(\d{1,13})(?:\.(\d{1,5}))?$/.exec(text);
+  const fraction = (found?.[2] ?? '').padEnd(2, '0');
+  if (found === null || !/^\d\d0*$/.test(fraction) || !/^[A-Z]{3}$/.test(currencyCode))
+    throw new MessageRefused(`${name} is no amount in a currency of two decimals`);
+  return { amountMinor: Number(`${found[1] ?? ''}${fraction.slice(0, 2)}`), currencyCode };
+}
+
+export function agent(part: MessagePart | null): IsoAgent {
+  const institution = part?.maybe('FinInstnId') ?? null;
+  const member = institution?.maybe('ClrSysMmbId') ?? null;
+  return {
+    routingNumber: member && id(member, 'MmbId'),
+    bic: institution && optionalId(institution, 'BICFI'),
+  };
+}
+
+export function party(part: MessagePart): IsoParty {
+  const name = part.text('Nm');
+  if (name === null) throw new MessageRefused(`${part.element.name} has no Nm`);
+  const address = part.maybe('PstlAdr');
+  return { name, address: address && addressIn(address) };
+}
+
+function addressIn(part: MessagePart): IsoAddress {
+  return {
+    street: part.text('StrtNm'),
+    postalCode: part.text('PstCd'),
+    town: part.text('TwnNm') ?? '',
+    state: part.text('CtrySubDvsn'),
+    country: part.text('Ctry') ?? '',
+    lines: part.all('AdrLine').map(({ element }) => element.text),
+  };
+}
+
+export function account(part: MessagePart): string {
+  const choice = part.one('Id');
+  const other = choice.maybe('Othr');
+  return other === null ? id(choice, 'IBAN', 34) : id(other, 'Id', 34);
+}
+
+/** @param group the group that names the original message, where it stands beside the transaction */
+export function originalIn(transaction: MessagePart, group: MessagePart | null): OriginalTransfer {
+  const named = transaction.maybe('OrgnlGrpInf') ?? group;
+  return {
+    messageId: named && optionalId(named, 'OrgnlMsgId'),
+    messageName: named && optionalId(named, 'OrgnlMsgNmId'),
+    createdAt: named?.text('OrgnlCreDtTm') ?? null,
+    instructionId: optionalId(transaction, 'OrgnlInstrId'),
+    endToEndId: optionalId(transaction, 'OrgnlEndToEndId'),
+    transactionId: optionalId(transaction, 'OrgnlTxId'),
+    uetr: transaction.maybe('OrgnlUETR') === null ? null : uuid(transaction, 'OrgnlUETR'),
+  };
+}
+
+/** The first reason counts. Texts of all of them are kept together, within Max2048Text. */
+export function reasonIn(transaction: MessagePart, name: string): IsoReason | null {
+  const all = transaction.all(name);
+  const [first] = all;
+  if (first === undefined) return null;
+  const choice = first.maybe('Rsn');
+  const texts = all.flatMap((one) => one.all('AddtlInf').map(({ element }) => element.text));
+  const text = texts.join(' ').slice(0, textMax);
+  return {
+    code: choice && optionalId(choice, 'Cd'),
+    proprietary: choice && optionalId(choice, 'Prtry'),
+    text: text === '' ? null : text,
+  };
+}
