@@ -54,6 +54,17 @@ describe.each<[string, () => DataKeyTable]>([
     expect(new Set(keys)).toEqual(new Set(expected));
     expect(since).not.toBe(destructions);
   });
+
+  it('does not count a destruction that changes nothing: no process needs to drop its cached keys', async () => {
+    const table = open();
+    await table.createMissing([keyOf(one)]);
+    await table.destroy([one, two]);
+    const { destructions } = await table.read([]);
+    await table.destroy([two, one]);
+    expect((await table.read([])).destructions).toBe(destructions);
+    await table.destroy([two, 'contact:3']);
+    expect((await table.read([])).destructions).not.toBe(destructions);
+  });
 });
 
 describe('several processes on one table', () => {

@@ -21,7 +21,7 @@ export interface NewKey {
 
 export interface KeysRead {
   /**
-   * Changes with each destruction. Read in the same snapshot as the keys. Cached keys are good as long as
+   * Changes with each destruction of keys that were still there. Read in the same snapshot as the keys. Cached keys are good as long as
    * it stays the same.
    */
   readonly destructions: string;

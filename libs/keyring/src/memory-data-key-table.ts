@@ -27,6 +27,9 @@ export function memoryDataKeyTable(): DataKeyTable {
       return read(keys.map(({ owner }) => owner));
     },
     destroy: async (owners) => {
+      const isDestroyed = (owner: Owner) =>
+        rows.has(owner) && (rows.get(owner) ?? []).every(({ key }) => key === null);
+      if (owners.every(isDestroyed)) return;
       destructions += 1;
       for (const owner of owners) {
         const others = (rows.get(owner) ?? []).filter(({ version }) => version !== firstVersion);

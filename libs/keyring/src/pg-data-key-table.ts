@@ -45,6 +45,8 @@ const createMissing = `WITH given AS (
   ) k ON true`;
 
 /** First of all, and in a statement of its own: it waits for imports, and holds up new ones. */
+const holdUpImports = 'SELECT FROM keyring_state FOR UPDATE';
+
 const countDestruction = 'UPDATE keyring_state SET destructions = destructions + 1';
 
 /** Also for owners without a key: whoever is about to create one finds the row. */
@@ -83,9 +85,12 @@ export function pgDataKeyTable(
         // In the order in which keys are created: two transactions never wait for each other.
         const sorted = [...new Set(owners)].sort();
         await inTransaction(pool, async (client) => {
-          await client.query(countDestruction);
-          await client.query(destroyFirst, [sorted]);
-          await client.query(destroyOthers, [sorted]);
+          await client.query(holdUpImports);
+          const first = await client.query(destroyFirst, [sorted]);
+          const others = await client.query(destroyOthers, [sorted]);
+          // Every process drops its cached keys for it.
+          if ((first.rowCount ?? 0) + (others.rowCount ?? 0) > 0)
+            await client.query(countDestruction);
         });
       }),
   };

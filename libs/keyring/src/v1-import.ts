@@ -77,12 +77,17 @@ export async function importV1Keys(
   return report;
 }
 
-/** Events with sealed texts whose keys were not imported yet, by master key ID. @throws StoreUnavailable */
+/**
+ * Events with sealed texts whose keys were not imported yet, by master key ID. Pages at the beginning without
+ * any count as imported, so that nobody reads them again.
+ * @throws StoreUnavailable
+ */
 export async function countNotImported(
   options: Pick<ImportOptions, 'pool' | 'store'>,
 ): Promise<ReadonlyMap<string, number>> {
   const counts = new Map<string, number>();
-  for await (const { events } of pagesNotImported(options)) {
+  let importedTo = beginning;
+  for await (const { events, position } of pagesNotImported(options)) {
     const unknown = await unknownTexts(options.pool, events.flatMap(textsOf));
     const digests = new Set(unknown.map(({ digest }) => digest));
     for (const event of events) {
@@ -90,7 +95,13 @@ export async function countNotImported(
       for (const keyId of new Set(texts.map(({ wrappedKey }) => v1KeyOf(wrappedKey).keyId)))
         counts.set(keyId, (counts.get(keyId) ?? 0) + 1);
     }
+    if (counts.size === 0) importedTo = position;
   }
+  await orUnavailable(() =>
+    options.pool.query('UPDATE keyring_state SET imported_to = $1 WHERE imported_to < $1', [
+      importedTo,
+    ]),
+  );
   return counts;
 }
 
