@@ -6,6 +6,8 @@ import type { Queryable } from './pg-consumer-state.js';
 
 /** Messages looked at in one statement. */
 const pageMax = 1_000;
+/** How often a page is read again because its messages changed before they were written. */
+const triesMax = 20;
 const tables = ['deferred_messages', 'dead_letters'] as const;
 
 export interface RewriteOptions {
@@ -34,8 +36,22 @@ async function rewritePage(
   pool: Queryable,
   table: (typeof tables)[number],
   after: string,
-  { containing, rewrite }: RewriteOptions,
+  options: RewriteOptions,
 ): Promise<string | null> {
+  for (let tries = 0; tries < triesMax; tries += 1) {
+    const { last, isWhole } = await tryPage(pool, table, after, options);
+    if (isWhole) return last;
+  }
+  throw new Error('messages changed each time they were about to be rewritten');
+}
+
+/** A message is written only in the place of the value that was read: another caller may rewrite it, too. */
+async function tryPage(
+  pool: Queryable,
+  table: (typeof tables)[number],
+  after: string,
+  { containing, rewrite }: RewriteOptions,
+): Promise<{ readonly last: string | null; readonly isWhole: boolean }> {
   const { rows } = await pool.query(
     `WITH page AS MATERIALIZED (SELECT id, value FROM ${table} WHERE id > $1 ORDER BY id LIMIT $3)
      SELECT (SELECT max(id)::text FROM page) AS last,
@@ -46,15 +62,21 @@ async function rewritePage(
   const [page] = rows as { last: string | null; found: Waiting[] | null }[];
   const changed = (page?.found ?? []).flatMap(({ id, value }) => {
     const rewritten = rewrite(value);
-    return rewritten === value ? [] : [{ id, value: rewritten }];
+    return rewritten === value ? [] : [{ id, value: rewritten, before: value }];
   });
-  if (changed.length > 0)
-    await pool.query(
-      `UPDATE ${table} m SET value = t.value FROM unnest($1::bigint[], $2::text[]) t (id, value)
-       WHERE m.id = t.id`,
-      [changed.map(({ id }) => id), changed.map(({ value }) => value)],
-    );
-  return page?.last ?? null;
+  const last = page?.last ?? null;
+  if (changed.length === 0) return { last, isWhole: true };
+  const { rowCount } = await pool.query(
+    `UPDATE ${table} m SET value = t.value
+     FROM unnest($1::bigint[], $2::text[], $3::text[]) t (id, value, before)
+     WHERE m.id = t.id AND m.value = t.before`,
+    [
+      changed.map(({ id }) => id),
+      changed.map(({ value }) => value),
+      changed.map(({ before }) => before),
+    ],
+  );
+  return { last, isWhole: rowCount === changed.length };
 }
 
 interface Waiting {

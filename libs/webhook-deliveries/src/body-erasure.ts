@@ -3,8 +3,9 @@
  * recorded excerpts of the receivers' answers, which may repeat a body.
  *
  * A pending delivery is sent with its new body, and signed as ever: a signature is made at each attempt.
- * Each statement stands alone and can be repeated. What a dispatcher writes meanwhile may be missed, so the
- * caller comes back later.
+ * Each statement stands alone and can be repeated. A body is written only in the place of the one that was
+ * read: another erasure may rewrite the same body for the other party. What a dispatcher writes meanwhile may
+ * be missed, so the caller comes back later.
  */
 import { withErased } from '@pis/contracts';
 import type pg from 'pg';
@@ -23,6 +24,8 @@ export interface EventsOfPayments {
 
 /** Delivery ids in one statement. */
 const idsMax = 5_000;
+/** How often bodies are read again because they changed before they were written. */
+const triesMax = 20;
 
 const bodiesOf = {
   fanOuts: {
@@ -32,22 +35,23 @@ const bodiesOf = {
         SELECT event_id, occurred_at, body FROM webhook_fan_outs
         WHERE event_id = e.event_id AND occurred_at = e.occurred_at AND body IS NOT NULL) f`,
     update: `UPDATE webhook_fan_outs f SET body = t.body
-      FROM unnest($1::uuid[], $2::timestamptz[], $3::text[]) t (event_id, occurred_at, body)
-      WHERE f.event_id = t.event_id AND f.occurred_at = t.occurred_at`,
+      FROM unnest($1::uuid[], $2::timestamptz[], $3::text[], $4::text[]) t (event_id, occurred_at, body, before)
+      WHERE f.event_id = t.event_id AND f.occurred_at = t.occurred_at AND f.body = t.before`,
   },
   // Before the finished ones, because a delivery that ends meanwhile moves there.
   pending: {
     select: `SELECT id AS key, NULL AS at, body FROM webhook_deliveries
       WHERE payment_id = ANY($1::uuid[]) AND body IS NOT NULL`,
     update: `UPDATE webhook_deliveries d SET body = t.body
-      FROM unnest($1::uuid[], $2::timestamptz[], $3::text[]) t (id, at, body) WHERE d.id = t.id`,
+      FROM unnest($1::uuid[], $2::timestamptz[], $3::text[], $4::text[]) t (id, at, body, before)
+      WHERE d.id = t.id AND d.body = t.before`,
   },
   finished: {
     select: `SELECT id AS key, finished_at AS at, body FROM webhook_finished_deliveries
       WHERE payment_id = ANY($1::uuid[]) AND body IS NOT NULL`,
     update: `UPDATE webhook_finished_deliveries d SET body = t.body
-      FROM unnest($1::uuid[], $2::timestamptz[], $3::text[]) t (id, finished_at, body)
-      WHERE d.id = t.id AND d.finished_at = t.finished_at`,
+      FROM unnest($1::uuid[], $2::timestamptz[], $3::text[], $4::text[]) t (id, finished_at, body, before)
+      WHERE d.id = t.id AND d.finished_at = t.finished_at AND d.body = t.before`,
   },
 } as const;
 
@@ -79,17 +83,22 @@ async function rewriteBodies(
   values: readonly unknown[],
   rewrite: (body: string) => string,
 ): Promise<void> {
-  const { rows } = await pool.query<BodyRow>(select, [...values]);
-  const changed = rows.flatMap((row) => {
-    const body = rewrite(row.body);
-    return body === row.body ? [] : [{ ...row, body }];
-  });
-  if (changed.length === 0) return;
-  await pool.query(update, [
-    changed.map(({ key }) => key),
-    changed.map(({ at }) => at),
-    changed.map(({ body }) => body),
-  ]);
+  for (let tries = 0; tries < triesMax; tries += 1) {
+    const { rows } = await pool.query<BodyRow>(select, [...values]);
+    const changed = rows.flatMap((row) => {
+      const body = rewrite(row.body);
+      return body === row.body ? [] : [{ ...row, body, before: row.body }];
+    });
+    if (changed.length === 0) return;
+    const { rowCount } = await pool.query(update, [
+      changed.map(({ key }) => key),
+      changed.map(({ at }) => at),
+      changed.map(({ body }) => body),
+      changed.map(({ before }) => before),
+    ]);
+    if (rowCount === changed.length) return;
+  }
+  throw new Error('bodies of deliveries changed each time they were about to be rewritten');
 }
 
 /** The same envelope without the personal data of the party; the same text when it has none of it. */
