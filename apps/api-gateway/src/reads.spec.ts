@@ -54,7 +54,8 @@ async function changeOften(on: EventStore, contactId: string): Promise<void> {
       const type = 'ContactUpdated';
       const changed = { firstName: `Ada ${revision + index}` };
       const data = { changes: changed, identity: created.data['identity'] };
-      const sealed = await sealData(on, { streamId, type, data });
+      const place = { streamId, revision: revision + 1 + index };
+      const sealed = await sealData(on, { ...place, type, data });
       return { id: randomUUID(), type, data: sealed, metadata };
     });
     await on.append(streamId, revision, await Promise.all(events));

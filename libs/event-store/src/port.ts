@@ -105,18 +105,21 @@ export interface SubscribeOptions extends Omit<ReadLogOptions, 'leaveSealed'> {
 export interface SealedText {
   readonly sealed: string;
   readonly owner: PersonalOwner;
+  /** The event that holds it. */
+  readonly place: string;
 }
 
 /** Seals and opens personal data: the keyring, as far as it matters here. Texts are JSON. */
 export interface Sealing {
   /**
    * The owner's key is durable before this resolves.
+   * @param place the event that is to hold the text: it opens nowhere else
    * @throws StoreUnavailable, and an error for an owner whose key was destroyed
    */
-  seal(owner: PersonalOwner, plaintext: string): Promise<string>;
+  seal(owner: PersonalOwner, plaintext: string, place: string): Promise<string>;
   /**
    * In order; null where the owner's key was destroyed.
-   * @throws StoreUnavailable; an error named CannotOpen when one of them was altered or has no key; one named
+   * @throws StoreUnavailable; an error named CannotOpen when one of them was altered or moved, or has no key; one named
    *   MasterKeyMissing when this process lacks the master key of one of them
    */
   openAll(texts: readonly SealedText[]): Promise<readonly (string | null)[]>;

@@ -171,7 +171,7 @@ export function repository<
     context: CommandContext,
   ): Promise<Appended<State>> => {
     const streamId = streamIdOf(id);
-    const contents = await sealedContents(store, streamId, events);
+    const contents = await sealedContents(store, streamId, loaded.revision, events);
     const proposed = chained(aggregate, streamId, loaded, contents, context, eventIds);
     const { position } = await appendUntilAnswered(store, streamId, loaded.revision, proposed);
     // Under given IDs the store may hold an earlier append, with other bytes.
@@ -294,12 +294,15 @@ interface Contents {
 function sealedContents(
   store: EventStore,
   streamId: string,
+  after: ExpectedRevision,
   events: readonly DomainEvent[],
 ): Promise<Contents[]> {
+  const first = after === 'noStream' ? 0 : after + 1;
   return Promise.all(
-    events.map(async (event) => {
+    events.map(async (event, index) => {
       const data = event.data as JsonObject;
-      const storedData = await sealData(store, { streamId, type: event.type, data });
+      const place = { streamId, revision: first + index };
+      const storedData = await sealData(store, { ...place, type: event.type, data });
       return { event, storedData: storedData === data ? undefined : storedData };
     }),
   );

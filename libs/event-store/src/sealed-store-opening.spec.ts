@@ -55,7 +55,7 @@ it('a large page is opened in slices, and other work runs between them', async (
   let turns = 0;
   const turnsAtCalls: number[] = [];
   const observed = sealedStore(memoryEventStore(log), {
-    seal: (owner, text) => sealing.seal(owner, text),
+    seal: (...args) => sealing.seal(...args),
     destroyedOf: (owners) => sealing.destroyedOf(owners),
     openAll: (texts) => {
       sizes.push(texts.length);
@@ -72,7 +72,7 @@ it('a large page is opened in slices, and other work runs between them', async (
 
 it('a missing answer of the keyring is an error, and no erased party', async () => {
   const silent = sealedStore(memoryEventStore(log), {
-    seal: (owner, text) => sealing.seal(owner, text),
+    seal: (...args) => sealing.seal(...args),
     destroyedOf: (owners) => sealing.destroyedOf(owners),
     openAll: () => Promise.resolve([]),
   });

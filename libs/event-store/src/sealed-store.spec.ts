@@ -2,7 +2,6 @@ import {
   contact,
   type ContactRecord,
   type DomainEvent,
-  originator,
   payment,
   type PersonalOwner,
 } from '@pis/domain';
@@ -14,28 +13,19 @@ import {
   paymentExample,
   paymentCommands,
 } from '@pis/domain/testing';
-import { systemContext } from './command-context.js';
 import { hashOfEvent } from './event-hash.js';
-import { MemoryLog, memoryEventStore } from './memory/memory-event-store.js';
-import {
-  beginning,
-  type EventStore,
-  type JsonObject,
-  type RecordedEvent,
-  StoreUnavailable,
-} from './port.js';
-import { domainEventOf, UnreadableEvent } from './readable.js';
+import { type MemoryLog, memoryEventStore } from './memory/memory-event-store.js';
+import { beginning, type EventStore, type RecordedEvent, StoreUnavailable } from './port.js';
+import { domainEventOf } from './readable.js';
 import { repository } from './repository.js';
 import { sealedStore } from './sealed-store.js';
 import { sharedLog } from './shared-log/shared-log.js';
 import { StreamStates } from './stream-states.js';
 import { follow } from './testing/conformance-kit.js';
-import { MemorySealing } from './testing/memory-sealing.js';
+import type { MemorySealing } from './testing/memory-sealing.js';
+import { at, by, changes, sealedWorld } from './testing/sealed-history.js';
 
-const by = systemContext('test');
-const at = '2026-11-21T09:00:00.000Z';
 const contactOwner: PersonalOwner = `contact:${ids.contact}`;
-const originatorOwner: PersonalOwner = `originator:${ids.originator}`;
 /** What no stored event may hold: every value that tells who one of the two is. */
 const telling =
   /"Ada|Moreno|Northwind|@|\+1217|Market Street|Springfield|"62701|\*4321|\*0021|Example Bank/;
@@ -43,29 +33,12 @@ const telling =
 let log: MemoryLog;
 let sealing: MemorySealing;
 let store: EventStore;
+let history: () => Promise<void>;
+let stored: (type: string) => RecordedEvent | undefined;
 
 beforeEach(() => {
-  log = new MemoryLog();
-  sealing = new MemorySealing();
-  store = sealedStore(memoryEventStore(log), sealing);
+  ({ log, sealing, store, history, stored } = sealedWorld());
 });
-
-const changes = { email: 'ada@other.example', phoneNumber: '+12175550199' };
-
-/** A contact that was changed, its originator, and a payment that was processed. */
-async function history(): Promise<void> {
-  const contacts = repository(store, contact);
-  await contacts.create(ids.contact, { type: 'CreateContact', at, data: contactExample() }, by);
-  const change = { changes, identity: 'identity-2' };
-  await contacts.execute(ids.contact, { type: 'UpdateContact', at: later, data: change }, by);
-  const created = { type: 'CreateOriginator', at, data: originatorExample() } as const;
-  await repository(store, originator).create(ids.originator, created, by);
-  const payments = repository(store, payment);
-  await payments.create(ids.payment, { ...paymentCommands.QueuePayment, at }, by);
-  await payments.execute(ids.payment, paymentCommands.ProcessPayment, by);
-}
-
-const stored = (type: string) => log.events.find((event) => event.type === type);
 
 describe('what is stored', () => {
   it('holds no name, e-mail, phone number, address or account number of a party', async () => {
@@ -153,22 +126,6 @@ describe('what is stored', () => {
     const update = { type: 'UpdateContact', at: later, data: change } as const;
     await repeated.record(ids.contact, appended, [update], by);
     expectChained(log.events);
-  });
-
-  it('copies one sealed text of an unchanged party to its payments, for a moment', async () => {
-    const paymentIds = [1, 2, 3].map((n) => `6f1b2c1e-0c7a-4f0e-9d55-0d4a0c6f1b0${n}`);
-    const queueAll = async (through: EventStore) => {
-      const payments = repository(through, payment);
-      for (const paymentId of paymentIds) {
-        const data = paymentExample({ paymentId });
-        await payments.create(paymentId, { type: 'QueuePayment', at, data }, by);
-      }
-    };
-    await queueAll(store);
-    expect(sealing.calls.seal).toBe(2);
-    const forgetting = sealedStore(memoryEventStore(), sealing, { texts: { maxAgeMs: 0 } });
-    await queueAll(forgetting);
-    expect(sealing.calls.seal).toBe(8);
   });
 });
 
@@ -330,73 +287,6 @@ describe('while the keys are away', () => {
     await until(() => connections.some((failure) => failure !== null));
     await follower.stop();
     expect(follower.events).toEqual([]);
-  });
-});
-
-describe('an event that cannot be opened', () => {
-  const change = (data: (before: JsonObject) => JsonObject) => {
-    const index = log.events.findIndex(({ type }) => type === 'ContactCreated');
-    const event = log.events[index];
-    if (event === undefined) throw new Error('no contact');
-    const other = { ...event, data: data(event.data) };
-    log.events[index] = other;
-    log.streams.get(event.streamId)?.splice(0, 1, other);
-  };
-  const altered = () =>
-    change((data) => ({ ...data, sealed: `${String(data['sealed']).slice(0, -8)}AAAAAAAA` }));
-  const lost = () => void sealing.lose(contactOwner);
-  const plain = () => change(() => ({ ...contactExample() }));
-  const locked = () => void sealing.locked.add(contactOwner);
-  const moved = () =>
-    change((data) => ({ ...data, sealed: stored('OriginatorCreated')?.data['sealed'] }));
-
-  it.each([
-    ['whose text was altered', altered],
-    ['whose text was moved from another record', moved],
-    ['whose key is missing', lost],
-    ['whose master key this process lacks', locked],
-    ['that claims to be sealed and is not', plain],
-  ])('%s is unreadable: commands on its stream are refused, others are not', async (_, damage) => {
-    await history();
-    damage();
-    const contacts = repository(store, contact);
-    await expect(contacts.load(ids.contact)).rejects.toThrow(UnreadableEvent);
-    const update = { type: 'UpdateContact', at, data: { changes, identity: 'i' } } as const;
-    await expect(contacts.execute(ids.contact, update, by)).rejects.toThrow('cannot be opened');
-    const { events } = await store.readLog({ after: beginning });
-    expect(events).toHaveLength(log.events.length);
-    const created = events.find(({ type }) => type === 'ContactCreated');
-    expect(created?.data).toEqual(stored('ContactCreated')?.data);
-    const opened = events.filter(({ streamId }) => streamId === `originator-${ids.originator}`);
-    expect(opened.map(({ data }) => data)).toEqual([originatorExample()]);
-    expect((await repository(store, originator).load(ids.originator)).state).not.toBeNull();
-  });
-
-  it('holds up no other event when it is malformed', async () => {
-    const at1 = { ...by, at, previousHash: null };
-    const malformed = [null, [], 'text', { originator: { id: 'a\u0000b', sealed: 'x' } }];
-    for (const [index, data] of malformed.entries())
-      for (const schemaVersion of [1, 2]) {
-        const id = `00000000-0000-4000-8000-0000000000${index}${schemaVersion}`;
-        const event = { id, type: 'PaymentQueued', data: data as never };
-        const metadata = { ...at1, schemaVersion };
-        await store.append(`payment-${id}`, 'noStream', [{ ...event, metadata }]);
-      }
-    await history();
-    const { events } = await store.readLog({ after: beginning });
-    expect(events).toHaveLength(log.events.length);
-    expect(events.at(-2)?.data).toEqual(paymentExample());
-  });
-
-  it('is opened again when its key is back', async () => {
-    await history();
-    const bringBack = sealing.lose(originatorOwner);
-    const originators = repository(store, originator);
-    await expect(originators.load(ids.originator)).rejects.toThrow(UnreadableEvent);
-    bringBack();
-    expect((await originators.load(ids.originator)).state).toMatchObject({
-      entityType: 'BUSINESS',
-    });
   });
 });
 

@@ -33,36 +33,22 @@ import {
   StoreUnavailable,
   type SubscribeOptions,
 } from './port.js';
-import { type SealedTextsLimits, SealedTexts } from './sealed-texts.js';
-
-export interface SealedStoreOptions {
-  readonly texts?: Partial<SealedTextsLimits>;
-}
 
 const openAgainInitialMs = 50;
 const openAgainMaxMs = 2_000;
 /** Texts opened in one go: about 10 ms. */
 const sliceMax = 100;
-/** Of the sealed text of a personal part, as the keyring makes it. */
-const textPrefix = 'v2.';
+/** Of the sealed text of a personal part, as the keyring makes it; `v2.` until texts had a place. */
+const textPrefixes = ['v2.', 'v3.'] as const;
 
 /** The same store, with personal data sealed at rest. Goes below sharedLog(), which shares what was opened. */
-export function sealedStore(
-  store: EventStore,
-  sealing: Sealing,
-  { texts }: SealedStoreOptions = {},
-): EventStore {
-  const sealed = new SealedTexts(sealing, texts);
+export function sealedStore(store: EventStore, sealing: Sealing): EventStore {
   const opened = (
     events: readonly RecordedEvent[],
     options?: { readonly leaveSealed?: boolean },
   ) => (options?.leaveSealed === true ? events.map(leftSealed) : openEvents(sealing, events));
   return {
-    sealing: {
-      seal: (owner, plaintext) => sealed.seal(owner, plaintext),
-      openAll: (parts) => sealing.openAll(parts),
-      destroyedOf: (owners) => sealing.destroyedOf(owners),
-    },
+    sealing,
     append: store.append.bind(store),
     async readStream(streamId, options) {
       const events = await store.readStream(streamId, options);
@@ -99,16 +85,23 @@ export function sealedStore(
 /** The data of an event as it is stored. Sealing again makes another text: seal once, and keep the result. */
 export async function sealData(
   { sealing }: Pick<EventStore, 'sealing'>,
-  event: Pick<RecordedEvent, 'streamId' | 'type' | 'data'>,
+  event: Pick<RecordedEvent, 'streamId' | 'revision' | 'type' | 'data'>,
 ): Promise<JsonObject> {
   const parts = personalPartsOf(event);
   if (parts.length === 0) return event.data;
   if (sealing === null)
     throw new TypeError(`${event.type} has personal data, and this store does not seal it`);
   const texts = await Promise.all(
-    parts.map((part) => sealing.seal(part.owner, JSON.stringify(personalFields(part)))),
+    parts.map((part) =>
+      sealing.seal(part.owner, JSON.stringify(personalFields(part)), placeOf(event)),
+    ),
   );
   return sealedData(event.data, parts, texts);
+}
+
+/** A sealed text opens only in its own event: nobody can move it to another payment, or bring an older one back. */
+function placeOf({ streamId, revision }: Pick<RecordedEvent, 'streamId' | 'revision'>): string {
+  return `${streamId} ${revision}`;
 }
 
 async function* openedPages(
@@ -200,7 +193,12 @@ function plainParts(event: RecordedEvent): readonly PersonalPart[] {
 function partsIn(event: RecordedEvent): Sealed | RecordedEvent {
   try {
     const parts = personalPartsOf(event);
-    const texts = parts.map((part) => ({ owner: part.owner, sealed: ours(sealedText(part)) }));
+    const place = placeOf(event);
+    const texts = parts.map((part) => ({
+      owner: part.owner,
+      sealed: ours(sealedText(part)),
+      place,
+    }));
     return { event, parts, texts };
   } catch (error) {
     return unopened(event, error);
@@ -209,7 +207,7 @@ function partsIn(event: RecordedEvent): Sealed | RecordedEvent {
 
 /** Personal parts were never sealed in another form. @throws Error for a text of another form */
 function ours(text: string): string {
-  if (!text.startsWith(textPrefix))
+  if (!textPrefixes.some((prefix) => text.startsWith(prefix)))
     throw new Error('its sealed text is in a form that is not ours');
   return text;
 }
@@ -219,15 +217,15 @@ async function openTogether(
   sealing: Sealing,
   sealed: readonly Sealed[],
 ): Promise<readonly RecordedEvent[]> {
-  // The payments of a party may hold copies of one text.
-  const different = new Map<string, SealedText>();
-  for (const { texts } of sealed) for (const text of texts) different.set(keyOf(text), text);
-  const opened = await openTexts(sealing, [...different.values()]);
-  const inside = new Map([...different.keys()].map((key, index) => [key, opened[index] ?? null]));
+  const opened = await openTexts(
+    sealing,
+    sealed.flatMap(({ texts }) => texts),
+  );
+  let next = 0;
   return sealed.map(({ event, parts, texts }) => {
+    const inside = opened.slice(next, (next += texts.length));
     const personal: (JsonObject | null)[] = [];
-    for (const text of texts) {
-      const part = inside.get(keyOf(text)) ?? null;
+    for (const part of inside) {
       if (part instanceof Error) return unopened(event, part);
       personal.push(part);
     }
@@ -269,11 +267,6 @@ async function openSlice(
     for (const text of texts) alone.push(...(await openSlice(sealing, [text])));
     return alone;
   }
-}
-
-/** With the owner: a text that was moved to another record must not open there. */
-function keyOf({ owner, sealed }: SealedText): string {
-  return `${owner} ${sealed}`;
 }
 
 /** What was sealed is not what a part must hold. */

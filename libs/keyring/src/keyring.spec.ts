@@ -36,6 +36,21 @@ describe('keyring', () => {
     await expect(keyring.open(sealed, 'contact:unknown')).rejects.toThrow(CannotOpen);
   });
 
+  it('opens a text that was sealed for a place only there, and any text of before', async () => {
+    const sealed = await keyring.seal(owner, secret, 'payment-1 0');
+    expect(sealed).toMatch(/^v3\.1\.[\w-]{16}\.[\w-]+$/);
+    expect(await keyring.open(sealed, owner, 'payment-1 0')).toBe(secret);
+    for (const place of ['payment-2 0', 'payment-1 1', '', undefined])
+      await expect(keyring.open(sealed, owner, place)).rejects.toThrow(CannotOpen);
+    const asBefore = sealed.replace('v3.', 'v2.');
+    await expect(keyring.open(asBefore, owner, 'payment-1 0')).rejects.toThrow(CannotOpen);
+    const before = await keyring.seal(owner, secret);
+    expect(await keyring.open(before, owner, 'payment-1 0')).toBe(secret);
+    const texts = ['payment-1 0', 'payment-2 0'].map((place) => ({ sealed, owner, place }));
+    expect(await keyring.openAll(texts.slice(0, 1))).toEqual([secret]);
+    await expect(keyring.openAll(texts)).rejects.toThrow(CannotOpen);
+  });
+
   it('refuses a text altered in any place, cut short, or of no known version', async () => {
     const sealed = await keyring.seal(owner, secret);
     for (let at = 0; at < sealed.length; at += 1) {

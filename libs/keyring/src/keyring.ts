@@ -1,8 +1,9 @@
 /**
  * Envelope encryption. What always holds: a data key leaves this library only wrapped, a sealed text opens
- * only for the owner it was sealed for, and two seals of one text never look alike.
+ * only for the owner and the place it was sealed for, and two seals of one text never look alike.
  *
- *   sealed text   v2.<key version>.<iv>.<ciphertext + tag>          iv and text in base64url
+ *   sealed text           v2.<key version>.<iv>.<ciphertext + tag>          iv and text in base64url
+ *   sealed for a place    v3.<key version>.<iv>.<ciphertext + tag>
  */
 import { createSecretKey, type KeyObject } from 'node:crypto';
 import { CannotOpen, decrypt, encrypt, KeyDestroyed } from './cipher.js';
@@ -14,7 +15,7 @@ import type { Owner } from './owner.js';
 import type { Keyring, Sealed, SealedText } from './port.js';
 import { parseV1, v1DigestOf, v1SealedFor, type V1Text } from './v1-texts.js';
 
-const v2Form = /^v2\.(\d{1,9})\.([\w-]+)\.([\w-]+)$/;
+const sealedForm = /^(v2|v3)\.(\d{1,9})\.([\w-]+)\.([\w-]+)$/;
 
 /** A keyring of a process. It makes MACs as soon as it has the MAC root; see mac-root.ts. */
 export interface StoredKeyring extends Keyring {
@@ -49,15 +50,17 @@ export function createKeyring({ masterKeys, table, nowMs }: KeyringOptions): Sto
     return decrypt(key, encryptedOf(iv, text), v1SealedFor(owner)).toString('utf8');
   }
 
-  async function open(sealed: Sealed, owner: Owner): Promise<string> {
-    const [, version, iv, text] = v2Form.exec(sealed) ?? [];
+  async function open(sealed: Sealed, owner: Owner, place?: string): Promise<string> {
+    const [, form, version, iv, text] = sealedForm.exec(sealed) ?? [];
     if (version === undefined || iv === undefined || text === undefined) {
       const v1 = parseV1(sealed);
       if (v1 === null) throw new CannotOpen('not a sealed text of a known version');
       return openV1(v1, owner);
     }
+    if (form === 'v3' && place === undefined)
+      throw new CannotOpen('the text was sealed for a place, and none is given');
     const key = await dataKeys.withVersion(owner, Number(version));
-    const additionalData = sealedFor(owner, Number(version));
+    const additionalData = sealedFor(owner, Number(version), form === 'v3' ? place : undefined);
     return decrypt(key, encryptedOf(iv, text), additionalData).toString('utf8');
   }
 
@@ -75,29 +78,32 @@ export function createKeyring({ masterKeys, table, nowMs }: KeyringOptions): Sto
       return new Set(owners.filter((_, index) => destroyed[index]));
     },
 
-    async seal(owner, plaintext) {
+    async seal(owner, plaintext, place) {
       const { key, version } = await dataKeys.current(owner);
-      const { iv, text } = encrypt(key, Buffer.from(plaintext), sealedFor(owner, version));
-      return `v2.${version}.${iv.toString('base64url')}.${text.toString('base64url')}`;
+      const additionalData = sealedFor(owner, version, place);
+      const { iv, text } = encrypt(key, Buffer.from(plaintext), additionalData);
+      const form = place === undefined ? 'v2' : 'v3';
+      return `${form}.${version}.${iv.toString('base64url')}.${text.toString('base64url')}`;
     },
   };
 }
 
 async function openOrNull(
   open: Keyring['open'],
-  { sealed, owner }: SealedText,
+  { sealed, owner, place }: SealedText,
 ): Promise<string | null> {
   try {
-    return await open(sealed, owner);
+    return await open(sealed, owner, place);
   } catch (error) {
     if (error instanceof KeyDestroyed) return null;
     throw error;
   }
 }
 
-/** The additional data of a sealed text: it does not open for another record or version. */
-function sealedFor(owner: Owner, version: number): string {
-  return `v2/${version}/${owner}`;
+/** The additional data of a sealed text: it does not open for another record, version or place. */
+function sealedFor(owner: Owner, version: number, place: string | undefined): string {
+  // No owner has a space.
+  return place === undefined ? `v2/${version}/${owner}` : `v3/${version}/${owner} ${place}`;
 }
 
 function encryptedOf(iv: string, text: string) {

@@ -2,8 +2,8 @@
  * Keyring: personal data and secrets at rest. Each owner (originator, contact, webhook endpoint, month of the
  * archive of bank files) has data keys of its own, wrapped under a master key in the table `data_keys`. A sealed text names the version of
  * its key and never holds the key, so master keys can be rotated and an owner's data can be destroyed.
- * AES-256-GCM, with the owner and the version as additional data: a ciphertext moved to another record does
- * not open.
+ * AES-256-GCM, with the owner, the version and the place as additional data: a ciphertext moved to another
+ * record or place does not open.
  */
 import type { Owner } from './owner.js';
 
@@ -13,6 +13,8 @@ export type Sealed = string;
 export interface SealedText {
   readonly sealed: Sealed;
   readonly owner: Owner;
+  /** Where it was found. Needed for a text that was sealed for a place. */
+  readonly place?: string;
 }
 
 export interface Keyring {
@@ -21,16 +23,17 @@ export interface Keyring {
   /**
    * Seals under the owner's current data key. If the owner has none, creates it; the key is durable before
    * this resolves.
+   * @param place what the text is part of, such as an event: it opens nowhere else
    * @throws KeyDestroyed
    * @throws StoreUnavailable when the key table or the needed master key is missing
    */
-  seal(owner: Owner, plaintext: string): Promise<Sealed>;
+  seal(owner: Owner, plaintext: string, place?: string): Promise<Sealed>;
   /**
-   * @throws CannotOpen when the text was altered, belongs to another owner, or has no key
+   * @throws CannotOpen when the text was altered, belongs to another owner or place, or has no key
    * @throws KeyDestroyed
    * @throws StoreUnavailable when the key table or the needed master key is missing
    */
-  open(sealed: Sealed, owner: Owner): Promise<string>;
+  open(sealed: Sealed, owner: Owner, place?: string): Promise<string>;
   /**
    * In order; null where the owner's keys were destroyed. One query for all keys that are not cached.
    * @throws as open

@@ -1,13 +1,13 @@
 /** Sealing with keys in memory. Tests destroy keys, lose them, and take all of them away for a while. */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import type { PersonalOwner } from '@pis/domain';
-import { type Sealing, StoreUnavailable } from '../port.js';
+import { type SealedText, type Sealing, StoreUnavailable } from '../port.js';
 
 const keyBytes = 32;
 const ivBytes = 12;
 const tagBytes = 16;
 /** Of the keyring's sealed texts. */
-const prefix = 'v2.';
+const prefix = 'v3.';
 
 /** Named as the keyring names it. */
 class CannotOpen extends Error {
@@ -33,24 +33,22 @@ export class MemorySealing implements Sealing {
   /** Calls of seal and of openAll. */
   readonly calls = { seal: 0, openAll: 0 };
 
-  async seal(owner: PersonalOwner, plaintext: string): Promise<string> {
+  async seal(owner: PersonalOwner, plaintext: string, place: string): Promise<string> {
     this.calls.seal += 1;
     await this.#reach();
     const key = this.#keys.has(owner) ? this.#keys.get(owner) : randomBytes(keyBytes);
     if (!key) throw new KeyDestroyed(`the key of ${owner} was destroyed`);
     this.#keys.set(owner, key);
     const iv = randomBytes(ivBytes);
-    const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(Buffer.from(owner));
+    const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(Buffer.from(`${owner} ${place}`));
     const text = Buffer.concat([cipher.update(plaintext, 'utf8'), cipher.final()]);
     return `${prefix}${Buffer.concat([iv, text, cipher.getAuthTag()]).toString('base64url')}`;
   }
 
-  async openAll(
-    texts: readonly { readonly sealed: string; readonly owner: string }[],
-  ): Promise<readonly (string | null)[]> {
+  async openAll(texts: readonly SealedText[]): Promise<readonly (string | null)[]> {
     this.calls.openAll += 1;
     await this.#reach();
-    return texts.map(({ sealed, owner }) => this.#open(sealed, owner));
+    return texts.map((text) => this.#open(text));
   }
 
   async destroyedOf(owners: readonly PersonalOwner[]): Promise<ReadonlySet<PersonalOwner>> {
@@ -69,7 +67,7 @@ export class MemorySealing implements Sealing {
     return () => void (key && this.#keys.set(owner, key));
   }
 
-  #open(sealed: string, owner: string): string | null {
+  #open({ sealed, owner, place }: SealedText): string | null {
     if (this.locked.has(owner)) throw new MasterKeyMissing(`no master key for ${owner}`);
     const key = this.#keys.get(owner);
     if (key === null) return null;
@@ -77,7 +75,7 @@ export class MemorySealing implements Sealing {
     const bytes = Buffer.from(sealed.slice(prefix.length), 'base64url');
     const tagAt = bytes.length - tagBytes;
     const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, ivBytes));
-    decipher.setAAD(Buffer.from(owner)).setAuthTag(bytes.subarray(tagAt));
+    decipher.setAAD(Buffer.from(`${owner} ${place}`)).setAuthTag(bytes.subarray(tagAt));
     try {
       const text = [decipher.update(bytes.subarray(ivBytes, tagAt)), decipher.final()];
       return Buffer.concat(text).toString('utf8');
