@@ -6,7 +6,7 @@ import { parse } from 'yaml';
 import { root, runCommand } from './support/process.js';
 
 /** Webhooks have their own spec, which uses a running system. */
-const areas = ['consumers', 'log', 'rails'] as const;
+const areas = ['consumers', 'erasures', 'log', 'rails'] as const;
 const toolLimitMs = 60_000;
 
 interface Alert {

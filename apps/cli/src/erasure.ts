@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type ErasedParty, type ErasureOrder, PartyErasure } from '@pis/commands';
 import { keyAgeMaxMs } from '@pis/keyring';
-import { isRewritten, PartyPayments, repeatErasures } from '@pis/read-models';
+import { isRewritten, noteErasure, PartyPayments, repeatErasures } from '@pis/read-models';
 import { erasureEnv, loadConfig } from '@pis/service-kit/stores';
 import { type Command, Option } from 'commander';
 import type { Context } from './context.js';
@@ -10,10 +10,14 @@ import { act, type ActionOptions, idGiven, withOperator } from './operator-actio
 import { type OutputOptions, print, withJson } from './output.js';
 import { granted } from './refusals.js';
 
-/** From the time limit of a request to the end of an append that it sent. */
-const appendMarginMs = 2_000;
-/** Longer than any process uses a key that was destroyed: its clock may be a little slower. */
-const keysInUseMs = keyAgeMaxMs + 1_000;
+/**
+ * The waits of an erasure. Together with its work they stay below ten seconds.
+ *
+ * Requests that have begun usually end within the first wait. The payment of one that takes longer is never
+ * sent: the executor fails it (party-erasure.ts). The second wait is longer than any process uses a key that
+ * was destroyed, because its clock may be a little slower.
+ */
+export const erasureWaits = { settleMs: 1_000, keysInUseMs: keyAgeMaxMs + 1_000 } as const;
 /** How long the command waits for the tables. After that it leaves them to the projector. */
 const rewriteWaitMaxMs = 10_000;
 const rewritePollMs = 200;
@@ -39,13 +43,14 @@ export function withErasure(command: Command): Command {
 export async function erase(kind: ErasureOrder['kind'], options: EraseOptions): Promise<void> {
   const id = idGiven('--id', options.id);
   const overridesRetention = options.overrideRetention === true;
+  const { PIS_RETENTION_YEARS: retentionYears } = loadConfig(erasureEnv, process.env);
   const action = {
     name: `${kind} erase`,
-    subject: { [`${kind}Id`]: id, overridesRetention },
+    subject: { [`${kind}Id`]: id, overridesRetention, retentionYears },
     outcome: ({ erasedAt, alreadyErased }: ErasedParty) => ({ erasedAt, alreadyErased }),
   } as const;
   const erased = await act(options, action, (context) =>
-    run(context, { kind, id, overridesRetention, reason: options.reason ?? '' }),
+    run(context, { kind, id, overridesRetention, reason: options.reason ?? '' }, retentionYears),
   );
   const { erasedAt, alreadyErased, isEverywhere } = erased;
   if (alreadyErased)
@@ -60,21 +65,26 @@ export async function erase(kind: ErasureOrder['kind'], options: EraseOptions): 
 async function run(
   { store, pool, keyring, by }: Context,
   order: Omit<ErasureOrder, 'by'>,
+  retentionYears: number,
 ): Promise<ErasedParty & { readonly isEverywhere: boolean }> {
-  const config = loadConfig(erasureEnv, process.env);
   const keys = await keyring();
   const erasure = new PartyErasure({
     store,
     payments: new PartyPayments(pool, store),
+    notify: ({ kind, id, phase, position }) =>
+      noteErasure(pool, { kind, id, phase: phase ?? 'withdrawn', at: now(), position }),
     destroyKeys: (owners) => keys.destroy(owners),
-    retentionYears: config.PIS_RETENTION_YEARS,
-    requestMaxMs: config.PIS_REQUEST_TIMEOUT_MS + appendMarginMs,
-    keysInUseMs,
+    retentionYears,
+    ...erasureWaits,
   });
   const erased = granted(await erasure.erase({ ...order, by: by.actor }, by));
   // What a backup may have brought back.
   if (erased.alreadyErased) await repeatErasures(pool, { partyIds: [order.id] });
   return { ...erased, isEverywhere: await rewritten(pool, order.id) };
+}
+
+function now(): string {
+  return new Date().toISOString();
 }
 
 async function rewritten(pool: Context['pool'], id: string): Promise<boolean> {

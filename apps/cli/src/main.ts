@@ -16,6 +16,7 @@ const groups: Readonly<Record<string, () => Promise<Command>>> = {
   organization: async () => (await import('./commands/organization.js')).organizationCommands(),
   originator: async () => (await import('./commands/originator.js')).originatorCommands(),
   contact: async () => (await import('./commands/contact.js')).contactCommands(),
+  erasures: async () => (await import('./commands/erasures.js')).erasureCommands(),
   'api-key': async () => (await import('./commands/api-key.js')).apiKeyCommands(),
   migrate: async () => (await import('./commands/migrate.js')).migrateCommand(),
   'event-store': async () => (await import('./commands/event-store.js')).eventStoreCommands(),

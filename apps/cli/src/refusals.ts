@@ -46,7 +46,9 @@ function messageOf(refusal: UseCaseRefusal): string {
     case 'RETENTION_RUNNING':
       return `the retention period runs until ${refusal.until}; --override-retention erases nevertheless`;
     case 'ERASURE_INTERRUPTED':
-      return `another run withdrew the erasure of ${refusal.kind} ${refusal.id}: run it again`;
+      return `another run has requested the erasure of ${refusal.kind} ${refusal.id} since: run it again`;
+    case 'LATE_PAYMENT_NOT_FINAL':
+      return `the erasure is confirmed, but payment ${refusal.paymentId} came late and is not final: run it again when it is`;
     default:
       return unreachable(refusal);
   }

@@ -17,18 +17,25 @@ import {
   KEYRING,
   LOGGER,
   type Logger,
+  METRICS,
+  type MetricsRegistry,
   PG_POOL,
   projectorOf,
   type WebhooksConfig,
 } from '@pis/service-kit';
 import type pg from 'pg';
+import { erasureGauge } from './erasure-metrics.js';
 import { ErasureWorker } from './erasure-worker.js';
 
 export type DirectoryProjectorConfig = Pick<WebhooksConfig, 'PIS_WEBHOOK_TIMEOUT_MS'>;
 
 @Module({})
 export class DirectoryProjectorModule implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  constructor(@Inject(ErasureWorker) private readonly erasures: ErasureWorker) {}
+  constructor(
+    @Inject(ErasureWorker) private readonly erasures: ErasureWorker,
+    @Inject(METRICS) private readonly metrics: MetricsRegistry,
+    @Inject(PG_POOL) private readonly pool: pg.Pool,
+  ) {}
 
   static register(config: DirectoryProjectorConfig): DynamicModule {
     return {
@@ -52,6 +59,7 @@ export class DirectoryProjectorModule implements OnApplicationBootstrap, BeforeA
   }
 
   onApplicationBootstrap(): void {
+    erasureGauge(this.metrics, this.pool);
     this.erasures.start();
   }
 

@@ -5,7 +5,8 @@
  * It goes through the payments of a party a page at a time, and parties take turns. So a party with a
  * million payments holds up neither the projections nor the other parties. A pass begins once the
  * payments projection has come to the erasure. It is repeated for what was under way meanwhile: first for
- * deliveries and messages, then for attempts that were still waiting for their answer.
+ * deliveries and messages, then for attempts that were still waiting for their answer, and then for messages
+ * that a consumer puts aside only after it was down for a while.
  *
  * Each pass destroys the keys again: a database that was restored from a backup brings them back, beside a
  * log that has the erasure.
@@ -52,6 +53,8 @@ const behindMs = 250;
 const secondPassMs = keyAgeMaxMs + 1_000;
 /** From the end of the last attempt until it is recorded. */
 const recordMaxMs = 30_000;
+/** For consumers on Kafka that were down, and put messages aside that were published before the erasure. */
+const latePassesMs = [3_600_000, 24 * 3_600_000] as const;
 
 export class ErasureWorker {
   private readonly payments: PartyPayments;
@@ -62,7 +65,7 @@ export class ErasureWorker {
   constructor(private readonly options: ErasureWorkerOptions) {
     const { pool, store, logger, attemptMaxMs } = options;
     this.payments = new PartyPayments(pool, store);
-    this.nextPassInMs = [secondPassMs, attemptMaxMs + recordMaxMs];
+    this.nextPassInMs = [secondPassMs, attemptMaxMs + recordMaxMs, ...latePassesMs];
     this.repeating = new Repeating({
       round: async () => ((await this.step()) ? 0 : pollMs),
       failed(error) {

@@ -1,5 +1,7 @@
 import type { BankConnection } from '@pis/bank-rails';
-import type { EventStore, RecordedEvent } from '@pis/event-store';
+import { contact, type ErasureCommand, originator } from '@pis/domain';
+import { contactExample, later, originatorExample } from '@pis/domain/testing';
+import { type EventStore, type RecordedEvent, repository, systemContext } from '@pis/event-store';
 import { KeyDestroyed } from '@pis/keyring';
 import { keyring, openWorld, type World } from './testing/world.js';
 
@@ -90,4 +92,76 @@ it('a payment that was claimed before an erasure is investigated and not submitt
   await executor.handle(message.value, message.delivery);
   expect(asked).toEqual([]);
   expect(await world.executions()).toBe(0);
+});
+
+const by = systemContext('test');
+const requestId = 'request-1';
+const request: ErasureCommand = {
+  type: 'RequestErasure',
+  at: later,
+  data: { reason: 'asked by letter', by: 'user:cli:ada', overridesRetention: false, requestId },
+};
+const confirm: ErasureCommand = { type: 'ConfirmErasure', at: later, data: { requestId } };
+const withdraw: ErasureCommand = {
+  type: 'WithdrawErasure',
+  at: later,
+  data: { cause: 'PAYMENTS_NOT_FINAL', requestId },
+};
+
+/** The party of a payment. Its erasure takes steps, and each is noted as `pis` notes it. */
+async function partyOf(paymentId: string, side: Side) {
+  const payment = await world.payment(paymentId);
+  const contacts = repository(world.store, contact);
+  const originators = repository(world.store, originator);
+  const [contactId, originatorId] = [payment.contact?.id ?? '', payment.originator.id];
+  const id = side === 'contact' ? contactId : originatorId;
+  const ofContact = contactExample({ contactId });
+  const individual = originatorExample({ originatorId, entityType: 'INDIVIDUAL' });
+  if (side === 'contact')
+    await contacts.create(id, { type: 'CreateContact', at: later, data: ofContact }, by);
+  else await originators.create(id, { type: 'CreateOriginator', at: later, data: individual }, by);
+  return async (command: ErasureCommand, phase: 'requested' | 'confirmed') => {
+    if (side === 'contact') await contacts.execute(id, command, by);
+    else await originators.execute(id, command, by);
+    await world.pool.query(
+      `INSERT INTO party_erasures (party_id, kind, phase, since, position) VALUES ($1, $2, $3, now(), '1')
+       ON CONFLICT (party_id) DO UPDATE SET phase = excluded.phase`,
+      [id, side, phase],
+    );
+  };
+}
+
+describe.each([
+  ['contact', 'INVALID_CONTACT_DATA'],
+  ['originator', 'INVALID_ORIGINATOR_DATA'],
+] as const)('a queued payment whose %s is being erased', (side, failureCode) => {
+  it('is held while the erasure is requested, and fails unsent once it is confirmed', async () => {
+    const message = await world.queue('4321');
+    const take = await partyOf(message.paymentId, side);
+    await take(request, 'requested');
+    const { bank, asked } = watched(world.bank);
+    const executor = world.executor({ bank });
+    await executor.handle(message.value, message.delivery);
+    expect(await world.history(message.paymentId)).toEqual(['Queued']);
+    expect(await world.pending(message.paymentId)).toMatchObject({ stage: 'queued' });
+    await take(confirm, 'confirmed');
+    await world.timePasses(message.paymentId);
+    await executor.sweepRound();
+    expect(await world.history(message.paymentId)).toEqual(['Queued', 'Failed']);
+    expect(await world.payment(message.paymentId)).toMatchObject({
+      failureCode,
+      failureMessage: `${side}: its personal data was erased`,
+    });
+    expect(asked).toEqual([]);
+  });
+});
+
+it('a queued payment is sent when the erasure of its contact was withdrawn, whatever the table still says', async () => {
+  const message = await world.queue('4321');
+  const take = await partyOf(message.paymentId, 'contact');
+  await take(request, 'requested');
+  await take(withdraw, 'requested');
+  const executor = world.executor();
+  await executor.handle(message.value, message.delivery);
+  expect(await world.history(message.paymentId)).toEqual(['Queued', 'Processing', 'Completed']);
 });

@@ -28,6 +28,7 @@ import { KeyDestroyed, type Keyring, ownerOf } from '@pis/keyring';
 import { NonRetryable } from '@pis/messaging';
 import { isTransient } from '@pis/postgres';
 import type { Logger } from '@pis/service-kit';
+import type { ErasureGuard, Side } from './erasure-guard.js';
 import type { Backoff, PendingTransfer, PendingTransfers, Transfer } from './pending-transfers.js';
 import { transferOf } from './transfer-of.js';
 import { transferInstruction } from './transfer-instruction.js';
@@ -38,6 +39,7 @@ export interface PaymentExecutionOptions {
   readonly bank: BankConnection;
   readonly keyring: Keyring;
   readonly pending: PendingTransfers;
+  readonly erasures: Pick<ErasureGuard, 'clearanceFor'>;
   readonly logger: Logger;
   /** The normal time of a rail. A payment without a confirmation in this time is overdue. */
   readonly confirmationTimeoutMs: (rail: PaymentRail) => number;
@@ -49,6 +51,8 @@ export interface PaymentExecutionOptions {
 export const retryBackoff: Backoff = { initialMs: 500, maxMs: 60_000 };
 /** The bank holds the payment until its staff releases it. */
 const heldBackoff: Backoff = { initialMs: 60_000, maxMs: 24 * 3_600_000 };
+/** While the erasure of a party is requested. It ends within seconds, or waits for an operator. */
+const erasureBackoff: Backoff = { initialMs: 1_000, maxMs: 60_000 };
 /** Limits for the pause that the bank asks for: neither all the time nor never again. */
 const reviewPauseMinMs = 20;
 const reviewPauseMaxMs = 24 * 3_600_000;
@@ -128,6 +132,12 @@ export class PaymentExecution {
   private async start(current: LoadedPayment, cause: Cause): Promise<void> {
     const { pending } = this.options;
     const transfer = transferOf(current.state);
+    const clearance = await this.options.erasures.clearanceFor(current.state);
+    if (clearance === 'hold') {
+      await pending.wait(transfer, erasureBackoff);
+      return;
+    }
+    if (clearance !== 'clear') return this.end(current, erasedFailure(clearance), cause);
     const instruction = await this.instructionUnlessErased(current.state, transfer);
     if (typeof instruction === 'string')
       return this.end(current, erasedFailure(instruction), cause);
@@ -327,8 +337,6 @@ function isOurs(error: unknown): boolean {
   if (error instanceof BankUnavailable) return false;
   return error instanceof NonRetryable || isTransient(error);
 }
-
-type Side = 'originator' | 'contact';
 
 function erasedSide({ originator, contact }: Payment): Side | null {
   if (originator.erased === true) return 'originator';

@@ -23,6 +23,7 @@ import type pg from 'pg';
 import { Activity } from './activity.js';
 import { BankFeed } from './bank-feed.js';
 import { Deadlines } from './deadlines.js';
+import { ErasureGuard } from './erasure-guard.js';
 import { OpenPayments, type OpenPaymentsOptions } from './open-payments.js';
 import { PaymentExecution } from './payment-execution.js';
 import { PendingTransfers } from './pending-transfers.js';
@@ -105,6 +106,7 @@ export class RailExecutor {
       bank: circuit.bank,
       keyring,
       pending,
+      erasures: new ErasureGuard(pool, store),
       logger,
       confirmationTimeoutMs: (rail) => confirmationTimeoutMs(config, rail),
       clock,

@@ -8,6 +8,7 @@ export * from './demo-organization.js';
 export * from './operator-actions.js';
 export { OriginatorDirectory, type OriginatorUpdateRefusal } from './originator-directory.js';
 export * from './party-erasure.js';
+export { type ErasableParty, erasurePhaseOf } from './party-stream.js';
 export * from './payment-creation.js';
 export * from './payment-simulation.js';
 export * from './payment-stream.js';

@@ -40,6 +40,7 @@ function failing(deps: Deps, failAt: number, when: 'before' | 'after') {
         open: (party: ErasableParty) => call(() => of.open(party)),
         lastFinalAt: (party: ErasableParty) => call(() => of.lastFinalAt(party)),
       },
+      notify: () => call(() => Promise.resolve()),
       destroyKeys: (owners: readonly Owner[]) => call(() => destroyKeys(owners)),
       pause: () => call(() => Promise.resolve()),
     },
@@ -123,7 +124,9 @@ describe.each(['before', 'after'] as const)('an erasure that dies %s any of its 
 
 function depsOf(store: EventStore, destroyKeys: Deps['destroyKeys']): Deps {
   const payments = paymentsIn(store);
-  return { store, payments, destroyKeys, retentionYears: 7, requestMaxMs: 0, keysInUseMs: 0 };
+  const notify = () => Promise.resolve();
+  const waits = { settleMs: 0, keysInUseMs: 0, listWaitMaxMs: 0 };
+  return { store, payments, notify, destroyKeys, retentionYears: 7, ...waits };
 }
 
 async function firstPayment(store: EventStore): Promise<Payment> {

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { originator as originators } from '@pis/domain';
+import { originator as originators, payment as payments } from '@pis/domain';
+import { later } from '@pis/domain/testing';
 import { repository } from '@pis/event-store';
 import { KeyDestroyed, ownerOf } from '@pis/keyring';
-import { by, completed, order, overriding, setUp } from './testing/erasure-world.js';
+import { by, completed, order, overriding, paymentsIn, setUp } from './testing/erasure-world.js';
 import { unrefused } from './use-case.js';
 
 describe('erasing a contact', () => {
@@ -63,6 +64,7 @@ describe('erasing a contact', () => {
       reason: 'asked by letter',
       by: 'user:cli:ada',
       overridesRetention: true,
+      requestId: expect.any(String),
     });
   });
 
@@ -144,6 +146,170 @@ describe('a request that began before the erasure', () => {
     expect(updated).toEqual({ refused: 'CONTACT_NOT_FOUND' });
     // The identity that it had reserved is free too.
     unrefused(await slow.create(patch));
+  });
+});
+
+describe('a payment that comes after the check', () => {
+  it('keeps the keys until an executor has failed it', async () => {
+    const { newContact, newPayment, erasureOn, processOn, store, destroyed, contactState } =
+      await setUp();
+    const contactId = await newContact();
+    await newPayment(contactId, ...completed);
+    const { promise: mayAppend, resolve: letAppend } = Promise.withResolvers<undefined>();
+    const { promise: hasRead, resolve: read } = Promise.withResolvers<undefined>();
+    const slow = processOn({
+      ...store,
+      append: async (...args) => {
+        read(undefined);
+        await mayAppend;
+        return store.append(...args);
+      },
+    });
+    const paying = slow.pay(contactId);
+    await hasRead;
+    let late = '';
+    const lists = paymentsIn(store);
+    let checks = 0;
+    const erasure = erasureOn({
+      listWaitMaxMs: 60_000,
+      payments: {
+        ...lists,
+        async open(party) {
+          const open = await lists.open(party);
+          checks += 1;
+          // After the check of the request, its append takes effect at last.
+          if (checks === 2) {
+            letAppend(undefined);
+            late = unrefused(await paying).paymentId;
+          }
+          return open;
+        },
+      },
+      pause: async () => {
+        if (late === '') return;
+        expect([...destroyed]).toEqual([]);
+        const fail = { failureCode: 'INVALID_CONTACT_DATA', failureMessage: 'm' } as const;
+        const data = { ...fail, failureReason: 'm' };
+        const command = { type: 'FailPayment', at: later, data } as const;
+        await repository(store, payments).execute(late, command, by);
+        late = '';
+      },
+    });
+    unrefused(await erasure.erase(overriding(contactId), by));
+    expect(checks).toBeGreaterThan(3);
+    expect((await contactState(contactId))?.erasure).toBe('erased');
+  });
+
+  it('leaves the erasure confirmed and the keys there while it is not final', async () => {
+    const { newContact, newPayment, erasureOn, store, destroyed, contactState } = await setUp();
+    const contactId = await newContact();
+    const paymentId = await newPayment(contactId);
+    const lists = paymentsIn(store);
+    const unseen = { ...lists, open: async () => null };
+    // The run dies before it looks for late payments.
+    let notices = 0;
+    const dying = erasureOn({
+      payments: unseen,
+      notify: async () => {
+        notices += 1;
+        if (notices > 1) throw new Error('the process died');
+      },
+    });
+    await expect(dying.erase(overriding(contactId), by)).rejects.toThrow('died');
+    expect(await erasureOn().erase(overriding(contactId), by)).toEqual({
+      refused: 'LATE_PAYMENT_NOT_FINAL',
+      paymentId,
+    });
+    expect([...destroyed]).toEqual([]);
+    expect((await contactState(contactId))?.erasure).toBe('confirmed');
+    for (const command of completed)
+      unrefused(await repository(store, payments).execute(paymentId, command, by));
+    unrefused(await erasureOn().erase(overriding(contactId), by));
+  });
+});
+
+describe('what executors are told', () => {
+  it('is durable before the payments are checked, and again before the keys are destroyed', async () => {
+    const { newContact, erasureOn, store, notices } = await setUp();
+    const contactId = await newContact();
+    const order: string[] = [];
+    const lists = paymentsIn(store);
+    await erasureOn({
+      notify: async (party) => {
+        notices.push(party);
+        order.push(`notice ${party.phase ?? ''}`);
+      },
+      payments: {
+        ...lists,
+        hasReached: async () => order.push('list') > 0,
+        open: async (party) => {
+          order.push('check');
+          return lists.open(party);
+        },
+      },
+      destroyKeys: async () => void order.push('destroy'),
+    }).erase(overriding(contactId), by);
+    expect(order).toEqual([
+      'check',
+      'notice requested',
+      'list',
+      'check',
+      'notice confirmed',
+      'list',
+      'check',
+      'destroy',
+    ]);
+    const positions = (await store.readStream(`contact-${contactId}`)).map((e) => e.position);
+    expect(notices.map(({ position }) => position)).toEqual(positions.slice(1, 3));
+  });
+});
+
+describe('two runs at the same time', () => {
+  it('leave the request of the other one alone, and only the later one confirms', async () => {
+    const { newContact, newPayment, erasureOn, store, contactState } = await setUp();
+    const contactId = await newContact();
+    await newPayment(contactId, ...completed);
+    const second = erasureOn();
+    let result: unknown;
+    const first = erasureOn({
+      pause: async () => {
+        // It is refused for the retention period, and withdraws what it has requested itself.
+        result ??= await second.erase(order(contactId), by);
+      },
+    });
+    expect(await first.erase(overriding(contactId), by)).toEqual({
+      refused: 'ERASURE_INTERRUPTED',
+      kind: 'contact',
+      id: contactId,
+    });
+    expect(result).toMatchObject({ refused: 'RETENTION_RUNNING' });
+    expect((await contactState(contactId))?.erasure).toBeNull();
+    const types = (await store.readStream(`contact-${contactId}`)).map(({ type }) => type);
+    expect(types).toEqual([
+      'ContactCreated',
+      'ContactErasureRequested',
+      'ContactErasureRequested',
+      'ContactErasureWithdrawn',
+    ]);
+  });
+
+  it('the later one does not confirm what the earlier one has waited for', async () => {
+    const { newContact, erasureOn, contactState, destroyed } = await setUp();
+    const contactId = await newContact();
+    let asked = false;
+    const dyingSecond = erasureOn({ notify: () => Promise.reject(new Error('away')) });
+    const first = erasureOn({
+      pause: async () => {
+        if (asked) return;
+        asked = true;
+        await dyingSecond.erase(overriding(contactId), by).catch(() => undefined);
+      },
+    });
+    expect(await first.erase(overriding(contactId), by)).toMatchObject({
+      refused: 'ERASURE_INTERRUPTED',
+    });
+    expect((await contactState(contactId))?.erasure).toBeNull();
+    expect([...destroyed]).toEqual([]);
   });
 });
 

@@ -1,17 +1,24 @@
 /**
  * Erases the personal data of a contact or of an individual originator, for good.
  *
- *   request ─► wait ─► check ─► confirm ─► free the identity ─► destroy the keys ─► wait ─► record
- *                         └─► withdraw
+ *   request ─► notice ─► wait ─► check ─► confirm ─► check ─► free the identity ─► destroy the keys
+ *                          └─► withdraw                                     record ◄─ wait ◄─┘
  *
- * From the request on, nobody can pay or change the party. Requests that began before have come to their
- * end after the first wait, so the check sees their payments. A confirmed erasure is never withdrawn.
+ * From the request on, nobody can pay or change the party. The notice tells the executors, which ask for it
+ * before they claim a payment: they hold the party's payments while the erasure is requested, and fail them
+ * unsent once it is confirmed. So a payment was either appended before the notice, and the check sees it,
+ * or it is never sent. The first wait is no part of that. It lets requests that have begun come to their
+ * end, so that the check sees their payments and few payments fail.
+ *
  * After the second wait no process opens anything with the destroyed keys. So whoever reads the record of
  * the erasure in the log, and anything after it, finds no personal data.
  *
  * What always holds: each step can be repeated. Whatever died between two steps, running the erasure again
- * ends with a party that is erased, or with one that is as it was before.
+ * ends with a party that is erased, or with one that is as it was before. Of two runs at the same time, only
+ * the one with the later request can confirm. No key is destroyed while a payment of the party is known
+ * that is not final.
  */
+import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { contactIdentity as identities, type Refusal, type WithdrawalCause } from '@pis/domain';
 import {
@@ -22,12 +29,8 @@ import {
   StoreUnavailable,
 } from '@pis/event-store';
 import { type Owner, ownerOf } from '@pis/keyring';
-import {
-  contactStream,
-  type ErasableParty,
-  originatorStream,
-  type PartyStream,
-} from './party-stream.js';
+import { type ErasableParty, partyStream, type PartyStream } from './party-stream.js';
+import { now } from './use-case.js';
 
 /** What is known of a party's payments, as far as the list of payments has come. Every method throws StoreUnavailable. */
 export interface PaymentsOfParties {
@@ -44,15 +47,17 @@ export interface PaymentsOfParties {
 export interface PartyErasureOptions {
   readonly store: EventStore;
   readonly payments: PaymentsOfParties;
+  /** Tells every executor how far the erasure has come. Durable before it resolves, and safe to repeat. */
+  readonly notify: (party: ErasableParty) => Promise<void>;
   /** For good, and safe to repeat. */
   readonly destroyKeys: (owners: readonly Owner[]) => Promise<void>;
   /** How long personal data is kept after the last payment became final; 0 for not at all. */
   readonly retentionYears: number;
-  /** How long a request that has begun may take to append. */
-  readonly requestMaxMs: number;
+  /** How long requests that have begun are waited for. */
+  readonly settleMs: number;
   /** How long processes may use keys that were destroyed. */
   readonly keysInUseMs: number;
-  /** How long the list of payments may take to catch up. */
+  /** How long the list of payments may take to catch up, and late payments to fail. */
   readonly listWaitMaxMs?: number;
   readonly pause?: (ms: number) => Promise<unknown>;
 }
@@ -82,6 +87,8 @@ export type ErasureObstacle =
 
 export type PartyErasureRefusal =
   | ErasureObstacle
+  /** The erasure is confirmed, and waits for a payment that came late. */
+  | (Refusal<'LATE_PAYMENT_NOT_FINAL'> & { readonly paymentId: string })
   | (Refusal<'PARTY_NOT_FOUND' | 'PARTY_IS_BUSINESS' | 'ERASURE_INTERRUPTED'> &
       Pick<ErasureOrder, 'kind' | 'id'>);
 
@@ -90,9 +97,11 @@ const listPollMs = 100;
 
 export class PartyErasure {
   private readonly pause;
+  private readonly listWaitMaxMs;
 
   constructor(private readonly options: PartyErasureOptions) {
     this.pause = options.pause ?? ((ms: number) => delay(ms));
+    this.listWaitMaxMs = options.listWaitMaxMs ?? listWaitMaxDefaultMs;
   }
 
   /** Erasing somebody again destroys the keys again, in case a backup has brought them back. @throws StoreUnavailable */
@@ -101,8 +110,7 @@ export class PartyErasure {
     context: CommandContext,
   ): Promise<ErasedParty | PartyErasureRefusal> {
     const { kind, id } = order;
-    const { store } = this.options;
-    const stream = kind === 'contact' ? contactStream(store, id) : originatorStream(store, id);
+    const stream = partyStream(this.options.store, order);
     const party = await stream.load();
     if (party === null) return { refused: 'PARTY_NOT_FOUND', kind, id };
     if (kind === 'originator' && party.entityType === 'BUSINESS')
@@ -111,9 +119,10 @@ export class PartyErasure {
       const refusal = await this.confirm(stream, party, order, context);
       if (refusal !== null) return refusal;
     }
+    const late = party.phase === 'erased' ? null : await this.latePayment(stream, order);
+    if (late !== null) return late;
     await this.complete(stream, order, context);
-    const erased = await stream.load();
-    if (erased === null) throw new Error(`the erased ${kind} ${id} is not there`);
+    const erased = await existing(stream, order);
     return { id, erasedAt: erased.updatedAt, alreadyErased: party.phase === 'erased' };
   }
 
@@ -125,49 +134,76 @@ export class PartyErasure {
     context: CommandContext,
   ): Promise<PartyErasureRefusal | null> {
     const { kind, id, reason, by, overridesRetention } = order;
-    // Most refusals are found here, without a trace in the party's stream.
-    const early = await this.obstacle(party, order);
-    if (early !== null) return this.withdraw(stream, early, order, context);
-    const data = { reason, by, overridesRetention };
-    const refused = await stream.take({ step: 'request', data }, context);
+    // Most refusals are found here, without a trace in the party's stream. A request that somebody has left
+    // there is taken over first: only its own run, or one that has replaced it, may withdraw it.
+    if (party.phase === null) {
+      const early = await this.obstacle(party, order);
+      if (early !== null) return early;
+    }
+    const requestId = randomUUID();
+    const data = { reason, by, overridesRetention, requestId };
+    const refused = await stream.take({ type: 'RequestErasure', at: now(), data }, context);
     if (refused !== null) throw new Error(`${kind} ${id}: ${refused.refused}`);
-    const obstacle = await this.checked(stream, party, order, context);
-    if (obstacle !== null) return this.withdraw(stream, obstacle, order, context);
-    const confirmed = await stream.take({ step: 'confirm' }, context);
+    const withdraw = (cause: WithdrawalCause) =>
+      this.withdraw(stream, order, { cause, requestId }, context);
+    const obstacle = await this.checked(stream, order, withdraw);
+    if (obstacle !== null) return (await withdraw(obstacle.refused)) ? obstacle : null;
+    const confirm = { type: 'ConfirmErasure', at: now(), data: { requestId } } as const;
+    const confirmed = await stream.take(confirm, context);
     return confirmed === null ? null : { refused: 'ERASURE_INTERRUPTED', kind, id };
   }
 
   private async checked(
     stream: PartyStream,
-    party: ErasableParty,
     order: ErasureOrder,
-    context: CommandContext,
+    withdraw: (cause: WithdrawalCause) => Promise<boolean>,
   ): Promise<ErasureObstacle | null> {
     try {
-      await this.pause(this.options.requestMaxMs);
+      const party = await existing(stream, order);
+      await this.options.notify(party);
+      await this.pause(this.options.settleMs);
       await this.listReaches(await this.options.store.lastPosition());
       return await this.obstacle(party, order);
     } catch (error) {
       // The party can be used again. If that fails too, the next run decides.
-      await stream
-        .take({ step: 'withdraw', data: { cause: 'INTERRUPTED' } }, context)
-        .catch(() => undefined);
+      await withdraw('INTERRUPTED').catch(() => undefined);
       throw error;
     }
   }
 
-  /** @returns null when another run has confirmed the erasure: then it goes on */
+  /** The executors are told by the log. @returns false when another run has confirmed the erasure: then it goes on */
   private async withdraw(
     stream: PartyStream,
-    obstacle: ErasureObstacle,
     { kind, id }: ErasureOrder,
+    data: { readonly cause: WithdrawalCause; readonly requestId: string },
     context: CommandContext,
-  ): Promise<ErasureObstacle | null> {
-    const cause: WithdrawalCause = obstacle.refused;
-    const refused = await stream.take({ step: 'withdraw', data: { cause } }, context);
-    if (refused === null) return obstacle;
-    if (refused.refused === 'ERASURE_CONFIRMED') return null;
+  ): Promise<boolean> {
+    const refused = await stream.take({ type: 'WithdrawErasure', at: now(), data }, context);
+    if (refused === null || refused.refused === 'ERASURE_REQUEST_REPLACED') return true;
+    if (refused.refused === 'ERASURE_CONFIRMED') return false;
     throw new Error(`${kind} ${id}: ${refused.refused}`);
+  }
+
+  /**
+   * Payments that came after the check: the executors fail them, and they are waited for. One that was sent
+   * nevertheless, by an executor of an older release, keeps the keys until it is final.
+   */
+  private async latePayment(
+    stream: PartyStream,
+    order: ErasureOrder,
+  ): Promise<Extract<PartyErasureRefusal, { refused: 'LATE_PAYMENT_NOT_FINAL' }> | null> {
+    const { store, payments, notify } = this.options;
+    const party = await existing(stream, order);
+    await notify(party);
+    await this.listReaches(await store.lastPosition());
+    const deadlineMs = performance.now() + this.listWaitMaxMs;
+    for (;;) {
+      const open = await payments.open(party);
+      if (open === null) return null;
+      if (performance.now() > deadlineMs)
+        return { refused: 'LATE_PAYMENT_NOT_FINAL', paymentId: open.paymentId };
+      await this.pause(listPollMs);
+    }
   }
 
   private async obstacle(
@@ -185,9 +221,8 @@ export class PartyErasure {
   }
 
   private async listReaches(position: Position): Promise<void> {
-    const { payments, listWaitMaxMs = listWaitMaxDefaultMs } = this.options;
-    const deadlineMs = performance.now() + listWaitMaxMs;
-    while (!(await payments.hasReached('payments', position))) {
+    const deadlineMs = performance.now() + this.listWaitMaxMs;
+    while (!(await this.options.payments.hasReached('payments', position))) {
       if (performance.now() > deadlineMs)
         throw new StoreUnavailable('the list of payments does not catch up with the event store');
       await this.pause(listPollMs);
@@ -202,12 +237,12 @@ export class PartyErasure {
   ): Promise<void> {
     const { store, destroyKeys, keysInUseMs } = this.options;
     // Read again: until the request it could still change.
-    const identity = (await stream.load())?.identity ?? null;
+    const { identity } = await existing(stream, { kind, id });
     if (identity !== null) {
       const data = { contactId: id };
       const command = {
         type: 'ReleaseContactIdentity',
-        at: new Date().toISOString(),
+        at: now(),
         data,
       } as const;
       const released = await repository(store, identities).execute(identity, command, context);
@@ -215,9 +250,18 @@ export class PartyErasure {
     }
     await destroyKeys([kind === 'contact' ? ownerOf.contact(id) : ownerOf.originator(id)]);
     await this.pause(keysInUseMs);
-    const refused = await stream.take({ step: 'erase' }, context);
+    const refused = await stream.take({ type: 'CompleteErasure', at: now(), data: {} }, context);
     if (refused !== null) throw new Error(`${kind} ${id}: ${refused.refused}`);
   }
+}
+
+async function existing(
+  stream: PartyStream,
+  { kind, id }: Pick<ErasureOrder, 'kind' | 'id'>,
+): Promise<ErasableParty> {
+  const party = await stream.load();
+  if (party === null) throw new Error(`${kind} ${id} is not there`);
+  return party;
 }
 
 function yearsAfter(time: string, years: number): string {

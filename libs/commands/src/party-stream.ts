@@ -1,18 +1,16 @@
 /** The stream of a contact or originator, as far as its erasure goes: both take the same steps. */
 import {
+  type Contact,
   contact as contacts,
-  type ContactCommand,
   type EntityType,
+  type ErasureCommand,
   type ErasurePhase,
   type ErasureRefusal,
-  type ErasureRequest,
+  type Originator,
   originator as originators,
-  type OriginatorCommand,
   type Refusal,
-  type WithdrawalCause,
 } from '@pis/domain';
-import { type CommandContext, type EventStore, repository } from '@pis/event-store';
-import { now } from './use-case.js';
+import { type CommandContext, type EventStore, type Position, repository } from '@pis/event-store';
 
 export interface ErasableParty {
   readonly kind: 'contact' | 'originator';
@@ -24,19 +22,15 @@ export interface ErasableParty {
   readonly phase: ErasurePhase | null;
   /** ISO 8601, of the last change: of the erasure, once it is complete. */
   readonly updatedAt: string;
+  /** Of the last event. */
+  readonly position: Position;
 }
-
-export type ErasureStepCommand =
-  | { readonly step: 'request'; readonly data: ErasureRequest }
-  | { readonly step: 'withdraw'; readonly data: { readonly cause: WithdrawalCause } }
-  | { readonly step: 'confirm' }
-  | { readonly step: 'erase' };
 
 /** Every method throws StoreUnavailable. */
 export interface PartyStream {
   load(): Promise<ErasableParty | null>;
   /** A step that was taken before records nothing. */
-  take(command: ErasureStepCommand, context: CommandContext): Promise<Refusal<StepRefusal> | null>;
+  take(command: ErasureCommand, context: CommandContext): Promise<Refusal<StepRefusal> | null>;
 }
 
 export type StepRefusal =
@@ -45,63 +39,36 @@ export type StepRefusal =
   | 'ORIGINATOR_NOT_FOUND'
   | 'ORIGINATOR_IS_BUSINESS';
 
-export function contactStream(store: EventStore, id: string): PartyStream {
-  const repo = repository(store, contacts);
+export function partyStream(
+  store: EventStore,
+  { kind, id }: Pick<ErasableParty, 'kind' | 'id'>,
+): PartyStream {
+  const repo = kind === 'contact' ? repository(store, contacts) : repository(store, originators);
   return {
     async load() {
-      const { state } = await repo.load(id);
-      if (state === null) return null;
-      const { organizationId, entityType, identity, erasure: phase, updatedAt } = state;
-      return { kind: 'contact', id, organizationId, entityType, identity, phase, updatedAt };
-    },
-    async take(command, context) {
-      return refusalOf(await repo.execute(id, contactCommand(command), context));
-    },
-  };
-}
-
-export function originatorStream(store: EventStore, id: string): PartyStream {
-  const repo = repository(store, originators);
-  return {
-    async load() {
-      const { state } = await repo.load(id);
-      if (state === null) return null;
+      const { state, lastEvent } = await repo.load(id);
+      if (state === null || lastEvent === null) return null;
       const { organizationId, entityType, erasure: phase, updatedAt } = state;
-      const identity = null;
-      return { kind: 'originator', id, organizationId, entityType, identity, phase, updatedAt };
+      const identity = isContact(state) ? state.identity : null;
+      const { position } = lastEvent;
+      return { kind, id, organizationId, entityType, identity, phase, updatedAt, position };
     },
     async take(command, context) {
-      return refusalOf(await repo.execute(id, originatorCommand(command), context));
+      return refusalOf(await repo.execute(id, command, context));
     },
   };
 }
 
-function contactCommand(command: ErasureStepCommand): ContactCommand {
-  const at = now();
-  switch (command.step) {
-    case 'request':
-      return { type: 'RequestContactErasure', at, data: command.data };
-    case 'withdraw':
-      return { type: 'WithdrawContactErasure', at, data: command.data };
-    case 'confirm':
-      return { type: 'ConfirmContactErasure', at, data: {} };
-    case 'erase':
-      return { type: 'EraseContact', at, data: {} };
-  }
+function isContact(state: Contact | Originator): state is Contact {
+  return 'contactId' in state;
 }
 
-function originatorCommand(command: ErasureStepCommand): OriginatorCommand {
-  const at = now();
-  switch (command.step) {
-    case 'request':
-      return { type: 'RequestOriginatorErasure', at, data: command.data };
-    case 'withdraw':
-      return { type: 'WithdrawOriginatorErasure', at, data: command.data };
-    case 'confirm':
-      return { type: 'ConfirmOriginatorErasure', at, data: {} };
-    case 'erase':
-      return { type: 'EraseOriginator', at, data: {} };
-  }
+/** Null for a party that is not being erased. @throws StoreUnavailable, UnreadableEvent */
+export async function erasurePhaseOf(
+  store: EventStore,
+  party: Pick<ErasableParty, 'kind' | 'id'>,
+): Promise<ErasurePhase | null> {
+  return (await partyStream(store, party).load())?.phase ?? null;
 }
 
 /** The aggregates refuse steps of an erasure with these codes only. */

@@ -7,8 +7,14 @@ import {
 } from './originator/originator.js';
 import { at, contactExample, given, ids, later, originatorExample } from './testing.js';
 
-const request = { reason: 'asked by letter', by: 'user:cli:ada', overridesRetention: false };
-const overriding = { ...request, overridesRetention: true };
+const requestId = 'request-1';
+const request = {
+  reason: 'asked by letter',
+  by: 'user:cli:ada',
+  overridesRetention: false,
+  requestId,
+};
+const otherRequest = { ...request, requestId: 'request-2' };
 
 const contactEvents = {
   created: { type: 'ContactCreated', at, data: contactExample() },
@@ -23,14 +29,14 @@ const contactEvents = {
 } as const satisfies Record<string, ContactEvent>;
 const { created, requested, withdrawn, confirmed, erased } = contactEvents;
 
-const ask: ContactCommand = { type: 'RequestContactErasure', at: later, data: request };
+const ask: ContactCommand = { type: 'RequestErasure', at: later, data: request };
 const withdraw: ContactCommand = {
-  type: 'WithdrawContactErasure',
+  type: 'WithdrawErasure',
   at: later,
-  data: { cause: 'RETENTION_RUNNING' },
+  data: { cause: 'RETENTION_RUNNING', requestId },
 };
-const confirm: ContactCommand = { type: 'ConfirmContactErasure', at: later, data: {} };
-const erase: ContactCommand = { type: 'EraseContact', at: later, data: {} };
+const confirm: ContactCommand = { type: 'ConfirmErasure', at: later, data: { requestId } };
+const erase: ContactCommand = { type: 'CompleteErasure', at: later, data: {} };
 
 describe('the erasure of a contact', () => {
   it('goes from the request over the confirmation to its end, each step once', () => {
@@ -50,10 +56,25 @@ describe('the erasure of a contact', () => {
     given(contact, created, requested, confirmed, erased).when(ask).thenNothing();
   });
 
-  it('records a request that says something else than the one under way', () => {
+  it('records the request of another run, which replaces the one under way', () => {
     given(contact, created, requested)
-      .when({ type: 'RequestContactErasure', at: later, data: overriding })
-      .then({ type: 'ContactErasureRequested', at: later, data: overriding });
+      .when({ type: 'RequestErasure', at: later, data: otherRequest })
+      .then({ type: 'ContactErasureRequested', at: later, data: otherRequest });
+  });
+
+  it('is confirmed and withdrawn only by the run that made the last request', () => {
+    const replacing: ContactEvent = { type: 'ContactErasureRequested', at, data: otherRequest };
+    for (const history of [
+      [created, requested, replacing],
+      [created, requested, withdrawn, replacing],
+    ])
+      for (const command of [confirm, withdraw])
+        given(contact, ...history)
+          .when(command)
+          .thenRefused('ERASURE_REQUEST_REPLACED');
+    const { requestId: _, ...older } = request;
+    const ofOlderRelease: ContactEvent = { type: 'ContactErasureRequested', at, data: older };
+    given(contact, created, ofOlderRelease).when(confirm).thenRefused('ERASURE_REQUEST_REPLACED');
   });
 
   it('can be withdrawn until it is confirmed', () => {
@@ -121,8 +142,8 @@ describe('the erasure of an originator', () => {
   const exists: OriginatorEvent = { type: 'OriginatorCreated', at, data: individual };
   const asked: OriginatorEvent = { type: 'OriginatorErasureRequested', at, data: request };
   const sure: OriginatorEvent = { type: 'OriginatorErasureConfirmed', at, data: {} };
-  const askFor: OriginatorCommand = { type: 'RequestOriginatorErasure', at: later, data: request };
-  const end: OriginatorCommand = { type: 'EraseOriginator', at: later, data: {} };
+  const askFor: OriginatorCommand = { type: 'RequestErasure', at: later, data: request };
+  const end: OriginatorCommand = { type: 'CompleteErasure', at: later, data: {} };
 
   it('is refused for a business', () => {
     const business: OriginatorEvent = { type: 'OriginatorCreated', at, data: originatorExample() };
@@ -134,10 +155,14 @@ describe('the erasure of an originator', () => {
       .when(askFor)
       .then({ ...asked, at: later });
     given(originator, exists, asked)
-      .when({ type: 'ConfirmOriginatorErasure', at: later, data: {} })
+      .when({ type: 'ConfirmErasure', at: later, data: { requestId } })
       .then({ ...sure, at: later });
     given(originator, exists, asked)
-      .when({ type: 'WithdrawOriginatorErasure', at: later, data: { cause: 'RETENTION_RUNNING' } })
+      .when({
+        type: 'WithdrawErasure',
+        at: later,
+        data: { cause: 'RETENTION_RUNNING', requestId },
+      })
       .then({
         type: 'OriginatorErasureWithdrawn',
         at: later,

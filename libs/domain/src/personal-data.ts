@@ -115,7 +115,12 @@ const paymentDetails = {
 } as const satisfies Extract<EventPrivacy<PaymentDetails>, { parts: unknown }>['parts'];
 
 /** Operators are asked to keep the reason free of personal data. */
-const erasureRequest = { reason: 'open', by: 'open', overridesRetention: 'open' } as const;
+const erasureRequest = {
+  reason: 'open',
+  by: 'open',
+  overridesRetention: 'open',
+  requestId: 'open',
+} as const;
 const erasedRecord = { organizationId: 'open', entityType: 'open' } as const;
 
 const contactEvents: PrivacyOf<ContactEvent> = {

@@ -266,10 +266,11 @@ describe('after the erasure of a party', () => {
     const contacts = repository(store, contactAggregate);
     const record = contactExample({ contactId });
     await contacts.execute(contactId, { type: 'CreateContact', at, data: record }, context);
-    const data = { reason: 'asked', by: 'user:cli:ada', overridesRetention: true };
-    await contacts.execute(contactId, { type: 'RequestContactErasure', at, data }, context);
-    await contacts.execute(contactId, { type: 'ConfirmContactErasure', at, data: {} }, context);
-    await contacts.execute(contactId, { type: 'EraseContact', at, data: {} }, context);
+    const requestId = 'request-1';
+    const data = { reason: 'asked', by: 'user:cli:ada', overridesRetention: true, requestId };
+    await contacts.execute(contactId, { type: 'RequestErasure', at, data }, context);
+    await contacts.execute(contactId, { type: 'ConfirmErasure', at, data: { requestId } }, context);
+    await contacts.execute(contactId, { type: 'CompleteErasure', at, data: {} }, context);
   };
   const contactIn = ({ value }: Message) =>
     (JSON.parse(String(value)) as { data: { contact: object } }).data.contact;

@@ -10,6 +10,7 @@ import { streamNameOf } from '@pis/domain';
 import type { Position, RecordedEvent } from '@pis/event-store';
 import type pg from 'pg';
 import type { ListCursor } from './list-page.js';
+import { type ErasureNotice, noteErasure } from './party-erasures.js';
 import type { ReadTable } from './projection.js';
 
 export type PartyKind = 'contact' | 'originator';
@@ -35,12 +36,29 @@ type Database = pg.ClientBase | pg.Pool;
 
 const erasures = { ContactErased: 'contact', OriginatorErased: 'originator' } as const;
 
-/** The same table; a row of `erased_parties` is written with an erasure. A rebuild writes it again. */
+const contact = 'contact' as const;
+const originator = 'originator' as const;
+const steps: Readonly<Record<string, Pick<ErasureNotice, 'kind' | 'phase'>>> = {
+  ContactErasureRequested: { kind: contact, phase: 'requested' },
+  ContactErasureWithdrawn: { kind: contact, phase: 'withdrawn' },
+  ContactErasureConfirmed: { kind: contact, phase: 'confirmed' },
+  ContactErased: { kind: contact, phase: 'erased' },
+  OriginatorErasureRequested: { kind: originator, phase: 'requested' },
+  OriginatorErasureWithdrawn: { kind: originator, phase: 'withdrawn' },
+  OriginatorErasureConfirmed: { kind: originator, phase: 'confirmed' },
+  OriginatorErased: { kind: originator, phase: 'erased' },
+};
+
+/**
+ * The same table; each step of an erasure is noted in `party_erasures`, and a row of `erased_parties` is
+ * written with the last one. A rebuild writes them again.
+ */
 export function withErasures(table: ReadTable): ReadTable {
   return {
     name: table.name,
     async write(client, target, events) {
       await table.write(client, target, events);
+      for (const event of events) await noteStep(client, event);
       await noteErasures(client, events.filter(isErasure));
     },
   };
@@ -48,6 +66,14 @@ export function withErasures(table: ReadTable): ReadTable {
 
 function isErasure({ type }: RecordedEvent): boolean {
   return Object.hasOwn(erasures, type);
+}
+
+async function noteStep(db: Database, event: RecordedEvent): Promise<void> {
+  const { streamId, type, metadata, position } = event;
+  const step = steps[type];
+  const { category, id } = streamNameOf(streamId) ?? {};
+  if (step === undefined || category !== step.kind || id === undefined) return;
+  await noteErasure(db, { ...step, id, at: metadata.at, position });
 }
 
 async function noteErasures(db: Database, events: readonly RecordedEvent[]): Promise<void> {

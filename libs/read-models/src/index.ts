@@ -26,6 +26,7 @@ export {
   repeatErasures,
   saveErasure,
 } from './erased-parties.js';
+export * from './party-erasures.js';
 export { type OpenPayments, PartyPayments } from './party-payments.js';
 export * from './quarantine.js';
 export * from './consumer-checkpoints.js';

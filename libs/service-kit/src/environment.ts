@@ -144,8 +144,6 @@ const retentionYearsMax = 100;
 export const erasureEnv = {
   /** How long personal data is kept after the last payment became final; 0 for not at all. */
   PIS_RETENTION_YEARS: integer(0, retentionYearsMax).default(7),
-  /** As the API has it. Requests that began before an erasure are waited for. */
-  PIS_REQUEST_TIMEOUT_MS: gatewayEnv.PIS_REQUEST_TIMEOUT_MS,
 } as const;
 
 /** For the operator's commands that call the API as a client. */

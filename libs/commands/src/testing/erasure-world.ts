@@ -46,6 +46,8 @@ export async function setUp() {
   const keyring = testKeyring();
   const store = sealedStore(memoryEventStore(), keyring);
   const destroyed = new Set<Owner>();
+  /** What executors are told, in order. */
+  const notices: ErasableParty[] = [];
   const { organizationId } = unrefused(await createOrganization({ store, by }, { name: 'Acme' }));
   const newOriginator = async (input: object) => {
     const options = { organizationId, input: { ...input, bankAccount }, keyring };
@@ -93,15 +95,26 @@ export async function setUp() {
     new PartyErasure({
       store,
       payments: paymentsIn(store),
+      notify: async (party) => void notices.push(party),
       destroyKeys,
       retentionYears: 7,
-      requestMaxMs: 10_000,
+      settleMs: 1_000,
       keysInUseMs: 6_000,
+      listWaitMaxMs: 0,
       pause: () => Promise.resolve(),
       ...deps,
     });
   const contactState = async (id: string) => (await repository(store, contacts).load(id)).state;
-  const all = { store, destroyed, destroyKeys, organizationId, originatorId, here, processOn };
+  const all = {
+    store,
+    destroyed,
+    notices,
+    destroyKeys,
+    organizationId,
+    originatorId,
+    here,
+    processOn,
+  };
   return { ...all, newOriginator, newContact, newPayment, erasureOn, contactState };
 }
 

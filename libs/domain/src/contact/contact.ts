@@ -13,17 +13,14 @@ import {
   unreachable,
 } from '../decider.js';
 import {
-  completionStep,
-  confirmationStep,
-  type ErasedRecord,
-  erasedFields,
-  type ErasurePhase,
+  decideErasure,
+  erasureCompleted,
+  type ErasureCommand,
+  type ErasureEvent,
   type ErasureRefusal,
-  type ErasureRequest,
-  type ErasureStep,
-  requestStep,
-  type WithdrawalCause,
-  withdrawalStep,
+  erasureRequested,
+  type ErasureState,
+  notErased,
 } from '../erasure.js';
 import {
   type BankAccount,
@@ -56,32 +53,18 @@ export type ContactEvent =
    * contact is never created after it.
    */
   | DomainEvent<'ContactCreationForfeited', { readonly identity: string }>
-  // Erasure: see erasure.ts.
-  | DomainEvent<'ContactErasureRequested', ErasureRequest>
-  | DomainEvent<'ContactErasureWithdrawn', { readonly cause: WithdrawalCause }>
-  | DomainEvent<'ContactErasureConfirmed', Record<string, never>>
-  | DomainEvent<'ContactErased', ErasedRecord>;
+  | ErasureEvent<'Contact'>;
 
-export interface Contact extends ContactRecord {
+export interface Contact extends ContactRecord, ErasureState {
   readonly createdAt: string;
   readonly updatedAt: string;
-  /** Null for a contact that is not being erased. Any other can be neither paid nor changed. */
-  readonly erasure: ErasurePhase | null;
-  /** The request that is under way; null when there is none, and once it is completed. */
-  readonly erasureRequest: ErasureRequest | null;
 }
 
 export type ContactState = Contact | null;
 
 function evolve(state: ContactState, event: ContactEvent): ContactState {
   if (event.type === 'ContactCreated')
-    return {
-      ...event.data,
-      createdAt: event.at,
-      updatedAt: event.at,
-      erasure: null,
-      erasureRequest: null,
-    };
+    return { ...event.data, createdAt: event.at, updatedAt: event.at, ...notErased };
   if (state === null && event.type === 'ContactCreationForfeited') return null;
   if (state === null) throw new Error(`the first event of a contact cannot be ${event.type}`);
   switch (event.type) {
@@ -97,22 +80,13 @@ function evolve(state: ContactState, event: ContactEvent): ContactState {
     case 'ContactCreationForfeited':
       throw new Error('a contact that was created cannot forfeit its creation');
     case 'ContactErasureRequested':
-      return { ...state, erasure: 'requested', erasureRequest: event.data };
+      return { ...state, ...erasureRequested(event.data) };
     case 'ContactErasureWithdrawn':
-      return { ...state, erasure: null, erasureRequest: null };
+      return { ...state, ...notErased };
     case 'ContactErasureConfirmed':
       return { ...state, erasure: 'confirmed' };
-    case 'ContactErased': {
-      const updatedAt = event.at;
-      return {
-        ...state,
-        ...erasedFields,
-        erased: true,
-        updatedAt,
-        erasure: 'erased',
-        erasureRequest: null,
-      };
-    }
+    case 'ContactErased':
+      return { ...state, ...erasureCompleted(event.at) };
     default:
       return unreachable(event);
   }
@@ -123,10 +97,7 @@ export type ContactCommand =
   | DomainCommand<'UpdateContact', { readonly changes: PartyChanges; readonly identity: string }>
   | DomainCommand<'ForfeitContactIdentity', { readonly identity: string }>
   | DomainCommand<'ForfeitContactCreation', { readonly identity: string }>
-  | DomainCommand<'RequestContactErasure', ErasureRequest>
-  | DomainCommand<'WithdrawContactErasure', { readonly cause: WithdrawalCause }>
-  | DomainCommand<'ConfirmContactErasure', Record<string, never>>
-  | DomainCommand<'EraseContact', Record<string, never>>;
+  | ErasureCommand;
 
 export type ContactRefusal =
   | 'CONTACT_ALREADY_EXISTS'
@@ -162,25 +133,11 @@ function decide(
       return state.identity === command.data.identity && !givesUpItsIdentity(state)
         ? { refused: 'IDENTITY_IN_USE' }
         : [{ type: 'ContactIdentityForfeited', at, data: command.data }];
-    case 'RequestContactErasure': {
-      const step = requestStep(state.erasure, state.erasureRequest, command.data);
-      return stepped(step, { type: 'ContactErasureRequested', at, data: command.data });
-    }
-    case 'WithdrawContactErasure': {
-      const step = withdrawalStep(state.erasure);
-      return stepped(step, { type: 'ContactErasureWithdrawn', at, data: command.data });
-    }
-    case 'ConfirmContactErasure':
-      return stepped(confirmationStep(state.erasure), {
-        type: 'ContactErasureConfirmed',
-        at,
-        data: {},
-      });
-    case 'EraseContact': {
-      const { organizationId, entityType } = state;
-      const data = { organizationId, entityType };
-      return stepped(completionStep(state.erasure), { type: 'ContactErased', at, data });
-    }
+    case 'RequestErasure':
+    case 'WithdrawErasure':
+    case 'ConfirmErasure':
+    case 'CompleteErasure':
+      return decideErasure('Contact', command, state);
     default:
       return unreachable(command);
   }
@@ -189,11 +146,6 @@ function decide(
 /** From its confirmation on an erasure is never withdrawn: the same person may be created anew. */
 function givesUpItsIdentity({ erasure }: Contact): boolean {
   return erasure === 'confirmed' || erasure === 'erased';
-}
-
-function stepped(step: ErasureStep, event: ContactEvent): Decision<ContactEvent, ContactRefusal> {
-  if (step === 'record') return [event];
-  return step === 'nothing' ? [] : { refused: step };
 }
 
 export const contact: Aggregate<ContactState, ContactCommand, ContactEvent, ContactRefusal> = {

@@ -10,17 +10,14 @@ import {
   unreachable,
 } from '../decider.js';
 import {
-  completionStep,
-  confirmationStep,
-  type ErasedRecord,
-  erasedFields,
-  type ErasurePhase,
+  decideErasure,
+  erasureCompleted,
+  type ErasureCommand,
+  type ErasureEvent,
   type ErasureRefusal,
-  type ErasureRequest,
-  type ErasureStep,
-  requestStep,
-  type WithdrawalCause,
-  withdrawalStep,
+  erasureRequested,
+  type ErasureState,
+  notErased,
 } from '../erasure.js';
 import {
   type BankAccount,
@@ -46,19 +43,11 @@ export interface OriginatorRecord extends PartyProfile {
 export type OriginatorEvent =
   | DomainEvent<'OriginatorCreated', OriginatorRecord>
   | DomainEvent<'OriginatorUpdated', { readonly changes: OriginatorChanges }>
-  // Erasure: see erasure.ts.
-  | DomainEvent<'OriginatorErasureRequested', ErasureRequest>
-  | DomainEvent<'OriginatorErasureWithdrawn', { readonly cause: WithdrawalCause }>
-  | DomainEvent<'OriginatorErasureConfirmed', Record<string, never>>
-  | DomainEvent<'OriginatorErased', ErasedRecord>;
+  | ErasureEvent<'Originator'>;
 
-export interface Originator extends OriginatorRecord {
+export interface Originator extends OriginatorRecord, ErasureState {
   readonly createdAt: string;
   readonly updatedAt: string;
-  /** Null for an originator that is not being erased. No other can be used or changed. */
-  readonly erasure: ErasurePhase | null;
-  /** The request that is under way; null when there is none, and once it is completed. */
-  readonly erasureRequest: ErasureRequest | null;
 }
 
 export type OriginatorState = Originator | null;
@@ -66,10 +55,7 @@ export type OriginatorState = Originator | null;
 export type OriginatorCommand =
   | DomainCommand<'CreateOriginator', OriginatorRecord>
   | DomainCommand<'UpdateOriginator', { readonly changes: OriginatorChanges }>
-  | DomainCommand<'RequestOriginatorErasure', ErasureRequest>
-  | DomainCommand<'WithdrawOriginatorErasure', { readonly cause: WithdrawalCause }>
-  | DomainCommand<'ConfirmOriginatorErasure', Record<string, never>>
-  | DomainCommand<'EraseOriginator', Record<string, never>>;
+  | ErasureCommand;
 
 export type OriginatorRefusal =
   | 'ORIGINATOR_ALREADY_EXISTS'
@@ -80,34 +66,19 @@ export type OriginatorRefusal =
 
 function evolve(state: OriginatorState, event: OriginatorEvent): OriginatorState {
   if (event.type === 'OriginatorCreated')
-    return {
-      ...event.data,
-      createdAt: event.at,
-      updatedAt: event.at,
-      erasure: null,
-      erasureRequest: null,
-    };
+    return { ...event.data, createdAt: event.at, updatedAt: event.at, ...notErased };
   if (state === null) throw new Error(`the first event of an originator cannot be ${event.type}`);
   switch (event.type) {
     case 'OriginatorUpdated':
       return { ...state, ...event.data.changes, updatedAt: event.at };
     case 'OriginatorErasureRequested':
-      return { ...state, erasure: 'requested', erasureRequest: event.data };
+      return { ...state, ...erasureRequested(event.data) };
     case 'OriginatorErasureWithdrawn':
-      return { ...state, erasure: null, erasureRequest: null };
+      return { ...state, ...notErased };
     case 'OriginatorErasureConfirmed':
       return { ...state, erasure: 'confirmed' };
-    case 'OriginatorErased': {
-      const updatedAt = event.at;
-      return {
-        ...state,
-        ...erasedFields,
-        erased: true,
-        updatedAt,
-        erasure: 'erased',
-        erasureRequest: null,
-      };
-    }
+    case 'OriginatorErased':
+      return { ...state, ...erasureCompleted(event.at) };
     default:
       return unreachable(event);
   }
@@ -131,37 +102,16 @@ function decide(
         ? []
         : [{ type: 'OriginatorUpdated', at, data: { changes } }];
     }
-    case 'RequestOriginatorErasure': {
+    case 'RequestErasure':
       if (state.entityType === 'BUSINESS') return { refused: 'ORIGINATOR_IS_BUSINESS' };
-      const step = requestStep(state.erasure, state.erasureRequest, command.data);
-      return stepped(step, { type: 'OriginatorErasureRequested', at, data: command.data });
-    }
-    case 'WithdrawOriginatorErasure': {
-      const step = withdrawalStep(state.erasure);
-      return stepped(step, { type: 'OriginatorErasureWithdrawn', at, data: command.data });
-    }
-    case 'ConfirmOriginatorErasure':
-      return stepped(confirmationStep(state.erasure), {
-        type: 'OriginatorErasureConfirmed',
-        at,
-        data: {},
-      });
-    case 'EraseOriginator': {
-      const { organizationId, entityType } = state;
-      const data = { organizationId, entityType };
-      return stepped(completionStep(state.erasure), { type: 'OriginatorErased', at, data });
-    }
+      return decideErasure('Originator', command, state);
+    case 'WithdrawErasure':
+    case 'ConfirmErasure':
+    case 'CompleteErasure':
+      return decideErasure('Originator', command, state);
     default:
       return unreachable(command);
   }
-}
-
-function stepped(
-  step: ErasureStep,
-  event: OriginatorEvent,
-): Decision<OriginatorEvent, OriginatorRefusal> {
-  if (step === 'record') return [event];
-  return step === 'nothing' ? [] : { refused: step };
 }
 
 export const originator: Aggregate<
