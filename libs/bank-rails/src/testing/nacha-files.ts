@@ -148,15 +148,16 @@ function randomCorrection(
   return correctionEntry(original, { changeCode, correction, traceNumber });
 }
 
-/** At least one character that is no space at each end. */
+/** Not empty, without spaces at its ends, and not only zeros. */
 function text(random: RandomNumber, characters: string, max: number): string {
   const length = 1 + random(max);
   const all = Array.from({ length }, () => characters.charAt(random(characters.length))).join('');
-  return all.replace(/^ /, 'X').replace(/ $/, 'X');
+  return all.replace(/^[ 0]/, 'X').replace(/ $/, 'X');
 }
 
 function numeric(random: RandomNumber, length: number): string {
-  return Array.from({ length }, () => String(random(10))).join('');
+  const digits = Array.from({ length: length - 1 }, () => String(random(10))).join('');
+  return digits + String(1 + random(9));
 }
 
 function pick<Value>(random: RandomNumber, values: readonly Value[]): Value {

@@ -32,7 +32,8 @@ export interface BatchOf<Entry extends NachaEntry> extends BatchTerms {
 }
 
 /**
- * The batches of as many files as are needed. Entries whose terms are all equal share a batch. A file takes entries
+ * The batches of as many files as are needed. Entries whose terms are all equal share a batch, but payments, returns,
+ * dishonored and contested returns never share one. A file takes entries
  * in the given order until the next one would exceed a limit.
  * @throws RangeError if the limits exceed what the format can hold
  */
@@ -50,7 +51,7 @@ export function groupIntoFiles<Entry extends NachaEntry>(
     totals = isFull ? plusEntry(noTotals, entry) : extended;
     if (isFull) files.push(new Map());
     const file = files.at(-1);
-    const key = keyOf(batch);
+    const key = keyOf(batch, entry);
     const group = file?.get(key) ?? { terms: batch, entries: [] };
     group.entries.push(entry);
     file?.set(key, group);
@@ -86,7 +87,7 @@ function exceeds(totals: NachaTotals, { recordsMax, amountMaxMinor }: FileLimits
   );
 }
 
-function keyOf(terms: BatchTerms): string {
+function keyOf(terms: BatchTerms, { addenda }: NachaEntry): string {
   return JSON.stringify([
     terms.standardEntryClass,
     terms.companyName,
@@ -97,6 +98,7 @@ function keyOf(terms: BatchTerms): string {
     terms.effectiveDate,
     terms.settlementDay,
     terms.odfi,
+    addenda === null || addenda.kind === 'payment' ? 'forward' : addenda.kind,
   ]);
 }
 

@@ -213,8 +213,10 @@ function reason(field: string, value: string | null): NachaFieldProblem | null {
     : problem(field, `the ${label(field)} must be R and two digits`);
 }
 
+/** A mandatory field may not consist of spaces and zeros alone (return reason R26). */
 function required(field: string, value: string, max: number): NachaFieldProblem | null {
   if (value === '') return problem(field, `the ${label(field)} is missing`);
+  if (/^[ 0]+$/.test(value)) return problem(field, `the ${label(field)} has only spaces and zeros`);
   return text(field, value, max);
 }
 
