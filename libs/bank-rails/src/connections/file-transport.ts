@@ -48,7 +48,7 @@ export function isSafeFileName(name: string): boolean {
 }
 
 const temporaryName =
-  /^\.|(?:\.(?:part|partial|tmp|temp|filepart|writing|uploading|crdownload)|~)$/i;
+  /^\.[^/\\]*$|(?:\.(?:part|partial|tmp|temp|filepart|writing|uploading|crdownload)|~)$/i;
 
 /** Whether a name is one under which files are written by convention, ours (temporaryNameOf) included. */
 export function isTemporaryName(name: string): boolean {

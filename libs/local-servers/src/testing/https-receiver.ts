@@ -141,9 +141,13 @@ function answer(response: ServerResponse, scripted: ReceiverAnswer): void {
   else setTimeout(send, scripted.delayMs).unref();
 }
 
-/** A key, a certificate for these names and addresses, and the authority that signed it. */
+/**
+ * A key, a certificate for these names and addresses, and the authority that signed it.
+ * @param usage of the certificate: for a server, or for a client that identifies itself with it
+ */
 export async function makeCertificate(
   hosts: readonly string[],
+  usage: 'serverAuth' | 'clientAuth' = 'serverAuth',
 ): Promise<{ key: string; cert: string; caPem: string }> {
   const [caKeys, keys] = await Promise.all([generateKeys(), generateKeys()]);
   const validity = {
@@ -176,7 +180,7 @@ export async function makeCertificate(
         new x509.SubjectAlternativeNameExtension(
           hosts.map((value) => ({ type: /^[\d.]+$|:/.test(value) ? 'ip' : 'dns', value })),
         ),
-        new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
+        new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage[usage]]),
       ],
       ...validity,
     },
