@@ -56,6 +56,7 @@ export const mayImport = {
 
   // Write side.
   'api-gateway': [
+    'bank-rails',
     'commands',
     'contracts',
     'domain',

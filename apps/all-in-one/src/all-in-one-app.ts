@@ -2,6 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { apiGateway } from '@pis/api-gateway/app';
 import { directBankConnection } from '@pis/bank-rails';
+import { openRoutingDirectory } from '@pis/bank-rails/directory';
 import { BankSimulator, BankSimulatorModule } from '@pis/bank-simulator/module';
 import { bootstrapDemoOrganization, type DemoOrganization } from '@pis/commands';
 import { allTopicSpecs } from '@pis/contracts';
@@ -86,6 +87,7 @@ export function allInOneApp(onDemo: (demo: DemoOrganization) => void): App<typeo
         bootstrapDemoOrganization({
           store: app.get(EVENT_STORE),
           keyring: app.get(KEYRING),
+          banks: openRoutingDirectory(app.get(PG_POOL), config.PIS_ENVIRONMENT),
           apiKey: config.PIS_BOOTSTRAP_API_KEY,
           environment: config.PIS_ENVIRONMENT,
         }),

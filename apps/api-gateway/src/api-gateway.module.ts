@@ -10,6 +10,8 @@ import {
   PaymentSimulation,
   WebhookEndpointDirectory,
 } from '@pis/commands';
+import type { RoutingDirectory } from '@pis/bank-rails';
+import { openRoutingDirectory } from '@pis/bank-rails/directory';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { OpenApiOptions } from '@pis/contracts';
 import { type EventStore, StreamStates } from '@pis/event-store';
@@ -55,6 +57,7 @@ import {
   PAYMENTS_QUERY,
   REPLAY_REQUESTS,
   RETRY_WINDOWS,
+  ROUTING_DIRECTORY,
 } from './tokens.js';
 import { WebhookDeliveriesController } from './webhook-deliveries.controller.js';
 import { webhookEgress, type WebhookEgressConfig } from './webhook-egress.js';
@@ -78,8 +81,11 @@ type PgPool = Parameters<typeof paymentsQuery>[0];
 
 @Module({})
 export class ApiGatewayModule {
-  /** @throws ConfigurationError when the CA file cannot be read */
-  static register(config: ApiGatewayConfig): DynamicModule {
+  /**
+   * @param banks instead of the routing directory in PostgreSQL
+   * @throws ConfigurationError when the CA file cannot be read
+   */
+  static register(config: ApiGatewayConfig, banks?: RoutingDirectory): DynamicModule {
     const inSandbox = config.PIS_ENVIRONMENT === 'sandbox';
     return {
       module: ApiGatewayModule,
@@ -95,7 +101,14 @@ export class ApiGatewayModule {
         ReferenceController,
         ...(inSandbox ? [SandboxController] : []),
       ],
-      providers: providersFor(config),
+      providers: [
+        ...providersFor(config),
+        {
+          provide: ROUTING_DIRECTORY,
+          inject: [PG_POOL],
+          useFactory: (pool: PgPool) => banks ?? openRoutingDirectory(pool, config.PIS_ENVIRONMENT),
+        },
+      ],
     };
   }
 }
@@ -208,8 +221,13 @@ function useCases(urls: WebhookUrlOptions): Provider[] {
   ];
   return classes.map((UseCase) => ({
     provide: UseCase,
-    inject: [EVENT_STORE, KEYRING, OwnWrites, StreamStates],
-    useFactory: (store: EventStore, keyring: Keyring, ownWrites: OwnWrites, states: StreamStates) =>
-      new UseCase({ store, keyring, ownWrites, states, urls }),
+    inject: [EVENT_STORE, KEYRING, ROUTING_DIRECTORY, OwnWrites, StreamStates],
+    useFactory: (
+      store: EventStore,
+      keyring: Keyring,
+      banks: RoutingDirectory,
+      ownWrites: OwnWrites,
+      states: StreamStates,
+    ) => new UseCase({ store, keyring, banks, ownWrites, states, urls }),
   }));
 }

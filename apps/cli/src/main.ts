@@ -26,6 +26,8 @@ const groups: Readonly<Record<string, () => Promise<Command>>> = {
   'dead-letters': async () => (await import('./commands/dead-letters.js')).deadLetterCommands(),
   quarantine: async () => (await import('./commands/quarantine.js')).quarantineCommands(),
   rails: async () => (await import('./commands/rails.js')).railCommands(),
+  'routing-directory': async () =>
+    (await import('./commands/routing-directory.js')).routingDirectoryCommands(),
   consumers: async () => (await import('./commands/consumers.js')).consumerCommands(),
   relay: async () => (await import('./commands/relay.js')).relayCommands(),
   store: async () => (await import('./commands/store.js')).storeCommands(),

@@ -1,7 +1,13 @@
 /** Bank rails: which rail a payment takes, the routing directory, and the connection to the bank. */
+export * from './calendar/banking-days.js';
+export * from './calendar/eastern-time.js';
+export * from './calendar/rail-hours.js';
+export * from './directory/routing-directory.js';
 export * from './routing-number.js';
-export * from './routing-directory.js';
-export * from './rail-policy.js';
+export * from './directory/sandbox-directory.js';
+export * from './selection/rail-rejection-text.js';
+export * from './selection/rail-selection.js';
+export * from './selection/rail-terms.js';
 export * from './rail-reference.js';
 export * from './bank-connection.js';
 export * from './submission-rule.js';

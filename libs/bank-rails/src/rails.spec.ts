@@ -1,12 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import {
-  bankNameOf,
-  isValidAbaRoutingNumber,
-  paymentIdOfRailReference,
-  railReferenceOf,
-  selectRail,
-} from './index.js';
-import { bankNames } from './routing-directory.data.js';
+import { isValidAbaRoutingNumber, paymentIdOfRailReference, railReferenceOf } from './index.js';
 
 describe('a routing number', () => {
   it.each(['021000021', '011000138', '121000248'])('%s is valid', (number) => {
@@ -34,26 +27,6 @@ describe('a routing number', () => {
         const text = right.slice(0, place) + String(digit) + right.slice(place + 1);
         expect(isValidAbaRoutingNumber(text)).toBe(text === right);
       }
-  });
-});
-
-describe('the routing directory', () => {
-  it('knows the bank of a routing number, and null for one it does not have', () => {
-    expect(bankNameOf('021000021')).toBe('JPMorgan Chase Bank');
-    expect(bankNameOf('021000022')).toBeNull();
-    expect(bankNameOf('toString')).toBeNull();
-  });
-
-  it('holds valid routing numbers only', () => {
-    const invalid = Object.keys(bankNames).filter((number) => !isValidAbaRoutingNumber(number));
-    expect(invalid).toEqual([]);
-  });
-});
-
-describe('the rail of a payment', () => {
-  it.each(['INBOUND', 'OUTBOUND'] as const)('is ACH for %s', (direction) => {
-    const at = '2026-11-21T10:00:00.000Z';
-    expect(selectRail({ direction, amountMinor: 1, at })).toBe('ACH');
   });
 });
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { bankNameOf } from '@pis/bank-rails';
+import { sandboxDirectory as banks } from '@pis/bank-rails';
 import { type ContactCreateRequest, contactCreateSchema, validate } from '@pis/contracts';
 import { type Contact, contact as contacts, contactIdentity as identities } from '@pis/domain';
 import {
@@ -28,7 +28,7 @@ async function setUp() {
   const store = sealedStore(memoryEventStore(), keyring);
   const { organizationId } = unrefused(await createOrganization({ store, by }, { name: 'Acme' }));
   const input = { entityType: 'BUSINESS', companyName: 'Acme', email: 'a@b.example', bankAccount };
-  const options = { organizationId, input, keyring };
+  const options = { organizationId, input, keyring, banks };
   const { originatorId } = unrefused(await createOriginator({ store, by }, options));
 
   /** Another process, on the same store or on one that fails. */
@@ -36,6 +36,7 @@ async function setUp() {
     const directory = new ContactDirectory({
       store: on,
       keyring,
+      banks,
       ownWrites,
       states: new StreamStates(),
     });
@@ -145,7 +146,7 @@ describe('patching a contact', () => {
     expect(updated).toMatchObject({
       firstName: 'Ada',
       lastName: 'King',
-      bankAccount: { achAccountNumber: '********8777', bankName: bankNameOf('021000021') },
+      bankAccount: { achAccountNumber: '********8777', bankName: 'JPMorgan Chase Bank' },
     });
     expect(await update(contactId, patch)).toEqual(updated);
     expect(await update(contactId, {})).toEqual(updated);

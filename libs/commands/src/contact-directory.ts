@@ -39,13 +39,13 @@ import {
 import { type Keyring, ownerOf } from '@pis/keyring';
 import { PartyAccounts } from './party-accounts.js';
 import {
+  type BankUseCaseOptions,
   type InvalidRequest,
   invalidRequest,
   isUsable,
   now,
   type OwnWrites,
   unlessErased,
-  type UseCaseOptions,
 } from './use-case.js';
 
 /** Another contact of the originator has these details, or is about to have them. */
@@ -66,11 +66,11 @@ export class ContactDirectory {
   private readonly identities;
   private readonly originators;
 
-  constructor({ store, keyring, ownWrites, states }: UseCaseOptions) {
+  constructor({ store, keyring, banks, ownWrites, states }: BankUseCaseOptions) {
     this.store = store;
     this.keyring = keyring;
     this.ownWrites = ownWrites;
-    this.accounts = new PartyAccounts(keyring);
+    this.accounts = new PartyAccounts(keyring, banks);
     this.contacts = repository(store, contacts, { states });
     this.identities = repository(store, identities, { states });
     this.originators = repository(store, originators, { states });

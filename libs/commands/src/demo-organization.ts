@@ -6,6 +6,7 @@ import {
 } from '@pis/domain';
 import { beginning, type EventStore, repository, systemContext } from '@pis/event-store';
 import type { Keyring } from '@pis/keyring';
+import type { RoutingDirectory } from '@pis/bank-rails';
 import { createApiKey, createOrganization, createOriginator } from './provisioning.js';
 import { unrefused } from './use-case.js';
 
@@ -67,11 +68,12 @@ const demo = {
 export async function bootstrapDemoOrganization(options: {
   readonly store: EventStore;
   readonly keyring: Keyring;
+  readonly banks: RoutingDirectory;
   readonly environment: Environment;
   /** The first key's value instead of a random one. */
   readonly apiKey?: string | undefined;
 }): Promise<DemoOrganization> {
-  const { store, keyring, environment } = options;
+  const { store, keyring, banks, environment } = options;
   const { organizationId, name, feeSchedule } = demo;
   const context = { store, by: systemContext('bootstrap') };
   const missing = await idsMissing(store, [
@@ -82,7 +84,8 @@ export async function bootstrapDemoOrganization(options: {
     unrefused(await createOrganization(context, { organizationId, name, feeSchedule }));
   for (const { originatorId, input } of demo.originators) {
     if (!missing.has(originatorId)) continue;
-    unrefused(await createOriginator(context, { organizationId, originatorId, input, keyring }));
+    const created = { organizationId, originatorId, input, keyring, banks };
+    unrefused(await createOriginator(context, created));
   }
   const existing = await hasApiKey(store, organizationId);
   const created = existing

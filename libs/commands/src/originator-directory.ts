@@ -15,13 +15,13 @@ import {
 import { ownerOf } from '@pis/keyring';
 import { PartyAccounts } from './party-accounts.js';
 import {
+  type BankUseCaseOptions,
   type InvalidRequest,
   invalidRequest,
   isUsable,
   now,
   type OwnWrites,
   unlessErased,
-  type UseCaseOptions,
 } from './use-case.js';
 
 export type OriginatorUpdateRefusal = Refusal<'ORIGINATOR_NOT_FOUND'> | InvalidRequest;
@@ -32,10 +32,10 @@ export class OriginatorDirectory {
   private readonly accounts;
   private readonly originators;
 
-  constructor({ store, keyring, ownWrites, states }: UseCaseOptions) {
+  constructor({ store, keyring, banks, ownWrites, states }: BankUseCaseOptions) {
     this.store = store;
     this.ownWrites = ownWrites;
-    this.accounts = new PartyAccounts(keyring);
+    this.accounts = new PartyAccounts(keyring, banks);
     this.originators = repository(store, originators, { states });
   }
 

@@ -3,7 +3,7 @@
  * into the changes of a record. A bank account that is the same as before is no change: sealing it anew would
  * make every retry of a PATCH a new event.
  */
-import { bankNameOf } from '@pis/bank-rails';
+import type { RoutingDirectory } from '@pis/bank-rails';
 import type { BankAccountRequest, ContactPatchRequest } from '@pis/contracts';
 import type { BankAccount, EntityType, PartyChanges } from '@pis/domain';
 import {
@@ -20,10 +20,15 @@ export interface PartyAtRest {
 }
 
 export class PartyAccounts {
-  constructor(private readonly keyring: Keyring) {}
+  constructor(
+    private readonly keyring: Keyring,
+    private readonly banks: RoutingDirectory,
+  ) {}
 
-  seal(owner: Owner, input: BankAccountRequest): Promise<BankAccount> {
-    return sealBankAccount(this.keyring, owner, input, bankNameOf(input.achRoutingNumber));
+  /** The bank's name is that of the routing directory, or null. */
+  async seal(owner: Owner, input: BankAccountRequest): Promise<BankAccount> {
+    const bank = await this.banks.find(input.achRoutingNumber);
+    return sealBankAccount(this.keyring, owner, input, bank?.bankName ?? null);
   }
 
   /** Equal for equal accounts; null without one. */

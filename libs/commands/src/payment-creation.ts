@@ -5,7 +5,6 @@
  * records since. There is no table, no lock and no expiry. The payment's own stream is read only when the
  * append conflicts, or when the request would be refused otherwise.
  */
-import { selectRail } from '@pis/bank-rails';
 import {
   type PaymentCreateRequest,
   type Problem,
@@ -175,11 +174,7 @@ export class PaymentCreation {
       amountMinor,
       ...feesOf(organization.feeSchedule, amountMinor),
       currencyCode: 'USD',
-      paymentRail: selectRail({
-        direction,
-        amountMinor,
-        at: now(),
-      }),
+      paymentRail: 'ACH',
       direction,
       paymentNote: request.paymentNote,
       externalPaymentId: request.externalPaymentId,

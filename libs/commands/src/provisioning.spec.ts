@@ -1,4 +1,4 @@
-import { bankNameOf } from '@pis/bank-rails';
+import { sandboxDirectory as banks } from '@pis/bank-rails';
 import { apiKey as apiKeys, originator as originators } from '@pis/domain';
 import {
   type EventStore,
@@ -49,6 +49,7 @@ describe('provisioning', () => {
         organizationId,
         input: originator,
         keyring,
+        banks,
       }),
     );
     const { apiKey, apiKeyId, type } = unrefused(
@@ -64,7 +65,7 @@ describe('provisioning', () => {
     const { state } = await repository(store, originators).load(originatorId);
     expect(state).toMatchObject({
       organizationId,
-      bankAccount: { bankName: bankNameOf('021000021') },
+      bankAccount: { bankName: 'JPMorgan Chase Bank' },
     });
     if (!state?.bankAccount) throw new Error('no originator');
     const numbers = await openBankAccount(keyring, state.bankAccount, `originator:${originatorId}`);
@@ -81,7 +82,7 @@ describe('provisioning', () => {
     const store = sealedMemory();
     const { organizationId } = unrefused(await createOrganization({ store, by }, { name: 'Acme' }));
     const input = { ...originator, email: 'x', bankAccount: null };
-    const result = await createOriginator({ store, by }, { organizationId, input, keyring });
+    const result = await createOriginator({ store, by }, { organizationId, input, keyring, banks });
     expect(result).toMatchObject({
       refused: 'INVALID_REQUEST',
       problems: [{ field: 'email' }, { field: 'bankAccount' }],
@@ -97,7 +98,9 @@ describe('provisioning', () => {
       refused: 'ORGANIZATION_NOT_FOUND',
       ...unknown,
     });
-    expect(await createOriginator(context, { ...unknown, input: originator, keyring })).toEqual({
+    expect(
+      await createOriginator(context, { ...unknown, input: originator, keyring, banks }),
+    ).toEqual({
       refused: 'ORGANIZATION_NOT_FOUND',
       ...unknown,
     });
@@ -125,7 +128,7 @@ describe('provisioning', () => {
       refused: 'ORGANIZATION_NAME_LENGTH',
       lengthMax: 200,
     });
-    const options = { ...created, input: originator, keyring };
+    const options = { ...created, input: originator, keyring, banks };
     const { originatorId } = unrefused(await createOriginator(context, options));
     expect(await createOriginator(context, { ...options, originatorId })).toEqual({
       refused: 'ORIGINATOR_ALREADY_EXISTS',
@@ -169,7 +172,7 @@ describe('provisioning', () => {
 describe('the demo organization', () => {
   it('has two originators and one key, shown by the first start alone', async () => {
     const store = sealedMemory();
-    const options = { store, keyring, environment: 'sandbox' } as const;
+    const options = { store, keyring, banks, environment: 'sandbox' } as const;
     const first = await bootstrapDemoOrganization(options);
     expect(first.apiKey).toMatch(/^pis_test_/);
     expect(first.originatorIds).toHaveLength(2);
@@ -188,6 +191,7 @@ describe('the demo organization', () => {
     const result = await bootstrapDemoOrganization({
       store,
       keyring,
+      banks,
       environment: 'sandbox',
       apiKey,
     });
@@ -197,7 +201,7 @@ describe('the demo organization', () => {
   it('is completed by the next start when a start was cut off at any step', async () => {
     for (let appends = 0; appends < 4; appends += 1) {
       const store = sealedMemory();
-      const options = { keyring, environment: 'sandbox' } as const;
+      const options = { keyring, banks, environment: 'sandbox' } as const;
       const dying = dyingAfter(store, appends);
       await expect(bootstrapDemoOrganization({ ...options, store: dying })).rejects.toThrow('died');
       const { apiKey } = await bootstrapDemoOrganization({ ...options, store });
@@ -215,7 +219,7 @@ describe('the demo organization', () => {
   it('says so when the store is away', async () => {
     const store = sealedMemory();
     await store.close();
-    const options = { store, keyring, environment: 'sandbox' } as const;
+    const options = { store, keyring, banks, environment: 'sandbox' } as const;
     await expect(bootstrapDemoOrganization(options)).rejects.toThrow(StoreUnavailable);
   });
 });

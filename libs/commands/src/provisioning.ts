@@ -1,6 +1,6 @@
 /** What an operator sets up before a client can call: organizations, originators and API keys. */
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
-import { bankNameOf } from '@pis/bank-rails';
+import type { RoutingDirectory } from '@pis/bank-rails';
 import { type OriginatorCreateRequest, originatorCreateSchema, validate } from '@pis/contracts';
 import {
   apiKey as apiKeys,
@@ -13,8 +13,9 @@ import {
   type Refusal,
 } from '@pis/domain';
 import { type CommandContext, type EventStore, repository } from '@pis/event-store';
-import { type Keyring, ownerOf, sealBankAccount } from '@pis/keyring';
+import { type Keyring, ownerOf } from '@pis/keyring';
 import { z } from 'zod';
+import { PartyAccounts } from './party-accounts.js';
 import { type InvalidRequest, invalidRequest, now } from './use-case.js';
 
 export interface ProvisioningContext {
@@ -84,11 +85,12 @@ export async function createOriginator(
     readonly organizationId: string;
     readonly input: unknown;
     readonly keyring: Keyring;
+    readonly banks: RoutingDirectory;
     readonly originatorId?: string;
   },
 ): Promise<{ originatorId: string } | OriginatorCreationRefusal> {
   const { store, by } = context;
-  const { organizationId, keyring } = options;
+  const { organizationId, keyring, banks } = options;
   const validated = validate<OriginatorCreateRequest>(originatorCreateSchema, options.input);
   if (!validated.ok) return invalidRequest(validated.problems);
   if (!(await exists(store, organizationId)))
@@ -96,13 +98,12 @@ export async function createOriginator(
 
   const originatorId = options.originatorId ?? randomUUID();
   const { bankAccount, ...profile } = validated.value;
-  const bankName = bankNameOf(bankAccount.achRoutingNumber);
   const owner = ownerOf.originator(originatorId);
   const data = {
     originatorId,
     organizationId,
     ...profile,
-    bankAccount: await sealBankAccount(keyring, owner, bankAccount, bankName),
+    bankAccount: await new PartyAccounts(keyring, banks).seal(owner, bankAccount),
   };
   const command = { type: 'CreateOriginator', at: now(), data } as const;
   const created = await repository(store, originators).create(originatorId, command, by);

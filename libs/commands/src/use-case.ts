@@ -1,4 +1,5 @@
 /** The shared parts of the use cases: their dependencies and refusals. */
+import type { RoutingDirectory } from '@pis/bank-rails';
 import type { Problem } from '@pis/contracts';
 import type { Contact, Originator, Refusal } from '@pis/domain';
 import type { EventStore, Position, StreamStates } from '@pis/event-store';
@@ -16,6 +17,11 @@ export interface UseCaseOptions {
   readonly ownWrites: OwnWrites;
   /** Shared by the use cases of a process. */
   readonly states: StreamStates;
+}
+
+/** Of use cases that look up banks. */
+export interface BankUseCaseOptions extends UseCaseOptions {
+  readonly banks: RoutingDirectory;
 }
 
 /** The request's fields are not valid. `problems` has all of them. */

@@ -5,6 +5,7 @@ export * from './party.js';
 export * from './erasure.js';
 export * from './personal-data.js';
 export * from './personal-parts.js';
+export * from './payment/payment-rail.js';
 export * from './payment/payment.js';
 export * from './contact/contact.js';
 export * from './contact/contact-identity.js';

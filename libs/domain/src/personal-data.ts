@@ -106,6 +106,7 @@ const paymentDetails = {
   returnFeeMinor: 'open',
   currencyCode: 'open',
   paymentRail: 'open',
+  railDecision: 'open',
   direction: 'open',
   paymentNote: 'open',
   externalPaymentId: 'open',

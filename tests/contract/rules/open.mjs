@@ -61,7 +61,7 @@ export const open = [
   },
   {
     because: 'this release has no such command',
-    rules: ['command-17', 'command-19', 'command-21'],
+    rules: ['command-19', 'command-21'],
   },
   { because: 'this release reports payments in doubt in its log only', rules: ['variable-25'] },
   {

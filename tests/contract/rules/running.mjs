@@ -278,6 +278,13 @@ export const running = {
   ],
   'command-6': [keys, [cli, 'a key with a past expiry or an unknown type is refused']],
   'command-7': [keys],
+  'command-17': [
+    ['tests/cli-routing-directory.spec.ts', 'imports a list, says what it read, and records it'],
+    [
+      'tests/cli-routing-directory.spec.ts',
+      'names the line and column of a row that it refuses, and imports the others',
+    ],
+  ],
   'command-9': [firstCommand, waitingApp],
   'command-10': [
     [beside, 'topics are created once, and a second run reports that nothing is left to do'],

@@ -8,6 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { createApiKey, createOrganization, createOriginator, unrefused } from '@pis/commands';
 import { originator as originators, payment as payments } from '@pis/domain';
 import { postgresEventStore, repository, sealedStore } from '@pis/event-store';
+import { sandboxDirectory } from '@pis/bank-rails';
 import { createKeyring, MasterKeys, pgDataKeyTable } from '@pis/keyring';
 import { pgConsumerState } from '@pis/messaging';
 import pg from 'pg';
@@ -53,6 +54,7 @@ export function openClients({ DATABASE_URL: databaseUrl, PIS_MASTER_KEY: masterK
         organizationId,
         input: originatorInput,
         keyring,
+        banks: sandboxDirectory,
       }),
     );
     const { apiKey } = unrefused(

@@ -2,6 +2,7 @@
 import { type DynamicModule, Global, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import { type RoutingDirectory, sandboxDirectory } from '@pis/bank-rails';
 import { createApiKey, createOrganization, createOriginator, unrefused } from '@pis/commands';
 import { type ApiKeyType, contact as contacts } from '@pis/domain';
 import { type EventStore, memoryEventStore, repository, sealedStore } from '@pis/event-store';
@@ -108,6 +109,8 @@ export async function startGateway(options: {
   readonly checkLog?: () => void;
   readonly changes?: Partial<ApiGatewayConfig>;
   readonly http?: HttpServerOptions;
+  /** Default: the sandbox's, in memory. */
+  readonly banks?: RoutingDirectory;
 }): Promise<Gateway> {
   const store = sealedStore(options.store ?? memoryEventStore(), keyring);
   const logger = options.logger ?? createLogger('test', 'silent');
@@ -130,7 +133,10 @@ export async function startGateway(options: {
       module: class Root {},
       imports: [
         platform,
-        ApiGatewayModule.register({ ...config, PIS_ENVIRONMENT, ...options.changes }),
+        ApiGatewayModule.register(
+          { ...config, PIS_ENVIRONMENT, ...options.changes },
+          options.banks ?? sandboxDirectory,
+        ),
       ],
     },
     httpAdapter(options.http),
@@ -204,7 +210,7 @@ async function createTenant(
     bankAccount: { ...bankAccount, achAccountNumber: '987654321000' },
   };
   const { originatorId } = unrefused(
-    await createOriginator(context, { organizationId, input, keyring }),
+    await createOriginator(context, { organizationId, input, keyring, banks: sandboxDirectory }),
   );
   const keyOf = async (type: ApiKeyType) =>
     unrefused(await createApiKey(context, { organizationId, type, environment })).apiKey;

@@ -8,6 +8,7 @@ import {
   type PaymentDetails,
   type PaymentParty,
 } from '@pis/domain';
+import { railDecisionExample } from '@pis/domain/testing';
 import { repository } from '@pis/event-store';
 import { integrationFeed } from '@pis/integration';
 import { by } from './gateway.js';
@@ -69,7 +70,8 @@ export async function answer(payer: Payer, paymentId: string): Promise<void> {
   const like = await repository(payer.gateway.store, payments).load(idOf(await payer.pay()));
   if (like.state === null) throw new Error('no payment to take after');
   const contact = counterpartyOf(like.state);
-  await move(payer, paymentId, { type: 'SubmitCounterparty', data: { contact } });
+  const data = { contact, paymentRail: 'ACH', railDecision: railDecisionExample } as const;
+  await move(payer, paymentId, { type: 'SubmitCounterparty', data });
 }
 
 export const process: Step = { type: 'ProcessPayment', data: { railReference: 'r' } };

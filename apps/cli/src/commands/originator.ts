@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
+import { openRoutingDirectory } from '@pis/bank-rails/directory';
 import { createOriginator } from '@pis/commands';
 import { erase, type EraseOptions, withErasure } from '../erasure.js';
 import { withContext } from '../context.js';
@@ -24,6 +25,7 @@ export function originatorCommands(): Command {
         organizationId: options.organization,
         input,
         keyring: await context.keyring(),
+        banks: openRoutingDirectory(context.pool, context.config.PIS_ENVIRONMENT),
       }),
     );
     print(granted(created), options);

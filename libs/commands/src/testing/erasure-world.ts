@@ -24,6 +24,7 @@ import {
 } from '@pis/event-store';
 import type { Owner } from '@pis/keyring';
 import { testKeyring } from '@pis/keyring/testing';
+import { sandboxDirectory as banks } from '@pis/bank-rails';
 import { ContactDirectory } from '../contact-directory.js';
 import { OriginatorDirectory } from '../originator-directory.js';
 import { type ErasureOrder, PartyErasure, type PaymentsOfParties } from '../party-erasure.js';
@@ -50,7 +51,7 @@ export async function setUp() {
   const notices: ErasableParty[] = [];
   const { organizationId } = unrefused(await createOrganization({ store, by }, { name: 'Acme' }));
   const newOriginator = async (input: object) => {
-    const options = { organizationId, input: { ...input, bankAccount }, keyring };
+    const options = { organizationId, input: { ...input, bankAccount }, keyring, banks };
     return unrefused(await createOriginator({ store, by }, options)).originatorId;
   };
   const originatorId = await newOriginator({
@@ -59,7 +60,7 @@ export async function setUp() {
     email: 'a@b.example',
   });
   const processOn = (on: EventStore) => {
-    const options = { store: on, keyring, ownWrites, states: new StreamStates() };
+    const options = { store: on, keyring, banks, ownWrites, states: new StreamStates() };
     const directory = new ContactDirectory(options);
     const creation = new PaymentCreation(options);
     return {

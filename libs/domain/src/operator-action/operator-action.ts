@@ -23,6 +23,7 @@ export const operatorActionNames = [
   'keys seal-history',
   'contact erase',
   'originator erase',
+  'routing-directory import',
 ] as const;
 export type OperatorActionName = (typeof operatorActionNames)[number];
 

@@ -89,13 +89,21 @@ it('both parties have their bank account from QUEUED on, the originator always',
 });
 
 it('the details set at creation never change', () => {
-  const { contact: _, contactId: __, idempotencyKey: ___, ...agreed } = paymentExample();
+  const {
+    contact: _,
+    contactId: __,
+    idempotencyKey: ___,
+    paymentRail: ____,
+    ...agreed
+  } = paymentExample();
   for (const state of states) expect(state).toMatchObject(agreed);
   for (const { before, after } of steps)
     if (before !== null) {
       expect(after.createdAt).toBe(before.createdAt);
       expect(after.contactId).toBe(before.contactId);
       expect(after.idempotencyKey).toBe(before.idempotencyKey);
+      // Chosen when the bank of the counterparty is known.
+      if (before.contact !== null) expect(after.paymentRail).toBe(before.paymentRail);
       if (before.contact !== null) expect(after.contact).toStrictEqual(before.contact);
       if (before.railReference !== null) expect(after.railReference).toBe(before.railReference);
     }

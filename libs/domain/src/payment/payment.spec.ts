@@ -12,6 +12,7 @@ import {
   paymentCommands as commands,
   paymentEvents as events,
   paymentExample,
+  railDecisionExample,
 } from '../testing.js';
 import {
   maxAmountMinor,
@@ -123,9 +124,14 @@ describe('a payment with a link', () => {
     then.then({
       type: 'PaymentQueued',
       at: later,
-      data: { ...awaitingDetails, contact: contactParty },
+      data: { ...awaitingDetails, ...commands.SubmitCounterparty.data },
     });
-    expect(then.state()).toMatchObject({ status: 'QUEUED', createdAt: at, contact: contactParty });
+    expect(then.state()).toMatchObject({
+      status: 'QUEUED',
+      createdAt: at,
+      contact: contactParty,
+      paymentRail: 'RTP',
+    });
   });
 
   it('takes an answer until the last millisecond before the link expires', () => {
@@ -134,7 +140,7 @@ describe('a payment with a link', () => {
       .then({
         type: 'PaymentQueued',
         at: '2026-12-21T08:59:59.999Z',
-        data: { ...awaitingDetails, contact: contactParty },
+        data: { ...awaitingDetails, ...commands.SubmitCounterparty.data },
       });
     given(payment, awaiting).when(submit(expiresAt)).thenRefused('LINK_EXPIRED');
     given(payment, awaiting).when(submit('2027-01-01T00:00:00.000Z')).thenRefused('LINK_EXPIRED');
@@ -152,9 +158,26 @@ describe('a payment with a link', () => {
       .when({
         type: 'SubmitCounterparty',
         at: later,
-        data: { contact: { ...contactParty, bankAccount: null } },
+        data: {
+          ...commands.SubmitCounterparty.data,
+          contact: { ...contactParty, bankAccount: null },
+        },
       })
       .thenRefused('BANK_ACCOUNT_REQUIRED');
+  });
+});
+
+describe('a payment that no rail can take', () => {
+  const railDecision = { ...railDecisionExample, isPossible: false };
+  const stranded: PaymentEvent = { ...queued, data: paymentExample({ railDecision }) };
+
+  it('is never submitted to a rail', () => {
+    given(payment, stranded).when(commands.ProcessPayment).thenRefused('NO_RAIL');
+  });
+
+  it('can be failed', () => {
+    const then = given(payment, stranded).when(commands.FailPayment);
+    expect(then.state()).toMatchObject({ status: 'FAILED' });
   });
 });
 

@@ -23,6 +23,7 @@ import {
   unreachable,
 } from '../decider.js';
 import type { PaymentParty } from '../party.js';
+import type { PaymentRail, RailDecision } from './payment-rail.js';
 
 export const paymentStatuses = [
   'AWAITING_CONFIRMATION',
@@ -52,9 +53,6 @@ export const finalStatuses: readonly PaymentStatus[] = [
 export const directions = ['INBOUND', 'OUTBOUND'] as const;
 export type Direction = (typeof directions)[number];
 
-export const paymentRails = ['ACH', 'FEDNOW', 'RTP', 'FEDWIRE', 'SWIFT'] as const;
-export type PaymentRail = (typeof paymentRails)[number];
-
 export const failureCodes = [
   'INVALID_ORIGINATOR_DATA',
   'INVALID_CONTACT_DATA',
@@ -77,6 +75,8 @@ export interface PaymentDetails {
   readonly returnFeeMinor: number;
   readonly currencyCode: string;
   readonly paymentRail: PaymentRail;
+  /** How the rail was chosen. Absent in payments of older releases, and while the counterparty's bank is unknown. */
+  readonly railDecision?: RailDecision;
   readonly direction: Direction;
   readonly paymentNote: string | null;
   readonly externalPaymentId: string | null;
@@ -202,13 +202,20 @@ function evolve(state: PaymentState, event: PaymentEvent): PaymentState {
 
 // Commands, and who sends them.
 
+/** The rail is chosen now: the counterparty's bank was not known before. */
+export interface CounterpartySubmission {
+  readonly contact: PaymentParty;
+  readonly paymentRail: PaymentRail;
+  readonly railDecision: RailDecision;
+}
+
 export type PaymentCommand =
   /** api-gateway; dashboard for a direct send. */
   | DomainCommand<'QueuePayment', PaymentDetails>
   /** dashboard: a payment link is needed. */
   | DomainCommand<'AwaitConfirmation', PaymentDetails & { readonly expiresAt: string }>
   /** payment-pages: the counterparty answered. */
-  | DomainCommand<'SubmitCounterparty', { readonly contact: PaymentParty }>
+  | DomainCommand<'SubmitCounterparty', CounterpartySubmission>
   /** dashboard. */
   | DomainCommand<'CancelPayment', Record<string, never>>
   /** rail-executor, this and all that follow. */
@@ -225,6 +232,7 @@ export type PaymentRefusal =
   | 'AMOUNT_OUT_OF_RANGE'
   | 'BANK_ACCOUNT_REQUIRED'
   | 'LINK_EXPIRED'
+  | 'NO_RAIL'
   | 'NOT_ALLOWED_IN_STATUS';
 
 /** The largest paymentAmount, minor units (rule payment-decision-4). */
@@ -269,15 +277,15 @@ function decide(
   switch (command.type) {
     case 'SubmitCounterparty': {
       if (state.expiresAt !== null && at >= state.expiresAt) return { refused: 'LINK_EXPIRED' };
-      const { contact } = command.data;
-      if (contact.bankAccount === null) return { refused: 'BANK_ACCOUNT_REQUIRED' };
-      return [{ type: 'PaymentQueued', at, data: { ...detailsOf(state), contact } }];
+      if (command.data.contact.bankAccount === null) return { refused: 'BANK_ACCOUNT_REQUIRED' };
+      return [{ type: 'PaymentQueued', at, data: { ...detailsOf(state), ...command.data } }];
     }
     case 'CancelPayment':
       return [{ type: 'PaymentCanceled', at, data: {} }];
     case 'BlockPayment':
       return [{ type: 'PaymentBlocked', at, data: {} }];
     case 'ProcessPayment':
+      if (state.railDecision?.isPossible === false) return { refused: 'NO_RAIL' };
       return [{ type: 'PaymentProcessing', at, data: command.data }];
     case 'CompletePayment':
       return [{ type: 'PaymentCompleted', at, data: {} }];
@@ -314,6 +322,7 @@ function detailsOf(payment: Payment): PaymentDetails {
     returnFeeMinor: payment.returnFeeMinor,
     currencyCode: payment.currencyCode,
     paymentRail: payment.paymentRail,
+    ...(payment.railDecision === undefined ? {} : { railDecision: payment.railDecision }),
     direction: payment.direction,
     paymentNote: payment.paymentNote,
     externalPaymentId: payment.externalPaymentId,

@@ -7,6 +7,7 @@ import type {
   PaymentEvent,
   PaymentStatus,
 } from '../payment/payment.js';
+import type { RailDecision } from '../payment/payment-rail.js';
 import { at, bankAccountExample, ids, later } from './examples.js';
 
 export const originatorParty: PaymentParty = {
@@ -25,6 +26,14 @@ export const contactParty: PaymentParty = {
   lastName: 'Moreno',
   companyName: null,
   bankAccount: bankAccountExample(),
+};
+
+export const railDecisionExample: RailDecision = {
+  achService: null,
+  isPossible: true,
+  expectedSettlementAt: later,
+  nextCutoffAt: null,
+  rejected: [{ paymentRail: 'FEDNOW', achService: null, code: 'bank_not_reachable' }],
 };
 
 export function paymentExample(overrides: Partial<PaymentDetails> = {}): PaymentDetails {
@@ -66,7 +75,11 @@ const failure = (failureCode: FailureCode) => ({
 export const paymentCommands = {
   QueuePayment: { type: 'QueuePayment', at: later, data: paymentExample() },
   AwaitConfirmation: { type: 'AwaitConfirmation', at: later, data: awaitingData },
-  SubmitCounterparty: { type: 'SubmitCounterparty', at: later, data: { contact: contactParty } },
+  SubmitCounterparty: {
+    type: 'SubmitCounterparty',
+    at: later,
+    data: { contact: contactParty, paymentRail: 'RTP', railDecision: railDecisionExample },
+  },
   CancelPayment: { type: 'CancelPayment', at: later, data: {} },
   BlockPayment: { type: 'BlockPayment', at: later, data: {} },
   ProcessPayment: { type: 'ProcessPayment', at: later, data: { railReference: 'rail-1' } },

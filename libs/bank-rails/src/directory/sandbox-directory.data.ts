@@ -1,7 +1,8 @@
-/** Routing numbers of large US banks, as the banks publish them. */
+/** Routing numbers of large US banks, as the banks publish them, and two that no bank has. */
 export const bankNames: Readonly<Record<string, string>> = {
   '011000138': 'Bank of America',
   '011103093': 'TD Bank',
+  '011401533': 'Citizens Bank',
   '011500120': 'Citizens Bank',
   '021000018': 'Bank of New York Mellon',
   '021000021': 'JPMorgan Chase Bank',
@@ -32,6 +33,8 @@ export const bankNames: Readonly<Record<string, string>> = {
   '071000288': 'BMO Bank',
   '091000019': 'Wells Fargo Bank',
   '091000022': 'U.S. Bank',
+  '101050001': 'Sandbox Prairie Bank',
+  '110000000': 'Sandbox Test Bank',
   '111000025': 'Bank of America',
   '111000614': 'JPMorgan Chase Bank',
   '121000248': 'Wells Fargo Bank',
