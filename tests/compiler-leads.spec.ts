@@ -82,9 +82,9 @@ const additions: readonly Addition[] = [
   {
     what: 'a notification of the bank',
     file: 'libs/bank-rails/src/bank-connection.ts',
-    after: "export const bankNotificationTypes = ['confirmed',",
-    text: " 'corrected',",
-    leadsTo: [['apps/rail-executor/src/notification-recorder.ts', /corrected/]],
+    after: "export const bankNotificationTypes = [\n  'confirmed',",
+    text: " 'frozen',",
+    leadsTo: [['apps/rail-executor/src/notification-recorder.ts', /frozen/]],
   },
   {
     what: 'a filter of the list of payments',

@@ -144,7 +144,7 @@ class WrongInput {
     const bank = this.run.system.environment['PIS_BANK_URL'];
     if (bank === undefined) return;
     for (const body of [text, `${text}}`])
-      for (const at of ['screenings', 'transfers', 'inquiries']) {
+      for (const at of ['transfers', 'inquiries', 'voids']) {
         const response = await fetch(`${bank}/bank/${at}`, {
           method: 'POST',
           headers: { 'content-type': 'application/json' },

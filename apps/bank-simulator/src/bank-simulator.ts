@@ -9,7 +9,7 @@ import {
   type BankTerms,
   type InProcessBank,
   type InquiryResult,
-  type ScreeningResult,
+  type RailRejection,
   type SubmissionResult,
   type TransferInstruction,
   type VoidResult,
@@ -39,8 +39,19 @@ interface TransferRow {
 /** A share of the time that a submission may be in flight. The rest is for the line to the bank. */
 export const queueShare = 0.5;
 
-const internalError = 'The bank could not take the transfer; nothing was moved.';
-const voided = 'The transfer was voided; nothing was moved.';
+const refused = internalError('The bank could not take the transfer. No funds were moved.');
+const voided = internalError('The transfer was voided. No funds were moved.');
+
+function internalError(reason: string): RailRejection {
+  return {
+    failureCode: 'INTERNAL_ERROR',
+    field: null,
+    message:
+      'An unexpected error prevented the submission: wait a few minutes, then create a new payment.',
+    reason,
+    railCode: null,
+  };
+}
 
 export class BankSimulator implements InProcessBank {
   readonly terms: BankTerms;
@@ -51,23 +62,6 @@ export class BankSimulator implements InProcessBank {
     private readonly options: BankSimulatorOptions,
   ) {
     this.terms = options.terms ?? simulatedBankTerms;
-  }
-
-  async screen(instruction: TransferInstruction): Promise<ScreeningResult> {
-    const { reference, contactAccount } = validated(instruction);
-    const remainingMs = await this.screeningRemainingMs(reference);
-    if (remainingMs > 0) return { outcome: 'in_review', checkAgainInMs: remainingMs };
-    const plan = planOf(contactAccount.achAccountNumber);
-    switch (plan.name) {
-      case 'reject':
-        return plan.screening;
-      case 'block':
-        return { outcome: 'blocked' };
-      case 'hold':
-        return { outcome: 'hold' };
-      default:
-        return { outcome: 'clear' };
-    }
   }
 
   async submit(instruction: TransferInstruction): Promise<SubmissionResult> {
@@ -119,9 +113,9 @@ export class BankSimulator implements InProcessBank {
       case 'pending':
         return { outcome: 'received' };
       case 'refused':
-        return { outcome: 'error', message: internalError };
+        return { outcome: 'error', rejection: refused };
       case 'voided':
-        return { outcome: 'error', message: voided };
+        return { outcome: 'error', rejection: voided };
     }
   }
 
@@ -145,20 +139,6 @@ export class BankSimulator implements InProcessBank {
 
   private notify(): void {
     for (const listener of this.listeners) listener();
-  }
-
-  /** 0 when the simulated review is over. The first question starts it. */
-  private async screeningRemainingMs(reference: string): Promise<number> {
-    const { delayMs } = this.options;
-    if (delayMs === 0) return 0;
-    const { rows } = await this.pool.query<{ elapsed_ms: number }>({
-      name: 'bank-screening',
-      text: `INSERT INTO bank_screenings AS s (reference, started_at) VALUES ($1, now())
-             ON CONFLICT (reference) DO UPDATE SET started_at = s.started_at
-             RETURNING (extract(epoch FROM clock_timestamp() - s.started_at) * 1000)::float8 AS elapsed_ms`,
-      values: [reference],
-    });
-    return Math.max(0, Math.ceil(delayMs - (rows[0]?.elapsed_ms ?? 0)));
   }
 }
 
@@ -241,9 +221,9 @@ function submissionResult({ status, plan }: TransferRow): SubmissionResult {
     case 'accepted':
       return { outcome: 'accepted' };
     case 'refused':
-      return { outcome: 'error', message: internalError };
+      return { outcome: 'error', rejection: refused };
     case 'voided':
-      return { outcome: 'error', message: voided };
+      return { outcome: 'error', rejection: voided };
     case 'pending':
       return { outcome: 'pending', confirmationExpected: plan !== 'silent' };
   }

@@ -13,7 +13,6 @@ import {
   type BankNotificationPage,
   BankRefused,
   type InquiryResult,
-  type ScreeningResult,
   type SubmissionResult,
   type VoidResult,
   bankPaths,
@@ -29,13 +28,6 @@ import { BankSimulator } from './bank-simulator.js';
 @Controller()
 export class BankController {
   constructor(@Inject(BankSimulator) private readonly bank: BankSimulator) {}
-
-  @PublicRoute('bank')
-  @Post(bankPaths.screenings)
-  @HttpCode(200)
-  async screen(@Body() body: unknown): Promise<ScreeningResult> {
-    return answer(async () => this.bank.screen(parsed(transferInstructionSchema, body)));
-  }
 
   @PublicRoute('bank')
   @Post(bankPaths.transfers)

@@ -42,6 +42,8 @@ export async function readFeed(
       reference: row.reference,
       type: row.type,
       returnReasonCode: row.return_reason_code,
+      rejection: null,
+      correction: null,
       at: row.due_at.toISOString(),
     })),
     cursor: rows.at(-1)?.sequence ?? after,

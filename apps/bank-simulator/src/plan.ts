@@ -1,18 +1,11 @@
 /**
- * What the simulated bank does with a transfer, chosen by the last four digits of the contact's
- * account number (rules sandbox-1 to sandbox-15).
+ * What the simulated bank does with a transfer, chosen by the last four digits of the contact's account
+ * number (rules sandbox-1 to sandbox-15). The executor's review stops the endings 0201, 0202, 0203, 0301
+ * and 0501 before they reach the bank.
  */
-import type { ScreeningResult } from '@pis/bank-rails';
-
 export type Plan =
   | { readonly name: 'accept' }
   | { readonly name: 'return'; readonly returnReasonCode: string | null }
-  | {
-      readonly name: 'reject';
-      readonly screening: Extract<ScreeningResult, { outcome: 'rejected' }>;
-    }
-  | { readonly name: 'block' }
-  | { readonly name: 'hold' }
   /** The submission itself fails. */
   | { readonly name: 'refuse' }
   /** Never confirmed, even after an inquiry. */
@@ -22,39 +15,14 @@ export type Plan =
   /** Accepted without a time for the confirmation. */
   | { readonly name: 'silent' };
 
-const field = 'bankAccount.achAccountNumber';
-
-function rejectedAccount(party: 'contact' | 'originator'): Plan {
-  const message = `The ${party}'s ${field} was rejected by the bank: update the ${party}, then create a new payment.`;
-  const failureCode = party === 'contact' ? 'INVALID_CONTACT_DATA' : 'INVALID_ORIGINATOR_DATA';
-  return {
-    name: 'reject',
-    screening: { outcome: 'rejected', failureCode, field, message, reason: message },
-  };
-}
-
 const plans: Readonly<Record<string, Plan>> = {
   '0101': { name: 'return', returnReasonCode: 'R01' },
   '0102': { name: 'return', returnReasonCode: 'R02' },
   '0107': { name: 'return', returnReasonCode: 'R07' },
   '0199': { name: 'return', returnReasonCode: null },
-  '0201': rejectedAccount('contact'),
-  '0202': rejectedAccount('originator'),
-  '0203': {
-    name: 'reject',
-    screening: {
-      outcome: 'rejected',
-      failureCode: 'INTERNAL_ERROR',
-      field: null,
-      message: 'An unexpected error occurred: wait a few minutes, then create a new payment.',
-      reason: 'The payment could not be prepared for the rail.',
-    },
-  },
   '0204': { name: 'refuse' },
-  '0301': { name: 'block' },
   '0401': { name: 'unconfirmed' },
   '0402': { name: 'late' },
-  '0501': { name: 'hold' },
   '0502': { name: 'silent' },
 };
 

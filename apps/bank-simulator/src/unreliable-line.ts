@@ -67,10 +67,6 @@ export class UnreliableLine implements InProcessBank {
     }
   }
 
-  screen(instruction: TransferInstruction) {
-    return this.unlessWrong(() => this.bank.screen(instruction));
-  }
-
   inquire(reference: string) {
     return this.unlessWrong(() => this.bank.inquire(reference));
   }

@@ -163,6 +163,8 @@ describe('a notification that contradicts its payment', () => {
         reference,
         type,
         returnReasonCode: null,
+        rejection: null,
+        correction: null,
         at: new Date().toISOString(),
       }) as const;
     const notifications = [notification('1', 'unreadable'), notification('2', 'confirmed')];

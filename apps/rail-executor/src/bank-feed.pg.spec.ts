@@ -97,7 +97,8 @@ describe('a notification of the bank', () => {
       notifications: (page) => {
         if (page.after !== feedBeginning) return world.bank.notifications(page);
         const unreadable = { sequence: '0', reference: 'a\0b\ud800', type: 'returned' } as const;
-        const rest = { returnReasonCode: null, at: new Date().toISOString() };
+        const none = { returnReasonCode: null, rejection: null, correction: null };
+        const rest = { ...none, at: new Date().toISOString() };
         return Promise.resolve({ notifications: [{ ...unreadable, ...rest }], cursor: '0' });
       },
     };

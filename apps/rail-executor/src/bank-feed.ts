@@ -12,11 +12,13 @@ import type { Logger } from '@pis/service-kit';
 import type pg from 'pg';
 import { NotificationRecorder, type Recording } from './notification-recorder.js';
 import { type FeedPlace, NotificationTable } from './notification-table.js';
+import type { PendingTransfers } from './pending-transfers.js';
 
 export interface BankFeedOptions {
   readonly payments: PaymentStream;
   readonly bank: BankConnection;
   readonly pool: pg.Pool;
+  readonly pending: Pick<PendingTransfers, 'held'>;
   readonly logger: Logger;
   /** Called when the bank has reported something. */
   readonly onReports?: () => void;
@@ -32,7 +34,7 @@ export class BankFeed {
 
   constructor(private readonly options: BankFeedOptions) {
     this.table = new NotificationTable(options.pool);
-    this.recorder = new NotificationRecorder(options.payments, options.logger);
+    this.recorder = new NotificationRecorder(options.payments, options.pending, options.logger);
   }
 
   /**

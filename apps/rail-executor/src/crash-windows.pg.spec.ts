@@ -2,13 +2,13 @@
 import {
   type BankConnection,
   BankAnswerUnclear,
-  BankRefused,
   BankUnavailable,
+  type RailRejection,
 } from '@pis/bank-rails';
 import { type EventStore, memoryEventStore } from '@pis/event-store';
 import { until } from '@pis/local-servers/testing';
 import { failuresMax, unclearMax } from './payment-execution.js';
-import type { RailExecutor } from './rail-executor.js';
+import type { RailExecutor, RailExecutorOptions } from './rail-executor.js';
 import { openWorld, type QueuedMessage, settle, type World } from './testing/world.js';
 
 let world: World;
@@ -21,6 +21,13 @@ const handle = (executor: RailExecutor, { value, delivery }: QueuedMessage) =>
   executor.handle(value, delivery);
 const processing = ['Queued', 'Processing'];
 const inFlight = [...processing, 'FailedInFlight'];
+const rejection: RailRejection = {
+  failureCode: 'INTERNAL_ERROR',
+  field: null,
+  message: 'Create a new payment.',
+  reason: 'no such transfer',
+  railCode: null,
+};
 const silent = () => Promise.reject(new BankUnavailable('no answer'));
 
 /** A store as it was restored from a backup: it has the first events of the payment. */
@@ -63,7 +70,7 @@ it('a claim that was recorded slowly has its deadline too', async () => {
   await reached.promise;
   // Another executor sees that the normal time is over, and nothing of the claim.
   await world.timePasses(message.paymentId);
-  await world.executor({ bank: { ...world.bank, screen: silent } }).deadlineRound();
+  await world.executor({ review: { of: silent } }).deadlineRound();
   released.resolve(undefined);
   await handled;
   expect(await world.history(message.paymentId)).toEqual(processing);
@@ -92,17 +99,17 @@ it.each([
   },
 );
 
-it.each<[string, Partial<BankConnection>, number]>([
-  ['refuses to look at', { screen: () => Promise.reject(new BankRefused('seen before')) }, 1],
-  ['cannot answer about', { screen: () => Promise.reject(new Error('broken')) }, failuresMax],
+it.each<[string, RailExecutorOptions['review']['of'], number]>([
+  ['blocks', () => Promise.resolve({ outcome: 'blocked', block: {} }), 1],
+  ['cannot be made of', () => Promise.reject(new Error('broken')), failuresMax],
 ])(
-  'a payment that the bank has taken and %s, queued in a restored log, is not FAILED',
-  async (_what, changes, tries) => {
+  'a payment that the bank has taken is claimed again when the review %s it, queued in a restored log',
+  async (_what, of, tries) => {
     const message = await world.queue('0401');
     await handle(world.executor(), message);
     expect(await world.pending(message.paymentId)).toMatchObject({ stage: 'submitted' });
     const store = await restoredWith(1, message);
-    const executor = world.executor({ store, bank: { ...world.bank, ...changes } });
+    const executor = world.executor({ store, review: { of } });
     await handle(executor, message);
     for (let times = 1; times < tries; times += 1) {
       await world.timePasses(message.paymentId);
@@ -150,9 +157,11 @@ it('a payment that a restored log has lost is checked less and less often', asyn
 it('a payment that the bank never answers clearly before the claim is FAILED, late and once', async () => {
   const bank: BankConnection = {
     ...world.bank,
-    screen: () => Promise.reject(new BankAnswerUnclear('500')),
+    notifications: silent,
+    inquire: () => Promise.reject(new BankAnswerUnclear('500')),
   };
   const executor = world.executor({ bank });
+  await expect(executor.feedRound()).rejects.toBeInstanceOf(BankUnavailable);
   const message = await world.queue('4321');
   await handle(executor, message);
   for (let tries = 2; tries < unclearMax; tries += 1) {
@@ -177,7 +186,7 @@ it('an error for a reference that the bank has forgotten fails no payment', asyn
   };
   await handle(world.executor({ bank: { ...world.bank, submit: lost } }), message);
   await world.timePasses(message.paymentId);
-  const error = () => Promise.resolve({ outcome: 'error', message: 'no such transfer' } as const);
+  const error = () => Promise.resolve({ outcome: 'error', rejection } as const);
   const later = () => Date.now() + world.bank.terms.referenceMemoryMs;
   const executor = world.executor({ bank: { ...world.bank, inquire: error }, clock: later });
   await executor.sweepRound();
@@ -209,7 +218,7 @@ it('an error for a transfer that the bank took and has forgotten fails no paymen
   const message = await world.queue('0401');
   await handle(world.executor(), message);
   expect(await world.pending(message.paymentId)).toMatchObject({ stage: 'submitted' });
-  const error = () => Promise.resolve({ outcome: 'error', message: 'no such transfer' } as const);
+  const error = () => Promise.resolve({ outcome: 'error', rejection } as const);
   const later = () => Date.now() + world.bank.terms.referenceMemoryMs;
   const executor = world.executor({ bank: { ...world.bank, inquire: error }, clock: later });
   await world.timePasses(message.paymentId);
@@ -225,7 +234,7 @@ it('a payment that becomes FAILED_IN_FLIGHT while the bank is asked keeps its ro
   const inquire = async () => {
     await world.timePasses(message.paymentId);
     await other.deadlineRound();
-    return { outcome: 'error', message: 'not executed' } as const;
+    return { outcome: 'error', rejection } as const;
   };
   await world.timePasses(message.paymentId);
   await world.executor({ bank: { ...world.bank, inquire } }).sweepRound();

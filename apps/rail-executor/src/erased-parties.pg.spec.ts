@@ -34,10 +34,6 @@ function watched(bank: BankConnection) {
   const asked: string[] = [];
   const watching: BankConnection = {
     ...bank,
-    screen: (instruction) => {
-      asked.push('screen');
-      return bank.screen(instruction);
-    },
     submit: (instruction) => {
       asked.push('submit');
       return bank.submit(instruction);

@@ -12,12 +12,22 @@ import {
   type BankNotificationType,
   BankUnavailable,
   paymentIdOfRailReference,
+  type RailRejection,
 } from '@pis/bank-rails';
 import { type LoadedPayment, PaymentMissing, type PaymentStream } from '@pis/commands';
-import { type Payment, type PaymentCommand, unreachable } from '@pis/domain';
+import {
+  actsFrom,
+  finalStatuses,
+  type Payment,
+  type PaymentCommand,
+  type PaymentStatus,
+  unreachable,
+} from '@pis/domain';
 import { isTransient } from '@pis/postgres';
 import type { Logger } from '@pis/service-kit';
 import type { Outcome, Turn, Unmatched } from './notification-table.js';
+import type { PendingTransfers } from './pending-transfers.js';
+import { failureBy, lateRejection } from './transfer-outcome.js';
 
 /** A turn's outcome. `cause` is set when a dependency is unavailable. */
 export interface Recording extends Outcome {
@@ -39,6 +49,7 @@ class Unfit extends Error {
 export class NotificationRecorder {
   constructor(
     private readonly payments: PaymentStream,
+    private readonly pending: Pick<PendingTransfers, 'held'>,
     private readonly logger: Logger,
   ) {}
 
@@ -47,9 +58,11 @@ export class NotificationRecorder {
     const paymentId = paymentIdOfRailReference(reference);
     const recorded: string[] = [];
     const unmatched: Unmatched[] = [];
-    const result = (ended: Outcome['ended']) =>
-      ({ reference, paymentId, recorded, unmatched, ended }) as const;
     let current: LoadedPayment | undefined;
+    const result = (ended: Outcome['ended']) => {
+      const hasEnded = current !== undefined && needsNoTimer(current.state);
+      return { reference, paymentId: hasEnded ? paymentId : null, recorded, unmatched, ended };
+    };
     for (const [index, notification] of notifications.entries()) {
       const { sequence } = notification;
       try {
@@ -70,7 +83,7 @@ export class NotificationRecorder {
     return result('tried');
   }
 
-  private recordOne(
+  private async recordOne(
     paymentId: string | null,
     notification: BankNotification,
     current: LoadedPayment | undefined,
@@ -81,7 +94,10 @@ export class NotificationRecorder {
     if (paymentId === null) throw new Unfit('no payment can have this reference', true);
     const { type } = notification;
     const choose = (payment: Payment) => commandsFor({ ...notification, type }, payment);
-    return this.payments.apply(paymentId, {}, choose, current);
+    const recorded = await this.payments.apply(paymentId, {}, choose, current);
+    if (type === 'held' && recorded.state.status === 'PROCESSING')
+      await this.pending.held(paymentId);
+    return recorded;
   }
 
   private report(notification: BankNotification, error: unknown, reason: string): void {
@@ -107,7 +123,7 @@ type Readable = BankNotification & { readonly type: BankNotificationType };
  * @throws Unfit
  */
 function commandsFor(
-  { type, reference, returnReasonCode }: Readable,
+  { type, reference, returnReasonCode, rejection, correction }: Readable,
   { status, railReference }: Payment,
 ): readonly PaymentCommand[] {
   // The claim may be recorded and not visible yet.
@@ -131,24 +147,38 @@ function commandsFor(
     }
     case 'rejected':
       if (status === 'FAILED') return [];
-      if (status === 'PROCESSING') return [rejected(at)];
+      if (status === 'PROCESSING') return [rejected(rejection)];
+      if (status === 'FAILED_IN_FLIGHT') return [lateRejection(rejection ?? unexplained)];
       break;
+    case 'corrected':
+      if (correction === null) throw new Unfit('a correction without the corrected data', true);
+      if (!corrects.includes(status)) break;
+      return [{ type: 'CorrectPayment', at, data: correction }];
+    case 'held':
+      // Only the deadline goes. A later status says more.
+      return [];
     default:
       return unreachable(type);
   }
   throw new Unfit(`${type}, but the payment is ${status}`, true);
 }
 
-/** Only screening rejects data. After submission only an internal error fails a payment. */
-function rejected(at: string): PaymentCommand {
-  return {
-    type: 'FailPayment',
-    at,
-    data: {
-      failureCode: 'INTERNAL_ERROR',
-      failureMessage:
-        'The bank rejected the payment: wait a few minutes, then create a new payment.',
-      failureReason: 'The bank rejected the transfer after it was submitted. No funds were moved.',
-    },
-  };
+/** Nothing more is asked of the bank. */
+function needsNoTimer({ status, lateRejection }: Payment): boolean {
+  if (status === 'FAILED_IN_FLIGHT') return lateRejection !== null;
+  return finalStatuses.includes(status);
+}
+
+const corrects: readonly PaymentStatus[] = actsFrom.CorrectPayment;
+
+const unexplained: RailRejection = {
+  failureCode: 'INTERNAL_ERROR',
+  field: null,
+  message: 'The bank rejected the payment: wait a few minutes, then create a new payment.',
+  reason: 'The bank rejected the transfer after it was submitted. No funds were moved.',
+  railCode: null,
+};
+
+function rejected(rejection: RailRejection | null): PaymentCommand {
+  return failureBy(rejection ?? unexplained);
 }

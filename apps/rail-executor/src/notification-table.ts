@@ -38,7 +38,7 @@ export interface Unmatched {
 /** The outcome of a turn. */
 export interface Outcome {
   readonly reference: string;
-  /** References of payments that no longer need timers. */
+  /** Of a payment that needs no timer any more; otherwise null. */
   readonly paymentId: string | null;
   readonly recorded: readonly string[];
   readonly unmatched: readonly Unmatched[];
@@ -105,6 +105,7 @@ export class NotificationTable {
         notifications.map(({ type }) => type),
         notifications.map(({ returnReasonCode }) => returnReasonCode),
         notifications.map(({ at }) => at),
+        notifications.map(detailOf),
       ]);
     });
   }
@@ -196,11 +197,25 @@ interface NotificationRow {
   readonly type: BankNotification['type'];
   readonly return_reason_code: string | null;
   readonly at: Date;
+  readonly detail: Partial<Detail> | null;
+}
+
+/** What only some types of notifications have. */
+type Detail = Pick<BankNotification, 'rejection' | 'correction'>;
+
+function detailOf({ rejection, correction }: Detail): string | null {
+  return rejection === null && correction === null
+    ? null
+    : JSON.stringify({ rejection, correction });
 }
 
 function notificationOf(row: NotificationRow): BankNotification {
   const { sequence, reference, type, return_reason_code: returnReasonCode, at } = row;
-  return { sequence, reference, type, returnReasonCode, at: at.toISOString() };
+  const { rejection = null, correction = null } = row.detail ?? {};
+  return {
+    ...{ sequence, reference, type, returnReasonCode, rejection, correction },
+    at: at.toISOString(),
+  };
 }
 
 /** As a text that PostgreSQL and an index can store: the bank may have sent anything. */
@@ -226,10 +241,10 @@ const moveSql = `
 const keepSql = `
   WITH kept AS (
     INSERT INTO rail_notifications
-        (feed, sequence, reference, type, return_reason_code, at, received_at)
-      SELECT $1, n.sequence, n.reference, n.type, n.code, n.at, now()
-        FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::timestamptz[])
-             WITH ORDINALITY AS n (sequence, reference, type, code, at, place)
+        (feed, sequence, reference, type, return_reason_code, at, detail, received_at)
+      SELECT $1, n.sequence, n.reference, n.type, n.code, n.at, n.detail, now()
+        FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::timestamptz[], $7::jsonb[])
+             WITH ORDINALITY AS n (sequence, reference, type, code, at, detail, place)
        ORDER BY n.place
     ON CONFLICT (feed, sequence) DO NOTHING
     RETURNING reference
@@ -255,7 +270,7 @@ const claimSql = `
   RETURNING r.reference, r.tries`;
 
 const notificationsSql = `
-  SELECT n.sequence, n.reference, n.type, n.return_reason_code, n.at
+  SELECT n.sequence, n.reference, n.type, n.return_reason_code, n.at, n.detail
     FROM unnest($1::text[]) AS r (reference)
    CROSS JOIN LATERAL (
      SELECT * FROM rail_notifications o WHERE o.reference = r.reference

@@ -5,7 +5,7 @@ import { countingStore } from '@pis/event-store/testing';
 import type { Keyring } from '@pis/keyring';
 import { until } from '@pis/local-servers/testing';
 import { failuresMax } from './payment-execution.js';
-import type { RailExecutor } from './rail-executor.js';
+import type { RailExecutor, RailExecutorOptions } from './rail-executor.js';
 import { keyring, openWorld, type QueuedMessage, settle, type World } from './testing/world.js';
 
 const timeoutMs = 20_000;
@@ -146,15 +146,14 @@ it('nothing is done for a payment while the log lacks what the executor has read
 
 it('a payment in review that another executor has executed meanwhile is not executed again', async () => {
   let isInReview = true;
-  const reviewing: BankConnection = {
-    ...world.bank,
-    screen: (instruction) =>
+  const reviewing: RailExecutorOptions['review'] = {
+    of: (instruction) =>
       isInReview
-        ? Promise.resolve({ outcome: 'in_review', checkAgainInMs: 20 })
-        : world.bank.screen(instruction),
+        ? Promise.resolve({ outcome: 'hold', rule: 'of-the-test' })
+        : world.review.of(instruction),
   };
   const message = await world.queue('4321');
-  const [slow, quick] = [world.executor({ bank: reviewing }), world.executor()];
+  const [slow, quick] = [world.executor({ review: reviewing }), world.executor()];
   await handle(slow, message);
   const row = `SELECT * FROM rail_pending`;
   const { rows } = await world.pool.query<{ reference: string }>(row);
@@ -203,7 +202,9 @@ describe('an unexpected error before the claim', () => {
 
   it('does not count while the bank is unavailable', async () => {
     const message = await world.queue('4321');
-    const executor = world.executor({ bank: { ...world.bank, screen: silent } });
+    const bank = { ...world.bank, notifications: silent, inquire: silent, submit: silent };
+    const executor = world.executor({ bank });
+    await expect(executor.feedRound()).rejects.toBeInstanceOf(BankUnavailable);
     await handle(executor, message);
     for (let tries = 0; tries < 2 * failuresMax; tries += 1) {
       await world.timePasses(message.paymentId);
@@ -228,7 +229,6 @@ describe('one payment that the bank cannot answer for', () => {
         order.paymentId === poisoned.paymentId ? (answer() as Promise<Result>) : ask(order);
     const bank: BankConnection = {
       ...world.bank,
-      screen: only(world.bank.screen),
       submit: only(world.bank.submit),
     };
     const executor = world.executor({ bank });
@@ -240,7 +240,7 @@ describe('one payment that the bank cannot answer for', () => {
     const others = await Promise.all(['4321', '4322', '4323', '4324'].map((e) => world.queue(e)));
     for (const other of others) await handle(executor, other);
     for (const { paymentId } of others) expect(await world.history(paymentId)).toEqual(completed);
-    expect(await world.history(poisoned.paymentId)).toEqual(['Queued']);
+    expect(await world.history(poisoned.paymentId)).toEqual(['Queued', 'Processing']);
   });
 });
 
@@ -249,9 +249,13 @@ describe('an unavailable bank', () => {
     let [asked, away] = [0, true];
     const bank: BankConnection = {
       ...world.bank,
-      screen: (instruction) => {
+      inquire: (reference) => {
         asked += 1;
-        return away ? silent() : world.bank.screen(instruction);
+        return away ? silent() : world.bank.inquire(reference);
+      },
+      submit: (instruction) => {
+        asked += 1;
+        return away ? silent() : world.bank.submit(instruction);
       },
     };
     const executor = world.executor({ bank });

@@ -9,7 +9,13 @@
  * restore. That is checked at the start and after each lost connection.
  */
 import { railReferenceOf } from '@pis/bank-rails';
-import { type PaymentEvent, type PaymentStatus, statusAfter, unreachable } from '@pis/domain';
+import {
+  isPaymentNote,
+  type PaymentStatus,
+  type PaymentTransition,
+  statusAfter,
+  unreachable,
+} from '@pis/domain';
 import {
   anchorOf,
   beginning,
@@ -208,12 +214,13 @@ interface OpenPayment {
   readonly status: 'QUEUED' | 'PROCESSING' | 'FAILED_IN_FLIGHT';
 }
 
-/** What to do for each payment, by its last event in the page. */
+/** What to do for each payment, by the last change of its status in the page. */
 export function changesOf(events: readonly RecordedEvent[]): {
   readonly open: readonly OpenPayment[];
   readonly ended: readonly string[];
 } {
-  const last = new Map(events.map((event) => [event.streamId, event]));
+  const transitions = events.filter(({ type }) => !isPaymentNote(type));
+  const last = new Map(transitions.map((event) => [event.streamId, event]));
   const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
   const open: OpenPayment[] = [];
   const ended: string[] = [];
@@ -253,5 +260,5 @@ export function changesOf(events: readonly RecordedEvent[]): {
 }
 
 function statusOf(type: string): PaymentStatus | null {
-  return Object.hasOwn(statusAfter, type) ? statusAfter[type as PaymentEvent['type']] : null;
+  return Object.hasOwn(statusAfter, type) ? statusAfter[type as PaymentTransition['type']] : null;
 }

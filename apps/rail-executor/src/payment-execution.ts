@@ -1,7 +1,7 @@
 /**
  * Takes one payment from QUEUED to the bank's outcome.
  *
- *   QUEUED ─ screen ─► blocked, rejected, held, or clear
+ *   QUEUED ─ review ─► blocked, rejected, held, or clear
  *     clear ─ note ─► PROCESSING (the claim) ─ submit ─► accepted, error, pending, refused or silence
  *
  * The claim is an append at the revision that was read, so only one of two executors gets it. The row in
@@ -18,11 +18,16 @@ import {
   BankRefused,
   BankUnavailable,
   maySubmit,
-  type ScreeningResult,
   type TransferInstruction,
 } from '@pis/bank-rails';
 import type { Cause, LoadedPayment, PaymentStream } from '@pis/commands';
-import { type Payment, type PaymentCommand, type PaymentRail, unreachable } from '@pis/domain';
+import {
+  type Payment,
+  type PaymentBlock,
+  type PaymentCommand,
+  type PaymentRail,
+  unreachable,
+} from '@pis/domain';
 import { WrongExpectedRevision } from '@pis/event-store';
 import { KeyDestroyed, type Keyring, ownerOf } from '@pis/keyring';
 import { NonRetryable } from '@pis/messaging';
@@ -30,16 +35,23 @@ import { isTransient } from '@pis/postgres';
 import type { Logger } from '@pis/service-kit';
 import type { ErasureGuard, Side } from './erasure-guard.js';
 import type { Backoff, PendingTransfer, PendingTransfers, Transfer } from './pending-transfers.js';
+import { rejectionWithoutRail } from './rail-checks.js';
+import type { Review } from './review/review.js';
 import { transferOf } from './transfer-of.js';
 import { transferInstruction } from './transfer-instruction.js';
-import { internalError, TransferOutcome } from './transfer-outcome.js';
+import { failureBy, internalError, TransferOutcome } from './transfer-outcome.js';
 
 export interface PaymentExecutionOptions {
   readonly payments: PaymentStream;
   readonly bank: BankConnection;
+  /** Whether the last call to the bank suggests that it is away. */
+  readonly isBankDoubtful: () => boolean;
   readonly keyring: Keyring;
   readonly pending: PendingTransfers;
   readonly erasures: Pick<ErasureGuard, 'clearanceFor'>;
+  readonly review: Pick<Review, 'of'>;
+  /** How long a simulated review takes, milliseconds. */
+  readonly reviewDelayMs: number;
   readonly logger: Logger;
   /** The normal time of a rail. A payment without a confirmation in this time is overdue. */
   readonly confirmationTimeoutMs: (rail: PaymentRail) => number;
@@ -49,13 +61,12 @@ export interface PaymentExecutionOptions {
 
 /** While the bank or a dependency of ours is unavailable. */
 export const retryBackoff: Backoff = { initialMs: 500, maxMs: 60_000 };
-/** The bank holds the payment until its staff releases it. */
+/** A rule of the review holds the payment: other rules may release it. */
 const heldBackoff: Backoff = { initialMs: 60_000, maxMs: 24 * 3_600_000 };
 /** While the erasure of a party is requested. It ends within seconds, or waits for an operator. */
 const erasureBackoff: Backoff = { initialMs: 1_000, maxMs: 60_000 };
-/** Limits for the pause that the bank asks for: neither all the time nor never again. */
+/** The clock of the process that created the payment may be ahead. */
 const reviewPauseMinMs = 20;
-const reviewPauseMaxMs = 24 * 3_600_000;
 /** After this many unexpected errors before the claim the payment is FAILED. */
 export const failuresMax = 8;
 /**
@@ -99,8 +110,8 @@ export class PaymentExecution {
   }
 
   /**
-   * Null unless it was QUEUED a short time ago. Then the bank is asked to screen it, and the claim that
-   * follows is an append: it fails if another executor was first.
+   * Null unless it was QUEUED a short time ago. Then it is reviewed, and the claim that follows is an
+   * append: it fails if another executor was first.
    */
   private knownQueued(paymentId: string): LoadedPayment | null {
     const known = this.options.payments.remembered(paymentId);
@@ -130,7 +141,7 @@ export class PaymentExecution {
   }
 
   private async start(current: LoadedPayment, cause: Cause): Promise<void> {
-    const { pending } = this.options;
+    const { pending, review, logger } = this.options;
     const transfer = transferOf(current.state);
     const clearance = await this.options.erasures.clearanceFor(current.state);
     if (clearance === 'hold') {
@@ -138,30 +149,55 @@ export class PaymentExecution {
       return;
     }
     if (clearance !== 'clear') return this.end(current, erasedFailure(clearance), cause);
+    const noRail = rejectionWithoutRail(current.state);
+    if (noRail !== null) return this.end(current, failureBy(noRail), cause);
     const instruction = await this.instructionUnlessErased(current.state, transfer);
     if (typeof instruction === 'string')
       return this.end(current, erasedFailure(instruction), cause);
-    const screening = await this.screen(instruction);
-    switch (screening.outcome) {
+    const reviewInMs = this.reviewInMs(current.state);
+    if (reviewInMs > 0) {
+      await pending.wait(transfer, { initialMs: reviewInMs, maxMs: reviewInMs });
+      return;
+    }
+    const result = await review.of(instruction);
+    switch (result.outcome) {
       case 'clear':
+        await this.checkBank(transfer);
         return this.claim(current, transfer, cause);
-      case 'refused':
-        return this.end(current, internalError(), cause);
       case 'blocked':
-        return this.end(current, { type: 'BlockPayment', at: now(), data: {} }, cause);
+        return this.end(current, blocked(result.block), cause);
       case 'rejected':
-        return this.end(current, rejection(screening), cause);
+        return this.end(current, failureBy(result.rejection), cause);
       case 'hold':
+        logger.warn(
+          { paymentId: transfer.paymentId, rule: result.rule },
+          'the review holds a payment',
+        );
         await pending.wait(transfer, heldBackoff);
         return;
-      case 'in_review': {
-        const { checkAgainInMs } = screening;
-        const pauseMs = Math.min(Math.max(checkAgainInMs, reviewPauseMinMs), reviewPauseMaxMs);
-        await pending.wait(transfer, { initialMs: pauseMs, maxMs: pauseMs });
-        return;
-      }
       default:
-        return unreachable(screening);
+        return unreachable(result);
+    }
+  }
+
+  /** Milliseconds until the simulated review is over; 0 when it is. */
+  private reviewInMs({ statusAt }: Payment): number {
+    const { reviewDelayMs, clock } = this.options;
+    const inMs = Math.min(Date.parse(statusAt) + reviewDelayMs - clock(), reviewDelayMs);
+    return inMs <= 0 ? 0 : Math.max(inMs, reviewPauseMinMs);
+  }
+
+  /**
+   * Nothing is claimed for a bank that is known to be away: payments that it cannot take would end as
+   * FAILED_IN_FLIGHT. An inquiry shows whether it is back.
+   * @throws BankUnavailable
+   */
+  private async checkBank({ reference }: Transfer): Promise<void> {
+    if (!this.options.isBankDoubtful()) return;
+    try {
+      await this.options.bank.inquire(reference);
+    } catch (error) {
+      if (!(error instanceof BankRefused)) throw error;
     }
   }
 
@@ -265,20 +301,6 @@ export class PaymentExecution {
     }
   }
 
-  /** A payment that the bank refuses to screen fails: nothing was submitted. */
-  private async screen(
-    instruction: TransferInstruction,
-  ): Promise<ScreeningResult | { readonly outcome: 'refused' }> {
-    const { bank, logger } = this.options;
-    try {
-      return await bank.screen(instruction);
-    } catch (error) {
-      if (!(error instanceof BankRefused)) throw error;
-      logger.error({ err: error, paymentId: instruction.paymentId }, 'the bank refused a payment');
-      return { outcome: 'refused' };
-    }
-  }
-
   private async tryLater(transfer: Transfer, error: unknown, cause: Cause): Promise<void> {
     const { payments, pending, logger } = this.options;
     const { paymentId } = transfer;
@@ -350,20 +372,8 @@ function erasedFailure(side: Side): PaymentCommand {
   return { type: 'FailPayment', at: now(), data };
 }
 
-/** For data failures the message names the field and the reason repeats the message (spec, Payment). */
-function rejection(screening: Extract<ScreeningResult, { outcome: 'rejected' }>): PaymentCommand {
-  const { failureCode, field, message, reason } = screening;
-  const failureMessage =
-    field === null || message.includes(field) ? message : `${field}: ${message}`;
-  return {
-    type: 'FailPayment',
-    at: now(),
-    data: {
-      failureCode,
-      failureMessage,
-      failureReason: failureCode === 'INTERNAL_ERROR' ? reason : failureMessage,
-    },
-  };
+function blocked(data: PaymentBlock): PaymentCommand {
+  return { type: 'BlockPayment', at: now(), data };
 }
 
 function now(): string {

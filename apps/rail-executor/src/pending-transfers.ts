@@ -134,6 +134,16 @@ export class PendingTransfers {
     this.changed();
   }
 
+  /** The bank has taken it and names no time for it: there is no deadline to miss any more. */
+  async held(paymentId: string): Promise<void> {
+    await this.pool.query({
+      name: 'rail-pending-held',
+      text: `UPDATE rail_pending SET stage = 'submitted', overdue_at = NULL
+              WHERE payment_id = $1 AND stage IN ('queued', 'claimed', 'submitted')`,
+      values: [paymentId],
+    });
+  }
+
   /**
    * Not submitted yet: try again after a pause that doubles with each try.
    * @param isFailure counts as one of the tries of an unexpected error

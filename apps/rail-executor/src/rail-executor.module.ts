@@ -29,6 +29,7 @@ import { notificationGauges } from './notification-metrics.js';
 import { pendingGauges } from './pending-metrics.js';
 import { PaymentQueuedController } from './payment-queued.controller.js';
 import { RailExecutor, type RailExecutorConfig } from './rail-executor.js';
+import { configuredReview } from './review/configured-review.js';
 
 export type { RailExecutorConfig } from './rail-executor.js';
 
@@ -80,6 +81,7 @@ export class RailExecutorModule
               keyring,
               pool,
               bank,
+              review: configuredReview(config, pool),
               logger,
               sameLog: (ending) => logWatch.sameLog('rail-executor', ending),
             }),

@@ -101,17 +101,20 @@ describe('a message about a queued payment', () => {
 });
 
 describe('while a dependency is unavailable', () => {
-  const bankWithout = (method: 'screen' | 'submit', effect: boolean): BankConnection => ({
+  const silent = () => Promise.reject(new BankUnavailable('no answer'));
+  const bankWithoutSubmissions = (effect: boolean): BankConnection => ({
     ...world.bank,
-    [method]: async (instruction: Parameters<BankConnection['submit']>[0]) => {
-      if (effect) await world.bank[method](instruction);
-      throw new BankUnavailable('no answer');
+    submit: async (instruction) => {
+      if (effect) await world.bank.submit(instruction);
+      return silent();
     },
   });
 
-  it('a payment waits in QUEUED for a bank that does not screen', async () => {
+  it('a payment waits in QUEUED for a bank that is known to be away', async () => {
     const message = await world.queue('4321');
-    const executor = world.executor({ bank: bankWithout('screen', false) });
+    const bank = { ...world.bank, notifications: silent, inquire: silent, submit: silent };
+    const executor = world.executor({ bank });
+    await expect(executor.feedRound()).rejects.toBeInstanceOf(BankUnavailable);
     await handle(executor, message);
     expect(await world.history(message.paymentId)).toEqual(['Queued']);
     // No second message is needed.
@@ -127,7 +130,7 @@ describe('while a dependency is unavailable', () => {
     'a payment is never FAILED while it is unknown whether it was submitted, and it %s',
     async (_what, effect, submissions) => {
       const message = await world.queue('4321');
-      const executor = world.executor({ bank: bankWithout('submit', effect) });
+      const executor = world.executor({ bank: bankWithoutSubmissions(effect) });
       for (let tries = 0; tries < 2; tries += 1) {
         await handle(executor, message);
         expect(await world.history(message.paymentId)).toEqual(['Queued', 'Processing']);

@@ -27,6 +27,7 @@ import { ErasureGuard } from './erasure-guard.js';
 import { OpenPayments, type OpenPaymentsOptions } from './open-payments.js';
 import { PaymentExecution } from './payment-execution.js';
 import { PendingTransfers } from './pending-transfers.js';
+import type { Review } from './review/review.js';
 import { Sweeper } from './sweeper.js';
 
 export type RailExecutorConfig = RailsConfig & Pick<ProcessConfig, 'PIS_ENVIRONMENT'>;
@@ -37,6 +38,7 @@ export interface RailExecutorOptions {
   readonly keyring: Keyring;
   readonly pool: pg.Pool;
   readonly bank: BankConnection;
+  readonly review: Pick<Review, 'of'>;
   readonly logger: Logger;
   /** Milliseconds since the epoch; this process's clock when absent. */
   readonly clock?: () => number;
@@ -95,7 +97,7 @@ export class RailExecutor {
   private bankAway: BankUnavailable | BankRefused | null = null;
 
   constructor(options: RailExecutorOptions) {
-    const { config, store, keyring, pool, bank, logger, clock = Date.now } = options;
+    const { config, store, keyring, pool, bank, review, logger, clock = Date.now } = options;
     this.logger = logger;
     const payments = new PaymentStream(store, 'system:rail-executor');
     this.pending = new PendingTransfers(pool, clock);
@@ -104,9 +106,12 @@ export class RailExecutor {
     this.execution = new PaymentExecution({
       payments,
       bank: circuit.bank,
+      isBankDoubtful: () => this.bankAway !== null || circuit.state() !== 'closed',
       keyring,
       pending,
       erasures: new ErasureGuard(pool, store),
+      review,
+      reviewDelayMs: config.PIS_SANDBOX_RAIL_DELAY_MS,
       logger,
       confirmationTimeoutMs: (rail) => confirmationTimeoutMs(config, rail),
       clock,
@@ -115,7 +120,7 @@ export class RailExecutor {
       for (const loop of this.loops) loop.wake();
     });
     const onReports = () => this.activity.noticed();
-    this.feed = new BankFeed({ payments, bank, pool, logger, onReports });
+    this.feed = new BankFeed({ payments, bank, pool, pending, logger, onReports });
     const { execution, feed } = this;
     this.deadlines = new Deadlines({ payments, feed, pending, logger, execution });
     this.sweeper = new Sweeper({ execution, circuit, pending, logger });

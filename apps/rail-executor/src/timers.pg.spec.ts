@@ -81,10 +81,6 @@ describe('the deadline loop', () => {
 });
 
 describe('a timer', () => {
-  const inReview = (checkAgainInMs: number): BankConnection => ({
-    ...world.bank,
-    screen: () => Promise.resolve({ outcome: 'in_review', checkAgainInMs }),
-  });
   const waitsMs = async (paymentId: string) =>
     (
       await world.pool.query<{ ms: number }>(
@@ -116,18 +112,17 @@ describe('a timer', () => {
     },
   );
 
-  it.each([
-    ['at once', 0, 10, 5_000],
-    ['in a thousand years', 1_000 * 365 * 24 * 3_600_000, 3_600_000, 48 * 3_600_000],
-    ['after the end of time', Number.MAX_SAFE_INTEGER, 3_600_000, 48 * 3_600_000],
-  ])(
-    'neither asks the bank all the time nor forgets the payment when the bank wants to be asked again %s',
-    async (_when, checkAgainInMs, leastMs, mostMs) => {
-      const message = await world.queue('4321');
-      await handle(world.executor({ bank: inReview(checkAgainInMs) }), message);
-      const ms = await waitsMs(message.paymentId);
-      expect(ms).toBeGreaterThan(leastMs);
-      expect(ms).toBeLessThan(mostMs);
-    },
-  );
+  it('of a simulated review is no longer than the delay, however far behind the clock is', async () => {
+    const config = { ...world.config, PIS_SANDBOX_RAIL_DELAY_MS: 60_000 };
+    const clock = () => Date.now() - 3_600_000;
+    const message = await world.queue('4321');
+    await handle(world.executor({ config, clock }), message);
+    expect(await world.history(message.paymentId)).toEqual(['Queued']);
+    const ms = await waitsMs(message.paymentId);
+    expect(ms).toBeGreaterThan(50_000);
+    expect(ms).toBeLessThan(70_000);
+    const later = () => Date.now() + 60_000;
+    await handle(world.executor({ config, clock: later }), message);
+    expect(await world.history(message.paymentId)).toContain('Processing');
+  });
 });

@@ -22,13 +22,23 @@ export async function transferInstruction(
   return {
     reference,
     paymentId: payment.paymentId,
+    organizationId: payment.organizationId,
     rail: payment.paymentRail,
+    achService: payment.railDecision?.achService ?? null,
     direction: payment.direction,
     amountMinor: payment.amountMinor,
     currencyCode: payment.currencyCode,
+    createdAt: payment.createdAt,
+    note: payment.paymentNote,
+    originatorId: originator.id,
+    originatorEntityType: originator.entityType,
     originatorName: nameOf(originator),
+    originatorAddress: originator.legalAddress ?? null,
     originatorAccount,
+    contactId: contact.id,
+    contactEntityType: contact.entityType,
     contactName: nameOf(contact),
+    contactAddress: contact.legalAddress ?? null,
     contactAccount,
   };
 }

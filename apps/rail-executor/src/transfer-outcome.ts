@@ -1,8 +1,8 @@
 /**
  * What the bank's answers mean for a claimed payment. COMPLETED is recorded whenever the bank has accepted
  * the transfer, however late. Only the rule of `submission-rule.ts` leads to FAILED. FAILED_IN_FLIGHT is
- * never taken back: the specification allows only COMPLETED after it, so staff decide about any other
- * answer.
+ * never taken back: the specification allows only COMPLETED after it. A rejection that comes later is
+ * recorded as a note for staff.
  */
 import {
   arrivalMaxMs,
@@ -11,6 +11,7 @@ import {
   type Evidence,
   type InquiryResult,
   provesFailure,
+  type RailRejection,
   remembers,
   type SubmissionResult,
   type VoidResult,
@@ -52,7 +53,7 @@ export class TransferOutcome {
       case 'accepted':
         return this.complete(claimed, cause);
       case 'error':
-        return this.fail(claimed, cause);
+        return this.fail(claimed, cause, result.rejection);
       case 'pending':
         return this.options.pending.taken(
           paymentId,
@@ -69,22 +70,21 @@ export class TransferOutcome {
     const { pending, logger } = this.options;
     const { paymentId, status } = current.state;
     const { reference } = transferOf(current.state);
-    const { outcome } = await this.options.bank.inquire(reference);
-    switch (outcome) {
+    const answer = await this.options.bank.inquire(reference);
+    switch (answer.outcome) {
       case 'accepted':
         return this.complete(current, cause);
       case 'error':
         if (!this.isRemembered(current)) return pending.again(paymentId, inquiryBackoff);
-        if (status === 'PROCESSING') return this.fail(current, cause);
-        logger.error({ paymentId, reference }, 'a payment in flight was never executed');
-        return pending.done(paymentId);
+        if (status === 'PROCESSING') return this.fail(current, cause, answer.rejection);
+        return this.rejectLate(current, cause, answer.rejection);
       case 'unknown':
         logger.error({ paymentId, reference }, 'the bank does not know a transfer');
         return pending.again(paymentId, inquiryBackoff);
       case 'received':
         return pending.again(paymentId, inquiryBackoff);
       default:
-        return unreachable(outcome);
+        return unreachable(answer);
     }
   }
 
@@ -108,7 +108,7 @@ export class TransferOutcome {
         return this.complete(claimed, cause);
       case 'error':
         if (!this.isRemembered(claimed)) return pending.again(paymentId, inquiryBackoff);
-        return this.fail(claimed, cause);
+        return this.fail(claimed, cause, answer.rejection);
       case 'received':
         return pending.taken(paymentId, this.overdueInMs(claimed.state), inquiryBackoff.maxMs);
       case 'unknown':
@@ -178,11 +178,30 @@ export class TransferOutcome {
   }
 
   /** The row is deleted only when the payment has ended. It stays if the payment is FAILED_IN_FLIGHT by now. */
-  private async fail(current: LoadedPayment, cause: Cause): Promise<void> {
+  private async fail(
+    current: LoadedPayment,
+    cause: Cause,
+    rejection: RailRejection | null = null,
+  ): Promise<void> {
     const { payments, pending } = this.options;
     const { paymentId } = current.state;
-    const { state } = await payments.apply(paymentId, cause, whereAllowed(internalError), current);
+    const failure = () => (rejection === null ? internalError() : failureBy(rejection));
+    const { state } = await payments.apply(paymentId, cause, whereAllowed(failure), current);
     if (state.status !== 'FAILED_IN_FLIGHT') await pending.done(paymentId);
+  }
+
+  /** The payment stays FAILED_IN_FLIGHT. The bank is not asked any more. */
+  private async rejectLate(
+    current: LoadedPayment,
+    cause: Cause,
+    rejection: RailRejection,
+  ): Promise<void> {
+    const { payments, pending, logger } = this.options;
+    const { paymentId } = current.state;
+    const late = () => lateRejection(rejection);
+    await payments.apply(paymentId, cause, whereAllowed(late), current);
+    logger.error({ paymentId }, 'a payment in flight was never executed');
+    await pending.done(paymentId);
   }
 }
 
@@ -199,6 +218,21 @@ function whereAllowed(
 
 const completion = () =>
   ({ type: 'CompletePayment', at: new Date().toISOString(), data: {} }) as const;
+
+/** For data failures the message names the field and the reason repeats the message (spec, Payment). */
+export const failureBy = ({ failureCode, field, message, reason }: RailRejection) => {
+  const failureMessage =
+    field === null || message.includes(field) ? message : `${field}: ${message}`;
+  const failureReason = failureCode === 'INTERNAL_ERROR' ? reason : failureMessage;
+  return {
+    type: 'FailPayment',
+    at: new Date().toISOString(),
+    data: { failureCode, failureMessage, failureReason },
+  } as const;
+};
+
+export const lateRejection = (data: RailRejection) =>
+  ({ type: 'RejectPaymentLate', at: new Date().toISOString(), data }) as const;
 
 export const internalError = () =>
   ({

@@ -14,7 +14,6 @@ function circuitOver() {
   const unused = () => Promise.reject(new Error('not used here'));
   const connection: BankConnection = {
     terms: simulatedBankTerms,
-    screen: unused,
     submit: unused,
     void: unused,
     notifications: unused,

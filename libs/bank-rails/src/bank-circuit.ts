@@ -29,7 +29,6 @@ export class BankCircuit {
   ) {
     this.bank = {
       ...connection,
-      screen: (order) => this.through(order.reference, () => connection.screen(order)),
       submit: (order) => this.through(order.reference, () => connection.submit(order)),
       inquire: (reference) => this.through(reference, () => connection.inquire(reference)),
       void: (reference) => this.through(reference, () => connection.void(reference)),

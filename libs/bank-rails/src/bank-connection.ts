@@ -9,7 +9,17 @@
  *   the bank's memory.
  * When a claimed payment may be submitted or FAILED follows from this: submission-rule.ts.
  */
-import type { BankAccountSubType, Direction, FailureCode, PaymentRail } from '@pis/domain';
+import type {
+  AchService,
+  BankAccountSubType,
+  Direction,
+  EntityType,
+  LegalAddress,
+  PaymentRail,
+  RailRejection,
+} from '@pis/domain';
+
+export type { RailRejection } from '@pis/domain';
 
 /** A bank account with its full numbers: in memory at the rail's last step, nowhere else. */
 export interface FullBankAccount {
@@ -23,35 +33,30 @@ export interface TransferInstruction {
   /** See railReferenceOf. */
   readonly reference: string;
   readonly paymentId: string;
+  readonly organizationId: string;
   readonly rail: PaymentRail;
+  /** How fast the ACH operator settles the entry; null on other rails, and where the payment does not say. */
+  readonly achService: AchService | null;
   /** From the originator's point of view. */
   readonly direction: Direction;
   /** Minor units, positive. */
   readonly amountMinor: number;
   readonly currencyCode: string;
+  /** When the payment was created, ISO 8601. The same in every submission. */
+  readonly createdAt: string;
+  readonly note: string | null;
+  readonly originatorId: string;
+  readonly originatorEntityType: EntityType;
   readonly originatorName: string;
+  /** As it was when the payment was created. */
+  readonly originatorAddress: LegalAddress | null;
   readonly originatorAccount: FullBankAccount;
+  readonly contactId: string;
+  readonly contactEntityType: EntityType;
   readonly contactName: string;
+  readonly contactAddress: LegalAddress | null;
   readonly contactAccount: FullBankAccount;
 }
-
-export type ScreeningResult =
-  | { readonly outcome: 'clear' }
-  /** Stopped for good by the automated review. */
-  | { readonly outcome: 'blocked' }
-  /** Kept back until the bank releases it by hand; there is nothing to ask for. */
-  | { readonly outcome: 'hold' }
-  /** Still looking: ask again after this time. */
-  | { readonly outcome: 'in_review'; readonly checkAgainInMs: number }
-  | {
-      readonly outcome: 'rejected';
-      readonly failureCode: FailureCode;
-      /** The dotted path of the rejected field; null when no field is at fault. */
-      readonly field: string | null;
-      /** Says what to do and names the field. */
-      readonly message: string;
-      readonly reason: string;
-    };
 
 export type SubmissionResult =
   | { readonly outcome: 'accepted' }
@@ -61,7 +66,7 @@ export type SubmissionResult =
       readonly confirmationExpected: boolean;
     }
   /** Definitely not executed, and never will be under this reference. */
-  | { readonly outcome: 'error'; readonly message: string };
+  | { readonly outcome: 'error'; readonly rejection: RailRejection };
 
 export type InquiryResult =
   /** The rail has accepted it. */
@@ -69,7 +74,7 @@ export type InquiryResult =
   /** The bank has it and investigates it. The feed reports the outcome. */
   | { readonly outcome: 'received' }
   /** Definitely not executed, and never will be under this reference. */
-  | { readonly outcome: 'error'; readonly message: string }
+  | { readonly outcome: 'error'; readonly rejection: RailRejection }
   /** The bank has no transfer of this reference: it never came, is still under way, or was forgotten. */
   | { readonly outcome: 'unknown' };
 
@@ -101,8 +106,32 @@ export const simulatedBankTerms: BankTerms = {
   referenceMemoryMs: 90 * 24 * 3_600_000,
 };
 
-export const bankNotificationTypes = ['confirmed', 'returned', 'rejected'] as const;
+/** `held`: the bank has it and names no time for it, so there is no deadline to miss. */
+export const bankNotificationTypes = [
+  'confirmed',
+  'returned',
+  'rejected',
+  'corrected',
+  'held',
+] as const;
 export type BankNotificationType = (typeof bankNotificationTypes)[number];
+
+/** What a notification of change says the right data are. A field that was right is absent. */
+export interface CorrectedData {
+  readonly achRoutingNumber?: string;
+  readonly achAccountNumber?: string;
+  readonly subType?: BankAccountSubType;
+  readonly name?: string;
+  /** What the bank wrote, where it is none of these. */
+  readonly other?: string;
+}
+
+export interface BankCorrection {
+  /** C01 to C14. */
+  readonly changeCode: string;
+  /** CorrectedData as JSON, sealed by the connection under the contact's key (keyring: ownerOf.contact). */
+  readonly corrected: string;
+}
 
 export interface BankNotification {
   /** Its position in the feed, an opaque cursor: `after: sequence` continues behind it. */
@@ -112,6 +141,10 @@ export interface BankNotification {
   readonly type: BankNotificationType | 'unreadable';
   /** R01 to R85 for returns; null when the bank gave none. */
   readonly returnReasonCode: string | null;
+  /** Of a rejection, when the bank says why; otherwise null. */
+  readonly rejection: RailRejection | null;
+  /** Of a correction; otherwise null. */
+  readonly correction: BankCorrection | null;
   /** ISO 8601 with milliseconds. */
   readonly at: string;
 }
@@ -127,8 +160,6 @@ export const feedBeginning = '';
 
 export interface Bank {
   readonly terms: BankTerms;
-  /** Looks at a transfer before it is submitted; moves nothing. @throws BankUnavailable, BankRefused */
-  screen(instruction: TransferInstruction): Promise<ScreeningResult>;
   /** Submits it. If repeated, returns the transfer's status. @throws BankUnavailable, BankRefused */
   submit(instruction: TransferInstruction): Promise<SubmissionResult>;
   /** Asks for a transfer's status, and asks the bank to investigate it. @throws BankUnavailable, BankRefused */
@@ -150,6 +181,18 @@ export interface BankConnection extends Bank {
   onNotification(listener: () => void): () => void;
   close(): Promise<void>;
 }
+
+/** A connection by the name under which claims record it. */
+export interface NamedConnection {
+  /** Never changes: payments refer to it. */
+  readonly name: string;
+  /** The rails that it takes. A rail belongs to at most one connection. */
+  readonly rails: readonly PaymentRail[];
+  readonly connection: BankConnection;
+}
+
+/** The name of the only connection of older releases. A claim without a name went over it. */
+export const firstConnectionName = 'bank';
 
 /** The largest page of the feed. */
 export const notificationsMax = 500;

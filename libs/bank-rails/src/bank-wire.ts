@@ -1,17 +1,20 @@
 /** The HTTP wire format between us and the (simulated) bank: JSON under `/bank/`. */
 import {
+  achServices,
   bankAccountSubTypes,
   directions,
+  entityTypes,
   failureCodes,
   maxAmountMinor,
   paymentRails,
 } from '@pis/domain';
 import { z } from 'zod';
 import {
+  type BankCorrection,
   type BankNotificationPage,
   type InquiryResult,
-  type ScreeningResult,
   type SubmissionResult,
+  type RailRejection,
   type TransferInstruction,
   type VoidResult,
   bankNotificationTypes,
@@ -19,7 +22,6 @@ import {
 } from './bank-connection.js';
 
 export const bankPaths = {
-  screenings: '/bank/screenings',
   transfers: '/bank/transfers',
   inquiries: '/bank/inquiries',
   voids: '/bank/voids',
@@ -27,6 +29,9 @@ export const bankPaths = {
 } as const;
 
 const nameMax = 300;
+const noteMax = 1_000;
+const textMax = 1_000;
+const sealedMax = 5_000;
 const reference = z.string().regex(/^[\x21-\x7e]{1,22}$/);
 
 const account = z.object({
@@ -36,16 +41,34 @@ const account = z.object({
   subType: z.enum(bankAccountSubTypes),
 });
 
+const address = z.object({
+  addressLine1: z.string().max(nameMax),
+  city: z.string().max(nameMax),
+  state: z.string().max(nameMax),
+  postalCode: z.string().max(nameMax),
+  countryCode: z.string().length(2),
+});
+
 export const transferInstructionSchema: z.ZodType<TransferInstruction> = z.object({
   reference,
   paymentId: z.uuid(),
+  organizationId: z.uuid(),
   rail: z.enum(paymentRails),
+  achService: z.enum(achServices).nullable(),
   direction: z.enum(directions),
   amountMinor: z.int().positive().max(maxAmountMinor),
   currencyCode: z.string().regex(/^[A-Z]{3}$/),
+  createdAt: z.iso.datetime({ precision: 3 }),
+  note: z.string().max(noteMax).nullable(),
+  originatorId: z.uuid(),
+  originatorEntityType: z.enum(entityTypes),
   originatorName: z.string().max(nameMax),
+  originatorAddress: address.nullable(),
   originatorAccount: account,
+  contactId: z.uuid(),
+  contactEntityType: z.enum(entityTypes),
   contactName: z.string().max(nameMax),
+  contactAddress: address.nullable(),
   contactAccount: account,
 });
 
@@ -58,30 +81,29 @@ export const feedQuerySchema = z.object({
   max: z.coerce.number().int().min(1).max(notificationsMax),
 });
 
-export const screeningResultSchema: z.ZodType<ScreeningResult> = z.discriminatedUnion('outcome', [
-  z.object({ outcome: z.literal('clear') }),
-  z.object({ outcome: z.literal('blocked') }),
-  z.object({ outcome: z.literal('hold') }),
-  z.object({ outcome: z.literal('in_review'), checkAgainInMs: z.int().nonnegative() }),
-  z.object({
-    outcome: z.literal('rejected'),
-    failureCode: z.enum(failureCodes),
-    field: z.string().nullable(),
-    message: z.string(),
-    reason: z.string(),
-  }),
-]);
+export const railRejectionSchema: z.ZodType<RailRejection> = z.object({
+  failureCode: z.enum(failureCodes),
+  field: z.string().max(nameMax).nullable(),
+  message: z.string().min(1).max(textMax),
+  reason: z.string().min(1).max(textMax),
+  railCode: z.string().max(nameMax).nullable(),
+});
+
+export const bankCorrectionSchema: z.ZodType<BankCorrection> = z.object({
+  changeCode: z.string().regex(/^C\d{2}$/),
+  corrected: z.string().min(1).max(sealedMax),
+});
 
 export const submissionResultSchema: z.ZodType<SubmissionResult> = z.discriminatedUnion('outcome', [
   z.object({ outcome: z.literal('accepted') }),
   z.object({ outcome: z.literal('pending'), confirmationExpected: z.boolean() }),
-  z.object({ outcome: z.literal('error'), message: z.string() }),
+  z.object({ outcome: z.literal('error'), rejection: railRejectionSchema }),
 ]);
 
 export const inquiryResultSchema: z.ZodType<InquiryResult> = z.discriminatedUnion('outcome', [
   z.object({ outcome: z.literal('accepted') }),
   z.object({ outcome: z.literal('received') }),
-  z.object({ outcome: z.literal('error'), message: z.string() }),
+  z.object({ outcome: z.literal('error'), rejection: railRejectionSchema }),
   z.object({ outcome: z.literal('unknown') }),
 ]);
 
@@ -100,6 +122,8 @@ const notification = z.object({
     .string()
     .regex(/^R\d{2}$/)
     .nullable(),
+  rejection: railRejectionSchema.nullable().default(null),
+  correction: bankCorrectionSchema.nullable().default(null),
   at: z.iso.datetime({ precision: 3 }),
 });
 
@@ -110,6 +134,8 @@ const unreadableNotification = z
     ...readable,
     type: 'unreadable' as const,
     returnReasonCode: null,
+    rejection: null,
+    correction: null,
     at: new Date().toISOString(),
   }));
 

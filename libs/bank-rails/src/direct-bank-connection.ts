@@ -20,7 +20,6 @@ export function directBankConnection(bank: InProcessBank): BankConnection {
   };
   return {
     terms: bank.terms,
-    screen: (instruction) => guarded(() => bank.screen(instruction)),
     submit: (instruction) => guarded(() => bank.submit(instruction)),
     inquire: (reference) => guarded(() => bank.inquire(reference)),
     void: (reference) => guarded(() => bank.void(reference)),

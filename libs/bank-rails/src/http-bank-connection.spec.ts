@@ -120,7 +120,6 @@ describe('a bank over HTTP', () => {
 describe('a bank in this process', () => {
   const bankThatThrows = (error: Error) =>
     directBankConnection({
-      screen: () => Promise.reject(error),
       submit: () => Promise.reject(error),
       terms: simulatedBankTerms,
       inquire: () => Promise.reject(error),

@@ -12,7 +12,6 @@ import {
   bankPaths,
   inquiryResultSchema,
   notificationPageSchema,
-  screeningResultSchema,
   submissionResultSchema,
   voidResultSchema,
 } from './bank-wire.js';
@@ -83,7 +82,6 @@ export function httpBankConnection(options: HttpBankConnectionOptions): BankConn
 
   return {
     terms,
-    screen: (instruction) => call(bankPaths.screenings, screeningResultSchema, instruction),
     submit: (instruction) => call(bankPaths.transfers, submissionResultSchema, instruction),
     inquire: (reference) => call(bankPaths.inquiries, inquiryResultSchema, { reference }),
     void: (reference) => call(bankPaths.voids, voidResultSchema, { reference }),

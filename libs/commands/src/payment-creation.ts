@@ -192,8 +192,8 @@ function erasedRefusal({ owner }: KeyDestroyed, { originator }: Referenced): Ref
 
 /** A snapshot of the party: later changes of the record do not affect the payment. */
 function partyOf(id: string, party: Originator | Contact): PaymentParty {
-  const { entityType, firstName, lastName, companyName, bankAccount } = party;
-  return { id, entityType, firstName, lastName, companyName, bankAccount };
+  const { entityType, firstName, lastName, companyName, legalAddress, bankAccount } = party;
+  return { id, entityType, firstName, lastName, companyName, legalAddress, bankAccount };
 }
 
 function replayOf(

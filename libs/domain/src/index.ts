@@ -7,6 +7,7 @@ export * from './personal-data.js';
 export * from './personal-parts.js';
 export * from './payment/payment-rail.js';
 export * from './payment/payment.js';
+export * from './payment/rail-facts.js';
 export * from './contact/contact.js';
 export * from './contact/contact-identity.js';
 export * from './originator/originator.js';

@@ -56,6 +56,8 @@ export interface PaymentParty extends Erasable {
   readonly firstName: string | null;
   readonly lastName: string | null;
   readonly companyName: string | null;
+  /** For rails that require it. Absent in older events. */
+  readonly legalAddress?: LegalAddress | null;
   readonly bankAccount: BankAccount | null;
 }
 

@@ -18,6 +18,7 @@ import type {
 } from './originator/originator.js';
 import type { PartyChanges, PartyProfile, PaymentParty } from './party.js';
 import type { PaymentDetails, PaymentEvent } from './payment/payment.js';
+import type { ReviewFindings } from './payment/rail-facts.js';
 
 /** Whom personal data belongs to: the keyring's name of the same record. */
 export type PersonalOwner = `contact:${string}` | `originator:${string}`;
@@ -91,9 +92,15 @@ const partyFields: Fields<PaymentParty> = {
   firstName: 'personal',
   lastName: 'personal',
   companyName: 'personal',
+  legalAddress: 'personal',
   bankAccount: 'personal',
   erased: 'open',
 };
+
+const findingsFields = {
+  id: 'open',
+  reasons: 'personal',
+} as const satisfies Fields<ReviewFindings>;
 
 const paymentDetails = {
   paymentId: 'open',
@@ -153,13 +160,31 @@ const originatorEvents: PrivacyOf<OriginatorEvent> = {
 const paymentEvents: PrivacyOf<PaymentEvent> = {
   PaymentAwaitingConfirmation: { parts: { ...paymentDetails, expiresAt: 'open' }, plainUntil: 1 },
   PaymentQueued: { parts: paymentDetails, plainUntil: 1 },
-  PaymentProcessing: { parts: { railReference: 'open' } },
+  PaymentProcessing: { parts: { railReference: 'open', connection: 'open' } },
   PaymentCompleted: { parts: {} },
   PaymentFailed: { parts: { failureCode: 'open', failureMessage: 'open', failureReason: 'open' } },
   PaymentFailedInFlight: { parts: { failureReason: 'open' } },
-  PaymentBlocked: { parts: {} },
+  PaymentBlocked: {
+    parts: {
+      rules: 'open',
+      reasons: 'open',
+      originator: { owner: ({ id }) => `originator:${checked(id)}`, fields: findingsFields },
+      contact: { owner: ({ id }) => `contact:${checked(id)}`, fields: findingsFields },
+    },
+  },
   PaymentReturned: { parts: { returnReasonCode: 'open' } },
   PaymentCanceled: { parts: {} },
+  // Sealed by the connection to the bank.
+  PaymentCorrected: { parts: { changeCode: 'open', corrected: 'open' } },
+  PaymentRejectedLate: {
+    parts: {
+      failureCode: 'open',
+      field: 'open',
+      message: 'open',
+      reason: 'open',
+      railCode: 'open',
+    },
+  },
 };
 
 /** Categories that are `open` have no personal data. */

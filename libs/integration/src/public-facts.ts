@@ -19,6 +19,7 @@ import {
   type ContactEvent,
   type DomainCommand,
   type DomainEvent,
+  isPaymentNote,
   originator,
   type OriginatorEvent,
   payment,
@@ -95,8 +96,8 @@ const originatorEventTypes = {
 } as const satisfies Record<OriginatorEvent['type'], DirectoryEventType | null>;
 
 export const publicFacts = {
-  payment: published(topics.payments, payment, (_type, before, after) =>
-    after === null
+  payment: published(topics.payments, payment, (type, before, after) =>
+    after === null || isPaymentNote(type)
       ? null
       : {
           eventType: paymentEventTypeOf(after.status),

@@ -6,6 +6,7 @@
  * position never misses one before it.
  */
 import {
+  isTransition,
   payment,
   type PaymentEvent,
   paymentEventTypeOf,
@@ -85,6 +86,8 @@ function readable(events: readonly RecordedEvent[]): readonly ReadEvent[] {
       if (!uuidForm.test(recorded.streamId.slice(streamPrefix.length)))
         throw new UnreadableEvent(recorded, 'the name of its stream has no UUID');
       const owner = recorded.revision === 0 ? ownerIn(recorded, event) : null;
+      // A note is no public event.
+      if (!isTransition(event)) return [];
       return [{ recorded, owner, eventType: paymentEventTypeOf(statusAfter[event.type]) }];
     } catch (cause) {
       unreadable.set(recorded.streamId, asUnreadable(recorded, cause));

@@ -4,9 +4,10 @@
  */
 import type { PartyView, PaymentListItem } from '@pis/contracts';
 import {
+  isTransition,
   payment,
-  type PaymentEvent,
   type PaymentParty,
+  type PaymentTransition,
   statusAfter,
   unreachable,
 } from '@pis/domain';
@@ -31,7 +32,10 @@ export type PaymentRow = {
 };
 
 type Fields = Omit<PaymentRow, 'revision'>;
-type Creation = Extract<PaymentEvent, { type: 'PaymentAwaitingConfirmation' | 'PaymentQueued' }>;
+type Creation = Extract<
+  PaymentTransition,
+  { type: 'PaymentAwaitingConfirmation' | 'PaymentQueued' }
+>;
 
 /** The row of a new payment, or of one that its counterparty has completed: the event has all fields. */
 function fromDetails({ type, at, data }: Creation, row: PaymentRow | null): Fields {
@@ -81,7 +85,7 @@ function partyItem(party: PaymentParty): PartyView {
   return party.erased === true ? { ...item, erased: true } : item;
 }
 
-type Progress = Exclude<PaymentEvent, Creation>;
+type Progress = Exclude<PaymentTransition, Creation>;
 
 /** The fields that a transition changes besides the status, like `payment.evolve` of the domain. */
 function progress(event: Progress): Partial<PaymentListItem> {
@@ -131,6 +135,7 @@ export const paymentsTable: ReadTableDefinition<PaymentRow> = {
     if (event.type === 'PaymentAwaitingConfirmation' || event.type === 'PaymentQueued')
       return fromDetails(event, row);
     if (row === null) throw new Error('a payment cannot begin with this event');
+    if (!isTransition(event)) return row;
     const status = statusAfter[event.type];
     return { ...row, status, item: { ...row.item, ...progress(event), status } };
   },

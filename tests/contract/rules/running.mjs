@@ -219,10 +219,7 @@ export const running = {
   ],
   'variable-29': [
     [executor, 'is two seconds and the simulated delay in the sandbox'],
-    [
-      'apps/bank-simulator/src/bank-simulator.pg.spec.ts',
-      'delays each step as configured, also across a restart',
-    ],
+    ['apps/bank-simulator/src/bank-simulator.pg.spec.ts', 'delays each step as configured'],
   ],
   'variable-30': [
     [

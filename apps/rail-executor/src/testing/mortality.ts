@@ -45,7 +45,6 @@ export function mortalStore(store: EventStore, life: Life): EventStore {
 export function mortalBank(bank: BankConnection, life: Life): BankConnection {
   return {
     ...bank,
-    screen: (instruction) => life.step(() => bank.screen(instruction)),
     submit: (instruction) => life.step(() => bank.submit(instruction)),
     inquire: (reference) => life.step(() => bank.inquire(reference)),
     notifications: (page) => life.step(() => bank.notifications(page)),

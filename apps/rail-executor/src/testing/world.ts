@@ -16,6 +16,7 @@ import {
   type RailExecutorConfig,
   type RailExecutorOptions,
 } from '../rail-executor.js';
+import { configuredReview } from '../review/configured-review.js';
 
 export const keyring = testKeyring();
 
@@ -76,6 +77,7 @@ export async function openWorld({ delayMs = 0, confirmationTimeoutMs = 0 }: Worl
     PIS_RAIL_CONFIRMATION_TIMEOUT_MS: confirmationTimeoutMs,
   };
 
+  const review = configuredReview(config, pool);
   const executors: RailExecutor[] = [];
   /** Deletes the rows that the executors of this process would delete soon. */
   const settled = () => Promise.all(executors.map((executor) => executor.flush()));
@@ -86,11 +88,15 @@ export async function openWorld({ delayMs = 0, confirmationTimeoutMs = 0 }: Worl
     store,
     bank,
     simulator,
+    review,
     logger,
     config,
 
     executor: (changes: Partial<RailExecutorOptions> = {}) => {
-      const executor = new RailExecutor({ config, store, keyring, pool, bank, logger, ...changes });
+      const executor = new RailExecutor({
+        ...{ config, store, keyring, pool, bank, review, logger },
+        ...changes,
+      });
       // An executor with its own pool is meant to die or lag: no one finishes its work.
       if (changes.pool === undefined) executors.push(executor);
       return executor;

@@ -3,7 +3,7 @@ import {
   type BankNotification,
   BankRefused,
   feedBeginning,
-  type ScreeningResult,
+  type RailRejection,
 } from '../bank-connection.js';
 import { instructionEnding } from './transfer-instructions.js';
 
@@ -23,32 +23,22 @@ export function bankConnectionConformance(name: string, open: () => Promise<Bank
     afterEach(() => bank.close());
     const connection = () => bank.connection;
 
-    screeningConformance(connection);
     submissionConformance(connection);
     voidConformance(connection);
     feedConformance(connection);
   });
 }
 
-const account = 'bankAccount.achAccountNumber';
-
-function screeningConformance(connection: () => BankConnection): void {
-  it.each<[string, Partial<ScreeningResult>]>([
-    ['4321', { outcome: 'clear' }],
-    ['0101', { outcome: 'clear' }],
-    ['0201', { outcome: 'rejected', failureCode: 'INVALID_CONTACT_DATA', field: account }],
-    ['0202', { outcome: 'rejected', failureCode: 'INVALID_ORIGINATOR_DATA', field: account }],
-    ['0203', { outcome: 'rejected', failureCode: 'INTERNAL_ERROR', field: null }],
-    ['0204', { outcome: 'clear' }],
-    ['0301', { outcome: 'blocked' }],
-    ['0501', { outcome: 'hold' }],
-  ])('screens an account that ends in %s: %j', async (ending, expected) => {
-    const instruction = instructionEnding(ending);
-    expect(await connection().screen(instruction)).toMatchObject(expected);
-    // It moves nothing: the bank does not know a transfer afterwards.
-    expect(await connection().inquire(instruction.reference)).toEqual({ outcome: 'unknown' });
-  });
-}
+const rejection = {
+  failureCode: expect.any(String) as RailRejection['failureCode'],
+  message: expect.any(String) as string,
+  reason: expect.any(String) as string,
+};
+/** Definitely not executed, with a reason that can be shown. */
+const error = {
+  outcome: 'error',
+  rejection: expect.objectContaining(rejection) as RailRejection,
+} as const;
 
 function submissionConformance(connection: () => BankConnection): void {
   it.each([
@@ -57,7 +47,7 @@ function submissionConformance(connection: () => BankConnection): void {
     ['0401', { outcome: 'pending', confirmationExpected: true }],
     ['0402', { outcome: 'pending', confirmationExpected: true }],
     ['0502', { outcome: 'pending', confirmationExpected: false }],
-    ['0204', { outcome: 'error', message: expect.any(String) as string }],
+    ['0204', error],
   ])('gives the same answer to every submission of %s', async (ending, expected) => {
     const instruction = instructionEnding(ending);
     const answers = [
@@ -88,7 +78,7 @@ function submissionConformance(connection: () => BankConnection): void {
     ['4321', { outcome: 'accepted' }],
     ['0401', { outcome: 'received' }],
     ['0502', { outcome: 'received' }],
-    ['0204', { outcome: 'error', message: expect.any(String) as string }],
+    ['0204', error],
   ])('answers an inquiry about a submitted transfer of %s with %j', async (ending, expected) => {
     const instruction = instructionEnding(ending);
     await connection().submit(instruction);
@@ -109,8 +99,6 @@ function submissionConformance(connection: () => BankConnection): void {
 }
 
 function voidConformance(connection: () => BankConnection): void {
-  const error = { outcome: 'error', message: expect.any(String) as string };
-
   it('never executes a voided reference, however often it is submitted afterwards', async () => {
     const instruction = instructionEnding('0101');
     const { reference } = instruction;

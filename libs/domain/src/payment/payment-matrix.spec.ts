@@ -3,7 +3,7 @@
  * the specification, row by row: read the two side by side. What it does not list must be refused.
  */
 import {
-  failureCodes,
+  isTransition,
   payment,
   type PaymentCommand,
   type PaymentEvent,
@@ -11,6 +11,7 @@ import {
   type PaymentStatus,
   statusAfter,
 } from './payment.js';
+import { failureCodes } from './rail-facts.js';
 import {
   at,
   failPayment,
@@ -56,6 +57,14 @@ const specTransitions: readonly Row[] = [
   ['QUEUED', 'automated review holds the payment', 'BLOCKED', commands.BlockPayment],
   ['PROCESSING', 'rail accepts the payment', 'COMPLETED', commands.CompletePayment],
   ['PROCESSING', 'internal error prevents submission', 'FAILED', failPayment('INTERNAL_ERROR')],
+  // The specification is silent about a rejection by the rail: rule rail-decision-1.
+  [
+    'PROCESSING',
+    'the rail rejects originator data',
+    'FAILED',
+    failPayment('INVALID_ORIGINATOR_DATA'),
+  ],
+  ['PROCESSING', 'the rail rejects contact data', 'FAILED', failPayment('INVALID_CONTACT_DATA')],
   [
     'PROCESSING',
     'no confirmation within the normal time',
@@ -90,7 +99,8 @@ describe('the spec’s transition table', () => {
     for (const history of histories[from]) {
       const outcome = outcomeOf(payment, history, command);
       if ('refused' in outcome) throw new Error(`refused: ${outcome.refused}`);
-      expect(outcome.events.map((event) => statusAfter[event.type])).toEqual([to]);
+      const moves = outcome.events.filter(isTransition);
+      expect(moves.map((event) => statusAfter[event.type])).toEqual([to]);
       expect(fold(payment, [...history, ...outcome.events])).toMatchObject({
         status: to,
         statusAt: later,

@@ -53,6 +53,9 @@ describe('creating a payment', () => {
       failureReason: null,
       returnReasonCode: null,
       railReference: null,
+      connection: null,
+      corrections: [],
+      lateRejection: null,
     });
   });
 
@@ -279,9 +282,18 @@ describe('a stream that cannot have happened', () => {
   });
 });
 
-it('keeps the bank’s reference from PROCESSING on', () => {
-  expect(stateOf(queued).railReference).toBeNull();
-  expect(stateOf(queued, processing, completed).railReference).toBe('rail-1');
+it('keeps the bank’s reference and connection from PROCESSING on', () => {
+  expect(stateOf(queued)).toMatchObject({ railReference: null, connection: null });
+  expect(stateOf(queued, processing, completed)).toMatchObject({
+    railReference: 'rail-1',
+    connection: null,
+  });
+  const then = given(payment, queued).when({
+    type: 'ProcessPayment',
+    at: later,
+    data: { railReference: 'rail-1', connection: 'first-bank' },
+  });
+  expect(then.state()?.connection).toBe('first-bank');
 });
 
 it('does not follow later changes of the parties: the payment holds them as they were', () => {

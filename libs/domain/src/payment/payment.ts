@@ -24,6 +24,16 @@ import {
 } from '../decider.js';
 import type { PaymentParty } from '../party.js';
 import type { PaymentRail, RailDecision } from './payment-rail.js';
+import {
+  correctionsMax,
+  type FailureCode,
+  failureOf,
+  type PaymentBlock,
+  type PaymentClaim,
+  type PaymentCorrection,
+  type PaymentFailure,
+  type RailRejection,
+} from './rail-facts.js';
 
 export const paymentStatuses = [
   'AWAITING_CONFIRMATION',
@@ -53,13 +63,6 @@ export const finalStatuses: readonly PaymentStatus[] = [
 export const directions = ['INBOUND', 'OUTBOUND'] as const;
 export type Direction = (typeof directions)[number];
 
-export const failureCodes = [
-  'INVALID_ORIGINATOR_DATA',
-  'INVALID_CONTACT_DATA',
-  'INTERNAL_ERROR',
-] as const;
-export type FailureCode = (typeof failureCodes)[number];
-
 // Events. The name of the fact decides the status; see statusAfter.
 
 /** Everything a payment needs forever, as it was at creation. Amounts are minor units. */
@@ -88,25 +91,26 @@ export interface PaymentDetails {
   readonly contact: PaymentParty | null;
 }
 
-export interface PaymentFailure {
-  readonly failureCode: FailureCode;
-  /** Actionable; for data failures it names the rejected field. */
-  readonly failureMessage: string;
-  /** For people. For data failures it repeats the message. */
-  readonly failureReason: string;
-}
+export type PaymentEvent = PaymentTransition | PaymentNote;
 
-export type PaymentEvent =
+/** Each changes the status and is public. */
+export type PaymentTransition =
   | DomainEvent<'PaymentAwaitingConfirmation', PaymentDetails & { readonly expiresAt: string }>
   /** From creation it holds everything; from AWAITING_CONFIRMATION it adds the counterparty. */
   | DomainEvent<'PaymentQueued', PaymentDetails>
-  | DomainEvent<'PaymentProcessing', { readonly railReference: string }>
+  | DomainEvent<'PaymentProcessing', PaymentClaim>
   | DomainEvent<'PaymentCompleted', Record<string, never>>
   | DomainEvent<'PaymentFailed', PaymentFailure>
   | DomainEvent<'PaymentFailedInFlight', { readonly failureReason: string }>
-  | DomainEvent<'PaymentBlocked', Record<string, never>>
+  | DomainEvent<'PaymentBlocked', PaymentBlock>
   | DomainEvent<'PaymentReturned', { readonly returnReasonCode: string | null }>
   | DomainEvent<'PaymentCanceled', Record<string, never>>;
+
+/** Changes no status. It is no webhook, and no read of the API shows it. */
+export type PaymentNote =
+  | DomainEvent<'PaymentCorrected', PaymentCorrection>
+  /** The bank rejected a payment that is FAILED_IN_FLIGHT. The specification has no status for it. */
+  | DomainEvent<'PaymentRejectedLate', RailRejection>;
 
 /** The status a fact leads to. The webhook's event type is `payment.` and the status in lower case. */
 export const statusAfter = {
@@ -119,7 +123,21 @@ export const statusAfter = {
   PaymentBlocked: 'BLOCKED',
   PaymentReturned: 'RETURNED',
   PaymentCanceled: 'CANCELED',
-} as const satisfies Record<PaymentEvent['type'], PaymentStatus>;
+} as const satisfies Record<PaymentTransition['type'], PaymentStatus>;
+
+const notes = {
+  PaymentCorrected: true,
+  PaymentRejectedLate: true,
+} as const satisfies Record<PaymentNote['type'], true>;
+
+/** Whether it is the type of a note, also in a log that has types of newer releases. */
+export function isPaymentNote(type: string): type is PaymentNote['type'] {
+  return Object.hasOwn(notes, type);
+}
+
+export function isTransition(event: PaymentEvent): event is PaymentTransition {
+  return !isPaymentNote(event.type);
+}
 
 // State: what decide needs and the answer of the API shows.
 
@@ -139,6 +157,10 @@ export interface Payment extends PaymentDetails {
   readonly failureReason: string | null;
   readonly returnReasonCode: string | null;
   readonly railReference: string | null;
+  /** Of the claim; null before it, and for a claim of an older release. */
+  readonly connection: string | null;
+  readonly corrections: readonly PaymentCorrection[];
+  readonly lateRejection: RailRejection | null;
 }
 
 /** Null before the first event. */
@@ -164,10 +186,14 @@ function created(details: PaymentDetails, at: string, status: PaymentStatus): Pa
     canceledAt: null,
     returnReasonCode: null,
     railReference: null,
+    connection: null,
+    corrections: [],
+    lateRejection: null,
   };
 }
 
 function evolve(state: PaymentState, event: PaymentEvent): PaymentState {
+  if (!isTransition(event)) return noted(state, event);
   const status = statusAfter[event.type];
   if (event.type === 'PaymentAwaitingConfirmation') {
     const { expiresAt, ...details } = event.data;
@@ -181,8 +207,10 @@ function evolve(state: PaymentState, event: PaymentEvent): PaymentState {
   switch (event.type) {
     case 'PaymentQueued':
       return { ...next, ...event.data };
-    case 'PaymentProcessing':
-      return { ...next, railReference: event.data.railReference };
+    case 'PaymentProcessing': {
+      const { railReference, connection = null } = event.data;
+      return { ...next, railReference, connection };
+    }
     case 'PaymentCompleted':
       // A late signal settles it: the failure fields' condition no longer applies (spec, Payment).
       return { ...next, ...noFailure, completedAt: event.at };
@@ -195,6 +223,18 @@ function evolve(state: PaymentState, event: PaymentEvent): PaymentState {
       return { ...next, canceledAt: event.at };
     case 'PaymentBlocked':
       return next;
+    default:
+      return unreachable(event);
+  }
+}
+
+function noted(state: PaymentState, event: PaymentNote): PaymentState {
+  if (state === null) throw new Error(`the first event of a payment cannot be ${event.type}`);
+  switch (event.type) {
+    case 'PaymentCorrected':
+      return { ...state, corrections: [...state.corrections, event.data] };
+    case 'PaymentRejectedLate':
+      return { ...state, lateRejection: event.data };
     default:
       return unreachable(event);
   }
@@ -219,12 +259,14 @@ export type PaymentCommand =
   /** dashboard. */
   | DomainCommand<'CancelPayment', Record<string, never>>
   /** rail-executor, this and all that follow. */
-  | DomainCommand<'BlockPayment', Record<string, never>>
-  | DomainCommand<'ProcessPayment', { readonly railReference: string }>
+  | DomainCommand<'BlockPayment', PaymentBlock>
+  | DomainCommand<'ProcessPayment', PaymentClaim>
   | DomainCommand<'CompletePayment', Record<string, never>>
   | DomainCommand<'FailPayment', PaymentFailure>
   | DomainCommand<'FailPaymentInFlight', { readonly failureReason: string }>
-  | DomainCommand<'ReturnPayment', { readonly returnReasonCode: string | null }>;
+  | DomainCommand<'ReturnPayment', { readonly returnReasonCode: string | null }>
+  | DomainCommand<'CorrectPayment', PaymentCorrection>
+  | DomainCommand<'RejectPaymentLate', RailRejection>;
 
 export type PaymentRefusal =
   | 'PAYMENT_ALREADY_EXISTS'
@@ -233,7 +275,8 @@ export type PaymentRefusal =
   | 'BANK_ACCOUNT_REQUIRED'
   | 'LINK_EXPIRED'
   | 'NO_RAIL'
-  | 'NOT_ALLOWED_IN_STATUS';
+  | 'NOT_ALLOWED_IN_STATUS'
+  | 'TOO_MANY_CORRECTIONS';
 
 /** The largest paymentAmount, minor units (rule payment-decision-4). */
 export const maxAmountMinor = 99_999_999_999;
@@ -248,6 +291,8 @@ export const actsFrom = {
   FailPayment: ['QUEUED', 'PROCESSING'],
   FailPaymentInFlight: ['PROCESSING'],
   ReturnPayment: ['COMPLETED'],
+  CorrectPayment: ['PROCESSING', 'FAILED_IN_FLIGHT', 'COMPLETED', 'RETURNED'],
+  RejectPaymentLate: ['FAILED_IN_FLIGHT'],
 } as const satisfies Record<
   Exclude<PaymentCommand['type'], 'QueuePayment' | 'AwaitConfirmation'>,
   readonly PaymentStatus[]
@@ -283,31 +328,31 @@ function decide(
     case 'CancelPayment':
       return [{ type: 'PaymentCanceled', at, data: {} }];
     case 'BlockPayment':
-      return [{ type: 'PaymentBlocked', at, data: {} }];
+      return [{ type: 'PaymentBlocked', at, data: command.data }];
     case 'ProcessPayment':
       if (state.railDecision?.isPossible === false) return { refused: 'NO_RAIL' };
       return [{ type: 'PaymentProcessing', at, data: command.data }];
     case 'CompletePayment':
       return [{ type: 'PaymentCompleted', at, data: {} }];
     case 'FailPayment':
-      // Once submitted, only an internal error fails a payment: a data rejection comes from QUEUED.
-      if (state.status === 'PROCESSING' && command.data.failureCode !== 'INTERNAL_ERROR')
-        return { refused: 'NOT_ALLOWED_IN_STATUS' };
       return [{ type: 'PaymentFailed', at, data: failureOf(command.data) }];
     case 'FailPaymentInFlight':
       return [{ type: 'PaymentFailedInFlight', at, data: command.data }];
     case 'ReturnPayment':
       return [{ type: 'PaymentReturned', at, data: command.data }];
+    case 'CorrectPayment': {
+      const { corrected } = command.data;
+      if (state.corrections.some((known) => known.corrected === corrected)) return [];
+      if (state.corrections.length >= correctionsMax) return { refused: 'TOO_MANY_CORRECTIONS' };
+      return [{ type: 'PaymentCorrected', at, data: command.data }];
+    }
+    case 'RejectPaymentLate':
+      return state.lateRejection === null
+        ? [{ type: 'PaymentRejectedLate', at, data: command.data }]
+        : [];
     default:
       return unreachable(command);
   }
-}
-
-/** For data failures the reason repeats the message (rule payment-19). */
-function failureOf(failure: PaymentFailure): PaymentFailure {
-  return failure.failureCode === 'INTERNAL_ERROR'
-    ? failure
-    : { ...failure, failureReason: failure.failureMessage };
 }
 
 function detailsOf(payment: Payment): PaymentDetails {
@@ -347,5 +392,7 @@ export const payment: Aggregate<PaymentState, PaymentCommand, PaymentEvent, Paym
     PaymentBlocked: 1,
     PaymentReturned: 1,
     PaymentCanceled: 1,
+    PaymentCorrected: 1,
+    PaymentRejectedLate: 1,
   },
 };

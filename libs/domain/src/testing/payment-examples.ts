@@ -1,13 +1,13 @@
 /** Example payments: a command of every type, and for every status the histories that lead to it. */
 import type { PaymentParty } from '../party.js';
 import type {
-  FailureCode,
   PaymentCommand,
   PaymentDetails,
   PaymentEvent,
   PaymentStatus,
 } from '../payment/payment.js';
 import type { RailDecision } from '../payment/payment-rail.js';
+import type { FailureCode, PaymentCorrection, RailRejection } from '../payment/rail-facts.js';
 import { at, bankAccountExample, ids, later } from './examples.js';
 
 export const originatorParty: PaymentParty = {
@@ -71,6 +71,16 @@ const failure = (failureCode: FailureCode) => ({
   failureReason: 'bankAccount.achAccountNumber was rejected',
 });
 
+export const correction: PaymentCorrection = { changeCode: 'C01', corrected: 'v2.sealed-account' };
+
+export const rejectionExample: RailRejection = {
+  failureCode: 'INVALID_CONTACT_DATA',
+  field: 'bankAccount.achAccountNumber',
+  message: 'bankAccount.achAccountNumber: the account is closed',
+  reason: 'The account is closed.',
+  railCode: 'AC04',
+};
+
 /** One command of each type, all accepted at `later`. */
 export const paymentCommands = {
   QueuePayment: { type: 'QueuePayment', at: later, data: paymentExample() },
@@ -91,6 +101,8 @@ export const paymentCommands = {
     data: { failureReason: 'no confirmation from the rail' },
   },
   ReturnPayment: { type: 'ReturnPayment', at: later, data: { returnReasonCode: 'R01' } },
+  CorrectPayment: { type: 'CorrectPayment', at: later, data: correction },
+  RejectPaymentLate: { type: 'RejectPaymentLate', at: later, data: rejectionExample },
 } as const satisfies { [Type in PaymentCommand['type']]: PaymentCommand & { type: Type } };
 
 export function failPayment(failureCode: FailureCode): PaymentCommand {
@@ -116,6 +128,8 @@ export const paymentEvents = {
   blocked: { type: 'PaymentBlocked', at, data: {} },
   returned: { type: 'PaymentReturned', at, data: { returnReasonCode: 'R01' } },
   canceled: { type: 'PaymentCanceled', at, data: {} },
+  corrected: { type: 'PaymentCorrected', at, data: correction },
+  rejectedLate: { type: 'PaymentRejectedLate', at, data: rejectionExample },
 } as const satisfies Record<string, PaymentEvent>;
 
 const { awaiting, queued, queuedFromLink, processing, completed, failedInFlight } = paymentEvents;

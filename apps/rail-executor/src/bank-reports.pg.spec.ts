@@ -1,0 +1,134 @@
+/** What the bank reports beside confirmations and returns: why it rejects, what it corrects, what it holds. */
+import type { BankConnection, BankNotification, RailRejection } from '@pis/bank-rails';
+import { openWorld, type QueuedMessage, type World } from './testing/world.js';
+
+let world: World;
+beforeEach(async () => {
+  world = await openWorld();
+});
+afterEach(() => world.close());
+
+const closedAccount: RailRejection = {
+  failureCode: 'INVALID_CONTACT_DATA',
+  field: 'bankAccount.achAccountNumber',
+  message: 'the account is closed: update the contact, then create a new payment',
+  reason: 'The account is closed.',
+  railCode: 'AC04',
+};
+const failed = {
+  status: 'FAILED',
+  failureCode: 'INVALID_CONTACT_DATA',
+  failureMessage:
+    'bankAccount.achAccountNumber: the account is closed: update the contact, then create a new payment',
+};
+const correction = { changeCode: 'C01', corrected: 'v2.sealed' };
+
+/** The bank of the world, with a feed of its own. */
+function reporting(reports: readonly Partial<BankNotification>[]): BankConnection {
+  const notifications = reports.map((report, index) => ({
+    ...{ reference: '', type: 'confirmed' as const, at: new Date().toISOString() },
+    ...{ returnReasonCode: null, rejection: null, correction: null },
+    ...report,
+    sequence: `${index + 1}`,
+  }));
+  return {
+    ...world.bank,
+    notifications: ({ after }) => {
+      const rest = notifications.slice(Number(after));
+      return Promise.resolve({ notifications: rest, cursor: `${notifications.length}` });
+    },
+  };
+}
+
+async function claimed(ending: string): Promise<QueuedMessage & { readonly reference: string }> {
+  const message = await world.queue(ending);
+  await world.executor().handle(message.value, message.delivery);
+  const { railReference } = await world.payment(message.paymentId);
+  return { ...message, reference: railReference ?? '' };
+}
+
+it('a rejection after the submission says why, with code and field', async () => {
+  const { paymentId, reference } = await claimed('0401');
+  const bank = reporting([{ type: 'rejected', reference, rejection: closedAccount }]);
+  await world.executor({ bank }).feedRound();
+  expect(await world.payment(paymentId)).toMatchObject({
+    ...failed,
+    failureReason: failed.failureMessage,
+  });
+  expect(await world.count('rail_pending')).toBe(0);
+});
+
+it.each(['submit', 'inquire'] as const)(
+  'a rejection in the answer to %s says why',
+  async (call) => {
+    const message = await world.queue('0401');
+    const answer = () => Promise.resolve({ outcome: 'error', rejection: closedAccount } as const);
+    const executor = world.executor({ bank: { ...world.bank, [call]: answer } });
+    await executor.handle(message.value, message.delivery);
+    await world.timePasses(message.paymentId);
+    await executor.sweepRound();
+    expect(await world.payment(message.paymentId)).toMatchObject(failed);
+  },
+);
+
+it.each(['the feed', 'an inquiry'])(
+  'a rejection by %s of a payment in flight is a note, and the bank is asked no more',
+  async (way) => {
+    const { paymentId, reference } = await claimed('0401');
+    await world.executor().deadlineRound();
+    const rejection = closedAccount;
+    const answer = () => Promise.resolve({ outcome: 'error', rejection } as const);
+    const feed = reporting([{ type: 'rejected', reference, rejection }]);
+    const bank = way === 'the feed' ? feed : { ...world.bank, inquire: answer };
+    const executor = world.executor({ bank });
+    for (let times = 0; times < 2; times += 1) {
+      await executor.feedRound();
+      await world.timePasses(paymentId);
+      await executor.sweepRound();
+    }
+    expect(await world.history(paymentId)).toEqual([
+      ...['Queued', 'Processing', 'FailedInFlight', 'RejectedLate'],
+    ]);
+    expect(await world.payment(paymentId)).toMatchObject({
+      status: 'FAILED_IN_FLIGHT',
+      failureCode: null,
+      lateRejection: closedAccount,
+    });
+    expect(await world.count('rail_pending')).toBe(0);
+    expect(await world.count('rail_notifications')).toBe(0);
+  },
+);
+
+it('a notification of change is recorded once, and changes no status', async () => {
+  const { paymentId, reference } = await claimed('4321');
+  const report = { type: 'corrected', reference, correction } as const;
+  const executor = world.executor({ bank: reporting([report, report]) });
+  await executor.feedRound();
+  expect(await world.history(paymentId)).toEqual([
+    ...['Queued', 'Processing', 'Completed', 'Corrected'],
+  ]);
+  expect(await world.payment(paymentId)).toMatchObject({
+    status: 'COMPLETED',
+    corrections: [correction],
+  });
+  expect(await world.count('rail_notifications')).toBe(0);
+});
+
+it('a notification of change for a payment under way leaves its timers', async () => {
+  const { paymentId, reference } = await claimed('0401');
+  const bank = reporting([{ type: 'corrected', reference, correction }]);
+  await world.executor({ bank }).feedRound();
+  expect(await world.pending(paymentId)).toMatchObject({ stage: 'submitted' });
+  await world.executor().deadlineRound();
+  expect(await world.payment(paymentId)).toMatchObject({ status: 'FAILED_IN_FLIGHT' });
+});
+
+it('a payment that the bank holds has no deadline', async () => {
+  const { paymentId, reference } = await claimed('0401');
+  const executor = world.executor({ bank: reporting([{ type: 'held', reference }]) });
+  await executor.feedRound();
+  await executor.deadlineRound();
+  expect(await world.history(paymentId)).toEqual(['Queued', 'Processing']);
+  expect(await world.pending(paymentId)).toMatchObject({ stage: 'submitted' });
+  expect(await world.count('rail_notifications')).toBe(0);
+});

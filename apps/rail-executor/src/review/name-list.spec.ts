@@ -1,0 +1,60 @@
+import { NameList, namesIn } from './name-list.js';
+
+const list = new NameList(
+  namesIn(`# a list
+17;MORIARTY, James
+18;Société Générale Fictive S.A.
+Ivan Petrovich Sidorov
+20;O'Brien, Seán
+21;Müller-Lüdenscheidt, Jürgen
+`),
+);
+const score = (name: string) => list.best(name, 0.5)?.score ?? 0;
+
+describe('a list of names', () => {
+  it.each([
+    ['James Moriarty', '17'],
+    ['moriarty   JAMES', '17'],
+    ['Societe Generale Fictive SA', '18'],
+    ['Sidorov, Ivan Petrovich', 'line 4'],
+    ['Sean OBrien', '20'],
+    ['Jurgen Muller Ludenscheidt', '21'],
+  ])('finds %s as the same name', (name, id) => {
+    expect(list.best(name, 1)).toMatchObject({ entry: { id }, score: 1 });
+  });
+
+  it.each([
+    ['Jame Moriarty', 0.9],
+    ['James Moriarti', 0.9],
+    ['James T Moriarty', 0.9],
+    ['Ivan Sidorov', 0.7],
+  ])('finds %s with a score of at least %d, below 1', (name, atLeast) => {
+    expect(score(name)).toBeGreaterThanOrEqual(atLeast);
+    expect(score(name)).toBeLessThan(1);
+  });
+
+  it.each(['Ada Lovelace', 'James Watson', 'Moritz James', '', '!!!', '李小龙'])(
+    'does not take %s for one of them',
+    (name) => {
+      expect(list.best(name, 0.85)).toBeNull();
+    },
+  );
+
+  it('finds a name among very many that share a word with it', () => {
+    const many = Array.from({ length: 20_000 }, (_, n) => ({
+      id: `${n}`,
+      name: `John Number${n}`,
+    }));
+    const long = new NameList([...many, { id: 'x', name: 'Jonathan Archer' }]);
+    expect(long.best('John Number19999', 0.9)).toMatchObject({ entry: { id: '19999' }, score: 1 });
+    expect(long.best('Jonathan Archr', 0.9)?.entry.id).toBe('x');
+  });
+
+  it.each([
+    ['12;', 'line 1 has no name'],
+    ['a name\n...', 'line 2 has no name'],
+    ['x'.repeat(301), 'line 1 is longer than 300 characters'],
+  ])('refuses %j with the line', (text, message) => {
+    expect(() => namesIn(text)).toThrow(message);
+  });
+});

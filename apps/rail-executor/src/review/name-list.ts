@@ -1,0 +1,184 @@
+/**
+ * A list of names to screen against, for example a sanctions list. Names are compared without accents, case,
+ * punctuation and word order. A word counts as found if it differs in a letter or two. The score is the share
+ * of letters of both names that are in words that were found: 1 is the same name.
+ *
+ * A name that is the same after normalization is always found. Memory and time are bounded: a list has at
+ * most entriesMax names, and only names that share a similar word with the searched one are compared.
+ */
+export interface ListedName {
+  /** The line number when the list gives none. */
+  readonly id: string;
+  readonly name: string;
+}
+
+export interface Match {
+  readonly entry: ListedName;
+  /** Above 0, up to 1. */
+  readonly score: number;
+}
+
+const entriesMax = 100_000;
+const nameMax = 300;
+const wordsMax = 20;
+/** The most similar candidates by shared words are scored. */
+const candidatesMax = 500;
+/** Words from this length on are also found with one letter missing, wrong or added. */
+const fuzzyFromLength = 4;
+
+interface Indexed extends ListedName {
+  readonly words: readonly string[];
+}
+
+export class NameList {
+  private readonly entries: readonly Indexed[];
+  /** Indexes of entries by a form of one of their words. */
+  private readonly byForm = new Map<string, number[]>();
+  private readonly bySpelling = new Map<string, number>();
+
+  constructor(names: readonly ListedName[]) {
+    this.entries = names.map((listed) => ({ ...listed, words: wordsOf(listed.name) }));
+    for (const [index, { words }] of this.entries.entries()) {
+      this.bySpelling.set(words.join(' '), index);
+      const forms = new Set(words.flatMap(formsOf));
+      for (const form of forms) {
+        const known = this.byForm.get(form);
+        if (known === undefined) this.byForm.set(form, [index]);
+        else known.push(index);
+      }
+    }
+  }
+
+  /** The most similar entry with at least this score; null when there is none. */
+  best(name: string, scoreMin: number): Match | null {
+    const words = wordsOf(name);
+    if (words.length === 0) return null;
+    const same = this.entries[this.bySpelling.get(words.join(' ')) ?? -1];
+    if (same !== undefined) return { entry: same, score: 1 };
+    let best: Match | null = null;
+    for (const index of this.candidates(words)) {
+      const entry = this.entries[index];
+      if (entry === undefined) continue;
+      const score = similarity(words, entry.words);
+      if (score >= scoreMin && score > (best?.score ?? 0)) best = { entry, score };
+    }
+    return best;
+  }
+
+  private candidates(words: readonly string[]): readonly number[] {
+    const shared = new Map<number, number>();
+    for (const word of new Set(words)) {
+      const found = new Set(formsOf(word).flatMap((form) => this.byForm.get(form) ?? []));
+      for (const index of found) shared.set(index, (shared.get(index) ?? 0) + word.length);
+    }
+    return [...shared]
+      .sort(([, a], [, b]) => b - a)
+      .slice(0, candidatesMax)
+      .map(([index]) => index);
+  }
+}
+
+/**
+ * One name a line, after an id and a semicolon where the list has ids. Empty lines and lines that begin with
+ * # are left out.
+ * @throws Error that names the line
+ */
+export function namesIn(text: string): readonly ListedName[] {
+  const names: ListedName[] = [];
+  for (const [index, line] of text.split(/\r?\n/).entries()) {
+    const trimmed = line.trim();
+    if (trimmed === '' || trimmed.startsWith('#')) continue;
+    const parts = /^([^;]*);(.*)$/.exec(trimmed);
+    const name = (parts?.[2] ?? trimmed).trim();
+    const id = parts?.[1]?.trim() || `line ${index + 1}`;
+    if (wordsOf(name).length === 0) throw new Error(`line ${index + 1} has no name`);
+    if (name.length > nameMax)
+      throw new Error(`line ${index + 1} is longer than ${nameMax} characters`);
+    if (names.length === entriesMax)
+      throw new Error(`line ${index + 1}: a list has at most ${entriesMax} names`);
+    names.push({ id, name });
+  }
+  return names;
+}
+
+/** Letters that have no decomposition. */
+const spelled: Readonly<Record<string, string>> = {
+  ß: 'ss',
+  æ: 'ae',
+  œ: 'oe',
+  ø: 'o',
+  đ: 'd',
+  ð: 'd',
+  þ: 'th',
+  ł: 'l',
+  ı: 'i',
+};
+
+/** In the order of the alphabet, because the order of words differs between sources. */
+function wordsOf(name: string): readonly string[] {
+  const plain = name
+    .slice(0, nameMax)
+    .normalize('NFKD')
+    .replaceAll(/\p{M}/gu, '')
+    .toLowerCase()
+    .replaceAll(/[ßæœøđðþłı]/g, (letter) => spelled[letter] ?? letter)
+    .replaceAll(/['’`.]/g, '');
+  return plain
+    .split(/[^\p{L}\p{N}]+/u)
+    .filter((word) => word !== '')
+    .slice(0, wordsMax)
+    .sort();
+}
+
+/** Two words with one letter of difference have a form in common. */
+function formsOf(word: string): readonly string[] {
+  if (word.length < fuzzyFromLength) return [word];
+  const letters = [...word];
+  return [word, ...letters.map((_, index) => letters.toSpliced(index, 1).join(''))];
+}
+
+/** Each word is paired with the most similar one that is left. */
+function similarity(a: readonly string[], b: readonly string[]): number {
+  const left = [...b];
+  const all = lengthOf(a) + lengthOf(b);
+  let found = 0;
+  for (const word of [...a].sort((x, y) => y.length - x.length)) {
+    let best = -1;
+    let bestScore = 0;
+    for (const [index, other] of left.entries()) {
+      const score = wordSimilarity(word, other);
+      if (score > bestScore) [best, bestScore] = [index, score];
+    }
+    const [paired] = best === -1 ? [] : left.splice(best, 1);
+    if (paired !== undefined) found += bestScore * (word.length + paired.length);
+  }
+  return found / all;
+}
+
+function lengthOf(words: readonly string[]): number {
+  return words.reduce((sum, word) => sum + word.length, 0);
+}
+
+/** 1 for the same word, 0 for words that differ in more than two letters or a third of them. */
+function wordSimilarity(a: string, b: string): number {
+  if (a === b) return 1;
+  const longer = Math.max(a.length, b.length);
+  const editsMax = Math.min(2, Math.floor(longer / 3));
+  if (longer - Math.min(a.length, b.length) > editsMax) return 0;
+  const edits = editDistance(a, b);
+  return edits > editsMax ? 0 : 1 - edits / longer;
+}
+
+/** Levenshtein's. */
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= a.length; i += 1) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j += 1) {
+      const changed = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(changed, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[b.length] ?? 0;
+}
