@@ -1,5 +1,5 @@
 /**
- * `npm run bench [-- payments|webhooks|rate-limits|lists|event-store …] [-- --json] [-- --short]`: measures
+ * `npm run bench [-- payments|webhooks|rate-limits|lists|rails|event-store …] [-- --json] [-- --short]`: measures
  * the system and, for comparison, the machine without it, completely or only in parts. `event-store` runs only
  * when it is named. Compare the ratios: absolute numbers depend on the machine.
  */

@@ -10,6 +10,8 @@ import { reportEventStores } from './event-store/report.mjs';
 import { firstWebhookLatency, fullLifecycles } from './lifecycle.mjs';
 import { lists, reportLists } from './lists.mjs';
 import { measure, startApp, startHelper } from './processes.mjs';
+import { reportRails } from './rails/report.mjs';
+import { rails } from './rails/rails.mjs';
 import { rateLimits, reportRateLimits } from './rate-limits.mjs';
 import { report, reportMachine } from './report.mjs';
 import { createPayable, listLatency, paymentLoad } from './requests.mjs';
@@ -47,6 +49,7 @@ const parts = {
   webhooks: { run: webhooks, report: reportWebhooks },
   lists: { run: lists, report: reportLists },
   'rate-limits': { run: rateLimits, report: reportRateLimits },
+  rails: { run: rails, report: reportRails },
   'event-store': { run: eventStores, report: reportEventStores, onlyWhenAsked: true },
 };
 

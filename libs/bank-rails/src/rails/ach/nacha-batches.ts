@@ -104,5 +104,9 @@ function keyOf(terms: BatchTerms, { addenda }: NachaEntry): string {
 
 /** Traces ascend within a batch. */
 function inOrder<Entry extends NachaEntry>(entries: Entry[]): Entry[] {
+  const isInOrder = entries.every(
+    ({ traceNumber }, index) => traceNumber > (entries[index - 1]?.traceNumber ?? ''),
+  );
+  if (isInOrder) return entries;
   return entries.sort((one, other) => (one.traceNumber < other.traceNumber ? -1 : 1));
 }

@@ -1,5 +1,6 @@
 import { generator } from '@pis/local-servers/testing';
-import { randomForwardFile, randomReturnFile } from '../../testing/nacha-files.js';
+import { randomForwardFile, randomReturnFile, testFileHeader } from '../../testing/nacha-files.js';
+import { traceNumberOf } from './nacha-file.js';
 import { nachaProblemText, parseNachaFile } from './nacha-parser.js';
 import { writeNachaFile } from './nacha-writer.js';
 
@@ -124,6 +125,42 @@ describe('A NACHA file from the bank', () => {
     );
   });
 });
+
+describe('A file of many entries', () => {
+  it('lets others run while it is written and while it is read', async () => {
+    const [batch] = randomForwardFile(generator(8), 1).batches;
+    const [entry] = batch?.entries ?? [];
+    if (batch === undefined || entry === undefined) throw new Error('there is no entry');
+    const entries = Array.from({ length: 20_000 }, (_, index) => ({
+      ...entry,
+      amountMinor: 0,
+      transactionCode: '23' as const,
+      traceNumber: traceNumberOf(batch.odfi, index),
+    }));
+    const file = { header: testFileHeader, batches: [{ ...batch, entries }] };
+
+    const writing = await turnsDuring(() => writeNachaFile(file));
+    expect(writing.turns).toBeGreaterThanOrEqual(10);
+    const reading = await turnsDuring(() => parseNachaFile(writing.result));
+    expect(reading.turns).toBeGreaterThanOrEqual(10);
+    expect(reading.result.file?.batches[0]?.entries).toHaveLength(20_000);
+  });
+});
+
+/** How often the event loop goes around until the work is done. */
+async function turnsDuring<Result>(work: () => Promise<Result>) {
+  let turns = 0;
+  let isDone = false;
+  const count = () => {
+    if (isDone) return;
+    turns += 1;
+    setImmediate(count);
+  };
+  setImmediate(count);
+  const result = await work();
+  isDone = true;
+  return { turns, result };
+}
 
 describe('A file with altered bytes', () => {
   it('is refused with line and column, or says what it now says', async () => {

@@ -23,10 +23,11 @@ import {
   serviceClassOf,
   traceProblem,
 } from './nacha-rules.js';
-import { type NachaTotals, noTotals, plus, plusEntry } from './nacha-totals.js';
+import { type NachaTotals, noTotals, plus, plusEntry, recordsOf } from './nacha-totals.js';
 
-/** After so many segments the writer lets others run. */
-const segmentsPerTurn = 2_000;
+/** After so many parts the writer lets others run. */
+const partsPerTurn = 1_000;
+const lineLength = records.recordLength + 1;
 
 /** A part of a file. The segments in order are the file. */
 export interface NachaSegment {
@@ -35,49 +36,57 @@ export interface NachaSegment {
   readonly entry: NachaEntry | null;
 }
 
+/** Records that belong together. */
+interface Part {
+  readonly lines: readonly string[];
+  readonly entry: NachaEntry | null;
+}
+
 /**
  * The whole file.
  * @throws RangeError when something does not fit: check entries with entryProblem and group them with groupIntoFiles
  */
 export async function writeNachaFile(file: NachaFile): Promise<Uint8Array> {
-  const parts: Uint8Array[] = [];
-  for (const { bytes } of nachaSegments(file)) {
-    parts.push(bytes);
-    if (parts.length % segmentsPerTurn === 0) await setImmediate();
+  const whole = Buffer.alloc(blocksOf(file) * records.blockingFactor * lineLength);
+  let end = 0;
+  let parts = 0;
+  for (const { lines } of partsOf(file)) {
+    end += whole.write(textOf(lines), end, 'latin1');
+    parts += 1;
+    if (parts % partsPerTurn === 0) await setImmediate();
   }
-  return Buffer.concat(parts);
+  return whole;
 }
 
 /** The file in segments. @throws RangeError as writeNachaFile does */
 export function* nachaSegments(file: NachaFile): Generator<NachaSegment> {
-  yield segment([headerRecord(file.header)]);
+  for (const { lines, entry } of partsOf(file))
+    yield { bytes: Buffer.from(textOf(lines), 'latin1'), entry };
+}
+
+function* partsOf(file: NachaFile): Generator<Part> {
+  yield part([headerRecord(file.header)]);
   let totals = noTotals;
-  let lines = 1;
-  for (const [index, batch] of file.batches.entries()) {
-    const ofBatch = yield* batchSegments(batch, index + 1);
-    totals = plus(totals, ofBatch);
-    lines += ofBatch.records + 2;
-  }
+  for (const [index, batch] of file.batches.entries())
+    totals = plus(totals, yield* partsOfBatch(batch, index + 1));
   if (file.batches.length > fileBatchesMax) throw new RangeError('the file has too many batches');
   if (Math.max(totals.debitMinor, totals.creditMinor) > fileAmountMaxMinor)
     throw new RangeError('the total amounts of the file do not fit twelve digits');
-  const blocks = Math.ceil((lines + 1) / records.blockingFactor);
-  const fill = blocks * records.blockingFactor - (lines + 1);
-  yield segment([
-    records.writeRecord(records.fileControl, {
-      batchCount: String(file.batches.length),
-      blockCount: String(blocks),
-      entryAddendaCount: String(totals.records),
-      ...controlSums(totals),
-    }),
-    ...Array.from({ length: fill }, () => records.fillRecord),
-  ]);
+  const blocks = blocksOf(file);
+  const control = records.writeRecord(records.fileControl, {
+    batchCount: String(file.batches.length),
+    blockCount: String(blocks),
+    entryAddendaCount: String(totals.records),
+    ...controlSums(totals),
+  });
+  const fill = blocks * records.blockingFactor - linesOf(file);
+  yield part([control, ...Array.from({ length: fill }, () => records.fillRecord)]);
 }
 
-function* batchSegments(batch: NachaBatch, number: number): Generator<NachaSegment, NachaTotals> {
+function* partsOfBatch(batch: NachaBatch, number: number): Generator<Part, NachaTotals> {
   if (batch.entries.length === 0) throw new RangeError('a batch needs an entry');
   demand(batchProblem(batch));
-  yield segment([batchHeaderRecord(batch, number)]);
+  yield part([batchHeaderRecord(batch, number)]);
   let totals = noTotals;
   let previous: NachaEntry | null = null;
   for (const entry of batch.entries) {
@@ -85,10 +94,10 @@ function* batchSegments(batch: NachaBatch, number: number): Generator<NachaSegme
     totals = plusEntry(totals, entry);
     previous = entry;
     const addenda = entry.addenda === null ? [] : [addendaRecord(entry.addenda, entry.traceNumber)];
-    yield { ...segment([entryRecord(entry), ...addenda]), entry };
+    yield part([entryRecord(entry), ...addenda], entry);
   }
   if (totals.records > batchRecordsMax) throw new RangeError('the batch has too many entries');
-  yield segment([
+  yield part([
     records.writeRecord(records.batchControl, {
       serviceClassCode: serviceClassOf(batch),
       entryAddendaCount: String(totals.records),
@@ -219,8 +228,26 @@ function controlSums(totals: NachaTotals) {
   };
 }
 
-function segment(lines: readonly string[]): NachaSegment {
-  return { bytes: Buffer.from(lines.map((line) => `${line}\n`).join(''), 'latin1'), entry: null };
+function part(lines: readonly string[], entry: NachaEntry | null = null): Part {
+  return { lines, entry };
+}
+
+function textOf(lines: readonly string[]): string {
+  return lines.map((line) => `${line}\n`).join('');
+}
+
+/** The records of a file without its fill. */
+function linesOf({ batches }: NachaFile): number {
+  const controls = 2;
+  return batches.reduce(
+    (lines, { entries }) =>
+      entries.reduce((sum, entry) => sum + recordsOf(entry), lines + controls),
+    controls,
+  );
+}
+
+function blocksOf(file: NachaFile): number {
+  return Math.ceil(linesOf(file) / records.blockingFactor);
 }
 
 function sixDigits(isoDate: string | null): string {
