@@ -48,16 +48,26 @@ describe('An acknowledgement', () => {
   });
 
   it.each([
-    ['line 2', 2, (text: string) => text.replace('"rejected"', '"maybe"')],
-    ['line 2', 2, (text: string) => text.replace('091000010000001', '1')],
-    ['line 1', 1, (text: string) => text.replace('{', '')],
-    ['line 1', 1, (text: string) => text.replace('"status":"accepted",', '')],
-    ['line 1', 1, (text: string) => text.replace('"code":null', '"code":null,"more":1')],
-    ['line 4', 4, (text: string) => text.replace('"entries":2', '"entries":3')],
-    ['line 5', 5, (text: string) => `${text}{}\n`],
-    ['line 1', 1, (text: string) => text.replace('15:00:00.000Z', 'noon')],
-    ['line 2', 2, (text: string) => text.replace('The account', 'x'.repeat(9_000))],
-  ])('is refused at %s when that is not as it should be', async (_, line, change) => {
+    ['an unknown status', 2, (text: string) => text.replace('"rejected"', '"maybe"')],
+    ['a short trace number', 2, (text: string) => text.replace('091000010000001', '1')],
+    ['no JSON', 1, (text: string) => text.replace('{', '')],
+    ['a missing field', 1, (text: string) => text.replace('"status":"accepted",', '')],
+    ['an unknown field', 1, (text: string) => text.replace('"code":null', '"code":null,"more":1')],
+    ['a wrong count', 4, (text: string) => text.replace('"entries":2', '"entries":3')],
+    ['more after the end', 5, (text: string) => `${text}{}\n`],
+    ['a time that is none', 1, (text: string) => text.replace('15:00:00.000Z', 'noon')],
+    ['a control character in the name', 1, (text: string) => text.replace('.ach', '\\u0000.ach')],
+    [
+      'a control character in the message',
+      2,
+      (text: string) => text.replace('is invalid', '\\u0000'),
+    ],
+    [
+      'a line that is too long',
+      2,
+      (text: string) => text.replace('The account', 'x'.repeat(9_000)),
+    ],
+  ])('is refused with the line of %s', async (_, line, change) => {
     const text = change(Buffer.from(writeAckFile(ack)).toString());
     const { file, problem } = await parseAckFile(Buffer.from(text));
     expect(file).toBeNull();

@@ -23,13 +23,18 @@ export interface AckLimits {
 export const defaultAckLimits: AckLimits = { bytesMax: 32 * 1024 * 1024, lineBytesMax: 8_192 };
 
 const traceNumber = z.string().regex(/^\d{15}$/);
-const code = z.string().min(1).max(32).nullable();
-const message = z.string().max(textMax).nullable();
+const code = z
+  .string()
+  .regex(/^[\x21-\x7e]{1,32}$/)
+  .nullable();
+/** Without control characters: PostgreSQL and logs do not take all of them. */
+const text = z.string().regex(/^\P{Cc}*$/u);
+const message = text.max(textMax).nullable();
 const at = z.iso.datetime({ precision: 3 });
 const endLine = z.strictObject({ type: z.literal('end'), entries: z.int().nonnegative() });
 const ackHead = z.strictObject({
   type: z.literal('file'),
-  name: z.string().min(1).max(255),
+  name: text.min(1).max(255),
   sha256: z.string().regex(/^[0-9a-f]{64}$/),
   status: z.enum(ackFileStatuses),
   code,
