@@ -1,9 +1,9 @@
 /**
  * Keyring: personal data and secrets at rest. Each owner (originator, contact, webhook endpoint, month of the
- * archive of bank files) has data keys of its own, wrapped under a master key in the table `data_keys`. A sealed text names the version of
- * its key and never holds the key, so master keys can be rotated and an owner's data can be destroyed.
- * AES-256-GCM, with the owner, the version and the place as additional data: a ciphertext moved to another
- * record or place does not open.
+ * archive of bank files) has data keys of its own, wrapped under a master key in the table `data_keys`. A
+ * sealed text names the version of its key and never holds the key, so master keys can be rotated and an
+ * owner's data can be destroyed. AES-256-GCM, with the owner, the version and the place as additional data:
+ * a ciphertext moved to another record or place does not open.
  */
 import type { Owner } from './owner.js';
 

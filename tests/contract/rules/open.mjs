@@ -57,7 +57,7 @@ export const open = [
   },
   {
     because: 'this release has one bank, named by PIS_BANK_URL',
-    rules: ['variable-24', 'command-20', 'command-27'],
+    rules: ['variable-24', 'command-27'],
   },
   {
     because: 'this release has no such command',

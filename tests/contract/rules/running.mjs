@@ -313,6 +313,12 @@ export const running = {
   'erasure-7': [
     ['tests/cli-keys.spec.ts', 'is told what depends on the old key, rotates it, and takes it out'],
   ],
+  'command-20': [
+    [
+      'tests/cli-rail-files.spec.ts',
+      'lists the files of a payment, and shows the exact bytes of one, recorded',
+    ],
+  ],
   'command-18': [
     [rails, 'lists unmatched notifications, and retries one or all of them, recorded'],
   ],

@@ -1,9 +1,10 @@
-/** `pis rails`: what the bank reported and rail-executor could not record. */
+/** `pis rails`: what goes to banks and comes from them, and what rail-executor could not record of it. */
 import { Command } from 'commander';
 import { withContext } from '../context.js';
 import { act, type ActionOptions, withOperator } from '../operator-action.js';
 import { CommandFailed, type OutputOptions, print, withJson } from '../output.js';
 import { retryNotifications, unmatchedNotifications } from '../rails/notifications.js';
+import { fileCommands } from './rail-files.js';
 
 const listMax = 1_000;
 
@@ -29,6 +30,7 @@ export function railCommands(): Command {
         .option('--all', 'all of them'),
     ),
   ).action(retry);
+  rails.addCommand(fileCommands());
   return rails;
 }
 

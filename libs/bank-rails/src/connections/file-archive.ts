@@ -72,14 +72,16 @@ export interface FileArchive {
   bytes(id: string): Promise<Uint8Array>;
   /** For people. Null when there is no such file. @throws ArchiveAltered, CannotOpen */
   read(id: string): Promise<ReadFile | null>;
-  /** The newest first. @param filter.after the ID of the last one of the page before */
-  list(filter: {
-    readonly paymentId?: string;
-    readonly after?: string;
-    readonly max: number;
-  }): Promise<readonly ArchivedFile[]>;
-  /** Deletes files that were kept before this time, at most `max`. @returns how many */
-  forget(before: Date, max: number): Promise<number>;
+  /** The newest first. */
+  list(filter: ArchiveFilter): Promise<readonly ArchivedFile[]>;
+}
+
+export interface ArchiveFilter {
+  /** Only files with a part of this payment. */
+  readonly paymentId?: string;
+  /** The ID of the last file of the page before. */
+  readonly after?: string;
+  readonly max: number;
 }
 
 /** Give up: an owner of a part was erased. */
@@ -212,43 +214,14 @@ class PgFileArchive implements FileArchive {
     return { file: fileOf(row), bytes, erasedBytes };
   }
 
-  async list({
-    paymentId,
-    after,
-    max,
-  }: {
-    paymentId?: string;
-    after?: string;
-    max: number;
-  }): Promise<readonly ArchivedFile[]> {
-    const values: (string | number)[] = [max];
-    const conditions: string[] = [];
-    if (paymentId !== undefined)
-      conditions.push(
-        `id IN (SELECT file_id FROM rail_file_parts WHERE payment_id = $${values.push(paymentId)})`,
-      );
-    if (after !== undefined)
-      conditions.push(`place < (SELECT place FROM rail_files WHERE id = $${values.push(after)})`);
-    const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`;
-    const { rows } = await this.pool.query<FileRow>(
-      `SELECT ${columns} FROM rail_files ${where} ORDER BY place DESC LIMIT $1`,
-      values,
-    );
-    return rows.map(fileOf);
-  }
-
-  async forget(before: Date, max: number): Promise<number> {
-    const { rowCount } = await this.pool.query(
-      `DELETE FROM rail_files WHERE id IN (
-         SELECT id FROM rail_files WHERE created_at < $1 ORDER BY created_at LIMIT $2)`,
-      [before, max],
-    );
-    return rowCount ?? 0;
+  list(filter: ArchiveFilter): Promise<readonly ArchivedFile[]> {
+    return listArchive(this.pool, filter);
   }
 
   private async seal(file: FileToKeep): Promise<SealedFile> {
     const { segments } = file;
     const own = ownerOf.railArchive(`${file.connection}/${new Date().toISOString().slice(0, 7)}`);
+    const id = randomUUID();
     const parts: SealedPart[] = [];
     for (let from = 0; from < segments.length; from += sealedAtOnce) {
       const some = segments.slice(from, from + sealedAtOnce);
@@ -260,7 +233,7 @@ class PgFileArchive implements FileArchive {
             part: from + index,
             owner: owner ?? own,
             sizeBytes: bytes.length,
-            sealed: await this.sealOrErase(owner ?? own, text),
+            sealed: await this.sealOrErase(owner ?? own, text, placeOf(id, from + index)),
             paymentId,
           };
         }),
@@ -269,13 +242,13 @@ class PgFileArchive implements FileArchive {
     }
     const sizeBytes = segments.reduce((sum, { bytes }) => sum + bytes.length, 0);
     const sha256 = sha256Of(segments.map(({ bytes }) => bytes));
-    return { id: randomUUID(), file, sha256, sizeBytes, parts };
+    return { id, file, sha256, sizeBytes, parts };
   }
 
   /** Files of the bank may speak of a party that was erased since. Nothing of it is kept. */
-  private async sealOrErase(owner: Owner, text: string): Promise<string> {
+  private async sealOrErase(owner: Owner, text: string, place: string): Promise<string> {
     try {
-      return await this.keyring.seal(owner, text);
+      return await this.keyring.seal(owner, text, place);
     } catch (error) {
       if (error instanceof KeyDestroyed) return erased;
       throw error;
@@ -303,7 +276,9 @@ class PgFileArchive implements FileArchive {
          WHERE file_id = $1 AND part > $2 ORDER BY part LIMIT ${partsMax}`,
         [id, last],
       );
-      const sealed = rows.filter((row) => row.sealed !== erased);
+      const sealed = rows
+        .filter((row) => row.sealed !== erased)
+        .map((row) => ({ ...row, place: placeOf(id, row.part) }));
       const texts = (await this.keyring.openAll(sealed)).values();
       for (const { part, size_bytes: sizeBytes, sealed: text } of rows) {
         // A part that is missing would move all others.
@@ -319,6 +294,37 @@ class PgFileArchive implements FileArchive {
 interface Kept {
   readonly id: string;
   readonly isNew: boolean;
+}
+
+/** As `FileArchive.list`: it needs no key. */
+export async function listArchive(
+  pool: pg.Pool,
+  { paymentId, after, max }: ArchiveFilter,
+): Promise<readonly ArchivedFile[]> {
+  const values: (string | number)[] = [max];
+  const conditions: string[] = [];
+  if (paymentId !== undefined)
+    conditions.push(
+      `id IN (SELECT file_id FROM rail_file_parts WHERE payment_id = $${values.push(paymentId)})`,
+    );
+  if (after !== undefined)
+    conditions.push(`place < (SELECT place FROM rail_files WHERE id = $${values.push(after)})`);
+  const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`;
+  const { rows } = await pool.query<FileRow>(
+    `SELECT ${columns} FROM rail_files ${where} ORDER BY place DESC LIMIT $1`,
+    values,
+  );
+  return rows.map(fileOf);
+}
+
+/** Deletes files that were kept before this time, the oldest first, at most `max`. @returns how many */
+export async function forgetArchived(pool: pg.Pool, before: Date, max: number): Promise<number> {
+  const { rowCount } = await pool.query(
+    `DELETE FROM rail_files WHERE id IN (
+       SELECT id FROM rail_files WHERE created_at < $1 ORDER BY created_at LIMIT $2)`,
+    [before, max],
+  );
+  return rowCount ?? 0;
 }
 
 /** All of them or none, if `on` is in a transaction. */
@@ -377,6 +383,11 @@ async function idOf(on: pg.Pool | pg.ClientBase, { file, sha256 }: SealedFile): 
   const [row] = rows;
   if (row === undefined) throw new Error('the archived file was deleted while it was kept again');
   return row.id;
+}
+
+/** What a part is sealed for: it opens nowhere else. */
+function placeOf(id: string, part: number): string {
+  return `rail-file/${id}/${part}`;
 }
 
 function sha256Of(parts: readonly Uint8Array[]): Buffer {

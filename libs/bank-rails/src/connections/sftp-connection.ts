@@ -4,7 +4,7 @@
  * to connect are spaced out, because banks lock accounts that try too often.
  */
 import { backoffMs } from '@pis/postgres';
-import { Client, type ConnectConfig, type SFTPWrapper, utils } from 'ssh2';
+import ssh2, { type ConnectConfig, type SFTPWrapper } from 'ssh2';
 import { BankUnavailable } from '../bank-connection.js';
 import { fingerprintOf, type PinnedHostKeys, pinnedHostKeys } from './host-keys.js';
 
@@ -69,7 +69,7 @@ export class SftpSession {
   private lost: Error | null = null;
 
   constructor(
-    private readonly client: Client,
+    private readonly client: ssh2.Client,
     private readonly sftp: SFTPWrapper,
     private readonly timeoutMs: number,
     private readonly onLost: () => void,
@@ -195,7 +195,7 @@ export class SftpConnection {
   private connect(onLost: () => void): Promise<SftpSession> {
     const { timeoutMs = timeoutDefaultMs } = this.options;
     return new Promise((resolve, reject) => {
-      const client = new Client();
+      const client = new ssh2.Client();
       let session: SftpSession | null = null;
       let wrongKey: string | null = null;
       const fail = (error: Error) => {
@@ -266,7 +266,7 @@ function configOf(options: SftpConnectionOptions, pins: PinnedHostKeys): Connect
   if ('password' in credentials)
     return { ...config, password: credentials.password, authHandler: ['password'] };
   const { privateKey, passphrase } = credentials;
-  const key = utils.parseKey(privateKey, passphrase ?? undefined);
+  const key = ssh2.utils.parseKey(privateKey, passphrase ?? undefined);
   // The library's message may quote what it could not read.
   if (key instanceof Error) throw new Error('the private key cannot be read');
   return {

@@ -3,7 +3,10 @@
  * see `faults`.
  */
 import type { AddressInfo } from 'node:net';
-import { type Attributes, type Connection, Server, type SFTPWrapper, utils } from 'ssh2';
+import ssh2, { type Attributes, type Connection, type SFTPWrapper } from 'ssh2';
+
+/** Node cannot read the named exports of this package. */
+const { Server, utils } = ssh2;
 
 export interface SftpFaults {
   /** Cuts the connection after so many bytes were written, once. */
@@ -63,7 +66,7 @@ export async function startSftpServer(options: TestSftpServerOptions): Promise<T
   const clients = new Set<Connection>();
   let connections = 0;
   let authentications = 0;
-  let server: Server;
+  let server: ssh2.Server;
   let port = 0;
 
   const start = () => {

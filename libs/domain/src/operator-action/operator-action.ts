@@ -18,6 +18,8 @@ export const operatorActionNames = [
   'consumers import',
   'consumers reset',
   'rails notifications retry',
+  'rails files show',
+  'rails files forget',
   'store rebind',
   'keys rotate',
   'keys seal-history',

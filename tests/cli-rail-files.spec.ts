@@ -1,0 +1,116 @@
+/** `pis rails files`: what went to banks and came from them, with exact bytes. */
+import { createHash, randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { jest } from '@jest/globals';
+import { fileArchive } from '@pis/bank-rails/connections';
+import type { Keyring } from '@pis/keyring';
+import { testKeyringOn } from '@pis/keyring/testing';
+import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
+import type pg from 'pg';
+import { pis, pisJson } from './support/process.js';
+import { expectRefusal } from './support/refusal.js';
+
+// Each command is a process of its own.
+jest.setTimeout(120_000);
+const isoTime = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/) as unknown;
+
+let scratch: string;
+let database: TestDatabase;
+let pool: pg.Pool;
+let keyring: Keyring;
+let environment: Record<string, string>;
+beforeAll(async () => {
+  scratch = mkdtempSync(path.join(os.tmpdir(), 'pis-cli-rail-files-'));
+  database = await createTestDatabase();
+  pool = openTestPool(database.url, 2);
+  keyring = await testKeyringOn(pool);
+  environment = {
+    DATABASE_URL: database.url,
+    // Of the keyring of tests.
+    PIS_MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
+    PIS_DATA_DIR: path.join(scratch, 'unused'),
+  };
+});
+afterAll(async () => {
+  await pool?.end();
+  await database?.drop();
+  rmSync(scratch, { recursive: true, force: true });
+});
+
+const json = (...args: string[]) => pisJson<unknown>(['rails', 'files', ...args], environment);
+const plain = (...args: string[]) => pis(['rails', 'files', ...args], environment);
+
+async function keepFile(name: string, content: string) {
+  const [contactId, paymentId] = [randomUUID(), randomUUID()];
+  const segments = [
+    { bytes: Buffer.from('101 header\n'), owner: null, paymentId: null },
+    { bytes: Buffer.from(content), owner: `contact:${contactId}` as const, paymentId },
+  ];
+  const file = { connection: 'bank', rail: 'ACH', way: 'out', kind: 'nacha', name } as const;
+  const { id } = await fileArchive({ pool, keyring }).keep({ ...file, segments });
+  return { id, contactId, paymentId, text: `101 header\n${content}` };
+}
+
+it('lists the files of a payment, and shows the exact bytes of one, recorded', async () => {
+  const ada = await keepFile('a.ach', '622 99887766554433 Ada\r\n');
+  const bob = await keepFile('b.ach', '622 1 Bob\r\n');
+  const listed = ({ id, text }: typeof ada, name: string) => ({
+    ...{ id, rail: 'ACH', way: 'out', kind: 'nacha', name },
+    sha256: createHash('sha256').update(text).digest('hex'),
+    sizeBytes: text.length,
+    createdAt: isoTime,
+  });
+  const both = [listed(bob, 'b.ach'), listed(ada, 'a.ach')];
+  expect(await json('list')).toEqual({ data: both });
+  expect(await json('list', '--after', bob.id)).toEqual({ data: both.slice(1) });
+  expect(await json('list', '--payment', ada.paymentId)).toEqual({ data: both.slice(1) });
+  expect(await json('list', '--payment', randomUUID())).toEqual({ data: [] });
+
+  const shown = await plain('show', '--id', ada.id, '--actor', 'ada', '--reason', 'case 7');
+  expect(shown).toMatchObject({ code: 0, stdout: ada.text, stderr: '' });
+  expect(await json('show', '--id', ada.id)).toMatchObject({
+    ...listed(ada, 'a.ach'),
+    erasedBytes: 0,
+    bytes: Buffer.from(ada.text).toString('base64'),
+  });
+  const { rows } = await pool.query(
+    `SELECT data FROM events WHERE type = 'OperatorActionStarted' ORDER BY position LIMIT 1`,
+  );
+  expect(rows).toMatchObject([
+    {
+      data: {
+        action: 'rails files show',
+        subject: { fileId: ada.id },
+        actor: 'ada',
+        reason: 'case 7',
+      },
+    },
+  ]);
+});
+
+it('shows spaces in place of what was erased, and says so', async () => {
+  const { id, contactId } = await keepFile('c.ach', '622 Cy\n');
+  await keyring.destroy([`contact:${contactId}`]);
+  const { code, stdout, stderr } = await plain('show', '--id', id);
+  expect({ code, stdout }).toEqual({ code: 0, stdout: '101 header\n       ' });
+  expect(stderr).toContain('7 bytes were erased');
+});
+
+it('forgets files that are older than the retention period, and no others', async () => {
+  const old = await keepFile('old.ach', 'old\n');
+  await pool.query(`UPDATE rail_files SET created_at = now() - interval '8 years' WHERE id = $1`, [
+    old.id,
+  ]);
+  const year = new Date().getUTCFullYear();
+  expectRefusal(await plain('forget', '--before', `${year - 6}-01-01`), /PIS_RETENTION_YEARS/);
+  expectRefusal(await plain('forget', '--before', 'yesterday'), /not a day/);
+  expect(await json('forget', '--before', `${year - 7}-01-01`)).toEqual({ forgotten: 1 });
+  expectRefusal(await plain('show', '--id', old.id), /no file has this ID/);
+});
+
+it('refuses an ID that is none, without repeating it', async () => {
+  expectRefusal(await plain('show', '--id', 'pis_test_secret'), /--id is not a UUID/);
+  expectRefusal(await plain('list', '--payment', 'x'), /--payment is not a UUID/);
+});
