@@ -109,8 +109,8 @@ export const mayImport = {
     'webhook-deliveries',
     'webhooks',
   ],
-  // Shares no code with the executor that it tests, except the wire format of the rail.
-  'bank-simulator': ['bank-rails', 'postgres', 'service-kit'],
+  // Shares no code with the executor that it tests, except the formats of the rails.
+  'bank-simulator': ['bank-rails', 'domain', 'postgres', 'service-kit'],
   cli: [
     'bank-rails',
     'commands',

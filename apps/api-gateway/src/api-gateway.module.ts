@@ -3,6 +3,7 @@
  * is parsed are in @pis/http-api. The domain makes the decisions.
  */
 import { type DynamicModule, Module, type Provider } from '@nestjs/common';
+import { reportByHand } from '@pis/bank-rails/sandbox';
 import {
   ContactDirectory,
   OriginatorDirectory,
@@ -209,12 +210,21 @@ const readProviders: readonly Provider[] = [
     useFactory: (...[store, own]: ConstructorParameters<typeof PaymentByKey>) =>
       new PaymentByKey(store, own),
   },
+  {
+    provide: PaymentSimulation,
+    inject: [EVENT_STORE, OwnWrites, PG_POOL],
+    useFactory: (store: EventStore, ownWrites: OwnWrites, pool: PgPool) =>
+      new PaymentSimulation({
+        store,
+        ownWrites,
+        report: (reference, report) => reportByHand(pool, reference, report),
+      }),
+  },
 ];
 
 function useCases(urls: WebhookUrlOptions): Provider[] {
   const classes = [
     PaymentCreation,
-    PaymentSimulation,
     ContactDirectory,
     OriginatorDirectory,
     WebhookEndpointDirectory,

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { payment as payments } from '@pis/domain';
 import { repository } from '@pis/event-store';
-import { createTestDatabase, type TestDatabase } from '@pis/local-servers/testing';
+import { bankBooks } from '@pis/bank-rails/sandbox';
+import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
+import type pg from 'pg';
 import { by, type Gateway, startGateway } from './testing/gateway.js';
 import { codeOf, createPayer, idOf, issuesOf, type Payer } from './testing/payments.js';
 
@@ -48,6 +50,69 @@ describe('moving a sandbox payment by hand', () => {
     const returned = await simulate(paymentId, { outcome: 'return', returnReasonCode: 'R01' });
     expect(returned.body?.data).toMatchObject({ status: 'RETURNED', returnReasonCode: 'R01' });
     expect(codeOf(await simulate(paymentId, { outcome: 'fail' }))).toBe('409 CONFLICT');
+  });
+
+  describe('of a transfer that the simulated bank has', () => {
+    let pool: pg.Pool;
+    beforeAll(() => {
+      pool = openTestPool(database.url, 2);
+    });
+    afterAll(() => pool.end());
+
+    /** A payment in PROCESSING, and the bank's row of its transfer. */
+    async function submitted(status: 'pending' | 'accepted') {
+      const paymentId = idOf(await payer.pay());
+      const reference = `r-${paymentId}`.slice(0, 22);
+      const command = { type: 'ProcessPayment', data: { railReference: reference } } as const;
+      const at = new Date().toISOString();
+      await repository(gateway.store, payments).execute(paymentId, { ...command, at }, by);
+      await pool.query(
+        `INSERT INTO bank_transfers (reference, rail, direction, amount_minor, currency_code, plan, status, submitted_at)
+         VALUES ($1, 'ACH', 'OUTBOUND', 1, 'USD', 'hold', $2, now())`,
+        [reference, status],
+      );
+      await pool.query(
+        `INSERT INTO bank_executions (reference, number, rail, direction, amount_minor, received_at, state)
+         VALUES ($1, 1, 'ACH', 'OUTBOUND', 1, now(), $2)`,
+        [reference, status === 'accepted' ? 'executed' : 'pending'],
+      );
+      const books = async () =>
+        (await bankBooks(pool)).find((entry) => entry.reference === reference)?.state ?? null;
+      const reports = async () =>
+        (
+          await pool.query<{ type: string; code: string | null }>(
+            `SELECT type, return_reason_code AS code FROM bank_notifications
+              WHERE reference = $1 ORDER BY id`,
+            [reference],
+          )
+        ).rows;
+      return { paymentId, books, reports };
+    }
+
+    it('changes the books of the bank, which reports it', async () => {
+      const { paymentId, books, reports } = await submitted('pending');
+      expect((await simulate(paymentId, { outcome: 'complete' })).body?.data).toMatchObject({
+        status: 'COMPLETED',
+      });
+      expect(await books()).toBe('executed');
+      const back = { outcome: 'return', returnReasonCode: 'R03' };
+      expect(codeOf(await simulate(paymentId, back))).toBe('200');
+      expect(await books()).toBe('returned');
+      expect(codeOf(await simulate(paymentId, back))).toBe('409 CONFLICT');
+      expect(await reports()).toEqual([
+        { type: 'confirmed', code: null },
+        { type: 'returned', code: 'R03' },
+      ]);
+    });
+
+    it('fails only what the bank has not executed', async () => {
+      const held = await submitted('pending');
+      expect(codeOf(await simulate(held.paymentId, { outcome: 'fail' }))).toBe('200');
+      expect(await held.books()).toBeNull();
+      const executed = await submitted('accepted');
+      expect(codeOf(await simulate(executed.paymentId, { outcome: 'fail' }))).toBe('409 CONFLICT');
+      expect(await executed.books()).toBe('executed');
+    });
   });
 
   it('shows the new status in the list at once', async () => {

@@ -15,7 +15,7 @@ import {
   type TestDatabase,
   until,
 } from '@pis/local-servers/testing';
-import { PG_POOL } from '@pis/service-kit';
+import { createLogger, LOGGER, PG_POOL } from '@pis/service-kit';
 import pg from 'pg';
 import { BankSimulator, BankSimulatorModule } from './bank-simulator.module.js';
 
@@ -31,7 +31,11 @@ async function openDatabase() {
 
 /** Served by the simulator as a separate process. */
 async function serve(pool: pg.Pool, http: boolean): Promise<NestFastifyApplication> {
-  @Module({ providers: [{ provide: PG_POOL, useValue: pool }], exports: [PG_POOL] })
+  const providers = [
+    { provide: PG_POOL, useValue: pool },
+    { provide: LOGGER, useValue: createLogger('test', 'silent') },
+  ];
+  @Module({ providers, exports: [PG_POOL, LOGGER] })
   class Platform {}
   const sandbox = { PIS_SANDBOX_RAIL_DELAY_MS: 0, PIS_ENVIRONMENT: 'sandbox' } as const;
   const simulator = BankSimulatorModule.register(sandbox, { http });

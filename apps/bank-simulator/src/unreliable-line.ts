@@ -11,7 +11,7 @@ import {
   type SubmissionResult,
   type TransferInstruction,
 } from '@pis/bank-rails';
-import { queueShare } from './bank-simulator.js';
+import { queueShare } from './ledger.js';
 
 export interface UnreliableLineOptions {
   /** From 0 up to 1; a seeded one makes the mishaps the same each time. */

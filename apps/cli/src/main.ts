@@ -28,6 +28,7 @@ const groups: Readonly<Record<string, () => Promise<Command>>> = {
   rails: async () => (await import('./commands/rails.js')).railCommands(),
   'routing-directory': async () =>
     (await import('./commands/routing-directory.js')).routingDirectoryCommands(),
+  sandbox: async () => (await import('./commands/sandbox.js')).sandboxCommands(),
   consumers: async () => (await import('./commands/consumers.js')).consumerCommands(),
   relay: async () => (await import('./commands/relay.js')).relayCommands(),
   store: async () => (await import('./commands/store.js')).storeCommands(),

@@ -178,6 +178,8 @@ export const railsEnv = {
   /** Unset: the rail's own normal time; 2 s after the simulated delay in the sandbox. */
   PIS_RAIL_CONFIRMATION_TIMEOUT_MS: integer(1, yearMs).optional(),
   PIS_SANDBOX_RAIL_DELAY_MS: milliseconds(hoursMs).default(0),
+  /** What the simulated bank does with which transfer: YAML, see docs/sandbox.md. */
+  PIS_BANK_SCENARIOS_FILE: z.string().min(1).optional(),
   /** Base address of the bank simulator when it runs as its own process. */
   PIS_BANK_URL: z.url({ protocol: /^https?$/ }).optional(),
 } as const;

@@ -1,0 +1,68 @@
+/** `pis sandbox books`: what the simulated bank executed. */
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { jest } from '@jest/globals';
+import { instructionEnding } from '@pis/bank-rails/testing';
+import { BankSimulator } from '@pis/bank-simulator/module';
+import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
+import type pg from 'pg';
+import { pis, pisJson } from './support/process.js';
+import { expectRefusal } from './support/refusal.js';
+
+// Each command is a process of its own.
+jest.setTimeout(120_000);
+const isoTime = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/) as unknown;
+
+let scratch: string;
+let database: TestDatabase;
+let pool: pg.Pool;
+let environment: Record<string, string>;
+beforeAll(async () => {
+  scratch = mkdtempSync(path.join(os.tmpdir(), 'pis-cli-sandbox-'));
+  database = await createTestDatabase();
+  pool = openTestPool(database.url, 2);
+  environment = {
+    DATABASE_URL: database.url,
+    PIS_MASTER_KEY: randomBytes(32).toString('base64'),
+    PIS_DATA_DIR: path.join(scratch, 'unused'),
+  };
+});
+afterAll(async () => {
+  await pool?.end();
+  await database?.drop();
+  rmSync(scratch, { recursive: true, force: true });
+});
+
+it('lists one entry per execution', async () => {
+  const bank = new BankSimulator(pool, { delayMs: 0 });
+  const executed = instructionEnding('4321', { rail: 'RTP' });
+  for (const instruction of [executed, executed, instructionEnding('0204')])
+    await bank.submit(instruction);
+  expect(await pisJson(['sandbox', 'books'], environment)).toEqual({
+    data: [
+      {
+        reference: executed.reference,
+        rail: 'RTP',
+        direction: 'OUTBOUND',
+        amount: 12_345,
+        accountLastFour: '4321',
+        receivedAt: isoTime,
+        executedAt: isoTime,
+        state: 'executed',
+      },
+    ],
+  });
+});
+
+it('does not exist in production', async () => {
+  // A store of its own: the other one belongs to the sandbox.
+  const own = await createTestDatabase();
+  try {
+    const production = { ...environment, DATABASE_URL: own.url, PIS_ENVIRONMENT: 'production' };
+    expectRefusal(await pis(['sandbox', 'books'], production), 'no simulated bank in production');
+  } finally {
+    await own.drop();
+  }
+});
