@@ -148,11 +148,11 @@ function randomCorrection(
   return correctionEntry(original, { changeCode, correction, traceNumber });
 }
 
-/** Not empty, without spaces at its ends, and not only zeros. */
+/** Without spaces at its ends, and with a letter. */
 function text(random: RandomNumber, characters: string, max: number): string {
   const length = 1 + random(max);
   const all = Array.from({ length }, () => characters.charAt(random(characters.length))).join('');
-  return all.replace(/^[ 0]/, 'X').replace(/ $/, 'X');
+  return `X${all.slice(1)}`.replace(/ $/, 'X');
 }
 
 function numeric(random: RandomNumber, length: number): string {

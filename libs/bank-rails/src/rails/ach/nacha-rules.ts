@@ -213,10 +213,14 @@ function reason(field: string, value: string | null): NachaFieldProblem | null {
     : problem(field, `the ${label(field)} must be R and two digits`);
 }
 
-/** A mandatory field may not consist of spaces and zeros alone (return reason R26). */
+/**
+ * A mandatory field may not consist of spaces and zeros alone (return reason R26), and must say something. In the
+ * account number of a return, asterisks stand for digits that the bank does not show.
+ */
 function required(field: string, value: string, max: number): NachaFieldProblem | null {
   if (value === '') return problem(field, `the ${label(field)} is missing`);
-  if (/^[ 0]+$/.test(value)) return problem(field, `the ${label(field)} has only spaces and zeros`);
+  if (!/[1-9A-Za-z*]/.test(value))
+    return problem(field, `the ${label(field)} has no letter and no digit from 1 to 9`);
   return text(field, value, max);
 }
 

@@ -1,61 +1,17 @@
 /**
- * Text as a NACHA file can hold it: printable ASCII of a limited length. Names come in any script, so what has a
- * usual spelling in ASCII gets it, and what has none is left out. docs/rails-ach.md tells users the same.
+ * Text as a NACHA file can hold it: printable ASCII of a limited length. Names are spelled as on the other rails, so
+ * that a party has one name at the bank.
  */
+import { railText } from '../iso20022/characters.js';
 
-/** Letters and signs that do not come apart into an ASCII letter and a mark. */
-const spellings: Readonly<Record<string, string>> = {
-  ß: 'ss',
-  ẞ: 'SS',
-  æ: 'ae',
-  Æ: 'AE',
-  œ: 'oe',
-  Œ: 'OE',
-  ø: 'o',
-  Ø: 'O',
-  ł: 'l',
-  Ł: 'L',
-  đ: 'd',
-  Đ: 'D',
-  ð: 'd',
-  Ð: 'D',
-  þ: 'th',
-  Þ: 'Th',
-  ħ: 'h',
-  Ħ: 'H',
-  ı: 'i',
-  ŋ: 'n',
-  Ŋ: 'N',
-  '‘': "'",
-  '’': "'",
-  '‚': "'",
-  ʼ: "'",
-  '“': '"',
-  '”': '"',
-  '„': '"',
-  '‐': '-',
-  '‑': '-',
-  '‒': '-',
-  '–': '-',
-  '—': '-',
-  '−': '-',
-  '⁄': '/',
-};
 const printable = /^[\x20-\x7e]*$/;
 
 /**
- * The text in printable ASCII, without spaces around it or runs of spaces in it, cut to `max` characters. Empty
- * when nothing of it can be written.
+ * The text in printable ASCII on one line, cut to `max` characters. Empty when there is none. A name of which no
+ * letter or digit is left is refused by entryProblem.
  */
 export function nachaText(text: string, max: number): string {
-  return text
-    .normalize('NFKD')
-    .replaceAll(/\p{M}/gu, '')
-    .replaceAll(/[^\x20-\x7e]/gu, (character) => spellings[character] ?? ' ')
-    .replaceAll(/ +/g, ' ')
-    .trim()
-    .slice(0, max)
-    .trimEnd();
+  return railText(text, max);
 }
 
 /** What keeps a text out of a field of `max` characters, as the end of a sentence. Null if nothing does. */

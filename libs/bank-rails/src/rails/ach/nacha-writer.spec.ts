@@ -78,8 +78,9 @@ describe('A written NACHA file', () => {
     ['individual name has more than 22', { individualName: 'A'.repeat(23) }],
     ['outside printable ASCII', { individualName: 'Zoë' }],
     ['individual name is missing', { individualName: '' }],
-    ['individual name has only spaces and zeros', { individualName: '0 0' }],
-    ['account number has only spaces and zeros', { accountNumber: '0000' }],
+    ['individual name has no letter', { individualName: '0 0' }],
+    ['individual name has no letter', { individualName: '...' }],
+    ['account number has no letter', { accountNumber: '0000' }],
     ['ODFI 09100001', { traceNumber: '021000020000001' }],
     ['information has more than 80', { addenda: { kind: 'payment', information: 'A'.repeat(81) } }],
   ])('is refused when %s does not fit', async (message, change) => {
