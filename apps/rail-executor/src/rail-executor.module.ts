@@ -25,6 +25,7 @@ import {
   PG_POOL,
 } from '@pis/service-kit';
 import type pg from 'pg';
+import { achGauges } from './ach-metrics.js';
 import { notificationGauges } from './notification-metrics.js';
 import { pendingGauges } from './pending-metrics.js';
 import { PaymentQueuedController } from './payment-queued.controller.js';
@@ -92,6 +93,7 @@ export class RailExecutorModule
   }
 
   onApplicationBootstrap(): void {
+    achGauges(this.metrics, this.pool);
     notificationGauges(this.metrics, this.pool);
     pendingGauges(this.metrics, this.pool);
     this.health.register('bank', () => this.executor.checkBank());

@@ -4,16 +4,26 @@ import {
   BankRefused,
   feedBeginning,
   type RailRejection,
+  type SubmissionResult,
+  type TransferInstruction,
 } from '../bank-connection.js';
 import { instructionEnding } from './transfer-instructions.js';
 
 export interface BankUnderTest {
   /** A connection to a separate bank without delay and with an empty feed. */
   readonly connection: BankConnection;
+  /**
+   * Resolves when the bank has dealt with everything that was submitted or asked. Absent where its first answer
+   * is final.
+   */
+  settled?(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** What every adapter of the port to the bank must do, tested with the simulated bank without delay. */
+/**
+ * What every adapter of the port to the bank must do, tested with the simulated bank without delay. A bank may
+ * answer 'pending' first, and confirm or reject through its feed.
+ */
 export function bankConnectionConformance(name: string, open: () => Promise<BankUnderTest>): void {
   describe(`the connection to the bank, ${name}`, () => {
     let bank: BankUnderTest;
@@ -21,11 +31,10 @@ export function bankConnectionConformance(name: string, open: () => Promise<Bank
       bank = await open();
     });
     afterEach(() => bank.close());
-    const connection = () => bank.connection;
 
-    submissionConformance(connection);
-    voidConformance(connection);
-    feedConformance(connection);
+    submissionConformance(() => bank);
+    voidConformance(() => bank);
+    feedConformance(() => bank);
   });
 }
 
@@ -40,7 +49,9 @@ const error = {
   rejection: expect.objectContaining(rejection) as RailRejection,
 } as const;
 
-function submissionConformance(connection: () => BankConnection): void {
+function submissionConformance(bank: () => BankUnderTest): void {
+  const connection = () => bank().connection;
+
   it.each([
     ['4321', { outcome: 'accepted' }],
     ['0101', { outcome: 'accepted' }],
@@ -51,7 +62,7 @@ function submissionConformance(connection: () => BankConnection): void {
   ])('gives the same answer to every submission of %s', async (ending, expected) => {
     const instruction = instructionEnding(ending);
     const answers = [
-      await connection().submit(instruction),
+      await submitted(bank(), instruction),
       await connection().submit(instruction),
       ...(await Promise.all([1, 2, 3].map(() => connection().submit(instruction)))),
     ];
@@ -81,16 +92,17 @@ function submissionConformance(connection: () => BankConnection): void {
     ['0204', error],
   ])('answers an inquiry about a submitted transfer of %s with %j', async (ending, expected) => {
     const instruction = instructionEnding(ending);
-    await connection().submit(instruction);
+    await submitted(bank(), instruction);
     expect(await connection().inquire(instruction.reference)).toEqual(expected);
   });
 
   it('confirms a late transfer after an inquiry, once', async () => {
     const instruction = instructionEnding('0402');
-    await connection().submit(instruction);
+    await submitted(bank(), instruction);
     expect(await readAll(connection())).toEqual([]);
     expect(await connection().inquire(instruction.reference)).toEqual({ outcome: 'received' });
     expect(await connection().inquire(instruction.reference)).toEqual({ outcome: 'received' });
+    await bank().settled?.();
     expect(await readAll(connection())).toMatchObject([
       { type: 'confirmed', reference: instruction.reference },
     ]);
@@ -98,7 +110,9 @@ function submissionConformance(connection: () => BankConnection): void {
   });
 }
 
-function voidConformance(connection: () => BankConnection): void {
+function voidConformance(bank: () => BankUnderTest): void {
+  const connection = () => bank().connection;
+
   it('never executes a voided reference, however often it is submitted afterwards', async () => {
     const instruction = instructionEnding('0101');
     const { reference } = instruction;
@@ -112,7 +126,7 @@ function voidConformance(connection: () => BankConnection): void {
 
   it.each(['4321', '0401', '0502'])('does not void what it has taken (%s)', async (ending) => {
     const instruction = instructionEnding(ending);
-    const answer = await connection().submit(instruction);
+    const answer = await submitted(bank(), instruction);
     expect(await connection().void(instruction.reference)).toEqual({ outcome: 'received' });
     expect(await connection().submit(instruction)).toEqual(answer);
   });
@@ -121,25 +135,27 @@ function voidConformance(connection: () => BankConnection): void {
     const instructions = Array.from({ length: 30 }, () => instructionEnding('4321'));
     await Promise.all(
       instructions.map(async (instruction) => {
-        const [submitted, voided] = await Promise.all([
-          connection().submit(instruction),
+        const [answer, voided] = await Promise.all([
+          submitted(bank(), instruction),
           connection().void(instruction.reference),
         ]);
         const executed = voided.outcome === 'received';
-        expect(submitted).toEqual(executed ? { outcome: 'accepted' } : error);
+        expect(answer).toEqual(executed ? { outcome: 'accepted' } : error);
       }),
     );
   });
 }
 
-function feedConformance(connection: () => BankConnection): void {
+function feedConformance(bank: () => BankUnderTest): void {
+  const connection = () => bank().connection;
+
   it('reports a return with its code, once, however often the transfer is submitted', async () => {
     const instruction = instructionEnding('9085');
     await Promise.all(Array.from({ length: 20 }, () => connection().submit(instruction)));
-    await connection().submit(instructionEnding('4321'));
+    await submitted(bank(), instructionEnding('4321'));
     const uncoded = instructionEnding('0199');
-    await connection().submit(uncoded);
-    expect(await readAll(connection())).toMatchObject([
+    await submitted(bank(), uncoded);
+    expect(returnsAmong(await readAll(connection()), bank())).toMatchObject([
       { type: 'returned', reference: instruction.reference, returnReasonCode: 'R85' },
       { type: 'returned', reference: uncoded.reference, returnReasonCode: null },
     ]);
@@ -148,7 +164,7 @@ function feedConformance(connection: () => BankConnection): void {
   it('says that there is nothing new with the cursor it was asked with', async () => {
     const start = await connection().notifications({ after: feedBeginning, max: 10 });
     expect(start).toEqual({ notifications: [], cursor: feedBeginning });
-    await connection().submit(instructionEnding('0101'));
+    await submitted(bank(), instructionEnding('0101'));
     const { cursor } = await connection().notifications({ after: feedBeginning, max: 10 });
     const end = await connection().notifications({ after: cursor, max: 10 });
     expect(end).toEqual({ notifications: [], cursor });
@@ -156,7 +172,7 @@ function feedConformance(connection: () => BankConnection): void {
 
   it('goes on behind any notification, not only behind a page', async () => {
     for (const ending of ['0101', '0102', '0107'])
-      await connection().submit(instructionEnding(ending));
+      await submitted(bank(), instructionEnding(ending));
     const all = await readAll(connection());
     const behindFirst = await connection().notifications({
       after: all[0]?.sequence ?? '',
@@ -167,9 +183,8 @@ function feedConformance(connection: () => BankConnection): void {
 
   it('shows every return exactly once to a reader that follows while many arrive at once', async () => {
     const instructions = Array.from({ length: 150 }, () => instructionEnding('0101'));
-    const submitted = Promise.all(instructions.map((one) => connection().submit(one)));
     let writing = true;
-    const finished = submitted.then(() => {
+    const finished = Promise.all(instructions.map((one) => submitted(bank(), one))).then(() => {
       writing = false;
     });
     const followed: BankNotification[] = [];
@@ -182,11 +197,35 @@ function feedConformance(connection: () => BankConnection): void {
       if (page.notifications.length > 0) last = false;
     }
     await finished;
-    expect(followed.map(({ reference }) => reference).sort()).toEqual(
+    const returned = returnsAmong(followed, bank());
+    expect(returned.map(({ reference }) => reference).sort()).toEqual(
       instructions.map(({ reference }) => reference).sort(),
     );
     expect(await readAll(connection())).toEqual(followed);
   });
+}
+
+/** Submits it and waits for what the bank makes of it. A bank that needs time says 'pending' first. */
+async function submitted(
+  bank: BankUnderTest,
+  instruction: TransferInstruction,
+): Promise<SubmissionResult> {
+  const first = await bank.connection.submit(instruction);
+  if (bank.settled === undefined) return first;
+  await bank.settled();
+  const final = await bank.connection.submit(instruction);
+  expect([final.outcome, 'pending']).toContain(first.outcome);
+  return final;
+}
+
+/** A bank that needs time confirms each transfer in its feed. */
+function returnsAmong(
+  notifications: readonly BankNotification[],
+  { settled }: BankUnderTest,
+): readonly BankNotification[] {
+  return settled === undefined
+    ? notifications
+    : notifications.filter(({ type }) => type !== 'confirmed');
 }
 
 async function readAll(connection: BankConnection): Promise<BankNotification[]> {

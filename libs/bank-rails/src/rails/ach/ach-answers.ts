@@ -1,0 +1,307 @@
+/**
+ * What an inbound file does to the entries: acknowledgements, returns and notifications of change. Each function
+ * runs in the transaction that records the file, under the lock of the connection's row. It changes the rows and
+ * says what goes into the feed. What contradicts an earlier answer goes into the feed as it is: the executor shows
+ * it to staff.
+ */
+import type pg from 'pg';
+import type { AckEntry, AckFile } from './ack-file.js';
+import { type AchReport, unmatchedFile, unmatchedTrace } from './ach-feed.js';
+import { bankRejection, fileRejection } from './ach-rejections.js';
+import { type AchEntryStatus, rejectionText } from './ach-tables.js';
+import type { ReturnAddenda } from './nacha-file.js';
+
+/** An entry of ours, as it is while the transaction holds the lock. */
+export interface KnownEntry {
+  readonly reference: string;
+  readonly paymentId: string;
+  readonly contactId: string;
+  readonly traceNumber: string;
+  readonly status: AchEntryStatus;
+  readonly amountMinor: number;
+  readonly individualId: string;
+  readonly isBusiness: boolean;
+  readonly returnReasonCode: string | null;
+}
+
+interface KnownRow {
+  reference: string;
+  payment_id: string;
+  contact_id: string;
+  trace_number: string;
+  status: AchEntryStatus;
+  amount_minor: string;
+  individual_id: string;
+  standard_entry_class: string;
+  return_reason_code: string | null;
+}
+
+/**
+ * The entries with these trace numbers. Trace numbers begin again after ten million: then the latest entry has
+ * the number.
+ */
+export async function entriesByTrace(
+  on: pg.Pool | pg.ClientBase,
+  bank: string,
+  traceNumbers: readonly string[],
+): Promise<ReadonlyMap<string, KnownEntry>> {
+  if (traceNumbers.length === 0) return new Map();
+  const { rows } = await on.query<KnownRow>({
+    name: 'ach-entries-by-trace',
+    text: `SELECT reference, payment_id, contact_id, trace_number, status, amount_minor,
+                  individual_id, standard_entry_class, return_reason_code
+             FROM ach_entries WHERE bank = $1 AND trace_number = ANY ($2::text[]) ORDER BY file_id`,
+    values: [bank, traceNumbers],
+  });
+  return new Map(
+    rows.map((row) => [
+      row.trace_number,
+      {
+        reference: row.reference,
+        paymentId: row.payment_id,
+        contactId: row.contact_id,
+        traceNumber: row.trace_number,
+        status: row.status,
+        amountMinor: Number(row.amount_minor),
+        individualId: row.individual_id,
+        isBusiness: row.standard_entry_class === 'CCD',
+        returnReasonCode: row.return_reason_code,
+      },
+    ]),
+  );
+}
+
+/** It does not prove that nothing was moved: the bank may have executed the entry when it came first. */
+const alreadyHere = 'DUPLICATE_ENTRY';
+
+export async function applyAck(
+  client: pg.ClientBase,
+  bank: string,
+  ack: AckFile,
+): Promise<readonly AchReport[]> {
+  const { rows } = await client.query<{ id: string; sha256: string; status: string }>(
+    'SELECT id, sha256, status FROM ach_files WHERE bank = $1 AND name = $2 FOR UPDATE',
+    [bank, ack.name],
+  );
+  const [file] = rows;
+  const aboutFile: AchReport = { reference: unmatchedFile(ack.name), type: 'unreadable' };
+  // Not ours, or the bank got other bytes than we recorded.
+  if (file === undefined || file.sha256 !== ack.sha256) return [aboutFile];
+  switch (ack.status) {
+    case 'duplicate':
+      return [];
+    case 'rejected':
+      if (file.status === 'acknowledged') return [aboutFile];
+      await settleFile(client, file.id, 'rejected');
+      return rejectFile(client, file.id, ack.code);
+    case 'accepted':
+    case 'update': {
+      // It was rejected before: which is true?
+      if (file.status === 'rejected') return [aboutFile];
+      const listed = await applyListed(client, bank, file.id, ack.entries);
+      if (ack.status === 'update') return listed;
+      await settleFile(client, file.id, 'acknowledged');
+      return [...listed, ...(await acceptOthers(client, file.id))];
+    }
+  }
+}
+
+async function settleFile(
+  client: pg.ClientBase,
+  fileId: string,
+  status: 'acknowledged' | 'rejected',
+): Promise<void> {
+  await client.query({
+    name: 'ach-file-answered',
+    text: `UPDATE ach_files SET status = $2, answered_at = now(),
+             uploaded_at = coalesce(uploaded_at, now()) WHERE id = $1`,
+    values: [fileId, status],
+  });
+}
+
+async function rejectFile(
+  client: pg.ClientBase,
+  fileId: string,
+  code: string | null,
+): Promise<AchReport[]> {
+  const rejection = fileRejection(code);
+  const { rows } = await client.query<{ reference: string }>(
+    `UPDATE ach_entries SET status = 'rejected', rejection = $2::jsonb
+      WHERE file_id = $1 AND status = 'filed' RETURNING reference`,
+    [fileId, rejectionText(rejection)],
+  );
+  return rows.map(({ reference }) => ({ reference, type: 'rejected', rejection }));
+}
+
+/** Every entry that no acknowledgement has listed. */
+async function acceptOthers(client: pg.ClientBase, fileId: string): Promise<AchReport[]> {
+  const { rows } = await client.query<{ reference: string }>({
+    name: 'ach-entries-accept',
+    text: `UPDATE ach_entries SET status = 'accepted'
+            WHERE file_id = $1 AND status = 'filed' AND answer IS NULL RETURNING reference`,
+    values: [fileId],
+  });
+  return rows.map(({ reference }) => ({ reference, type: 'confirmed' }));
+}
+
+async function applyListed(
+  client: pg.ClientBase,
+  bank: string,
+  fileId: string,
+  listed: readonly AckEntry[],
+): Promise<AchReport[]> {
+  if (listed.length === 0) return [];
+  const known = await entriesByTrace(
+    client,
+    bank,
+    listed.map(({ traceNumber }) => traceNumber),
+  );
+  const reports: AchReport[] = [];
+  const changes: EntryChange[] = [];
+  // The latest answer about a trace number counts.
+  for (const answer of new Map(listed.map((one) => [one.traceNumber, one])).values()) {
+    const entry = known.get(answer.traceNumber);
+    if (entry === undefined) {
+      reports.push({ reference: unmatchedTrace(answer.traceNumber), type: typeOf(answer) });
+      continue;
+    }
+    const { change, report } = effectOf(answer, entry);
+    if (change !== null) changes.push(change);
+    if (report !== null) reports.push(report);
+  }
+  await applyChanges(client, fileId, changes);
+  return reports;
+}
+
+interface EntryChange {
+  readonly reference: string;
+  readonly status: AchEntryStatus;
+  readonly answer: 'pending' | 'held' | null;
+  readonly rejection: AchReport['rejection'];
+}
+
+function typeOf({ status }: AckEntry): AchReport['type'] {
+  switch (status) {
+    case 'accepted':
+      return 'confirmed';
+    case 'rejected':
+      return 'rejected';
+    case 'pending':
+    case 'held':
+      return 'unreadable';
+  }
+}
+
+/** A change is applied to entries that are 'filed'. A report is shown whatever the entry is. */
+function effectOf(
+  answer: AckEntry,
+  { reference, status, isBusiness }: KnownEntry,
+): { readonly change: EntryChange | null; readonly report: AchReport | null } {
+  const change = (to: Partial<EntryChange>): EntryChange => ({
+    reference,
+    status: 'filed',
+    answer: null,
+    rejection: null,
+    ...to,
+  });
+  const isSettled = status === 'accepted' || status === 'returned';
+  switch (answer.status) {
+    case 'accepted':
+      if (isSettled) return { change: null, report: null };
+      return { change: change({ status: 'accepted' }), report: { reference, type: 'confirmed' } };
+    case 'rejected': {
+      if (answer.code === alreadyHere)
+        return {
+          change: change({ answer: 'pending' }),
+          report: { reference: unmatchedTrace(answer.traceNumber), type: 'unreadable' },
+        };
+      if (status === 'rejected') return { change: null, report: null };
+      const rejection = bankRejection(answer.code, isBusiness);
+      return {
+        change: change({ status: 'rejected', rejection }),
+        report: { reference, type: 'rejected', rejection },
+      };
+    }
+    case 'pending':
+      return { change: change({ answer: 'pending' }), report: null };
+    case 'held':
+      return {
+        change: change({ answer: 'held' }),
+        report: status === 'filed' ? { reference, type: 'held' } : null,
+      };
+  }
+}
+
+async function applyChanges(
+  client: pg.ClientBase,
+  fileId: string,
+  changes: readonly EntryChange[],
+): Promise<void> {
+  if (changes.length === 0) return;
+  await client.query(
+    `UPDATE ach_entries e SET status = c.status, answer = c.answer, rejection = c.rejection::jsonb
+       FROM unnest($2::text[], $3::text[], $4::text[], $5::text[])
+              AS c (reference, status, answer, rejection)
+      WHERE e.reference = c.reference AND e.file_id = $1 AND e.status = 'filed'`,
+    [
+      fileId,
+      changes.map(({ reference }) => reference),
+      changes.map(({ status }) => status),
+      changes.map(({ answer }) => answer),
+      changes.map(({ rejection }) => rejectionText(rejection ?? null)),
+    ],
+  );
+}
+
+/** One return of an inbound file. */
+export interface ReturnedEntry {
+  readonly addenda: ReturnAddenda;
+  readonly amountMinor: number;
+  /** Repeats the original's. Empty where the bank leaves it out. */
+  readonly individualId: string;
+}
+
+/**
+ * A return proves that the bank had accepted the entry, acknowledged or not. A second return with another reason
+ * (a contested dishonored return, or a mistake) has no status: staff see it.
+ */
+export async function applyReturns(
+  client: pg.ClientBase,
+  bank: string,
+  returns: readonly ReturnedEntry[],
+): Promise<readonly AchReport[]> {
+  const traces = returns.map(({ addenda }) => addenda.originalTraceNumber);
+  const known = await entriesByTrace(client, bank, traces);
+  const reports: AchReport[] = [];
+  const reasons = new Map<string, string | null>();
+  for (const returned of returns) {
+    const trace = returned.addenda.originalTraceNumber;
+    const returnReasonCode = returned.addenda.reason;
+    const entry = known.get(trace);
+    const isSecond = entry?.status === 'returned' || reasons.has(entry?.reference ?? '');
+    if (entry === undefined || !isReturnOf(returned, entry)) {
+      reports.push({ reference: unmatchedTrace(trace), type: 'returned', returnReasonCode });
+    } else if (isSecond) {
+      const first = reasons.get(entry.reference) ?? entry.returnReasonCode;
+      if (first !== returnReasonCode)
+        reports.push({ reference: unmatchedTrace(trace), type: 'returned', returnReasonCode });
+    } else {
+      reasons.set(entry.reference, returnReasonCode);
+      reports.push({ reference: entry.reference, type: 'returned', returnReasonCode });
+    }
+  }
+  await client.query({
+    name: 'ach-entries-return',
+    text: `UPDATE ach_entries e SET status = 'returned', return_reason_code = r.reason
+             FROM unnest($1::text[], $2::text[]) AS r (reference, reason)
+            WHERE e.reference = r.reference AND e.status IN ('filed', 'accepted')`,
+    values: [[...reasons.keys()], [...reasons.values()]],
+  });
+  return reports;
+}
+
+/** A trace number alone may be that of another entry: of an older one, or after the database was restored. */
+function isReturnOf({ amountMinor, individualId }: ReturnedEntry, entry: KnownEntry): boolean {
+  const isSameId = individualId === '' || individualId === entry.individualId;
+  return isSameId && amountMinor === entry.amountMinor;
+}

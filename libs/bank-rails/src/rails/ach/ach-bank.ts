@@ -1,0 +1,326 @@
+/**
+ * The bank over NACHA files, as a BankConnection. Towards the executor the table of entries is the bank: a
+ * submission is a durable row there, and nothing else is executed. Files take the rows to the real bank, and the
+ * bank's files say what became of them.
+ *
+ *   submit ─► ach_entries ─► ach_files + archive ─► upload
+ *                  ▲                                   │
+ *   notifications ◄─ ach_feed ◄─ acknowledgements, returns, corrections
+ *
+ * What always holds: a reference gets into at most one file, and a file is sent with the bytes that were recorded
+ * first. Several processes may run the same connection.
+ */
+import { type Keyring, ownerOf } from '@pis/keyring';
+import { WakeLoop, type WakeLoopOptions } from '@pis/postgres';
+import type pg from 'pg';
+import {
+  type BankConnection,
+  BankRefused,
+  type BankTerms,
+  BankUnavailable,
+  type InquiryResult,
+  type SubmissionResult,
+  type TransferInstruction,
+  type VoidResult,
+} from '../../bank-connection.js';
+import { describeIssues, transferInstructionSchema } from '../../bank-wire.js';
+import type { AchIdentity } from '../../connections/bank-config.js';
+import type { FileArchive } from '../../connections/file-archive.js';
+import type { FileTransport } from '../../connections/file-transport.js';
+import {
+  batchTermsOf,
+  entryClassOf,
+  entryOrBatchProblem,
+  individualIdOf,
+  nachaEntryOf,
+  paymentCodeOf,
+  receiverOf,
+} from './ach-entry.js';
+import { readReports } from './ach-feed.js';
+import { AchFileBuilder } from './ach-file-builder.js';
+import { AchInbound } from './ach-inbound.js';
+import { AchOutbound } from './ach-outbound.js';
+import { formatRejection, voidedRejection } from './ach-rejections.js';
+import { pruneAch } from './ach-retention.js';
+import type { AchSchedule } from './ach-schedule.js';
+import { type AchSubmission, AchSubmissions, type SubmittedEntry } from './ach-submissions.js';
+import type { AchLog } from './ach-tables.js';
+import { writeInquiryFile } from './ack-lines.js';
+import { traceNumberOf } from './nacha-file.js';
+
+export interface AchBankOptions {
+  /** Of the connection. Never changes: the rows belong to it. */
+  readonly name: string;
+  readonly pool: pg.Pool;
+  readonly keyring: Keyring;
+  /** Closed with the connection. */
+  readonly transport: FileTransport;
+  readonly archive: FileArchive;
+  readonly terms: BankTerms;
+  readonly identity: AchIdentity;
+  readonly schedule: AchSchedule;
+  readonly log: AchLog;
+  readonly limits?: Partial<AchLimits>;
+  /** Milliseconds since the epoch. */
+  readonly clock?: () => number;
+}
+
+export interface AchLimits {
+  /** How often the tables and the inbox are looked at without a hint. */
+  readonly pollMs: number;
+  /** Another process uploads a file after this, if the one that recorded it does not. */
+  readonly uploadTakeoverMs: number;
+  /** An inbound file that cannot be read may still be written: it is read again for so long. */
+  readonly unreadableGraceMs: number;
+  /** The pause between two inquiries about one entry. */
+  readonly inquiryPauseMs: number;
+  /** Entries and reports are kept for so long, or for as long as the terms say, if that is longer. */
+  readonly keptForMs: number;
+}
+
+const dayMs = 24 * 3_600_000;
+
+/** Returns may come 60 days after the settlement (R05, R07, R10, R11, R29, R51). */
+const defaultLimits: AchLimits = {
+  pollMs: 5_000,
+  uploadTakeoverMs: 5_000,
+  unreadableGraceMs: 300_000,
+  inquiryPauseMs: 60_000,
+  keptForMs: 95 * dayMs,
+};
+
+export interface AchBank extends BankConnection {
+  /** Begins to send and to receive. Without it, submissions wait. */
+  start(): void;
+}
+
+const retryInitialMs = 100;
+const retryMaxMs = 5_000;
+const stopLimitMs = 2_000;
+const pruneEveryMs = 3_600_000;
+/** A share of the time that a submission may be in flight. The rest is for the way to the database. */
+const takenShare = 0.5;
+
+/** Submits, asks and reads; and the rounds of its loops, for tests. */
+export function achBank(options: AchBankOptions): AchBank & { readonly rounds: AchRounds } {
+  const bank = new NachaBank(options);
+  // A plain object: callers spread connections.
+  return {
+    terms: bank.terms,
+    rounds: bank.rounds,
+    start: () => bank.start(),
+    submit: (instruction) => bank.submit(instruction),
+    inquire: (reference) => bank.inquire(reference),
+    void: (reference) => bank.void(reference),
+    notifications: (page) => bank.notifications(page),
+    onNotification: (listener) => bank.onNotification(listener),
+    close: () => bank.close(),
+  };
+}
+
+export interface AchRounds {
+  outbound(): Promise<number | null>;
+  inbound(): Promise<number | null>;
+  prune(): Promise<number | null>;
+}
+
+class NachaBank implements AchBank {
+  readonly terms: BankTerms;
+  readonly rounds: AchRounds;
+  private readonly submissions: AchSubmissions;
+  private readonly outbound: AchOutbound;
+  private readonly loops: readonly WakeLoop[];
+  private readonly outboundLoop: WakeLoop;
+  private readonly listeners = new Set<() => void>();
+  private readonly endListening: () => void;
+  private readonly limits: AchLimits;
+  private readonly clock: () => number;
+
+  constructor(private readonly options: AchBankOptions) {
+    const { name, pool, transport, archive, log, identity, clock = Date.now } = options;
+    const limits = { ...defaultLimits, ...options.limits };
+    this.limits = limits;
+    this.clock = clock;
+    this.terms = options.terms;
+    this.submissions = new AchSubmissions(pool, name);
+    const shared = { ...options, ...limits, bank: name, clock };
+    const onReports = () => this.reported();
+    this.outbound = new AchOutbound({
+      ...{ bank: name, pool, archive, transport, log, onReports },
+      builder: new AchFileBuilder(shared),
+      uploadTakeoverMs: limits.uploadTakeoverMs,
+      ackOverdueMs: identity.acknowledgementMinutes * 60_000,
+    });
+    const inbound = new AchInbound({ ...shared, clock: () => performance.now(), onReports });
+    const keptForMs = Math.max(limits.keptForMs, this.terms.referenceMemoryMs);
+    this.rounds = {
+      outbound: () => this.outbound.round(),
+      inbound: () => inbound.round(),
+      prune: () => pruneAch(pool, name, keptForMs),
+    };
+    const loop = (what: string, pollMs: number, round: WakeLoopOptions['round']) =>
+      new WakeLoop({
+        round,
+        pollMs: () => pollMs,
+        retryInitialMs,
+        retryMaxMs,
+        onFailure: (error) => log.warn({ err: error, bank: name }, `${what} fails, and is retried`),
+        onRecovery: () => log.info({ bank: name }, `${what} goes on`),
+      });
+    this.outboundLoop = loop('sending ACH files', limits.pollMs, this.rounds.outbound);
+    const inboundLoop = loop('reading ACH files', limits.pollMs, this.rounds.inbound);
+    const pruneLoop = loop('deleting old ACH entries', pruneEveryMs, this.rounds.prune);
+    this.loops = [this.outboundLoop, inboundLoop, pruneLoop];
+    this.endListening = transport.onFile(() => inboundLoop.wake());
+  }
+
+  start(): void {
+    for (const loop of this.loops) loop.start();
+  }
+
+  async submit(instruction: TransferInstruction): Promise<SubmissionResult> {
+    const submission = await guarded(async () => this.submissionOf(validated(instruction)));
+    const entry = await guarded(() => this.submissions.take(submission));
+    if (entry === null) throw new BankUnavailable('the submission came too late and was not taken');
+    const isOther = entry.termsMac !== null && entry.termsMac !== submission.termsMac;
+    if (isOther || entry.bank !== this.options.name)
+      throw new BankRefused('the reference was used for a transfer with other terms');
+    if (entry.status === 'waiting' && !this.outbound.isHeldUp) this.outboundLoop.wake();
+    return submissionResult(entry);
+  }
+
+  async inquire(reference: string): Promise<InquiryResult> {
+    const entry = await guarded(() => this.submissions.find(reference));
+    if (entry === null || entry.bank !== this.options.name) return { outcome: 'unknown' };
+    if (entry.status === 'filed') await this.askTheBank(reference);
+    const result = submissionResult(entry);
+    return result.outcome === 'pending' ? { outcome: 'received' } : result;
+  }
+
+  async void(reference: string): Promise<VoidResult> {
+    const status = await guarded(() => this.submissions.void(reference));
+    const isVoid = status === 'voided' || status === 'rejected';
+    return { outcome: isVoid ? 'voided' : 'received' };
+  }
+
+  notifications(page: { readonly after: string; readonly max: number }) {
+    return guarded(() => readReports(this.options.pool, this.options.name, page));
+  }
+
+  onNotification(listener: () => void): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  async close(): Promise<void> {
+    this.endListening();
+    await Promise.all(this.loops.map((loop) => loop.stop(stopLimitMs)));
+    await this.options.transport.close();
+  }
+
+  /** An answer may also let the next file go. */
+  private reported(): void {
+    this.outboundLoop.wake();
+    for (const listener of this.listeners) listener();
+  }
+
+  private async submissionOf(order: TransferInstruction): Promise<AchSubmission> {
+    const { keyring, identity, schedule, terms } = this.options;
+    const { reference, paymentId, organizationId, originatorId, contactId, direction } = order;
+    const standardEntryClass = entryClassOf(identity, order.contactEntityType, direction);
+    const transactionCode = paymentCodeOf(direction, order.contactAccount.subType);
+    const individualId = individualIdOf(reference);
+    const service = order.achService ?? 'standard';
+    const receiver = receiverOf(order);
+    const nowMs = this.clock();
+    const batch = batchTermsOf(identity, schedule.settlement(service, nowMs), {
+      ...{ standardEntryClass, organizationId, direction },
+    });
+    const entry = nachaEntryOf(receiver, {
+      ...{ standardEntryClass, transactionCode, individualId },
+      amountMinor: order.amountMinor,
+      traceNumber: traceNumberOf(batch.odfi, 1),
+    });
+    const problem = entryOrBatchProblem(batch, entry);
+    const isBusiness = order.contactEntityType === 'BUSINESS';
+    const sealedReceiver =
+      problem === null
+        ? await keyring.seal(ownerOf.contact(contactId), JSON.stringify(receiver))
+        : null;
+    return {
+      ...{ reference, paymentId, organizationId, originatorId, contactId, direction },
+      ...{ standardEntryClass, transactionCode, service, individualId, sealedReceiver },
+      amountMinor: order.amountMinor,
+      termsMac: keyring.mac('ach-terms', JSON.stringify(termsOf(order))),
+      dueAtMs: schedule.buildAt(service, nowMs),
+      takenBeforeMs: nowMs + takenShare * terms.submissionInFlightMaxMs,
+      rejection: problem === null ? null : formatRejection(problem.field, isBusiness),
+    };
+  }
+
+  /** Best effort: the executor asks again. */
+  private async askTheBank(reference: string): Promise<void> {
+    const { identity, name, archive, transport, log } = this.options;
+    if (!identity.inquiries) return;
+    try {
+      const trace = await this.submissions.startInquiry(reference, this.limits.inquiryPauseMs);
+      if (trace === null) return;
+      const at = new Date(this.clock()).toISOString();
+      const bytes = writeInquiryFile({ at, traceNumbers: [trace] });
+      const fileName = `PIS-INQUIRY-${trace}-${at.replaceAll(/\D/g, '')}.jsonl`;
+      const segments = [{ bytes, owner: null, paymentId: null }];
+      await archive.keep({
+        ...{ connection: name, rail: 'ACH', way: 'out', kind: 'inquiry', segments },
+        name: fileName,
+      });
+      await transport.put(fileName, bytes);
+    } catch (error) {
+      log.warn({ err: error, reference }, 'the bank could not be asked about an ACH entry');
+    }
+  }
+}
+
+function validated(instruction: TransferInstruction): TransferInstruction {
+  const parsed = transferInstructionSchema.safeParse(instruction);
+  if (!parsed.success) throw new BankRefused(`bad instruction: ${describeIssues(parsed.error)}`);
+  if (parsed.data.rail !== 'ACH' || parsed.data.currencyCode !== 'USD')
+    throw new BankRefused('this connection takes ACH in USD only');
+  return parsed.data;
+}
+
+/** What must be the same in every submission under one reference. */
+function termsOf({
+  paymentId,
+  direction,
+  amountMinor,
+  contactId,
+  contactAccount,
+}: TransferInstruction) {
+  const { achRoutingNumber, achAccountNumber, subType } = contactAccount;
+  const accounts = [achRoutingNumber, achAccountNumber, subType];
+  return [paymentId.toLowerCase(), direction, amountMinor, contactId.toLowerCase(), ...accounts];
+}
+
+function submissionResult({ status, answer, rejection }: SubmittedEntry): SubmissionResult {
+  switch (status) {
+    case 'waiting':
+    case 'filed':
+      return { outcome: 'pending', confirmationExpected: answer !== 'held' };
+    case 'accepted':
+    case 'returned':
+      return { outcome: 'accepted' };
+    case 'rejected':
+    case 'voided':
+      return { outcome: 'error', rejection: rejection ?? voidedRejection };
+  }
+}
+
+/** Whatever fails here, the outcome is unknown and asking again is safe. */
+async function guarded<Result>(call: () => Promise<Result>): Promise<Result> {
+  try {
+    return await call();
+  } catch (error) {
+    if (error instanceof BankRefused || error instanceof BankUnavailable) throw error;
+    throw new BankUnavailable('the ACH entries cannot be read or written', { cause: error });
+  }
+}

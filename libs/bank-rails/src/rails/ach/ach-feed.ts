@@ -1,0 +1,103 @@
+/**
+ * The connection's feed: what the bank has said, in one order that never changes behind a cursor. Numbers are
+ * assigned under the lock of the connection's row, which is held until they are visible.
+ */
+import {
+  type BankNotification,
+  type BankNotificationPage,
+  feedBeginning,
+  notificationsMax,
+} from '../../bank-connection.js';
+import type pg from 'pg';
+import { keepableText, rejectionText } from './ach-tables.js';
+
+/** One notification without its place in the feed. */
+export type AchReport = Pick<BankNotification, 'reference' | 'type'> &
+  Partial<Pick<BankNotification, 'returnReasonCode' | 'rejection' | 'correction'>>;
+
+/** Longer than any reference of ours, and than `ACH file` with the longest name of a file. */
+const referenceMax = 220;
+
+/** What the bank said about an entry that is not ours. No payment can have this reference. */
+export function unmatchedTrace(traceNumber: string): string {
+  return `ACH trace ${traceNumber}`;
+}
+
+/** What concerns a whole file and no payment of ours. */
+export function unmatchedFile(name: string): string {
+  return `ACH file ${name}`;
+}
+
+/** Appends to the feed, in this order, in the caller's transaction. */
+export async function appendReports(
+  client: pg.ClientBase,
+  bank: string,
+  reports: readonly AchReport[],
+): Promise<void> {
+  if (reports.length === 0) return;
+  await client.query({
+    name: 'ach-feed-append',
+    text: appendSql,
+    values: [
+      bank,
+      reports.length,
+      reports.map(({ reference }) => keepableText(reference, referenceMax)),
+      reports.map(({ type }) => type),
+      reports.map(({ returnReasonCode }) => returnReasonCode ?? null),
+      reports.map(({ rejection }) => rejectionText(rejection ?? null)),
+      reports.map(({ correction }) => correction?.changeCode ?? null),
+      reports.map(({ correction }) => correction?.corrected ?? null),
+    ],
+  });
+}
+
+interface FeedRow {
+  sequence: string;
+  reference: string;
+  type: BankNotification['type'];
+  return_reason_code: string | null;
+  rejection: BankNotification['rejection'];
+  change_code: string | null;
+  corrected: string | null;
+  at: Date;
+}
+
+export async function readReports(
+  pool: pg.Pool,
+  bank: string,
+  { after, max }: { readonly after: string; readonly max: number },
+): Promise<BankNotificationPage> {
+  const { rows } = await pool.query<FeedRow>({
+    name: 'ach-feed-read',
+    text: `SELECT sequence, reference, type, return_reason_code, rejection, change_code, corrected, at
+             FROM ach_feed WHERE bank = $1 AND sequence > $2 ORDER BY sequence LIMIT $3`,
+    values: [bank, after === feedBeginning ? '0' : after, Math.min(max, notificationsMax)],
+  });
+  return { notifications: rows.map(notificationOf), cursor: rows.at(-1)?.sequence ?? after };
+}
+
+function notificationOf(row: FeedRow): BankNotification {
+  const { change_code: changeCode, corrected } = row;
+  return {
+    sequence: row.sequence,
+    reference: row.reference,
+    type: row.type,
+    returnReasonCode: row.return_reason_code,
+    rejection: row.rejection,
+    correction: changeCode === null || corrected === null ? null : { changeCode, corrected },
+    at: row.at.toISOString(),
+  };
+}
+
+const appendSql = `
+  WITH counted AS (
+    UPDATE ach_banks SET last_sequence = last_sequence + $2::int WHERE bank = $1
+    RETURNING last_sequence - $2::int AS before
+  )
+  INSERT INTO ach_feed (bank, sequence, reference, type, return_reason_code, rejection, change_code,
+    corrected, at)
+  SELECT $1, counted.before + r.place, r.reference, r.type, r.code, r.rejection::jsonb, r.change_code,
+         r.corrected, clock_timestamp()
+    FROM counted,
+         unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[])
+           WITH ORDINALITY AS r (reference, type, code, rejection, change_code, corrected, place)`;

@@ -1,0 +1,302 @@
+/**
+ * Makes a NACHA file of the entries that are due. Trace numbers, the entries' membership, the file and its exact
+ * bytes are recorded in one transaction, before anything is sent. The lock of the connection's row lets one
+ * process at a time do it; a void waits for the row of its entry.
+ */
+import { createHash } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
+import type { AchService, Direction } from '@pis/domain';
+import { CannotOpen, type Keyring, ownerOf, type SealedText } from '@pis/keyring';
+import { inTransaction } from '@pis/postgres';
+import type pg from 'pg';
+import type { RailRejection } from '../../bank-connection.js';
+import { easternTime } from '../../calendar/eastern-time.js';
+import type { ArchiveSegment, FileArchive } from '../../connections/file-archive.js';
+import { type AchReport, appendReports } from './ach-feed.js';
+import type { AchIdentity } from '../../connections/bank-config.js';
+import { batchTermsOf, entryOrBatchProblem, nachaEntryOf, openReceiver } from './ach-entry.js';
+import { alteredRejection, erasedRejection, formatRejection } from './ach-rejections.js';
+import type { AchSchedule } from './ach-schedule.js';
+import { lockBank, rejectionText } from './ach-tables.js';
+import {
+  batchRecordsMax,
+  type BatchTerms,
+  type NachaEntry,
+  type NachaFile,
+  type StandardEntryClass,
+  traceNumberOf,
+  traceSequenceMax,
+  type TransactionCode,
+} from './nacha-file.js';
+import { groupIntoFiles } from './nacha-batches.js';
+import { nachaSegments } from './nacha-writer.js';
+
+export interface AchFileBuilderOptions {
+  readonly bank: string;
+  readonly pool: pg.Pool;
+  readonly keyring: Keyring;
+  readonly archive: FileArchive;
+  readonly identity: AchIdentity;
+  readonly schedule: AchSchedule;
+  /** Another process uploads the file after this, if the one that built it does not. */
+  readonly uploadTakeoverMs: number;
+  readonly clock: () => number;
+}
+
+export interface RecordedFile {
+  readonly id: string;
+  readonly name: string;
+  readonly bytes: Uint8Array;
+}
+
+interface WaitingRow {
+  reference: string;
+  payment_id: string;
+  organization_id: string;
+  contact_id: string;
+  direction: Direction;
+  amount_minor: string;
+  standard_entry_class: StandardEntryClass;
+  transaction_code: TransactionCode;
+  service: AchService;
+  sealed_receiver: string;
+  individual_id: string;
+}
+
+interface FiledItem {
+  readonly row: WaitingRow;
+  readonly batch: BatchTerms;
+  readonly entry: NachaEntry;
+}
+
+interface Rejected {
+  readonly reference: string;
+  readonly rejection: RailRejection;
+}
+
+export class AchFileBuilder {
+  constructor(private readonly options: AchFileBuilderOptions) {}
+
+  /**
+   * Null when nothing is due, or another file is open. `rejected` tells that the feed has grown.
+   * @throws connection errors of PostgreSQL, StoreUnavailable: nothing has changed
+   */
+  build(): Promise<{ readonly file: RecordedFile | null; readonly hasReports: boolean }> {
+    const { pool, bank } = this.options;
+    return inTransaction(pool, async (client) => {
+      const { lastTrace, lastFile } = await lockBank(client, bank);
+      if (await hasOpenFile(client, bank)) return { file: null, hasReports: false };
+      const rows = await this.due(client);
+      const startTrace = lastTrace + rows.length > traceSequenceMax ? 0 : lastTrace;
+      const { items, rejected } = await this.itemsOf(rows, startTrace);
+      await reject(client, bank, rejected);
+      const hasReports = rejected.length > 0;
+      if (items.length === 0) return { file: null, hasReports };
+      const file = await this.record(client, items, lastFile + 1);
+      await client.query('UPDATE ach_banks SET last_trace = $2, last_file = $3 WHERE bank = $1', [
+        bank,
+        startTrace + rows.length,
+        lastFile + 1,
+      ]);
+      return { file, hasReports };
+    });
+  }
+
+  private async due(client: pg.ClientBase): Promise<WaitingRow[]> {
+    const { rows } = await client.query<WaitingRow>({
+      name: 'ach-entries-due',
+      text: `SELECT reference, payment_id, organization_id, contact_id, direction, amount_minor,
+                    standard_entry_class, transaction_code, service, sealed_receiver, individual_id
+               FROM ach_entries WHERE bank = $1 AND status = 'waiting' AND due_at <= now()
+              ORDER BY due_at LIMIT $2 FOR UPDATE SKIP LOCKED`,
+      values: [this.options.bank, this.options.identity.limits.entriesPerFileMax],
+    });
+    return rows;
+  }
+
+  /** Entries that cannot be written any more are rejected one by one: they must not stop the others. */
+  private async itemsOf(
+    rows: readonly WaitingRow[],
+    startTrace: number,
+  ): Promise<{ items: FiledItem[]; rejected: Rejected[] }> {
+    const { identity, schedule, clock } = this.options;
+    const builtAtMs = clock();
+    const settlements = {
+      same_day: schedule.settlement('same_day', builtAtMs),
+      standard: schedule.settlement('standard', builtAtMs),
+    };
+    const opened = await this.opened(rows);
+    const items: FiledItem[] = [];
+    const rejected: Rejected[] = [];
+    for (const [index, row] of rows.entries()) {
+      if (index % entriesPerTurn === entriesPerTurn - 1) await setImmediate();
+      const text = opened[index] ?? erasedRejection;
+      if (typeof text !== 'string') {
+        rejected.push({ reference: row.reference, rejection: text });
+        continue;
+      }
+      const batch = batchTermsOf(identity, settlements[row.service], {
+        standardEntryClass: row.standard_entry_class,
+        organizationId: row.organization_id,
+        direction: row.direction,
+      });
+      const entry = nachaEntryOf(openReceiver(text), {
+        transactionCode: row.transaction_code,
+        standardEntryClass: row.standard_entry_class,
+        amountMinor: Number(row.amount_minor),
+        individualId: row.individual_id,
+        traceNumber: traceNumberOf(batch.odfi, startTrace + index + 1),
+      });
+      const problem = entryOrBatchProblem(batch, entry);
+      if (problem === null) items.push({ row, batch, entry });
+      else {
+        const isBusiness = row.standard_entry_class === 'CCD';
+        const rejection = formatRejection(problem.field, isBusiness);
+        rejected.push({ reference: row.reference, rejection });
+      }
+    }
+    return { items, rejected };
+  }
+
+  /** In order; null where the contact was erased. A text that was altered must not stop the others. */
+  private async opened(
+    rows: readonly WaitingRow[],
+  ): Promise<readonly (string | RailRejection | null)[]> {
+    const { keyring } = this.options;
+    const texts = rows.map((row) => ({
+      sealed: row.sealed_receiver,
+      owner: ownerOf.contact(row.contact_id),
+    }));
+    try {
+      return await keyring.openAll(texts);
+    } catch (error) {
+      if (!(error instanceof CannotOpen)) throw error;
+    }
+    const openOne = async (text: SealedText): Promise<string | RailRejection | null> => {
+      try {
+        return (await keyring.openAll([text]))[0] ?? null;
+      } catch (error) {
+        if (error instanceof CannotOpen) return alteredRejection;
+        throw error;
+      }
+    };
+    return Promise.all(texts.map(openOne));
+  }
+
+  private async record(
+    client: pg.ClientBase,
+    items: readonly FiledItem[],
+    number: number,
+  ): Promise<RecordedFile> {
+    const { bank, archive, identity, clock, uploadTakeoverMs } = this.options;
+    // What does not fit into this file waits for the next one.
+    const [batches = []] = groupIntoFiles(items, {
+      recordsMax: Math.min(recordsPerEntryMax * identity.limits.entriesPerFileMax, batchRecordsMax),
+      amountMaxMinor: identity.limits.amountPerFileMaxMinor,
+    });
+    const { date, time } = easternTime(clock());
+    const file: NachaFile = {
+      header: {
+        immediateDestination: identity.immediateDestination,
+        immediateOrigin: identity.immediateOrigin,
+        createdOn: date,
+        createdAt: time.slice(0, 5),
+        fileIdModifier: modifiers.charAt((number - 1) % modifiers.length),
+        destinationName: identity.immediateDestinationName,
+        originName: identity.immediateOriginName,
+        referenceCode: number.toString(36).toUpperCase().slice(-8),
+      },
+      batches,
+    };
+    const rowOf = new Map(items.map(({ entry, row }) => [entry, row]));
+    const filed = batches.flatMap(({ entries }) => entries);
+    const segments = await segmentsOf(file, rowOf);
+    const bytes = Buffer.concat(segments.map((segment) => segment.bytes));
+    const name = `PIS-${date.replaceAll('-', '')}-${String(number).padStart(7, '0')}.ach`;
+    const kept = await archive.keep(
+      { connection: bank, rail: 'ACH', way: 'out', kind: 'nacha', name, segments },
+      client,
+    );
+    if (!kept.isNew) throw new Error(`the bytes of ${name} were recorded before`);
+    const settlesOn = batches.map(({ effectiveDate }) => effectiveDate ?? date).sort();
+    const { rows } = await client.query<{ id: string }>(
+      `INSERT INTO ach_files (bank, name, archive_id, sha256, entries, created_at, upload_due_at,
+         upload_attempts, settles_on)
+       VALUES ($1, $2, $3, $4, $5, now(), clock_timestamp() + $6 * interval '1 millisecond', 1, $7::date)
+       RETURNING id`,
+      [bank, name, kept.id, sha256Of(bytes), filed.length, uploadTakeoverMs, settlesOn[0] ?? date],
+    );
+    const id = rows[0]?.id ?? '';
+    const moved = await client.query({
+      name: 'ach-entries-file',
+      text: `UPDATE ach_entries e SET status = 'filed', file_id = $1, trace_number = f.trace,
+               sealed_receiver = NULL
+               FROM unnest($2::text[], $3::text[]) AS f (reference, trace)
+              WHERE e.reference = f.reference AND e.status = 'waiting'`,
+      values: [
+        id,
+        filed.map((entry) => rowOf.get(entry)?.reference),
+        filed.map(({ traceNumber }) => traceNumber),
+      ],
+    });
+    if (moved.rowCount !== filed.length)
+      throw new Error(`${filed.length} entries are in ${name}, but ${moved.rowCount} were waiting`);
+    return { id, name, bytes };
+  }
+}
+
+/** After so many entries others run: a file of 10,000 takes a while. */
+const entriesPerTurn = 500;
+/** An entry has one addenda at most. */
+const recordsPerEntryMax = 2;
+const modifiers = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789';
+
+export function sha256Of(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex');
+}
+
+/** An entry with its addenda is sealed under its contact's key, so that erasing the contact erases it. */
+async function segmentsOf(
+  file: NachaFile,
+  rowOf: ReadonlyMap<NachaEntry, WaitingRow>,
+): Promise<readonly ArchiveSegment[]> {
+  const segments: ArchiveSegment[] = [];
+  for (const { bytes, entry } of nachaSegments(file)) {
+    const row = entry === null ? undefined : rowOf.get(entry);
+    const owner = row === undefined ? null : ownerOf.contact(row.contact_id);
+    segments.push({ bytes, owner, paymentId: row?.payment_id ?? null });
+    if (segments.length % entriesPerTurn === 0) await setImmediate();
+  }
+  return segments;
+}
+
+async function hasOpenFile(client: pg.ClientBase, bank: string): Promise<boolean> {
+  const { rows } = await client.query({
+    name: 'ach-open-file',
+    text: `SELECT 1 FROM ach_files WHERE bank = $1
+              AND (status = 'recorded' OR (status = 'uploaded' AND overdue_at > now())) LIMIT 1`,
+    values: [bank],
+  });
+  return rows.length > 0;
+}
+
+async function reject(
+  client: pg.ClientBase,
+  bank: string,
+  rejected: readonly Rejected[],
+): Promise<void> {
+  if (rejected.length === 0) return;
+  await client.query(
+    `UPDATE ach_entries e SET status = 'rejected', rejection = r.rejection::jsonb, sealed_receiver = NULL
+       FROM unnest($1::text[], $2::text[]) AS r (reference, rejection)
+      WHERE e.reference = r.reference`,
+    [
+      rejected.map(({ reference }) => reference),
+      rejected.map(({ rejection }) => rejectionText(rejection)),
+    ],
+  );
+  const reports = rejected.map(
+    ({ reference, rejection }): AchReport => ({ reference, type: 'rejected', rejection }),
+  );
+  await appendReports(client, bank, reports);
+}

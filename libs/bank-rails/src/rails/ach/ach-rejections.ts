@@ -1,0 +1,111 @@
+/** Why an entry was not taken, in the words of the API. The bank's codes: ack-file.ts. */
+import type { RailRejection } from '../../bank-connection.js';
+
+type Party = 'contact' | 'originator';
+
+/**
+ * The bank rejected the entry, or its whole file. Nothing was moved. The bank's own text is left out, because it
+ * may repeat an account number. Staff find it in the archived file.
+ */
+export function bankRejection(code: string | null, isBusiness: boolean): RailRejection {
+  const railCode = code !== null && /^[A-Z0-9_]{1,30}$/.test(code) ? code : null;
+  const reason = `The bank rejected the ACH entry${railCode === null ? '' : ` with ${railCode}`}. No funds were moved.`;
+  const name = isBusiness ? 'companyName' : 'lastName';
+  switch (railCode) {
+    case 'ROUTING_NUMBER':
+    case 'R13':
+    case 'R28':
+      return dataRejection('contact', 'bankAccount.achRoutingNumber', 'is unknown', railCode);
+    case 'ACCOUNT_NUMBER':
+    case 'R03':
+    case 'R04':
+      return dataRejection('contact', 'bankAccount.achAccountNumber', 'is unknown', railCode);
+    case 'R02':
+      return dataRejection('contact', 'bankAccount.achAccountNumber', 'is closed', railCode);
+    case 'R20':
+      return dataRejection(
+        'contact',
+        'bankAccount.achAccountNumber',
+        'takes no ACH entries',
+        railCode,
+      );
+    case 'INDIVIDUAL_NAME':
+      return dataRejection('contact', name, 'cannot be used', railCode);
+    default:
+      return {
+        failureCode: 'INTERNAL_ERROR',
+        field: null,
+        message:
+          'The bank rejected the payment and no funds were moved: contact support before you create a new payment.',
+        reason,
+        railCode,
+      };
+  }
+}
+
+/** The bank rejected the whole file: no field of one party is at fault. */
+export function fileRejection(code: string | null): RailRejection {
+  const { railCode } = bankRejection(code, false);
+  return { ...bankRejection(null, false), railCode };
+}
+
+/** A field of the entry does not fit the format. See entryProblem. */
+export function formatRejection(field: string, isBusiness: boolean): RailRejection {
+  const name = isBusiness ? 'companyName' : 'lastName';
+  switch (field) {
+    case 'receivingDfi':
+      return dataRejection(
+        'contact',
+        'bankAccount.achRoutingNumber',
+        'is not a routing number',
+        null,
+      );
+    case 'accountNumber':
+      return dataRejection('contact', 'bankAccount.achAccountNumber', 'does not fit ACH', null);
+    case 'individualName':
+      return dataRejection('contact', name, 'has no character that ACH can carry', null);
+    default:
+      return {
+        failureCode: 'INTERNAL_ERROR',
+        field: null,
+        message: 'The payment cannot be sent over ACH and no funds were moved: contact support.',
+        reason: `The ACH entry cannot be written: ${field} does not fit.`,
+        railCode: null,
+      };
+  }
+}
+
+export const voidedRejection: RailRejection = {
+  failureCode: 'INTERNAL_ERROR',
+  field: null,
+  message:
+    'An unexpected error prevented the submission: wait a few minutes, then create a new payment.',
+  reason: 'The transfer was voided before it was sent. No funds were moved.',
+  railCode: null,
+};
+
+/** The row does not open: somebody changed it. */
+export const alteredRejection: RailRejection = {
+  ...voidedRejection,
+  reason: 'The stored ACH entry was altered before it was sent. No funds were moved.',
+};
+
+/** The contact's keys were destroyed before the entry was in a file. */
+export const erasedRejection: RailRejection = {
+  failureCode: 'INVALID_CONTACT_DATA',
+  field: 'contact',
+  message: 'contact: its personal data was erased',
+  reason: 'contact: its personal data was erased',
+  railCode: null,
+};
+
+function dataRejection(
+  party: Party,
+  field: string,
+  problem: string,
+  railCode: string | null,
+): RailRejection {
+  const message = `${field} of the ${party} ${problem}: update the ${party}, then create a new payment.`;
+  const failureCode = party === 'contact' ? 'INVALID_CONTACT_DATA' : 'INVALID_ORIGINATOR_DATA';
+  return { failureCode, field, message, reason: message, railCode };
+}

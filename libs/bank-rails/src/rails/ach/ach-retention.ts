@@ -1,0 +1,44 @@
+/**
+ * Keeps the ACH tables small. An entry is needed for as long as its return may come and the bank's memory of its
+ * reference lasts. A row takes about 500 bytes with its indexes. Entries that the bank has not settled stay.
+ */
+import type pg from 'pg';
+
+/** Rows that one statement deletes. */
+const rowsMax = 5_000;
+/** The pause before the next statement, while there is more. */
+const pauseMs = 1_000;
+/** A file outlives its entries. */
+const fileExtraMs = 7 * 24 * 3_600_000;
+
+/** @returns milliseconds until the next call if there is more to delete, else null */
+export async function pruneAch(
+  pool: pg.Pool,
+  bank: string,
+  keptForMs: number,
+): Promise<number | null> {
+  const entries = await pool.query({
+    text: `DELETE FROM ach_entries WHERE reference IN (
+             SELECT reference FROM ach_entries
+              WHERE bank = $1 AND submitted_at < now() - $2 * interval '1 millisecond'
+                AND status NOT IN ('waiting', 'filed')
+              ORDER BY submitted_at LIMIT $3)`,
+    values: [bank, keptForMs, rowsMax],
+  });
+  const reports = await pool.query({
+    text: `DELETE FROM ach_feed WHERE bank = $1 AND sequence IN (
+             SELECT sequence FROM ach_feed WHERE bank = $1 ORDER BY sequence LIMIT $3)
+              AND at < now() - $2 * interval '1 millisecond'`,
+    values: [bank, keptForMs, rowsMax],
+  });
+  const files = await pool.query({
+    text: `DELETE FROM ach_files WHERE id IN (
+             SELECT id FROM ach_files
+              WHERE bank = $1 AND created_at < now() - $2 * interval '1 millisecond'
+                AND status IN ('acknowledged', 'rejected')
+              ORDER BY id LIMIT $3)`,
+    values: [bank, keptForMs + fileExtraMs, rowsMax],
+  });
+  const isFull = [entries, reports, files].some(({ rowCount }) => rowCount === rowsMax);
+  return isFull ? pauseMs : null;
+}

@@ -1,0 +1,56 @@
+/** Lets a process die at its k-th call to PostgreSQL or to the bank, before the call takes effect or right after it. */
+import type pg from 'pg';
+import type { FileTransport } from '../connections/file-transport.js';
+
+export type Moment = 'before' | 'after';
+
+export class Life {
+  steps = 0;
+  isDead = false;
+
+  constructor(
+    private readonly diesAt: number,
+    private readonly moment: Moment,
+  ) {}
+
+  /** After its death every call fails without effect. */
+  async step<Result>(effect: () => Promise<Result>): Promise<Result> {
+    if (this.isDead) throw new Error('dead');
+    this.steps += 1;
+    const isLast = this.steps === this.diesAt;
+    if (isLast && this.moment === 'before') return this.die();
+    const result = await effect();
+    return isLast ? this.die() : result;
+  }
+
+  private die(): never {
+    this.isDead = true;
+    throw new Error('died');
+  }
+}
+
+export function mortalTransport(transport: FileTransport, life: Life): FileTransport {
+  return {
+    ...transport,
+    put: (name, bytes) => life.step(() => transport.put(name, bytes)),
+    list: (max) => life.step(() => transport.list(max)),
+    get: (name) => life.step(() => transport.get(name)),
+    remove: (name) => life.step(() => transport.remove(name)),
+  };
+}
+
+export function mortalPool(pool: pg.Pool, life: Life): pg.Pool {
+  const withSteps = <Target extends pg.Pool | pg.PoolClient>(target: Target): Target =>
+    new Proxy(target, {
+      get(inner, name) {
+        const value: unknown = Reflect.get(inner, name, inner);
+        if (typeof value !== 'function') return value;
+        const bound = value.bind(inner) as (...args: unknown[]) => unknown;
+        if (name === 'query')
+          return (...args: unknown[]) => life.step(async () => (await bound(...args)) as unknown);
+        if (name === 'connect') return async () => withSteps((await bound()) as pg.PoolClient);
+        return bound;
+      },
+    });
+  return withSteps(pool);
+}
