@@ -1,5 +1,7 @@
 /** Erasing people, as an operator does it beside `npm start`: what clients and receivers see of them then. */
+import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -14,10 +16,17 @@ import {
 } from '@pis/local-servers/testing';
 import type pg from 'pg';
 import { completed } from './support/payable.js';
-import { pis, pisJson, type RunningProcess, startProcess } from './support/process.js';
+import {
+  cleanEnv,
+  pis,
+  pisJson,
+  root,
+  type RunningProcess,
+  startProcess,
+} from './support/process.js';
 import { expectRefusal } from './support/refusal.js';
 
-// Each command waits until requests that began before it have ended.
+// Each command waits until no process uses the keys any more.
 jest.setTimeout(180_000);
 const startLimitMs = 240_000;
 const rewriteLimitMs = 10_000;
@@ -39,7 +48,7 @@ beforeAll(async () => {
   receiver = await startHttpsReceiver({
     respondWith: ({ body }) => ({ status: isRejected(body) ? 503 : 200, body }),
   });
-  environment = { PIS_DATA_DIR: dataDir, PIS_REQUEST_TIMEOUT_MS: '1000' };
+  environment = { PIS_DATA_DIR: dataDir };
   running = await startProcess(null, {
     ...environment,
     PIS_BOOTSTRAP_API_KEY: fullKey,
@@ -98,6 +107,37 @@ async function pay(originatorId: string, contactId: string): Promise<string> {
 
 const erase = (kind: string, id: string, ...more: string[]) =>
   pis([kind, 'erase', '--id', id, '--reason', 'asked by letter', ...more], environment);
+
+/** Kills the command when it is about to destroy the keys. */
+async function killErasure(contactId: string): Promise<void> {
+  const blocking = await pool.connect();
+  try {
+    await blocking.query('BEGIN');
+    await blocking.query('SELECT FROM keyring_state FOR UPDATE');
+    const args = ['contact', 'erase', '--id', contactId, '--reason', 'asked by letter'];
+    const child = spawn(process.execPath, ['apps/cli/bin/pis.mjs', ...args], {
+      cwd: root,
+      env: cleanEnv(environment),
+      stdio: 'ignore',
+      detached: true,
+    });
+    const exited = once(child, 'exit');
+    const isConfirmed = async () => {
+      const { rows } = await pool.query(
+        "SELECT FROM party_erasures WHERE party_id = $1 AND phase = 'confirmed'",
+        [contactId],
+      );
+      return rows.length > 0;
+    };
+    await until(isConfirmed, { timeoutMs: arrivalLimitMs, what: 'a confirmed erasure' });
+    if (child.pid === undefined) throw new Error('no pid');
+    process.kill(-child.pid, 'SIGKILL');
+    await exited;
+    await blocking.query('ROLLBACK');
+  } finally {
+    blocking.release();
+  }
+}
 
 /** Every row of every table that has this text. */
 async function rowsWith(text: string): Promise<string[]> {
@@ -235,6 +275,29 @@ describe('pis contact erase', () => {
       alreadyErased: true,
     });
     expect(second.stderr).toContain(`contact ${contactId} was erased before`);
+  });
+});
+
+describe('an erasure whose command was killed', () => {
+  const list = async () =>
+    (await pisJson<{ data: unknown[] }>(['erasures', 'list'], environment)).data;
+
+  it('is listed until the command is run again, and its record says what it was based on', async () => {
+    const { originatorId } = await originatorOf('BUSINESS');
+    const { contactId } = await client.contacts.create(person(originatorId).request);
+    await killErasure(contactId);
+    const since = expect.stringMatching(/^\d{4}-.*Z$/) as unknown;
+    expect(await list()).toEqual([{ kind: 'contact', id: contactId, phase: 'confirmed', since }]);
+    await expect(pay(originatorId, contactId)).rejects.toMatchObject({ status: 404 });
+    expect((await erase('contact', contactId)).code).toBe(0);
+    expect(await list()).toEqual([]);
+    const { rows } = await pool.query<{ subject: unknown }>(
+      `SELECT data->'subject' AS subject FROM events
+       WHERE type = 'OperatorActionStarted' AND data->'subject'->>'contactId' = $1`,
+      [contactId],
+    );
+    const subject = { contactId, overridesRetention: false, retentionYears: 7 };
+    expect(rows).toEqual([{ subject }, { subject }]);
   });
 });
 

@@ -217,7 +217,7 @@ async function everythingHappens(run: MarkedRun): Promise<void> {
   );
 }
 
-/** The dispatcher cannot store the events of these contacts: of one for good, of the other for now. */
+/** Makes the dispatcher fail to store events: permanently for one contact, and for a while for the other. */
 async function refuseEventsOf(run: MarkedRun, forGood: string, forNow: string): Promise<void> {
   await run.query(
     `ALTER TABLE webhook_fan_outs ADD CONSTRAINT refused_for_good

@@ -39,7 +39,7 @@ const testsMax = 100;
 export class WebhookTests implements OnModuleDestroy {
   private readonly client: GuardedClient;
   private readonly stopping = new AbortController();
-  /** The number of tests under way for each API key that has any. */
+  /** Tests under way, by API key. Keys without a test have no entry. */
   private readonly underWay = new Map<string, number>();
   private underWayInAll = 0;
 

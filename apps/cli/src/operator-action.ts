@@ -4,12 +4,14 @@ import { idSchema, validate } from '@pis/contracts';
 import type { OperatorActionFacts, OperatorActionName } from '@pis/domain';
 import { type Command, InvalidArgumentError } from 'commander';
 import { type Context, withContext } from './context.js';
-import { CommandFailed } from './output.js';
+import { CommandFailed, type OutputOptions, withJson } from './output.js';
 
 export interface ActionOptions {
   readonly actor?: string;
   readonly reason?: string;
 }
+
+export type RecordedOptions = OutputOptions & ActionOptions;
 
 const actorLengthMax = 200;
 const reasonLengthMax = 500;
@@ -27,6 +29,11 @@ export function withOperator(
         text(reasonLengthMax),
       )
     : command.option('--reason <text>', 'reason; recorded with the action', text(reasonLengthMax));
+}
+
+/** A command that acts, prints its result, and is recorded. */
+export function recordedCommand(parent: Command, name: string, description: string): Command {
+  return withOperator(withJson(parent.command(name).description(description)));
 }
 
 function text(lengthMax: number): (given: string) => string {

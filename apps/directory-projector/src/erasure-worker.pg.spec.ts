@@ -291,6 +291,28 @@ describe('a contact that was erased', () => {
       client.release();
     }
   });
+
+  it('is looked for again after an hour and after a day: a consumer that was down writes late', async () => {
+    const { store, pool } = platform;
+    const { paymentId } = await pay(ada);
+    await listed(1);
+    await appendEvents(store, `contact-${ids.contact}`, erasure);
+    const pauses: number[] = [];
+    for (let pass = 1; pass <= 5; pass += 1) {
+      await until(async () => (await passes()) === pass, { timeoutMs });
+      const { rows } = await pool.query<{ seconds: number | null }>(
+        'SELECT extract(epoch FROM due_at - now())::float8 AS seconds FROM erased_parties',
+      );
+      const seconds = rows[0]?.seconds ?? null;
+      if (seconds === null) break;
+      pauses.push(seconds);
+      // Late, a dispatcher stores the event with its body, and puts its message aside.
+      if (pass === 4) await deliver(paymentId, ada);
+      await pool.query('UPDATE erased_parties SET due_at = now()');
+    }
+    expect(pauses.map((seconds) => Math.ceil(seconds / 60))).toEqual([1, 1, 60, 24 * 60]);
+    expect(await everything()).not.toContain('Moreno');
+  });
 });
 
 function nulled(party: typeof ada): object {

@@ -21,6 +21,7 @@ import { rewriteWaitingMessages } from '@pis/messaging/clients';
 import {
   claimErasure,
   type ErasureWork,
+  isErasureExpected,
   PartyPayments,
   prolongErasure,
   saveErasure,
@@ -40,6 +41,10 @@ export interface ErasureWorkerOptions {
 }
 
 const pollMs = 2_000;
+/** While a command is about to record an erasure, so that the first pass begins at once. */
+const expectingPollMs = 200;
+/** A command that has not recorded it after this time was killed. */
+const expectingForMs = 60_000;
 const retryMs = 1_000;
 /** Longer than a page takes. */
 const leaseMs = 30_000;
@@ -67,7 +72,7 @@ export class ErasureWorker {
     this.payments = new PartyPayments(pool, store);
     this.nextPassInMs = [secondPassMs, attemptMaxMs + recordMaxMs, ...latePassesMs];
     this.repeating = new Repeating({
-      round: async () => ((await this.step()) ? 0 : pollMs),
+      round: () => this.round(),
       failed(error) {
         logger.warn({ err: error }, 'erased parties could not be taken out of all tables yet');
         return retryMs;
@@ -82,6 +87,13 @@ export class ErasureWorker {
   /** Resolves when the current page is done. */
   async stop(): Promise<void> {
     await this.repeating.stop();
+  }
+
+  /** @returns milliseconds until the next round */
+  async round(): Promise<number> {
+    if (await this.step()) return 0;
+    const isExpecting = await isErasureExpected(this.options.pool, expectingForMs);
+    return isExpecting ? expectingPollMs : pollMs;
   }
 
   /** One page of one party. @returns whether any was due */

@@ -120,6 +120,33 @@ const dependentsOf = async (keys: MasterKeys) =>
 const ownerAt = (n: number): Owner => (n === 0 ? 'railArchive:bank/2026-11' : `contact:s${n}`);
 
 describe('a rotation', () => {
+  it('is followed by status requests that read each later event once', async () => {
+    await writeOldEvents();
+    await rotate({ pool, store, masterKeys: rotating });
+    const pages: number[] = [];
+    const counted: EventStore = {
+      ...store,
+      readLog: async (asked) => {
+        const page = await store.readLog(asked);
+        pages.push(page.events.length);
+        return page;
+      },
+    };
+    const status = () => keysStatus({ pool, store: counted, masterKeys: rotating });
+    for (let n = 0; n < 20; n += 1) await append('contact-c9', { n });
+    await status();
+    expect(pages.reduce((sum, events) => sum + events, 0)).toBe(20);
+    pages.length = 0;
+    const { keys } = await status();
+    expect(pages).toEqual([0]);
+    expect(keys.find(({ keyId }) => keyId === oldId)?.dependents).toBe(0);
+    // A process of an older release may still run.
+    const sealed = createV1Key(Buffer.alloc(32, old)).seal('contact:c9', 'account');
+    await append('contact-c9', { contactId: 'c9', bankAccount: { sealed } });
+    expect((await status()).keys.find(({ keyId }) => keyId === oldId)?.dependents).toBe(1);
+    expect((await status()).keys.find(({ keyId }) => keyId === oldId)?.dependents).toBe(1);
+  });
+
   it('wraps everything anew, old events included, so that the old key can be taken out', async () => {
     await writeOldEvents();
     const keyring = process(before);

@@ -21,7 +21,7 @@ export function testKeyring(fill = 7, table: DataKeyTable = memoryDataKeyTable()
   return keyring;
 }
 
-/** Data keys in a database: any process opens with it what another one seals. */
+/** Data keys in a database. Keyrings on the same database open each other's texts. */
 export async function testKeyringOn(pool: pg.Pool, fill = 7): Promise<StoredKeyring> {
   const root = Buffer.alloc(32, fill);
   const keyring = testKeyring(fill, pgDataKeyTable(pool));

@@ -50,6 +50,17 @@ export async function noteErasure(
   );
 }
 
+/** Whether an erasure that was requested within this time is confirmed: it is about to be recorded. */
+export async function isErasureExpected(db: Database, requestedWithinMs: number): Promise<boolean> {
+  const { rows } = await db.query({
+    name: 'party_erasures.expected',
+    text: `SELECT FROM party_erasures
+      WHERE phase = 'confirmed' AND since > now() - $1 * interval '1 ms' LIMIT 1`,
+    values: [requestedWithinMs],
+  });
+  return rows.length > 0;
+}
+
 /** The oldest first. */
 export async function listUnfinishedErasures(
   db: Database,

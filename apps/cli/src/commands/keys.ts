@@ -8,7 +8,7 @@ import {
 import { masterKeysFrom, shutOutOlderReleases } from '@pis/service-kit/stores';
 import { Command } from 'commander';
 import { withContext } from '../context.js';
-import { act, type ActionOptions, withOperator } from '../operator-action.js';
+import { act, recordedCommand, type RecordedOptions } from '../operator-action.js';
 import { CommandFailed, type OutputOptions, print, withJson } from '../output.js';
 import { addSealHistory } from './seal-history.js';
 
@@ -43,13 +43,11 @@ export function keysCommands(): Command {
       print(options.json ? status : status.keys, options);
     },
   );
-  withOperator(
-    withJson(
-      command
-        .command('rotate')
-        .description('wrap all keys under the active master key, while the system runs'),
-    ),
-  ).action(async (options: OutputOptions & ActionOptions) => {
+  recordedCommand(
+    command,
+    'rotate',
+    'wrap all keys under the active master key, while the system runs',
+  ).action(async (options: RecordedOptions) => {
     const action = {
       name: 'keys rotate',
       subject: {},

@@ -2,8 +2,8 @@
 import { deletePlainSnapshots } from '@pis/service-kit/stores';
 import type { Command } from 'commander';
 import { plainHistory, type PlainHistory } from '../keys/plain-history.js';
-import { act, type ActionOptions, withOperator } from '../operator-action.js';
-import { type OutputOptions, print, withJson } from '../output.js';
+import { act, recordedCommand, type RecordedOptions } from '../operator-action.js';
+import { print } from '../output.js';
 
 interface SealedHistory extends PlainHistory {
   /** Snapshots in plain text; they are written again, sealed, when they are needed. */
@@ -18,13 +18,11 @@ const staying =
 
 /** Adds the command to `pis keys`. */
 export function addSealHistory(keys: Command): void {
-  withOperator(
-    withJson(
-      keys
-        .command('seal-history')
-        .description('seal what older releases left in plain text; report what stays plain'),
-    ),
-  ).action(async (options: OutputOptions & ActionOptions) => {
+  recordedCommand(
+    keys,
+    'seal-history',
+    'seal what older releases left in plain text; report what stays plain',
+  ).action(async (options: RecordedOptions) => {
     const action = {
       name: 'keys seal-history',
       subject: {},

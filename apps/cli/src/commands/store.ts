@@ -1,17 +1,15 @@
 import { rebindDatabase } from '@pis/service-kit/stores';
 import { Command } from 'commander';
-import { act, type ActionOptions, withOperator } from '../operator-action.js';
-import { type OutputOptions, print, withJson } from '../output.js';
+import { act, recordedCommand, type RecordedOptions } from '../operator-action.js';
+import { print } from '../output.js';
 
 export function storeCommands(): Command {
   const store = new Command('store').description('what the stores belong to');
-  withOperator(
-    withJson(
-      store
-        .command('rebind')
-        .description('bind the database to the event store that is configured now'),
-    ),
-  ).action(async (options: OutputOptions & ActionOptions) => {
+  recordedCommand(
+    store,
+    'rebind',
+    'bind the database to the event store that is configured now',
+  ).action(async (options: RecordedOptions) => {
     const action = {
       name: 'store rebind',
       subject: {},
