@@ -189,6 +189,8 @@ export interface NamedConnection {
   /** The rails that it takes. A rail belongs to at most one connection. */
   readonly rails: readonly PaymentRail[];
   readonly connection: BankConnection;
+  /** Begins to exchange files by itself, where the connection does that. Called once the stores are open. */
+  readonly start?: () => void;
 }
 
 /** The name of the only connection of older releases. A claim without a name went over it. */

@@ -1,8 +1,9 @@
-/** `@pis/bank-rails/connections`: how files and messages reach a bank and come from it, and what is kept of them. */
+/**
+ * `@pis/bank-rails/connections`: how files and messages reach a bank and come from it, and what is kept of them.
+ * The clients of SSH and HTTPS are loaded when a connection is opened.
+ */
 export * from './connections/file-transport.js';
 export * from './connections/message-transport.js';
 export * from './connections/message-wire.js';
-export * from './connections/sftp-files.js';
-export * from './connections/https-messages.js';
 export * from './connections/open-transports.js';
 export * from './connections/file-archive.js';

@@ -1,6 +1,7 @@
 /** What PIS_BANKS_FILE says about each connection to a bank, checked (banks-schema.ts). */
 import type { PaymentRail } from '@pis/domain';
 import type { BankTerms } from '../bank-connection.js';
+import type { BankCutoffs } from '../calendar/rail-hours.js';
 
 /** Where a secret is: a file, such as a mounted secret, or an environment variable. */
 export type SecretReference = { readonly file: string } | { readonly variable: string };
@@ -76,14 +77,6 @@ export interface IsoIdentity {
   readonly participantId: string | null;
 }
 
-/** By when the bank must have a payment on a banking day: HH:MM, Eastern Time. */
-export interface ConfiguredCutoffs {
-  readonly sameDay?: readonly string[];
-  readonly standard?: string;
-  readonly fedwire?: string;
-  readonly swift?: string;
-}
-
 export interface BankConnectionConfig {
   readonly bank: string;
   /** Recorded with each payment that goes over it: it never changes. */
@@ -91,8 +84,8 @@ export interface BankConnectionConfig {
   readonly rails: readonly PaymentRail[];
   readonly protocol: SftpConfig | HttpsConfig | JsonConfig;
   readonly terms: BankTerms;
-  /** Only what differs from the rail's own hours. */
-  readonly cutoffs: ConfiguredCutoffs;
+  /** The rail's own hours, where the bank has no earlier ones. */
+  readonly cutoffs: BankCutoffs;
   /** Set where `rails` has ACH, except over the simulator's own protocol. */
   readonly ach: AchIdentity | null;
   /** Set where `rails` has another rail, except over the simulator's own protocol. */

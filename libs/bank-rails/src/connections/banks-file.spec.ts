@@ -2,6 +2,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { defaultCutoffs } from '../calendar/rail-hours.js';
 import { BanksFileInvalid, railsOf, railsWithoutBank, readBanksFile } from './banks-file.js';
 
 const sample = path.resolve(import.meta.dirname, '../../../../deploy/banks.example.yaml');
@@ -54,7 +55,7 @@ it('reads the sample of the documentation', async () => {
         inboundSettleMs: 10_000,
       },
       terms: { submissionInFlightMaxMs: 86_400_000, referenceMemoryMs: 7_776_000_000 },
-      cutoffs: { sameDay: ['10:00', '14:15', '16:15'], standard: '19:00' },
+      cutoffs: { ...defaultCutoffs, sameDay: ['10:00', '14:15', '16:15'], standard: '19:00' },
       ach: { odfiRoutingNumber: '121000248', consumerDebits: 'WEB', inquiries: false },
       iso: null,
     },
@@ -128,6 +129,12 @@ it.each<[string, string, string, string]>([
   ],
   ['SWIFT without a BIC', 'bic: SCNDUS33', 'bic: null', 'is required for SWIFT'],
   ['a time of day that is none', "standard: '19:00'", "standard: '7 pm'", 'must be HH:MM'],
+  [
+    'a cutoff after the deadline of the rail',
+    "fedwire: '18:15'",
+    "fedwire: '23:00'",
+    'fedwire: later than',
+  ],
   [
     'a routing number without quotes',
     "odfiRoutingNumber: '121000248'",

@@ -1,6 +1,7 @@
 /** The schema of PIS_BANKS_FILE. deploy/banks.example.yaml explains every field. */
 import { type PaymentRail, paymentRails } from '@pis/domain';
 import { z } from 'zod';
+import { checkCutoffs, defaultCutoffs } from '../calendar/rail-hours.js';
 import type { BankConnectionConfig, Banks, HttpsConfig, SftpConfig } from './bank-config.js';
 import { hostKeyProblem } from './host-keys.js';
 
@@ -141,12 +142,24 @@ const iso20022 = z.strictObject({
     .default(null),
 });
 
-const cutoffs = z.strictObject({
-  sameDay: z.array(timeOfDay).max(10).exactOptional(),
-  standard: timeOfDay.exactOptional(),
-  fedwire: timeOfDay.exactOptional(),
-  swift: timeOfDay.exactOptional(),
-});
+const cutoffs = z
+  .strictObject({
+    sameDay: z
+      .array(timeOfDay)
+      .max(10)
+      .default([...defaultCutoffs.sameDay]),
+    standard: timeOfDay.default(defaultCutoffs.standard),
+    fedwire: timeOfDay.default(defaultCutoffs.fedwire),
+    swift: timeOfDay.default(defaultCutoffs.swift),
+  })
+  .transform((times, context) => {
+    try {
+      checkCutoffs(times);
+    } catch (error) {
+      context.addIssue({ code: 'custom', message: (error as Error).message });
+    }
+    return times;
+  });
 
 const connection = z.strictObject({
   name,

@@ -2,9 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import type { HttpsConfig, SecretReference, SftpConfig } from './bank-config.js';
 import type { FileTransport } from './file-transport.js';
-import { httpsMessages } from './https-messages.js';
 import type { MessageTransport } from './message-transport.js';
-import { sftpFiles } from './sftp-files.js';
 
 export interface OpenTransportOptions {
   /** The name of the connection, for messages. */
@@ -34,6 +32,7 @@ export async function openFileTransport(
           privateKey: await secret(credentials.privateKey),
           passphrase: credentials.passphrase && (await secret(credentials.passphrase)),
         };
+  const { sftpFiles } = await import('./sftp-files.js');
   return usable(options, () =>
     sftpFiles({ ...rest, credentials: read, ...(warn !== undefined && { warn }) }),
   );
@@ -50,6 +49,7 @@ export async function openMessageTransport(
     secretOf({ file: certificateFile }, options),
     secretOf(config.privateKey, options),
   ]);
+  const { httpsMessages } = await import('./https-messages.js');
   return usable(options, () => httpsMessages({ baseUrl, ca, certificate, privateKey, pollMs }));
 }
 
