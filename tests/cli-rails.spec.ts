@@ -46,8 +46,8 @@ async function keepUnmatched(sequence: string, reference: string, nextTry: strin
     [sequence, reference],
   );
   await pool.query(
-    `INSERT INTO rail_notified_references (reference, since, tries, due_at)
-     VALUES ($1, now() - interval '1 day', 7, $2)`,
+    `INSERT INTO rail_notified_references (feed, reference, since, tries, due_at)
+     VALUES ('bank', $1, now() - interval '1 day', 7, $2)`,
     [reference, nextTry],
   );
 }
@@ -68,9 +68,13 @@ it('lists unmatched notifications, and retries one or all of them, recorded', as
   const one = { returnReasonCode: null, at: isoTime, receivedAt: isoTime, reason: 'the reason' };
   expect(await json('list')).toEqual({
     data: [
-      { sequence: '1', reference, paymentId, type: 'confirmed', ...one, nextTryAt: null },
       {
-        ...{ sequence: '2', reference: 'none-of-ours', paymentId: null, type: 'confirmed', ...one },
+        ...{ connection: 'bank', sequence: '1', reference, paymentId, type: 'confirmed', ...one },
+        nextTryAt: null,
+      },
+      {
+        ...{ connection: 'bank', sequence: '2', reference: 'none-of-ours', paymentId: null },
+        ...{ type: 'confirmed', ...one },
         nextTryAt: '2999-01-01T00:00:00.000Z',
       },
     ],

@@ -12,7 +12,7 @@ import { applyTopics, isBrokerError } from '@pis/messaging';
 import { paymentsProjector } from '@pis/payments-projector/app';
 import { isTransient } from '@pis/postgres';
 import { railExecutor } from '@pis/rail-executor/app';
-import { BANK_CONNECTION, RailExecutorModule } from '@pis/rail-executor/module';
+import { BANKS, onlyBank, RailExecutorModule } from '@pis/rail-executor/module';
 import { migrate, projectionProgress } from '@pis/read-models';
 import {
   type App,
@@ -40,9 +40,9 @@ const railExecutorWithBank = {
       ? railExecutor.module(config)
       : RailExecutorModule.register(config, {
           imports: [BankSimulatorModule.register(config, { http: false })],
-          bank: {
-            provide: BANK_CONNECTION,
-            useFactory: (simulator: BankSimulator) => directBankConnection(simulator),
+          banks: {
+            provide: BANKS,
+            useFactory: (simulator: BankSimulator) => onlyBank(directBankConnection(simulator)),
             inject: [BankSimulator],
           },
         }),

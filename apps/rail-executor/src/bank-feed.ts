@@ -6,17 +6,19 @@
  * Several executors do this at once. One executor stores a page, and one executor at a time works on a
  * payment. No transaction is open during a call to the bank or the event store.
  */
-import { type BankConnection, notificationsMax } from '@pis/bank-rails';
+import { notificationsMax } from '@pis/bank-rails';
 import type { PaymentStream } from '@pis/commands';
 import type { Logger } from '@pis/service-kit';
 import type pg from 'pg';
+import type { Bank, Banks } from './banks.js';
 import { NotificationRecorder, type Recording } from './notification-recorder.js';
 import { type FeedPlace, NotificationTable } from './notification-table.js';
 import type { PendingTransfers } from './pending-transfers.js';
 
 export interface BankFeedOptions {
   readonly payments: PaymentStream;
-  readonly bank: BankConnection;
+  readonly bank: Bank;
+  readonly banks: Pick<Banks, 'nameOf'>;
   readonly pool: pg.Pool;
   readonly pending: Pick<PendingTransfers, 'held'>;
   readonly logger: Logger;
@@ -33,8 +35,8 @@ export class BankFeed {
   private readonly recorder: NotificationRecorder;
 
   constructor(private readonly options: BankFeedOptions) {
-    this.table = new NotificationTable(options.pool);
-    this.recorder = new NotificationRecorder(options.payments, options.pending, options.logger);
+    this.table = new NotificationTable(options.pool, options.bank.name);
+    this.recorder = new NotificationRecorder(options);
   }
 
   /**
@@ -63,7 +65,10 @@ export class BankFeed {
     const reported = new Set(references);
     let after = cursor;
     for (let pages = 0; pages < unrecordedPagesMax; pages += 1) {
-      const page = await this.options.bank.notifications({ after, max: notificationsMax });
+      const page = await this.options.bank.named.connection.notifications({
+        after,
+        max: notificationsMax,
+      });
       for (const { reference } of page.notifications) reported.add(reference);
       if (page.notifications.length === 0 || page.cursor === after)
         return (reference) => reported.has(reference);
@@ -78,7 +83,7 @@ export class BankFeed {
   }: FeedPlace): Promise<{ readonly count: number; readonly isFull: boolean }> {
     // The event store is unavailable or slow: the feed keeps the rest.
     if (isBackedUp) return { count: 0, isFull: false };
-    const page = await this.options.bank.notifications({ after, max: pageMax });
+    const page = await this.options.bank.named.connection.notifications({ after, max: pageMax });
     const count = page.notifications.length;
     if (count === 0) return { count, isFull: false };
     await this.table.keep(page, after);

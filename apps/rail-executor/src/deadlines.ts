@@ -12,15 +12,20 @@ import { PaymentMissing, type PaymentStream } from '@pis/commands';
 import { type Payment, type PaymentCommand, unreachable } from '@pis/domain';
 import type { Logger } from '@pis/service-kit';
 import type { BankFeed } from './bank-feed.js';
+import { type Bank, unknownConnection } from './banks.js';
 import type { PaymentExecution } from './payment-execution.js';
 import type { PendingTransfer, PendingTransfers } from './pending-transfers.js';
 
 export interface DeadlinesOptions {
   readonly payments: PaymentStream;
+  readonly bank: Bank;
+  /** See SweeperOptions. */
+  readonly takesUnknown: boolean;
+  readonly isOnlyBank: boolean;
   readonly feed: Pick<BankFeed, 'unrecorded'>;
   readonly pending: PendingTransfers;
   readonly logger: Logger;
-  readonly execution: Pick<PaymentExecution, 'advance' | 'overdueInMs'>;
+  readonly execution: Pick<PaymentExecution, 'advance' | 'assignElsewhere' | 'overdueInMs'>;
 }
 
 const batchMax = 100;
@@ -32,7 +37,12 @@ const bankLimitMs = 3_000;
 const postponeMaxMs = 3_600_000;
 
 export class Deadlines {
-  constructor(private readonly options: DeadlinesOptions) {}
+  private readonly connections: readonly string[];
+
+  constructor(private readonly options: DeadlinesOptions) {
+    const { bank, takesUnknown } = options;
+    this.connections = takesUnknown ? [bank.name, unknownConnection] : [bank.name];
+  }
 
   /**
    * One batch of due deadlines. Returns the milliseconds until the next one.
@@ -40,12 +50,12 @@ export class Deadlines {
    */
   async round(): Promise<number | null> {
     const { pending } = this.options;
-    const due = await pending.leaseOverdue(batchMax);
+    const due = await pending.leaseOverdue(this.connections, batchMax);
     if (due.length > 0) {
       const isReported = await this.reported();
       await Promise.all(due.map((transfer) => this.seeTo(transfer, isReported)));
     }
-    return due.length === batchMax ? 0 : pending.nextOverdueInMs();
+    return due.length >= batchMax ? 0 : pending.nextOverdueInMs(this.connections);
   }
 
   /** Which transfers the bank has reported on. Unknown while the bank is unavailable: deadlines pass nevertheless. */
@@ -63,9 +73,11 @@ export class Deadlines {
     transfer: PendingTransfer,
     isReported: (reference: string) => boolean,
   ): Promise<void> {
-    const { payments, pending, execution, logger } = this.options;
+    const { payments, pending, execution, logger, bank, isOnlyBank } = this.options;
     const { paymentId, reference, stage } = transfer;
     try {
+      const isUnknown = transfer.connection === unknownConnection && !isOnlyBank;
+      if (isUnknown && (await execution.assignElsewhere(paymentId, bank.name))) return;
       if (isReported(reference)) return await pending.postponeOverdue(paymentId, retryAfterMs);
       const isUnanswered = stage === 'claimed' || stage === 'queued';
       if (isUnanswered) {

@@ -25,6 +25,7 @@ import {
 } from '@pis/domain';
 import { isTransient } from '@pis/postgres';
 import type { Logger } from '@pis/service-kit';
+import type { Bank, Banks } from './banks.js';
 import type { Outcome, Turn, Unmatched } from './notification-table.js';
 import type { PendingTransfers } from './pending-transfers.js';
 import { failureBy, lateRejection } from './transfer-outcome.js';
@@ -46,12 +47,17 @@ class Unfit extends Error {
   }
 }
 
+export interface NotificationRecorderOptions {
+  readonly payments: PaymentStream;
+  readonly pending: Pick<PendingTransfers, 'held'>;
+  /** Whose feed it is. */
+  readonly bank: Pick<Bank, 'name'>;
+  readonly banks: Pick<Banks, 'nameOf'>;
+  readonly logger: Logger;
+}
+
 export class NotificationRecorder {
-  constructor(
-    private readonly payments: PaymentStream,
-    private readonly pending: Pick<PendingTransfers, 'held'>,
-    private readonly logger: Logger,
-  ) {}
+  constructor(private readonly options: NotificationRecorderOptions) {}
 
   /** Never rejects: a failure of one payment must not affect others. */
   async record({ reference, tries, notifications }: Turn): Promise<Recording> {
@@ -93,16 +99,28 @@ export class NotificationRecorder {
       throw new Unfit('this release cannot read what the bank reported', true);
     if (paymentId === null) throw new Unfit('no payment can have this reference', true);
     const { type } = notification;
-    const choose = (payment: Payment) => commandsFor({ ...notification, type }, payment);
-    const recorded = await this.payments.apply(paymentId, {}, choose, current);
+    const choose = (payment: Payment) => {
+      const commands = commandsFor({ ...notification, type }, payment);
+      this.checkSource(payment);
+      return commands;
+    };
+    const recorded = await this.options.payments.apply(paymentId, {}, choose, current);
     if (type === 'held' && recorded.state.status === 'PROCESSING')
-      await this.pending.held(paymentId);
+      await this.options.pending.held(paymentId);
     return recorded;
+  }
+
+  /** Only the bank that a payment was submitted to can report on it. @throws Unfit */
+  private checkSource(payment: Payment): void {
+    const { bank, banks } = this.options;
+    const name = banks.nameOf(payment);
+    if (name !== bank.name)
+      throw new Unfit(`reported by ${bank.name}, but submitted to ${name}`, true);
   }
 
   private report(notification: BankNotification, error: unknown, reason: string): void {
     const isExpected = error instanceof Unfit || error instanceof PaymentMissing;
-    this.logger.error(
+    this.options.logger.error(
       { notification, reason, ...(!isExpected && { err: error }) },
       isExpected
         ? 'a bank notification fits no payment; it is kept and tried again'

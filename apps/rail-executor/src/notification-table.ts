@@ -53,7 +53,6 @@ export interface FeedPlace {
   readonly isDue: boolean;
 }
 
-const feedName = 'bank';
 /** References of one claim that are tried for the first time. */
 const newMax = 200;
 /** References of one claim that are retried. This bounds the cost of a round, however many are waiting. */
@@ -78,13 +77,17 @@ const expectedMax = 10_000;
 const textMax = 200;
 
 export class NotificationTable {
-  constructor(private readonly pool: pg.Pool) {}
+  constructor(
+    private readonly pool: pg.Pool,
+    /** The name of the connection: each has its own feed. */
+    private readonly feed: string,
+  ) {}
 
   async place(): Promise<FeedPlace> {
     const { rows } = await this.pool.query<FeedPlace>({
       name: 'rail-feed-place',
       text: placeSql,
-      values: [feedName, feedBeginning, backlogMax],
+      values: [this.feed, feedBeginning, backlogMax],
     });
     return rows[0] ?? { cursor: feedBeginning, isBackedUp: false, isDue: false };
   }
@@ -95,11 +98,11 @@ export class NotificationTable {
    */
   async keep(page: BankNotificationPage, after: string): Promise<void> {
     await inTransaction(this.pool, async (client) => {
-      const moved = await client.query(moveSql, [feedName, after, page.cursor, feedBeginning]);
+      const moved = await client.query(moveSql, [this.feed, after, page.cursor, feedBeginning]);
       if (moved.rowCount === 0) return;
       const { notifications } = page;
       await client.query(keepSql, [
-        feedName,
+        this.feed,
         notifications.map(({ sequence }) => sequence),
         notifications.map(({ reference }) => keepable(reference)),
         notifications.map(({ type }) => type),
@@ -116,13 +119,13 @@ export class NotificationTable {
     const claimed = await this.pool.query<{ reference: string; tries: number }>({
       name: 'rail-notifications-claim',
       text: claimSql,
-      values: [newMax, retriedMax, lease, leaseMs],
+      values: [newMax, retriedMax, lease, leaseMs, this.feed],
     });
     if (claimed.rows.length === 0) return { lease, turns: [], isFull: false, isRetryFull: false };
     const { rows } = await this.pool.query<NotificationRow>({
       name: 'rail-notifications-of',
       text: notificationsSql,
-      values: [claimed.rows.map(({ reference }) => reference), perTurnMax],
+      values: [claimed.rows.map(({ reference }) => reference), perTurnMax, this.feed],
     });
     const byReference = Map.groupBy(rows, ({ reference }) => reference);
     const untried = claimed.rows.filter(({ tries }) => tries === 0).length;
@@ -149,21 +152,22 @@ export class NotificationTable {
       const { rows } = await client.query<{ reference: string }>(leasedSql, [
         lease,
         outcomes.map(({ reference }) => reference),
+        this.feed,
       ]);
       const leased = new Set(rows.map(({ reference }) => reference));
       const mine = outcomes.filter(({ reference }) => leased.has(reference));
       if (mine.length === 0) return [];
       const recorded = mine.filter((outcome) => outcome.recorded.length > 0);
-      await client.query(deleteSql, [feedName, recorded.flatMap((outcome) => outcome.recorded)]);
+      await client.query(deleteSql, [this.feed, recorded.flatMap((outcome) => outcome.recorded)]);
       const unmatched = mine.flatMap((outcome) => outcome.unmatched);
       await client.query(unmatchedSql, [
-        feedName,
+        this.feed,
         unmatched.map(({ sequence }) => sequence),
         unmatched.map(({ reason }) => keepable(reason)),
         unmatched.map(({ contradicts }) => contradicts),
       ]);
       const references = mine.map(({ reference }) => reference);
-      await client.query(forgetSql, [references]);
+      await client.query(forgetSql, [references, this.feed]);
       const ends = mine.map(({ ended }) => ended);
       await client.query(releaseSql, [
         references,
@@ -172,6 +176,7 @@ export class NotificationTable {
         retryMaxMs,
         retryForMs,
         awayPauseMs,
+        this.feed,
       ]);
       return recorded.flatMap(({ paymentId }) => paymentId ?? []);
     });
@@ -184,7 +189,7 @@ export class NotificationTable {
     const { rows } = await this.pool.query<{ cursor: string; references: string[] }>({
       name: 'rail-notifications-expected',
       text: expectedSql,
-      values: [feedName, feedBeginning, expectedForMs, expectedMax],
+      values: [this.feed, feedBeginning, expectedForMs, expectedMax],
     });
     const { cursor = feedBeginning, references = [] } = rows[0] ?? {};
     return { cursor, references, isAll: references.length < expectedMax };
@@ -225,10 +230,13 @@ function keepable(text: string): string {
 
 const placeSql = `
   SELECT coalesce((SELECT cursor FROM rail_feed_checkpoint WHERE feed = $1), $2) AS cursor,
-         (SELECT count(*) FROM (SELECT FROM rail_notified_references WHERE tries = 0 LIMIT $3) untried) >= $3
+         (SELECT count(*) FROM (
+            SELECT FROM rail_notified_references WHERE feed = $1 AND tries = 0 LIMIT $3) untried) >= $3
            AS "isBackedUp",
-         EXISTS (SELECT FROM rail_notified_references WHERE tries = 0 AND due_at <= now())
-           OR EXISTS (SELECT FROM rail_notified_references WHERE tries > 0 AND due_at <= now()) AS "isDue"`;
+         EXISTS (SELECT FROM rail_notified_references WHERE feed = $1 AND tries = 0 AND due_at <= now())
+           OR EXISTS (
+             SELECT FROM rail_notified_references WHERE feed = $1 AND tries > 0 AND due_at <= now())
+           AS "isDue"`;
 
 /** Its row lock makes executors store pages one at a time, so arrivals are numbered in the feed's order. */
 const moveSql = `
@@ -249,38 +257,38 @@ const keepSql = `
     ON CONFLICT (feed, sequence) DO NOTHING
     RETURNING reference
   )
-  INSERT INTO rail_notified_references (reference, since, due_at)
-    SELECT DISTINCT reference, now(), now() FROM kept ORDER BY reference
-  ON CONFLICT (reference) DO UPDATE SET since = now(), due_at = now(), tries = 0`;
+  INSERT INTO rail_notified_references (feed, reference, since, due_at)
+    SELECT DISTINCT $1, reference, now(), now() FROM kept ORDER BY reference
+  ON CONFLICT (feed, reference) DO UPDATE SET since = now(), due_at = now(), tries = 0`;
 
 const claimSql = `
   WITH untried AS (
     SELECT reference FROM rail_notified_references
-     WHERE tries = 0 AND due_at <= now() AND (leased_until IS NULL OR leased_until <= now())
+     WHERE feed = $5 AND tries = 0 AND due_at <= now() AND (leased_until IS NULL OR leased_until <= now())
      ORDER BY due_at LIMIT $1 FOR UPDATE SKIP LOCKED
   ), retried AS (
     SELECT reference FROM rail_notified_references
-     WHERE tries > 0 AND due_at <= now() AND (leased_until IS NULL OR leased_until <= now())
+     WHERE feed = $5 AND tries > 0 AND due_at <= now() AND (leased_until IS NULL OR leased_until <= now())
      ORDER BY due_at LIMIT $2 FOR UPDATE SKIP LOCKED
   )
   UPDATE rail_notified_references r
      SET lease = $3, leased_until = now() + $4 * interval '1 millisecond'
     FROM (SELECT reference FROM untried UNION ALL SELECT reference FROM retried) due
-   WHERE r.reference = due.reference
+   WHERE r.feed = $5 AND r.reference = due.reference
   RETURNING r.reference, r.tries`;
 
 const notificationsSql = `
   SELECT n.sequence, n.reference, n.type, n.return_reason_code, n.at, n.detail
     FROM unnest($1::text[]) AS r (reference)
    CROSS JOIN LATERAL (
-     SELECT * FROM rail_notifications o WHERE o.reference = r.reference
+     SELECT * FROM rail_notifications o WHERE o.feed = $3 AND o.reference = r.reference
       ORDER BY o.contradicts, o.arrival LIMIT $2
    ) n
    ORDER BY n.contradicts, n.arrival`;
 
 const leasedSql = `
   SELECT reference FROM rail_notified_references
-   WHERE lease = $1 AND reference = ANY ($2::text[]) ORDER BY reference FOR UPDATE`;
+   WHERE feed = $3 AND lease = $1 AND reference = ANY ($2::text[]) ORDER BY reference FOR UPDATE`;
 
 const deleteSql = `
   DELETE FROM rail_notifications n USING unnest($2::text[]) AS d (sequence)
@@ -298,8 +306,9 @@ const unmatchedSql = `
 
 const forgetSql = `
   DELETE FROM rail_notified_references r
-   WHERE r.reference = ANY ($1::text[])
-     AND NOT EXISTS (SELECT FROM rail_notifications n WHERE n.reference = r.reference)`;
+   WHERE r.feed = $2 AND r.reference = ANY ($1::text[])
+     AND NOT EXISTS (
+       SELECT FROM rail_notifications n WHERE n.feed = $2 AND n.reference = r.reference)`;
 
 /** References with notifications beyond this turn, or new during it, are due at once. */
 const releaseSql = `
@@ -314,11 +323,11 @@ const releaseSql = `
                               $4 * interval '1 millisecond') END
     FROM (SELECT t.reference, t.ended, t.ended = 'tried' AND EXISTS (
                    SELECT FROM rail_notifications n
-                    WHERE n.reference = t.reference AND NOT n.contradicts) AS is_more
+                    WHERE n.feed = $7 AND n.reference = t.reference AND NOT n.contradicts) AS is_more
             FROM unnest($1::text[], $2::text[]) AS t (reference, ended)) o
-   WHERE r.reference = o.reference`;
+   WHERE r.feed = $7 AND r.reference = o.reference`;
 
 const expectedSql = `
   SELECT coalesce((SELECT cursor FROM rail_feed_checkpoint WHERE feed = $1), $2) AS cursor,
          ARRAY(SELECT reference FROM rail_notified_references
-                WHERE since > now() - $3 * interval '1 millisecond' LIMIT $4) AS references`;
+                WHERE feed = $1 AND since > now() - $3 * interval '1 millisecond' LIMIT $4) AS references`;

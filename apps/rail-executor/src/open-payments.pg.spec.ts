@@ -10,7 +10,7 @@ import { keyring, openWorld, type QueuedMessage, settle, type World } from './te
 
 const timeoutMs = 20_000;
 /** Of an executor. */
-const loops = 4;
+const loops = 5;
 
 let world: World;
 beforeEach(async () => {

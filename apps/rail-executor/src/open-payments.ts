@@ -27,11 +27,13 @@ import {
 } from '@pis/event-store';
 import { pause } from '@pis/postgres';
 import type pg from 'pg';
-import { endSql } from './pending-transfers.js';
+import { type Banks, unknownConnection } from './banks.js';
+import { endSql } from './pending-statements.js';
 
 export interface OpenPaymentsOptions {
   readonly store: EventStore;
   readonly pool: pg.Pool;
+  readonly banks: Pick<Banks, 'nameForRail' | 'isConfigured'>;
   /** Resolves once the log was checked. The signal aborts when the log lacks what the executor has read. */
   readonly sameLog?: (ending: AbortSignal) => Promise<AbortSignal>;
   /** Called when the connection to the log is lost. */
@@ -102,7 +104,7 @@ export class OpenPayments {
   }
 
   private async keep({ open, ended }: ReturnType<typeof changesOf>): Promise<void> {
-    const { pool } = this.options;
+    const { pool, banks } = this.options;
     if (open.length > 0)
       await pool.query({
         name: 'rail-open-payments',
@@ -112,6 +114,10 @@ export class OpenPayments {
           open.map(({ reference }) => reference),
           open.map(({ status }) => status),
           expectedWithinMs,
+          open.map(({ connection, rail }) => {
+            if (connection === null) return banks.nameForRail(rail);
+            return banks.isConfigured(connection) ? connection : unknownConnection;
+          }),
         ],
       });
     if (ended.length > 0)
@@ -198,12 +204,14 @@ function requested(iterator: AsyncIterator<LogPage>): Promise<IteratorResult<Log
 
 /** A claim without its row is also checked for its deadline, however long the bank is unavailable. */
 const openSql = `
-  INSERT INTO rail_pending AS p (payment_id, reference, stage, submitted_at, deadline_at, overdue_at)
+  INSERT INTO rail_pending AS p
+    (payment_id, reference, stage, submitted_at, deadline_at, overdue_at, connection)
   SELECT t.payment_id, t.reference,
          CASE t.status WHEN 'FAILED_IN_FLIGHT' THEN 'in_flight' ELSE 'queued' END,
          now(), now() + $4 * interval '1 millisecond',
-         CASE t.status WHEN 'PROCESSING' THEN now() END
-    FROM unnest($1::uuid[], $2::text[], $3::text[]) AS t (payment_id, reference, status)
+         CASE t.status WHEN 'PROCESSING' THEN now() END, t.connection
+    FROM unnest($1::uuid[], $2::text[], $3::text[], $5::text[])
+           AS t (payment_id, reference, status, connection)
    ORDER BY t.payment_id
   ON CONFLICT (payment_id) DO UPDATE SET overdue_at = excluded.overdue_at
    WHERE p.stage = 'queued' AND p.overdue_at IS NULL AND excluded.overdue_at IS NOT NULL`;
@@ -212,7 +220,13 @@ interface OpenPayment {
   readonly paymentId: string;
   readonly reference: string;
   readonly status: 'QUEUED' | 'PROCESSING' | 'FAILED_IN_FLIGHT';
+  /** Of the claim, if the event is one and names it. */
+  readonly connection: string | null;
+  /** '' when the event does not say it. */
+  readonly rail: string;
 }
+
+const textIn = (value: unknown): string | null => (typeof value === 'string' ? value : null);
 
 /** What to do for each payment, by the last change of its status in the page. */
 export function changesOf(events: readonly RecordedEvent[]): {
@@ -232,13 +246,15 @@ export function changesOf(events: readonly RecordedEvent[]): {
     switch (status) {
       case 'QUEUED':
       case 'FAILED_IN_FLIGHT':
-        open.push({ paymentId, reference: railReferenceOf(paymentId), status });
-        break;
       case 'PROCESSING': {
-        const { railReference } = event.data;
-        const isText = typeof railReference === 'string';
-        const reference = isText ? railReference : railReferenceOf(paymentId);
-        open.push({ paymentId, reference, status });
+        const { railReference, connection, paymentRail } = event.data;
+        open.push({
+          paymentId,
+          reference: textIn(railReference) ?? railReferenceOf(paymentId),
+          status,
+          connection: textIn(connection),
+          rail: textIn(paymentRail) ?? unknownConnection,
+        });
         break;
       }
       case 'COMPLETED':

@@ -14,7 +14,6 @@
  */
 import {
   BankAnswerUnclear,
-  type BankConnection,
   BankRefused,
   BankUnavailable,
   maySubmit,
@@ -33,6 +32,7 @@ import { KeyDestroyed, type Keyring, ownerOf } from '@pis/keyring';
 import { NonRetryable } from '@pis/messaging';
 import { isTransient } from '@pis/postgres';
 import type { Logger } from '@pis/service-kit';
+import { type Banks, NoBank } from './banks.js';
 import type { ErasureGuard, Side } from './erasure-guard.js';
 import type { Backoff, PendingTransfer, PendingTransfers, Transfer } from './pending-transfers.js';
 import { rejectionWithoutRail } from './rail-checks.js';
@@ -43,9 +43,7 @@ import { failureBy, internalError, TransferOutcome } from './transfer-outcome.js
 
 export interface PaymentExecutionOptions {
   readonly payments: PaymentStream;
-  readonly bank: BankConnection;
-  /** Whether the last call to the bank suggests that it is away. */
-  readonly isBankDoubtful: () => boolean;
+  readonly banks: Banks;
   readonly keyring: Keyring;
   readonly pending: PendingTransfers;
   readonly erasures: Pick<ErasureGuard, 'clearanceFor'>;
@@ -70,8 +68,8 @@ const reviewPauseMinMs = 20;
 /** After this many unexpected errors before the claim the payment is FAILED. */
 export const failuresMax = 8;
 /**
- * The bank answers, but not for this payment, or in an unknown form. It may fix that: this many tries
- * before the claim take about six hours.
+ * The bank answers, but not for this payment, or in an unknown form, or no bank is configured for the rail.
+ * Somebody may fix that: this many tries before the claim take about six hours.
  */
 const unclearBackoff: Backoff = { initialMs: 500, maxMs: 600_000 };
 export const unclearMax = 48;
@@ -100,7 +98,7 @@ export class PaymentExecution {
       await this.options.payments.againOnConflict(paymentId, async (tries) => {
         const known = due !== undefined && tries === 1 ? this.knownQueued(paymentId) : null;
         const current = known ?? (await this.options.payments.load(paymentId));
-        queued = current.state.status === 'QUEUED' ? transferOf(current.state) : null;
+        queued = current.state.status === 'QUEUED' ? this.transferOf(current.state) : null;
         await this.step(current, cause, due);
       });
     } catch (error) {
@@ -116,6 +114,16 @@ export class PaymentExecution {
   private knownQueued(paymentId: string): LoadedPayment | null {
     const known = this.options.payments.remembered(paymentId);
     return known?.state.status === 'QUEUED' ? known : null;
+  }
+
+  /** Hands the row of a payment over to its bank. @returns whether it is another one than `bankName` */
+  async assignElsewhere(paymentId: string, bankName: string): Promise<boolean> {
+    const { payments, banks, pending } = this.options;
+    const { state } = await payments.load(paymentId);
+    const name = banks.nameOf(state);
+    if (name === bankName || !banks.isConfigured(name)) return false;
+    await pending.assign(paymentId, name);
+    return true;
   }
 
   private step(current: LoadedPayment, cause: Cause, due?: PendingTransfer): Promise<void> {
@@ -142,7 +150,7 @@ export class PaymentExecution {
 
   private async start(current: LoadedPayment, cause: Cause): Promise<void> {
     const { pending, review, logger } = this.options;
-    const transfer = transferOf(current.state);
+    const transfer = this.transferOf(current.state);
     const clearance = await this.options.erasures.clearanceFor(current.state);
     if (clearance === 'hold') {
       await pending.wait(transfer, erasureBackoff);
@@ -162,7 +170,7 @@ export class PaymentExecution {
     const result = await review.of(instruction);
     switch (result.outcome) {
       case 'clear':
-        await this.checkBank(transfer);
+        await this.checkBank(current.state, transfer);
         return this.claim(current, transfer, cause);
       case 'blocked':
         return this.end(current, blocked(result.block), cause);
@@ -190,12 +198,13 @@ export class PaymentExecution {
   /**
    * Nothing is claimed for a bank that is known to be away: payments that it cannot take would end as
    * FAILED_IN_FLIGHT. An inquiry shows whether it is back.
-   * @throws BankUnavailable
+   * @throws BankUnavailable, NoBank
    */
-  private async checkBank({ reference }: Transfer): Promise<void> {
-    if (!this.options.isBankDoubtful()) return;
+  private async checkBank(payment: Payment, { reference }: Transfer): Promise<void> {
+    const bank = this.options.banks.of(payment);
+    if (!bank.isDoubtful) return;
     try {
-      await this.options.bank.inquire(reference);
+      await bank.connection.inquire(reference);
     } catch (error) {
       if (!(error instanceof BankRefused)) throw error;
     }
@@ -203,7 +212,7 @@ export class PaymentExecution {
 
   private async end(current: LoadedPayment, command: PaymentCommand, cause: Cause): Promise<void> {
     if (await this.isTaken(current.state))
-      return this.claim(current, transferOf(current.state), cause);
+      return this.claim(current, this.transferOf(current.state), cause);
     await this.options.payments.record(current, [command], cause);
     await this.options.pending.done(current.state.paymentId);
   }
@@ -219,7 +228,7 @@ export class PaymentExecution {
     const { payments, pending, confirmationTimeoutMs } = this.options;
     const sinceNotedMs = stopwatch();
     const isNoted = await pending.note(transfer, confirmationTimeoutMs(transfer.rail));
-    const data = { railReference: transfer.reference };
+    const data = { railReference: transfer.reference, connection: transfer.connection };
     const claimed = await payments.record(
       current,
       [{ type: 'ProcessPayment', at: now(), data }],
@@ -232,7 +241,7 @@ export class PaymentExecution {
 
   /** Claimed without a recorded outcome: the claimer may have died at any point. */
   private async resume(current: LoadedPayment, cause: Cause, due?: PendingTransfer): Promise<void> {
-    const { payments, bank, pending } = this.options;
+    const { payments, banks, pending } = this.options;
     const { state } = current;
     const row = due ?? (await pending.find(state.paymentId));
     if (row?.stage === 'submitted' || row?.stage === 'in_flight') {
@@ -242,11 +251,11 @@ export class PaymentExecution {
       if (due !== undefined) await this.outcome.ask(current, cause);
       return;
     }
-    const transfer = transferOf(state);
+    const transfer = this.transferOf(state);
     const resolve = () => this.afterClaim(current, () => this.outcome.resolve(current, cause));
     if (
       row?.isSealed === true ||
-      !maySubmit(bank.terms, Date.parse(state.statusAt), this.options.clock())
+      !maySubmit(banks.of(state).connection.terms, Date.parse(state.statusAt), this.options.clock())
     )
       return resolve();
     const sinceNotedMs = stopwatch();
@@ -267,8 +276,9 @@ export class PaymentExecution {
     cause: Cause,
     sinceNotedMs: () => number,
   ): Promise<void> {
-    const { bank, logger } = this.options;
+    const { banks, logger } = this.options;
     return this.afterClaim(claimed, async () => {
+      const bank = banks.of(claimed.state).connection;
       const instruction = await this.instructionUnlessErased(claimed.state, transfer);
       if (typeof instruction === 'string') return this.outcome.resolve(claimed, cause);
       // This process was paused: by now others may assume that the noted submission cannot arrive.
@@ -304,7 +314,7 @@ export class PaymentExecution {
   private async tryLater(transfer: Transfer, error: unknown, cause: Cause): Promise<void> {
     const { payments, pending, logger } = this.options;
     const { paymentId } = transfer;
-    const isUnclear = error instanceof BankAnswerUnclear;
+    const isUnclear = error instanceof BankAnswerUnclear || error instanceof NoBank;
     const isAway = error instanceof BankUnavailable && !isUnclear;
     if (isAway || error instanceof WrongExpectedRevision) {
       logger.warn({ err: error, paymentId }, 'a queued payment will be looked at again');
@@ -342,7 +352,10 @@ export class PaymentExecution {
     }
   }
 
-  /** The claimed reference, if any: it must not change when its derivation changes. */
+  private transferOf(payment: Payment): Transfer {
+    return transferOf(payment, this.options.banks);
+  }
+
   private instructionFor(payment: Payment, { reference }: Transfer): Promise<TransferInstruction> {
     return transferInstruction(payment, reference, this.options.keyring);
   }

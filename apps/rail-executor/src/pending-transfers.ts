@@ -14,11 +14,23 @@
 import type { PaymentRail } from '@pis/domain';
 import { GroupCommit, isDataError } from '@pis/postgres';
 import type pg from 'pg';
+import { unknownConnection } from './banks.js';
+import {
+  columns,
+  doubled,
+  type DueColumn,
+  endSql,
+  noteSql,
+  pendingTransfer,
+  type Row,
+} from './pending-statements.js';
 
 export interface Transfer {
   readonly paymentId: string;
   readonly reference: string;
   readonly rail: PaymentRail;
+  /** See Banks.nameOf. */
+  readonly connection: string;
 }
 
 /** See the migration `rail_submissions`. */
@@ -27,6 +39,7 @@ export type Stage = 'queued' | 'claimed' | 'submitted' | 'in_flight';
 export interface PendingTransfer {
   readonly paymentId: string;
   readonly reference: string;
+  readonly connection: string;
   readonly stage: Stage;
   readonly isSealed: boolean;
   readonly hasDeadline: boolean;
@@ -91,12 +104,12 @@ export class PendingTransfers {
     const { rows } = await this.pool.query<{ last: Date; now: Date }>({
       name: 'rail-pending-seal',
       text: `INSERT INTO rail_pending AS p (payment_id, reference, rail, stage, submitted_at,
-               last_submission_at, sealed_at, overdue_at, deadline_at)
+               last_submission_at, sealed_at, overdue_at, deadline_at, connection)
              VALUES ($1, $2, $3, 'claimed', now(), greatest(now(), $4), now(),
-               now() + $5 * interval '1 millisecond', now() + $6 * interval '1 millisecond')
+               now() + $5 * interval '1 millisecond', now() + $6 * interval '1 millisecond', $7)
              ON CONFLICT (payment_id) DO UPDATE SET
                stage = CASE p.stage WHEN 'queued' THEN 'claimed' ELSE p.stage END,
-               rail = excluded.rail,
+               rail = excluded.rail, connection = excluded.connection,
                sealed_at = coalesce(p.sealed_at, excluded.sealed_at),
                last_submission_at = coalesce(p.last_submission_at, excluded.last_submission_at),
                overdue_at = CASE p.stage WHEN 'queued' THEN excluded.overdue_at
@@ -110,6 +123,7 @@ export class PendingTransfers {
         new Date(this.clock()),
         overdueInMs,
         leaseMs,
+        transfer.connection,
       ],
     });
     const row = rows[0];
@@ -153,9 +167,10 @@ export class PendingTransfers {
     const { rows } = await this.pool.query<{ failures: number }>({
       name: 'rail-pending-wait',
       text: `INSERT INTO rail_pending AS p (payment_id, reference, rail, stage, submitted_at,
-               deadline_at, attempts, failures)
-             VALUES ($1, $2, $3, 'queued', now(), now() + $4 * interval '1 millisecond', 1, $6)
+               deadline_at, attempts, failures, connection)
+             VALUES ($1, $2, $3, 'queued', now(), now() + $4 * interval '1 millisecond', 1, $6, $7)
              ON CONFLICT (payment_id) DO UPDATE SET
+               connection = CASE p.connection WHEN '' THEN excluded.connection ELSE p.connection END,
                deadline_at = now() + ${doubled} * interval '1 millisecond',
                attempts = p.attempts + 1, failures = p.failures + excluded.failures
              RETURNING failures`,
@@ -166,6 +181,7 @@ export class PendingTransfers {
         jittered(backoff.initialMs),
         backoff.maxMs,
         isFailure ? 1 : 0,
+        transfer.connection,
       ],
     });
     this.changed();
@@ -248,24 +264,44 @@ export class PendingTransfers {
     return rows[0] === undefined ? null : pendingTransfer(rows[0]);
   }
 
-  /** Leases due rows for leaseMs, the oldest first. Several executors share the rows. */
-  leaseDue(max: number): Promise<readonly PendingTransfer[]> {
-    return this.lease('deadline_at', max);
+  /** Leases due rows of these connections for leaseMs, the oldest first. Several executors share the rows. */
+  leaseDue(connections: readonly string[], max: number): Promise<readonly PendingTransfer[]> {
+    return this.lease('deadline_at', connections, max);
   }
 
-  /** Leases rows that may be overdue for leaseMs, the oldest first. */
-  leaseOverdue(max: number): Promise<readonly PendingTransfer[]> {
-    return this.lease('overdue_at', max);
+  /** Leases rows of these connections that may be overdue for leaseMs, the oldest first. */
+  leaseOverdue(connections: readonly string[], max: number): Promise<readonly PendingTransfer[]> {
+    return this.lease('overdue_at', connections, max);
   }
 
   /** Milliseconds until the next row is due, null when there is none. */
-  nextDueInMs(): Promise<number | null> {
-    return this.nextInMs('deadline_at');
+  nextDueInMs(connections: readonly string[]): Promise<number | null> {
+    return this.nextInMs('deadline_at', connections);
   }
 
   /** Milliseconds until the next row may be overdue, null when none may. */
-  nextOverdueInMs(): Promise<number | null> {
-    return this.nextInMs('overdue_at');
+  nextOverdueInMs(connections: readonly string[]): Promise<number | null> {
+    return this.nextInMs('overdue_at', connections);
+  }
+
+  /** Hands a row over to its connection. It is due at once. */
+  async assign(paymentId: string, connection: string): Promise<void> {
+    await this.pool.query({
+      name: 'rail-pending-assign',
+      text: `UPDATE rail_pending SET connection = $2, deadline_at = least(deadline_at, now()),
+               overdue_at = CASE WHEN overdue_at IS NOT NULL THEN least(overdue_at, now()) END
+              WHERE payment_id = $1`,
+      values: [paymentId, connection],
+    });
+    this.changed();
+  }
+
+  /** Rows of connections that are not configured any more are looked at like those without one. */
+  async releaseOthers(connections: readonly string[]): Promise<void> {
+    await this.pool.query(
+      `UPDATE rail_pending SET connection = $2 WHERE connection <> ALL ($1::text[])`,
+      [[...connections, unknownConnection], unknownConnection],
+    );
   }
 
   /** Calls back when a row was written. A hint for the loops in this process. */
@@ -278,27 +314,35 @@ export class PendingTransfers {
     for (const listener of this.listeners) listener();
   }
 
-  private async lease(due: DueColumn, max: number): Promise<readonly PendingTransfer[]> {
+  private async lease(
+    due: DueColumn,
+    connections: readonly string[],
+    max: number,
+  ): Promise<readonly PendingTransfer[]> {
     const { rows } = await this.pool.query<Row>({
       name: `rail-pending-lease-${due}`,
       text: `WITH due AS (
-               SELECT payment_id FROM rail_pending WHERE ${due} <= now()
-                ORDER BY ${due} LIMIT $1 FOR UPDATE SKIP LOCKED
+               SELECT d.payment_id FROM unnest($3::text[]) AS c (name) CROSS JOIN LATERAL (
+                 SELECT payment_id FROM rail_pending WHERE connection = c.name AND ${due} <= now()
+                  ORDER BY ${due} LIMIT $1 FOR UPDATE SKIP LOCKED) d
              )
              UPDATE rail_pending p SET ${due} = now() + $2 * interval '1 millisecond'
                FROM due WHERE p.payment_id = due.payment_id
              RETURNING ${columns}`,
-      values: [max, leaseMs],
+      values: [max, leaseMs, connections],
     });
     return rows.map(pendingTransfer);
   }
 
-  private async nextInMs(due: DueColumn): Promise<number | null> {
+  private async nextInMs(due: DueColumn, connections: readonly string[]): Promise<number | null> {
     const { rows } = await this.pool.query<{ ms: number | null }>({
       name: `rail-pending-next-${due}`,
       // Null without rows. `greatest` must not be used here: it ignores null, and an empty table is due at 0.
-      text: `SELECT (extract(epoch FROM min(${due}) - now()) * 1000)::float8 AS ms
-               FROM rail_pending WHERE ${due} IS NOT NULL`,
+      text: `SELECT (extract(epoch FROM min(n.at) - now()) * 1000)::float8 AS ms
+               FROM unnest($1::text[]) AS c (name) CROSS JOIN LATERAL (
+                 SELECT min(${due}) AS at FROM rail_pending
+                  WHERE connection = c.name AND ${due} IS NOT NULL) n`,
+      values: [connections],
     });
     const ms = rows[0]?.ms ?? null;
     return ms === null ? null : Math.max(0, Math.ceil(ms));
@@ -317,6 +361,7 @@ export class PendingTransfers {
         transfers.map(({ overdueInMs }) => overdueInMs),
         new Date(this.clock()),
         leaseMs,
+        transfers.map(({ connection }) => connection),
       ],
     });
     const noted = new Set(rows.map((row) => row.payment_id));
@@ -332,57 +377,6 @@ export class PendingTransfers {
     return paymentIds.map(() => true);
   }
 }
-
-type DueColumn = 'deadline_at' | 'overdue_at';
-
-const columns = `p.payment_id, p.reference, p.stage, p.sealed_at IS NOT NULL AS is_sealed,
-  p.overdue_at IS NOT NULL AS has_deadline`;
-
-interface Row {
-  readonly payment_id: string;
-  readonly reference: string;
-  readonly stage: Stage;
-  readonly is_sealed: boolean;
-  readonly has_deadline: boolean;
-}
-
-const pendingTransfer = (row: Row): PendingTransfer => ({
-  paymentId: row.payment_id,
-  reference: row.reference,
-  stage: row.stage,
-  isSealed: row.is_sealed,
-  hasDeadline: row.has_deadline,
-});
-
-/** Of $4 and $5, milliseconds. */
-const doubled = 'least($5::float8, $4::float8 * power(2, least(p.attempts, 30)))';
-
-/** Rows in one order, so that two executors that note the same payments cannot deadlock. */
-const noteSql = `
-  INSERT INTO rail_pending AS p (payment_id, reference, rail, stage, submitted_at,
-    last_submission_at, submissions, overdue_at, deadline_at)
-  SELECT t.payment_id, t.reference, t.rail, 'claimed', now(), greatest(now(), $5), 1,
-         now() + t.overdue_in_ms * interval '1 millisecond', now() + $6 * interval '1 millisecond'
-    FROM unnest($1::uuid[], $2::text[], $3::text[], $4::float8[])
-           AS t (payment_id, reference, rail, overdue_in_ms)
-   ORDER BY t.payment_id
-  ON CONFLICT (payment_id) DO UPDATE SET
-    stage = 'claimed', reference = excluded.reference, rail = excluded.rail,
-    last_submission_at = greatest(p.last_submission_at, excluded.last_submission_at),
-    submissions = p.submissions + 1,
-    attempts = CASE p.stage WHEN 'queued' THEN 0 ELSE p.attempts END,
-    overdue_at = CASE p.stage WHEN 'queued' THEN excluded.overdue_at
-                      ELSE coalesce(p.overdue_at, excluded.overdue_at) END,
-    deadline_at = excluded.deadline_at
-   WHERE p.sealed_at IS NULL AND p.stage IN ('queued', 'claimed')
-  RETURNING payment_id`;
-
-/** In the same order as the notes. */
-export const endSql = `
-  DELETE FROM rail_pending p USING (
-    SELECT payment_id FROM rail_pending WHERE payment_id = ANY ($1::uuid[])
-     ORDER BY payment_id FOR UPDATE
-  ) ended WHERE p.payment_id = ended.payment_id`;
 
 /** A tenth more or less, so that payments that failed together are not retried together. */
 function jittered(ms: number): number {

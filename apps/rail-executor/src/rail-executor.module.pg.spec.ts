@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { type BankConnection, directBankConnection } from '@pis/bank-rails';
+import { directBankConnection } from '@pis/bank-rails';
 import { BankSimulator, BankSimulatorModule } from '@pis/bank-simulator/module';
 import { until } from '@pis/local-servers/testing';
 import {
@@ -17,7 +17,7 @@ import {
   type RailsConfig,
 } from '@pis/service-kit';
 import { PaymentQueuedController } from './payment-queued.controller.js';
-import { BANK_CONNECTION, RailExecutorModule } from './rail-executor.module.js';
+import { BANKS, onlyBank, RailExecutorModule } from './rail-executor.module.js';
 import { confirmationTimeoutMs } from './rail-executor.js';
 import { keyring, openWorld, type World } from './testing/world.js';
 
@@ -56,12 +56,13 @@ describe('the executor as a Nest module', () => {
         imports: [
           BankSimulatorModule.register({ ...rails, PIS_ENVIRONMENT: 'sandbox' }, { http: false }),
         ],
-        bank: {
-          provide: BANK_CONNECTION,
-          useFactory: (simulator: BankSimulator): BankConnection => ({
-            ...directBankConnection(simulator),
-            close: () => Promise.resolve(void closed.push('bank')),
-          }),
+        banks: {
+          provide: BANKS,
+          useFactory: (simulator: BankSimulator) =>
+            onlyBank({
+              ...directBankConnection(simulator),
+              close: () => Promise.resolve(void closed.push('bank')),
+            }),
           inject: [BankSimulator],
         },
       },

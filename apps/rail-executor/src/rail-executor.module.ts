@@ -7,7 +7,13 @@ import {
   type OnApplicationShutdown,
   type Provider,
 } from '@nestjs/common';
-import { type BankConnection, httpBankConnection } from '@pis/bank-rails';
+import {
+  type BankConnection,
+  firstConnectionName,
+  httpBankConnection,
+  type NamedConnection,
+} from '@pis/bank-rails';
+import { paymentRails } from '@pis/domain';
 import type { EventStore } from '@pis/event-store';
 import type { Keyring } from '@pis/keyring';
 import {
@@ -34,13 +40,13 @@ import { configuredReview } from './review/configured-review.js';
 
 export type { RailExecutorConfig } from './rail-executor.js';
 
-/** The connection to the bank (BankConnection); closed by this module. */
-export const BANK_CONNECTION = Symbol('BankConnection');
+/** The connections to banks (NamedConnection[]); closed by this module. */
+export const BANKS = Symbol('Banks');
 
 export interface RailExecutorModuleOptions {
-  /** Provides BANK_CONNECTION; required unless PIS_BANK_URL is set, and ignored when it is. */
-  readonly bank?: Provider;
-  /** Modules that `bank` injects from. */
+  /** Provides BANKS; required unless PIS_BANK_URL is set, and ignored when it is. */
+  readonly banks?: Provider;
+  /** Modules that `banks` injects from. */
   readonly imports?: DynamicModule['imports'];
 }
 
@@ -50,7 +56,7 @@ export class RailExecutorModule
 {
   constructor(
     @Inject(RailExecutor) private readonly executor: RailExecutor,
-    @Inject(BANK_CONNECTION) private readonly bank: BankConnection,
+    @Inject(BANKS) private readonly banks: readonly NamedConnection[],
     @Inject(HEALTH) private readonly health: Health,
     @Inject(METRICS) private readonly metrics: MetricsRegistry,
     @Inject(PG_POOL) private readonly pool: pg.Pool,
@@ -65,14 +71,14 @@ export class RailExecutorModule
       imports: options.imports ?? [],
       controllers: [PaymentQueuedController],
       providers: [
-        bankProvider(config, options),
+        banksProvider(config, options),
         {
           provide: RailExecutor,
           useFactory: (
             store: EventStore,
             keyring: Keyring,
             pool: pg.Pool,
-            bank: BankConnection,
+            banks: readonly NamedConnection[],
             logger: Logger,
             logWatch: LogWatch,
           ) =>
@@ -81,12 +87,12 @@ export class RailExecutorModule
               store,
               keyring,
               pool,
-              bank,
+              banks,
               review: configuredReview(config, pool),
               logger,
               sameLog: (ending) => logWatch.sameLog('rail-executor', ending),
             }),
-          inject: [EVENT_STORE, KEYRING, PG_POOL, BANK_CONNECTION, LOGGER, LOG_WATCH],
+          inject: [EVENT_STORE, KEYRING, PG_POOL, BANKS, LOGGER, LOG_WATCH],
         },
       ],
     };
@@ -96,7 +102,9 @@ export class RailExecutorModule
     achGauges(this.metrics, this.pool);
     notificationGauges(this.metrics, this.pool);
     pendingGauges(this.metrics, this.pool);
-    this.health.register('bank', () => this.executor.checkBank());
+    for (const name of this.executor.bankNames)
+      this.health.register(healthNameOf(name), () => this.executor.checkBank(name));
+    for (const bank of this.banks) bank.start?.();
     this.executor.start();
   }
 
@@ -106,16 +114,26 @@ export class RailExecutorModule
 
   /** Only now: messages in flight still need it while the consumers drain. */
   async onApplicationShutdown(): Promise<void> {
-    await this.bank.close();
+    await Promise.all(this.banks.map(({ connection }) => connection.close()));
   }
 }
 
 /** @throws ConfigurationError without a connection to a bank */
-function bankProvider(config: RailExecutorConfig, options: RailExecutorModuleOptions): Provider {
+function banksProvider(config: RailExecutorConfig, options: RailExecutorModuleOptions): Provider {
   const baseUrl = config.PIS_BANK_URL;
   if (baseUrl !== undefined)
-    return { provide: BANK_CONNECTION, useFactory: () => httpBankConnection({ baseUrl }) };
-  if (options.bank === undefined)
+    return { provide: BANKS, useFactory: () => onlyBank(httpBankConnection({ baseUrl })) };
+  if (options.banks === undefined)
     throw new ConfigurationError(['PIS_BANK_URL: required, there is no bank in this process']);
-  return options.bank;
+  return options.banks;
+}
+
+/** One connection for all rails. */
+export function onlyBank(connection: BankConnection): readonly NamedConnection[] {
+  return [{ name: firstConnectionName, rails: paymentRails, connection }];
+}
+
+/** The name of the only bank of older releases stays. */
+function healthNameOf(name: string): string {
+  return name === firstConnectionName ? 'bank' : `bank ${name}`;
 }

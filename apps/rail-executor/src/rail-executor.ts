@@ -1,11 +1,5 @@
 /** The executor without Nest: the handler of messages and the loops, wired together. */
-import {
-  BankCircuit,
-  type BankConnection,
-  BankRefused,
-  BankUnavailable,
-  normalTimeMs,
-} from '@pis/bank-rails';
+import { type NamedConnection, normalTimeMs } from '@pis/bank-rails';
 import { messageHeaders, paymentIntegrationEventSchema } from '@pis/contracts';
 import { PaymentStream } from '@pis/commands';
 import type { PaymentRail } from '@pis/domain';
@@ -21,14 +15,13 @@ import {
 import { WakeLoop, type WakeLoopOptions } from '@pis/postgres';
 import type pg from 'pg';
 import { Activity } from './activity.js';
-import { BankFeed } from './bank-feed.js';
-import { Deadlines } from './deadlines.js';
+import { BankDesk } from './bank-desk.js';
+import { Banks } from './banks.js';
 import { ErasureGuard } from './erasure-guard.js';
 import { OpenPayments, type OpenPaymentsOptions } from './open-payments.js';
 import { PaymentExecution } from './payment-execution.js';
 import { PendingTransfers } from './pending-transfers.js';
 import type { Review } from './review/review.js';
-import { Sweeper } from './sweeper.js';
 
 export type RailExecutorConfig = RailsConfig & Pick<ProcessConfig, 'PIS_ENVIRONMENT'>;
 
@@ -37,7 +30,7 @@ export interface RailExecutorOptions {
   readonly store: EventStore;
   readonly keyring: Keyring;
   readonly pool: pg.Pool;
-  readonly bank: BankConnection;
+  readonly banks: readonly NamedConnection[];
   readonly review: Pick<Review, 'of'>;
   readonly logger: Logger;
   /** Milliseconds since the epoch; this process's clock when absent. */
@@ -63,6 +56,8 @@ const feedPoll = {
 } as const satisfies Record<string, Poll>;
 /** Of the loops over rail_pending: another process may have set an earlier time. */
 const pendingPoll: Poll = { busyMs: 1_000, idleMs: 5_000 };
+/** Of the loop over rows of connections that are not configured here: an executor before us may have written them. */
+const othersPoll: Poll = { busyMs: 60_000, idleMs: 60_000 };
 /** How long the process counts as busy after the last payment or notification. */
 const busyForMs = 60_000;
 const retryInitialMs = 100;
@@ -85,28 +80,24 @@ export function confirmationTimeoutMs(config: RailExecutorConfig, rail: PaymentR
 export class RailExecutor {
   private readonly pending: PendingTransfers;
   private readonly execution: PaymentExecution;
-  private readonly feed: BankFeed;
-  private readonly deadlines: Deadlines;
-  private readonly sweeper: Sweeper;
+  private readonly desks: readonly BankDesk[];
   private readonly openPayments: OpenPayments;
   private readonly activity: Activity;
   private readonly loops: readonly WakeLoop[];
   private readonly endListening: readonly (() => void)[];
   private readonly stopping = new AbortController();
   private readonly logger: Logger;
-  private bankAway: BankUnavailable | BankRefused | null = null;
 
   constructor(options: RailExecutorOptions) {
-    const { config, store, keyring, pool, bank, review, logger, clock = Date.now } = options;
+    const { config, store, keyring, pool, review, logger, clock = Date.now } = options;
     this.logger = logger;
     const payments = new PaymentStream(store, 'system:rail-executor');
     this.pending = new PendingTransfers(pool, clock);
     const { pending } = this;
-    const circuit = new BankCircuit(bank);
+    const banks = new Banks(options.banks);
     this.execution = new PaymentExecution({
       payments,
-      bank: circuit.bank,
-      isBankDoubtful: () => this.bankAway !== null || circuit.state() !== 'closed',
+      banks,
       keyring,
       pending,
       erasures: new ErasureGuard(pool, store),
@@ -120,13 +111,15 @@ export class RailExecutor {
       for (const loop of this.loops) loop.wake();
     });
     const onReports = () => this.activity.noticed();
-    this.feed = new BankFeed({ payments, bank, pool, pending, logger, onReports });
-    const { execution, feed } = this;
-    this.deadlines = new Deadlines({ payments, feed, pending, logger, execution });
-    this.sweeper = new Sweeper({ execution, circuit, pending, logger });
+    const { execution } = this;
+    this.desks = banks.all.map(
+      (bank) =>
+        new BankDesk({ bank, banks, payments, execution, pending, pool, logger, onReports }),
+    );
     this.openPayments = new OpenPayments({
       store,
       pool,
+      banks,
       onLost: () => payments.forget(),
       ...(options.sameLog !== undefined && { sameLog: options.sameLog }),
     });
@@ -144,20 +137,30 @@ export class RailExecutor {
         onFailure: (error) => logger.warn({ err: error }, `${name} fails, and is retried`),
         onRecovery: () => logger.info(`${name} goes on`),
       });
-    const feedLoop = loop('the bank feed', feedPoll[config.PIS_ENVIRONMENT], () =>
-      this.feedRound(),
-    );
-    const deadlineLoop = loop('the deadline loop', pendingPoll, () => this.deadlineRound());
-    const sweepLoop = loop('the sweep of open payments', pendingPoll, () => this.sweepRound());
     const logLoop = loop('the log of open payments', pendingPoll, (wentWell) =>
       this.followLog(wentWell),
     );
-    this.loops = [feedLoop, deadlineLoop, sweepLoop, logLoop];
+    const ofBanks = this.desks.map((desk) => {
+      const { name, named } = desk.bank;
+      const feed = loop(`the feed of ${name}`, feedPoll[config.PIS_ENVIRONMENT], () =>
+        desk.feedRound(),
+      );
+      const deadlines = loop(`the deadline loop of ${name}`, pendingPoll, () =>
+        desk.deadlineRound(),
+      );
+      const sweep = loop(`the sweep of ${name}`, pendingPoll, () => desk.sweepRound());
+      return { loops: [feed, deadlines, sweep], feed, sweep, named };
+    });
+    const others = loop('the search for rows of former banks', othersPoll, async () => {
+      await pending.releaseOthers(this.bankNames);
+      return null;
+    });
+    this.loops = [...ofBanks.flatMap(({ loops }) => loops), logLoop, others];
     this.endListening = [
-      bank.onNotification(() => feedLoop.wake()),
+      ...ofBanks.map(({ named, feed }) => named.connection.onNotification(() => feed.wake())),
       pending.onChange(() => {
         this.activity.noticed();
-        sweepLoop.wake();
+        for (const { sweep } of ofBanks) sweep.wake();
       }),
     ];
   }
@@ -204,32 +207,35 @@ export class RailExecutor {
     return this.pending.flushCompleted();
   }
 
-  /** @throws BankUnavailable or BankRefused while the feed cannot be read */
-  checkBank(): void {
-    if (this.bankAway !== null) throw this.bankAway;
+  get bankNames(): readonly string[] {
+    return this.desks.map(({ bank }) => bank.name);
   }
 
-  /** One round of the feed loop, see BankFeed.round. */
-  async feedRound(): Promise<number | null> {
-    try {
-      const next = await this.feed.round();
-      this.bankAway = null;
-      return next;
-    } catch (error) {
-      this.bankAway =
-        error instanceof BankUnavailable || error instanceof BankRefused ? error : null;
-      throw error;
-    }
+  /** @throws BankUnavailable or BankRefused while the feed of this bank cannot be read */
+  checkBank(name: string): void {
+    const away = this.desks.find(({ bank }) => bank.name === name)?.bank.away ?? null;
+    if (away !== null) throw away;
   }
 
-  /** One round of the deadline loop, see Deadlines.round. */
+  /** One round of each bank's feed loop. */
+  feedRound(): Promise<number | null> {
+    return this.round((desk) => desk.feedRound());
+  }
+
+  /** One round of each bank's deadline loop. */
   deadlineRound(): Promise<number | null> {
-    return this.deadlines.round();
+    return this.round((desk) => desk.deadlineRound());
   }
 
-  /** One round of the sweep, see Sweeper.round. */
+  /** One round of each bank's sweep. */
   sweepRound(): Promise<number | null> {
-    return this.sweeper.round();
+    return this.round((desk) => desk.sweepRound());
+  }
+
+  /** The shortest time until the next round; null when no bank names one. */
+  private async round(ofDesk: (desk: BankDesk) => Promise<number | null>): Promise<number | null> {
+    const times = (await Promise.all(this.desks.map(ofDesk))).filter((ms) => ms !== null);
+    return times.length === 0 ? null : Math.min(...times);
   }
 
   /** Until this executor stops or the connection to the log was lost, see OpenPayments.follow. */

@@ -1,20 +1,23 @@
 /**
- * Handles each unfinished payment again when its row in rail_pending is due: its message was lost or
+ * Handles each unfinished payment of a bank again when its row in rail_pending is due: its message was lost or
  * failed, its claimer died, or the bank still has to settle it. Several executors share the rows.
  *
  * While the bank is unavailable, one row is taken per probe, so that a long outage costs little. The others
  * stay due and are handled when the bank answers.
  */
-import type { BankCircuit } from '@pis/bank-rails';
 import { PaymentMissing } from '@pis/commands';
 import type { Logger } from '@pis/service-kit';
+import { type Bank, unknownConnection } from './banks.js';
 import { retryBackoff, type PaymentExecution } from './payment-execution.js';
 import type { PendingTransfer, PendingTransfers } from './pending-transfers.js';
 import { inquiryBackoff } from './transfer-outcome.js';
 
 export interface SweeperOptions {
   readonly execution: PaymentExecution;
-  readonly circuit: BankCircuit;
+  readonly bank: Bank;
+  /** Rows without a known connection are looked at by one bank's sweeper. */
+  readonly takesUnknown: boolean;
+  readonly isOnlyBank: boolean;
   readonly pending: PendingTransfers;
   readonly logger: Logger;
 }
@@ -26,30 +29,38 @@ const concurrencyMax = 16;
 const probePollMs = 100;
 
 export class Sweeper {
-  constructor(private readonly options: SweeperOptions) {}
+  private readonly connections: readonly string[];
+
+  constructor(private readonly options: SweeperOptions) {
+    const { bank, takesUnknown } = options;
+    this.connections = takesUnknown ? [bank.name, unknownConnection] : [bank.name];
+  }
 
   /**
    * One batch of due payments. Returns the milliseconds until the next one.
    * @throws connection errors of PostgreSQL
    */
   async round(): Promise<number | null> {
-    const { circuit, pending } = this.options;
+    const { pending } = this.options;
+    const { circuit } = this.options.bank;
     const state = circuit.state();
     if (state === 'open') return Math.max(circuit.probeInMs(), probePollMs);
     const max = state === 'probe' ? 1 : batchMax;
-    const due = [...(await pending.leaseDue(max))];
-    const isFull = due.length === max;
+    const due = [...(await pending.leaseDue(this.connections, max))];
+    const isFull = due.length >= max;
     const workers = Array.from({ length: Math.min(concurrencyMax, due.length) }, async () => {
       for (let next = due.shift(); next !== undefined; next = due.shift()) await this.seeTo(next);
     });
     await Promise.all(workers);
-    return isFull ? 0 : pending.nextDueInMs();
+    return isFull ? 0 : pending.nextDueInMs(this.connections);
   }
 
   private async seeTo(due: PendingTransfer): Promise<void> {
-    const { execution, pending, logger } = this.options;
+    const { execution, pending, logger, bank, isOnlyBank } = this.options;
     const { paymentId } = due;
     try {
+      const isUnknown = due.connection === unknownConnection && !isOnlyBank;
+      if (isUnknown && (await execution.assignElsewhere(paymentId, bank.name))) return;
       await execution.advance(paymentId, {}, due);
     } catch (error) {
       // A failure of one payment must not delay the others.

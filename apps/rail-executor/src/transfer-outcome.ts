@@ -27,12 +27,13 @@ import {
 } from '@pis/domain';
 import { NonRetryable } from '@pis/messaging';
 import type { Logger } from '@pis/service-kit';
+import type { Banks } from './banks.js';
 import type { Backoff, PendingTransfers, Sealed } from './pending-transfers.js';
 import { transferOf } from './transfer-of.js';
 
 export interface TransferOutcomeOptions {
   readonly payments: PaymentStream;
-  readonly bank: BankConnection;
+  readonly banks: Banks;
   readonly pending: PendingTransfers;
   readonly logger: Logger;
   readonly confirmationTimeoutMs: (rail: PaymentRail) => number;
@@ -69,8 +70,8 @@ export class TransferOutcome {
   async ask(current: LoadedPayment, cause: Cause): Promise<void> {
     const { pending, logger } = this.options;
     const { paymentId, status } = current.state;
-    const { reference } = transferOf(current.state);
-    const answer = await this.options.bank.inquire(reference);
+    const { reference } = transferOf(current.state, this.options.banks);
+    const answer = await this.bankOf(current).inquire(reference);
     switch (answer.outcome) {
       case 'accepted':
         return this.complete(current, cause);
@@ -95,14 +96,14 @@ export class TransferOutcome {
   async resolve(claimed: LoadedPayment, cause: Cause): Promise<void> {
     const { pending } = this.options;
     const { paymentId } = claimed.state;
-    const transfer = transferOf(claimed.state);
+    const transfer = transferOf(claimed.state, this.options.banks);
     const sealed = await pending.seal(transfer, this.overdueInMs(claimed.state));
     if (this.isRemembered(claimed)) {
-      const { outcome } = await this.voided(transfer.reference);
+      const { outcome } = await this.voided(claimed, transfer.reference);
       if (outcome === 'voided' && this.proves('voided', claimed, sealed))
         return this.fail(claimed, cause);
     }
-    const answer = await this.inquired(transfer.reference);
+    const answer = await this.inquired(claimed, transfer.reference);
     switch (answer.outcome) {
       case 'accepted':
         return this.complete(claimed, cause);
@@ -113,7 +114,7 @@ export class TransferOutcome {
         return pending.taken(paymentId, this.overdueInMs(claimed.state), inquiryBackoff.maxMs);
       case 'unknown':
         if (this.proves('unknown', claimed, sealed)) return this.fail(claimed, cause);
-        return pending.again(paymentId, this.untilRuledOut(sealed));
+        return pending.again(paymentId, this.untilRuledOut(claimed, sealed));
       default:
         return unreachable(answer);
     }
@@ -123,15 +124,21 @@ export class TransferOutcome {
   readonly overdueInMs = ({ statusAt, paymentRail }: Payment): number =>
     Date.parse(statusAt) + this.options.confirmationTimeoutMs(paymentRail) - this.options.clock();
 
+  /** @throws BankUnavailable when its connection is not configured */
+  private bankOf({ state }: LoadedPayment): BankConnection {
+    return this.options.banks.of(state).connection;
+  }
+
   /** Whether the bank's answers about it are reliable. */
-  private isRemembered({ state }: LoadedPayment): boolean {
-    return remembers(this.options.bank.terms, Date.parse(state.statusAt), this.options.clock());
+  private isRemembered(current: LoadedPayment): boolean {
+    const { terms } = this.bankOf(current);
+    return remembers(terms, Date.parse(current.state.statusAt), this.options.clock());
   }
 
   private proves(evidence: Evidence, claimed: LoadedPayment, sealed: Sealed): boolean {
     // The later clock decides what the bank has forgotten, the earlier one what has arrived.
     if (!this.isRemembered(claimed)) return false;
-    return provesFailure(evidence, this.options.bank.terms, {
+    return provesFailure(evidence, this.bankOf(claimed).terms, {
       claimedAtMs: Date.parse(claimed.state.statusAt),
       lastNotedAtMs: sealed.lastNotedAtMs,
       askedAtMs: sealed.nowMs,
@@ -139,15 +146,15 @@ export class TransferOutcome {
   }
 
   /** When 'unknown' will be a proof; a later time if it never will. */
-  private untilRuledOut({ lastNotedAtMs, nowMs }: Sealed): Backoff {
-    const waitMs = lastNotedAtMs + arrivalMaxMs(this.options.bank.terms) - nowMs;
+  private untilRuledOut(claimed: LoadedPayment, { lastNotedAtMs, nowMs }: Sealed): Backoff {
+    const waitMs = lastNotedAtMs + arrivalMaxMs(this.bankOf(claimed).terms) - nowMs;
     return waitMs > 0 ? { initialMs: waitMs, maxMs: waitMs } : inquiryBackoff;
   }
 
   /** A bank that refuses to void is asked about the transfer instead. */
-  private async voided(reference: string): Promise<VoidResult> {
+  private async voided(claimed: LoadedPayment, reference: string): Promise<VoidResult> {
     try {
-      return await this.options.bank.void(reference);
+      return await this.bankOf(claimed).void(reference);
     } catch (error) {
       if (!(error instanceof BankRefused)) throw error;
       return { outcome: 'unable' };
@@ -156,10 +163,11 @@ export class TransferOutcome {
 
   /** A refused inquiry does not show what the bank has. */
   private async inquired(
+    claimed: LoadedPayment,
     reference: string,
   ): Promise<InquiryResult | { readonly outcome: 'received' }> {
     try {
-      return await this.options.bank.inquire(reference);
+      return await this.bankOf(claimed).inquire(reference);
     } catch (error) {
       if (!(error instanceof BankRefused)) throw error;
       return { outcome: 'received' };

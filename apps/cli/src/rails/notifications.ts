@@ -3,6 +3,8 @@ import { paymentIdOfRailReference } from '@pis/bank-rails';
 import type pg from 'pg';
 
 export interface UnmatchedNotification {
+  /** Whose feed it is of. */
+  readonly connection: string;
   /** Where it stands in the bank's feed. */
   readonly sequence: string;
   readonly reference: string;
@@ -19,6 +21,7 @@ export interface UnmatchedNotification {
 }
 
 interface Row {
+  readonly feed: string;
   readonly sequence: string;
   readonly reference: string;
   readonly type: string;
@@ -35,13 +38,14 @@ export async function unmatchedNotifications(
   max: number,
 ): Promise<readonly UnmatchedNotification[]> {
   const { rows } = await pool.query<Row>(
-    `SELECT n.sequence, n.reference, n.type, n.return_reason_code, n.at, n.received_at, n.reason,
+    `SELECT n.feed, n.sequence, n.reference, n.type, n.return_reason_code, n.at, n.received_at, n.reason,
             nullif(r.due_at, 'infinity') AS next_try_at
-       FROM rail_notifications n LEFT JOIN rail_notified_references r USING (reference)
+       FROM rail_notifications n LEFT JOIN rail_notified_references r USING (feed, reference)
       WHERE n.reason IS NOT NULL ORDER BY n.received_at, n.arrival LIMIT $1`,
     [max],
   );
   return rows.map((row) => ({
+    connection: row.feed,
     sequence: row.sequence,
     reference: row.reference,
     paymentId: paymentIdOfRailReference(row.reference),
@@ -62,10 +66,10 @@ export async function retryNotifications(pool: pg.Pool, reference: string | null
   // Locked in the order in which rail-executor locks them.
   const { rowCount } = await pool.query(
     `UPDATE rail_notified_references r SET since = now(), due_at = now()
-       FROM (SELECT reference FROM rail_notified_references
+       FROM (SELECT feed, reference FROM rail_notified_references
               WHERE tries > 0 AND ($1::text IS NULL OR reference = $1)
-              ORDER BY reference FOR UPDATE) asked
-      WHERE r.reference = asked.reference`,
+              ORDER BY feed, reference FOR UPDATE) asked
+      WHERE r.feed = asked.feed AND r.reference = asked.reference`,
     [reference],
   );
   return rowCount ?? 0;

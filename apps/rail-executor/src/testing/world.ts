@@ -1,15 +1,23 @@
 /** A bank, an event store and a database for the executor's specs, with payments to execute. */
 import { randomUUID } from 'node:crypto';
-import { directBankConnection } from '@pis/bank-rails';
+import { type BankConnection, directBankConnection, firstConnectionName } from '@pis/bank-rails';
 import { BankSimulator } from '@pis/bank-simulator/module';
 import { paymentView, topics } from '@pis/contracts';
-import { type Direction, type Payment, payment, type PaymentDetails } from '@pis/domain';
+import {
+  type Direction,
+  type Payment,
+  payment,
+  type PaymentDetails,
+  type PaymentRail,
+  paymentRails,
+} from '@pis/domain';
 import { memoryEventStore, repository, sealedStore } from '@pis/event-store';
 import { type Owner, ownerOf, sealBankAccount } from '@pis/keyring';
 import { testKeyring } from '@pis/keyring/testing';
 import { createTestDatabase, openTestPool, until } from '@pis/local-servers/testing';
 import type { Delivery } from '@pis/messaging';
 import type { Logger } from '@pis/service-kit';
+import { Banks } from '../banks.js';
 import { OpenPayments, type OpenPaymentsOptions } from '../open-payments.js';
 import {
   RailExecutor,
@@ -92,9 +100,14 @@ export async function openWorld({ delayMs = 0, confirmationTimeoutMs = 0 }: Worl
     logger,
     config,
 
-    executor: (changes: Partial<RailExecutorOptions> = {}) => {
+    /** @param changes.bank the only bank, for all rails */
+    executor: ({
+      bank: only = bank,
+      ...changes
+    }: Partial<RailExecutorOptions> & { readonly bank?: BankConnection } = {}) => {
+      const banks = [{ name: firstConnectionName, rails: paymentRails, connection: only }];
       const executor = new RailExecutor({
-        ...{ config, store, keyring, pool, bank, review, logger },
+        ...{ config, store, keyring, pool, banks, review, logger },
         ...changes,
       });
       // An executor with its own pool is meant to die or lag: no one finishes its work.
@@ -104,7 +117,10 @@ export async function openWorld({ delayMs = 0, confirmationTimeoutMs = 0 }: Worl
 
     /** Has the log followed, as an executor does, up to the last event of a payment in it. */
     async followLog(changes: Partial<OpenPaymentsOptions> = {}): Promise<void> {
-      const options = { store, pool, gatherMs: 0, ...changes };
+      const banks = new Banks([
+        { name: firstConnectionName, rails: paymentRails, connection: bank },
+      ]);
+      const options = { store, pool, banks, gatherMs: 0, ...changes };
       const log = { after: '', streamPrefixes: ['payment-'], pageMax: 100_000 };
       const last = (await options.store.readLog(log)).events.at(-1);
       if (last === undefined) return;
@@ -127,8 +143,12 @@ export async function openWorld({ delayMs = 0, confirmationTimeoutMs = 0 }: Worl
     },
 
     /** A payment in QUEUED and the message that says so. */
-    async queue(ending: string, direction: Direction = 'OUTBOUND'): Promise<QueuedMessage> {
-      const details = await paymentDetails(ending, direction);
+    async queue(
+      ending: string,
+      direction: Direction = 'OUTBOUND',
+      paymentRail: PaymentRail = 'ACH',
+    ): Promise<QueuedMessage> {
+      const details = { ...(await paymentDetails(ending, direction)), paymentRail };
       const { paymentId } = details;
       const at = new Date().toISOString();
       const created = await payments.create(

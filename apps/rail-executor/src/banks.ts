@@ -1,0 +1,108 @@
+/**
+ * The banks of this system, each behind its circuit. A claim records the name of the connection, and
+ * everything after the claim goes over that connection. So a changed configuration moves no payment that may
+ * be under way to another bank.
+ */
+import {
+  BankCircuit,
+  type BankConnection,
+  BankRefused,
+  BankUnavailable,
+  firstConnectionName,
+  type NamedConnection,
+} from '@pis/bank-rails';
+import type { Payment, PaymentRail } from '@pis/domain';
+
+/** A bank that is configured. */
+export class Bank {
+  readonly name: string;
+  readonly circuit: BankCircuit;
+  /** Why its feed could not be read at the last try; null when it could. */
+  away: BankUnavailable | BankRefused | null = null;
+
+  constructor(readonly named: NamedConnection) {
+    this.name = named.name;
+    this.circuit = new BankCircuit(named.connection);
+  }
+
+  /** Behind the circuit. */
+  get connection(): BankConnection {
+    return this.circuit.bank;
+  }
+
+  /** Whether the last calls suggest that it is away. */
+  get isDoubtful(): boolean {
+    return this.away !== null || this.circuit.state() !== 'closed';
+  }
+
+  /** Notes whether the feed can be read. */
+  async watched<Result>(readFeed: () => Promise<Result>): Promise<Result> {
+    try {
+      const result = await readFeed();
+      this.away = null;
+      return result;
+    } catch (error) {
+      const isAway = error instanceof BankUnavailable || error instanceof BankRefused;
+      this.away = isAway ? error : null;
+      throw error;
+    }
+  }
+}
+
+/** No connection takes the rail of a payment. Nothing was sent. */
+export class NoBank extends Error {
+  override readonly name = 'NoBank';
+}
+
+/** The connection of a row or a payment that is not known. */
+export const unknownConnection = '';
+
+type Routed = Pick<Payment, 'connection' | 'railReference' | 'paymentRail'>;
+
+export class Banks {
+  readonly all: readonly Bank[];
+  private readonly byName: ReadonlyMap<string, Bank>;
+  private readonly byRail = new Map<PaymentRail, Bank>();
+
+  /** @throws TypeError for names or rails that occur twice */
+  constructor(connections: readonly NamedConnection[]) {
+    this.all = connections.map((named) => new Bank(named));
+    this.byName = new Map(this.all.map((bank) => [bank.name, bank]));
+    if (this.byName.size < this.all.length || this.byName.has(unknownConnection))
+      throw new TypeError('each bank needs a name of its own');
+    for (const bank of this.all)
+      for (const rail of bank.named.rails) {
+        if (this.byRail.has(rail)) throw new TypeError(`two banks take ${rail}`);
+        this.byRail.set(rail, bank);
+      }
+  }
+
+  isConfigured(name: string): boolean {
+    return this.byName.has(name);
+  }
+
+  /** The name of the connection for payments of this rail that are not claimed; '' without one. */
+  nameForRail(rail: string): string {
+    return this.byRail.get(rail as PaymentRail)?.name ?? unknownConnection;
+  }
+
+  /** The name of the connection that the payment goes over, '' when there is none. */
+  nameOf({ connection, railReference, paymentRail }: Routed): string {
+    if (connection !== null) return connection;
+    if (railReference !== null && this.byName.has(firstConnectionName)) return firstConnectionName;
+    return this.nameForRail(paymentRail);
+  }
+
+  /**
+   * @throws NoBank when no connection takes the rail of a payment that is not claimed
+   * @throws BankUnavailable when the connection of a claimed payment is not configured
+   */
+  of(payment: Routed): Bank {
+    const name = this.nameOf(payment);
+    const bank = this.byName.get(name);
+    if (bank !== undefined) return bank;
+    if (payment.railReference === null)
+      throw new NoBank(`no connection to a bank takes ${payment.paymentRail}`);
+    throw new BankUnavailable(`the connection "${name}" is not configured`);
+  }
+}

@@ -1,0 +1,57 @@
+/** The rows of rail_pending, and the statements of PendingTransfers that are more than a line or two. */
+import type { PendingTransfer, Stage } from './pending-transfers.js';
+
+export type DueColumn = 'deadline_at' | 'overdue_at';
+
+export const columns = `p.payment_id, p.reference, p.connection, p.stage, p.sealed_at IS NOT NULL AS is_sealed,
+  p.overdue_at IS NOT NULL AS has_deadline`;
+
+export interface Row {
+  readonly payment_id: string;
+  readonly reference: string;
+  readonly connection: string;
+  readonly stage: Stage;
+  readonly is_sealed: boolean;
+  readonly has_deadline: boolean;
+}
+
+export const pendingTransfer = (row: Row): PendingTransfer => ({
+  paymentId: row.payment_id,
+  reference: row.reference,
+  connection: row.connection,
+  stage: row.stage,
+  isSealed: row.is_sealed,
+  hasDeadline: row.has_deadline,
+});
+
+/** Of $4 and $5, milliseconds. */
+export const doubled = 'least($5::float8, $4::float8 * power(2, least(p.attempts, 30)))';
+
+/** Rows in one order, so that two executors that note the same payments cannot deadlock. */
+export const noteSql = `
+  INSERT INTO rail_pending AS p (payment_id, reference, rail, stage, submitted_at,
+    last_submission_at, submissions, overdue_at, deadline_at, connection)
+  SELECT t.payment_id, t.reference, t.rail, 'claimed', now(), greatest(now(), $5), 1,
+         now() + t.overdue_in_ms * interval '1 millisecond', now() + $6 * interval '1 millisecond',
+         t.connection
+    FROM unnest($1::uuid[], $2::text[], $3::text[], $4::float8[], $7::text[])
+           AS t (payment_id, reference, rail, overdue_in_ms, connection)
+   ORDER BY t.payment_id
+  ON CONFLICT (payment_id) DO UPDATE SET
+    stage = 'claimed', reference = excluded.reference, rail = excluded.rail,
+    connection = excluded.connection,
+    last_submission_at = greatest(p.last_submission_at, excluded.last_submission_at),
+    submissions = p.submissions + 1,
+    attempts = CASE p.stage WHEN 'queued' THEN 0 ELSE p.attempts END,
+    overdue_at = CASE p.stage WHEN 'queued' THEN excluded.overdue_at
+                      ELSE coalesce(p.overdue_at, excluded.overdue_at) END,
+    deadline_at = excluded.deadline_at
+   WHERE p.sealed_at IS NULL AND p.stage IN ('queued', 'claimed')
+  RETURNING payment_id`;
+
+/** In the same order as the notes. */
+export const endSql = `
+  DELETE FROM rail_pending p USING (
+    SELECT payment_id FROM rail_pending WHERE payment_id = ANY ($1::uuid[])
+     ORDER BY payment_id FOR UPDATE
+  ) ended WHERE p.payment_id = ended.payment_id`;

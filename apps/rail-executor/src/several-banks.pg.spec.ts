@@ -1,0 +1,191 @@
+/** Two banks: ACH goes to the first one, RTP to the second one. Each has books and a feed of its own. */
+import {
+  type BankConnection,
+  BankUnavailable,
+  directBankConnection,
+  type NamedConnection,
+} from '@pis/bank-rails';
+import { BankSimulator } from '@pis/bank-simulator/module';
+import { createTestDatabase, openTestPool, until } from '@pis/local-servers/testing';
+import type pg from 'pg';
+import { Banks } from './banks.js';
+import { unclearMax } from './payment-execution.js';
+import type { RailExecutor } from './rail-executor.js';
+import { openWorld, type QueuedMessage, type World } from './testing/world.js';
+
+const timeoutMs = 20_000;
+const completed = ['Queued', 'Processing', 'Completed'];
+const silent = () => Promise.reject(new BankUnavailable('no answer'));
+const never = () => new Promise<never>(() => undefined);
+
+let world: World;
+let secondBooks: { pool: pg.Pool; close: () => Promise<void> };
+let second: BankConnection;
+beforeEach(async () => {
+  world = await openWorld();
+  const database = await createTestDatabase();
+  const pool = openTestPool(database.url, 4);
+  const close = async () => {
+    await pool.end();
+    await database.drop();
+  };
+  secondBooks = { pool, close };
+  second = directBankConnection(new BankSimulator(pool, { delayMs: 0 }));
+});
+afterEach(async () => {
+  await secondBooks.close();
+  await world.close();
+});
+
+const banksWith = (first: BankConnection, other: BankConnection): readonly NamedConnection[] => [
+  { name: 'first', rails: ['ACH'], connection: first },
+  { name: 'second', rails: ['RTP', 'FEDNOW'], connection: other },
+];
+const both = () => banksWith(world.bank, second);
+const handle = (executor: RailExecutor, { value, delivery }: QueuedMessage) =>
+  executor.handle(value, delivery);
+const executionsAt = async (pool: pg.Pool) =>
+  (await pool.query('SELECT reference FROM bank_transfers WHERE executions > 0')).rowCount;
+
+it('a payment goes to the bank of its rail, and its claim says so', async () => {
+  const executor = world.executor({ banks: both() });
+  const [ach, rtp] = [await world.queue('4321'), await world.queue('4321', 'OUTBOUND', 'RTP')];
+  for (const message of [ach, rtp]) await handle(executor, message);
+  expect(await world.payment(ach.paymentId)).toMatchObject({ connection: 'first' });
+  expect(await world.payment(rtp.paymentId)).toMatchObject({ connection: 'second' });
+  for (const { paymentId } of [ach, rtp]) expect(await world.history(paymentId)).toEqual(completed);
+  expect(await executionsAt(world.pool)).toBe(1);
+  expect(await executionsAt(secondBooks.pool)).toBe(1);
+});
+
+it('a claimed payment stays with its bank when the rails move to another one', async () => {
+  const lost = async (instruction: Parameters<BankConnection['submit']>[0]) => {
+    await world.bank.submit(instruction);
+    return silent();
+  };
+  const message = await world.queue('4321');
+  await handle(
+    world.executor({ banks: banksWith({ ...world.bank, submit: lost }, second) }),
+    message,
+  );
+  expect(await world.history(message.paymentId)).toEqual(['Queued', 'Processing']);
+  const moved: readonly NamedConnection[] = [
+    { name: 'first', rails: [], connection: world.bank },
+    { name: 'second', rails: ['RTP', 'ACH'], connection: second },
+  ];
+  await world.timePasses(message.paymentId);
+  await world.executor({ banks: moved }).sweepRound();
+  expect(await world.history(message.paymentId)).toEqual(completed);
+  expect(await executionsAt(world.pool)).toBe(1);
+  expect(await executionsAt(secondBooks.pool)).toBe(0);
+});
+
+it('the feeds of two banks are read side by side, each with its own checkpoint and order', async () => {
+  const executor = world.executor({ banks: both() });
+  const messages = [await world.queue('0101'), await world.queue('0102', 'OUTBOUND', 'RTP')];
+  for (const message of messages) await handle(executor, message);
+  await executor.feedRound();
+  for (const { paymentId } of messages)
+    expect(await world.history(paymentId)).toEqual([...completed, 'Returned']);
+  const { rows } = await world.pool.query('SELECT feed FROM rail_feed_checkpoint ORDER BY feed');
+  expect(rows).toEqual([{ feed: 'first' }, { feed: 'second' }]);
+});
+
+it('a bank cannot report on a payment of another bank', async () => {
+  const message = await world.queue('0401');
+  const executor = world.executor({ banks: both() });
+  await handle(executor, message);
+  const { railReference } = await world.payment(message.paymentId);
+  await secondBooks.pool.query(
+    `INSERT INTO bank_notifications (reference, type, due_at, created_at)
+     VALUES ($1, 'returned', now(), now())`,
+    [railReference],
+  );
+  await executor.feedRound();
+  expect(await world.history(message.paymentId)).toEqual(['Queued', 'Processing']);
+  const { rows } = await world.pool.query('SELECT feed, reason FROM rail_notifications');
+  expect(rows).toEqual([{ feed: 'second', reason: 'reported by second, but submitted to first' }]);
+  // The first bank's own report is recorded, and does not wait for the other one.
+  await world.report(railReference ?? '', 'confirmed');
+  await executor.feedRound();
+  expect(await world.history(message.paymentId)).toEqual(completed);
+});
+
+it.each([
+  ['does not answer', { submit: silent, inquire: silent, void: silent, notifications: silent }],
+  ['hangs', { submit: never, inquire: never, void: never, notifications: never }],
+])('a bank that %s holds up only its own payments', async (_what, changes) => {
+  const executor = world.executor({ banks: banksWith({ ...world.bank, ...changes }, second) });
+  const stuck = await Promise.all(Array.from({ length: 30 }, () => world.queue('4321')));
+  for (const message of stuck) void handle(executor, message).catch(() => undefined);
+  await world.pool.query('UPDATE rail_pending SET deadline_at = now()');
+  executor.start();
+  const others = await Promise.all(
+    Array.from({ length: 10 }, () => world.queue('0102', 'OUTBOUND', 'RTP')),
+  );
+  // Of these, no message ever comes: the log, the sweep and the feed of the second bank do it all.
+  await world.followLog({ banks: new Banks(both()) });
+  for (const { paymentId } of others) await world.timePasses(paymentId);
+  for (const { paymentId } of others)
+    await until(async () => (await world.history(paymentId)).at(-1) === 'Returned', { timeoutMs });
+  await executor.stop();
+});
+
+it('deadlines of a bank that hangs are met, and those of other banks too', async () => {
+  const hanging = { ...world.bank, submit: silent, inquire: never, notifications: never };
+  const executor = world.executor({ banks: banksWith(hanging, second) });
+  const messages = [await world.queue('0401'), await world.queue('0401', 'OUTBOUND', 'RTP')];
+  for (const message of messages) await handle(executor, message);
+  for (const { paymentId } of messages) await world.timePasses(paymentId);
+  executor.start();
+  for (const { paymentId } of messages)
+    await until(async () => (await world.history(paymentId)).at(-1) === 'FailedInFlight', {
+      timeoutMs,
+    });
+  await executor.stop();
+});
+
+it('a payment whose connection is not configured any more is never FAILED, and overdue in time', async () => {
+  const message = await world.queue('0401');
+  await handle(world.executor({ banks: both() }), message);
+  const remaining: readonly NamedConnection[] = [
+    { name: 'second', rails: ['ACH', 'RTP'], connection: second },
+  ];
+  const executor = world.executor({ banks: remaining });
+  executor.start();
+  await until(
+    async () => {
+      await world.timePasses(message.paymentId);
+      return (await world.history(message.paymentId)).at(-1) === 'FailedInFlight';
+    },
+    { timeoutMs },
+  );
+  await executor.stop();
+  expect(await executionsAt(secondBooks.pool)).toBe(0);
+});
+
+it('a payment of a rail without a bank waits for hours, and then fails without being sent', async () => {
+  const executor = world.executor({ banks: both() });
+  const message = await world.queue('4321', 'OUTBOUND', 'FEDWIRE');
+  await handle(executor, message);
+  for (let tries = 2; tries < unclearMax; tries += 1) {
+    await world.timePasses(message.paymentId);
+    await executor.sweepRound();
+  }
+  expect(await world.history(message.paymentId)).toEqual(['Queued']);
+  await world.timePasses(message.paymentId);
+  await executor.sweepRound();
+  expect(await world.payment(message.paymentId)).toMatchObject({ failureCode: 'INTERNAL_ERROR' });
+});
+
+it('a row of an older release is handed over to the bank of its payment', async () => {
+  const message = await world.queue('4321', 'OUTBOUND', 'RTP');
+  await world.followLog({ banks: new Banks(both()) });
+  await world.pool.query(`UPDATE rail_pending SET connection = ''`);
+  const executor = world.executor({ banks: both() });
+  await world.timePasses(message.paymentId);
+  await executor.sweepRound();
+  await executor.sweepRound();
+  expect(await world.history(message.paymentId)).toEqual(completed);
+  expect(await executionsAt(secondBooks.pool)).toBe(1);
+});
