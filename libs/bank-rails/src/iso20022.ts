@@ -8,3 +8,5 @@ export * from './rails/iso20022/xml-guard.js';
 export * from './rails/iso20022/read-messages.js';
 export { isFromUs, writeIsoMessage } from './rails/iso20022/write-messages.js';
 export * from './rails/iso20022/statuses.js';
+export * from './rails/iso20022/rejection-reasons.js';
+export * from './rails/iso20022/iso-bank.js';

@@ -48,3 +48,13 @@ export function easternDateTime(at: Date): string {
 export function offsetDateTime(at: Date): string {
   return at.toISOString().replace('Z', '+00:00');
 }
+
+/** ISO 8601 in UTC with milliseconds. A date-time without an offset is Eastern Time, as on RTP. */
+export function instantOf(dateTime: string): string {
+  if (/(Z|[+-]\d\d:\d\d)$/.test(dateTime)) return new Date(dateTime).toISOString();
+  const asUtc = Date.parse(`${dateTime}Z`);
+  const offsetAt = (ms: number) => ms - Date.parse(`${easternDateTime(new Date(ms))}Z`);
+  // The offset at the time itself differs from that at the first guess only within hours of a change.
+  const guess = asUtc + offsetAt(asUtc);
+  return new Date(asUtc + offsetAt(guess)).toISOString();
+}

@@ -1,0 +1,199 @@
+/**
+ * The bank's messages as the port's feed. The inbox has one order that never changes behind a cursor, and a
+ * message becomes the same notification whenever it is read, so the feed needs no table. Every message is
+ * archived before it counts as read. A message that cannot be read, or that is about no transfer of ours, is
+ * reported as unreadable and holds nothing up.
+ */
+import { unreachable } from '@pis/domain';
+import type {
+  BankNotification,
+  BankNotificationPage,
+  RailRejection,
+} from '../../bank-connection.js';
+import type { FileArchive } from '../../connections/file-archive.js';
+import {
+  type BankMessage,
+  inboxPageMax,
+  type MessageTransport,
+} from '../../connections/message-transport.js';
+import { instantOf } from './identifiers.js';
+import { answerSegments } from './iso-copies.js';
+import { detailsOf, outcomeOf, readOrNull } from './iso-outcome.js';
+import type { IsoTransfer, IsoTransfers } from './iso-transfers.js';
+import type {
+  CancellationAnswer,
+  IsoMessage,
+  IsoRail,
+  PaymentReturn,
+  StatusReport,
+} from './messages.js';
+import { profileOf } from './profiles.js';
+
+export interface IsoFeedOptions {
+  readonly name: string;
+  readonly rails: readonly IsoRail[];
+  readonly transport: MessageTransport;
+  readonly archive: FileArchive;
+  readonly transfers: IsoTransfers;
+}
+
+/** Pages that are read in one call while none of their messages says anything. */
+const silentPagesMax = 20;
+/** Sequences that this process has archived: the end of the inbox is read again with every poll. */
+const archivedMax = 10_000;
+
+type Report = BankMessage & { readonly at: string };
+
+export class IsoFeed {
+  private archived = new Set<string>();
+
+  constructor(private readonly options: IsoFeedOptions) {}
+
+  async notifications(page: {
+    readonly after: string;
+    readonly max: number;
+  }): Promise<BankNotificationPage> {
+    const max = Math.min(page.max, inboxPageMax);
+    let after = page.after;
+    for (let pages = 0; pages < silentPagesMax; pages += 1) {
+      const { messages, cursor } = await this.options.transport.inbox({ after, max });
+      const all = await Promise.all(messages.map((message) => this.notificationOf(message)));
+      const notifications = all.filter((one) => one !== null);
+      if (notifications.length > 0) return { notifications, cursor };
+      if (messages.length === 0 || cursor === after) break;
+      after = cursor;
+    }
+    return { notifications: [], cursor: page.after };
+  }
+
+  private async notificationOf(message: BankMessage): Promise<BankNotification | null> {
+    const read = readOrNull(message.xml);
+    const transfer =
+      read !== null && 'original' in read
+        ? await this.options.transfers.findOriginal(read.original)
+        : null;
+    await this.archive(message, read, transfer);
+    const report = { ...message, at: read === null ? undated : instantOf(read.createdAt) };
+    if (read === null || transfer === null || transfer.details === null)
+      return unreadable(report, read);
+    switch (read.type) {
+      case 'pacs.002':
+        return this.statusReport(report, read, transfer);
+      case 'pacs.004':
+        return this.paymentReturn(report, read, transfer);
+      case 'camt.029':
+        return this.cancellationAnswer(read, transfer);
+      case 'pacs.008':
+      case 'pacs.028':
+      case 'camt.056':
+        return unreadable(report, read);
+      default:
+        return unreachable(read);
+    }
+  }
+
+  private async statusReport(
+    report: Report,
+    message: StatusReport,
+    transfer: IsoTransfer,
+  ): Promise<BankNotification | null> {
+    const details = detailsOf(transfer);
+    const profile = profileOf(details.rail);
+    let outcome;
+    try {
+      outcome = outcomeOf(message, details, profile);
+    } catch {
+      return unreadable(report, message);
+    }
+    const { transfers } = this.options;
+    const { reference } = transfer;
+    switch (outcome.type) {
+      case 'accepted':
+        await transfers.settle(reference, 'accepted');
+        return notification(report, reference, 'confirmed');
+      case 'rejected':
+        await transfers.settle(reference, 'rejected', outcome.rejection);
+        return notification(report, reference, 'rejected', { rejection: outcome.rejection });
+      case 'held':
+        await transfers.settle(reference, 'held');
+        return notification(report, reference, 'held');
+      case 'received':
+        await transfers.settle(reference, 'received');
+        return null;
+      case 'duplicate':
+      case 'unknown':
+        // It answers a question of ours, and proves nothing.
+        return null;
+      default:
+        return unreachable(outcome);
+    }
+  }
+
+  /** What comes back had been accepted, whether the bank said so or not. */
+  private async paymentReturn(
+    report: Report,
+    { reason }: PaymentReturn,
+    { reference }: IsoTransfer,
+  ): Promise<BankNotification> {
+    await this.options.transfers.settle(reference, 'accepted');
+    // Return codes belong to ACH. A bank that gives one gives it as a code of its own.
+    const code = reason?.proprietary ?? '';
+    const returnReasonCode = /^R\d\d$/.test(code) ? code : null;
+    return notification(report, reference, 'returned', { returnReasonCode });
+  }
+
+  /** The next void of the transfer finds the answer in the row. */
+  private async cancellationAnswer(
+    { status }: CancellationAnswer,
+    { reference }: IsoTransfer,
+  ): Promise<null> {
+    if (status === 'CNCL') await this.options.transfers.settle(reference, 'voided');
+    return null;
+  }
+
+  private async archive(
+    { sequence, xml }: BankMessage,
+    read: IsoMessage | null,
+    transfer: IsoTransfer | null,
+  ): Promise<void> {
+    if (this.archived.has(sequence)) return;
+    const { name, rails, archive } = this.options;
+    await archive.keep({
+      connection: name,
+      rail: transfer?.details?.rail ?? rails[0] ?? 'FEDNOW',
+      way: 'in',
+      kind: read?.type ?? 'unreadable',
+      name: read?.messageId ?? sequence,
+      segments: answerSegments(xml, transfer?.details ?? null),
+    });
+    if (this.archived.size >= archivedMax) this.archived = new Set();
+    this.archived.add(sequence);
+  }
+}
+
+/** Of a message whose time cannot be read: the same whenever it is read again. */
+const undated = '1970-01-01T00:00:00.000Z';
+
+interface Particulars {
+  readonly returnReasonCode?: string | null;
+  readonly rejection?: RailRejection;
+}
+
+function notification(
+  { sequence, at }: Report,
+  reference: string,
+  type: BankNotification['type'],
+  { returnReasonCode = null, rejection }: Particulars = {},
+): BankNotification {
+  return {
+    ...{ sequence, reference, type, returnReasonCode, at },
+    rejection: rejection ?? null,
+    correction: null,
+  };
+}
+
+/** No payment has such a reference, so staff sees the message among those that match nothing. */
+function unreadable(report: Report, read: IsoMessage | null): BankNotification {
+  const named = read?.messageId ?? report.sequence;
+  return notification(report, `ISO message ${named}`, 'unreadable');
+}

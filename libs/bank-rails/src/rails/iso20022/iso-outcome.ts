@@ -1,0 +1,156 @@
+/** What a bank's answers mean for a transfer, and what a transfer's row means for the port. */
+import { unreachable } from '@pis/domain';
+import {
+  BankAnswerUnclear,
+  type InquiryResult,
+  type RailRejection,
+  type SubmissionResult,
+  type TransferInstruction,
+} from '../../bank-connection.js';
+import type { IsoTransfer, IsoTransferDetails } from './iso-transfers.js';
+import type { CreditTransfer, IsoMessage, OriginalTransfer, StatusReport } from './messages.js';
+import type { IsoRailProfile } from './profile.js';
+import { readIsoMessage } from './read-messages.js';
+import { duplicateReasons, notFoundReason, rejectionOf } from './rejection-reasons.js';
+import { meaningOfStatus } from './statuses.js';
+import { MessageRefused } from './xml-guard.js';
+
+/** What became of a transfer, as the bank says now. */
+export type Outcome =
+  | { readonly type: 'accepted' | 'received' | 'held' }
+  | { readonly type: 'rejected'; readonly rejection: RailRejection }
+  /** The bank has a transfer of this reference, and does not say what became of it. */
+  | { readonly type: 'duplicate' }
+  /** The bank has no transfer of this reference. */
+  | { readonly type: 'unknown' };
+
+/** @throws BankAnswerUnclear for a status that is none of ISO's */
+export function outcomeOf(
+  { status, reason }: StatusReport,
+  details: IsoTransferDetails,
+  profile: IsoRailProfile,
+): Outcome {
+  const meaning = meaningOfStatus(status, profile);
+  switch (meaning) {
+    case 'accepted':
+    case 'received':
+    case 'held':
+      return { type: meaning };
+    case 'rejected': {
+      const code = reason?.code ?? '';
+      if (code === notFoundReason) return { type: 'unknown' };
+      if (duplicateReasons.includes(code)) return { type: 'duplicate' };
+      return { type: 'rejected', rejection: rejectionOf(reason, details) };
+    }
+    case 'unknown':
+      throw new BankAnswerUnclear('the status of the transfer is none that we know');
+    default:
+      return unreachable(meaning);
+  }
+}
+
+/** @throws BankAnswerUnclear while the outcome is unknown */
+export function submissionResult(transfer: IsoTransfer): SubmissionResult {
+  switch (transfer.state) {
+    case 'accepted':
+      return { outcome: 'accepted' };
+    case 'received':
+      return { outcome: 'pending', confirmationExpected: true };
+    case 'held':
+      return { outcome: 'pending', confirmationExpected: false };
+    case 'rejected':
+    case 'voided':
+      return { outcome: 'error', rejection: transfer.rejection ?? voidedRejection };
+    case 'sending':
+      throw new BankAnswerUnclear('the bank has not said what became of the transfer');
+    default:
+      return unreachable(transfer.state);
+  }
+}
+
+/** Null while only the bank can tell. */
+export function finalResult(transfer: IsoTransfer): InquiryResult | null {
+  switch (transfer.state) {
+    case 'accepted':
+      return { outcome: 'accepted' };
+    case 'rejected':
+    case 'voided':
+      return { outcome: 'error', rejection: transfer.rejection ?? voidedRejection };
+    case 'sending':
+    case 'received':
+    case 'held':
+      return null;
+    default:
+      return unreachable(transfer.state);
+  }
+}
+
+const voidedRejection: RailRejection = {
+  failureCode: 'INTERNAL_ERROR',
+  field: null,
+  message: 'The payment was withdrawn before it was executed: create a new payment.',
+  reason: 'The payment was withdrawn before the bank executed it. No funds were moved.',
+  railCode: null,
+};
+
+/** @throws BankAnswerUnclear for a row that only voids a reference */
+export function detailsOf({ details }: IsoTransfer): IsoTransferDetails {
+  if (details === null) throw new BankAnswerUnclear('nothing was ever sent under the reference');
+  return details;
+}
+
+export function originalOf(transfer: IsoTransfer, profile: IsoRailProfile): OriginalTransfer {
+  const { createdAt, transactionId } = detailsOf(transfer);
+  const { messageId, instructionId, reference, uetr } = transfer;
+  const messageName = profile.versions['pacs.008'];
+  const ids = { messageId, messageName, createdAt, instructionId, transactionId };
+  const isRtp = profile.originals === 'RTP';
+  return { ...ids, endToEndId: isRtp ? null : reference, uetr };
+}
+
+const noIds = { messageId: null, instructionId: null, uetr: null, fileId: null } as const;
+
+/** Keeps a reference that was never submitted from being sent. */
+export function voidedRow(reference: string): IsoTransfer {
+  return { reference, state: 'voided', rejection: null, details: null, ...noIds };
+}
+
+/** A transfer that cannot be a message of its rail: nothing is ever sent. */
+export function rejectedRow(reference: string, rejection: RailRejection): IsoTransfer {
+  return { reference, state: 'rejected', rejection, details: null, ...noIds };
+}
+
+export function sendingRow(
+  instruction: TransferInstruction,
+  message: CreditTransfer,
+  profile: IsoRailProfile,
+  fileId: string,
+): IsoTransfer {
+  const { paymentId, originatorId, contactId } = instruction;
+  const { originatorEntityType, contactEntityType } = instruction;
+  const { createdAt, transactionId, settlementDate, amountMinor, currencyCode } = message;
+  const { instructedAgent } = message;
+  return {
+    reference: instruction.reference,
+    state: 'sending',
+    rejection: null,
+    details: {
+      ...{ rail: profile.rail, paymentId, originatorId, originatorEntityType },
+      ...{ contactId, contactEntityType, createdAt, transactionId, settlementDate },
+      ...{ amountMinor, currencyCode, instructedAgent },
+    },
+    messageId: message.messageId,
+    instructionId: message.instructionId,
+    uetr: message.uetr,
+    fileId,
+  };
+}
+
+export function readOrNull(bytes: Uint8Array): IsoMessage | null {
+  try {
+    return readIsoMessage(bytes).message;
+  } catch (error) {
+    if (error instanceof MessageRefused) return null;
+    throw error;
+  }
+}
