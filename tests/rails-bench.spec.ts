@@ -13,6 +13,7 @@ interface Load {
 
 interface Results {
   readonly rails: {
+    readonly bank: Readonly<Record<string, number>>;
     readonly files: readonly (Load & Readonly<Record<string, number>>)[];
     readonly large: {
       readonly written: Load & { readonly writeMs: number };
@@ -30,6 +31,9 @@ it(
     );
     if (code !== 0) throw new Error(`the bench ended with ${String(code)}:\n${stderr}`);
     const { rails } = JSON.parse(stdout) as Results;
+    expect(rails.bank).toMatchObject({ payments: 1_000, files: 1 });
+    for (const field of ['submitMs', 'sendMs', 'acceptMs', 'returnMs', 'feedMs'])
+      expect(rails.bank[field]).toBeGreaterThan(0);
     const [file] = rails.files;
     expect(file?.entries).toBe(1_000);
     for (const field of ['writeMs', 'parseMs', 'writeReturnsMs', 'parseReturnsMs', 'peakRssMb'])

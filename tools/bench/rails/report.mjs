@@ -3,13 +3,19 @@ import { median } from '../statistics.mjs';
 
 const goals = { peakRssMb: 300 };
 
-export function reportRails({ files, large }) {
+export function reportRails({ bank, files, large }) {
   const per = (field) => median(files.map((round) => round[field]));
   const count = files[0].entries;
   const { written, read } = large;
   const rows = [
-    ['ACH FILES', '', 'goal'],
-    [`${n(count)} payments into one file`, ms(per('writeMs')), ''],
+    ['ACH', '', 'goal'],
+    [`${n(bank.payments)} payments on PostgreSQL, in ${n(bank.files)} file`, '', ''],
+    ['  submitted, each durable', ms(bank.submitMs), ''],
+    ['  file built, archived and sent', ms(bank.sendMs), ''],
+    ['  acknowledgement read', ms(bank.acceptMs), ''],
+    ['  return file read', ms(bank.returnMs), ''],
+    ['  all notifications read', ms(bank.feedMs), ''],
+    [`${n(count)} entries in memory, into one file`, ms(per('writeMs')), ''],
     ['  read by the bank', ms(per('parseMs')), ''],
     ['  into a return file', ms(per('writeReturnsMs')), ''],
     ['  read and matched', ms(per('parseReturnsMs')), ''],
