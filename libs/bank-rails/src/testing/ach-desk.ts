@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { BankRefused, BankUnavailable } from '../bank-connection.js';
-import type { FileTransport } from '../connections/file-transport.js';
+import { type FileTransport, isSafeFileName } from '../connections/file-transport.js';
 import type { AckEntry, AckFile } from '../rails/ach/ack-file.js';
 import { kindOfAchFile, parseInquiryFile, writeAckFile } from '../rails/ach/ack-lines.js';
 import { type EntryOfBatch, groupIntoFiles } from '../rails/ach/nacha-batches.js';
@@ -39,9 +39,10 @@ export class AchDesk {
   readonly uploads: { readonly name: string; readonly bytes: Uint8Array }[] = [];
   /** Our inbox: files that were not removed yet. */
   readonly inbox = new Map<string, Uint8Array>();
+  /** Uploads that were not dealt with yet. */
+  readonly outbox = new Map<string, Uint8Array>();
   /** Whether uploads are dealt with at once. Otherwise by `answer`. */
   answersAtOnce = true;
-  private readonly outbox = new Map<string, Uint8Array>();
   private readonly seen = new Set<string>();
   private readonly taken = new Map<string, TakenEntry>();
   private readonly listeners = new Set<() => void>();
@@ -57,15 +58,15 @@ export class AchDesk {
             .sort((one, other) => (one.name < other.name ? -1 : 1))
             .slice(0, max),
         ),
-      get: (name) => {
+      get: async (name) => {
+        await safe(name);
         const bytes = this.inbox.get(name);
-        return bytes === undefined
-          ? Promise.reject(new BankRefused('no such file'))
-          : Promise.resolve(bytes);
+        if (bytes === undefined) throw new BankUnavailable('no such file');
+        return bytes;
       },
-      remove: (name) => {
+      remove: async (name) => {
+        await safe(name);
         this.inbox.delete(name);
-        return Promise.resolve();
       },
       onFile: (listener) => {
         this.listeners.add(listener);
@@ -110,11 +111,23 @@ export class AchDesk {
     }
   }
 
+  /** The n-th upload. */
+  upload(index = 0): {
+    readonly name: string;
+    readonly sha256: string;
+    readonly bytes: Uint8Array;
+  } {
+    const file = this.uploads[index];
+    if (file === undefined) throw new Error('nothing was uploaded');
+    return { ...file, sha256: sha256Of(file.bytes) };
+  }
+
   entry(traceNumber: string): EntryOfBatch | undefined {
     return this.taken.get(traceNumber);
   }
 
   private async put(name: string, bytes: Uint8Array): Promise<void> {
+    await safe(name);
     const present = this.outbox.get(name);
     if (present !== undefined && Buffer.compare(present, bytes) !== 0)
       throw new BankRefused('there is another file of this name');
@@ -124,7 +137,7 @@ export class AchDesk {
   }
 
   private async deal(name: string, bytes: Uint8Array): Promise<void> {
-    const sha256 = createHash('sha256').update(bytes).digest('hex');
+    const sha256 = sha256Of(bytes);
     if (kindOfAchFile(bytes) === 'inquiry') return this.dealWithInquiry(bytes);
     if (this.seen.has(sha256)) return this.postAck({ name, sha256, status: 'duplicate' });
     const { file, problem } = await parseNachaFile(bytes);
@@ -164,6 +177,15 @@ export class AchDesk {
     this.files += 1;
     return `BANK-${String(this.files).padStart(6, '0')}`;
   }
+}
+
+function sha256Of(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex');
+}
+
+async function safe(name: string): Promise<void> {
+  await Promise.resolve();
+  if (!isSafeFileName(name)) throw new BankRefused('not a name for a file');
 }
 
 export function ackBytes(ack: Partial<AckFile> & Pick<AckFile, 'name' | 'sha256'>): Uint8Array {

@@ -83,6 +83,15 @@ export async function openAchWorld() {
       return instruction;
     },
 
+    /** One payment whose file was uploaded and not acknowledged. */
+    async unacknowledged(ending = '4321'): Promise<TransferInstruction> {
+      desk.answersAtOnce = false;
+      const instruction = instructionEnding(ending);
+      await bank.submit(instruction);
+      await bank.rounds.outbound();
+      return instruction;
+    },
+
     async feed(): Promise<BankNotification[]> {
       const all: BankNotification[] = [];
       for (let after = feedBeginning; ; ) {

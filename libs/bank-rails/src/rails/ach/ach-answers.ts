@@ -17,6 +17,7 @@ export interface KnownEntry {
   readonly paymentId: string;
   readonly contactId: string;
   readonly traceNumber: string;
+  readonly fileId: string;
   readonly status: AchEntryStatus;
   readonly amountMinor: number;
   readonly individualId: string;
@@ -29,6 +30,7 @@ interface KnownRow {
   payment_id: string;
   contact_id: string;
   trace_number: string;
+  file_id: string;
   status: AchEntryStatus;
   amount_minor: string;
   individual_id: string;
@@ -48,7 +50,7 @@ export async function entriesByTrace(
   if (traceNumbers.length === 0) return new Map();
   const { rows } = await on.query<KnownRow>({
     name: 'ach-entries-by-trace',
-    text: `SELECT reference, payment_id, contact_id, trace_number, status, amount_minor,
+    text: `SELECT reference, payment_id, contact_id, trace_number, file_id, status, amount_minor,
                   individual_id, standard_entry_class, return_reason_code
              FROM ach_entries WHERE bank = $1 AND trace_number = ANY ($2::text[]) ORDER BY file_id`,
     values: [bank, traceNumbers],
@@ -61,6 +63,7 @@ export async function entriesByTrace(
         paymentId: row.payment_id,
         contactId: row.contact_id,
         traceNumber: row.trace_number,
+        fileId: row.file_id,
         status: row.status,
         amountMinor: Number(row.amount_minor),
         individualId: row.individual_id,
@@ -161,7 +164,7 @@ async function applyListed(
   // The latest answer about a trace number counts.
   for (const answer of new Map(listed.map((one) => [one.traceNumber, one])).values()) {
     const entry = known.get(answer.traceNumber);
-    if (entry === undefined) {
+    if (entry?.fileId !== fileId) {
       reports.push({ reference: unmatchedTrace(answer.traceNumber), type: typeOf(answer) });
       continue;
     }

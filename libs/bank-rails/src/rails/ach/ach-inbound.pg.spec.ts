@@ -1,10 +1,9 @@
 import { ownerOf } from '@pis/keyring';
-import { BankUnavailable, type TransferInstruction } from '../../bank-connection.js';
+import { BankRefused, BankUnavailable, type TransferInstruction } from '../../bank-connection.js';
 import { fileArchive } from '../../connections/file-archive.js';
 import { ackBytes, failingTransport } from '../../testing/ach-desk.js';
 import { type AchWorld, openAchWorld } from '../../testing/ach-world.js';
 import { instructionEnding } from '../../testing/transfer-instructions.js';
-import { sha256Of } from './ach-file-builder.js';
 import { groupIntoFiles } from './nacha-batches.js';
 import { writeNachaFile } from './nacha-writer.js';
 import { correctionEntry } from './returned-entries.js';
@@ -35,138 +34,9 @@ const inboundKinds = async () => {
   );
   return rows.map(({ kind }) => kind);
 };
-const upload = (index = 0) => {
-  const file = world.desk.uploads[index];
-  if (file === undefined) throw new Error('nothing was uploaded');
-  return { name: file.name, sha256: sha256Of(file.bytes), bytes: file.bytes };
-};
-
-/** One payment whose file was uploaded and not acknowledged. */
-async function unacknowledged(ending = '4321'): Promise<TransferInstruction> {
-  world.desk.answersAtOnce = false;
-  const instruction = await world.submit(ending);
-  await world.bank.rounds.outbound();
-  return instruction;
-}
-
-describe('an acknowledgement', () => {
-  it('settles each entry as it says, and the others as accepted', async () => {
-    const [good, bad, held, pending] = await Promise.all(
-      ['4321', '0205', '0502', '0401'].map((ending) => world.submit(ending)),
-    );
-    await world.settle();
-    const feed = await world.feed();
-    const of = (one?: TransferInstruction) => feed.find((n) => n.reference === one?.reference);
-    expect(of(good)).toMatchObject({ type: 'confirmed' });
-    expect(of(bad)).toMatchObject({
-      type: 'rejected',
-      rejection: {
-        failureCode: 'INVALID_CONTACT_DATA',
-        field: 'bankAccount.achAccountNumber',
-        railCode: 'ACCOUNT_NUMBER',
-      },
-    });
-    expect(of(held)).toMatchObject({ type: 'held' });
-    expect(of(pending)).toBeUndefined();
-    expect(await world.bank.submit(held ?? instructionEnding(''))).toEqual({
-      outcome: 'pending',
-      confirmationExpected: false,
-    });
-  });
-
-  it('that rejects the file fails every entry in it', async () => {
-    const instruction = await unacknowledged();
-    const { name, sha256 } = upload();
-    world.desk.postAck({ name, sha256, status: 'rejected', code: 'FILE_TOTALS' });
-    await world.bank.rounds.inbound();
-    expect(await world.feed()).toMatchObject([
-      {
-        type: 'rejected',
-        reference: instruction.reference,
-        rejection: { failureCode: 'INTERNAL_ERROR', railCode: 'FILE_TOTALS' },
-      },
-    ]);
-  });
-
-  it('that comes twice, late, or for a file that it rejects and then accepts, changes nothing more', async () => {
-    const instruction = await unacknowledged();
-    const { name, sha256 } = upload();
-    for (const status of ['accepted', 'accepted', 'duplicate', 'rejected'] as const)
-      world.desk.postAck({
-        name,
-        sha256,
-        status,
-        at: `2026-11-24T15:00:0${status.length % 10}.000Z`,
-      });
-    await world.settle();
-    expect(await world.feed()).toMatchObject([
-      { type: 'confirmed', reference: instruction.reference },
-      // It contradicts itself: staff look.
-      { type: 'unreadable', reference: `ACH file ${name}` },
-    ]);
-  });
-
-  it('that follows an update does not confirm what the update left open', async () => {
-    const instruction = await unacknowledged();
-    const { name, sha256 } = upload();
-    const traceNumber = await world.traceOf(instruction);
-    const entries = [{ traceNumber, status: 'pending', code: null, message: null }] as const;
-    world.desk.postAck({ name, sha256, status: 'update', entries });
-    await world.bank.rounds.inbound();
-    world.desk.postAck({ name, sha256, status: 'accepted' });
-    await world.bank.rounds.inbound();
-    expect(await world.feed()).toEqual([]);
-    expect(await world.bank.inquire(instruction.reference)).toEqual({ outcome: 'received' });
-  });
-
-  it('of other bytes, of no file of ours, or of no entry of ours is shown to staff and settles nothing', async () => {
-    const instruction = await unacknowledged();
-    const { name, sha256 } = upload();
-    world.desk.postAck({ name, sha256: sha256.replace(/^./, (c) => (c === '0' ? '1' : '0')) });
-    world.desk.postAck({ name: 'unknown.ach', sha256 });
-    const entry = { status: 'rejected', code: 'OTHER', message: null } as const;
-    const traceNumber = '021000029999999';
-    world.desk.postAck({ name, sha256, status: 'update', entries: [{ traceNumber, ...entry }] });
-    await world.bank.rounds.inbound();
-    expect((await world.feed()).map(({ reference }) => reference)).toEqual([
-      `ACH file ${name}`,
-      'ACH file unknown.ach',
-      `ACH trace ${traceNumber}`,
-    ]);
-    expect(await world.bank.inquire(instruction.reference)).toEqual({ outcome: 'received' });
-  });
-
-  it('that calls an entry a duplicate proves nothing about it', async () => {
-    const instruction = await unacknowledged();
-    const { name, sha256 } = upload();
-    const traceNumber = await world.traceOf(instruction);
-    const entries = [
-      { traceNumber, status: 'rejected', code: 'DUPLICATE_ENTRY', message: null },
-    ] as const;
-    world.desk.postAck({ name, sha256, entries });
-    await world.bank.rounds.inbound();
-    expect(await world.feed()).toMatchObject([
-      { type: 'unreadable', reference: `ACH trace ${traceNumber}` },
-    ]);
-    expect(await world.bank.inquire(instruction.reference)).toEqual({ outcome: 'received' });
-    expect(await world.bank.void(instruction.reference)).toEqual({ outcome: 'received' });
-  });
-
-  it('is asked for once in a pause, for an entry that is not settled', async () => {
-    const instruction = await world.submit('0402');
-    await world.settle();
-    const bank = world.open({ limits: { inquiryPauseMs: 3_600_000 } });
-    for (let times = 0; times < 3; times += 1)
-      expect(await bank.inquire(instruction.reference)).toEqual({ outcome: 'received' });
-    expect(world.desk.uploads.filter(({ name }) => name.includes('INQUIRY'))).toHaveLength(1);
-    await world.settle();
-    expect(await world.feed()).toMatchObject([{ type: 'confirmed' }]);
-  });
-});
-
 describe('a return', () => {
   it('of an entry that was never acknowledged proves that the bank took it', async () => {
-    const instruction = await unacknowledged();
+    const instruction = await world.unacknowledged();
     await world.desk.answer();
     const ack = [...world.desk.inbox.keys()][0] ?? '';
     world.desk.inbox.delete(ack);
@@ -176,7 +46,7 @@ describe('a return', () => {
       { type: 'returned', reference: instruction.reference, returnReasonCode: 'R02' },
     ]);
     expect(await world.bank.inquire(instruction.reference)).toEqual({ outcome: 'accepted' });
-    const { name, sha256 } = upload();
+    const { name, sha256 } = world.desk.upload();
     world.desk.postAck({ name, sha256 });
     await world.settle();
     expect(await world.feed()).toHaveLength(1);
@@ -338,8 +208,8 @@ describe('an inbound file', () => {
     ['control characters', '101\0\x1b[2J\n'],
     ['our own inquiry', '{"type":"inquiry","at":"2026-11-24T15:00:00.000Z"}\n'],
   ])('that has %s is kept, shown to staff, and holds up no other', async (_what, text) => {
-    const instruction = await unacknowledged();
-    const { name, sha256 } = upload();
+    const instruction = await world.unacknowledged();
+    const { name, sha256 } = world.desk.upload();
     world.desk.post('0-first.txt', Buffer.from(text));
     world.desk.postAck({ name, sha256 });
     await world.settle();
@@ -352,8 +222,8 @@ describe('an inbound file', () => {
   });
 
   it('with our own payments in it moves nothing', async () => {
-    const instruction = await unacknowledged();
-    world.desk.post('echo.ach', upload().bytes);
+    const instruction = await world.unacknowledged();
+    world.desk.post('echo.ach', world.desk.upload().bytes);
     await world.bank.rounds.inbound();
     expect(await world.feed()).toMatchObject([
       { type: 'unreadable', reference: 'ACH file echo.ach' },
@@ -373,9 +243,44 @@ describe('an inbound file', () => {
     expect(await said()).toHaveLength(50);
   });
 
+  it('that another process takes away between list and get is no failure', async () => {
+    const instruction = await world.unacknowledged();
+    const { name, sha256 } = world.desk.upload();
+    world.desk.postAck({ name, sha256 });
+    world.desk.post('0-taken.ach', Buffer.from('101'));
+    const transport = world.desk.transport();
+    const racing = {
+      ...transport,
+      get: (file: string) => {
+        world.desk.inbox.delete('0-taken.ach');
+        return transport.get(file);
+      },
+    };
+    await world.open({ transport: racing }).rounds.inbound();
+    expect(await world.feed()).toMatchObject([{ reference: instruction.reference }]);
+  });
+
+  it('that is too large stays in the inbox and holds up no other', async () => {
+    const instruction = await world.unacknowledged();
+    const { name, sha256 } = world.desk.upload();
+    world.desk.post('0-large.ach', Buffer.from('101'));
+    world.desk.postAck({ name, sha256 });
+    const transport = world.desk.transport();
+    const refusing = {
+      ...transport,
+      get: (file: string) =>
+        file === '0-large.ach'
+          ? Promise.reject(new BankRefused('it is too large'))
+          : transport.get(file),
+    };
+    await world.open({ transport: refusing }).rounds.inbound();
+    expect(await world.feed()).toMatchObject([{ reference: instruction.reference }]);
+    expect([...world.desk.inbox.keys()]).toEqual(['0-large.ach']);
+  });
+
   it('stays in the inbox while the bank or the connection fails', async () => {
-    const instruction = await unacknowledged();
-    const { name, sha256 } = upload();
+    const instruction = await world.unacknowledged();
+    const { name, sha256 } = world.desk.upload();
     world.desk.post('ack.jsonl', ackBytes({ name, sha256 }));
     for (const failing of ['list', 'get', 'remove'] as const) {
       const transport = failingTransport(

@@ -79,20 +79,8 @@ export class AchInbound {
   private async takeIn(file: RemoteFile): Promise<boolean> {
     if (this.isWaiting(file)) return false;
     const { transport, log } = this.options;
-    let bytes: Uint8Array;
-    try {
-      bytes = await transport.get(file.name);
-    } catch (error) {
-      if (!(error instanceof BankRefused)) throw error;
-      // Another process took it in. If it stays in the inbox, it is larger than anything that we take.
-      this.unreadable.set(file.name, {
-        sizeBytes: file.sizeBytes,
-        sha256: '',
-        sinceMs: this.options.clock(),
-      });
-      log.warn({ err: error, file: file.name }, 'an inbound ACH file cannot be fetched');
-      return false;
-    }
+    const bytes = await this.fetch(file);
+    if (bytes === null) return false;
     const content = await contentOf(bytes);
     try {
       if (content.kind === 'unreadable') {
@@ -113,6 +101,25 @@ export class AchInbound {
     await transport.remove(file.name);
     this.unreadable.delete(file.name);
     return true;
+  }
+
+  /** Null when there is nothing to read. @throws BankUnavailable */
+  private async fetch(file: RemoteFile): Promise<Uint8Array | null> {
+    const { transport, log, clock } = this.options;
+    try {
+      return await transport.get(file.name);
+    } catch (error) {
+      if (error instanceof BankUnavailable) {
+        const files = await transport.list(filesPerRoundMax);
+        // Another process took it in.
+        if (!files.some(({ name }) => name === file.name)) return null;
+      }
+      if (!(error instanceof BankRefused)) throw error;
+      log.error({ err: error, file: file.name }, 'an inbound ACH file cannot be fetched');
+      // It stays in the inbox, and is asked for less often.
+      this.unreadable.set(file.name, { sizeBytes: file.sizeBytes, sha256: '', sinceMs: clock() });
+      return null;
+    }
   }
 
   /** Read before, could not be used, and has not grown since. */

@@ -1,0 +1,153 @@
+import type { TransferInstruction } from '../../bank-connection.js';
+import { type AchWorld, openAchWorld } from '../../testing/ach-world.js';
+import { instructionEnding } from '../../testing/transfer-instructions.js';
+
+let world: AchWorld;
+beforeEach(async () => {
+  world = await openAchWorld();
+});
+afterEach(() => world.close());
+
+describe('an acknowledgement', () => {
+  it('settles each entry as it says, and the others as accepted', async () => {
+    const [good, bad, held, pending] = await Promise.all(
+      ['4321', '0205', '0502', '0401'].map((ending) => world.submit(ending)),
+    );
+    await world.settle();
+    const feed = await world.feed();
+    const of = (one?: TransferInstruction) => feed.find((n) => n.reference === one?.reference);
+    expect(of(good)).toMatchObject({ type: 'confirmed' });
+    expect(of(bad)).toMatchObject({
+      type: 'rejected',
+      rejection: {
+        failureCode: 'INVALID_CONTACT_DATA',
+        field: 'bankAccount.achAccountNumber',
+        railCode: 'ACCOUNT_NUMBER',
+      },
+    });
+    expect(of(held)).toMatchObject({ type: 'held' });
+    expect(of(pending)).toBeUndefined();
+    expect(await world.bank.submit(held ?? instructionEnding(''))).toEqual({
+      outcome: 'pending',
+      confirmationExpected: false,
+    });
+  });
+
+  it('that rejects the file fails every entry in it', async () => {
+    const instruction = await world.unacknowledged();
+    const { name, sha256 } = world.desk.upload();
+    world.desk.postAck({ name, sha256, status: 'rejected', code: 'FILE_TOTALS' });
+    await world.bank.rounds.inbound();
+    expect(await world.feed()).toMatchObject([
+      {
+        type: 'rejected',
+        reference: instruction.reference,
+        rejection: { failureCode: 'INTERNAL_ERROR', railCode: 'FILE_TOTALS' },
+      },
+    ]);
+  });
+
+  it('that comes twice, late, or for a file that it rejects and then accepts, changes nothing more', async () => {
+    const instruction = await world.unacknowledged();
+    const { name, sha256 } = world.desk.upload();
+    for (const status of ['accepted', 'accepted', 'duplicate', 'rejected'] as const)
+      world.desk.postAck({
+        name,
+        sha256,
+        status,
+        at: `2026-11-24T15:00:0${status.length % 10}.000Z`,
+      });
+    await world.settle();
+    expect(await world.feed()).toMatchObject([
+      { type: 'confirmed', reference: instruction.reference },
+      // It contradicts itself: staff look.
+      { type: 'unreadable', reference: `ACH file ${name}` },
+    ]);
+  });
+
+  it('that follows an update does not confirm what the update left open', async () => {
+    const instruction = await world.unacknowledged();
+    const { name, sha256 } = world.desk.upload();
+    const traceNumber = await world.traceOf(instruction);
+    const entries = [{ traceNumber, status: 'pending', code: null, message: null }] as const;
+    world.desk.postAck({ name, sha256, status: 'update', entries });
+    await world.bank.rounds.inbound();
+    world.desk.postAck({ name, sha256, status: 'accepted' });
+    await world.bank.rounds.inbound();
+    expect(await world.feed()).toEqual([]);
+    expect(await world.bank.inquire(instruction.reference)).toEqual({ outcome: 'received' });
+  });
+
+  it('of other bytes, of no file of ours, or of no entry of ours is shown to staff and settles nothing', async () => {
+    const instruction = await world.unacknowledged();
+    const { name, sha256 } = world.desk.upload();
+    world.desk.postAck({ name, sha256: sha256.replace(/^./, (c) => (c === '0' ? '1' : '0')) });
+    world.desk.postAck({ name: 'unknown.ach', sha256 });
+    const entry = { status: 'rejected', code: 'OTHER', message: null } as const;
+    const traceNumber = '021000029999999';
+    world.desk.postAck({ name, sha256, status: 'update', entries: [{ traceNumber, ...entry }] });
+    await world.bank.rounds.inbound();
+    expect((await world.feed()).map(({ reference }) => reference)).toEqual([
+      `ACH file ${name}`,
+      'ACH file unknown.ach',
+      `ACH trace ${traceNumber}`,
+    ]);
+    expect(await world.bank.inquire(instruction.reference)).toEqual({ outcome: 'received' });
+  });
+
+  it('about an entry of another file settles nothing', async () => {
+    const first = await world.unacknowledged();
+    await world.pool.query("UPDATE ach_files SET overdue_at = now() - interval '1 second'");
+    await world.unacknowledged();
+    const { name, sha256 } = world.desk.upload(1);
+    const traceNumber = await world.traceOf(first);
+    const entries = [{ traceNumber, status: 'accepted', code: null, message: null }] as const;
+    world.desk.postAck({ name, sha256, status: 'update', entries });
+    await world.bank.rounds.inbound();
+    expect(await world.feed()).toMatchObject([{ reference: `ACH trace ${traceNumber}` }]);
+    expect(await world.bank.inquire(first.reference)).toEqual({ outcome: 'received' });
+  });
+
+  it('that answers twice for one entry means the last answer', async () => {
+    const instruction = await world.unacknowledged();
+    const { name, sha256 } = world.desk.upload();
+    const traceNumber = await world.traceOf(instruction);
+    const entry = { traceNumber, code: null, message: null } as const;
+    const entries = [
+      { ...entry, status: 'accepted' },
+      { ...entry, status: 'rejected' },
+    ] as const;
+    world.desk.postAck({ name, sha256, status: 'update', entries });
+    await world.bank.rounds.inbound();
+    expect(await world.feed()).toMatchObject([
+      { type: 'rejected', reference: instruction.reference },
+    ]);
+  });
+
+  it('that calls an entry a duplicate proves nothing about it', async () => {
+    const instruction = await world.unacknowledged();
+    const { name, sha256 } = world.desk.upload();
+    const traceNumber = await world.traceOf(instruction);
+    const entries = [
+      { traceNumber, status: 'rejected', code: 'DUPLICATE_ENTRY', message: null },
+    ] as const;
+    world.desk.postAck({ name, sha256, entries });
+    await world.bank.rounds.inbound();
+    expect(await world.feed()).toMatchObject([
+      { type: 'unreadable', reference: `ACH trace ${traceNumber}` },
+    ]);
+    expect(await world.bank.inquire(instruction.reference)).toEqual({ outcome: 'received' });
+    expect(await world.bank.void(instruction.reference)).toEqual({ outcome: 'received' });
+  });
+
+  it('is asked for once in a pause, for an entry that is not settled', async () => {
+    const instruction = await world.submit('0402');
+    await world.settle();
+    const bank = world.open({ limits: { inquiryPauseMs: 3_600_000 } });
+    for (let times = 0; times < 3; times += 1)
+      expect(await bank.inquire(instruction.reference)).toEqual({ outcome: 'received' });
+    expect(world.desk.uploads.filter(({ name }) => name.includes('INQUIRY'))).toHaveLength(1);
+    await world.settle();
+    expect(await world.feed()).toMatchObject([{ type: 'confirmed' }]);
+  });
+});
