@@ -109,12 +109,15 @@ async function distributed(
   eventStore: Readonly<Record<string, string>>,
 ): Promise<System> {
   const database = await createTestDatabase();
+  const dataDir = mkdtempSync(path.join(os.tmpdir(), 'pis-distributed-'));
   const environment: Record<string, string> = {
     ...settings,
     ...eventStore,
     DATABASE_URL: database.url,
     ...kafka(),
     PIS_MASTER_KEY: randomBytes(32).toString('base64'),
+    // The simulated bank makes its keys there.
+    PIS_DATA_DIR: dataDir,
   };
   await pisJson(['migrate'], environment);
   await pisJson(['kafka', 'apply'], environment);
@@ -137,6 +140,7 @@ async function distributed(
     stop: async () => {
       await Promise.all(running.map((process) => process.stop()));
       await database.drop();
+      rmSync(dataDir, { recursive: true, force: true });
     },
   };
 }

@@ -64,7 +64,7 @@ export function achDetails(
     transactionCode: entry.transactionCode,
     receivingDfi: entry.receivingDfi,
     accountLastFour: entry.accountNumber.slice(-4),
-    individualId: hasName ? notKept : entry.individualId,
+    individualId: hasName ? '' : entry.individualId,
   } satisfies AchDetails;
 }
 

@@ -184,6 +184,12 @@ export const railsEnv = {
   PIS_BANK_URL: z.url({ protocol: /^https?$/ }).optional(),
 } as const;
 
+/** Of the bank simulator as a process of its own. A port of 0 picks a free one. */
+export const bankServersEnv = {
+  PIS_BANK_SFTP_PORT: integer(0, 65_535).default(0),
+  PIS_BANK_HTTPS_PORT: integer(0, 65_535).default(0),
+} as const;
+
 /** The variables that every app reads. */
 export const platformEnv = { ...processEnv, ...storageEnv, ...brokerEnv, ...keyringEnv } as const;
 
@@ -195,5 +201,6 @@ export type KeyringConfig = Parsed<typeof keyringEnv>;
 export type GatewayConfig = Parsed<typeof gatewayEnv>;
 export type WebhooksConfig = Parsed<typeof webhooksEnv>;
 export type RailsConfig = Parsed<typeof railsEnv>;
+export type BankServersConfig = Parsed<typeof bankServersEnv>;
 /** The variables of PlatformModule, which every app reads. */
 export type PlatformConfig = ProcessConfig & StorageConfig & BrokerConfig & KeyringConfig;
