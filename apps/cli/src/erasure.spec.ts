@@ -1,7 +1,7 @@
 import { keyAgeMaxMs } from '@pis/keyring';
 import { erasureWaits } from './erasure.js';
 
-/** "Everything within 10 s and in every process" (rules erasure-3 ff.). */
+/** "Everything within 10 s and in every process" (rule erasure-5). */
 const erasureLimitMs = 10_000;
 /** Left for the start of the command, the check of the payments, and the first pass over the tables. */
 const workMs = 3_000;
