@@ -15,6 +15,8 @@ const calls: Readonly<Record<string, (client: PisClient) => Promise<unknown>>> =
     payments.create({ originatorId: id, contactId: id, paymentAmount: 1, direction: 'INBOUND' }),
   getPayment: ({ payments }) => payments.get(id),
   listPayments: ({ payments }) => payments.page(),
+  evaluateRails: ({ rails }) =>
+    rails.evaluate({ originatorId: id, contactId: id, paymentAmount: 1, direction: 'INBOUND' }),
   simulatePayment: ({ sandbox }) => sandbox.simulate(id, { outcome: 'fail' }),
   createWebhook: ({ webhooks }) =>
     webhooks.create({ url: 'https://h.example/', subscribedEvents: ['payment.*'] }),

@@ -27,6 +27,7 @@ export type InStep = [
   True<Same<client.PaymentStatus, domain.PaymentStatus>>,
   True<Same<client.Direction, domain.Direction>>,
   True<Same<client.PaymentRail, domain.PaymentRail>>,
+  True<Same<client.AchService, domain.AchService>>,
   True<Same<client.FailureCode, domain.FailureCode>>,
   True<Same<client.EntityType, domain.EntityType>>,
   True<Same<client.BankAccountSubType, domain.BankAccountSubType>>,
@@ -45,6 +46,8 @@ export type InStep = [
   True<Shows<client.PaymentListItem, contracts.PaymentListItem>>,
   True<Shows<client.Party, contracts.PartyView>>,
   True<Shows<client.PaymentEventData, contracts.PaymentEventData>>,
+  True<Same<keyof client.RailEvaluation, keyof contracts.RailEvaluationView>>,
+  True<Same<keyof client.RejectedRail, keyof contracts.RejectedRailView>>,
   True<Shows<client.WebhookEndpoint, contracts.WebhookEndpointView>>,
 
   True<Takes<typeof contracts.contactCreateSchema, client.ContactCreateRequest>>,

@@ -83,7 +83,7 @@ function mainJob(start: StartSystem): void {
       expect(final).toMatchObject({
         paymentAmount: 12_345,
         direction: 'OUTBOUND',
-        paymentRail: 'ACH',
+        paymentRail: 'RTP',
         currencyCode: 'USD',
         contact: { id: contactId, bankAccount: { achAccountNumber: '********6789' } },
       });

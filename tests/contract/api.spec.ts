@@ -24,6 +24,7 @@ import './headings/requests.js';
 import './headings/party-items.js';
 import './headings/party-input.js';
 import './headings/payment-decisions.js';
+import './headings/rails.js';
 import './headings/validation-codes.js';
 import './headings/sandbox.js';
 

@@ -6,13 +6,15 @@ import { type DynamicModule, Module, type Provider } from '@nestjs/common';
 import { reportByHand } from '@pis/bank-rails/sandbox';
 import {
   ContactDirectory,
+  type OfferedRails,
   OriginatorDirectory,
   PaymentCreation,
   PaymentSimulation,
   WebhookEndpointDirectory,
 } from '@pis/commands';
-import type { RoutingDirectory } from '@pis/bank-rails';
+import { defaultCutoffs, type RoutingDirectory } from '@pis/bank-rails';
 import { openRoutingDirectory } from '@pis/bank-rails/directory';
+import { paymentRails } from '@pis/domain';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { OpenApiOptions } from '@pis/contracts';
 import { type EventStore, StreamStates } from '@pis/event-store';
@@ -46,6 +48,7 @@ import { EventsController } from './events.controller.js';
 import { OriginatorsController } from './originators.controller.js';
 import { PaymentByKey } from './payment-by-key.js';
 import { PaymentsController } from './payments.controller.js';
+import { RailsController } from './rails.controller.js';
 import { ReferenceController } from './reference.controller.js';
 import { SandboxController } from './sandbox.controller.js';
 import { ScalarScript } from './scalar-script.js';
@@ -92,6 +95,7 @@ export class ApiGatewayModule {
       module: ApiGatewayModule,
       controllers: [
         PaymentsController,
+        RailsController,
         ContactsController,
         OriginatorsController,
         WebhooksController,
@@ -222,6 +226,9 @@ const readProviders: readonly Provider[] = [
   },
 ];
 
+/** Payments may take every rail; the cutoffs are the rails' own. */
+const rails: OfferedRails = { connectedRails: paymentRails, cutoffs: defaultCutoffs };
+
 function useCases(urls: WebhookUrlOptions): Provider[] {
   const classes = [
     PaymentCreation,
@@ -238,6 +245,6 @@ function useCases(urls: WebhookUrlOptions): Provider[] {
       banks: RoutingDirectory,
       ownWrites: OwnWrites,
       states: StreamStates,
-    ) => new UseCase({ store, keyring, banks, ownWrites, states, urls }),
+    ) => new UseCase({ store, keyring, banks, rails, ownWrites, states, urls }),
   }));
 }

@@ -40,7 +40,7 @@ describe('creating a payment', () => {
       flatFee: 25,
       returnFee: 400,
       currencyCode: 'USD',
-      paymentRail: 'ACH',
+      paymentRail: 'RTP',
       direction: 'OUTBOUND',
       paymentNote: 'Rent',
       externalPaymentId: 'x-1',

@@ -1,9 +1,14 @@
 /** The message for operators for each refusal of a use case. */
-import { grantedOrThrow, type PartyErasureRefusal, type ProvisioningRefusal } from '@pis/commands';
+import {
+  grantedOrThrow,
+  type OrganizationRailsRefusal,
+  type PartyErasureRefusal,
+  type ProvisioningRefusal,
+} from '@pis/commands';
 import { unreachable } from '@pis/domain';
 import { CommandFailed } from './output.js';
 
-type UseCaseRefusal = ProvisioningRefusal | PartyErasureRefusal;
+type UseCaseRefusal = ProvisioningRefusal | OrganizationRailsRefusal | PartyErasureRefusal;
 
 /** The result of a use case that was not refused. @throws CommandFailed for a refusal */
 export const granted = grantedOrThrow<UseCaseRefusal>(
@@ -20,7 +25,7 @@ function messageOf(refusal: UseCaseRefusal): string {
       return `there is no organization ${refusal.organizationId}`;
     case 'INVALID_REQUEST': {
       const problems = refusal.problems.map(({ message }) => `  ${message}`);
-      return ['the originator is not valid:', ...problems].join('\n');
+      return ['the input is not valid:', ...problems].join('\n');
     }
     case 'ORIGINATOR_ALREADY_EXISTS':
       return `originator ${refusal.originatorId} exists already`;

@@ -1,5 +1,6 @@
 import { Contacts, Originators } from './directory.js';
 import { Payments, Sandbox } from './payments.js';
+import { Rails } from './rails.js';
 import { Statements } from './statements.js';
 import { type PisClientOptions, Transport } from './transport.js';
 import { Events, Webhooks } from './webhooks.js';
@@ -17,6 +18,7 @@ export class PisClient {
   readonly originators: Originators;
   readonly contacts: Contacts;
   readonly payments: Payments;
+  readonly rails: Rails;
   readonly webhooks: Webhooks;
   readonly events: Events;
   readonly statements: Statements;
@@ -28,6 +30,7 @@ export class PisClient {
     this.originators = new Originators(transport);
     this.contacts = new Contacts(transport);
     this.payments = new Payments(transport);
+    this.rails = new Rails(transport);
     this.webhooks = new Webhooks(transport);
     this.events = new Events(transport);
     this.statements = new Statements(transport);

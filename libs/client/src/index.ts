@@ -13,6 +13,7 @@ export {
 } from './errors.js';
 export type { ListOptions } from './pages.js';
 export type { PaymentCreateOptions, Payments, Sandbox } from './payments.js';
+export type { Rails } from './rails.js';
 export type { Statements } from './statements.js';
 export type { PisClientOptions, RequestOptions } from './transport.js';
 export type * from './types.js';

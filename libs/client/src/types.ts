@@ -231,6 +231,29 @@ export interface StatementFilter {
   readonly year?: number | undefined;
 }
 
+/** How fast an ACH entry settles. */
+export type AchService = 'same_day' | 'standard';
+
+export interface RejectedRail {
+  readonly paymentRail: PaymentRail;
+  /** Null for other rails than ACH. */
+  readonly achService: AchService | null;
+  /** Branch on this: values may be added. */
+  readonly code: string;
+  readonly reason: string;
+}
+
+/** The rail that a payment would take now. */
+export interface RailEvaluation {
+  /** Null if no rail can take the payment. */
+  readonly paymentRail: PaymentRail | null;
+  readonly achService: AchService | null;
+  readonly expectedSettlementAt: string | null;
+  readonly nextCutoffAt: string | null;
+  /** Each other rail. ACH occurs once for each service. */
+  readonly rejectedRails: readonly RejectedRail[];
+}
+
 export type SimulatedOutcome = 'complete' | 'return' | 'fail' | 'time_out' | 'late_confirm';
 
 export interface SimulateRequest {

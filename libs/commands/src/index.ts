@@ -6,6 +6,7 @@ export {
 } from './contact-directory.js';
 export * from './demo-organization.js';
 export * from './operator-actions.js';
+export * from './organization-rails.js';
 export { OriginatorDirectory, type OriginatorUpdateRefusal } from './originator-directory.js';
 export * from './party-erasure.js';
 export { type ErasableParty, erasurePhaseOf } from './party-stream.js';

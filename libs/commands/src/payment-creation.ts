@@ -6,17 +6,25 @@
  * append conflicts, or when the request would be refused otherwise.
  */
 import {
+  defaultRailSettings,
+  type RailPolicy,
+  type RailSelection,
+  type RoutingDirectory,
+  selectRail,
+} from '@pis/bank-rails';
+import {
   type PaymentCreateRequest,
   type Problem,
   problem,
   recognizedPaymentFields,
 } from '@pis/contracts';
 import {
+  type BankAccount,
   type Contact,
   contact as contacts,
   feesOf,
+  type Organization,
   organization as organizations,
-  type OrganizationRecord,
   type Originator,
   originator as originators,
   type Payment,
@@ -33,15 +41,16 @@ import {
   StoreUnavailable,
   WrongExpectedRevision,
 } from '@pis/event-store';
-import { KeyDestroyed, ownerOf } from '@pis/keyring';
+import { KeyDestroyed, type Keyring, openBankCodes, ownerOf } from '@pis/keyring';
 import { v5 as uuidV5 } from 'uuid';
 import {
+  type BankUseCaseOptions,
   type InvalidRequest,
   invalidRequest,
   isUsable,
   now,
   type OwnWrites,
-  type UseCaseOptions,
+  unlessErased,
 } from './use-case.js';
 
 export interface CreatedPayment {
@@ -60,9 +69,17 @@ type ReferenceRefusal = Refusal<'ORIGINATOR_NOT_FOUND' | 'CONTACT_NOT_FOUND'> | 
 export type PaymentCreationRefusal = ReferenceRefusal | IdempotencyKeyReused;
 
 interface Referenced {
-  readonly organization: OrganizationRecord;
+  readonly organization: Organization;
   readonly originator: Originator;
   readonly contact: Contact;
+  readonly account: BankAccount;
+}
+
+/** The rails of this system, with the cutoffs of its banks. */
+export type OfferedRails = Omit<RailPolicy, 'settings'>;
+
+export interface PaymentCreationOptions extends BankUseCaseOptions {
+  readonly rails: OfferedRails;
 }
 
 /** The ID of the payment that this Idempotency-Key created or will create. Each organization has its own keys. */
@@ -75,9 +92,16 @@ export class PaymentCreation {
   private readonly organizations;
   private readonly originators;
   private readonly contacts;
+  private readonly keyring: Keyring;
+  private readonly banks: RoutingDirectory;
+  private readonly rails: OfferedRails;
   private readonly ownWrites: OwnWrites;
 
-  constructor({ store, states, ownWrites }: Omit<UseCaseOptions, 'keyring'>) {
+  constructor(options: PaymentCreationOptions) {
+    const { store, states, keyring, banks, rails, ownWrites } = options;
+    this.keyring = keyring;
+    this.banks = banks;
+    this.rails = rails;
     this.payments = repository(store, payments);
     this.organizations = repository(store, organizations, { states });
     this.originators = repository(store, originators, { states });
@@ -95,10 +119,12 @@ export class PaymentCreation {
     const paymentId = paymentIdOf(organizationId, key);
     const parties = await this.referenced(organizationId, request);
     if ('refused' in parties) return this.unlessUsed(paymentId, organizationId, request, parties);
-    const data = this.detailsOf(paymentId, key, request, parties);
-    const command = { type: 'QueuePayment', at: now(), data } as const;
+    const at = now();
     const nothing = this.payments.fold([]);
     try {
+      const rail = await this.railOf(request, parties, at);
+      const data = detailsOf(paymentId, key, request, parties, rail);
+      const command = { type: 'QueuePayment', at, data } as const;
       const queued = await this.payments.record(paymentId, nothing, [command], context);
       // Everything that the domain refuses was checked above: a refusal is a fault of ours.
       if ('refused' in queued) throw new Error(`a valid payment was refused: ${queued.refused}`);
@@ -111,6 +137,46 @@ export class PaymentCreation {
       if (!(error instanceof WrongExpectedRevision)) throw error;
     }
     return this.replay(organizationId, await this.payments.load(paymentId), request);
+  }
+
+  /** The rail that the payment would take now. Records nothing. @throws StoreUnavailable */
+  async evaluateRails(
+    organizationId: string,
+    request: PaymentCreateRequest,
+  ): Promise<RailSelection | ReferenceRefusal> {
+    const parties = await this.referenced(organizationId, request);
+    if ('refused' in parties) return parties;
+    return unlessErased(this.railOf(request, parties, now()), (owner) =>
+      erasedRefusal({ owner }, parties),
+    );
+  }
+
+  /** @throws KeyDestroyed */
+  private async railOf(
+    { direction, paymentAmount: amountMinor }: PaymentCreateRequest,
+    { organization, contact, account }: Referenced,
+    at: string,
+  ): Promise<RailSelection> {
+    const bank = direction === 'INBOUND' ? null : await this.bankOf(contact, account);
+    // Every INBOUND payment is an ACH debit, whatever the bank is.
+    return selectRail(
+      {
+        direction,
+        amountMinor,
+        atMs: Date.parse(at),
+        swiftCode: bank?.swiftCode ?? null,
+        participation: bank?.participation ?? null,
+        hasContactAddress: contact.legalAddress !== null,
+      },
+      { ...this.rails, settings: organization.railSettings ?? defaultRailSettings },
+    );
+  }
+
+  private async bankOf({ contactId }: Contact, account: BankAccount) {
+    const owner = ownerOf.contact(contactId);
+    const { achRoutingNumber, swiftCode } = await openBankCodes(this.keyring, account, owner);
+    const bank = await this.banks.find(achRoutingNumber);
+    return { swiftCode, participation: bank?.rails ?? null };
   }
 
   /** A used key takes precedence, whatever happened to the records since. */
@@ -154,38 +220,46 @@ export class PaymentCreation {
     const problems: Problem[] = [];
     if (contact.originatorId !== request.originatorId)
       problems.push(problem('contactId', 'validation_contact_originator_mismatch'));
-    if (contact.bankAccount === null)
+    const account = contact.bankAccount;
+    if (account === null)
       problems.push(problem('contactId', 'validation_contact_bank_account_required'));
-    return problems.length > 0 ? invalidRequest(problems) : { organization, originator, contact };
-  }
-
-  private detailsOf(
-    paymentId: string,
-    idempotencyKey: string,
-    request: PaymentCreateRequest,
-    { organization, originator, contact }: Referenced,
-  ): PaymentDetails {
-    const { direction, paymentAmount: amountMinor } = request;
-    return {
-      paymentId,
-      organizationId: organization.organizationId,
-      originatorId: originator.originatorId,
-      contactId: contact.contactId,
-      amountMinor,
-      ...feesOf(organization.feeSchedule, amountMinor),
-      currencyCode: 'USD',
-      paymentRail: 'ACH',
-      direction,
-      paymentNote: request.paymentNote,
-      externalPaymentId: request.externalPaymentId,
-      idempotencyKey,
-      originator: partyOf(originator.originatorId, originator),
-      contact: partyOf(contact.contactId, contact),
-    };
+    return problems.length > 0 || account === null
+      ? invalidRequest(problems)
+      : { organization, originator, contact, account };
   }
 }
 
-function erasedRefusal({ owner }: KeyDestroyed, { originator }: Referenced): ReferenceRefusal {
+function detailsOf(
+  paymentId: string,
+  idempotencyKey: string,
+  request: PaymentCreateRequest,
+  { organization, originator, contact }: Referenced,
+  { paymentRail, decision }: RailSelection,
+): PaymentDetails {
+  const { direction, paymentAmount: amountMinor } = request;
+  return {
+    paymentId,
+    organizationId: organization.organizationId,
+    originatorId: originator.originatorId,
+    contactId: contact.contactId,
+    amountMinor,
+    ...feesOf(organization.feeSchedule, amountMinor),
+    currencyCode: 'USD',
+    paymentRail,
+    railDecision: decision,
+    direction,
+    paymentNote: request.paymentNote,
+    externalPaymentId: request.externalPaymentId,
+    idempotencyKey,
+    originator: partyOf(originator.originatorId, originator),
+    contact: partyOf(contact.contactId, contact),
+  };
+}
+
+function erasedRefusal(
+  { owner }: Pick<KeyDestroyed, 'owner'>,
+  { originator }: Referenced,
+): ReferenceRefusal {
   const isOriginator = owner === ownerOf.originator(originator.originatorId);
   return { refused: isOriginator ? 'ORIGINATOR_NOT_FOUND' : 'CONTACT_NOT_FOUND' };
 }

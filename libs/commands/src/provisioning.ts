@@ -28,7 +28,7 @@ interface AboutOrganization<Code extends string> extends Refusal<Code> {
   readonly organizationId: string;
 }
 
-type OrganizationNotFound = AboutOrganization<'ORGANIZATION_NOT_FOUND'>;
+export type OrganizationNotFound = AboutOrganization<'ORGANIZATION_NOT_FOUND'>;
 
 export type OrganizationCreationRefusal =
   | AboutOrganization<'ORGANIZATION_ALREADY_EXISTS'>

@@ -1,5 +1,6 @@
 export * from './topics.js';
 export * from './payment-view.js';
+export * from './rail-view.js';
 export * from './directory-view.js';
 export * from './integration-events.js';
 export * from './error-codes.js';
@@ -27,6 +28,7 @@ export * from './sample-events.js';
 export * from './statement-requests.js';
 export * from './operations/parties.js';
 export * from './operations/payments.js';
+export * from './operations/rails.js';
 export * from './operations/webhooks.js';
 export * from './operations/deliveries.js';
 export * from './operations/statements.js';

@@ -4,6 +4,7 @@
  * describes: a field that is added to a view and not here, or the other way round, does not compile.
  */
 import {
+  achServices,
   bankAccountSubTypes,
   directions,
   entityTypes,
@@ -12,6 +13,7 @@ import {
   paymentEventTypes,
   paymentRails,
   paymentStatuses,
+  railRejectionCodes,
 } from '@pis/domain';
 import { z } from 'zod';
 import {
@@ -40,6 +42,7 @@ import type {
   PaymentListItem,
   PaymentView,
 } from './payment-view.js';
+import type { RailEvaluationView, RejectedRailView } from './rail-view.js';
 import { validationCodes } from './validation.js';
 
 type ShapeOf<View> = { readonly [Field in keyof View]-?: z.ZodType<View[Field]> };
@@ -112,6 +115,20 @@ export const paymentListItemSchema = schemaOf<PaymentListItem>()({
 });
 export const paymentCreatedSchema = schemaOf<Pick<PaymentView, 'paymentId'>>()({
   paymentId: uuid,
+});
+
+export const rejectedRailSchema = schemaOf<RejectedRailView>()({
+  paymentRail: z.enum(paymentRails),
+  achService: z.enum(achServices).nullable(),
+  code: z.enum(railRejectionCodes),
+  reason: z.string(),
+});
+export const railEvaluationSchema = schemaOf<RailEvaluationView>()({
+  paymentRail: z.enum(paymentRails).nullable(),
+  achService: z.enum(achServices).nullable(),
+  expectedSettlementAt: timestamp.nullable(),
+  nextCutoffAt: timestamp.nullable(),
+  rejectedRails: z.array(rejectedRailSchema),
 });
 
 const profile = {

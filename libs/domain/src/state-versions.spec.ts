@@ -50,6 +50,11 @@ const endpoint = {
 const folded = {
   organization: states(organization, [
     { type: 'OrganizationCreated', at, data: organizationExample() },
+    {
+      type: 'OrganizationRailsSet',
+      at: later,
+      data: { allowedRails: ['ACH'], preference: 'cheapest', limitsMinor: { ACH: 100 } },
+    },
   ]),
   originator: states(originator, [
     { type: 'OriginatorCreated', at, data: originatorExample() },
@@ -99,6 +104,7 @@ const versions = { organization, originator, contact, contactIdentity, webhookEn
 /** A new line for a new stateVersion; never another hash for the same one. */
 const known: readonly string[] = [
   'organization 1 081ae0108499488f',
+  'organization 2 737a5c72099d0169',
   'originator 1 1849e2e437ffa7bc',
   'originator 2 17287074f25b48bf',
   'originator 3 29362a9d9ded71ea',

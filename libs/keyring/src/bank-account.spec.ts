@@ -2,6 +2,7 @@ import {
   fingerprintAtRest,
   fingerprintOf,
   openBankAccount,
+  openBankCodes,
   sealBankAccount,
 } from './bank-account.js';
 import { maskNumber } from './masking.js';
@@ -38,6 +39,13 @@ describe('bank accounts at rest', () => {
       swiftCode: 'CHASUS33XXX',
     });
     await expect(openBankAccount(keyring, await seal(), 'contact:2')).rejects.toThrow();
+  });
+
+  it('tells where it is without its number', async () => {
+    expect(await openBankCodes(keyring, await seal(), owner)).toEqual({
+      achRoutingNumber: '021000021',
+      swiftCode: 'CHASUS33XXX',
+    });
   });
 
   it('recognizes the same account sealed twice, and any difference', async () => {

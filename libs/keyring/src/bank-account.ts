@@ -56,6 +56,16 @@ export async function openBankAccount(
   return JSON.parse(await keyring.open(account.sealed, owner)) as BankAccountNumbers;
 }
 
+/** Where an account at rest is, without its number. @throws CannotOpen, KeyDestroyed, StoreUnavailable */
+export async function openBankCodes(
+  keyring: Keyring,
+  account: { readonly sealed: Sealed },
+  owner: Owner,
+): Promise<Omit<BankAccountNumbers, 'achAccountNumber'>> {
+  const { achRoutingNumber, swiftCode } = await openBankAccount(keyring, account, owner);
+  return { achRoutingNumber, swiftCode };
+}
+
 /**
  * A keyed hash that is equal for equal accounts (type and all numbers), so that accounts can be
  * compared where the numbers themselves must not be. It does not depend on the owner.

@@ -67,9 +67,21 @@ export const organizationsTable: ReadTableDefinition<OrganizationRow> = {
   },
   category: 'organization',
   begins: isFirst,
-  evolve(_row, recorded) {
-    const { at, data } = domainEventOf(organization, recorded);
-    return { organizationId: data.organizationId, name: data.name, createdAt: at };
+  evolve(row, recorded) {
+    const event = domainEventOf(organization, recorded);
+    switch (event.type) {
+      case 'OrganizationCreated':
+        return {
+          organizationId: event.data.organizationId,
+          name: event.data.name,
+          createdAt: event.at,
+        };
+      // The list does not show settings.
+      case 'OrganizationRailsSet':
+        return existing(row);
+      default:
+        return unreachable(event);
+    }
   },
 };
 

@@ -196,6 +196,8 @@ function withoutDirection(payment: Payment): object {
   const {
     paymentId: _p,
     direction: _d,
+    // Only ACH collects money.
+    paymentRail: _r,
     createdAt: _c,
     completedAt: _a,
     status: _s,

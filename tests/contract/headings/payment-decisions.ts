@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { call, data, expectError, problemsOf } from '../support/http.js';
 import { itWithKeys } from '../support/target.js';
 import {
+  bankAccount,
   contactBody,
   createContact,
   createPayment,
@@ -13,8 +14,10 @@ import {
   type Json,
   listPayments,
   originatorId,
+  otherRoutingNumber,
   paymentBody,
   postPayment,
+  routingNumber,
   secondOriginatorId,
 } from '../support/things.js';
 
@@ -88,6 +91,19 @@ describe('Payment', () => {
       if (direction === 'INBOUND') expect(paymentRail).toBe('ACH');
       expect((await inStatus(paymentId, 'COMPLETED')).paymentRail).toBe(paymentRail);
     }
+  });
+
+  it('payment-decision-12 takes a rail that reaches the bank, the amount and the time', async () => {
+    const to = async (achRoutingNumber: string, paymentAmount: number) => {
+      const contactId = await createContact({
+        bankAccount: { ...bankAccount(), achRoutingNumber },
+      });
+      return (await accepted({ contactId, direction: 'OUTBOUND', paymentAmount })).paymentRail;
+    };
+    expect(['RTP', 'FEDNOW']).toContain(await to(routingNumber, 100));
+    // Above the limit of instant rails, and without the address that a wire needs.
+    expect(await to(routingNumber, 2_000_000_000)).toBe('ACH');
+    expect(await to(otherRoutingNumber, 100)).toBe('ACH');
   });
 
   itWithKeys(

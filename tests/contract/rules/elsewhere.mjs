@@ -209,6 +209,13 @@ export const elsewhere = {
     ['apps/rail-executor/src/sandbox-outcomes.pg.spec.ts', 'an account ending in %s leads to %j'],
     ['apps/rail-executor/src/sandbox-outcomes.pg.spec.ts', 'a rejection names the field (%s)'],
   ],
+  'service-16': [
+    [
+      'libs/bank-rails/src/selection/rail-selection.spec.ts',
+      'is %s at %s with %j for %d dollars: %s',
+    ],
+    ['apps/api-gateway/src/rails.pg.spec.ts', 'with a contact at %s is %s'],
+  ],
   'rail-decision-2': [
     [
       'apps/rail-executor/src/open-payments.pg.spec.ts',

@@ -52,10 +52,6 @@ export const open = [
   },
   { because: 'this release has no exports', rules: numbered('export', 7) },
   {
-    because: 'this release sends every payment by ACH: it does not choose a rail',
-    rules: ['service-16', 'payment-decision-12', 'rail-decision-4'],
-  },
-  {
     because: 'this release has one bank, named by PIS_BANK_URL',
     rules: ['variable-24', 'command-27'],
   },

@@ -8,7 +8,6 @@ import {
   type PaymentDetails,
   type PaymentParty,
 } from '@pis/domain';
-import { railDecisionExample } from '@pis/domain/testing';
 import { repository } from '@pis/event-store';
 import { integrationFeed } from '@pis/integration';
 import { by } from './gateway.js';
@@ -69,8 +68,9 @@ function counterpartyOf({ contact }: PaymentDetails): PaymentParty {
 export async function answer(payer: Payer, paymentId: string): Promise<void> {
   const like = await repository(payer.gateway.store, payments).load(idOf(await payer.pay()));
   if (like.state === null) throw new Error('no payment to take after');
-  const contact = counterpartyOf(like.state);
-  const data = { contact, paymentRail: 'ACH', railDecision: railDecisionExample } as const;
+  const { paymentRail, railDecision } = like.state;
+  if (railDecision === undefined) throw new Error('it has no decision');
+  const data = { contact: counterpartyOf(like.state), paymentRail, railDecision };
   await move(payer, paymentId, { type: 'SubmitCounterparty', data });
 }
 

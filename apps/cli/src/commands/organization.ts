@@ -3,6 +3,7 @@ import { createOrganization } from '@pis/commands';
 import { withContext } from '../context.js';
 import { type OutputOptions, print, withJson } from '../output.js';
 import { granted } from '../refusals.js';
+import { addRails } from './organization-rails.js';
 
 export function organizationCommands(): Command {
   const organization = new Command('organization').description('the clients of this service');
@@ -15,5 +16,6 @@ export function organizationCommands(): Command {
     const { name } = options;
     print(granted(await withContext((context) => createOrganization(context, { name }))), options);
   });
+  addRails(organization);
   return organization;
 }

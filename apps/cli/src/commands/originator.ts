@@ -1,10 +1,10 @@
-import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { openRoutingDirectory } from '@pis/bank-rails/directory';
 import { createOriginator } from '@pis/commands';
 import { erase, type EraseOptions, withErasure } from '../erasure.js';
 import { withContext } from '../context.js';
-import { CommandFailed, type OutputOptions, print, withJson } from '../output.js';
+import { readJson } from '../json-file.js';
+import { type OutputOptions, print, withJson } from '../output.js';
 import { granted } from '../refusals.js';
 
 export function originatorCommands(): Command {
@@ -36,19 +36,4 @@ export function originatorCommands(): Command {
       .description('erase the personal data of an individual originator for good'),
   ).action((options: EraseOptions) => erase('originator', options));
   return originator;
-}
-
-/** The message names the file but not its content, which has an account number. */
-function readJson(file: string): unknown {
-  let text: string;
-  try {
-    text = readFileSync(file, 'utf8');
-  } catch (error) {
-    throw new CommandFailed(`cannot read ${file}: ${(error as Error).message}`);
-  }
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new CommandFailed(`${file} is not JSON`);
-  }
 }

@@ -24,7 +24,8 @@ import {
 } from '@pis/event-store';
 import type { Owner } from '@pis/keyring';
 import { testKeyring } from '@pis/keyring/testing';
-import { sandboxDirectory as banks } from '@pis/bank-rails';
+import { defaultCutoffs, sandboxDirectory as banks } from '@pis/bank-rails';
+import { paymentRails } from '@pis/domain';
 import { ContactDirectory } from '../contact-directory.js';
 import { OriginatorDirectory } from '../originator-directory.js';
 import { type ErasureOrder, PartyErasure, type PaymentsOfParties } from '../party-erasure.js';
@@ -33,6 +34,7 @@ import { PaymentCreation } from '../payment-creation.js';
 import { createOrganization, createOriginator } from '../provisioning.js';
 import { unrefused } from '../use-case.js';
 
+const rails = { connectedRails: paymentRails, cutoffs: defaultCutoffs };
 export const by = systemContext('test');
 const ownWrites = { note: () => undefined };
 const bankAccount = {
@@ -60,7 +62,7 @@ export async function setUp() {
     email: 'a@b.example',
   });
   const processOn = (on: EventStore) => {
-    const options = { store: on, keyring, banks, ownWrites, states: new StreamStates() };
+    const options = { store: on, keyring, banks, rails, ownWrites, states: new StreamStates() };
     const directory = new ContactDirectory(options);
     const creation = new PaymentCreation(options);
     return {

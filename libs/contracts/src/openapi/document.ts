@@ -54,7 +54,7 @@ export function openApiDocument({ publicUrl, sandbox }: OpenApiOptions): Json {
           type: 'http',
           scheme: 'bearer',
           description:
-            'An API key: `pis_test_…` in the sandbox, `pis_live_…` in production. A `full_access` key allows everything, a `read_only` key allows GET, a `webhook_admin` key allows /v1/webhooks and below.',
+            'An API key: `pis_test_…` in the sandbox, `pis_live_…` in production. A `full_access` key allows everything, a `read_only` key allows GET and the evaluation of rails, a `webhook_admin` key allows /v1/webhooks and below.',
         },
       },
     },

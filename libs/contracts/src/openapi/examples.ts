@@ -90,6 +90,15 @@ export const businessRequest = {
   bankAccount: { ...bankAccountRequest, subType: 'SAVINGS' },
 };
 
+export const paymentRequest = {
+  originatorId,
+  contactId,
+  paymentAmount: 125_000,
+  direction: 'OUTBOUND',
+  paymentNote: 'Invoice 1042',
+  externalPaymentId: 'invoice-1042',
+};
+
 const asItWas = {
   originator: {
     id: originatorId,

@@ -8,6 +8,7 @@ export const tags: readonly {
   { name: 'Originators', description: 'Your own parties and their bank accounts.' },
   { name: 'Contacts', description: 'The parties on the other side, for both directions.' },
   { name: 'Payments', description: 'Transfers between an originator and a contact.' },
+  { name: 'Rails', description: 'Which rail a payment takes, and why.' },
   { name: 'Webhooks', description: 'Your endpoints that receive events.' },
   { name: 'Events', description: 'The same events, to poll instead of webhooks.' },
   { name: 'Statements', description: 'Monthly statements: one PDF for each originator.' },

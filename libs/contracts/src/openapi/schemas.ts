@@ -36,6 +36,8 @@ const schemas = {
   Payment: responses.paymentSchema,
   PaymentListItem: responses.paymentListItemSchema,
   PaymentCreated: responses.paymentCreatedSchema,
+  RailEvaluation: responses.railEvaluationSchema,
+  RejectedRail: responses.rejectedRailSchema,
   Party: responses.partySchema,
   PartyWithAccount: responses.partyWithAccountSchema,
   BankAccount: responses.bankAccountSchema,

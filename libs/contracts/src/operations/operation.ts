@@ -12,6 +12,7 @@ export type Tag =
   | 'Originators'
   | 'Contacts'
   | 'Payments'
+  | 'Rails'
   | 'Webhooks'
   | 'Events'
   | 'Statements'

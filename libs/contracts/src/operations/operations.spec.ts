@@ -3,12 +3,13 @@ import * as deliveries from './deliveries.js';
 import { operations } from './operations.js';
 import * as parties from './parties.js';
 import * as payments from './payments.js';
+import * as rails from './rails.js';
 import * as statements from './statements.js';
 import * as webhooks from './webhooks.js';
 
 describe('the declared operations', () => {
   it('are all in the reference', () => {
-    const files = [parties, payments, webhooks, deliveries, statements];
+    const files = [parties, payments, rails, webhooks, deliveries, statements];
     const declared = files.flatMap((file) => Object.values(file));
     expect(declared.filter((one) => !operations.includes(one))).toEqual([]);
   });
@@ -19,7 +20,8 @@ describe('the declared operations', () => {
       const isWebhooks = path.startsWith('/v1/webhooks');
       const expected = {
         full_access: true,
-        read_only: method === 'GET',
+        // Evaluating rails creates nothing.
+        read_only: method === 'GET' || path === '/v1/rails/evaluate',
         webhook_admin: isWebhooks,
       };
       expect(Object.fromEntries(apiKeyTypes.map((type) => [type, access.includes(type)]))).toEqual(

@@ -3,6 +3,7 @@ import * as deliveries from './deliveries.js';
 import type { OperationDeclaration } from './operation.js';
 import * as parties from './parties.js';
 import * as payments from './payments.js';
+import * as rails from './rails.js';
 import * as statements from './statements.js';
 import * as webhooks from './webhooks.js';
 
@@ -15,6 +16,7 @@ export const operations: readonly OperationDeclaration[] = [
   payments.createPayment,
   payments.getPayment,
   payments.listPayments,
+  rails.evaluateRails,
   payments.simulatePayment,
   webhooks.createWebhook,
   webhooks.listWebhooks,

@@ -28,14 +28,7 @@ export const createPayment = operation({
   headers: idempotencyKey,
   body: paymentCreateSchema,
   examples: {
-    outbound: {
-      originatorId: examples.originatorId,
-      contactId: examples.contactId,
-      paymentAmount: 125_000,
-      direction: 'OUTBOUND',
-      paymentNote: 'Invoice 1042',
-      externalPaymentId: 'invoice-1042',
-    },
+    outbound: examples.paymentRequest,
     inbound: {
       originatorId: examples.originatorId,
       contactId: examples.contactId,

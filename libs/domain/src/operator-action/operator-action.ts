@@ -26,6 +26,7 @@ export const operatorActionNames = [
   'contact erase',
   'originator erase',
   'routing-directory import',
+  'organization rails set',
 ] as const;
 export type OperatorActionName = (typeof operatorActionNames)[number];
 

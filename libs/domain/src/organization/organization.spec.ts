@@ -1,4 +1,5 @@
 import { at, given, later, organizationExample } from '../testing.js';
+import type { RailSettings } from '../payment/payment-rail.js';
 import { maxAmountMinor } from '../payment/payment.js';
 import { type FeeSchedule, feesOf, organization, type OrganizationEvent } from './organization.js';
 
@@ -26,6 +27,7 @@ describe('creating an organization', () => {
     expect(then.state()).toStrictEqual({
       ...organizationExample({ feeSchedule: free }),
       createdAt: later,
+      railSettings: null,
     });
   });
 
@@ -42,6 +44,43 @@ describe('creating an organization', () => {
     ['no number', { flatFeeMinor: NaN }],
   ])('never writes a fee schedule that asks %s', (_what, fees) => {
     expect(() => given(organization).when(create({ ...free, ...fees }))).toThrow(RangeError);
+  });
+});
+
+describe('the rail settings of an organization', () => {
+  const settings: RailSettings = {
+    allowedRails: ['ACH', 'RTP'],
+    preference: 'cheapest',
+    limitsMinor: { RTP: 100_000 },
+  };
+  const set = (changes: Partial<RailSettings> = {}) => ({
+    type: 'SetOrganizationRails' as const,
+    at: later,
+    data: { ...settings, ...changes },
+  });
+
+  it('replace the former ones', () => {
+    const then = given(organization, created).when(set());
+    then.then({ type: 'OrganizationRailsSet', at: later, data: settings });
+    expect(then.state()).toStrictEqual({
+      ...organizationExample(),
+      createdAt: at,
+      railSettings: settings,
+    });
+  });
+
+  it('are refused for an organization that does not exist', () => {
+    given(organization).when(set()).thenRefused('ORGANIZATION_NOT_FOUND');
+  });
+
+  it.each<[string, object]>([
+    ['an unknown rail', { allowedRails: ['BITCOIN'] }],
+    ['an unknown preference', { preference: 'slowest' }],
+    ['a limit of an unknown rail', { limitsMinor: { BITCOIN: 1 } }],
+    ['a fraction of a cent', { limitsMinor: { ACH: 0.5 } }],
+    ['a negative limit', { limitsMinor: { ACH: -1 } }],
+  ])('are never written with %s', (_what, changes) => {
+    expect(() => given(organization, created).when(set(changes))).toThrow(RangeError);
   });
 });
 

@@ -1,5 +1,12 @@
 /** Organization: the client of the service. Every other record belongs to one. */
-import { type Aggregate, type Decision, type DomainCommand, type DomainEvent } from '../decider.js';
+import {
+  type Aggregate,
+  type Decision,
+  type DomainCommand,
+  type DomainEvent,
+  unreachable,
+} from '../decider.js';
+import { paymentRails, railPreferences, type RailSettings } from '../payment/payment-rail.js';
 
 /** What a payment of this organization costs. Fees are collected apart from payments (rule service-9). */
 export interface FeeSchedule {
@@ -15,18 +22,63 @@ export interface OrganizationRecord {
   readonly feeSchedule: FeeSchedule;
 }
 
-export type OrganizationEvent = DomainEvent<'OrganizationCreated', OrganizationRecord>;
-export type OrganizationState = (OrganizationRecord & { readonly createdAt: string }) | null;
-export type OrganizationCommand = DomainCommand<'CreateOrganization', OrganizationRecord>;
-export type OrganizationRefusal = 'ORGANIZATION_ALREADY_EXISTS';
+export type OrganizationEvent =
+  | DomainEvent<'OrganizationCreated', OrganizationRecord>
+  /** All settings; the former ones no longer hold. */
+  | DomainEvent<'OrganizationRailsSet', RailSettings>;
+export interface Organization extends OrganizationRecord {
+  readonly createdAt: string;
+  /** Null until they are set. */
+  readonly railSettings: RailSettings | null;
+}
+export type OrganizationState = Organization | null;
+export type OrganizationCommand =
+  | DomainCommand<'CreateOrganization', OrganizationRecord>
+  | DomainCommand<'SetOrganizationRails', RailSettings>;
+export type OrganizationRefusal = 'ORGANIZATION_ALREADY_EXISTS' | 'ORGANIZATION_NOT_FOUND';
 
 function decide(
   command: OrganizationCommand,
   state: OrganizationState,
 ): Decision<OrganizationEvent, OrganizationRefusal> {
-  if (state !== null) return { refused: 'ORGANIZATION_ALREADY_EXISTS' };
-  assertFeeSchedule(command.data.feeSchedule);
-  return [{ type: 'OrganizationCreated', at: command.at, data: command.data }];
+  const { at } = command;
+  switch (command.type) {
+    case 'CreateOrganization':
+      if (state !== null) return { refused: 'ORGANIZATION_ALREADY_EXISTS' };
+      assertFeeSchedule(command.data.feeSchedule);
+      return [{ type: 'OrganizationCreated', at, data: command.data }];
+    case 'SetOrganizationRails':
+      if (state === null) return { refused: 'ORGANIZATION_NOT_FOUND' };
+      assertRailSettings(command.data);
+      return [{ type: 'OrganizationRailsSet', at, data: command.data }];
+    default:
+      return unreachable(command);
+  }
+}
+
+function evolve(state: OrganizationState, event: OrganizationEvent): OrganizationState {
+  switch (event.type) {
+    case 'OrganizationCreated':
+      return { ...event.data, createdAt: event.at, railSettings: null };
+    case 'OrganizationRailsSet':
+      if (state === null) throw new Error('the first event of an organization creates it');
+      return { ...state, railSettings: event.data };
+    default:
+      return unreachable(event);
+  }
+}
+
+/** The sender of the command has checked them. Once written, bad settings would fail every payment. */
+function assertRailSettings(settings: RailSettings): void {
+  const { allowedRails, preference, limitsMinor } = settings;
+  const isKnown = (rail: string) => paymentRails.some((known) => known === rail);
+  const limits = Object.entries(limitsMinor);
+  if (
+    !allowedRails.every(isKnown) ||
+    !railPreferences.includes(preference) ||
+    !limits.every(([rail, limit]) => isKnown(rail) && Number.isSafeInteger(limit) && limit >= 0)
+  )
+    throw new RangeError(`not rail settings: ${JSON.stringify(settings)}`);
 }
 
 /** The sender of the command has checked it. Once written, a bad schedule would fail every payment. */
@@ -62,7 +114,7 @@ export const organization: Aggregate<
   category: 'organization',
   initial: null,
   decide,
-  evolve: (_state, event) => ({ ...event.data, createdAt: event.at }),
-  stateVersion: 1,
-  schemaVersions: { OrganizationCreated: 1 },
+  evolve,
+  stateVersion: 2,
+  schemaVersions: { OrganizationCreated: 1, OrganizationRailsSet: 1 },
 };
