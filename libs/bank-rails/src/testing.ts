@@ -4,3 +4,5 @@ export * from './testing/transfer-instructions.js';
 export * from './testing/nacha-files.js';
 export * from './testing/file-transport.conformance.js';
 export * from './testing/sftp-server.js';
+export * from './rails/iso20022/testing/sample-messages.js';
+export * from './rails/iso20022/testing/schema.js';

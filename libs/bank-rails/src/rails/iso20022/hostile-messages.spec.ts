@@ -1,14 +1,14 @@
 import { generator } from '@pis/local-servers/testing';
 import { profileOf } from './profiles.js';
 import { readIsoMessage } from './read-messages.js';
-import { sampleMessages, sampleSender, sampleTransfer } from './testing/sample-messages.js';
+import { sampleMessages, isoSender, sampleTransfer } from './testing/sample-messages.js';
 import { writeIsoMessage } from './write-messages.js';
 import { MessageRefused, xmlLimits } from './xml-guard.js';
 
 const encode = (text: string) => new TextEncoder().encode(text);
 const profile = profileOf('FEDNOW');
 const good = new TextDecoder().decode(
-  writeIsoMessage(profile, sampleSender, sampleTransfer('FEDNOW')),
+  writeIsoMessage(profile, isoSender, sampleTransfer('FEDNOW')),
 );
 const declaration = '<?xml version="1.0" encoding="UTF-8"?>';
 const body = good.slice(declaration.length);
@@ -147,7 +147,7 @@ it('reads what banks may write otherwise: prefixes, comments, CDATA, white space
 it('reads or refuses any mutation, and never fails otherwise', () => {
   const random = generator(4_711);
   const messages = sampleMessages('FEDNOW').map((message) =>
-    writeIsoMessage(profile, sampleSender, message),
+    writeIsoMessage(profile, isoSender, message),
   );
   let refused = 0;
   for (let run = 0; run < 3_000; run += 1) {

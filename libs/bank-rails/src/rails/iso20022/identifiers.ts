@@ -3,6 +3,7 @@
  * restored from a backup gives the same payment the same ones and the bank recognizes it.
  */
 import { createHash } from 'node:crypto';
+import { easternTime, instantOf } from '../../calendar/eastern-time.js';
 
 const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
@@ -28,20 +29,10 @@ export function instructionCodeOf(reference: string): string {
   return derivedText(`pis instruction ${reference}`, 16, 36);
 }
 
-const eastern = new Intl.DateTimeFormat('sv-SE', {
-  timeZone: 'America/New_York',
-  dateStyle: 'short',
-  timeStyle: 'medium',
-});
-
-/** YYYY-MM-DD in Eastern Time. */
-export function easternDate(at: Date): string {
-  return eastern.format(at).slice(0, 10);
-}
-
 /** YYYY-MM-DDTHH:MM:SS in Eastern Time, without an offset. */
 export function easternDateTime(at: Date): string {
-  return eastern.format(at).replace(' ', 'T');
+  const { date, time } = easternTime(at.getTime());
+  return `${date}T${time}`;
 }
 
 /** With milliseconds and an offset, which CBPR+ demands in place of Z. */
@@ -50,11 +41,9 @@ export function offsetDateTime(at: Date): string {
 }
 
 /** ISO 8601 in UTC with milliseconds. A date-time without an offset is Eastern Time, as on RTP. */
-export function instantOf(dateTime: string): string {
+export function isoInstantOf(dateTime: string): string {
   if (/(Z|[+-]\d\d:\d\d)$/.test(dateTime)) return new Date(dateTime).toISOString();
-  const asUtc = Date.parse(`${dateTime}Z`);
-  const offsetAt = (ms: number) => ms - Date.parse(`${easternDateTime(new Date(ms))}Z`);
-  // The offset at the time itself differs from that at the first guess only within hours of a change.
-  const guess = asUtc + offsetAt(asUtc);
-  return new Date(asUtc + offsetAt(guess)).toISOString();
+  const [date = '', time = ''] = dateTime.split('T');
+  const secondsMs = Math.floor(Number(time.slice(6)) * 1_000);
+  return new Date(instantOf(date, time.slice(0, 5)) + secondsMs).toISOString();
 }

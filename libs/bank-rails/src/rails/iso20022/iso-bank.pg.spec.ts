@@ -18,7 +18,7 @@ import { isoBank, type IsoBankOptions } from './iso-bank.js';
 import { type IsoMessage, type IsoRail, isoRails } from './messages.js';
 import { profileOf } from './profiles.js';
 import { readIsoMessage } from './read-messages.js';
-import { sampleSender } from './testing/sample-messages.js';
+import { isoSender } from './testing/sample-messages.js';
 import { SmallBank } from './testing/small-bank.js';
 
 interface World {
@@ -44,12 +44,12 @@ afterAll(async () => {
 /** A bank of its own for each test: rows and files belong to the name of a connection. */
 function world(rail: IsoRail): World {
   const name = randomUUID();
-  const bank = new SmallBank(profileOf(rail), sampleSender);
+  const bank = new SmallBank(profileOf(rail), isoSender);
   const connect = (changes: Partial<IsoBankOptions> = {}) =>
     isoBank({
       name,
       rails: [rail],
-      identity: sampleSender,
+      identity: isoSender,
       isTest: true,
       pool,
       transport: bank,

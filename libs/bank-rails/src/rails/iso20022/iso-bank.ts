@@ -17,6 +17,7 @@ import {
   type BankConnection,
   BankRefused,
   type BankTerms,
+  BankUnavailable,
   type InquiryResult,
   type SubmissionResult,
   type TransferInstruction,
@@ -24,8 +25,8 @@ import {
 } from '../../bank-connection.js';
 import type { FileArchive } from '../../connections/file-archive.js';
 import type { MessageTransport } from '../../connections/message-transport.js';
+import { type BankCutoffs, defaultCutoffs } from '../../calendar/rail-hours.js';
 import { agentFor, creditTransferOf, dayOf, isSameTransfer } from './credit-transfer.js';
-import { easternDate } from './identifiers.js';
 import { answerSegments, transferSegments } from './iso-copies.js';
 import { IsoFeed } from './iso-feed.js';
 import {
@@ -40,12 +41,13 @@ import {
   submissionResult,
   voidedRow,
 } from './iso-outcome.js';
-import { type IsoTransfer, IsoTransfers } from './iso-transfers.js';
+import { isAbout, type IsoTransfer, IsoTransfers } from './iso-transfers.js';
 import { type IsoMessage, type IsoRail, isoRails } from './messages.js';
 import type { IsoIdentity, IsoRailProfile, IsoSender } from './profile.js';
 import { profileOf } from './profiles.js';
 import { readIsoMessage } from './read-messages.js';
 import { notFoundReason } from './rejection-reasons.js';
+import { settlementDateOf } from './settlement-date.js';
 import { writeIsoMessage } from './write-messages.js';
 
 export interface IsoBankOptions {
@@ -59,13 +61,15 @@ export interface IsoBankOptions {
   readonly transport: MessageTransport;
   readonly archive: FileArchive;
   readonly terms: BankTerms;
-  /** The date on which a transfer sent now settles, YYYY-MM-DD. The day in Eastern Time when absent. */
-  readonly settlementDate?: (rail: IsoRail, at: Date) => string;
+  /** Of the bank; the operators' own when absent. */
+  readonly cutoffs?: BankCutoffs;
   readonly clock?: () => Date;
 }
 
 /** The bank may return a transfer long after it has forgotten the reference. */
 const returnHorizonMs = 400 * 24 * 3_600_000;
+/** Six digits: of one connection on one day. */
+const messageNumberMax = 999_999;
 /** Every so many submissions old rows are deleted. */
 const submissionsPerForget = 500;
 
@@ -93,6 +97,7 @@ class IsoBank {
   private readonly transfers: IsoTransfers;
   private readonly sender: IsoSender;
   private readonly now: () => Date;
+  private readonly cutoffs: BankCutoffs;
   private submissions = 0;
 
   constructor(private readonly options: IsoBankOptions) {
@@ -100,6 +105,7 @@ class IsoBank {
     this.transfers = new IsoTransfers(pool, name);
     this.sender = { ...identity, isTest };
     this.now = options.clock ?? (() => new Date());
+    this.cutoffs = options.cutoffs ?? defaultCutoffs;
     this.feed = new IsoFeed({ name, rails, transport, archive, transfers: this.transfers });
   }
 
@@ -169,7 +175,7 @@ class IsoBank {
     const { reference } = instruction;
     this.forgetOldRows();
     const at = this.now();
-    const settlementDate = this.settlementDate(profile, at);
+    const settlementDate = settlementDateOf(profile.rail, at, this.cutoffs);
     const messageId = await this.messageId(profile, settlementDate, `pacs.008 ${reference}`);
     const timing = { messageId, createdAt: at, settlementDate };
     const message = creditTransferOf(instruction, profile, this.sender, timing);
@@ -276,7 +282,11 @@ class IsoBank {
     message: (head: { readonly messageId: string; readonly createdAt: string }) => IsoMessage,
   ): Promise<IsoMessage | null> {
     const at = this.now();
-    const messageId = await this.messageId(profile, easternDate(at), `inquiry ${randomUUID()}`);
+    const messageId = await this.messageId(
+      profile,
+      settlementDateOf(profile.rail, at, this.cutoffs),
+      `inquiry ${randomUUID()}`,
+    );
     const asked = message({ messageId, createdAt: profile.dateTime(at) });
     const xml = writeIsoMessage(profile, this.sender, asked);
     await this.options.archive.keep({
@@ -312,8 +322,7 @@ class IsoBank {
     });
     if (read === null) throw new BankAnswerUnclear('the answer of the bank cannot be read');
     if (!('original' in read)) throw new BankAnswerUnclear('the answer is no answer');
-    const original = await this.transfers.findOriginal(read.original);
-    if (original?.reference !== transfer.reference)
+    if (!isAbout(read.original, transfer))
       throw new BankAnswerUnclear('the answer is about another transfer');
     return read;
   }
@@ -342,12 +351,10 @@ class IsoBank {
     }
   }
 
-  private settlementDate(profile: IsoRailProfile, at: Date): string {
-    return this.options.settlementDate?.(profile.rail, at) ?? easternDate(at);
-  }
-
   private async messageId(profile: IsoRailProfile, date: string, seed: string): Promise<string> {
     const number = profile.countsMessages ? await this.transfers.nextNumber(date) : 0;
+    if (number > messageNumberMax)
+      throw new BankUnavailable('no message can be sent on that day any more');
     return profile.messageId({ day: dayOf(date), identity: this.sender, seed, number });
   }
 

@@ -16,7 +16,7 @@ import {
   inboxPageMax,
   type MessageTransport,
 } from '../../connections/message-transport.js';
-import { instantOf } from './identifiers.js';
+import { isoInstantOf } from './identifiers.js';
 import { answerSegments } from './iso-copies.js';
 import { detailsOf, outcomeOf, readOrNull } from './iso-outcome.js';
 import type { IsoTransfer, IsoTransfers } from './iso-transfers.js';
@@ -73,7 +73,7 @@ export class IsoFeed {
         ? await this.options.transfers.findOriginal(read.original)
         : null;
     await this.archive(message, read, transfer);
-    const report = { ...message, at: read === null ? undated : instantOf(read.createdAt) };
+    const report = { ...message, at: read === null ? undated : isoInstantOf(read.createdAt) };
     if (read === null || transfer === null || transfer.details === null)
       return unreadable(report, read);
     switch (read.type) {

@@ -3,6 +3,7 @@
  * sent. An acceptance is final and replaces anything else; a rejection and a void replace what is open.
  */
 import type { EntityType, RailRejection } from '@pis/domain';
+import { GroupCommit, isDataError } from '@pis/postgres';
 import type pg from 'pg';
 import type { IsoAgent, IsoRail, OriginalTransfer } from './messages.js';
 
@@ -52,11 +53,37 @@ const columns = 'reference, state, rejection, details, message_id, instruction_i
 /** Rows that are deleted in one statement. */
 const forgetMax = 1_000;
 
+/** Rows in one statement: those of transfers that are under way at the same time. */
+const batchMax = 200;
+
+interface Settlement {
+  readonly reference: string;
+  readonly state: Exclude<IsoState, 'sending'>;
+  readonly rejection: RailRejection | null;
+}
+
 export class IsoTransfers {
+  private readonly additions: GroupCommit<IsoTransfer, boolean>;
+  private readonly settlements: GroupCommit<Settlement, IsoTransfer | null>;
+
   constructor(
     private readonly pool: pg.Pool,
     private readonly connection: string,
-  ) {}
+  ) {
+    const isItemsFault = isDataError;
+    this.additions = new GroupCommit({
+      write: (transfers) => this.writeAdditions(transfers),
+      keyOf: ({ reference }) => reference,
+      batchMax,
+      isItemsFault,
+    });
+    this.settlements = new GroupCommit({
+      write: (settlements) => this.writeSettlements(settlements),
+      keyOf: ({ reference }) => reference,
+      batchMax,
+      isItemsFault,
+    });
+  }
 
   async find(reference: string): Promise<IsoTransfer | null> {
     const { rows } = await this.pool.query<Row>({
@@ -67,11 +94,7 @@ export class IsoTransfers {
     return rows[0] === undefined ? null : transferOf(rows[0]);
   }
 
-  /**
-   * The transfer that a message is about: by end-to-end id and UETR, which are the payment's for ever, or by
-   * the ids of the message where it gives neither. Null when it is none of ours, or when its ids belong to
-   * different transfers.
-   */
+  /** The transfer that a message is about. Null when it is none of ours, or when its ids belong to several. */
   async findOriginal(original: OriginalTransfer): Promise<IsoTransfer | null> {
     const { endToEndId, uetr } = original;
     const isNamed = endToEndId !== null || uetr !== null;
@@ -92,57 +115,23 @@ export class IsoTransfers {
     });
     const [row, other] = rows;
     if (row === undefined || other !== undefined) return null;
-    const agrees =
-      (endToEndId === null || row.reference === endToEndId) &&
-      (uetr === null || row.uetr === null || row.uetr === uetr);
-    return agrees ? transferOf(row) : null;
+    const transfer = transferOf(row);
+    return isAbout(original, transfer) ? transfer : null;
   }
 
   /** @returns false when the reference has a row already */
-  async add(transfer: IsoTransfer, on: pg.ClientBase | pg.Pool = this.pool): Promise<boolean> {
-    const { rowCount } = await on.query({
-      name: 'iso-transfers-add',
-      text: `INSERT INTO iso_transfers
-               (connection, reference, state, rejection, details, message_id, instruction_id, uetr,
-                file_id)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-             ON CONFLICT ON CONSTRAINT iso_transfers_pkey DO NOTHING`,
-      values: [
-        this.connection,
-        transfer.reference,
-        transfer.state,
-        transfer.rejection === null ? null : JSON.stringify(transfer.rejection),
-        transfer.details === null ? null : JSON.stringify(transfer.details),
-        transfer.messageId,
-        transfer.instructionId,
-        transfer.uetr,
-        transfer.fileId,
-      ],
-    });
-    return rowCount === 1;
+  add(transfer: IsoTransfer): Promise<boolean> {
+    return this.additions.add(transfer);
   }
 
   /** The transfer afterwards: an acceptance is final, and a rejection or a void gives way to it alone. */
   async settle(
     reference: string,
-    state: Exclude<IsoState, 'sending'>,
+    state: Settlement['state'],
     rejection: RailRejection | null = null,
   ): Promise<IsoTransfer | null> {
-    const { rows } = await this.pool.query<Row>({
-      name: 'iso-transfers-settle',
-      text: `UPDATE iso_transfers SET state = $3, rejection = $4
-              WHERE connection = $1 AND reference = $2
-                AND (state IN ('sending', 'received', 'held')
-                     OR ($3 = 'accepted' AND state <> 'accepted'))
-             RETURNING ${columns}`,
-      values: [
-        this.connection,
-        reference,
-        state,
-        rejection === null ? null : JSON.stringify(rejection),
-      ],
-    });
-    return rows[0] === undefined ? this.find(reference) : transferOf(rows[0]);
+    const settled = await this.settlements.add({ reference, state, rejection });
+    return settled ?? this.find(reference);
   }
 
   /** The next number of a message on that day, from 1. */
@@ -166,13 +155,100 @@ export class IsoTransfers {
           ORDER BY created_at LIMIT ${forgetMax})`,
       [olderThanMs, this.connection],
     );
+    await this.pool.query(
+      `DELETE FROM iso_message_numbers
+        WHERE connection = $2 AND day < now() - $1::float8 * interval '1 millisecond'`,
+      [olderThanMs, this.connection],
+    );
   }
+
+  /** In one order, so that two processes that add the same rows cannot deadlock. */
+  private async writeAdditions(transfers: readonly IsoTransfer[]): Promise<readonly boolean[]> {
+    const { rows } = await this.pool.query<{ reference: string }>({
+      name: 'iso-transfers-add',
+      text: `INSERT INTO iso_transfers
+               (connection, reference, state, rejection, details, message_id, instruction_id, uetr,
+                file_id)
+             SELECT $1, t.* FROM unnest($2::text[], $3::text[], $4::jsonb[], $5::jsonb[],
+               $6::text[], $7::text[], $8::text[], $9::uuid[])
+               AS t (reference, state, rejection, details, message_id, instruction_id, uetr, file_id)
+              ORDER BY t.reference
+             ON CONFLICT ON CONSTRAINT iso_transfers_pkey DO NOTHING
+             RETURNING reference`,
+      values: [
+        this.connection,
+        transfers.map(({ reference }) => reference),
+        transfers.map(({ state }) => state),
+        transfers.map(({ rejection }) => jsonOf(rejection)),
+        transfers.map(({ details }) => jsonOf(details)),
+        transfers.map(({ messageId }) => messageId),
+        transfers.map(({ instructionId }) => instructionId),
+        transfers.map(({ uetr }) => uetr),
+        transfers.map(({ fileId }) => fileId),
+      ],
+    });
+    const added = new Set(rows.map(({ reference }) => reference));
+    return transfers.map(({ reference }) => added.has(reference));
+  }
+
+  /** Null for a row that keeps the state that it has. In the same order as the additions. */
+  private async writeSettlements(
+    settlements: readonly Settlement[],
+  ): Promise<readonly (IsoTransfer | null)[]> {
+    const { rows } = await this.pool.query<Row>({
+      name: 'iso-transfers-settle',
+      text: `WITH open AS (
+               SELECT t.reference, given.state, given.rejection FROM iso_transfers t
+                 JOIN unnest($2::text[], $3::text[], $4::jsonb[]) AS given (reference, state, rejection)
+                   ON t.connection = $1 AND t.reference = given.reference
+                WHERE t.state IN ('sending', 'received', 'held')
+                   OR (given.state = 'accepted' AND t.state <> 'accepted')
+                ORDER BY t.reference FOR UPDATE OF t
+             )
+             UPDATE iso_transfers t SET state = open.state, rejection = open.rejection
+               FROM open WHERE t.connection = $1 AND t.reference = open.reference
+             RETURNING ${columns.replaceAll(/(\w+)/g, 't.$1')}`,
+      values: [
+        this.connection,
+        settlements.map(({ reference }) => reference),
+        settlements.map(({ state }) => state),
+        settlements.map(({ rejection }) => jsonOf(rejection)),
+      ],
+    });
+    const settled = new Map(rows.map((row) => [row.reference, transferOf(row)]));
+    return settlements.map(({ reference }) => settled.get(reference) ?? null);
+  }
+}
+
+function jsonOf(value: unknown): string | null {
+  return value === null ? null : JSON.stringify(value);
 }
 
 function transferOf(row: Row): IsoTransfer {
   const { reference, state, rejection, details, uetr } = row;
   const { message_id: messageId, instruction_id: instructionId, file_id: fileId } = row;
   return { reference, state, rejection, details, uetr, messageId, instructionId, fileId };
+}
+
+/**
+ * Whether a message names this transfer: by end-to-end id and UETR, which are the payment's for ever, or by
+ * the ids of the message where it gives neither. All that it gives must agree.
+ */
+export function isAbout(original: OriginalTransfer, transfer: IsoTransfer): boolean {
+  const { endToEndId, uetr, instructionId } = original;
+  const isNamed = endToEndId !== null || uetr !== null;
+  const messageId = transferMessageId(original);
+  const pairs = isNamed
+    ? [
+        [endToEndId, transfer.reference],
+        [uetr, transfer.uetr],
+      ]
+    : [
+        [instructionId, transfer.instructionId],
+        [messageId, transfer.messageId],
+      ];
+  const given = pairs.filter(([named]) => named !== null);
+  return given.length > 0 && given.every(([named, ours]) => named === ours);
 }
 
 /** The id of the transfer's own message. An answer to an inquiry may name the inquiry instead. */

@@ -1,12 +1,13 @@
 import { generator } from '@pis/local-servers/testing';
 import { railName, railText } from './characters.js';
-import { type CreditTransfer, isoRails } from './messages.js';
+import { isoRails } from './messages.js';
 import { profileOf } from './profiles.js';
 import { readIsoMessage } from './read-messages.js';
 import {
   anyText,
+  isoSender,
+  randomTransfer,
   sampleMessages,
-  sampleSender,
   sampleTransfer,
 } from './testing/sample-messages.js';
 import { writeIsoMessage } from './write-messages.js';
@@ -19,39 +20,21 @@ describe.each(isoRails)('messages of %s', (rail) => {
   it.each(sampleMessages(rail).map((message) => [message.type, message] as const))(
     'writes a %s that reads back as the same message',
     (type, message) => {
-      const bytes = writeIsoMessage(profile, sampleSender, message);
+      const bytes = writeIsoMessage(profile, isoSender, message);
       expect(readIsoMessage(bytes)).toEqual({ name: profile.versions[type], message });
     },
   );
 
   it('writes the same message to the same bytes', () => {
-    const write = () => text(writeIsoMessage(profile, sampleSender, sampleTransfer(rail)));
+    const write = () => text(writeIsoMessage(profile, isoSender, sampleTransfer(rail)));
     expect(write()).toBe(write());
   });
 
   it('carries any transfer: names, addresses and notes of any Unicode, amounts of any size', () => {
     const random = generator(20_261_122);
     for (let run = 0; run < 300; run += 1) {
-      const base = sampleTransfer(rail);
-      const transfer: CreditTransfer = {
-        ...base,
-        amountMinor: 1 + random(99_999_999_999),
-        isBusiness: base.isBusiness === null ? null : random(2) === 0,
-        debtor: { name: railName(anyText(random, 200)) ?? 'X', address: null },
-        creditor: {
-          name: railName(anyText(random, 200)) ?? 'X',
-          address: {
-            street: railText(anyText(random, 90), 70) || null,
-            postalCode: railText(anyText(random, 20), 16) || null,
-            town: railText(anyText(random, 50), 35) || 'X',
-            state: railText(anyText(random, 50), 35) || null,
-            country: 'US',
-            lines: [],
-          },
-        },
-        note: railText(anyText(random, 200), 140) || null,
-      };
-      const { message } = readIsoMessage(writeIsoMessage(profile, sampleSender, transfer));
+      const transfer = randomTransfer(rail, random);
+      const { message } = readIsoMessage(writeIsoMessage(profile, isoSender, transfer));
       expect(message).toEqual(transfer);
     }
   });

@@ -1,5 +1,6 @@
 /** One message of each type and rail, as we write them and as banks answer. */
 import type { Random } from '@pis/local-servers/testing';
+import { railName, railText } from '../characters.js';
 import { uetrOf } from '../identifiers.js';
 import type {
   CreditTransfer,
@@ -11,7 +12,7 @@ import type {
 import type { IsoRailProfile, IsoSender } from '../profile.js';
 import { profileOf } from '../profiles.js';
 
-export const sampleSender: IsoSender = {
+export const isoSender: IsoSender = {
   routingNumber: '021000021',
   bic: 'AAAAUS33XXX',
   participantId: null,
@@ -30,7 +31,7 @@ export function sampleTransfer(
   const profile = profileOf(rail);
   const instructionId = profile.instructionId({
     day,
-    identity: sampleSender,
+    identity: isoSender,
     code: 'ABCDEFGHIJ012345',
   });
   return {
@@ -173,7 +174,7 @@ export function originalOf(transfer: CreditTransfer, profile: IsoRailProfile): O
 }
 
 function messageId(profile: IsoRailProfile, seed: string): string {
-  return profile.messageId({ day, identity: sampleSender, seed, number: 42 });
+  return profile.messageId({ day, identity: isoSender, seed, number: 42 });
 }
 
 const ours = ({ agents }: IsoRailProfile): IsoAgent =>
@@ -203,4 +204,27 @@ export function anyText(random: Random, max: number): string {
     text += String.fromCodePoint(from + random(to - from + 1));
   }
   return text;
+}
+
+/** A transfer of any names, addresses, note and amount, spelled for the rails. */
+export function randomTransfer(rail: IsoRail, random: Random): CreditTransfer {
+  const base = sampleTransfer(rail);
+  return {
+    ...base,
+    amountMinor: 1 + random(99_999_999_999),
+    isBusiness: base.isBusiness === null ? null : random(2) === 0,
+    debtor: { name: railName(anyText(random, 200)) ?? 'X', address: null },
+    creditor: {
+      name: railName(anyText(random, 200)) ?? 'X',
+      address: {
+        street: railText(anyText(random, 90), 70) || null,
+        postalCode: railText(anyText(random, 20), 16) || null,
+        town: railText(anyText(random, 50), 35) || 'X',
+        state: railText(anyText(random, 50), 35) || null,
+        country: 'US',
+        lines: [],
+      },
+    },
+    note: railText(anyText(random, 200), 140) || null,
+  };
 }
