@@ -7,7 +7,7 @@ import { act, type ActionOptions, idGiven, withOperator } from '../operator-acti
 import { CommandFailed, type OutputOptions, print, withJson } from '../output.js';
 
 const listMax = 1_000;
-const forgottenAtOnce = 500;
+const forgottenAtOnce = 50;
 
 export function fileCommands(): Command {
   const files = new Command('files').description('files and messages to and from banks');

@@ -209,6 +209,13 @@ it('forgets old files with all their parts, a bounded number at a time', async (
   expect(rows).toHaveLength(1);
 });
 
+it('keeps a file whatever the bank calls it', async () => {
+  const name = `\0\u001b[2J${'x'.repeat(10_000)}`;
+  await archive.keep(fileOf([], { way: 'in', name }));
+  const [file] = await archive.list({ max: 1 });
+  expect(file?.name).toBe(`??[2J${'x'.repeat(195)}`);
+});
+
 it('knows no file of an unknown ID', async () => {
   expect(await archive.read(randomUUID())).toBeNull();
   await expect(archive.bytes(randomUUID())).rejects.toThrow(/has no file/);

@@ -102,6 +102,7 @@ const batchMaxBytes = 4 * 1024 * 1024;
 const partsMax = 2_000;
 /** Parts that are sealed at once. */
 const sealedAtOnce = 1_000;
+const nameMax = 200;
 /** In place of a sealed text whose owner was erased before the file came. */
 const erased = '';
 
@@ -343,7 +344,7 @@ async function insert(
       files.map(({ file }) => file.rail),
       files.map(({ file }) => file.way),
       files.map(({ file }) => file.kind),
-      files.map(({ file }) => file.name),
+      files.map(({ file }) => printable(file.name)),
       files.map(({ sha256 }) => sha256),
       files.map(({ sizeBytes }) => sizeBytes),
       ...columnsOf(first),
@@ -394,6 +395,11 @@ function sha256Of(parts: readonly Uint8Array[]): Buffer {
   const hash = createHash('sha256');
   for (const part of parts) hash.update(part);
   return hash.digest();
+}
+
+/** The bank may have chosen it. */
+function printable(name: string): string {
+  return name.slice(0, nameMax).replace(/[^\x20-\x7e]/g, '?');
 }
 
 function altered(id: string): ArchiveAltered {

@@ -135,6 +135,8 @@ export class SftpConnection {
   private failures = 0;
   private pausing: { readonly untilMs: number; readonly error: Error } | null = null;
   private isClosed = false;
+  /** Ends an attempt to connect. */
+  private abandon: (reason: Error) => void = () => undefined;
   private readonly config: ConnectConfig;
   private readonly where: string;
   private readonly pins: PinnedHostKeys;
@@ -174,6 +176,7 @@ export class SftpConnection {
 
   close(): void {
     this.isClosed = true;
+    this.abandon(new Error('it was closed'));
     this.session?.then(
       (session) => this.end(session),
       () => undefined,
@@ -210,6 +213,7 @@ export class SftpConnection {
       };
       // The client's own limit does not cover the start of SFTP.
       const timer = setTimeout(() => fail(new Error(`not within ${timeoutMs} ms`)), timeoutMs);
+      this.abandon = fail;
       client.on('error', fail);
       client.on('close', () => fail(new Error('the server closed it')));
       // Requests are small: without it, each would wait for more to send.

@@ -1,4 +1,5 @@
 /** Files over SFTP, against a real SSH server. */
+import { createServer, type AddressInfo } from 'node:net';
 import { until } from '@pis/local-servers/testing';
 import { BankRefused, BankUnavailable } from '../bank-connection.js';
 import { fileTransportConformance } from '../testing/file-transport.conformance.js';
@@ -236,6 +237,16 @@ describe('a server', () => {
     await Promise.all(Array.from({ length: 20 }, (_, i) => transport.put(`${i}.ach`, text('x'))));
     expect(received().size).toBe(20);
     expect(server.connections()).toBe(1);
+  });
+
+  it('that never greets does not hold up the end', async () => {
+    const silent = createServer();
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', () => resolve()));
+    const transport = open({ port: (silent.address() as AddressInfo).port });
+    const waiting = transport.list(1);
+    await transport.close();
+    await expect(waiting).rejects.toBeInstanceOf(BankUnavailable);
+    await new Promise((resolve) => silent.close(resolve));
   });
 
   it('is not connected to after the end', async () => {

@@ -48,10 +48,16 @@ const { EOF, FAILURE, NO_SUCH_FILE, PERMISSION_DENIED, OP_UNSUPPORTED } = utils.
 const regularFile = 0o100_644;
 const folder = 0o040_755;
 
-/** An SSH key pair as ssh-keygen makes it. */
+const keyTriesMax = 20;
+
+/** An SSH key pair. Some that the library makes it cannot read itself: then it makes another one. */
 export function sshKeyPair(): { readonly privateKey: string; readonly publicKey: string } {
-  const pair = utils.generateKeyPairSync('ed25519');
-  return { privateKey: pair.private, publicKey: pair.public };
+  for (let tries = 0; tries < keyTriesMax; tries += 1) {
+    const pair = utils.generateKeyPairSync('ed25519');
+    if (!(utils.parseKey(pair.private) instanceof Error))
+      return { privateKey: pair.private, publicKey: pair.public };
+  }
+  throw new Error('no usable SSH key');
 }
 
 export async function startSftpServer(options: TestSftpServerOptions): Promise<TestSftpServer> {
