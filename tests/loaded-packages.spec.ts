@@ -13,7 +13,7 @@ async function packagesLoadedBy(...args: string[]): Promise<readonly string[]> {
 
 const eventStoreDbClients = ['@eventstore/db-client', '@kurrent/kurrentdb-client', '@grpc/grpc-js'];
 
-it('the apps load no client of EventStoreDB and no trace exporter before they are configured to', async () => {
+it('the apps load no client of EventStoreDB, no SSH and no trace exporter before they are configured to', async () => {
   const loaded = await packagesLoadedBy(
     ...[
       '--input-type=module',
@@ -22,7 +22,7 @@ it('the apps load no client of EventStoreDB and no trace exporter before they ar
     ],
   );
   expect(loaded).toContain('@nestjs/core');
-  for (const name of [...eventStoreDbClients, '@opentelemetry/sdk-trace-node'])
+  for (const name of [...eventStoreDbClients, '@opentelemetry/sdk-trace-node', 'ssh2'])
     expect(loaded).not.toContain(name);
 });
 
@@ -34,6 +34,7 @@ it.each([
   ['consumers list', []],
   ['dead-letters replay', []],
   ['relay replay', []],
+  ['rails files list', ['kafkajs', 'ssh2']],
 ])('pis %s loads neither Nest nor a client that it does not use', async (command, clients) => {
   const args = ['apps/cli/dist/main.js', ...command.split(' '), '--help'];
   const loaded = await packagesLoadedBy(...args);

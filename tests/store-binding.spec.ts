@@ -1,6 +1,6 @@
 /** A process with another environment or master key than its stores exits with the reason and changes nothing. */
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { createTestDatabase, type TestDatabase } from '@pis/local-servers/testing';
@@ -46,7 +46,7 @@ it(
     await query(`DELETE FROM _prisma_migrations WHERE ${migration}`);
     const before = await query('SELECT position FROM event_log_head');
 
-    const bank = { PIS_BANK_URL: 'http://127.0.0.1:1' };
+    const bank = { PIS_BANKS_FILE: banksFile(base), BANK_PASSWORD: 'none' };
     const production = { ...own, ...bank, PIS_ENVIRONMENT: 'production' };
     expectRefusal(await run(['tools/start.mjs'], production), 'PIS_ENVIRONMENT: ', 'the sandbox');
     const otherKey = { ...own, PIS_MASTER_KEY: randomBytes(32).toString('base64') };
@@ -63,7 +63,9 @@ it(
   'production does not start with a simulated bank',
   async () => {
     const production = { ...own, PIS_ENVIRONMENT: 'production' };
-    expectRefusal(await run(['tools/start.mjs'], production), 'PIS_BANK_URL: ');
+    expectRefusal(await run(['tools/start.mjs'], production), 'PIS_BANKS_FILE: ');
+    const url = { PIS_BANK_URL: 'http://127.0.0.1:1' };
+    expectRefusal(await run(['tools/start.mjs'], { ...production, ...url }), 'PIS_BANK_URL: ');
     expectRefusal(
       await run(['tools/start.mjs', 'bank-simulator'], production),
       'the simulated bank is for the sandbox',
@@ -71,3 +73,34 @@ it(
   },
   testLimitMs,
 );
+
+/** A bank that no test reaches. Its one secret is in BANK_PASSWORD. */
+function banksFile(folder: string): string {
+  const file = path.join(folder, 'banks.yaml');
+  writeFileSync(
+    file,
+    `banks:
+  - name: bank
+    connections:
+      - name: bank
+        rails: [ACH]
+        terms: { submissionInFlightMaxMs: 60000, referenceMemoryMs: 7776000000 }
+        sftp:
+          host: 127.0.0.1
+          port: 1
+          username: acme
+          hostKeys: ['SHA256:uNiVztksCsDhcc0u9e8BrrJXVGDKzeaCl4W2lZ1iWkE']
+          password: { variable: BANK_PASSWORD }
+          outboundFolder: /out
+          inboundFolder: /in
+        ach:
+          odfiRoutingNumber: '121000248'
+          immediateOrigin: '1234567890'
+          immediateOriginName: ACME
+          immediateDestination: '121000248'
+          immediateDestinationName: BANK
+          company: { name: ACME, id: '1234567890' }
+`,
+  );
+  return file;
+}

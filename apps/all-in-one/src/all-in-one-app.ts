@@ -32,11 +32,13 @@ const shownLimitMs = 5_000;
 /** Short, because the user waits for it. The shutdown must fit into 10 s together with the embedded PostgreSQL. */
 const drainMs = 500;
 
-/** Runs the simulated bank in this process, unless PIS_BANK_URL names a bank. Never in production. */
+/** Runs the simulated bank in this process, unless a variable names a bank. Never in production. */
 const railExecutorWithBank = {
   ...railExecutor,
   module: (config: ConfigOf<typeof railExecutor.env>) =>
-    config.PIS_BANK_URL !== undefined || config.PIS_ENVIRONMENT === 'production'
+    config.PIS_BANKS_FILE !== undefined ||
+    config.PIS_BANK_URL !== undefined ||
+    config.PIS_ENVIRONMENT === 'production'
       ? railExecutor.module(config)
       : RailExecutorModule.register(config, {
           imports: [BankSimulatorModule.register(config, { http: false })],

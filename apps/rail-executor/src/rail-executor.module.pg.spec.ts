@@ -87,9 +87,13 @@ describe('the executor as a Nest module', () => {
 
   it('does not start without a connection to a bank', () => {
     const config = { ...rails, PIS_ENVIRONMENT: 'production' } as const;
-    expect(() => RailExecutorModule.register(config)).toThrow('PIS_BANK_URL');
+    expect(() => RailExecutorModule.register(config)).toThrow('PIS_BANKS_FILE');
     const withUrl = { ...config, PIS_BANK_URL: 'http://127.0.0.1:1' };
-    expect(() => RailExecutorModule.register(withUrl)).not.toThrow();
+    expect(() => RailExecutorModule.register(withUrl)).toThrow('PIS_BANKS_FILE');
+    const withFile = { ...config, PIS_BANKS_FILE: '/etc/pis/banks.yaml' };
+    expect(() => RailExecutorModule.register(withFile)).not.toThrow();
+    const sandbox = { ...withUrl, PIS_ENVIRONMENT: 'sandbox' } as const;
+    expect(() => RailExecutorModule.register(sandbox)).not.toThrow();
   });
 
   it('never has a simulated bank in production, in any composition', () => {

@@ -32,19 +32,21 @@ import {
 } from '@pis/service-kit';
 import type pg from 'pg';
 import { achGauges } from './ach-metrics.js';
+import { configuredBanks } from './configured-banks.js';
 import { notificationGauges } from './notification-metrics.js';
 import { pendingGauges } from './pending-metrics.js';
 import { PaymentQueuedController } from './payment-queued.controller.js';
 import { RailExecutor, type RailExecutorConfig } from './rail-executor.js';
 import { configuredReview } from './review/configured-review.js';
 
+export { bankOver, type BankResources, type BankTransport } from './configured-banks.js';
 export type { RailExecutorConfig } from './rail-executor.js';
 
 /** The connections to banks (NamedConnection[]); closed by this module. */
 export const BANKS = Symbol('Banks');
 
 export interface RailExecutorModuleOptions {
-  /** Provides BANKS; required unless PIS_BANK_URL is set, and ignored when it is. */
+  /** Provides BANKS; required unless PIS_BANKS_FILE or PIS_BANK_URL is set, and ignored when one is. */
   readonly banks?: Provider;
   /** Modules that `banks` injects from. */
   readonly imports?: DynamicModule['imports'];
@@ -120,11 +122,18 @@ export class RailExecutorModule
 
 /** @throws ConfigurationError without a connection to a bank */
 function banksProvider(config: RailExecutorConfig, options: RailExecutorModuleOptions): Provider {
-  const baseUrl = config.PIS_BANK_URL;
-  if (baseUrl !== undefined)
+  const { PIS_BANKS_FILE: file, PIS_BANK_URL: baseUrl, PIS_ENVIRONMENT: environment } = config;
+  if (file !== undefined)
+    return {
+      provide: BANKS,
+      useFactory: (pool: pg.Pool, keyring: Keyring, logger: Logger) =>
+        configuredBanks({ file, environment, env: process.env, pool, keyring, logger }),
+      inject: [PG_POOL, KEYRING, LOGGER],
+    };
+  if (baseUrl !== undefined && environment === 'sandbox')
     return { provide: BANKS, useFactory: () => onlyBank(httpBankConnection({ baseUrl })) };
   if (options.banks === undefined)
-    throw new ConfigurationError(['PIS_BANK_URL: required, there is no bank in this process']);
+    throw new ConfigurationError(['PIS_BANKS_FILE: required, there is no bank in this process']);
   return options.banks;
 }
 

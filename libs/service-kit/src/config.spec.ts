@@ -106,8 +106,12 @@ it('production has no simulated bank', () => {
   };
   const load = (more: Record<string, string>) => () =>
     loadConfig({ ...processEnv, ...keyringEnv, ...railsEnv }, { ...env, ...more });
-  expect(load({})).toThrow(/PIS_BANK_URL/);
-  expect(load({ PIS_BANK_URL: 'https://bank.example' })).not.toThrow();
+  expect(load({})).toThrow(/PIS_BANKS_FILE: required/);
+  const banks = { PIS_BANKS_FILE: '/etc/pis/banks.yaml' };
+  expect(load(banks)).not.toThrow();
+  const simulator = { PIS_BANK_URL: 'https://bank.example' };
+  expect(load(simulator)).toThrow(/PIS_BANK_URL: sandbox only/);
+  expect(load({ ...banks, ...simulator })).toThrow(/PIS_BANK_URL: sandbox only/);
 });
 
 describe('master keys', () => {

@@ -37,7 +37,7 @@ const crossRules: readonly {
       masterKeyVariables.every((variable) => c[variable] === undefined),
   },
   {
-    variable: 'PIS_BANK_URL',
+    variable: 'PIS_BANKS_FILE',
     requires: 'required when PIS_ENVIRONMENT is production: the simulated bank moves no money',
     when: (c) => c['PIS_ENVIRONMENT'] === 'production',
   },
@@ -91,6 +91,8 @@ export function loadConfig<Shape extends z.ZodRawShape>(
     if (values[variable] === undefined) problems.push(`${variable}: required`);
   if (env['PIS_BOOTSTRAP_API_KEY'] && values['PIS_ENVIRONMENT'] === 'production')
     problems.push('PIS_BOOTSTRAP_API_KEY: sandbox only');
+  if (given['PIS_BANK_URL'] && values['PIS_ENVIRONMENT'] === 'production')
+    problems.push('PIS_BANK_URL: sandbox only; PIS_BANKS_FILE names the banks');
 
   if (!parsed.success || problems.length > 0) throw new ConfigurationError(problems);
   return parsed.data;

@@ -180,7 +180,9 @@ export const railsEnv = {
   PIS_SANDBOX_RAIL_DELAY_MS: milliseconds(hoursMs).default(0),
   /** What the simulated bank does with which transfer: YAML, see docs/sandbox.md. */
   PIS_BANK_SCENARIOS_FILE: z.string().min(1).optional(),
-  /** Base address of the bank simulator when it runs as its own process. */
+  /** YAML: the banks, their rails and how they are reached. Required in production. */
+  PIS_BANKS_FILE: z.string().min(1).optional(),
+  /** Sandbox only: base address of the bank simulator when it runs as its own process. */
   PIS_BANK_URL: z.url({ protocol: /^https?$/ }).optional(),
 } as const;
 

@@ -217,6 +217,10 @@ export const running = {
     [config, 'production has no simulated bank'],
     mainJob,
   ],
+  'variable-24': [
+    ['libs/bank-rails/src/connections/banks-file.spec.ts', 'reads the sample of the documentation'],
+    [config, 'production has no simulated bank'],
+  ],
   'variable-29': [
     [executor, 'is two seconds and the simulated delay in the sandbox'],
     ['apps/bank-simulator/src/bank-simulator.pg.spec.ts', 'delays each step as configured'],

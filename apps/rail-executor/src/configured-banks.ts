@@ -1,0 +1,149 @@
+/**
+ * The connections to banks that PIS_BANKS_FILE describes: ACH as files over SFTP, the other rails as messages
+ * over HTTPS. Nothing is connected before it is used, so a bank that is down does not keep the app from starting.
+ */
+import {
+  type BankCutoffs,
+  easternTime,
+  fedwireHours,
+  httpBankConnection,
+  type NamedConnection,
+  swiftWindow,
+} from '@pis/bank-rails';
+import { achBank, atOnceSchedule, cutoffSchedule } from '@pis/bank-rails/ach';
+import {
+  type BankConnectionConfig,
+  BanksFileInvalid,
+  railsWithoutBank,
+  readBanksFile,
+} from '@pis/bank-rails/banks';
+import {
+  BankSecretMissing,
+  fileArchive,
+  type FileTransport,
+  type MessageTransport,
+  openFileTransport,
+  openMessageTransport,
+} from '@pis/bank-rails/connections';
+import { isoBank, type IsoRail, isoRails } from '@pis/bank-rails/iso20022';
+import { unreachable } from '@pis/domain';
+import type { Keyring } from '@pis/keyring';
+import { ConfigurationError, type Logger } from '@pis/service-kit';
+import type pg from 'pg';
+
+/** What a connection needs besides the way to the bank. */
+export interface BankResources {
+  readonly environment: 'sandbox' | 'production';
+  readonly pool: pg.Pool;
+  readonly keyring: Keyring;
+  readonly logger: Logger;
+}
+
+export interface ConfiguredBanksOptions extends BankResources {
+  /** Of PIS_BANKS_FILE. */
+  readonly file: string;
+  /** The environment variables that hold secrets. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/** The way to a bank. */
+export type BankTransport =
+  | { readonly files: FileTransport }
+  | { readonly messages: MessageTransport };
+
+const minuteMs = 60_000;
+
+/** @throws ConfigurationError with every mistake in the file, or the first secret that is missing */
+export async function configuredBanks(
+  options: ConfiguredBanksOptions,
+): Promise<readonly NamedConnection[]> {
+  try {
+    const banks = await readBanksFile(options.file, options);
+    const rails = railsWithoutBank(banks);
+    if (rails.length > 0) options.logger.warn({ rails }, 'no bank takes these rails');
+    const opened: NamedConnection[] = [];
+    for (const config of banks.connections) opened.push(await open(config, options));
+    return opened;
+  } catch (error) {
+    if (error instanceof BanksFileInvalid)
+      throw new ConfigurationError(error.problems.map((one) => `PIS_BANKS_FILE: ${one}`));
+    if (error instanceof BankSecretMissing)
+      throw new ConfigurationError([`PIS_BANKS_FILE: ${error.message}`]);
+    throw error;
+  }
+}
+
+async function open(
+  config: BankConnectionConfig,
+  options: ConfiguredBanksOptions,
+): Promise<NamedConnection> {
+  const { protocol, name, rails, terms } = config;
+  const { env, logger } = options;
+  const warn = (message: string) => logger.warn({ connection: name }, message);
+  switch (protocol.kind) {
+    case 'sftp': {
+      const files = await openFileTransport(protocol, { name, env, warn });
+      return bankOver(config, { files }, options);
+    }
+    case 'https': {
+      const messages = await openMessageTransport(protocol, { name, env });
+      return bankOver(config, { messages }, options);
+    }
+    case 'json': {
+      const { baseUrl } = protocol;
+      return { name, rails, connection: httpBankConnection({ baseUrl, terms }) };
+    }
+    default:
+      return unreachable(protocol);
+  }
+}
+
+/** The bank on the other side of a transport: by files it takes ACH, by messages the other rails. */
+export function bankOver(
+  config: BankConnectionConfig,
+  transport: BankTransport,
+  { environment, pool, keyring, logger }: BankResources,
+): NamedConnection {
+  const { name, rails, terms, cutoffs, ach, iso } = config;
+  const common = { name, pool, terms, archive: fileArchive({ pool, keyring }) };
+  if ('files' in transport) {
+    if (ach === null) throw new Error(`${name}: no identity for ACH`);
+    const connection = achBank({
+      ...common,
+      keyring,
+      transport: transport.files,
+      identity: ach,
+      schedule:
+        environment === 'sandbox'
+          ? atOnceSchedule(cutoffs)
+          : cutoffSchedule(cutoffs, ach.buildLeadMinutes * minuteMs),
+      log: logger,
+    });
+    return { name, rails, connection, start: () => connection.start() };
+  }
+  if (iso === null) throw new Error(`${name}: no identity for messages`);
+  const connection = isoBank({
+    ...common,
+    transport: transport.messages,
+    identity: iso,
+    rails: isoRails.filter((rail) => rails.includes(rail)),
+    isTest: environment === 'sandbox',
+    settlementDate: (rail, at) => settlementDateOf(rail, at.getTime(), cutoffs),
+  });
+  return { name, rails, connection };
+}
+
+/** The instant rails settle at once, on any day. */
+function settlementDateOf(rail: IsoRail, atMs: number, cutoffs: BankCutoffs): string {
+  switch (rail) {
+    case 'FEDNOW':
+    case 'RTP':
+      return easternTime(atMs).date;
+    case 'FEDWIRE':
+      return fedwireHours(atMs, cutoffs).settlementDate;
+    case 'SWIFT':
+      return easternTime(swiftWindow(atMs, cutoffs).cutoffAt).date;
+    default:
+      return unreachable(rail);
+  }
+}
