@@ -2,14 +2,7 @@
  * The connections to banks that PIS_BANKS_FILE describes: ACH as files over SFTP, the other rails as messages
  * over HTTPS. Nothing is connected before it is used, so a bank that is down does not keep the app from starting.
  */
-import {
-  type BankCutoffs,
-  easternTime,
-  fedwireHours,
-  httpBankConnection,
-  type NamedConnection,
-  swiftWindow,
-} from '@pis/bank-rails';
+import { httpBankConnection, type NamedConnection } from '@pis/bank-rails';
 import { achBank, atOnceSchedule, cutoffSchedule } from '@pis/bank-rails/ach';
 import {
   type BankConnectionConfig,
@@ -25,7 +18,7 @@ import {
   openFileTransport,
   openMessageTransport,
 } from '@pis/bank-rails/connections';
-import { isoBank, type IsoRail, isoRails } from '@pis/bank-rails/iso20022';
+import { isoBank, isoRails } from '@pis/bank-rails/iso20022';
 import { unreachable } from '@pis/domain';
 import type { Keyring } from '@pis/keyring';
 import { ConfigurationError, type Logger } from '@pis/service-kit';
@@ -128,22 +121,7 @@ export function bankOver(
     identity: iso,
     rails: isoRails.filter((rail) => rails.includes(rail)),
     isTest: environment === 'sandbox',
-    settlementDate: (rail, at) => settlementDateOf(rail, at.getTime(), cutoffs),
+    cutoffs,
   });
   return { name, rails, connection };
-}
-
-/** The instant rails settle at once, on any day. */
-function settlementDateOf(rail: IsoRail, atMs: number, cutoffs: BankCutoffs): string {
-  switch (rail) {
-    case 'FEDNOW':
-    case 'RTP':
-      return easternTime(atMs).date;
-    case 'FEDWIRE':
-      return fedwireHours(atMs, cutoffs).settlementDate;
-    case 'SWIFT':
-      return easternTime(swiftWindow(atMs, cutoffs).cutoffAt).date;
-    default:
-      return unreachable(rail);
-  }
 }
