@@ -117,21 +117,38 @@ function whatIsMissing(
     entityType === 'BUSINESS' ? 'companyName' : 'lastName';
   const rail = profile.rail;
   if (railName(contactName) === null)
-    return missing('INVALID_CONTACT_DATA', nameField(instruction.contactEntityType), rail, 'name');
+    return missing(
+      'INVALID_CONTACT_DATA',
+      nameField(instruction.contactEntityType),
+      rail,
+      spelledName,
+    );
   if (railName(originatorName) === null)
     return missing(
       'INVALID_ORIGINATOR_DATA',
       nameField(instruction.originatorEntityType),
       rail,
-      'name',
+      spelledName,
     );
   if (profile.agents === 'BIC' && contactAccount.swiftCode === null)
-    return missing('INVALID_CONTACT_DATA', 'bankAccount.swiftCode', rail, 'SWIFT code');
+    return missing(
+      'INVALID_CONTACT_DATA',
+      'bankAccount.swiftCode',
+      rail,
+      'the SWIFT code of a bank',
+    );
   const address = contactAddress && isoAddressOf(contactAddress, profile);
   if (profile.requiresContactAddress && address === null)
-    return missing('INVALID_CONTACT_DATA', 'legalAddress', rail, 'postal address');
+    return missing(
+      'INVALID_CONTACT_DATA',
+      'legalAddress',
+      rail,
+      'a postal address with town and country',
+    );
   return null;
 }
+
+const spelledName = 'a name that can be spelled in Latin letters or digits';
 
 function missing(
   failureCode: 'INVALID_CONTACT_DATA' | 'INVALID_ORIGINATOR_DATA',
@@ -140,6 +157,6 @@ function missing(
   what: string,
 ): RailRejection {
   const party = failureCode === 'INVALID_CONTACT_DATA' ? 'contact' : 'originator';
-  const message = `${rail} needs a ${what} in Latin letters or digits: update the ${party}, then create a new payment.`;
+  const message = `${rail} needs ${what}: update the ${party}, then create a new payment.`;
   return { failureCode, field, message, reason: `${field}: ${message}`, railCode: null };
 }

@@ -104,6 +104,17 @@ it.each([
   ['an amount of a third decimal', () => changed('12345.67<', '12345.675<'), /no amount/],
   ['an amount without a currency', () => changed(' Ccy="USD"', ''), /no amount/],
   ['a date that is none', () => changed('>2026-11-23<', '>2026-13-45<'), /no date/],
+  ['the 30th of February', () => changed('>2026-11-23<', '>2026-02-30<'), /no date/],
+  [
+    'the hour 24',
+    () => changed('<CreDtTm>2026-11-23T15', '<CreDtTm>2026-11-23T24'),
+    /no date and time/,
+  ],
+  [
+    'an offset of days',
+    () => changed(/\+00:00<\/CreDtTm>/, '+99:00</CreDtTm>'),
+    /no date and time/,
+  ],
   ['a UETR that is none', () => changed(/<UETR>[0-9a-f]/, '<UETR>z'), /no UUID/],
   ['an endless id', () => changed(/<EndToEndId>/, `<EndToEndId>${'x'.repeat(36)}`), /1 to 35/],
   ['an empty id', () => changed(/<EndToEndId>[^<]*/, '<EndToEndId>'), /1 to 35/],

@@ -124,6 +124,15 @@ describe('isoBank', () => {
     expect(sent('pacs.028')).toHaveLength(1);
   });
 
+  it('does not believe that a repetition was rejected before it has asked for the status', async () => {
+    const instruction = payment('4321');
+    given.bank.answers = ['lost'];
+    await connection.submit(instruction).catch(() => undefined);
+    given.bank.repetitionsRejectedFor = 'DT01';
+    expect(await connection.submit(instruction)).toEqual({ outcome: 'accepted' });
+    expect(given.bank.executed).toEqual([instruction.reference]);
+  });
+
   it('takes a rejection for what the table says, and sends nothing again', async () => {
     const instruction = payment('0204');
     const first = await connection.submit(instruction);

@@ -123,6 +123,9 @@ class IsoBank {
       answer === null ? { type: 'received' } : this.outcomeOf(answer, transfer, profile);
     if (outcome.type === 'duplicate' || outcome.type === 'unknown')
       outcome = await this.status(transfer, profile);
+    // The bank may reject the repetition alone, for its old date, and have executed the first one.
+    if (outcome.type === 'rejected' && known !== null)
+      outcome = await this.statusUnlessUnknown(transfer, profile, outcome);
     return submissionResult(await this.settled(transfer, outcome));
   }
 
@@ -274,6 +277,15 @@ class IsoBank {
     if (transfer.state === 'sending')
       throw new BankAnswerUnclear('the bank has not answered the inquiry yet');
     return { type: transfer.state === 'held' ? 'held' : 'received' };
+  }
+
+  private async statusUnlessUnknown(
+    transfer: IsoTransfer,
+    profile: IsoRailProfile,
+    otherwise: Outcome,
+  ): Promise<Outcome> {
+    const outcome = await this.status(transfer, profile);
+    return outcome.type === 'unknown' ? otherwise : outcome;
   }
 
   private async ask(

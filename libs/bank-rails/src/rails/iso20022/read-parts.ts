@@ -70,17 +70,24 @@ export function uuid(parent: MessagePart, name: string): string {
 }
 
 export function date({ element: { name, text } }: MessagePart): string {
-  const isDate = /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text));
-  if (!isDate) throw new MessageRefused(`${name} is no date`);
+  if (!isCalendarDate(text)) throw new MessageRefused(`${name} is no date`);
   return text;
 }
 
-const dateTimePattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)?$/;
+const dateTimePattern =
+  /^(\d{4}-\d\d-\d\d)T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)?$/;
 
 export function dateTime({ element: { name, text } }: MessagePart): string {
-  const isDateTime = dateTimePattern.test(text) && !Number.isNaN(Date.parse(text));
-  if (!isDateTime) throw new MessageRefused(`${name} is no date and time`);
+  const day = dateTimePattern.exec(text)?.[1] ?? '';
+  if (!isCalendarDate(day) || Number.isNaN(Date.parse(text)))
+    throw new MessageRefused(`${name} is no date and time`);
   return text;
+}
+
+/** JavaScript takes 30 February for 2 March. */
+function isCalendarDate(text: string): boolean {
+  const atMs = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN;
+  return !Number.isNaN(atMs) && new Date(atMs).toISOString().startsWith(text);
 }
 
 export function amount({ element: { name, text, attributes } }: MessagePart): IsoAmount {

@@ -35,6 +35,8 @@ export class SmallBank implements MessageTransport {
   readonly inboxMessages: Uint8Array[] = [];
   /** What happens to the next answers: lost on the way, or left for the inbox. */
   answers: ('given' | 'lost' | 'later')[] = [];
+  /** Rejects a pacs.008 that comes again for this reason, before it looks whether it has it. */
+  repetitionsRejectedFor: string | null = null;
   private readonly booked = new Map<string, Booked>();
   private readonly cancelled = new Set<string>();
   private readonly listeners = new Set<() => void>();
@@ -101,6 +103,8 @@ export class SmallBank implements MessageTransport {
     const { endToEndId } = transfer;
     const known = this.booked.get(endToEndId);
     if (known !== undefined) {
+      if (this.repetitionsRejectedFor !== null)
+        return this.rejection(transfer, this.repetitionsRejectedFor);
       const isSame = known.transfer.messageId === transfer.messageId;
       return isSame ? this.report(known) : this.rejection(transfer, 'DUPL');
     }
