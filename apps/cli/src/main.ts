@@ -25,6 +25,7 @@ const groups: Readonly<Record<string, () => Promise<Command>>> = {
   projections: async () => (await import('./commands/projections.js')).projectionCommands(),
   'dead-letters': async () => (await import('./commands/dead-letters.js')).deadLetterCommands(),
   quarantine: async () => (await import('./commands/quarantine.js')).quarantineCommands(),
+  payments: async () => (await import('./commands/payments.js')).paymentCommands(),
   rails: async () => (await import('./commands/rails.js')).railCommands(),
   'routing-directory': async () =>
     (await import('./commands/routing-directory.js')).routingDirectoryCommands(),

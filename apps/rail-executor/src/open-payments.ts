@@ -29,11 +29,13 @@ import { pause } from '@pis/postgres';
 import type pg from 'pg';
 import { type Banks, unknownConnection } from './banks.js';
 import { endSql } from './pending-statements.js';
+import type { StaffNotices } from './staff/staff-notices.js';
 
 export interface OpenPaymentsOptions {
   readonly store: EventStore;
   readonly pool: pg.Pool;
   readonly banks: Pick<Banks, 'nameForRail' | 'isConfigured'>;
+  readonly notices: Pick<StaffNotices, 'note'>;
   /** Resolves once the log was checked. The signal aborts when the log lacks what the executor has read. */
   readonly sameLog?: (ending: AbortSignal) => Promise<AbortSignal>;
   /** Called when the connection to the log is lost. */
@@ -83,6 +85,7 @@ export class OpenPayments {
         const last = events.at(-1);
         if (last === undefined) continue;
         await this.keep(changesOf(events));
+        await this.options.notices.note(events);
         await this.save(last);
         onKept(last.position);
         if (events.length >= pageMax) await pause(batchPauseMs, signal);

@@ -17,6 +17,7 @@ import {
   BankRefused,
   BankUnavailable,
   maySubmit,
+  type RoutingDirectory,
   type TransferInstruction,
 } from '@pis/bank-rails';
 import type { Cause, LoadedPayment, PaymentStream } from '@pis/commands';
@@ -35,7 +36,7 @@ import type { Logger } from '@pis/service-kit';
 import { type Banks, NoBank } from './banks.js';
 import type { ErasureGuard, Side } from './erasure-guard.js';
 import type { Backoff, PendingTransfer, PendingTransfers, Transfer } from './pending-transfers.js';
-import { rejectionWithoutRail } from './rail-checks.js';
+import { rejectionBeforeRail, rejectionWithoutRail } from './rail-checks.js';
 import type { Review } from './review/review.js';
 import { transferOf } from './transfer-of.js';
 import { transferInstruction } from './transfer-instruction.js';
@@ -48,6 +49,7 @@ export interface PaymentExecutionOptions {
   readonly pending: PendingTransfers;
   readonly erasures: Pick<ErasureGuard, 'clearanceFor'>;
   readonly review: Pick<Review, 'of'>;
+  readonly directory: RoutingDirectory;
   /** How long a simulated review takes, milliseconds. */
   readonly reviewDelayMs: number;
   readonly logger: Logger;
@@ -149,7 +151,7 @@ export class PaymentExecution {
   }
 
   private async start(current: LoadedPayment, cause: Cause): Promise<void> {
-    const { pending, review, logger } = this.options;
+    const { pending, review, directory, logger } = this.options;
     const transfer = this.transferOf(current.state);
     const clearance = await this.options.erasures.clearanceFor(current.state);
     if (clearance === 'hold') {
@@ -167,6 +169,8 @@ export class PaymentExecution {
       await pending.wait(transfer, { initialMs: reviewInMs, maxMs: reviewInMs });
       return;
     }
+    const rejection = await rejectionBeforeRail(instruction, directory);
+    if (rejection !== null) return this.end(current, failureBy(rejection), cause);
     const result = await review.of(instruction);
     switch (result.outcome) {
       case 'clear':

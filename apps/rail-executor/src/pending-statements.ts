@@ -1,5 +1,15 @@
 /** The rows of rail_pending, and the statements of PendingTransfers that are more than a line or two. */
-import type { PendingTransfer, Stage } from './pending-transfers.js';
+/** See the migration `rail_submissions`. */
+export type Stage = 'queued' | 'claimed' | 'submitted' | 'in_flight';
+
+export interface PendingTransfer {
+  readonly paymentId: string;
+  readonly reference: string;
+  readonly connection: string;
+  readonly stage: Stage;
+  readonly isSealed: boolean;
+  readonly hasDeadline: boolean;
+}
 
 export type DueColumn = 'deadline_at' | 'overdue_at';
 

@@ -22,8 +22,11 @@ import {
   endSql,
   noteSql,
   pendingTransfer,
+  type PendingTransfer,
   type Row,
 } from './pending-statements.js';
+
+export type { PendingTransfer, Stage } from './pending-statements.js';
 
 export interface Transfer {
   readonly paymentId: string;
@@ -31,18 +34,6 @@ export interface Transfer {
   readonly rail: PaymentRail;
   /** See Banks.nameOf. */
   readonly connection: string;
-}
-
-/** See the migration `rail_submissions`. */
-export type Stage = 'queued' | 'claimed' | 'submitted' | 'in_flight';
-
-export interface PendingTransfer {
-  readonly paymentId: string;
-  readonly reference: string;
-  readonly connection: string;
-  readonly stage: Stage;
-  readonly isSealed: boolean;
-  readonly hasDeadline: boolean;
 }
 
 export interface Backoff {

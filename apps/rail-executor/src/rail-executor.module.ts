@@ -13,6 +13,7 @@ import {
   httpBankConnection,
   type NamedConnection,
 } from '@pis/bank-rails';
+import { openRoutingDirectory } from '@pis/bank-rails/directory';
 import { paymentRails } from '@pis/domain';
 import type { EventStore } from '@pis/event-store';
 import type { Keyring } from '@pis/keyring';
@@ -38,6 +39,7 @@ import { pendingGauges } from './pending-metrics.js';
 import { PaymentQueuedController } from './payment-queued.controller.js';
 import { RailExecutor, type RailExecutorConfig } from './rail-executor.js';
 import { configuredReview } from './review/configured-review.js';
+import { staffChannels } from './staff/staff-channels.js';
 
 export { bankOver, type BankResources, type BankTransport } from './configured-banks.js';
 export type { RailExecutorConfig } from './rail-executor.js';
@@ -83,17 +85,25 @@ export class RailExecutorModule
             banks: readonly NamedConnection[],
             logger: Logger,
             logWatch: LogWatch,
-          ) =>
-            new RailExecutor({
+          ) => {
+            const review = configuredReview(config, pool);
+            if (config.PIS_ENVIRONMENT === 'production' && review.isEmpty)
+              logger.warn(
+                'PIS_REVIEW_RULES_FILE names no rules: the review lets every payment through',
+              );
+            return new RailExecutor({
               config,
               store,
               keyring,
               pool,
               banks,
-              review: configuredReview(config, pool),
+              review,
+              directory: openRoutingDirectory(pool, config.PIS_ENVIRONMENT),
+              staff: staffChannels(config),
               logger,
               sameLog: (ending) => logWatch.sameLog('rail-executor', ending),
-            }),
+            });
+          },
           inject: [EVENT_STORE, KEYRING, PG_POOL, BANKS, LOGGER, LOG_WATCH],
         },
       ],

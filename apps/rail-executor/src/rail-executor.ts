@@ -1,5 +1,5 @@
 /** The executor without Nest: the handler of messages and the loops, wired together. */
-import { type NamedConnection, normalTimeMs } from '@pis/bank-rails';
+import { type NamedConnection, normalTimeMs, type RoutingDirectory } from '@pis/bank-rails';
 import { messageHeaders, paymentIntegrationEventSchema } from '@pis/contracts';
 import { PaymentStream } from '@pis/commands';
 import type { PaymentRail } from '@pis/domain';
@@ -22,6 +22,8 @@ import { OpenPayments, type OpenPaymentsOptions } from './open-payments.js';
 import { PaymentExecution } from './payment-execution.js';
 import { PendingTransfers } from './pending-transfers.js';
 import type { Review } from './review/review.js';
+import { StaffDigests, type StaffChannel } from './staff/staff-digests.js';
+import { StaffNotices } from './staff/staff-notices.js';
 
 export type RailExecutorConfig = RailsConfig & Pick<ProcessConfig, 'PIS_ENVIRONMENT'>;
 
@@ -32,6 +34,9 @@ export interface RailExecutorOptions {
   readonly pool: pg.Pool;
   readonly banks: readonly NamedConnection[];
   readonly review: Pick<Review, 'of'>;
+  readonly directory: RoutingDirectory;
+  /** The ways to tell staff of payments in doubt; none when absent. */
+  readonly staff?: readonly StaffChannel[];
   readonly logger: Logger;
   /** Milliseconds since the epoch; this process's clock when absent. */
   readonly clock?: () => number;
@@ -82,6 +87,7 @@ export class RailExecutor {
   private readonly execution: PaymentExecution;
   private readonly desks: readonly BankDesk[];
   private readonly openPayments: OpenPayments;
+  private readonly staff: StaffDigests;
   private readonly activity: Activity;
   private readonly loops: readonly WakeLoop[];
   private readonly endListening: readonly (() => void)[];
@@ -89,7 +95,7 @@ export class RailExecutor {
   private readonly logger: Logger;
 
   constructor(options: RailExecutorOptions) {
-    const { config, store, keyring, pool, review, logger, clock = Date.now } = options;
+    const { config, store, keyring, pool, review, directory, logger, clock = Date.now } = options;
     this.logger = logger;
     const payments = new PaymentStream(store, 'system:rail-executor');
     this.pending = new PendingTransfers(pool, clock);
@@ -102,6 +108,7 @@ export class RailExecutor {
       pending,
       erasures: new ErasureGuard(pool, store),
       review,
+      directory,
       reviewDelayMs: config.PIS_SANDBOX_RAIL_DELAY_MS,
       logger,
       confirmationTimeoutMs: (rail) => confirmationTimeoutMs(config, rail),
@@ -116,7 +123,14 @@ export class RailExecutor {
       (bank) =>
         new BankDesk({ bank, banks, payments, execution, pending, pool, logger, onReports }),
     );
+    const { staff = [] } = options;
+    const notices = new StaffNotices(
+      pool,
+      staff.map(({ name }) => name),
+    );
+    this.staff = new StaffDigests({ notices, channels: staff, payments, logger });
     this.openPayments = new OpenPayments({
+      notices,
       store,
       pool,
       banks,
@@ -155,7 +169,12 @@ export class RailExecutor {
       await pending.releaseOthers(this.bankNames);
       return null;
     });
-    this.loops = [...ofBanks.flatMap(({ loops }) => loops), logLoop, others];
+    const told = loop('telling staff', pendingPoll, () => this.staffRound());
+    this.loops = [
+      ...ofBanks.flatMap(({ loops }) => loops),
+      ...[logLoop, others],
+      ...(staff.length > 0 ? [told] : []),
+    ];
     this.endListening = [
       ...ofBanks.map(({ named, feed }) => named.connection.onNotification(() => feed.wake())),
       pending.onChange(() => {
@@ -230,6 +249,11 @@ export class RailExecutor {
   /** One round of each bank's sweep. */
   sweepRound(): Promise<number | null> {
     return this.round((desk) => desk.sweepRound());
+  }
+
+  /** One round of the loop that tells staff, see StaffDigests.round. */
+  staffRound(): Promise<null> {
+    return this.staff.round();
   }
 
   /** The shortest time until the next round; null when no bank names one. */

@@ -39,7 +39,7 @@ afterEach(async () => {
 
 const banksWith = (first: BankConnection, other: BankConnection): readonly NamedConnection[] => [
   { name: 'first', rails: ['ACH'], connection: first },
-  { name: 'second', rails: ['RTP', 'FEDNOW'], connection: other },
+  { name: 'second', rails: ['RTP'], connection: other },
 ];
 const both = () => banksWith(world.bank, second);
 const handle = (executor: RailExecutor, { value, delivery }: QueuedMessage) =>
@@ -166,7 +166,7 @@ it('a payment whose connection is not configured any more is never FAILED, and o
 
 it('a payment of a rail without a bank waits for hours, and then fails without being sent', async () => {
   const executor = world.executor({ banks: both() });
-  const message = await world.queue('4321', 'OUTBOUND', 'FEDWIRE');
+  const message = await world.queue('4321', 'OUTBOUND', 'FEDNOW');
   await handle(executor, message);
   for (let tries = 2; tries < unclearMax; tries += 1) {
     await world.timePasses(message.paymentId);

@@ -42,6 +42,11 @@ const crossRules: readonly {
     when: (c) => c['PIS_ENVIRONMENT'] === 'production',
   },
   {
+    variable: 'PIS_SMTP_URL',
+    requires: 'required when PIS_STAFF_EMAILS is set',
+    when: (c) => c['PIS_STAFF_EMAILS'] !== undefined,
+  },
+  {
     variable: 'KAFKA_SASL_USERNAME',
     requires: 'required when KAFKA_SASL_MECHANISM is set',
     when: (c) => c['KAFKA_SASL_MECHANISM'] !== undefined,

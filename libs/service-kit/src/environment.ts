@@ -178,6 +178,16 @@ export const railsEnv = {
   /** Unset: the rail's own normal time; 2 s after the simulated delay in the sandbox. */
   PIS_RAIL_CONFIRMATION_TIMEOUT_MS: integer(1, yearMs).optional(),
   PIS_SANDBOX_RAIL_DELAY_MS: milliseconds(hoursMs).default(0),
+  /** Rules of the automated review: YAML, see deploy/review-rules.example.yaml. */
+  PIS_REVIEW_RULES_FILE: z.string().min(1).optional(),
+  /** Who is told of payments in doubt. */
+  PIS_STAFF_EMAILS: commaSeparated.pipe(z.array(z.email()).min(1)).optional(),
+  /** Sender of these mails. Unset: pis@ and the host of PIS_SMTP_URL. */
+  PIS_STAFF_EMAIL_FROM: z.email().optional(),
+  /** May contain credentials. */
+  PIS_SMTP_URL: z.url({ protocol: /^smtps?$/ }).optional(),
+  /** For chat and paging. May contain credentials. */
+  PIS_STAFF_WEBHOOK_URL: z.url({ protocol: /^https?$/ }).optional(),
   /** What the simulated bank does with which transfer: YAML, see docs/sandbox.md. */
   PIS_BANK_SCENARIOS_FILE: z.string().min(1).optional(),
   /** YAML: the banks, their rails and how they are reached. Required in production. */

@@ -333,6 +333,18 @@ export const running = {
       'lists the files of a payment, and shows the exact bytes of one, recorded',
     ],
   ],
+  'command-19': [
+    [
+      'tests/cli-payments.spec.ts',
+      'lists payments in doubt with everything known, and leaves out the others',
+    ],
+  ],
+  'variable-25': [
+    [
+      'apps/rail-executor/src/staff/staff.pg.spec.ts',
+      'a payment in doubt is told by mail and to the chat, without personal data',
+    ],
+  ],
   'command-18': [
     [rails, 'lists unmatched notifications, and retries one or all of them, recorded'],
   ],

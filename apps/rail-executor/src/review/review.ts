@@ -44,6 +44,11 @@ export class Review {
     this.daily = options.rules.rules.filter(isDaily);
   }
 
+  /** Whether no payment can match. */
+  get isEmpty(): boolean {
+    return this.options.rules.rules.length === 0;
+  }
+
   /** @throws connection errors of PostgreSQL */
   async of(instruction: TransferInstruction): Promise<ReviewResult> {
     for (const rule of this.ordinary) {

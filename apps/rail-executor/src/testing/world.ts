@@ -1,6 +1,11 @@
 /** A bank, an event store and a database for the executor's specs, with payments to execute. */
 import { randomUUID } from 'node:crypto';
-import { type BankConnection, directBankConnection, firstConnectionName } from '@pis/bank-rails';
+import {
+  type BankConnection,
+  directBankConnection,
+  directoryOf,
+  firstConnectionName,
+} from '@pis/bank-rails';
 import { BankSimulator } from '@pis/bank-simulator/module';
 import { paymentView, topics } from '@pis/contracts';
 import {
@@ -25,6 +30,7 @@ import {
   type RailExecutorOptions,
 } from '../rail-executor.js';
 import { configuredReview } from '../review/configured-review.js';
+import { StaffNotices } from '../staff/staff-notices.js';
 
 export const keyring = testKeyring();
 
@@ -86,6 +92,8 @@ export async function openWorld({ delayMs = 0, confirmationTimeoutMs = 0 }: Worl
   };
 
   const review = configuredReview(config, pool);
+  const reachable = { bankName: 'A Bank', rails: paymentRails };
+  const directory = directoryOf(new Map([[contactNumbersEnding('').achRoutingNumber, reachable]]));
   const executors: RailExecutor[] = [];
   /** Deletes the rows that the executors of this process would delete soon. */
   const settled = () => Promise.all(executors.map((executor) => executor.flush()));
@@ -107,7 +115,7 @@ export async function openWorld({ delayMs = 0, confirmationTimeoutMs = 0 }: Worl
     }: Partial<RailExecutorOptions> & { readonly bank?: BankConnection } = {}) => {
       const banks = [{ name: firstConnectionName, rails: paymentRails, connection: only }];
       const executor = new RailExecutor({
-        ...{ config, store, keyring, pool, banks, review, logger },
+        ...{ config, store, keyring, pool, banks, review, directory, logger },
         ...changes,
       });
       // An executor with its own pool is meant to die or lag: no one finishes its work.
@@ -120,7 +128,8 @@ export async function openWorld({ delayMs = 0, confirmationTimeoutMs = 0 }: Worl
       const banks = new Banks([
         { name: firstConnectionName, rails: paymentRails, connection: bank },
       ]);
-      const options = { store, pool, banks, gatherMs: 0, ...changes };
+      const notices = new StaffNotices(pool, []);
+      const options = { store, pool, banks, notices, gatherMs: 0, ...changes };
       const log = { after: '', streamPrefixes: ['payment-'], pageMax: 100_000 };
       const last = (await options.store.readLog(log)).events.at(-1);
       if (last === undefined) return;

@@ -18,6 +18,7 @@ export const operatorActionNames = [
   'consumers import',
   'consumers reset',
   'rails notifications retry',
+  'payments show',
   'rails files show',
   'rails files forget',
   'store rebind',

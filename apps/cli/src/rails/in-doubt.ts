@@ -1,0 +1,130 @@
+/** Payments that were submitted and not confirmed in time, with everything that is known of them. */
+import { type Payment, payment as payments, type RailRejection } from '@pis/domain';
+import { type EventStore, repository } from '@pis/event-store';
+import type pg from 'pg';
+
+export interface PaymentInDoubt {
+  readonly paymentId: string;
+  readonly organizationId: string;
+  readonly status: string;
+  /** Since when it is in doubt. */
+  readonly since: string;
+  readonly createdAt: string;
+  /** Minor units. */
+  readonly paymentAmount: number;
+  readonly currencyCode: string;
+  readonly paymentRail: string;
+  readonly direction: string;
+  /** Name of the connection to the bank; null for a claim of an older release. */
+  readonly connection: string | null;
+  /** Under which the bank knows it. */
+  readonly reference: string | null;
+  /** Why the bank rejected it after its time; null when it did not. */
+  readonly lateRejection: RailRejection | null;
+  /** Null when the bank is not asked any more. */
+  readonly inquiries: Inquiries | null;
+  /** What the bank reported and could not be recorded. */
+  readonly unmatchedNotifications: readonly Unmatched[];
+}
+
+export interface Inquiries {
+  readonly submissions: number;
+  readonly lastSubmissionAt: string | null;
+  /** Since the last progress. */
+  readonly inquiriesMade: number;
+  readonly nextInquiryAt: string;
+}
+
+export interface Unmatched {
+  readonly connection: string;
+  readonly type: string;
+  readonly at: string;
+  readonly reason: string | null;
+}
+
+/** The newest `max`. @throws StoreUnavailable, connection errors */
+export async function paymentsInDoubt(
+  store: EventStore,
+  pool: pg.Pool,
+  max: number,
+): Promise<readonly PaymentInDoubt[]> {
+  const { rows } = await pool.query<{ payment_id: string }>(
+    `SELECT payment_id FROM (
+       SELECT payment_id, created_at FROM payments WHERE status = 'FAILED_IN_FLIGHT'
+        UNION ALL
+       SELECT payment_id, submitted_at FROM rail_pending WHERE stage = 'in_flight') p
+      GROUP BY payment_id ORDER BY max(created_at) DESC LIMIT $1`,
+    [max],
+  );
+  const found: PaymentInDoubt[] = [];
+  for (const { payment_id: paymentId } of rows) {
+    const { state } = await repository(store, payments).load(paymentId);
+    // The list lags behind: it has settled meanwhile.
+    if (state?.status === 'FAILED_IN_FLIGHT') found.push(await inDoubt(pool, state));
+  }
+  return found;
+}
+
+async function inDoubt(pool: pg.Pool, state: Payment): Promise<PaymentInDoubt> {
+  return {
+    paymentId: state.paymentId,
+    organizationId: state.organizationId,
+    status: state.status,
+    since: state.statusAt,
+    createdAt: state.createdAt,
+    paymentAmount: state.amountMinor,
+    currencyCode: state.currencyCode,
+    paymentRail: state.paymentRail,
+    direction: state.direction,
+    connection: state.connection,
+    reference: state.railReference,
+    lateRejection: state.lateRejection,
+    inquiries: await inquiriesOf(pool, state.paymentId),
+    unmatchedNotifications: await unmatchedOf(pool, state.railReference),
+  };
+}
+
+/** The row of a payment that has not ended; null when nothing waits for it. */
+export async function inquiriesOf(pool: pg.Pool, paymentId: string): Promise<Inquiries | null> {
+  const { rows } = await pool.query<{
+    submissions: number;
+    last_submission_at: Date | null;
+    attempts: number;
+    deadline_at: Date;
+  }>(
+    `SELECT submissions, last_submission_at, attempts, deadline_at
+       FROM rail_pending WHERE payment_id = $1`,
+    [paymentId],
+  );
+  const [row] = rows;
+  if (row === undefined) return null;
+  return {
+    submissions: row.submissions,
+    lastSubmissionAt: row.last_submission_at?.toISOString() ?? null,
+    inquiriesMade: row.attempts,
+    nextInquiryAt: row.deadline_at.toISOString(),
+  };
+}
+
+export async function unmatchedOf(
+  pool: pg.Pool,
+  reference: string | null,
+): Promise<readonly Unmatched[]> {
+  if (reference === null) return [];
+  const { rows } = await pool.query<{
+    feed: string;
+    type: string;
+    at: Date;
+    reason: string | null;
+  }>(
+    `SELECT feed, type, at, reason FROM rail_notifications WHERE reference = $1
+      ORDER BY arrival LIMIT 100`,
+    [reference],
+  );
+  return rows.map(({ feed, type, at, reason }) => ({
+    connection: feed,
+    type,
+    at: at.toISOString(),
+    reason,
+  }));
+}

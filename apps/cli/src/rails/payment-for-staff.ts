@@ -1,0 +1,113 @@
+/** One payment with what no client sees: its events, the review's reasons, and the bank's corrections, masked. */
+import type { CorrectedData } from '@pis/bank-rails';
+import {
+  type Payment,
+  payment as payments,
+  type PaymentBlock,
+  type PaymentStatus,
+  type RailRejection,
+} from '@pis/domain';
+import { type EventStore, repository } from '@pis/event-store';
+import { KeyDestroyed, type Keyring, maskNumber, ownerOf } from '@pis/keyring';
+import type pg from 'pg';
+import { CommandFailed } from '../output.js';
+import { type Inquiries, inquiriesOf, type Unmatched, unmatchedOf } from './in-doubt.js';
+
+export interface PaymentForStaff {
+  readonly paymentId: string;
+  readonly organizationId: string;
+  readonly status: PaymentStatus;
+  readonly failureCode: string | null;
+  readonly failureMessage: string | null;
+  readonly paymentRail: string;
+  readonly direction: string;
+  readonly paymentAmount: number;
+  readonly currencyCode: string;
+  readonly connection: string | null;
+  readonly reference: string | null;
+  readonly events: readonly {
+    readonly type: string;
+    readonly at: string;
+    readonly actor: string;
+  }[];
+  /** Why the review blocked it; null when it did not. */
+  readonly review: PaymentBlock | null;
+  readonly lateRejection: RailRejection | null;
+  readonly corrections: readonly ShownCorrection[];
+  readonly inquiries: Inquiries | null;
+  readonly unmatchedNotifications: readonly Unmatched[];
+}
+
+export interface ShownCorrection {
+  readonly changeCode: string;
+  /** Numbers are masked; null when the contact was erased. */
+  readonly corrected: CorrectedData | null;
+}
+
+interface Stores {
+  readonly store: EventStore;
+  readonly pool: pg.Pool;
+  readonly keyring: Keyring;
+}
+
+/** @throws CommandFailed when there is no such payment */
+export async function paymentForStaff(
+  { store, pool, keyring }: Stores,
+  paymentId: string,
+): Promise<PaymentForStaff> {
+  const found = repository(store, payments);
+  const events = await store.readStream(found.streamIdOf(paymentId));
+  const { state } = found.fold(events);
+  if (state === null) throw new CommandFailed(`there is no payment ${paymentId}`);
+  const blocked = events.find(({ type }) => type === 'PaymentBlocked');
+  return {
+    paymentId,
+    organizationId: state.organizationId,
+    status: state.status,
+    failureCode: state.failureCode,
+    failureMessage: state.failureMessage,
+    paymentRail: state.paymentRail,
+    direction: state.direction,
+    paymentAmount: state.amountMinor,
+    currencyCode: state.currencyCode,
+    connection: state.connection,
+    reference: state.railReference,
+    events: events.map(({ type, metadata }) => ({ type, at: metadata.at, actor: metadata.actor })),
+    review: blocked === undefined ? null : (blocked.data as PaymentBlock),
+    lateRejection: state.lateRejection,
+    corrections: await correctionsOf(state, keyring),
+    inquiries: await inquiriesOf(pool, paymentId),
+    unmatchedNotifications: await unmatchedOf(pool, state.railReference),
+  };
+}
+
+async function correctionsOf(
+  { contact, corrections }: Payment,
+  keyring: Keyring,
+): Promise<readonly ShownCorrection[]> {
+  const shown: ShownCorrection[] = [];
+  for (const { changeCode, corrected } of corrections)
+    shown.push({ changeCode, corrected: await opened(keyring, corrected, contact?.id ?? '') });
+  return shown;
+}
+
+async function opened(
+  keyring: Keyring,
+  sealed: string,
+  contactId: string,
+): Promise<CorrectedData | null> {
+  try {
+    const data = JSON.parse(
+      await keyring.open(sealed, ownerOf.contact(contactId)),
+    ) as CorrectedData;
+    const { achRoutingNumber, achAccountNumber } = data;
+    return {
+      ...data,
+      ...(achRoutingNumber !== undefined && { achRoutingNumber: maskNumber(achRoutingNumber) }),
+      ...(achAccountNumber !== undefined && { achAccountNumber: maskNumber(achAccountNumber) }),
+    };
+  } catch (error) {
+    if (error instanceof KeyDestroyed) return null;
+    throw error;
+  }
+}

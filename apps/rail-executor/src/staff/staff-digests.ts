@@ -1,0 +1,139 @@
+/**
+ * Tells staff of payments in doubt, over each channel in digests: the first at once, the next ones after a
+ * pause. A digest holds IDs, amounts and statuses, and no personal data.
+ */
+import { PaymentMissing, type PaymentStream } from '@pis/commands';
+import { unreachable } from '@pis/domain';
+import type { Logger } from '@pis/service-kit';
+import type { Batch, Notice, NoticeKind, StaffNotices } from './staff-notices.js';
+
+export interface Digest {
+  readonly subject: string;
+  /** Lines for people. */
+  readonly text: string;
+  readonly payments: readonly DigestedPayment[];
+  /** How many more there are. */
+  readonly more: number;
+}
+
+export interface DigestedPayment {
+  readonly paymentId: string;
+  readonly organizationId: string | null;
+  readonly kind: NoticeKind;
+  /** ISO 8601. */
+  readonly since: string;
+  /** Now; null for a payment that cannot be read. */
+  readonly status: string | null;
+  readonly paymentRail: string | null;
+  readonly direction: string | null;
+  /** Minor units. */
+  readonly paymentAmount: number | null;
+  readonly currencyCode: string | null;
+  readonly connection: string | null;
+  readonly reference: string | null;
+}
+
+export interface StaffChannel {
+  readonly name: string;
+  /** @throws Error when it was not taken */
+  send(digest: Digest): Promise<void>;
+}
+
+export interface StaffDigestsOptions {
+  readonly notices: StaffNotices;
+  readonly channels: readonly StaffChannel[];
+  readonly payments: Pick<PaymentStream, 'load'>;
+  readonly logger: Logger;
+  /** The pause between two digests over a channel. */
+  readonly pauseMs?: number;
+}
+
+const pauseDefaultMs = 300_000;
+const retryInitialMs = 5_000;
+const retryMaxMs = 3_600_000;
+
+export class StaffDigests {
+  constructor(private readonly options: StaffDigestsOptions) {}
+
+  /** @throws connection errors of PostgreSQL */
+  async round(): Promise<null> {
+    await Promise.all(this.options.channels.map((channel) => this.tell(channel)));
+    return null;
+  }
+
+  private async tell(channel: StaffChannel): Promise<void> {
+    const { notices, logger, pauseMs = pauseDefaultMs } = this.options;
+    const batch = await notices.claim(channel.name);
+    if (batch === null) return;
+    try {
+      await channel.send(await this.digestOf(batch));
+    } catch (error) {
+      const failures = await notices.failed(channel.name, retryInitialMs, retryMaxMs);
+      // Not the error itself: it may quote an address with credentials.
+      const reason = error instanceof Error ? error.message : String(error);
+      logger.error({ channel: channel.name, failures, reason }, 'staff could not be told');
+      return;
+    }
+    await notices.told(channel.name, batch, pauseMs);
+  }
+
+  private async digestOf({ notices, count }: Batch): Promise<Digest> {
+    const payments: DigestedPayment[] = [];
+    for (const notice of notices) payments.push(await this.paymentOf(notice));
+    const more = count - payments.length;
+    const subject = `${count} ${count === 1 ? 'payment' : 'payments'} in doubt`;
+    const lines = payments.map(lineOf);
+    if (more > 0) lines.push(`and ${more} more`);
+    const text = [
+      `${subject}. Look at them with: pis payments in-doubt`,
+      ...lines,
+      'The bank is asked about them. Never submit one again by hand before the bank has answered.',
+    ].join('\n');
+    return { subject, text, payments, more };
+  }
+
+  private async paymentOf({ paymentId, kind, at }: Notice): Promise<DigestedPayment> {
+    const since = at.toISOString();
+    try {
+      const { state } = await this.options.payments.load(paymentId);
+      return {
+        ...{ paymentId, kind, since },
+        organizationId: state.organizationId,
+        status: state.status,
+        paymentRail: state.paymentRail,
+        direction: state.direction,
+        paymentAmount: state.amountMinor,
+        currencyCode: state.currencyCode,
+        connection: state.connection,
+        reference: state.railReference,
+      };
+    } catch (error) {
+      if (!(error instanceof PaymentMissing)) throw error;
+      const unknown = { status: null, paymentRail: null, direction: null, paymentAmount: null };
+      const rest = { organizationId: null, currencyCode: null, connection: null, reference: null };
+      return { paymentId, kind, since, ...unknown, ...rest };
+    }
+  }
+}
+
+function lineOf(payment: DigestedPayment): string {
+  const { paymentId, kind, since, status, paymentRail, direction, connection } = payment;
+  const amount =
+    payment.paymentAmount === null
+      ? 'unknown amount'
+      : `${(payment.paymentAmount / 100).toFixed(2)} ${payment.currencyCode ?? ''}`;
+  const bank = connection === null ? '' : ` over ${connection}`;
+  const what = `${paymentId}: ${amount}, ${direction ?? '?'}, ${paymentRail ?? '?'}${bank}`;
+  return `${what}, ${saying(kind)} since ${since}, now ${status ?? 'missing from the log'}`;
+}
+
+function saying(kind: NoticeKind): string {
+  switch (kind) {
+    case 'in_flight':
+      return 'not confirmed in time';
+    case 'rejected_late':
+      return 'rejected by the bank after its time';
+    default:
+      return unreachable(kind);
+  }
+}

@@ -1,0 +1,91 @@
+/** A mail server on this machine that takes every mail, as far as RFC 5321 needs it for one. */
+import { createServer, type Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
+
+export interface Mail {
+  readonly from: string;
+  readonly to: readonly string[];
+  /** Headers and body as they came. */
+  readonly content: string;
+}
+
+export interface SmtpServer {
+  /** smtp://127.0.0.1:port */
+  readonly url: string;
+  readonly mails: readonly Mail[];
+  /** Answers to further mails with this code; null takes them. */
+  refuse: number | null;
+  close(): Promise<void>;
+}
+
+export async function startSmtpServer(): Promise<SmtpServer> {
+  const mails: Mail[] = [];
+  const sockets = new Set<Socket>();
+  const state: { refuse: number | null } = { refuse: null };
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
+    socket.on('error', () => socket.destroy());
+    converse(socket, mails, () => state.refuse);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `smtp://127.0.0.1:${port}`,
+    mails,
+    get refuse() {
+      return state.refuse;
+    },
+    set refuse(code) {
+      state.refuse = code;
+    },
+    close: () =>
+      new Promise((resolve) => {
+        for (const socket of sockets) socket.destroy();
+        server.close(() => resolve());
+      }),
+  };
+}
+
+function converse(socket: Socket, mails: Mail[], refusal: () => number | null): void {
+  let [from, to, buffered, inData]: [string, string[], string, boolean] = ['', [], '', false];
+  const say = (text: string) => socket.write(`${text}\r\n`);
+  const take = (line: string) => {
+    const [, verb = '', rest = ''] = /^(\w+)(.*)$/.exec(line) ?? [];
+    const address = /<(.*)>/.exec(rest)?.[1] ?? '';
+    const code = refusal();
+    switch (verb.toUpperCase()) {
+      case 'MAIL':
+        [from, to] = [address, []];
+        return say(code === null ? '250 ok' : `${code} not now`);
+      case 'RCPT':
+        to.push(address);
+        return say('250 ok');
+      case 'DATA':
+        inData = true;
+        return say('354 go on');
+      case 'QUIT':
+        say('221 bye');
+        return socket.end();
+      default:
+        return say('250 ok');
+    }
+  };
+  say('220 ready');
+  socket.setEncoding('utf8');
+  socket.on('data', (chunk: string) => {
+    buffered += chunk;
+    for (;;) {
+      const end = inData ? '\r\n.\r\n' : '\r\n';
+      const at = buffered.indexOf(end);
+      if (at === -1) return;
+      const text = buffered.slice(0, at);
+      buffered = buffered.slice(at + end.length);
+      if (inData) {
+        inData = false;
+        mails.push({ from, to, content: text });
+        say('250 taken');
+      } else take(text);
+    }
+  });
+}

@@ -1,0 +1,115 @@
+/** `pis payments`: what staff see beside a running system and its clients do not. */
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { jest } from '@jest/globals';
+import { PisClient } from '@pis/client';
+import { until } from '@pis/local-servers/testing';
+import { paymentTo } from './support/payable.js';
+import { pis, pisJson, type RunningProcess, startProcess } from './support/process.js';
+import { expectRefusal } from './support/refusal.js';
+
+// Each command is a process of its own.
+jest.setTimeout(120_000);
+const startLimitMs = 240_000;
+const statusLimitMs = 60_000;
+const fullKey = 'pis_test_cli_payments_spec_01';
+const ruleName = 'no-business-with-lovelace';
+
+let scratch: string;
+let environment: Record<string, string>;
+let running: RunningProcess;
+let client: PisClient;
+
+beforeAll(async () => {
+  scratch = mkdtempSync(path.join(os.tmpdir(), 'pis-cli-payments-'));
+  const rules = path.join(scratch, 'rules.yaml');
+  writeFileSync(path.join(scratch, 'list.txt'), '42;LOVELACE, Ada\n');
+  writeFileSync(
+    rules,
+    `lists: { people: { file: list.txt } }
+rules:
+  - name: ${ruleName}
+    when: { nameOn: { list: people }, amountAbove: 50000 }
+    then: block
+`,
+  );
+  environment = { PIS_DATA_DIR: path.join(scratch, 'data') };
+  running = await startProcess(null, {
+    ...environment,
+    PIS_BOOTSTRAP_API_KEY: fullKey,
+    PIS_REVIEW_RULES_FILE: rules,
+  });
+  client = new PisClient({ baseUrl: String(running.ready['apiUrl']), apiKey: fullKey });
+}, startLimitMs);
+afterAll(async () => {
+  await running?.stop();
+  rmSync(scratch, { recursive: true, force: true });
+}, startLimitMs);
+
+async function paid(account: string, paymentAmount: number, status: string): Promise<string> {
+  const request = { ...(await paymentTo(client, account)), paymentAmount };
+  const { paymentId } = await client.payments.create(request);
+  await until(async () => (await client.payments.get(paymentId)).status === status, {
+    timeoutMs: statusLimitMs,
+  });
+  return paymentId;
+}
+
+it('shows why the review blocked a payment to staff, and to no client', async () => {
+  const paymentId = await paid('000123456789', 50_001, 'BLOCKED');
+  const shown = await pisJson<unknown>(
+    ['payments', 'show', '--id', paymentId, '--reason', 'a question'],
+    environment,
+  );
+  expect(shown).toMatchObject({
+    paymentId,
+    status: 'BLOCKED',
+    review: {
+      rules: [ruleName],
+      reasons: ['the amount 50001 is above 50000'],
+      contact: { reasons: ['the name is 1.00 like "LOVELACE, Ada" (42 of people)'] },
+    },
+    events: [{ type: 'PaymentQueued' }, { type: 'PaymentBlocked' }],
+  });
+  const seen = [
+    await client.payments.get(paymentId),
+    (await client.payments.page({ limit: 10 })).data,
+    await (
+      await fetch(`${String(running.ready['apiUrl'])}/v1/events?limit=100`, {
+        headers: { authorization: `Bearer ${fullKey}` },
+      })
+    ).json(),
+  ];
+  expect(JSON.stringify(seen)).toContain(paymentId);
+  for (const hidden of [ruleName, 'LOVELACE', 'is above 50000'])
+    expect(JSON.stringify(seen)).not.toContain(hidden);
+});
+
+it('lists payments in doubt with everything known, and leaves out the others', async () => {
+  const paymentId = await paid('000123450401', 1_234, 'FAILED_IN_FLIGHT');
+  await paid('000123456789', 1_234, 'COMPLETED');
+  expect(await pisJson<unknown>(['payments', 'in-doubt'], environment)).toMatchObject({
+    data: [
+      {
+        paymentId,
+        status: 'FAILED_IN_FLIGHT',
+        paymentAmount: 1_234,
+        currencyCode: 'USD',
+        direction: 'OUTBOUND',
+        reference: expect.any(String) as string,
+        connection: expect.any(String) as string,
+        lateRejection: null,
+        inquiries: { submissions: 1, nextInquiryAt: expect.any(String) as string },
+        unmatchedNotifications: [],
+      },
+    ],
+  });
+});
+
+it('refuses to show a payment that does not exist, or what is no ID', async () => {
+  const show = (id: string) => pis(['payments', 'show', '--id', id], environment);
+  expectRefusal(await show(randomUUID()), /there is no payment/);
+  expectRefusal(await show('secret'), /--id is not a UUID/);
+});
