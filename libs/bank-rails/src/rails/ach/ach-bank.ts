@@ -66,8 +66,10 @@ export interface AchBankOptions {
 }
 
 export interface AchLimits {
-  /** How often the tables and the inbox are looked at without a hint. */
+  /** How often the tables are looked at without a hint. */
   readonly pollMs: number;
+  /** How often the inbox is looked at without a hint. Transports hint by themselves: a bank counts requests. */
+  readonly inboxPollMs: number;
   /** Another process uploads a file after this, if the one that recorded it does not. */
   readonly uploadTakeoverMs: number;
   /** An inbound file that cannot be read may still be written: it is read again for so long. */
@@ -83,6 +85,7 @@ const dayMs = 24 * 3_600_000;
 /** Returns may come 60 days after the settlement (R05, R07, R10, R11, R29, R51). */
 const defaultLimits: AchLimits = {
   pollMs: 5_000,
+  inboxPollMs: 60_000,
   uploadTakeoverMs: 5_000,
   unreadableGraceMs: 300_000,
   inquiryPauseMs: 60_000,
@@ -168,7 +171,7 @@ class NachaBank implements AchBank {
         onRecovery: () => log.info({ bank: name }, `${what} goes on`),
       });
     this.outboundLoop = loop('sending ACH files', limits.pollMs, this.rounds.outbound);
-    const inboundLoop = loop('reading ACH files', limits.pollMs, this.rounds.inbound);
+    const inboundLoop = loop('reading ACH files', limits.inboxPollMs, this.rounds.inbound);
     const pruneLoop = loop('deleting old ACH entries', pruneEveryMs, this.rounds.prune);
     this.loops = [this.outboundLoop, inboundLoop, pruneLoop];
     this.endListening = transport.onFile(() => inboundLoop.wake());
