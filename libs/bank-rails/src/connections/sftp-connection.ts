@@ -30,6 +30,8 @@ const reconnectDefaultMs = 1_000;
 const reconnectMaxMs = 60_000;
 /** After the bank has refused our credentials, or has shown another host key. */
 const refusedPauseMs = 30_000;
+/** After a connection that was lost sooner, the next attempt waits. */
+const steadyAfterMs = 10_000;
 const keepaliveIntervalMs = 15_000;
 const keepalivesMissedMax = 3;
 
@@ -63,16 +65,20 @@ export class SftpStatusError extends Error {
 
 type Callback<Value> = (error: Error | null | undefined, value?: Value) => void;
 
+type OnLost = (reason: Error, wasOfUse: boolean) => void;
+
 /** An open connection. */
 export class SftpSession {
   private readonly waiting = new Set<(error: Error) => void>();
   private lost: Error | null = null;
+  /** The server has answered a request. */
+  private wasOfUse = false;
 
   constructor(
     private readonly client: ssh2.Client,
     private readonly sftp: SFTPWrapper,
     private readonly timeoutMs: number,
-    private readonly onLost: () => void,
+    private readonly onLost: OnLost,
   ) {}
 
   /**
@@ -106,6 +112,7 @@ export class SftpSession {
           }
           clearTimeout(timer);
           this.waiting.delete(fail);
+          this.wasOfUse = true;
           resolve(value as Value);
         });
       } catch (error) {
@@ -119,7 +126,7 @@ export class SftpSession {
     if (this.lost !== null) return;
     this.lost = reason;
     for (const fail of this.waiting) fail(reason);
-    this.onLost();
+    this.onLost(reason, this.wasOfUse);
     this.client.destroy();
   }
 }
@@ -156,14 +163,17 @@ export class SftpConnection {
     const { pausing } = this;
     if (pausing !== null && performance.now() < pausing.untilMs)
       return Promise.reject(pausing.error);
-    const opening = this.connect(() => {
+    let openedAtMs = Infinity;
+    const opening = this.connect((reason, wasOfUse) => {
       if (this.session === opening) this.session = null;
+      // A bank may end connections early. One that answers nothing is tried less and less often.
+      if (wasOfUse) this.failures = 0;
+      if (performance.now() - openedAtMs < steadyAfterMs) this.pauseAfter(reason);
     });
     this.session = opening;
     opening.then(
       (session) => {
-        this.failures = 0;
-        this.pausing = null;
+        openedAtMs = performance.now();
         if (this.isClosed) this.end(session);
       },
       (error: unknown) => {
@@ -195,7 +205,7 @@ export class SftpConnection {
     this.pausing = { untilMs: performance.now() + ms, error };
   }
 
-  private connect(onLost: () => void): Promise<SftpSession> {
+  private connect(onLost: OnLost): Promise<SftpSession> {
     const { timeoutMs = timeoutDefaultMs } = this.options;
     return new Promise((resolve, reject) => {
       const client = new ssh2.Client();

@@ -239,6 +239,16 @@ describe('a server', () => {
     expect(server.connections()).toBe(1);
   });
 
+  it('that cuts each new connection is not connected to again at once', async () => {
+    const transport = open({ reconnectMs: 60_000 });
+    await transport.put('a.ach', text('a'));
+    server.faults.cutAfterBytes = 0;
+    await expect(transport.put('b.ach', text('bb'))).rejects.toBeInstanceOf(BankUnavailable);
+    for (let tries = 0; tries < 5; tries += 1)
+      await expect(transport.list(1)).rejects.toBeInstanceOf(BankUnavailable);
+    expect(server.connections()).toBe(1);
+  });
+
   it('that never greets does not hold up the end', async () => {
     const silent = createServer();
     await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', () => resolve()));
