@@ -2,6 +2,8 @@ import { type PaymentRail, paymentRails, type RailSettings } from '@pis/domain';
 import { generator, type Random } from '@pis/local-servers/testing';
 import { instantOf } from '../calendar/eastern-time.js';
 import { defaultCutoffs } from '../calendar/rail-hours.js';
+import { isoRails } from '../rails/iso20022/messages.js';
+import { profileOf } from '../rails/iso20022/profiles.js';
 import { railRejectionText } from './rail-rejection-text.js';
 import {
   defaultRailSettings,
@@ -176,10 +178,12 @@ describe('the rail of a payment', () => {
     });
   });
 
-  it('needs the address that the rail requires', () => {
-    const large = { amountMinor: dollars(20_000_000), hasContactAddress: false };
-    expect(wayOf(select(large))).toBe('ACH standard');
-    expect(reasons(select(large))['FEDWIRE']).toBe('address_required');
+  it('needs the address that the messages of the rail require', () => {
+    for (const rail of isoRails)
+      expect([rail, needsAddress[rail]]).toEqual([rail, profileOf(rail).requiresContactAddress]);
+    expect(wayOf(select({ amountMinor: dollars(20_000_000), hasContactAddress: false }))).toBe(
+      'FEDWIRE',
+    );
   });
 });
 

@@ -21,14 +21,14 @@ export const railLimitMinor = {
 export const sameDayLimitMinor = 1_000_000 * dollarsMinor;
 
 /**
- * Rails that need the contact's postal address: structured or hybrid, in each message since November 2026
- * (CBPR+, Fedwire Funds Service ISO 20022 rules).
+ * Rails that need the contact's postal address, as their message profiles do (docs/rails-iso20022.md). SWIFT
+ * takes structured or hybrid addresses only, since November 2026 (CBPR+).
  */
 export const needsAddress = {
   ACH: false,
   FEDNOW: false,
   RTP: false,
-  FEDWIRE: true,
+  FEDWIRE: false,
   SWIFT: true,
 } as const satisfies Record<PaymentRail, boolean>;
 

@@ -1,0 +1,57 @@
+import { simulatedBankTerms } from '../bank-connection.js';
+import { defaultCutoffs } from '../calendar/rail-hours.js';
+import type { AchIdentity, BankConnectionConfig } from './bank-config.js';
+import { offeredRails } from './offered-rails.js';
+
+const json = { kind: 'json', baseUrl: 'http://127.0.0.1:1' } as const;
+const connection = (changes: Partial<BankConnectionConfig>): BankConnectionConfig => ({
+  bank: 'bank',
+  name: 'connection',
+  rails: ['ACH'],
+  protocol: json,
+  terms: simulatedBankTerms,
+  cutoffs: defaultCutoffs,
+  ach: null,
+  iso: null,
+  ...changes,
+});
+const ach: AchIdentity = {
+  odfiRoutingNumber: '021000021',
+  immediateOrigin: '1234567890',
+  immediateOriginName: 'ORIGIN',
+  immediateDestination: '021000021',
+  immediateDestinationName: 'BANK',
+  company: { name: 'COMPANY', id: '1234567890' },
+  companies: {},
+  consumerDebits: 'WEB',
+  buildLeadMinutes: 20,
+  acknowledgementMinutes: 60,
+  inquiries: false,
+  limits: { entriesPerFileMax: 1, amountPerFileMaxMinor: 1 },
+};
+
+describe('the rails that the banks offer', () => {
+  it('are those of all connections', () => {
+    const connections = [connection({}), connection({ rails: ['SWIFT', 'RTP'] })];
+    expect(offeredRails({ connections }).connectedRails).toEqual(['ACH', 'RTP', 'SWIFT']);
+  });
+
+  it('have the cutoffs of the first bank of each rail, ACH before its file is built', () => {
+    const first = {
+      sameDay: ['09:00', '14:10'],
+      standard: '18:05',
+      fedwire: '16:00',
+      swift: '15:00',
+    };
+    const connections = [
+      connection({ cutoffs: first, ach }),
+      connection({ rails: ['ACH', 'FEDWIRE'], cutoffs: { ...defaultCutoffs, fedwire: '17:00' } }),
+    ];
+    expect(offeredRails({ connections }).cutoffs).toEqual({
+      sameDay: ['08:40', '13:50'],
+      standard: '17:45',
+      fedwire: '17:00',
+      swift: defaultCutoffs.swift,
+    });
+  });
+});
