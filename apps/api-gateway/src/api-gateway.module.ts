@@ -30,6 +30,7 @@ import {
 import type { Keyring } from '@pis/keyring';
 import { directoryQuery, eventsQuery, paymentsQuery, projectionProgress } from '@pis/read-models';
 import {
+  ConfigurationError,
   EVENT_STORE,
   type GatewayConfig,
   KEYRING,
@@ -57,6 +58,7 @@ import {
   DELIVERY_LOG,
   DIRECTORY_QUERY,
   EVENTS_QUERY,
+  OFFERED_RAILS,
   OPENAPI_OPTIONS,
   PAYMENTS_QUERY,
   REPLAY_REQUESTS,
@@ -113,6 +115,7 @@ export class ApiGatewayModule {
           inject: [PG_POOL],
           useFactory: (pool: PgPool) => banks ?? openRoutingDirectory(pool, config.PIS_ENVIRONMENT),
         },
+        { provide: OFFERED_RAILS, useFactory: () => offeredRailsOf(config) },
       ],
     };
   }
@@ -226,8 +229,19 @@ const readProviders: readonly Provider[] = [
   },
 ];
 
-/** Payments may take every rail; the cutoffs are the rails' own. */
-const rails: OfferedRails = { connectedRails: paymentRails, cutoffs: defaultCutoffs };
+/** Every rail with its own cutoffs when no banks are configured: the simulated bank takes them all. */
+async function offeredRailsOf(config: ApiGatewayConfig): Promise<OfferedRails> {
+  const { PIS_BANKS_FILE: file, PIS_ENVIRONMENT: environment } = config;
+  if (file === undefined) return { connectedRails: paymentRails, cutoffs: defaultCutoffs };
+  // YAML is loaded only by a gateway that needs it.
+  const { BanksFileInvalid, offeredRails, readBanksFile } = await import('@pis/bank-rails/banks');
+  try {
+    return offeredRails(await readBanksFile(file, { environment }));
+  } catch (error) {
+    if (!(error instanceof BanksFileInvalid)) throw error;
+    throw new ConfigurationError(error.problems.map((one) => `PIS_BANKS_FILE: ${one}`));
+  }
+}
 
 function useCases(urls: WebhookUrlOptions): Provider[] {
   const classes = [
@@ -238,11 +252,12 @@ function useCases(urls: WebhookUrlOptions): Provider[] {
   ];
   return classes.map((UseCase) => ({
     provide: UseCase,
-    inject: [EVENT_STORE, KEYRING, ROUTING_DIRECTORY, OwnWrites, StreamStates],
+    inject: [EVENT_STORE, KEYRING, ROUTING_DIRECTORY, OFFERED_RAILS, OwnWrites, StreamStates],
     useFactory: (
       store: EventStore,
       keyring: Keyring,
       banks: RoutingDirectory,
+      rails: OfferedRails,
       ownWrites: OwnWrites,
       states: StreamStates,
     ) => new UseCase({ store, keyring, banks, rails, ownWrites, states, urls }),

@@ -1,4 +1,7 @@
 /** POST /v1/rails/evaluate, and the rails of payments that are created. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
 import { setOrganizationRails, unrefused } from '@pis/commands';
 import { payment as payments } from '@pis/domain';
 import { repository } from '@pis/event-store';
@@ -6,6 +9,7 @@ import { createTestDatabase, type TestDatabase } from '@pis/local-servers/testin
 import { bankAccount, by, type Gateway, startGateway } from './testing/gateway.js';
 import { codeOf, createPayer, idOf, type Payer } from './testing/payments.js';
 
+const scratch = mkdtempSync(path.join(os.tmpdir(), 'pis-rails-'));
 let database: TestDatabase;
 let gateway: Gateway;
 let payer: Payer;
@@ -17,6 +21,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await gateway?.close();
   await database?.drop();
+  rmSync(scratch, { recursive: true, force: true });
 });
 
 const at = (achRoutingNumber: string, changes: object = {}) =>
@@ -161,6 +166,43 @@ describe('the rail of a new payment', () => {
       bankAccount: { ...bankAccount, swiftCode: 'DEUTDEFF' },
     });
     expect((await created(abroad)).paymentRail).toBe('SWIFT');
+  });
+});
+
+describe('with a banks file', () => {
+  const file = path.join(scratch, 'banks.yaml');
+  const start = (yaml: string) => {
+    writeFileSync(file, yaml);
+    return startGateway({ databaseUrl: database.url, changes: { PIS_BANKS_FILE: file } });
+  };
+  const bank = (rails: string) => `
+banks:
+  - name: first-bank
+    connections:
+      - name: first
+        rails: [${rails}]
+        json: { baseUrl: 'http://127.0.0.1:1' }
+        terms: { submissionInFlightMaxMs: 1000, referenceMemoryMs: 100000 }
+`;
+
+  it('payments take only rails that a bank takes', async () => {
+    const withFile = await start(bank('ACH, FEDNOW'));
+    try {
+      const one = await createPayer(withFile);
+      const payment = await repository(withFile.store, payments).load(idOf(await one.pay()));
+      expect(payment.state?.paymentRail).toBe('FEDNOW');
+      expect(payment.state?.railDecision?.rejected).toContainEqual({
+        paymentRail: 'RTP',
+        achService: null,
+        code: 'rail_not_connected',
+      });
+    } finally {
+      await withFile.close();
+    }
+  });
+
+  it('the gateway does not start when the file is wrong', async () => {
+    await expect(start(bank('BITCOIN'))).rejects.toThrow(/PIS_BANKS_FILE: line \d+: /);
   });
 });
 

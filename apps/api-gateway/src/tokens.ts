@@ -6,6 +6,8 @@ export const DELIVERY_LOG = Symbol('DeliveryLog');
 export const REPLAY_REQUESTS = Symbol('ReplayRequests');
 /** The retry windows of deliveries that are sent again. */
 export const RETRY_WINDOWS = Symbol('RetryWindows');
+/** The rails with a bank, and its cutoffs. */
+export const OFFERED_RAILS = Symbol('OfferedRails');
 export const ROUTING_DIRECTORY = Symbol('RoutingDirectory');
 /** The address of the API in the reference. */
 export const OPENAPI_OPTIONS = Symbol('OpenApiOptions');

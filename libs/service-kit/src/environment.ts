@@ -125,6 +125,9 @@ export const keyringEnv = {
   PIS_MASTER_KEYS_FILE: z.string().min(1).optional(),
 } as const;
 
+/** YAML: the banks, their rails and how they are reached. Required in production. */
+const banksFile = z.string().min(1).optional();
+
 export const gatewayEnv = {
   PIS_PUBLIC_URL: z.url({ protocol: /^https?$/ }).optional(),
   PIS_BOOTSTRAP_API_KEY: z
@@ -135,6 +138,8 @@ export const gatewayEnv = {
   PIS_REQUEST_TIMEOUT_MS: integer(100, 600_000).default(10_000),
   PIS_RATE_LIMIT_PER_KEY: integer(0, 1_000_000).default(200),
   PIS_RATE_LIMIT_STORE: z.enum(['memory', 'postgres']).default('memory'),
+  /** Payments take rails with a bank alone. */
+  PIS_BANKS_FILE: banksFile,
 } as const;
 
 /** Longer than any law asks for. */
@@ -190,8 +195,7 @@ export const railsEnv = {
   PIS_STAFF_WEBHOOK_URL: z.url({ protocol: /^https?$/ }).optional(),
   /** What the simulated bank does with which transfer: YAML, see docs/sandbox.md. */
   PIS_BANK_SCENARIOS_FILE: z.string().min(1).optional(),
-  /** YAML: the banks, their rails and how they are reached. Required in production. */
-  PIS_BANKS_FILE: z.string().min(1).optional(),
+  PIS_BANKS_FILE: banksFile,
   /** Sandbox only: base address of the bank simulator when it runs as its own process. */
   PIS_BANK_URL: z.url({ protocol: /^https?$/ }).optional(),
 } as const;
