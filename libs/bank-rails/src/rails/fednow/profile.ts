@@ -38,6 +38,7 @@ export const fednowProfile: IsoRailProfile = {
   requiresContactAddress: false,
   acceptedStatus: 'ACSC',
   alsoAccepted: [],
+  participantIdLength: 9,
   countsMessages: false,
   dateTime: offsetDateTime,
   // Date, connection party, then up to 18 letters and digits.

@@ -34,6 +34,7 @@ export const fedwireProfile: IsoRailProfile = {
   requiresContactAddress: false,
   acceptedStatus: 'ACSC',
   alsoAccepted: [],
+  participantIdLength: 8,
   countsMessages: true,
   dateTime: offsetDateTime,
   // The IMAD: date, source, number of the message on that day.

@@ -43,7 +43,12 @@ import {
 } from './iso-outcome.js';
 import { isAbout, type IsoTransfer, IsoTransfers } from './iso-transfers.js';
 import { type IsoMessage, type IsoRail, isoRails } from './messages.js';
-import type { IsoIdentity, IsoRailProfile, IsoSender } from './profile.js';
+import {
+  identityProblem,
+  type IsoIdentity,
+  type IsoRailProfile,
+  type IsoSender,
+} from './profile.js';
 import { profileOf } from './profiles.js';
 import { readIsoMessage } from './read-messages.js';
 import { notFoundReason } from './rejection-reasons.js';
@@ -73,7 +78,12 @@ const messageNumberMax = 999_999;
 /** Every so many submissions old rows are deleted. */
 const submissionsPerForget = 500;
 
+/** @throws Error when the identity does not fit a rail */
 export function isoBank(options: IsoBankOptions): BankConnection {
+  for (const rail of options.rails) {
+    const problem = identityProblem(profileOf(rail), options.identity);
+    if (problem !== null) throw new Error(`the bank connection ${options.name}: ${problem}`);
+  }
   const bank = new IsoBank(options);
   return {
     terms: options.terms,

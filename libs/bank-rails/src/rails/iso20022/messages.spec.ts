@@ -1,6 +1,7 @@
 import { generator } from '@pis/local-servers/testing';
 import { railName, railText } from './characters.js';
 import { isoRails } from './messages.js';
+import { identityProblem } from './profile.js';
 import { profileOf } from './profiles.js';
 import { readIsoMessage } from './read-messages.js';
 import {
@@ -68,6 +69,24 @@ describe('identifiers', () => {
     expect(profileOf('RTP').dateTime(at)).toBe('2026-11-23T10:30:00');
     for (const rail of ['FEDNOW', 'FEDWIRE', 'SWIFT'] as const)
       expect(profileOf(rail).dateTime(at)).toBe('2026-11-23T15:30:00.123+00:00');
+  });
+});
+
+describe('the identity of our bank', () => {
+  const identity = { routingNumber: '021000021', bic: null, participantId: null };
+  it.each([
+    ['FEDNOW', {}, null],
+    ['RTP', { participantId: '021000021S1' }, null],
+    ['RTP', { participantId: 'B1QDRCQR' }, /11 capital letters/],
+    ['FEDWIRE', { participantId: 'B1QDRCQR' }, null],
+    ['FEDWIRE', { participantId: 'b1qdrcqr' }, /8 capital letters/],
+    ['FEDNOW', { routingNumber: '' }, /routingNumber/],
+    ['SWIFT', {}, /bic/],
+    ['SWIFT', { bic: 'AAAAUS33' }, null],
+  ] as const)('on %s with %j has the problem %s', (rail, changes, problem) => {
+    const found = identityProblem(profileOf(rail), { ...identity, ...changes });
+    if (problem === null) expect(found).toBeNull();
+    else expect(found).toMatch(problem);
   });
 });
 

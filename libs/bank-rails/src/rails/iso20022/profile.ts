@@ -72,6 +72,8 @@ export interface IsoRailProfile {
   readonly acceptedStatus: string;
   /** Statuses that mean acceptance on this rail, beyond those that always do. */
   readonly alsoAccepted: readonly string[];
+  /** Of IsoIdentity.participantId; null where the rail has none. */
+  readonly participantIdLength: number | null;
   /** Whether message ids are counted per day. The number then has six digits. */
   readonly countsMessages: boolean;
   readonly dateTime: (at: Date) => string;
@@ -86,4 +88,16 @@ export interface IsoRailProfile {
 /** The text, or the fallback, cut or filled with zeros to `length` characters. */
 export function fixedLength(text: string, length: number): string {
   return text.slice(0, length).padEnd(length, '0');
+}
+
+/** What keeps the identity from being used on the rail, in words; null when nothing does. */
+export function identityProblem(profile: IsoRailProfile, identity: IsoIdentity): string | null {
+  const { rail, agents, participantIdLength } = profile;
+  const { routingNumber, bic, participantId } = identity;
+  if (agents === 'BIC') return bic === null ? `${rail} needs the bic of the bank` : null;
+  if (!/^\d{9}$/.test(routingNumber)) return `${rail} needs the routingNumber of the bank`;
+  if (participantId === null || participantIdLength === null) return null;
+  if (/^[A-Z0-9]+$/.test(participantId) && participantId.length === participantIdLength)
+    return null;
+  return `the participantId of ${rail} has ${participantIdLength} capital letters and digits: use a connection for each rail that needs one`;
 }

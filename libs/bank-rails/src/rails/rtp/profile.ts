@@ -38,6 +38,7 @@ export const rtpProfile: IsoRailProfile = {
   requiresContactAddress: false,
   acceptedStatus: 'ACTC',
   alsoAccepted: ['ACTC'],
+  participantIdLength: 11,
   countsMessages: false,
   dateTime: easternDateTime,
   messageId: ({ day, identity, seed }) =>

@@ -33,6 +33,7 @@ export const swiftProfile: IsoRailProfile = {
   requiresContactAddress: true,
   acceptedStatus: 'ACSP',
   alsoAccepted: [],
+  participantIdLength: null,
   countsMessages: false,
   dateTime: offsetDateTime,
   messageId: ({ day, seed }) => day + derivedText(seed, 24, 36),
