@@ -3,7 +3,7 @@
  * Reserve's: "FedACH Processing Schedule" and "Fedwire Funds Service Operating Hours". A bank's own cutoffs
  * are earlier; they come in as data. All times are Eastern Time.
  */
-import type { AchService } from '@pis/domain';
+import { type AchService, unreachable } from '@pis/domain';
 import { bankingDayAfter, isBankingDay } from './banking-days.js';
 import {
   type CalendarDate,
@@ -58,12 +58,12 @@ export interface RailWindow {
 
 /** The next ACH window of this service whose cutoff is after `atMs`. */
 export function achWindow(atMs: number, service: AchService, cutoffs: BankCutoffs): RailWindow {
-  if (service === 'standard') {
-    const { date, cutoffAt } = nextCutoff(atMs, [cutoffs.standard]);
-    return windowOf(cutoffAt, bankingDayAfter(date), standardSettlement);
-  }
-  const { date, time, cutoffAt } = nextCutoff(atMs, cutoffs.sameDay);
-  return windowOf(cutoffAt, date, sameDaySettlement(time));
+  return nextWindow(atMs, service === 'standard' ? 'standard' : 'sameDay', cutoffs);
+}
+
+/** Whether an entry can still settle today. */
+export function isSameDayOpen(atMs: number, cutoffs: BankCutoffs): boolean {
+  return cutoffs.sameDay.length > 0 && nextWindow(atMs, 'sameDay', cutoffs).opensAt <= atMs;
 }
 
 export interface FedwireHours extends RailWindow {
@@ -74,16 +74,14 @@ export interface FedwireHours extends RailWindow {
 
 /** The Fedwire day that is open, or else the next one. It settles a transfer at once. */
 export function fedwireHours(atMs: number, cutoffs: BankCutoffs): FedwireHours {
-  const { date, cutoffAt } = nextCutoff(atMs, [cutoffs.fedwire]);
-  const opensAt = instantOf(daysAfter(date, -1), fedwireOpening);
-  const settlementAt = Math.max(atMs, opensAt);
-  return { isOpen: atMs >= opensAt, opensAt, cutoffAt, settlementDate: date, settlementAt };
+  const window = nextWindow(atMs, 'fedwire', cutoffs);
+  const { opensAt } = window;
+  return { ...window, isOpen: atMs >= opensAt, settlementAt: Math.max(atMs, opensAt) };
 }
 
 /** SWIFT messages are taken at any time. Banks work on them until their cutoff. */
 export function swiftWindow(atMs: number, cutoffs: BankCutoffs): RailWindow {
-  const { date, cutoffAt } = nextCutoff(atMs, [cutoffs.swift]);
-  return windowOf(cutoffAt, bankingDayAfter(date, swiftBankingDays), swiftSettlement);
+  return nextWindow(atMs, 'swift', cutoffs);
 }
 
 /** @throws RangeError that names the field */
@@ -108,6 +106,54 @@ function named(field: string, time: TimeOfDay): number {
   }
 }
 
+type Kind = keyof BankCutoffs;
+type Window = RailWindow & { readonly opensAt: number };
+interface Known {
+  readonly fromMs: number;
+  readonly window: Window;
+}
+
+/**
+ * The last window of each kind. It stays the next one until its cutoff, and a clock asks for it again and
+ * again.
+ */
+const knownWindows = new WeakMap<BankCutoffs, Partial<Record<Kind, Known>>>();
+
+function nextWindow(atMs: number, kind: Kind, cutoffs: BankCutoffs): Window {
+  let windows = knownWindows.get(cutoffs);
+  if (windows === undefined) knownWindows.set(cutoffs, (windows = {}));
+  const known = windows[kind];
+  if (known !== undefined && known.fromMs <= atMs && atMs < known.window.cutoffAt)
+    return known.window;
+  const times = kind === 'sameDay' ? cutoffs.sameDay : [cutoffs[kind]];
+  const window = windowOf(nextCutoff(atMs, times), kind);
+  windows[kind] = { fromMs: atMs, window };
+  return window;
+}
+
+function windowOf({ date, time, cutoffAt }: Cutoff, kind: Kind): Window {
+  const settlingOn = (day: CalendarDate, settlement: TimeOfDay): Window => ({
+    cutoffAt,
+    opensAt: instantOf(date, '00:00'),
+    settlementDate: day,
+    settlementAt: instantOf(day, settlement),
+  });
+  switch (kind) {
+    case 'sameDay':
+      return settlingOn(date, sameDaySettlement(time));
+    case 'standard':
+      return settlingOn(bankingDayAfter(date), standardSettlement);
+    case 'swift':
+      return settlingOn(bankingDayAfter(date, swiftBankingDays), swiftSettlement);
+    case 'fedwire': {
+      const opensAt = instantOf(daysAfter(date, -1), fedwireOpening);
+      return { cutoffAt, opensAt, settlementDate: date, settlementAt: opensAt };
+    }
+    default:
+      return unreachable(kind);
+  }
+}
+
 /** Longer than any series of days without banking: a weekend and holidays around it. */
 const daysWithoutBankingMax = 7;
 
@@ -128,10 +174,6 @@ function nextCutoff(atMs: number, times: readonly TimeOfDay[]): Cutoff {
     }
   }
   throw new RangeError('there is no cutoff');
-}
-
-function windowOf(cutoffAt: number, date: CalendarDate, settlement: TimeOfDay): RailWindow {
-  return { cutoffAt, settlementDate: date, settlementAt: instantOf(date, settlement) };
 }
 
 function sameDaySettlement(cutoff: TimeOfDay): TimeOfDay {

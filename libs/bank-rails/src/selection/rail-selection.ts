@@ -21,8 +21,13 @@ import {
   type RailSettings,
   unreachable,
 } from '@pis/domain';
-import { easternTime } from '../calendar/eastern-time.js';
-import { achWindow, type BankCutoffs, fedwireHours, swiftWindow } from '../calendar/rail-hours.js';
+import {
+  achWindow,
+  type BankCutoffs,
+  fedwireHours,
+  isSameDayOpen,
+  swiftWindow,
+} from '../calendar/rail-hours.js';
 import { needsAddress, railLimitMinor, sameDayLimitMinor } from './rail-terms.js';
 
 export interface RailRequest {
@@ -150,12 +155,7 @@ function aboveLimit(way: Way, amountMinor: number, policy: RailPolicy): RailReje
 
 function notNow(way: Way, request: RailRequest, policy: RailPolicy): RailRejectionCode | null {
   const { atMs } = request;
-  if (way === sameDay) {
-    const isToday =
-      policy.cutoffs.sameDay.length > 0 &&
-      achWindow(atMs, 'same_day', policy.cutoffs).settlementDate === easternTime(atMs).date;
-    return isToday ? null : 'closed_at_this_time';
-  }
+  if (way === sameDay) return isSameDayOpen(atMs, policy.cutoffs) ? null : 'closed_at_this_time';
   if (way !== fedwire) return null;
   if (!fedwireHours(atMs, policy.cutoffs).isOpen) return 'closed_at_this_time';
   // Whether they are open now does not matter: a small payment does not become a wire in the evening.
