@@ -1,5 +1,8 @@
 /** What the bank reports beside confirmations and returns: why it rejects, what it corrects, what it holds. */
 import type { BankConnection, BankNotification, RailRejection } from '@pis/bank-rails';
+import { contact } from '@pis/domain';
+import { contactExample } from '@pis/domain/testing';
+import { repository } from '@pis/event-store';
 import { openWorld, type QueuedMessage, type World } from './testing/world.js';
 
 let world: World;
@@ -99,8 +102,15 @@ it.each(['the feed', 'an inquiry'])(
   },
 );
 
-it('a notification of change is recorded once, and changes no status', async () => {
+it('a notification of change is recorded once on payment and contact, and changes no status', async () => {
   const { paymentId, reference } = await claimed('4321');
+  const contacts = repository(world.store, contact);
+  const { contactId } = await world.payment(paymentId);
+  const data = contactExample({ contactId: contactId ?? '' });
+  const by = { actor: 'test', requestId: null, correlationId: 'test', causationId: null };
+  const context = { ...by, traceparent: null };
+  const at = new Date().toISOString();
+  await contacts.create(contactId ?? '', { type: 'CreateContact', at, data }, context);
   const report = { type: 'corrected', reference, correction } as const;
   const executor = world.executor({ bank: reporting([report, report]) });
   await executor.feedRound();
@@ -111,6 +121,9 @@ it('a notification of change is recorded once, and changes no status', async () 
     status: 'COMPLETED',
     corrections: [correction],
   });
+  const noted = await contacts.load(contactId ?? '');
+  expect(noted).toMatchObject({ revision: 1, state: { correction: { ...correction, paymentId } } });
+  expect(noted.state?.bankAccount).toEqual(data.bankAccount);
   expect(await world.count('rail_notifications')).toBe(0);
 });
 

@@ -14,7 +14,12 @@ import {
   paymentIdOfRailReference,
   type RailRejection,
 } from '@pis/bank-rails';
-import { type LoadedPayment, PaymentMissing, type PaymentStream } from '@pis/commands';
+import {
+  type ContactCorrections,
+  type LoadedPayment,
+  PaymentMissing,
+  type PaymentStream,
+} from '@pis/commands';
 import {
   actsFrom,
   finalStatuses,
@@ -50,6 +55,7 @@ class Unfit extends Error {
 export interface NotificationRecorderOptions {
   readonly payments: PaymentStream;
   readonly pending: Pick<PendingTransfers, 'held'>;
+  readonly contacts: Pick<ContactCorrections, 'note'>;
   /** Whose feed it is. */
   readonly bank: Pick<Bank, 'name'>;
   readonly banks: Pick<Banks, 'nameOf'>;
@@ -107,6 +113,10 @@ export class NotificationRecorder {
     const recorded = await this.options.payments.apply(paymentId, {}, choose, current);
     if (type === 'held' && recorded.state.status === 'PROCESSING')
       await this.options.pending.held(paymentId);
+    // After the payment: a crash in between leaves the notification, which is recorded again.
+    const { contactId } = recorded.state;
+    if (notification.correction !== null && contactId !== null)
+      await this.options.contacts.note(contactId, { paymentId, ...notification.correction });
     return recorded;
   }
 

@@ -1,7 +1,7 @@
 /** The executor without Nest: the handler of messages and the loops, wired together. */
 import { type NamedConnection, normalTimeMs, type RoutingDirectory } from '@pis/bank-rails';
 import { messageHeaders, paymentIntegrationEventSchema } from '@pis/contracts';
-import { PaymentStream } from '@pis/commands';
+import { ContactCorrections, PaymentStream } from '@pis/commands';
 import type { PaymentRail } from '@pis/domain';
 import type { EventStore } from '@pis/event-store';
 import type { Keyring } from '@pis/keyring';
@@ -48,6 +48,7 @@ export interface RailExecutorOptions {
 }
 
 const queued = 'payment.queued';
+const actor = 'system:rail-executor';
 
 /** The longest sleep of a loop without a wake-up: while payments are under way here, and while idle. */
 interface Poll {
@@ -97,7 +98,8 @@ export class RailExecutor {
   constructor(options: RailExecutorOptions) {
     const { config, store, keyring, pool, review, directory, logger, clock = Date.now } = options;
     this.logger = logger;
-    const payments = new PaymentStream(store, 'system:rail-executor');
+    const payments = new PaymentStream(store, actor);
+    const contacts = new ContactCorrections(store, actor);
     this.pending = new PendingTransfers(pool, clock);
     const { pending } = this;
     const banks = new Banks(options.banks);
@@ -121,7 +123,17 @@ export class RailExecutor {
     const { execution } = this;
     this.desks = banks.all.map(
       (bank) =>
-        new BankDesk({ bank, banks, payments, execution, pending, pool, logger, onReports }),
+        new BankDesk({
+          bank,
+          banks,
+          payments,
+          contacts,
+          execution,
+          pending,
+          pool,
+          logger,
+          onReports,
+        }),
     );
     const { staff = [] } = options;
     const notices = new StaffNotices(

@@ -51,8 +51,8 @@ export interface WebhookEndpointView extends WebhookHealthView {
   readonly updatedAt: string;
 }
 
-/** Whether it is being erased is nobody's business. */
-type Shown<Party> = Omit<Party, 'erasure' | 'erasureRequest'>;
+/** Whether it is being erased is nobody's business. Corrections of its bank are for staff. */
+type Shown<Party> = Omit<Party, 'erasure' | 'erasureRequest' | 'correction'>;
 
 export function originatorView(originator: Shown<Originator>): OriginatorView {
   return {

@@ -131,6 +131,7 @@ describe('the erasure of a contact', () => {
       erased: true,
       createdAt: at,
       updatedAt: later,
+      correction: null,
       erasure: 'erased',
       erasureRequest: null,
     });

@@ -139,6 +139,10 @@ const contactEvents: PrivacyOf<ContactEvent> = {
   },
   ContactIdentityForfeited: { parts: { identity: 'open' } },
   ContactCreationForfeited: { parts: { identity: 'open' } },
+  // Sealed by the connection to the bank.
+  ContactCorrectionReported: {
+    parts: { paymentId: 'open', changeCode: 'open', corrected: 'open' },
+  },
   ContactErasureRequested: { parts: erasureRequest },
   ContactErasureWithdrawn: { parts: { cause: 'open' } },
   ContactErasureConfirmed: { parts: {} },

@@ -69,6 +69,11 @@ const folded = {
     { type: 'ContactCreated', at, data: contactExample() },
     { type: 'ContactUpdated', at: later, data: { changes, identity: 'identity-2' } },
     { type: 'ContactIdentityForfeited', at: later, data: { identity: 'identity-1' } },
+    {
+      type: 'ContactCorrectionReported',
+      at: later,
+      data: { paymentId: ids.payment, changeCode: 'C01', corrected: 'v2.sealed' },
+    },
     { type: 'ContactErasureRequested', at: later, data: erasureRequest },
     { type: 'ContactErasureWithdrawn', at: later, data: { cause: 'PAYMENTS_NOT_FINAL' } },
     { type: 'ContactErasureRequested', at: later, data: erasureRequest },
@@ -111,6 +116,7 @@ const known: readonly string[] = [
   'contact 1 809682ce275ef654',
   'contact 2 138981a2f3c09ee1',
   'contact 3 8e97d7f975d6830b',
+  'contact 4 f8b92d815a29956c',
   'contactIdentity 1 6d4dd1040e14ab9c',
   'webhookEndpoints 1 efd205479037d161',
 ];

@@ -80,6 +80,7 @@ const contactEventTypes = {
   ContactUpdated: 'contact.updated',
   ContactIdentityForfeited: null,
   ContactCreationForfeited: null,
+  ContactCorrectionReported: null,
   ContactErasureRequested: null,
   ContactErasureWithdrawn: null,
   ContactErasureConfirmed: null,

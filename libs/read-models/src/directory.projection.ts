@@ -198,6 +198,7 @@ export const contactsTable: ReadTableDefinition<ContactRow> = {
         return { ...before, erasedAt: event.at, item: erased(before.item, event.at) };
       case 'ContactIdentityForfeited':
       case 'ContactCreationForfeited':
+      case 'ContactCorrectionReported':
       case 'ContactErasureRequested':
       case 'ContactErasureWithdrawn':
       case 'ContactErasureConfirmed':

@@ -4,13 +4,14 @@ import {
   contactExample,
   fold,
   given,
+  ids,
   later,
   legalAddress,
 } from '../testing.js';
 import { effectiveChanges, type PartyChanges } from '../party.js';
 import { contact, type ContactCommand, type ContactEvent } from './contact.js';
 
-const notErased = { erasure: null, erasureRequest: null };
+const notErased = { erasure: null, erasureRequest: null, correction: null };
 const record = contactExample();
 const created: ContactEvent = { type: 'ContactCreated', at, data: record };
 const update = (changes: PartyChanges, identity = record.identity): ContactCommand => ({
@@ -181,5 +182,27 @@ describe('what counts as a change', () => {
     ['a field that was never set', {}, { a: 1 }, { a: 1 }],
   ])('%s', (_what, current, changes, effective) => {
     expect(effectiveChanges(current, changes)).toStrictEqual(effective);
+  });
+});
+
+describe('a correction that the bank reports', () => {
+  const data = { paymentId: ids.payment, changeCode: 'C01', corrected: 'v2.sealed' };
+  const report = { type: 'ReportContactCorrection', at: later, data } as const;
+  const reported = { type: 'ContactCorrectionReported', at: later, data } as const;
+
+  it('is noted once, and changes no field', () => {
+    const then = given(contact, created).when(report);
+    then.then(reported);
+    expect(then.state()).toMatchObject({ ...record, correction: data });
+    given(contact, created, reported).when(report).thenNothing();
+  });
+
+  it('is answered by a change of the bank account, and by no other change', () => {
+    const changed = (changes: PartyChanges) =>
+      given(contact, created, reported)
+        .when({ type: 'UpdateContact', at: later, data: { changes, identity: 'identity-2' } })
+        .state()?.correction;
+    expect(changed({ firstName: 'Grace' })).toEqual(data);
+    expect(changed({ bankAccount: null })).toBeNull();
   });
 });

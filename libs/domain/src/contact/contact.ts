@@ -29,6 +29,7 @@ import {
   type PartyProfile,
   withoutDataKey,
 } from '../party.js';
+import type { PaymentCorrection } from '../payment/rail-facts.js';
 
 export interface ContactRecord extends PartyProfile {
   readonly contactId: string;
@@ -53,18 +54,31 @@ export type ContactEvent =
    * contact is never created after it.
    */
   | DomainEvent<'ContactCreationForfeited', { readonly identity: string }>
+  /** The contact's bank says that its account data are wrong. They are not changed: the client decides. */
+  | DomainEvent<'ContactCorrectionReported', ReportedCorrection>
   | ErasureEvent<'Contact'>;
+
+export interface ReportedCorrection extends PaymentCorrection {
+  /** The payment that it was about. */
+  readonly paymentId: string;
+}
 
 export interface Contact extends ContactRecord, ErasureState {
   readonly createdAt: string;
   readonly updatedAt: string;
+  /** The last one; null once the bank account was changed. */
+  readonly correction: ReportedCorrection | null;
 }
 
 export type ContactState = Contact | null;
 
 function evolve(state: ContactState, event: ContactEvent): ContactState {
   if (event.type === 'ContactCreated')
-    return { ...event.data, createdAt: event.at, updatedAt: event.at, ...notErased };
+    return {
+      ...event.data,
+      ...{ createdAt: event.at, updatedAt: event.at, correction: null },
+      ...notErased,
+    };
   if (state === null && event.type === 'ContactCreationForfeited') return null;
   if (state === null) throw new Error(`the first event of a contact cannot be ${event.type}`);
   switch (event.type) {
@@ -72,11 +86,14 @@ function evolve(state: ContactState, event: ContactEvent): ContactState {
       return {
         ...state,
         ...event.data.changes,
+        correction: event.data.changes.bankAccount === undefined ? state.correction : null,
         identity: event.data.identity,
         updatedAt: event.at,
       };
     case 'ContactIdentityForfeited':
       return state;
+    case 'ContactCorrectionReported':
+      return { ...state, correction: event.data };
     case 'ContactCreationForfeited':
       throw new Error('a contact that was created cannot forfeit its creation');
     case 'ContactErasureRequested':
@@ -86,7 +103,7 @@ function evolve(state: ContactState, event: ContactEvent): ContactState {
     case 'ContactErasureConfirmed':
       return { ...state, erasure: 'confirmed' };
     case 'ContactErased':
-      return { ...state, ...erasureCompleted(event.at) };
+      return { ...state, ...erasureCompleted(event.at), correction: null };
     default:
       return unreachable(event);
   }
@@ -97,6 +114,7 @@ export type ContactCommand =
   | DomainCommand<'UpdateContact', { readonly changes: PartyChanges; readonly identity: string }>
   | DomainCommand<'ForfeitContactIdentity', { readonly identity: string }>
   | DomainCommand<'ForfeitContactCreation', { readonly identity: string }>
+  | DomainCommand<'ReportContactCorrection', ReportedCorrection>
   | ErasureCommand;
 
 export type ContactRefusal =
@@ -129,6 +147,12 @@ function decide(
         ? []
         : [{ type: 'ContactUpdated', at, data: { changes, identity } }];
     }
+    case 'ReportContactCorrection': {
+      // Of somebody who is being erased nothing is noted.
+      const isKnown = state.correction?.corrected === command.data.corrected;
+      if (isKnown || state.erasure !== null) return [];
+      return [{ type: 'ContactCorrectionReported', at, data: command.data }];
+    }
     case 'ForfeitContactIdentity':
       return state.identity === command.data.identity && !givesUpItsIdentity(state)
         ? { refused: 'IDENTITY_IN_USE' }
@@ -153,12 +177,13 @@ export const contact: Aggregate<ContactState, ContactCommand, ContactEvent, Cont
   initial: null,
   decide,
   evolve,
-  stateVersion: 3,
+  stateVersion: 4,
   schemaVersions: {
     ContactCreated: 2,
     ContactUpdated: 2,
     ContactIdentityForfeited: 1,
     ContactCreationForfeited: 1,
+    ContactCorrectionReported: 1,
     ContactErasureRequested: 1,
     ContactErasureWithdrawn: 1,
     ContactErasureConfirmed: 1,
