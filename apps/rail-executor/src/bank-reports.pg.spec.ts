@@ -127,6 +127,19 @@ it('a notification of change is recorded once on payment and contact, and change
   expect(await world.count('rail_notifications')).toBe(0);
 });
 
+it('a rejection in words that no store takes holds up nothing', async () => {
+  const { paymentId, reference } = await claimed('0401');
+  const rejection = { ...closedAccount, message: 'a\0b\ud800', reason: '\0', railCode: '\udc00' };
+  const executor = world.executor({
+    bank: reporting([{ type: 'rejected', reference, rejection }]),
+  });
+  await executor.feedRound();
+  expect(await world.payment(paymentId)).toMatchObject({
+    status: 'FAILED',
+    failureMessage: 'bankAccount.achAccountNumber: a\ufffdb\ufffd',
+  });
+});
+
 it('a notification of change for a payment under way leaves its timers', async () => {
   const { paymentId, reference } = await claimed('0401');
   const bank = reporting([{ type: 'corrected', reference, correction }]);

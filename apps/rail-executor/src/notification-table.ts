@@ -208,10 +208,15 @@ interface NotificationRow {
 /** What only some types of notifications have. */
 type Detail = Pick<BankNotification, 'rejection' | 'correction'>;
 
+/** A replacer: PostgreSQL's jsonb refuses NUL and halves of surrogate pairs. */
+function storable(_key: string, value: unknown): unknown {
+  return typeof value === 'string' ? value.replaceAll('\0', '\ufffd').toWellFormed() : value;
+}
+
 function detailOf({ rejection, correction }: Detail): string | null {
   return rejection === null && correction === null
     ? null
-    : JSON.stringify({ rejection, correction });
+    : JSON.stringify({ rejection, correction }, storable);
 }
 
 function notificationOf(row: NotificationRow): BankNotification {

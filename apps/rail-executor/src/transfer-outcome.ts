@@ -228,7 +228,8 @@ const completion = () =>
   ({ type: 'CompletePayment', at: new Date().toISOString(), data: {} }) as const;
 
 /** For data failures the message names the field and the reason repeats the message (spec, Payment). */
-export const failureBy = ({ failureCode, field, message, reason }: RailRejection) => {
+export const failureBy = (rejection: RailRejection) => {
+  const { failureCode, field, message, reason } = storable(rejection);
   const failureMessage =
     field === null || message.includes(field) ? message : `${field}: ${message}`;
   const failureReason = failureCode === 'INTERNAL_ERROR' ? reason : failureMessage;
@@ -239,8 +240,25 @@ export const failureBy = ({ failureCode, field, message, reason }: RailRejection
   } as const;
 };
 
-export const lateRejection = (data: RailRejection) =>
-  ({ type: 'RejectPaymentLate', at: new Date().toISOString(), data }) as const;
+export const lateRejection = (rejection: RailRejection) =>
+  ({
+    type: 'RejectPaymentLate',
+    at: new Date().toISOString(),
+    data: storable(rejection),
+  }) as const;
+
+/** The bank may have sent anything. A store refuses NUL and halves of surrogate pairs. */
+function storable(rejection: RailRejection): RailRejection {
+  const clean = (text: string) => text.replaceAll('\0', '\ufffd').toWellFormed();
+  const orNull = (text: string | null) => (text === null ? null : clean(text));
+  return {
+    failureCode: rejection.failureCode,
+    field: orNull(rejection.field),
+    message: clean(rejection.message),
+    reason: clean(rejection.reason),
+    railCode: orNull(rejection.railCode),
+  };
+}
 
 export const internalError = () =>
   ({

@@ -32,6 +32,7 @@ export interface Batch {
 }
 
 const streamPrefix = 'payment-';
+const ofPayment = /^payment-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 /** Older events are not told: the log is being read again from its beginning. */
 const toldWithinMs = 30 * 24 * 3_600_000;
 /** Longer, so that no row is deleted while its event could be read again and told. */
@@ -52,7 +53,10 @@ export class StaffNotices {
   async note(events: readonly RecordedEvent[]): Promise<void> {
     if (this.channels.length === 0) return;
     const notices = events.flatMap(({ streamId, type, metadata }) =>
-      Object.hasOwn(noticeKinds, type) && streamId.startsWith(streamPrefix)
+      // A foreign event must not stop the reader.
+      Object.hasOwn(noticeKinds, type) &&
+      ofPayment.test(streamId) &&
+      !Number.isNaN(Date.parse(metadata.at))
         ? [
             {
               paymentId: streamId.slice(streamPrefix.length),

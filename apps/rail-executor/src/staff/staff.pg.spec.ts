@@ -184,6 +184,8 @@ it('a log that is read again tells nobody twice, and nothing of long ago', async
     metadata: { ...event.metadata, at: '2020-01-01T00:00:00.000Z' },
   }));
   await noticesOn().note(old);
+  // A name that is no payment's must not stop the reader.
+  await noticesOn().note(events.map((event) => ({ ...event, streamId: 'payment-x' })));
   expect(await world.count('rail_staff_notices')).toBe(2);
 });
 
