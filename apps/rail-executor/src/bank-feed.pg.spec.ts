@@ -89,6 +89,30 @@ describe('a notification of the bank', () => {
     expect(world.logger.lines.join()).toContain('fits no payment');
   });
 
+  it('is read behind pages that say nothing', async () => {
+    const good = await world.queue('0102');
+    await handle(world.executor(), good);
+    const bank: BankConnection = {
+      ...world.bank,
+      notifications: (page) => {
+        const silent =
+          page.after === feedBeginning ? 0 : Number(/^silent(\d+)$/.exec(page.after)?.[1]);
+        if (silent < 30)
+          return Promise.resolve({ notifications: [], cursor: `silent${silent + 1}` });
+        return world.bank.notifications({
+          ...page,
+          after: page.after === 'silent30' ? feedBeginning : page.after,
+        });
+      },
+    };
+    const executor = world.executor({ bank });
+    for (let pages = 0; pages < 30; pages += 1) await executor.feedRound();
+    const { rows } = await world.pool.query('SELECT cursor FROM rail_feed_checkpoint');
+    expect(rows).toEqual([{ cursor: 'silent30' }]);
+    await settle(world.executor({ bank }));
+    expect(await world.history(good.paymentId)).toEqual(returned);
+  });
+
   it('with a reference that no database can store holds up no other', async () => {
     const good = await world.queue('0102');
     await handle(world.executor(), good);

@@ -64,18 +64,21 @@ export class BankFeed {
     const { cursor, references, isAll } = await this.table.expected();
     if (!isAll) return () => true;
     const reported = new Set(references);
+    const isReported = (reference: string) => reported.has(reference);
     let after = cursor;
+    let isSilent = false;
     for (let pages = 0; pages < unrecordedPagesMax; pages += 1) {
       const page = await this.options.bank.named.connection.notifications({
         after,
         max: notificationsMax,
       });
       for (const { reference } of page.notifications) reported.add(reference);
-      if (page.notifications.length === 0 || page.cursor === after)
-        return (reference) => reported.has(reference);
+      if (page.cursor === after) return isReported;
+      isSilent = page.notifications.length === 0;
       after = page.cursor;
     }
-    return () => true;
+    // A feed that moves on and says nothing must not postpone deadlines for ever.
+    return isSilent ? isReported : () => true;
   }
 
   private async takeIn({
@@ -86,7 +89,8 @@ export class BankFeed {
     if (isBackedUp) return { count: 0, isFull: false };
     const page = await this.options.bank.named.connection.notifications({ after, max: pageMax });
     const count = page.notifications.length;
-    if (count === 0) return { count, isFull: false };
+    // A page may say nothing and yet lead on to those behind it.
+    if (count === 0 && page.cursor === after) return { count, isFull: false };
     await this.table.keep(page, after);
     return { count, isFull: count === pageMax && page.cursor !== after };
   }

@@ -151,7 +151,7 @@ export interface BankNotification {
 
 export interface BankNotificationPage {
   readonly notifications: readonly BankNotification[];
-  /** For the next call; unchanged when there was nothing. */
+  /** For the next call; unchanged at the end of the feed. It may move on over what says nothing. */
   readonly cursor: string;
 }
 

@@ -111,6 +111,17 @@ it.each([
     /no date and time/,
   ],
   [
+    'the 30th of February with a time',
+    () => changed(/<CreDtTm>2026-11-23(T[\d:.]+)\+00:00/, '<CreDtTm>2026-02-30$1'),
+    /no date and time/,
+  ],
+  ['the year 0', () => changed('<CreDtTm>2026-', '<CreDtTm>0000-'), /no date and time/],
+  [
+    'a time beyond the year 9999',
+    () => changed(/<CreDtTm>[^<]*/, '<CreDtTm>9999-12-31T23:59:59-01:00'),
+    /no date and time/,
+  ],
+  [
     'an offset of days',
     () => changed(/\+00:00<\/CreDtTm>/, '+99:00</CreDtTm>'),
     /no date and time/,

@@ -40,10 +40,19 @@ export function offsetDateTime(at: Date): string {
   return at.toISOString().replace('Z', '+00:00');
 }
 
-/** ISO 8601 in UTC with milliseconds. A date-time without an offset is Eastern Time, as on RTP. */
+/**
+ * ISO 8601 in UTC with milliseconds, of the years 1970 to 9999. A date-time without an offset is Eastern
+ * Time, as on RTP.
+ * @throws RangeError
+ */
 export function isoInstantOf(dateTime: string): string {
-  if (/(Z|[+-]\d\d:\d\d)$/.test(dateTime)) return new Date(dateTime).toISOString();
+  const instant = new Date(instantMsOf(dateTime)).toISOString();
+  if (!/^(19[7-9]\d|[2-9]\d{3})-/.test(instant)) throw new RangeError('the year is not possible');
+  return instant;
+}
+
+function instantMsOf(dateTime: string): number {
+  if (/(Z|[+-]\d\d:\d\d)$/.test(dateTime)) return Date.parse(dateTime);
   const [date = '', time = ''] = dateTime.split('T');
-  const secondsMs = Math.floor(Number(time.slice(6)) * 1_000);
-  return new Date(instantOf(date, time.slice(0, 5)) + secondsMs).toISOString();
+  return instantOf(date, time.slice(0, 5)) + Math.floor(Number(time.slice(6)) * 1_000);
 }

@@ -1,10 +1,11 @@
 /**
  * The bank's messages as the port's feed. The inbox has one order that never changes behind a cursor, and a
  * message becomes the same notification whenever it is read, so the feed needs no table. Every message is
- * archived before it counts as read. A message that cannot be read, or that is about no transfer of ours, is
- * reported as unreadable and holds nothing up.
+ * archived before it counts as read, unless the database refuses its content. A message that cannot be read
+ * or handled, or that is about no transfer of ours, is reported as unreadable and holds nothing up.
  */
 import { unreachable } from '@pis/domain';
+import { isDataError, isTransient } from '@pis/postgres';
 import type {
   BankNotification,
   BankNotificationPage,
@@ -57,13 +58,25 @@ export class IsoFeed {
     let after = page.after;
     for (let pages = 0; pages < silentPagesMax; pages += 1) {
       const { messages, cursor } = await this.options.transport.inbox({ after, max });
-      const all = await Promise.all(messages.map((message) => this.notificationOf(message)));
+      const all = await Promise.all(messages.map((message) => this.readable(message)));
       const notifications = all.filter((one) => one !== null);
       if (notifications.length > 0) return { notifications, cursor };
-      if (messages.length === 0 || cursor === after) break;
+      const isEnd = messages.length === 0 || cursor === after;
       after = cursor;
+      if (isEnd) break;
     }
-    return { notifications: [], cursor: page.after };
+    // What says nothing was read, too: the next call must not begin with it again.
+    return { notifications: [], cursor: after };
+  }
+
+  /** A message that cannot be handled must not keep those behind it from being read. */
+  private async readable(message: BankMessage): Promise<BankNotification | null> {
+    try {
+      return await this.notificationOf(message);
+    } catch (error) {
+      if (!isMessagesFault(error)) throw error;
+      return unreadable({ ...message, at: undated }, null);
+    }
   }
 
   private async notificationOf(message: BankMessage): Promise<BankNotification | null> {
@@ -169,6 +182,11 @@ export class IsoFeed {
     if (this.archived.size >= archivedMax) this.archived = new Set();
     this.archived.add(sequence);
   }
+}
+
+/** Anything else, such as a database that is away, would be the same for every message. */
+function isMessagesFault(error: unknown): boolean {
+  return !isTransient(error) && (error instanceof RangeError || isDataError(error));
 }
 
 /** Of a message whose time cannot be read: the same whenever it is read again. */

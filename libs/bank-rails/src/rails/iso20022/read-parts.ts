@@ -1,4 +1,5 @@
 /** The pieces of a message: elements that must be there once, and values that must have the right form. */
+import { isoInstantOf } from './identifiers.js';
 import type {
   IsoAddress,
   IsoAgent,
@@ -79,9 +80,19 @@ const dateTimePattern =
 
 export function dateTime({ element: { name, text } }: MessagePart): string {
   const day = dateTimePattern.exec(text)?.[1] ?? '';
-  if (!isCalendarDate(day) || Number.isNaN(Date.parse(text)))
+  if (!isCalendarDate(day) || !isInstant(text))
     throw new MessageRefused(`${name} is no date and time`);
   return text;
+}
+
+function isInstant(text: string): boolean {
+  try {
+    isoInstantOf(text);
+    return true;
+  } catch (error) {
+    if (error instanceof RangeError) return false;
+    throw error;
+  }
 }
 
 /** JavaScript takes 30 February for 2 March. */
