@@ -47,7 +47,39 @@ describe('an acknowledgement', () => {
     ]);
   });
 
-  it('that comes twice, late, or for a file that it rejects and then accepts, changes nothing more', async () => {
+  it('that rejects a file which may have come twice proves nothing, and a late acceptance still counts', async () => {
+    const instruction = await world.unacknowledged();
+    await world.pool.query("UPDATE ach_files SET status = 'recorded', upload_due_at = now()");
+    await world.bank.rounds.outbound();
+    expect(await world.count('ach_files', 'upload_attempts = 2')).toBe(1);
+    const { name, sha256 } = world.desk.upload();
+    world.desk.postAck({ name, sha256, status: 'rejected', code: 'LIMIT_EXCEEDED' });
+    await world.bank.rounds.inbound();
+    const doubt = { type: 'unreadable', reference: `ACH file ${name}` };
+    expect(await world.feed()).toMatchObject([doubt]);
+    expect(await world.bank.void(instruction.reference)).toEqual({ outcome: 'received' });
+    expect(await world.bank.submit(instruction)).toMatchObject({ outcome: 'pending' });
+    expect(await world.count('ach_files', "status = 'uploaded' AND overdue_at <= now()")).toBe(1);
+    world.desk.postAck({ name, sha256, status: 'accepted' });
+    await world.bank.rounds.inbound();
+    expect(await world.feed()).toMatchObject([
+      doubt,
+      { type: 'confirmed', reference: instruction.reference },
+    ]);
+  });
+
+  it('that rejects a file because the bank has it already proves nothing', async () => {
+    const instruction = await world.unacknowledged();
+    const { name, sha256 } = world.desk.upload();
+    world.desk.postAck({ name, sha256, status: 'rejected', code: 'DUPLICATE_FILE' });
+    await world.bank.rounds.inbound();
+    expect(await world.feed()).toMatchObject([
+      { type: 'unreadable', reference: `ACH file ${name}` },
+    ]);
+    expect(await world.bank.inquire(instruction.reference)).toEqual({ outcome: 'received' });
+  });
+
+  it('that comes twice, late, or for a file that it accepts and then rejects, changes nothing more', async () => {
     const instruction = await world.unacknowledged();
     const { name, sha256 } = world.desk.upload();
     for (const status of ['accepted', 'accepted', 'duplicate', 'rejected'] as const)
@@ -124,21 +156,22 @@ describe('an acknowledgement', () => {
     ]);
   });
 
-  it('that calls an entry a duplicate proves nothing about it', async () => {
-    const instruction = await world.unacknowledged();
-    const { name, sha256 } = world.desk.upload();
-    const traceNumber = await world.traceOf(instruction);
-    const entries = [
-      { traceNumber, status: 'rejected', code: 'DUPLICATE_ENTRY', message: null },
-    ] as const;
-    world.desk.postAck({ name, sha256, entries });
-    await world.bank.rounds.inbound();
-    expect(await world.feed()).toMatchObject([
-      { type: 'unreadable', reference: `ACH trace ${traceNumber}` },
-    ]);
-    expect(await world.bank.inquire(instruction.reference)).toEqual({ outcome: 'received' });
-    expect(await world.bank.void(instruction.reference)).toEqual({ outcome: 'received' });
-  });
+  it.each(['DUPLICATE_ENTRY', 'R24'])(
+    'that calls an entry a duplicate (%s) proves nothing about it',
+    async (code) => {
+      const instruction = await world.unacknowledged();
+      const { name, sha256 } = world.desk.upload();
+      const traceNumber = await world.traceOf(instruction);
+      const entries = [{ traceNumber, status: 'rejected', code, message: null }] as const;
+      world.desk.postAck({ name, sha256, entries });
+      await world.bank.rounds.inbound();
+      expect(await world.feed()).toMatchObject([
+        { type: 'unreadable', reference: `ACH trace ${traceNumber}` },
+      ]);
+      expect(await world.bank.inquire(instruction.reference)).toEqual({ outcome: 'received' });
+      expect(await world.bank.void(instruction.reference)).toEqual({ outcome: 'received' });
+    },
+  );
 
   it('is asked for once in a pause, for an entry that is not settled', async () => {
     const instruction = await world.submit('0402');

@@ -8,7 +8,7 @@ import type pg from 'pg';
 import type { AckEntry, AckFile } from './ack-file.js';
 import { type AchReport, unmatchedFile, unmatchedTrace } from './ach-feed.js';
 import { bankRejection, fileRejection } from './ach-rejections.js';
-import { type AchEntryStatus, rejectionText } from './ach-tables.js';
+import { type AchEntryStatus, isDuplicateCode, rejectionText } from './ach-tables.js';
 import type { ReturnAddenda } from './nacha-file.js';
 
 /** An entry of ours, as it is while the transaction holds the lock. */
@@ -74,16 +74,20 @@ export async function entriesByTrace(
   );
 }
 
-/** It does not prove that nothing was moved: the bank may have executed the entry when it came first. */
-const alreadyHere = 'DUPLICATE_ENTRY';
+interface KnownFile {
+  readonly id: string;
+  readonly sha256: string;
+  readonly status: string;
+  readonly upload_attempts: number;
+}
 
 export async function applyAck(
   client: pg.ClientBase,
   bank: string,
   ack: AckFile,
 ): Promise<readonly AchReport[]> {
-  const { rows } = await client.query<{ id: string; sha256: string; status: string }>(
-    'SELECT id, sha256, status FROM ach_files WHERE bank = $1 AND name = $2 FOR UPDATE',
+  const { rows } = await client.query<KnownFile>(
+    'SELECT id, sha256, status, upload_attempts FROM ach_files WHERE bank = $1 AND name = $2 FOR UPDATE',
     [bank, ack.name],
   );
   const [file] = rows;
@@ -95,6 +99,10 @@ export async function applyAck(
       return [];
     case 'rejected':
       if (file.status === 'acknowledged') return [aboutFile];
+      if (mayHaveACopy(file, ack)) {
+        await doubtRejection(client, file.id);
+        return [aboutFile];
+      }
       await settleFile(client, file.id, 'rejected');
       return rejectFile(client, file.id, ack.code);
     case 'accepted':
@@ -107,6 +115,23 @@ export async function applyAck(
       return [...listed, ...(await acceptOthers(client, file.id))];
     }
   }
+}
+
+/** The bank may have rejected one copy of the file, and process another. Then its rejection proves nothing. */
+function mayHaveACopy(
+  { upload_attempts: attempts, status }: KnownFile,
+  { code }: AckFile,
+): boolean {
+  return status !== 'rejected' && (attempts > 1 || isDuplicateCode(code));
+}
+
+/** The bank has answered, so no further copy goes out. The file is overdue: staff are alerted, the next one goes. */
+async function doubtRejection(client: pg.ClientBase, fileId: string): Promise<void> {
+  await client.query(
+    `UPDATE ach_files SET status = 'uploaded', uploaded_at = coalesce(uploaded_at, now()),
+       overdue_at = least(overdue_at, now()) WHERE id = $1 AND status IN ('recorded', 'uploaded')`,
+    [fileId],
+  );
 }
 
 async function settleFile(
@@ -213,7 +238,7 @@ function effectOf(
       if (isSettled) return { change: null, report: null };
       return { change: change({ status: 'accepted' }), report: { reference, type: 'confirmed' } };
     case 'rejected': {
-      if (answer.code === alreadyHere)
+      if (isDuplicateCode(answer.code))
         return {
           change: change({ answer: 'pending' }),
           report: { reference: unmatchedTrace(answer.traceNumber), type: 'unreadable' },

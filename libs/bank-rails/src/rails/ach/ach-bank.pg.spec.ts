@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { ownerOf } from '@pis/keyring';
 import { BankRefused } from '../../bank-connection.js';
 import { type AchWorld, openAchWorld } from '../../testing/ach-world.js';
@@ -201,6 +202,40 @@ describe('files to the bank', () => {
     expect((await world.feed()).map(({ reference }) => reference).sort()).toEqual(
       [lost.reference, next.reference].sort(),
     );
+  });
+
+  it('are not sent by another process while an upload takes long', async () => {
+    const due = async () => {
+      const { rows } = await world.pool.query<{ due: string }>(
+        'SELECT upload_due_at::text AS due FROM ach_files',
+      );
+      return rows[0]?.due;
+    };
+    const inner = world.desk.transport();
+    const started = Promise.withResolvers<void>();
+    const release = Promise.withResolvers<void>();
+    const slow = world.open({
+      transport: {
+        ...inner,
+        put: async (name, bytes) => {
+          started.resolve();
+          await release.promise;
+          await inner.put(name, bytes);
+        },
+      },
+      limits: { uploadTakeoverMs: 2_000 },
+    });
+    await world.submit('4321');
+    const sending = slow.rounds.outbound();
+    await started.promise;
+    const first = await due();
+    while ((await due()) === first) await setImmediate();
+    release.resolve();
+    await sending;
+    expect(await world.count('ach_files', "status = 'acknowledged' OR status = 'uploaded'")).toBe(
+      1,
+    );
+    expect(world.desk.uploads).toHaveLength(1);
   });
 
   it('are built by one of two builders', async () => {

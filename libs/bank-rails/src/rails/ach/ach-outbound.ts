@@ -46,6 +46,9 @@ interface OpenFile {
 /** Files of one round. More wait for the next one. */
 const filesPerRoundMax = 20;
 const uploadRetryMaxMs = 60_000;
+/** So that a slow renewal comes in time. */
+const renewalsPerTakeover = 4;
+const renewalMinMs = 20;
 /** While entries wait for the acknowledgement of another file. It may come through another process. */
 const lookAgainMinMs = 50;
 const lookAgainMaxMs = 2_000;
@@ -138,9 +141,9 @@ export class AchOutbound {
 
   /** @returns milliseconds until the next try, 0 when it was uploaded */
   private async upload({ id, name, bytes }: RecordedFile, attempts: number): Promise<number> {
-    const { pool, transport, log, ackOverdueMs } = this.options;
+    const { pool, log, ackOverdueMs } = this.options;
     try {
-      await transport.put(name, bytes);
+      await this.put(id, name, bytes);
     } catch (error) {
       const waitMs = Math.min(1_000 * 2 ** Math.min(attempts - 1, 16), uploadRetryMaxMs);
       const facts = { err: error, file: name, attempts, waitMs };
@@ -162,6 +165,36 @@ export class AchOutbound {
       values: [id, ackOverdueMs],
     });
     return 0;
+  }
+
+  /**
+   * An upload may take longer than `uploadTakeoverMs`. While it is under way, no other process sends another copy.
+   * @throws BankUnavailable, BankRefused
+   */
+  private async put(id: string, name: string, bytes: Uint8Array): Promise<void> {
+    const { pool, transport, log, uploadTakeoverMs } = this.options;
+    let renewal = Promise.resolve();
+    const renew = async (): Promise<void> => {
+      try {
+        await pool.query(
+          `UPDATE ach_files SET upload_due_at = clock_timestamp() + $2 * interval '1 millisecond'
+            WHERE id = $1 AND status = 'recorded'`,
+          [id, uploadTakeoverMs],
+        );
+      } catch (error) {
+        log.warn({ err: error, file: name }, 'another process may take over an ACH upload');
+      }
+    };
+    const everyMs = Math.max(uploadTakeoverMs / renewalsPerTakeover, renewalMinMs);
+    const timer = setInterval(() => {
+      renewal = renewal.then(renew);
+    }, everyMs);
+    try {
+      await transport.put(name, bytes);
+    } finally {
+      clearInterval(timer);
+      await renewal;
+    }
   }
 
   /**

@@ -46,3 +46,11 @@ export function rejectionText(rejection: RailRejection | null): string | null {
 export function keepableText(text: string, max: number): string {
   return text.replaceAll('\0', '\ufffd').toWellFormed().slice(0, max);
 }
+
+/**
+ * Nacha's R24, and the banks' own codes. A rejection of a duplicate does not prove that nothing was moved: the bank
+ * may have executed what came first.
+ */
+export function isDuplicateCode(code: string | null): boolean {
+  return code !== null && /^R24$|DUPLICATE/i.test(code);
+}
