@@ -70,14 +70,17 @@ export function achDetails(
 
 /** What the bank says about an entry; nothing when it is accepted, which is what an unlisted entry is. */
 export function ackEntryOf(posted: Posted, sha256: string): readonly AckEntry[] {
-  if (detailsOf(posted)?.sha256 !== sha256)
-    return [
-      {
-        ...{ traceNumber: posted.reference, status: 'rejected', code: 'DUPLICATE_ENTRY' },
-        message: 'The bank has this trace number in another file.',
-      },
-    ];
-  return posted.status === 'accepted' ? [] : [stateOf(posted)];
+  const entry = knownEntryOf(posted, sha256);
+  return entry.status === 'accepted' ? [] : [entry];
+}
+
+/** What the bank knows about an entry of a file with these bytes. */
+export function knownEntryOf(posted: Posted, sha256: string): AckEntry {
+  if (detailsOf(posted)?.sha256 === sha256) return stateOf(posted);
+  return {
+    ...{ traceNumber: posted.reference, status: 'rejected', code: 'DUPLICATE_ENTRY' },
+    message: 'The bank has this trace number in another file.',
+  };
 }
 
 function stateOf({ reference, status, plan, code }: Posted): AckEntry {

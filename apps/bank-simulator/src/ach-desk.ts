@@ -24,6 +24,7 @@ import type pg from 'pg';
 import {
   achDetails,
   ackEntryOf,
+  knownEntryOf,
   ackUpdates,
   type OutgoingFile,
   reportFiles,
@@ -170,7 +171,7 @@ export class AchDesk {
       client,
       orders.map(({ reference }) => reference),
     );
-    return known.flatMap((posted) => ackEntryOf(posted, sha256));
+    return known.map((posted) => knownEntryOf(posted, sha256));
   }
 
   private async answerInquiry(bytes: Uint8Array): Promise<void> {

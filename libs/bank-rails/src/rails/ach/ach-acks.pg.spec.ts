@@ -79,6 +79,37 @@ describe('an acknowledgement', () => {
     expect(await world.bank.inquire(instruction.reference)).toEqual({ outcome: 'received' });
   });
 
+  it('of a duplicate settles what it lists as accepted, and a rejection in it proves nothing', async () => {
+    world.desk.answersAtOnce = false;
+    const taken = await world.submit('4321');
+    const refused = await world.submit('4321');
+    await world.bank.rounds.outbound();
+    const { name, sha256 } = world.desk.upload();
+    const entry = { code: null, message: null } as const;
+    const entries = [
+      { ...entry, traceNumber: await world.traceOf(taken), status: 'accepted' },
+      { ...entry, traceNumber: await world.traceOf(refused), status: 'rejected', code: 'OTHER' },
+    ] as const;
+    world.desk.postAck({ name, sha256, status: 'duplicate', entries });
+    await world.bank.rounds.inbound();
+    const settled = [
+      { type: 'confirmed', reference: taken.reference },
+      { type: 'unreadable', reference: `ACH trace ${entries[1].traceNumber}` },
+    ];
+    expect(await world.feed()).toMatchObject(settled);
+    expect(await world.bank.inquire(refused.reference)).toEqual({ outcome: 'received' });
+    expect(await world.count('ach_files', "status = 'uploaded'")).toBe(1);
+    world.desk.postAck({ name, sha256, status: 'update', entries });
+    await world.bank.rounds.inbound();
+    expect(await world.feed()).toMatchObject([
+      ...settled,
+      { type: 'rejected', reference: refused.reference },
+    ]);
+    world.desk.postAck({ name, sha256, status: 'duplicate', at: '2026-11-24T15:00:01.000Z' });
+    await world.bank.rounds.inbound();
+    expect(await world.count('ach_files', "status = 'acknowledged'")).toBe(1);
+  });
+
   it('that comes twice, late, or for a file that it accepts and then rejects, changes nothing more', async () => {
     const instruction = await world.unacknowledged();
     const { name, sha256 } = world.desk.upload();

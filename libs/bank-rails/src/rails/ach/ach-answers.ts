@@ -96,7 +96,7 @@ export async function applyAck(
   if (file === undefined || file.sha256 !== ack.sha256) return [aboutFile];
   switch (ack.status) {
     case 'duplicate':
-      return [];
+      return applyDuplicate(client, bank, file, ack);
     case 'rejected':
       if (file.status === 'acknowledged') return [aboutFile];
       if (mayHaveACopy(file, ack)) {
@@ -109,7 +109,7 @@ export async function applyAck(
     case 'update': {
       // It was rejected before: which is true?
       if (file.status === 'rejected') return [aboutFile];
-      const listed = await applyListed(client, bank, file.id, ack.entries);
+      const listed = await applyListed(client, bank, file.id, ack);
       if (ack.status === 'update') return listed;
       await settleFile(client, file.id, 'acknowledged');
       return [...listed, ...(await acceptOthers(client, file.id))];
@@ -132,6 +132,29 @@ async function doubtRejection(client: pg.ClientBase, fileId: string): Promise<vo
        overdue_at = least(overdue_at, now()) WHERE id = $1 AND status IN ('recorded', 'uploaded')`,
     [fileId],
   );
+}
+
+/**
+ * The answer to the first copy may be lost: what the bank lists here may be all that it says. A rejection in it may
+ * be that of the copy.
+ */
+async function applyDuplicate(
+  client: pg.ClientBase,
+  bank: string,
+  file: KnownFile,
+  ack: AckFile,
+): Promise<readonly AchReport[]> {
+  if (file.status === 'rejected')
+    return ack.entries.every(({ status }) => status === 'rejected')
+      ? []
+      : [{ reference: unmatchedFile(ack.name), type: 'unreadable' }];
+  const listed = await applyListed(client, bank, file.id, ack);
+  const { rowCount } = await client.query(
+    "SELECT 1 FROM ach_entries WHERE file_id = $1 AND status = 'filed' AND answer IS NULL LIMIT 1",
+    [file.id],
+  );
+  if (rowCount === 0) await settleFile(client, file.id, 'acknowledged');
+  return listed;
 }
 
 async function settleFile(
@@ -176,7 +199,7 @@ async function applyListed(
   client: pg.ClientBase,
   bank: string,
   fileId: string,
-  listed: readonly AckEntry[],
+  { entries: listed, status: fileStatus }: AckFile,
 ): Promise<AchReport[]> {
   if (listed.length === 0) return [];
   const known = await entriesByTrace(
@@ -193,7 +216,10 @@ async function applyListed(
       reports.push({ reference: unmatchedTrace(answer.traceNumber), type: typeOf(answer) });
       continue;
     }
-    const { change, report } = effectOf(answer, entry);
+    const { change, report } =
+      fileStatus === 'duplicate' && answer.status === 'rejected'
+        ? { change: null, report: doubtOf(entry) }
+        : effectOf(answer, entry);
     if (change !== null) changes.push(change);
     if (report !== null) reports.push(report);
   }
@@ -218,6 +244,12 @@ function typeOf({ status }: AckEntry): AchReport['type'] {
     case 'held':
       return 'unreadable';
   }
+}
+
+/** Staff see a rejection that proves nothing, unless the entry was rejected before. */
+function doubtOf({ status, traceNumber }: KnownEntry): AchReport | null {
+  if (status === 'rejected') return null;
+  return { reference: unmatchedTrace(traceNumber), type: 'unreadable' };
 }
 
 /** A change is applied to entries that are 'filed'. A report is shown whatever the entry is. */

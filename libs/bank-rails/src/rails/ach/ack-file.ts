@@ -16,7 +16,8 @@
 export const ackFileStatuses = ['accepted', 'rejected', 'duplicate', 'update'] as const;
 /**
  * `accepted`: every entry is accepted unless the file lists it. `rejected`: nothing was or will be processed.
- * `duplicate`: the bank has this file already. What it answered then still holds. `update`: news of the listed entries,
+ * `duplicate`: the bank has this file already. What it answered then still holds, and what it lists as accepted
+ * is accepted. `update`: news of the listed entries,
  * also in answer to an inquiry. The others stay as they were.
  */
 export type AckFileStatus = (typeof ackFileStatuses)[number];
