@@ -6,7 +6,7 @@
  * Several executors do this at once. One executor stores a page, and one executor at a time works on a
  * payment. No transaction is open during a call to the bank or the event store.
  */
-import { notificationsMax } from '@pis/bank-rails';
+import { type BankNotificationPage, notificationsMax } from '@pis/bank-rails';
 import type { ContactCorrections, PaymentStream } from '@pis/commands';
 import type { Logger } from '@pis/service-kit';
 import type pg from 'pg';
@@ -57,8 +57,9 @@ export class BankFeed {
 
   /**
    * Whether the bank has reported something on a transfer that is not recorded yet. True for every transfer
-   * when more notifications are waiting than are searched.
-   * @throws BankUnavailable, BankRefused, connection errors
+   * when more notifications are waiting than are searched. Where the bank's feed cannot be read, for whatever
+   * reason, only what was read counts: deadlines must pass.
+   * @throws connection errors of PostgreSQL
    */
   async unrecorded(): Promise<(reference: string) => boolean> {
     const { cursor, references, isAll } = await this.table.expected();
@@ -68,17 +69,24 @@ export class BankFeed {
     let after = cursor;
     let isSilent = false;
     for (let pages = 0; pages < unrecordedPagesMax; pages += 1) {
-      const page = await this.options.bank.named.connection.notifications({
-        after,
-        max: notificationsMax,
-      });
-      for (const { reference } of page.notifications) reported.add(reference);
-      if (page.cursor === after) return isReported;
+      const page = await this.pageAfter(after);
+      for (const { reference } of page?.notifications ?? []) reported.add(reference);
+      if (page === null || page.cursor === after) return isReported;
       isSilent = page.notifications.length === 0;
       after = page.cursor;
     }
     // A feed that moves on and says nothing must not postpone deadlines for ever.
     return isSilent ? isReported : () => true;
+  }
+
+  /** Null when it cannot be read. The round of the feed says why. */
+  private async pageAfter(after: string): Promise<BankNotificationPage | null> {
+    const { connection } = this.options.bank.named;
+    try {
+      return await connection.notifications({ after, max: notificationsMax });
+    } catch {
+      return null;
+    }
   }
 
   private async takeIn({

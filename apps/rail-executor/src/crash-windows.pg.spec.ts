@@ -5,7 +5,7 @@ import {
   BankUnavailable,
   type RailRejection,
 } from '@pis/bank-rails';
-import { type EventStore, memoryEventStore } from '@pis/event-store';
+import { type EventStore, memoryEventStore, StoreUnavailable } from '@pis/event-store';
 import { until } from '@pis/local-servers/testing';
 import { failuresMax, unclearMax } from './payment-execution.js';
 import type { RailExecutor, RailExecutorOptions } from './rail-executor.js';
@@ -122,6 +122,65 @@ it.each<[string, RailExecutorOptions['review']['of'], number]>([
     expect(await world.executions()).toBe(1);
   },
 );
+
+describe('a payment that may have been sent, and is only queued in a restored log', () => {
+  const blocks: Partial<RailExecutorOptions> = {
+    review: { of: () => Promise.resolve({ outcome: 'blocked', block: {} }) },
+  };
+  const broken: Partial<RailExecutorOptions> = {
+    review: { of: () => Promise.reject(new Error('broken')) },
+  };
+  type Submit = BankConnection['submit'];
+  const lost: Submit = async (instruction) => {
+    await world.bank.submit(instruction);
+    return silent();
+  };
+
+  /** A restored log, with a row of a submission without an answer. Nothing may be submitted again. */
+  async function restored(submit: Submit) {
+    const message = await world.queue('4321');
+    await handle(world.executor({ bank: { ...world.bank, submit } }), message);
+    expect(await world.pending(message.paymentId)).toMatchObject({ stage: 'claimed' });
+    const store = await restoredWith(1, message);
+    const resubmit = () => Promise.reject(new Error('submitted again'));
+    return { message, store, bank: { ...world.bank, submit: resubmit } };
+  }
+
+  it.each<[string, Submit, readonly string[], Partial<RailExecutorOptions>, number]>([
+    ['COMPLETED when the bank has executed it', lost, ['Completed'], blocks, 1],
+    ['FAILED when the bank never executes it', silent, ['Failed'], blocks, 1],
+    ['COMPLETED also after unexpected errors', lost, ['Completed'], broken, failuresMax],
+  ])('is %s, whatever the review says', async (_what, submit, ends, changes, tries) => {
+    const { message, store, bank } = await restored(submit);
+    const executor = world.executor({ store, bank, ...changes });
+    await handle(executor, message);
+    for (let times = 1; times < tries; times += 1) {
+      await world.timePasses(message.paymentId);
+      await executor.sweepRound();
+    }
+    expect(await historyIn(store, message)).toEqual([...processing, ...ends]);
+  });
+
+  it('is not sent again when the executor dies before it claims it', async () => {
+    const { message, store, bank } = await restored(lost);
+    const append = () => Promise.reject(new StoreUnavailable('away'));
+    const dying = world.executor({ store: { ...store, append }, bank, ...blocks });
+    await expect(handle(dying, message)).rejects.toBeInstanceOf(StoreUnavailable);
+    expect(await world.pending(message.paymentId)).toMatchObject({ sealed: true });
+    await handle(world.executor({ store, bank }), message);
+    expect(await historyIn(store, message)).toEqual([...processing, 'Completed']);
+    expect(await world.executions()).toBe(1);
+  });
+
+  it('is claimed for the bank that may have it', async () => {
+    const { message, store, bank } = await restored(silent);
+    await world.pool.query(`UPDATE rail_pending SET connection = 'former'`);
+    await handle(world.executor({ store, bank, ...blocks }), message);
+    expect(await historyIn(store, message)).toEqual(processing);
+    const [, claim] = await store.readStream(`payment-${message.paymentId}`);
+    expect(claim?.data).toMatchObject({ connection: 'former' });
+  });
+});
 
 it('a payment in flight without its row is found in the log, and the bank is asked about it', async () => {
   const message = await world.queue('0402');

@@ -7,7 +7,6 @@
  * PostgreSQL's clock decides when to check. The claim's time in the payment's stream and this process's
  * clock decide whether the time has passed. So a jump of one clock fails no payment.
  */
-import { BankRefused, BankUnavailable } from '@pis/bank-rails';
 import { PaymentMissing, type PaymentStream } from '@pis/commands';
 import { type Payment, type PaymentCommand, unreachable } from '@pis/domain';
 import type { Logger } from '@pis/service-kit';
@@ -58,15 +57,9 @@ export class Deadlines {
     return due.length >= batchMax ? 0 : pending.nextOverdueInMs(this.connections);
   }
 
-  /** Which transfers the bank has reported on. Unknown while the bank is unavailable: deadlines pass nevertheless. */
+  /** Which transfers the bank has reported on. A feed that hangs is not waited for: deadlines pass. */
   private async reported(): Promise<(reference: string) => boolean> {
-    const none = () => false;
-    try {
-      return (await withinLimit(this.options.feed.unrecorded())) ?? none;
-    } catch (error) {
-      if (error instanceof BankUnavailable || error instanceof BankRefused) return none;
-      throw error;
-    }
+    return (await withinLimit(this.options.feed.unrecorded())) ?? (() => false);
   }
 
   private async seeTo(
@@ -81,7 +74,7 @@ export class Deadlines {
       if (isReported(reference)) return await pending.postponeOverdue(paymentId, retryAfterMs);
       const isUnanswered = stage === 'claimed' || stage === 'queued';
       if (isUnanswered) {
-        await withinLimit(execution.advance(paymentId, {}, transfer));
+        await withinLimit(this.lastSubmission(transfer));
         // Settled by now, or accepted by a bank that names no time for it.
         if ((await pending.find(paymentId))?.hasDeadline !== true) return;
       }
@@ -111,6 +104,17 @@ export class Deadlines {
       // A failure of one payment must not delay the others.
       logger.warn({ err: error, paymentId }, 'an overdue payment will be looked at again');
       await pending.postponeOverdue(paymentId, afterMs(error));
+    }
+  }
+
+  /** Once more, if that is allowed. The deadline passes whatever becomes of it. */
+  private async lastSubmission(transfer: PendingTransfer): Promise<void> {
+    const { execution, logger } = this.options;
+    try {
+      await execution.advance(transfer.paymentId, {}, transfer);
+    } catch (error) {
+      const { paymentId } = transfer;
+      logger.warn({ err: error, paymentId }, 'an overdue payment could not be submitted again');
     }
   }
 

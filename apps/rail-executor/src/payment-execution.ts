@@ -33,7 +33,7 @@ import { KeyDestroyed, type Keyring, ownerOf } from '@pis/keyring';
 import { NonRetryable } from '@pis/messaging';
 import { isTransient } from '@pis/postgres';
 import type { Logger } from '@pis/service-kit';
-import { type Banks, NoBank } from './banks.js';
+import { type Banks, NoBank, unknownConnection } from './banks.js';
 import type { ErasureGuard, Side } from './erasure-guard.js';
 import type { Backoff, PendingTransfer, PendingTransfers, Transfer } from './pending-transfers.js';
 import { rejectionBeforeRail, rejectionWithoutRail } from './rail-checks.js';
@@ -214,17 +214,24 @@ export class PaymentExecution {
     }
   }
 
+  /**
+   * A row that says more than QUEUED: the bank may have the payment, and the stream lacks the claim, because
+   * it was restored from a backup or the claimer died. Then it is claimed, its row is sealed so that it is
+   * never sent again, and the bank decides.
+   */
   private async end(current: LoadedPayment, command: PaymentCommand, cause: Cause): Promise<void> {
-    if (await this.isTaken(current.state))
-      return this.claim(current, this.transferOf(current.state), cause);
-    await this.options.payments.record(current, [command], cause);
-    await this.options.pending.done(current.state.paymentId);
-  }
-
-  /** Whether the bank has it without a claim in the stream, which was restored from a backup. */
-  private async isTaken({ paymentId }: Payment): Promise<boolean> {
-    const row = await this.options.pending.find(paymentId);
-    return row?.stage === 'submitted' || row?.stage === 'in_flight';
+    const { payments, pending, confirmationTimeoutMs } = this.options;
+    const { paymentId } = current.state;
+    const row = await pending.find(paymentId);
+    if (row === null || row.stage === 'queued') {
+      await payments.record(current, [command], cause);
+      return pending.done(paymentId);
+    }
+    const transfer = this.transferOf(current.state);
+    const connection = row.connection === unknownConnection ? transfer.connection : row.connection;
+    if (row.stage === 'claimed')
+      await pending.seal({ ...transfer, connection }, confirmationTimeoutMs(transfer.rail));
+    return this.claim(current, { ...transfer, connection }, cause);
   }
 
   /** The row first: it does no harm when the append fails, and a claim without a row could be forgotten. */
@@ -256,6 +263,7 @@ export class PaymentExecution {
       return;
     }
     const transfer = this.transferOf(state);
+    if (!banks.isConfigured(transfer.connection)) return this.awaitConnection(state, transfer);
     const resolve = () => this.afterClaim(current, () => this.outcome.resolve(current, cause));
     if (
       row?.isSealed === true ||
@@ -272,6 +280,15 @@ export class PaymentExecution {
     const noted = await payments.load(state.paymentId);
     if (noted.state.status !== 'PROCESSING') return this.step(noted, cause, due);
     return this.submit(noted, transfer, cause, sinceNotedMs);
+  }
+
+  /** Nothing can be sent or asked until its connection is configured again. Its deadline passes. */
+  private async awaitConnection(state: Payment, transfer: Transfer): Promise<void> {
+    const { pending, logger } = this.options;
+    const { paymentId, connection } = transfer;
+    logger.warn({ paymentId, connection }, 'the connection of a payment is not configured');
+    await pending.wait({ ...transfer, connection: unknownConnection }, retryBackoff);
+    await pending.postponeOverdue(paymentId, Math.max(0, this.overdueInMs(state)));
   }
 
   private submit(

@@ -145,23 +145,62 @@ it('deadlines of a bank that hangs are met, and those of other banks too', async
   await executor.stop();
 });
 
-it('a payment whose connection is not configured any more is never FAILED, and overdue in time', async () => {
-  const message = await world.queue('0401');
-  await handle(world.executor({ banks: both() }), message);
-  const remaining: readonly NamedConnection[] = [
+describe('a payment whose connection is not configured any more', () => {
+  const remaining = (): readonly NamedConnection[] => [
     { name: 'second', rails: ['ACH', 'RTP'], connection: second },
   ];
-  const executor = world.executor({ banks: remaining });
-  executor.start();
-  await until(
-    async () => {
-      await world.timePasses(message.paymentId);
-      return (await world.history(message.paymentId)).at(-1) === 'FailedInFlight';
-    },
-    { timeoutMs },
-  );
-  await executor.stop();
-  expect(await executionsAt(secondBooks.pool)).toBe(0);
+  const untilInFlight = async (executor: RailExecutor, paymentId: string) => {
+    executor.start();
+    await until(
+      async () => {
+        await world.timePasses(paymentId);
+        return (await world.history(paymentId)).at(-1) === 'FailedInFlight';
+      },
+      { timeoutMs },
+    );
+    await executor.stop();
+    expect(await executionsAt(secondBooks.pool)).toBe(0);
+  };
+
+  it.each([
+    ['taken', {}],
+    ['not answered', { submit: silent, inquire: silent, void: silent }],
+  ])('is overdue in time and never FAILED when its bank had %s it', async (_what, changes) => {
+    const message = await world.queue('0401');
+    await handle(
+      world.executor({ banks: banksWith({ ...world.bank, ...changes }, second) }),
+      message,
+    );
+    await untilInFlight(world.executor({ banks: remaining() }), message.paymentId);
+  });
+
+  it('is overdue in time when its row was lost and its message comes again', async () => {
+    const message = await world.queue('0401');
+    await handle(
+      world.executor({ banks: banksWith({ ...world.bank, submit: silent }, second) }),
+      message,
+    );
+    await world.pool.query('DELETE FROM rail_pending');
+    const executor = world.executor({ banks: remaining() });
+    await handle(executor, message);
+    await untilInFlight(executor, message.paymentId);
+  });
+
+  it('goes on when its connection is configured again', async () => {
+    const message = await world.queue('4321');
+    const config = { ...world.config, PIS_RAIL_CONFIRMATION_TIMEOUT_MS: 3_600_000 };
+    const silentFirst = banksWith({ ...world.bank, submit: silent }, second);
+    await handle(world.executor({ config, banks: silentFirst }), message);
+    await world.timePasses(message.paymentId);
+    await world.executor({ config, banks: remaining() }).sweepRound();
+    const executor = world.executor({ config, banks: both() });
+    await world.timePasses(message.paymentId);
+    await executor.sweepRound();
+    await world.timePasses(message.paymentId);
+    await executor.sweepRound();
+    expect(await world.history(message.paymentId)).toEqual(completed);
+    expect(await executionsAt(world.pool)).toBe(1);
+  });
 });
 
 it('a payment of a rail without a bank waits for hours, and then fails without being sent', async () => {

@@ -1,4 +1,5 @@
-import type { BankConnection } from '@pis/bank-rails';
+import { type BankConnection, BankUnavailable } from '@pis/bank-rails';
+import { StoreUnavailable } from '@pis/event-store';
 import { openWorld, type QueuedMessage, settle, type World } from './testing/world.js';
 import type { RailExecutor } from './rail-executor.js';
 
@@ -58,6 +59,34 @@ describe('the deadline loop', () => {
     await executor.deadlineRound();
     await executor.sweepRound();
     expect(open).toEqual([0, 0, 0]);
+  });
+
+  it.each([
+    ['whose feed cannot be read', { notifications: () => Promise.reject(new RangeError('date')) }],
+    ['whose terms cannot be read', { terms: undefined }],
+  ])('meets the deadlines of a bank %s', async (_what, changes) => {
+    const message = await world.queue('0401');
+    const submit = () => Promise.reject(new BankUnavailable('no answer'));
+    await handle(world.executor({ bank: { ...world.bank, submit } }), message);
+    const bank = { ...world.bank, ...changes, submit } as BankConnection;
+    await world.executor({ bank }).deadlineRound();
+    expect(await world.payment(message.paymentId)).toMatchObject({ status: 'FAILED_IN_FLIGHT' });
+  });
+
+  it('waits for what is stored of a feed that cannot be read any more', async () => {
+    const message = await world.queue('0401');
+    await handle(world.executor(), message);
+    const { railReference } = await world.payment(message.paymentId);
+    await world.report(railReference ?? '', 'confirmed');
+    const appends = { ...world.store, append: () => Promise.reject(new StoreUnavailable('away')) };
+    await world
+      .executor({ store: appends })
+      .feedRound()
+      .catch(() => undefined);
+    expect(await world.count('rail_notifications')).toBe(1);
+    const notifications = () => Promise.reject(new RangeError('date'));
+    await world.executor({ bank: { ...world.bank, notifications } }).deadlineRound();
+    expect(await world.history(message.paymentId)).toEqual(['Queued', 'Processing']);
   });
 
   it('fails no payment in flight when the clock of the database jumps', async () => {
