@@ -7,7 +7,8 @@
  * How the port's guarantees hold: the row in iso_transfers and the exact bytes in the archive are committed
  * before the first byte is sent, so that every repetition sends the same message, and the bank executes a
  * message, an end-to-end id and a UETR once. A void is a row that keeps the reference from being sent, or the
- * bank's CNCL, which the bank remembers. An answer "duplicate" proves nothing: the bank is asked for the status.
+ * bank's CNCL, which the bank remembers. An answer "duplicate", and the rejection of one of several messages,
+ * prove nothing: the bank is asked for the status.
  */
 import { randomUUID } from 'node:crypto';
 import { unreachable } from '@pis/domain';
@@ -32,6 +33,7 @@ import { IsoFeed } from './iso-feed.js';
 import {
   detailsOf,
   finalResult,
+  isDoubtful,
   originalOf,
   type Outcome,
   outcomeOf,
@@ -125,17 +127,13 @@ class IsoBank {
     const { transfer, xml } =
       known === null
         ? await this.prepare(instruction, profile)
-        : { transfer: known, xml: await this.bytesOf(known, instruction) };
+        : await this.again(known, instruction);
     if (transfer.state !== 'sending' || xml === null) return submissionResult(transfer);
     const answer = await this.send(transfer, xml, transfer.messageId ?? '');
     // Delivered without an answer: the bank has it, and answers through the inbox.
     let outcome: Outcome =
       answer === null ? { type: 'received' } : this.outcomeOf(answer, transfer, profile);
-    if (outcome.type === 'duplicate' || outcome.type === 'unknown')
-      outcome = await this.status(transfer, profile);
-    // The bank may reject the repetition alone, for its old date, and have executed the first one.
-    if (outcome.type === 'rejected' && known !== null)
-      outcome = await this.statusUnlessUnknown(transfer, profile, outcome);
+    if (isDoubtful(outcome, transfer)) outcome = await this.status(transfer, profile);
     return submissionResult(await this.settled(transfer, outcome));
   }
 
@@ -214,7 +212,16 @@ class IsoBank {
     if (await this.transfers.add(row)) return { transfer: row, xml };
     const transfer = await this.transfers.find(row.reference);
     if (transfer === null) throw new BankAnswerUnclear('the transfer was deleted meanwhile');
-    return { transfer, xml: await this.bytesOf(transfer, instruction) };
+    return this.again(transfer, instruction);
+  }
+
+  /** The same bytes, counted before they are sent. */
+  private async again(transfer: IsoTransfer, instruction: TransferInstruction): Promise<Prepared> {
+    const xml = await this.bytesOf(transfer, instruction);
+    if (xml === null) return { transfer, xml };
+    const noted = await this.transfers.noteSend(transfer.reference);
+    if (noted !== null) return { transfer: noted, xml };
+    return { transfer: (await this.transfers.find(transfer.reference)) ?? transfer, xml: null };
   }
 
   /** The bytes that were kept. @throws BankRefused when they say something else than the instruction */
@@ -259,7 +266,7 @@ class IsoBank {
       throw new BankAnswerUnclear('the bank has not answered the cancellation yet');
     switch (answer.status) {
       case 'CNCL': {
-        const settled = await this.transfers.settle(transfer.reference, 'voided');
+        const settled = await this.transfers.settle(transfer, 'voided');
         return { outcome: settled?.state === 'accepted' ? 'received' : 'voided' };
       }
       case 'RJCR':
@@ -287,15 +294,6 @@ class IsoBank {
     if (transfer.state === 'sending')
       throw new BankAnswerUnclear('the bank has not answered the inquiry yet');
     return { type: transfer.state === 'held' ? 'held' : 'received' };
-  }
-
-  private async statusUnlessUnknown(
-    transfer: IsoTransfer,
-    profile: IsoRailProfile,
-    otherwise: Outcome,
-  ): Promise<Outcome> {
-    const outcome = await this.status(transfer, profile);
-    return outcome.type === 'unknown' ? otherwise : outcome;
   }
 
   private async ask(
@@ -359,12 +357,11 @@ class IsoBank {
       case 'accepted':
       case 'received':
       case 'held':
-        return (await this.transfers.settle(transfer.reference, outcome.type)) ?? transfer;
+        return (await this.transfers.settle(transfer, outcome.type)) ?? transfer;
       case 'rejected':
-        return (
-          (await this.transfers.settle(transfer.reference, 'rejected', outcome.rejection)) ??
-          transfer
-        );
+        return (await this.transfers.settle(transfer, 'rejected', outcome.rejection)) ?? transfer;
+      case 'unanswered':
+        throw new BankAnswerUnclear('the bank did not take the inquiry');
       case 'duplicate':
       case 'unknown':
         throw new BankAnswerUnclear('the bank knows the transfer and does not say its status');

@@ -1,15 +1,21 @@
-/** The feed over messages that say nothing, that are wrong, or that are about another message of ours. */
+/** The feed over messages that say nothing or are wrong, and answers that prove less than they seem to. */
 import { randomUUID } from 'node:crypto';
 import { type Keyring } from '@pis/keyring';
 import { testKeyringOn } from '@pis/keyring/testing';
 import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
 import type pg from 'pg';
-import { type BankConnection, simulatedBankTerms } from '../../bank-connection.js';
+import {
+  BankAnswerUnclear,
+  type BankConnection,
+  simulatedBankTerms,
+} from '../../bank-connection.js';
 import { fileArchive } from '../../connections/file-archive.js';
 import { instructionEnding } from '../../testing.js';
 import { isoBank, type IsoBankOptions } from './iso-bank.js';
+import { IsoTransfers } from './iso-transfers.js';
 import type { StatusReport } from './messages.js';
 import { profileOf } from './profiles.js';
+import { readIsoMessage } from './read-messages.js';
 import { isoSender } from './testing/sample-messages.js';
 import { SmallBank } from './testing/small-bank.js';
 
@@ -127,4 +133,107 @@ it('goes on behind a message that cannot be handled', async () => {
     { type: 'unreadable', reference: 'ISO message 1' },
     { type: 'confirmed', reference: instruction.reference },
   ]);
+});
+
+describe('a rejection', () => {
+  const rejected = { status: 'RJCT', reason: { code: 'DT01', proprietary: null, text: null } };
+  const notifications = async () =>
+    (await connection.notifications({ after: '', max: 100 })).notifications;
+  const stateOf = async (reference: string) =>
+    (await new IsoTransfers(pool, name).find(reference))?.state;
+
+  it('of a repetition that comes through the inbox does not fail what the bank executed', async () => {
+    const instruction = payment('4321');
+    bank.answers = ['lost', 'later'];
+    bank.repetitionsRejectedFor = 'DT01';
+    await connection.submit(instruction).catch(() => undefined);
+    expect(await connection.submit(instruction)).toMatchObject({ outcome: 'pending' });
+    expect(await notifications()).toEqual([]);
+    expect(await connection.inquire(instruction.reference)).toEqual({ outcome: 'accepted' });
+    expect(bank.executed).toEqual([instruction.reference]);
+  });
+
+  it('of a transfer that was sent once is told', async () => {
+    const instruction = payment('0401');
+    await connection.submit(instruction);
+    deliver(instruction.reference, rejected);
+    expect(await notifications()).toMatchObject([
+      { type: 'rejected', reference: instruction.reference, rejection: { railCode: 'DT01' } },
+    ]);
+  });
+
+  it('of a transfer that was sent twice and is held is shown to staff', async () => {
+    const instruction = payment('0502');
+    bank.answers = ['lost'];
+    await connection.submit(instruction).catch(() => undefined);
+    expect(await connection.submit(instruction)).toMatchObject({ confirmationExpected: false });
+    deliver(instruction.reference, rejected);
+    expect(await notifications()).toMatchObject([{ type: 'unreadable' }]);
+  });
+
+  it('after the acceptance fails nothing, and is shown to staff', async () => {
+    const instruction = payment('4321');
+    await connection.submit(instruction);
+    deliver(instruction.reference, rejected);
+    expect(await notifications()).toMatchObject([{ type: 'unreadable' }]);
+  });
+
+  it('counts only while nothing was sent since', async () => {
+    const instruction = payment('4321');
+    bank.answers = ['lost'];
+    await connection.submit(instruction).catch(() => undefined);
+    const transfers = new IsoTransfers(pool, name);
+    const asked = await transfers.find(instruction.reference);
+    if (asked === null) throw new Error('no row');
+    await transfers.noteSend(instruction.reference);
+    expect(await transfers.settle(asked, 'rejected')).toMatchObject({ state: 'sending', sends: 2 });
+  });
+
+  it('of a repetition is no proof while the bank has not found the first one', async () => {
+    const instruction = payment('4321');
+    bank.answers = ['lost'];
+    bank.repetitionsRejectedFor = 'TM01';
+    bank.findsNothing = true;
+    await connection.submit(instruction).catch(() => undefined);
+    await expect(connection.submit(instruction)).rejects.toBeInstanceOf(BankAnswerUnclear);
+    bank.findsNothing = false;
+    expect(await connection.submit(instruction)).toEqual({ outcome: 'accepted' });
+  });
+
+  it('of one of two that were sent at the same time fails nothing', async () => {
+    const instruction = payment('4321');
+    bank.repetitionsRejectedFor = 'AM04';
+    const both = Promise.withResolvers<undefined>();
+    const send = bank.send.bind(bank);
+    let sent = 0;
+    bank.send = async (message) => {
+      const answer = await send(message);
+      if (readIsoMessage(message.xml).message.type !== 'pacs.008') return answer;
+      sent += 1;
+      if (sent === 2) both.resolve(undefined);
+      await both.promise;
+      return answer;
+    };
+    const results = await Promise.all([
+      connection.submit(instruction),
+      connect().submit(instruction),
+    ]);
+    expect(results).toEqual([{ outcome: 'accepted' }, { outcome: 'accepted' }]);
+  });
+
+  it.each(['FF02', 'SL03', 'NARR'])(
+    'of our inquiry (%s) says nothing of the transfer',
+    async (code) => {
+      const instruction = payment('0401');
+      await connection.submit(instruction);
+      bank.inquiriesRejectedFor = code;
+      await expect(connection.inquire(instruction.reference)).rejects.toBeInstanceOf(
+        BankAnswerUnclear,
+      );
+      bank.answers = ['later'];
+      expect(await connection.inquire(instruction.reference)).toEqual({ outcome: 'received' });
+      expect(await notifications()).toEqual([]);
+      expect(await stateOf(instruction.reference)).toBe('received');
+    },
+  );
 });

@@ -19,7 +19,7 @@ import {
 } from '../../connections/message-transport.js';
 import { isoInstantOf } from './identifiers.js';
 import { answerSegments } from './iso-copies.js';
-import { detailsOf, outcomeOf, readOrNull } from './iso-outcome.js';
+import { detailsOf, isOpen, outcomeOf, readOrNull } from './iso-outcome.js';
 import type { IsoTransfer, IsoTransfers } from './iso-transfers.js';
 import type {
   CancellationAnswer,
@@ -122,19 +122,19 @@ export class IsoFeed {
     const { reference } = transfer;
     switch (outcome.type) {
       case 'accepted':
-        await transfers.settle(reference, 'accepted');
+        await transfers.settle(transfer, 'accepted');
         return notification(report, reference, 'confirmed');
       case 'rejected':
-        await transfers.settle(reference, 'rejected', outcome.rejection);
-        return notification(report, reference, 'rejected', { rejection: outcome.rejection });
+        return this.rejected(report, message, transfer, outcome.rejection);
       case 'held':
-        await transfers.settle(reference, 'held');
+        await transfers.settle(transfer, 'held');
         return notification(report, reference, 'held');
       case 'received':
-        await transfers.settle(reference, 'received');
+        await transfers.settle(transfer, 'received');
         return null;
       case 'duplicate':
       case 'unknown':
+      case 'unanswered':
         // It answers a question of ours, and proves nothing.
         return null;
       default:
@@ -142,13 +142,36 @@ export class IsoFeed {
     }
   }
 
+  /**
+   * The rejection of one of several messages proves nothing: the transfer stays open, and the bank is asked
+   * when its time has passed. A transfer that is held has no time, so staff must ask.
+   */
+  private async rejected(
+    report: Report,
+    message: StatusReport,
+    transfer: IsoTransfer,
+    rejection: RailRejection,
+  ): Promise<BankNotification | null> {
+    const { transfers } = this.options;
+    const isProof = transfer.sends <= 1 || !isOpen(transfer);
+    const state = isProof ? 'rejected' : transfer.state === 'held' ? 'held' : 'received';
+    const settled =
+      (await transfers.settle(transfer, state, isProof ? rejection : null)) ?? transfer;
+    if (settled.state === 'accepted' || settled.state === 'held')
+      return unreadable(report, message);
+    return isOpen(settled)
+      ? null
+      : notification(report, transfer.reference, 'rejected', { rejection });
+  }
+
   /** What comes back had been accepted, whether the bank said so or not. */
   private async paymentReturn(
     report: Report,
     { reason }: PaymentReturn,
-    { reference }: IsoTransfer,
+    transfer: IsoTransfer,
   ): Promise<BankNotification> {
-    await this.options.transfers.settle(reference, 'accepted');
+    const { reference } = transfer;
+    await this.options.transfers.settle(transfer, 'accepted');
     // Return codes belong to ACH. A bank that gives one gives it as a code of its own.
     const code = reason?.proprietary ?? '';
     const returnReasonCode = /^R\d\d$/.test(code) ? code : null;
@@ -158,9 +181,9 @@ export class IsoFeed {
   /** The next void of the transfer finds the answer in the row. */
   private async cancellationAnswer(
     { status }: CancellationAnswer,
-    { reference }: IsoTransfer,
+    transfer: IsoTransfer,
   ): Promise<null> {
-    if (status === 'CNCL') await this.options.transfers.settle(reference, 'voided');
+    if (status === 'CNCL') await this.options.transfers.settle(transfer, 'voided');
     return null;
   }
 

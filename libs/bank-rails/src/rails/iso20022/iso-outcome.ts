@@ -7,7 +7,7 @@ import {
   type SubmissionResult,
   type TransferInstruction,
 } from '../../bank-connection.js';
-import type { IsoTransfer, IsoTransferDetails } from './iso-transfers.js';
+import { answersOtherMessage, type IsoTransfer, type IsoTransferDetails } from './iso-transfers.js';
 import type { CreditTransfer, IsoMessage, OriginalTransfer, StatusReport } from './messages.js';
 import type { IsoRailProfile } from './profile.js';
 import { readIsoMessage } from './read-messages.js';
@@ -22,14 +22,18 @@ export type Outcome =
   /** The bank has a transfer of this reference, and does not say what became of it. */
   | { readonly type: 'duplicate' }
   /** The bank has no transfer of this reference. */
-  | { readonly type: 'unknown' };
+  | { readonly type: 'unknown' }
+  /** It answers our inquiry, and says nothing about the transfer. */
+  | { readonly type: 'unanswered' };
 
 /** @throws BankAnswerUnclear for a status that is none of ISO's */
 export function outcomeOf(
-  { status, reason }: StatusReport,
+  report: StatusReport,
   details: IsoTransferDetails,
   profile: IsoRailProfile,
 ): Outcome {
+  const { status, reason } = report;
+  if (answersOtherMessage(report.original)) return outcomeOfInquiry(report, profile);
   const meaning = meaningOfStatus(status, profile);
   switch (meaning) {
     case 'accepted':
@@ -47,6 +51,24 @@ export function outcomeOf(
     default:
       return unreachable(meaning);
   }
+}
+
+/** Of a report that names our inquiry. Its status may be the inquiry's, unless only a transfer can have it. */
+function outcomeOfInquiry({ status, reason }: StatusReport, profile: IsoRailProfile): Outcome {
+  if (reason?.code === notFoundReason) return { type: 'unknown' };
+  const isAccepted =
+    meaningOfStatus(status, profile) === 'accepted' && !profile.alsoAccepted.includes(status);
+  return { type: isAccepted ? 'accepted' : 'unanswered' };
+}
+
+/** Whether the bank must be asked for the status before the answer to a submission counts. */
+export function isDoubtful({ type }: Outcome, { sends }: IsoTransfer): boolean {
+  // The bank may reject the repetition alone, for its old date, and have executed the first one.
+  return type === 'duplicate' || type === 'unknown' || (type === 'rejected' && sends > 1);
+}
+
+export function isOpen({ state }: IsoTransfer): boolean {
+  return state === 'sending' || state === 'received' || state === 'held';
 }
 
 /** @throws BankAnswerUnclear while the outcome is unknown */
@@ -108,16 +130,22 @@ export function originalOf(transfer: IsoTransfer, profile: IsoRailProfile): Orig
   return { ...ids, endToEndId: isRtp ? null : reference, uetr };
 }
 
-const noIds = { messageId: null, instructionId: null, uetr: null, fileId: null } as const;
+const unsent = {
+  messageId: null,
+  instructionId: null,
+  uetr: null,
+  fileId: null,
+  sends: 0,
+} as const;
 
 /** Keeps a reference that was never submitted from being sent. */
 export function voidedRow(reference: string): IsoTransfer {
-  return { reference, state: 'voided', rejection: null, details: null, ...noIds };
+  return { reference, state: 'voided', rejection: null, details: null, ...unsent };
 }
 
 /** A transfer that cannot be a message of its rail: nothing is ever sent. */
 export function rejectedRow(reference: string, rejection: RailRejection): IsoTransfer {
-  return { reference, state: 'rejected', rejection, details: null, ...noIds };
+  return { reference, state: 'rejected', rejection, details: null, ...unsent };
 }
 
 export function sendingRow(
@@ -143,6 +171,8 @@ export function sendingRow(
     instructionId: message.instructionId,
     uetr: message.uetr,
     fileId,
+    // It is sent once the row is there.
+    sends: 1,
   };
 }
 

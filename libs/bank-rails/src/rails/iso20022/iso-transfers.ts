@@ -35,6 +35,8 @@ export interface IsoTransfer {
   readonly instructionId: string | null;
   readonly uetr: string | null;
   readonly fileId: string | null;
+  /** How often it may have been sent: counted before each time. */
+  readonly sends: number;
 }
 
 interface Row {
@@ -46,9 +48,11 @@ interface Row {
   readonly instruction_id: string | null;
   readonly uetr: string | null;
   readonly file_id: string | null;
+  readonly sends: number;
 }
 
-const columns = 'reference, state, rejection, details, message_id, instruction_id, uetr, file_id';
+const columns =
+  'reference, state, rejection, details, message_id, instruction_id, uetr, file_id, sends';
 
 /** Rows that are deleted in one statement. */
 const forgetMax = 1_000;
@@ -60,6 +64,8 @@ interface Settlement {
   readonly reference: string;
   readonly state: Exclude<IsoState, 'sending'>;
   readonly rejection: RailRejection | null;
+  /** As it was when the bank was asked. */
+  readonly sends: number;
 }
 
 export class IsoTransfers {
@@ -124,13 +130,27 @@ export class IsoTransfers {
     return this.additions.add(transfer);
   }
 
-  /** The transfer afterwards: an acceptance is final, and a rejection or a void gives way to it alone. */
+  /** The transfer, to be sent once more. Null when its outcome is known, so that it must not be sent. */
+  async noteSend(reference: string): Promise<IsoTransfer | null> {
+    const { rows } = await this.pool.query<Row>({
+      name: 'iso-transfers-note-send',
+      text: `UPDATE iso_transfers SET sends = sends + 1
+              WHERE connection = $1 AND reference = $2 AND state = 'sending' RETURNING ${columns}`,
+      values: [this.connection, reference],
+    });
+    return rows[0] === undefined ? null : transferOf(rows[0]);
+  }
+
+  /**
+   * The transfer afterwards: an acceptance is final, and a rejection or a void gives way to it alone. A
+   * rejection counts only if the transfer was not sent again since it was read.
+   */
   async settle(
-    reference: string,
+    { reference, sends }: Pick<IsoTransfer, 'reference' | 'sends'>,
     state: Settlement['state'],
     rejection: RailRejection | null = null,
   ): Promise<IsoTransfer | null> {
-    const settled = await this.settlements.add({ reference, state, rejection });
+    const settled = await this.settlements.add({ reference, state, rejection, sends });
     return settled ?? this.find(reference);
   }
 
@@ -168,10 +188,11 @@ export class IsoTransfers {
       name: 'iso-transfers-add',
       text: `INSERT INTO iso_transfers
                (connection, reference, state, rejection, details, message_id, instruction_id, uetr,
-                file_id)
+                file_id, sends)
              SELECT $1, t.* FROM unnest($2::text[], $3::text[], $4::jsonb[], $5::jsonb[],
-               $6::text[], $7::text[], $8::text[], $9::uuid[])
-               AS t (reference, state, rejection, details, message_id, instruction_id, uetr, file_id)
+               $6::text[], $7::text[], $8::text[], $9::uuid[], $10::integer[])
+               AS t (reference, state, rejection, details, message_id, instruction_id, uetr, file_id,
+                     sends)
               ORDER BY t.reference
              ON CONFLICT ON CONSTRAINT iso_transfers_pkey DO NOTHING
              RETURNING reference`,
@@ -185,6 +206,7 @@ export class IsoTransfers {
         transfers.map(({ instructionId }) => instructionId),
         transfers.map(({ uetr }) => uetr),
         transfers.map(({ fileId }) => fileId),
+        transfers.map(({ sends }) => sends),
       ],
     });
     const added = new Set(rows.map(({ reference }) => reference));
@@ -199,9 +221,11 @@ export class IsoTransfers {
       name: 'iso-transfers-settle',
       text: `WITH open AS (
                SELECT t.reference, given.state, given.rejection FROM iso_transfers t
-                 JOIN unnest($2::text[], $3::text[], $4::jsonb[]) AS given (reference, state, rejection)
+                 JOIN unnest($2::text[], $3::text[], $4::jsonb[], $5::integer[])
+                        AS given (reference, state, rejection, sends)
                    ON t.connection = $1 AND t.reference = given.reference
-                WHERE t.state IN ('sending', 'received', 'held')
+                WHERE (t.state IN ('sending', 'received', 'held')
+                       AND (given.state <> 'rejected' OR t.sends = given.sends))
                    OR (given.state = 'accepted' AND t.state <> 'accepted')
                 ORDER BY t.reference FOR UPDATE OF t
              )
@@ -213,6 +237,7 @@ export class IsoTransfers {
         settlements.map(({ reference }) => reference),
         settlements.map(({ state }) => state),
         settlements.map(({ rejection }) => jsonOf(rejection)),
+        settlements.map(({ sends }) => sends),
       ],
     });
     const settled = new Map(rows.map((row) => [row.reference, transferOf(row)]));
@@ -225,9 +250,9 @@ function jsonOf(value: unknown): string | null {
 }
 
 function transferOf(row: Row): IsoTransfer {
-  const { reference, state, rejection, details, uetr } = row;
+  const { reference, state, rejection, details, uetr, sends } = row;
   const { message_id: messageId, instruction_id: instructionId, file_id: fileId } = row;
-  return { reference, state, rejection, details, uetr, messageId, instructionId, fileId };
+  return { reference, state, rejection, details, uetr, messageId, instructionId, fileId, sends };
 }
 
 /**
@@ -253,5 +278,12 @@ export function isAbout(original: OriginalTransfer, transfer: IsoTransfer): bool
 
 /** The id of the transfer's own message. An answer to an inquiry may name the inquiry instead. */
 function transferMessageId({ messageId, messageName }: OriginalTransfer): string | null {
-  return messageName?.startsWith('pacs.008') === true ? messageId : null;
+  return messageName?.startsWith(transferName) === true ? messageId : null;
 }
+
+/** Whether it answers another message of ours about the transfer: an inquiry or a cancellation request. */
+export function answersOtherMessage({ messageName }: OriginalTransfer): boolean {
+  return messageName !== null && !messageName.startsWith(transferName);
+}
+
+const transferName = 'pacs.008';

@@ -10,6 +10,7 @@ import type {
   IsoMessage,
   IsoReason,
   OriginalTransfer,
+  StatusReport,
   StatusRequest,
 } from '../messages.js';
 import type { IsoRailProfile, IsoSender } from '../profile.js';
@@ -37,6 +38,10 @@ export class SmallBank implements MessageTransport {
   answers: ('given' | 'lost' | 'later')[] = [];
   /** Rejects a pacs.008 that comes again for this reason, before it looks whether it has it. */
   repetitionsRejectedFor: string | null = null;
+  /** Rejects every pacs.028 itself for this reason, and says nothing about the transfer. */
+  inquiriesRejectedFor: string | null = null;
+  /** Whether the bank answers inquiries as if it had no transfer yet: the first one is still on its way. */
+  findsNothing = false;
   private readonly booked = new Map<string, Booked>();
   private readonly cancelled = new Set<string>();
   private readonly listeners = new Set<() => void>();
@@ -132,8 +137,13 @@ export class SmallBank implements MessageTransport {
    * An inquiry about a late transfer makes the bank look for it. It answers with the status that it had, and
    * confirms the transfer through the inbox.
    */
-  private status({ original }: StatusRequest): IsoMessage {
-    const booked = this.find(original);
+  private status({ messageId, original }: StatusRequest): IsoMessage {
+    if (this.inquiriesRejectedFor !== null)
+      return {
+        ...this.report(null, { ...original, messageId, messageName: 'pacs.028.001.03' }),
+        reason: coded(this.inquiriesRejectedFor),
+      };
+    const booked = this.findsNothing ? undefined : this.find(original);
     if (booked === undefined) return this.report(null, original);
     if (booked.isLate) {
       booked.isLate = false;
@@ -185,7 +195,7 @@ export class SmallBank implements MessageTransport {
     return this.report({ transfer, status: 'RJCT', reason: coded(code), isLate: false });
   }
 
-  private report(booked: Booked | null, original?: OriginalTransfer): IsoMessage {
+  private report(booked: Booked | null, original?: OriginalTransfer): StatusReport {
     const { dateTime } = this.profile;
     const about =
       original ?? (booked === null ? noOriginal : originalOf(booked.transfer, this.profile));
