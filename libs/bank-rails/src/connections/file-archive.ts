@@ -328,6 +328,19 @@ export async function forgetArchived(pool: pg.Pool, before: Date, max: number): 
   return rowCount ?? 0;
 }
 
+/**
+ * Deletes a file that was kept as `unreadable`, so that the same bytes can be kept as what they are, each part
+ * under its owner's key.
+ * @returns whether it was one
+ */
+export async function forgetUnreadable(client: pg.ClientBase, id: string): Promise<boolean> {
+  const { rowCount } = await client.query(
+    "DELETE FROM rail_files WHERE id = $1 AND kind = 'unreadable'",
+    [id],
+  );
+  return rowCount === 1;
+}
+
 /** All of them or none, if `on` is in a transaction. */
 async function insert(
   on: pg.Pool | pg.ClientBase,

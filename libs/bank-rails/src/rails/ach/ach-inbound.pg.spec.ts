@@ -200,6 +200,38 @@ describe('an inbound file', () => {
     expect(await said()).toMatchObject([{ type: 'returned', reference: instruction.reference }]);
   });
 
+  it('that could not be applied is applied when the same bytes come again', async () => {
+    const instruction = await world.submit('4321');
+    await world.settle();
+    const column = (from: string, to: string) =>
+      world.pool.query(`ALTER TABLE ach_entries RENAME COLUMN ${from} TO ${to}`);
+    await column('return_reason_code', 'missing');
+    const bytes = await world.desk.postReturns([await world.traceOf(instruction)], 'R01');
+    const takeIn = async (name: string) => {
+      world.desk.post(name, bytes);
+      await world.bank.rounds.inbound();
+    };
+    await takeIn('again.ach');
+    expect(await inboundKinds()).toEqual(['ack', 'unreadable']);
+    await column('missing', 'return_reason_code');
+    const archive = fileArchive(world);
+    const { paymentId } = instruction;
+    expect(await archive.list({ paymentId, max: 10 })).toHaveLength(1);
+    for (const name of ['later.ach', 'last.ach']) {
+      await takeIn(name);
+      expect(await said()).toMatchObject([
+        { type: 'unreadable' },
+        { type: 'returned', reference: instruction.reference },
+      ]);
+      expect(await inboundKinds()).toEqual(['ack', 'nacha']);
+    }
+    // It is now found by its payment, and sealed under its contact.
+    expect(await archive.list({ paymentId, max: 10 })).toMatchObject([
+      { way: 'in', name: 'later.ach' },
+      { way: 'out' },
+    ]);
+  });
+
   it.each([
     ['nothing', ''],
     ['no known kind', 'hello\n'],

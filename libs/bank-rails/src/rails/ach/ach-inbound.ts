@@ -1,13 +1,18 @@
 /**
  * The way in. A file of the bank is read whole, then everything it says is applied in the transaction that records
- * its bytes. A file with the same bytes was applied already: it is only taken out of the inbox. What matches
- * nothing goes into the feed under a reference that no payment can have, so that staff see it.
+ * its bytes. A file with the same bytes was applied already: it is only taken out of the inbox, unless it could not
+ * be read or applied then. What matches nothing goes into the feed under a reference that no payment can have, so
+ * that staff see it.
  */
 import { type Keyring, KeyDestroyed, ownerOf } from '@pis/keyring';
 import { inTransaction, isTransient } from '@pis/postgres';
 import type pg from 'pg';
 import { BankRefused, BankUnavailable, type CorrectedData } from '../../bank-connection.js';
-import type { ArchiveSegment, FileArchive } from '../../connections/file-archive.js';
+import {
+  type ArchiveSegment,
+  type FileArchive,
+  forgetUnreadable,
+} from '../../connections/file-archive.js';
 import type { FileTransport, RemoteFile } from '../../connections/file-transport.js';
 import type { AckFile } from './ack-file.js';
 import { kindOfAchFile, parseAckFile } from './ack-lines.js';
@@ -143,18 +148,18 @@ export class AchInbound {
     const prepared = await this.prepared(name, bytes, content);
     const reports = await inTransaction(pool, async (client) => {
       await lockBank(client, bank);
-      const kept = await archive.keep(
-        {
-          connection: bank,
-          rail: 'ACH',
-          way: 'in',
-          kind: content.kind,
-          name,
-          segments: prepared.segments,
-        },
-        client,
-      );
-      if (!kept.isNew) return null;
+      const file = {
+        ...({ connection: bank, rail: 'ACH', way: 'in', kind: content.kind, name } as const),
+        segments: prepared.segments,
+      };
+      const kept = await archive.keep(file, client);
+      if (!kept.isNew) {
+        // Applied before, unless it could not be read then.
+        const isReadAtLast =
+          content.kind !== 'unreadable' && (await forgetUnreadable(client, kept.id));
+        if (!isReadAtLast) return null;
+        await archive.keep(file, client);
+      }
       const said = await prepared.apply(client);
       await appendReports(client, bank, said);
       return said;
