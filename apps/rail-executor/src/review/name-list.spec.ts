@@ -50,6 +50,16 @@ describe('a list of names', () => {
     expect(long.best('Jonathan Archr', 0.9)?.entry.id).toBe('x');
   });
 
+  it('finds a name by its rare word when its other words are in very many names', () => {
+    const many = Array.from({ length: 20_000 }, (_, n) => ({
+      id: `${n}`,
+      name: `Global Trading Holding Number${n}`,
+    }));
+    const long = new NameList([...many, { id: 'x', name: 'Global Trading Holding Zephyrion' }]);
+    expect(long.best('Global Trading Holding Zephyrian', 0.9)?.entry.id).toBe('x');
+    expect(long.best('Global Trading Holding', 0.7)).not.toBeNull();
+  });
+
   it.each([
     ['12;', 'line 1 has no name'],
     ['a name\n...', 'line 2 has no name'],

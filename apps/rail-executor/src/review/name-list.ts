@@ -23,6 +23,8 @@ const nameMax = 300;
 const wordsMax = 20;
 /** The most similar candidates by shared words are scored. */
 const candidatesMax = 500;
+/** Entries that the words of a name propose, at most. The rarest word always counts. */
+const proposalsMax = 20_000;
 /** Words from this length on are also found with one letter missing, wrong or added. */
 const fuzzyFromLength = 4;
 
@@ -65,11 +67,19 @@ export class NameList {
     return best;
   }
 
+  /** Of the rarest words first, so that a name of many common words costs no more than another one. */
   private candidates(words: readonly string[]): readonly number[] {
+    const proposed = [...new Set(words)]
+      .map((word) => ({ word, lists: formsOf(word).map((form) => this.byForm.get(form) ?? []) }))
+      .map((proposal) => ({ ...proposal, size: lengthOf(proposal.lists) }))
+      .sort((a, b) => a.size - b.size);
     const shared = new Map<number, number>();
-    for (const word of new Set(words)) {
-      const found = new Set(formsOf(word).flatMap((form) => this.byForm.get(form) ?? []));
-      for (const index of found) shared.set(index, (shared.get(index) ?? 0) + word.length);
+    let left = proposalsMax;
+    for (const { word, lists, size } of proposed) {
+      left -= size;
+      if (left < 0 && shared.size > 0) break;
+      for (const index of new Set(lists.flat()))
+        shared.set(index, (shared.get(index) ?? 0) + word.length);
     }
     return [...shared]
       .sort(([, a], [, b]) => b - a)
@@ -155,8 +165,8 @@ function similarity(a: readonly string[], b: readonly string[]): number {
   return found / all;
 }
 
-function lengthOf(words: readonly string[]): number {
-  return words.reduce((sum, word) => sum + word.length, 0);
+function lengthOf(parts: readonly { readonly length: number }[]): number {
+  return parts.reduce((sum, { length }) => sum + length, 0);
 }
 
 /** 1 for the same word, 0 for words that differ in more than two letters or a third of them. */

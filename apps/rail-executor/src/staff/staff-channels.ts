@@ -40,6 +40,8 @@ function emailChannel(smtpUrl: string, from: string, to: readonly string[]): Sta
       // A connection for each digest: they are minutes apart.
       const transport = createTransport({
         url: smtpUrl,
+        // A password never goes over a connection without TLS.
+        requireTLS: new URL(smtpUrl).username !== '',
         connectionTimeout: timeoutMs,
         greetingTimeout: timeoutMs,
         socketTimeout: timeoutMs,

@@ -13,6 +13,8 @@ export interface SmtpServer {
   /** smtp://127.0.0.1:port */
   readonly url: string;
   readonly mails: readonly Mail[];
+  /** The commands that came, without their arguments. */
+  readonly commands: readonly string[];
   /** Answers to further mails with this code; null takes them. */
   refuse: number | null;
   close(): Promise<void>;
@@ -20,19 +22,21 @@ export interface SmtpServer {
 
 export async function startSmtpServer(): Promise<SmtpServer> {
   const mails: Mail[] = [];
+  const commands: string[] = [];
   const sockets = new Set<Socket>();
   const state: { refuse: number | null } = { refuse: null };
   const server = createServer((socket) => {
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
     socket.on('error', () => socket.destroy());
-    converse(socket, mails, () => state.refuse);
+    converse(socket, { mails, commands }, () => state.refuse);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   return {
     url: `smtp://127.0.0.1:${port}`,
     mails,
+    commands,
     get refuse() {
       return state.refuse;
     },
@@ -47,13 +51,18 @@ export async function startSmtpServer(): Promise<SmtpServer> {
   };
 }
 
-function converse(socket: Socket, mails: Mail[], refusal: () => number | null): void {
+function converse(
+  socket: Socket,
+  { mails, commands }: { readonly mails: Mail[]; readonly commands: string[] },
+  refusal: () => number | null,
+): void {
   let [from, to, buffered, inData]: [string, string[], string, boolean] = ['', [], '', false];
   const say = (text: string) => socket.write(`${text}\r\n`);
   const take = (line: string) => {
     const [, verb = '', rest = ''] = /^(\w+)(.*)$/.exec(line) ?? [];
     const address = /<(.*)>/.exec(rest)?.[1] ?? '';
     const code = refusal();
+    commands.push(verb.toUpperCase());
     switch (verb.toUpperCase()) {
       case 'MAIL':
         [from, to] = [address, []];

@@ -57,6 +57,15 @@ it.each([
   ['a processing instruction', `${declaration}<?php exit ?>${body}`, /processing instruction/],
   ['another encoding', good.replace('UTF-8', 'UTF-7'), /encoding/],
   ['elements nested too deep', '<a>'.repeat(100) + '</a>'.repeat(100), /levels/],
+  [
+    'too many namespaces',
+    () =>
+      changed(
+        '<FIToFICstmrCdtTrf>',
+        `<FIToFICstmrCdtTrf ${Array.from({ length: 40 }, (_, n) => `xmlns:p${n}="x"`).join(' ')}>`,
+      ),
+    /namespaces/,
+  ],
   ['too many elements', `<a>${'<b/>'.repeat(30_000)}</a>`, /elements/],
   ['a tag without an end', '<Document', /tag without an end/],
   ['a tag that never ends', `<Document a="${'x'.repeat(10_000)}"/>`, /tag without an end/],

@@ -6,6 +6,8 @@
 export const xmlLimits = {
   /** Of one message. Bank messages about one payment have a few kilobytes. */
   messageMaxBytes: 256 * 1024,
+  /** In scope of one element. */
+  namespacesMax: 32,
   depthMax: 40,
   elementsMax: 20_000,
   tagMaxCharacters: 4_096,

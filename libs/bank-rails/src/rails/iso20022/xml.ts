@@ -117,14 +117,15 @@ function isText(node: Node): boolean {
 function element(node: Node, inherited: ReadonlyMap<string, string>): XmlElement {
   const qualifiedName = Object.keys(node).find((key) => key !== ':@');
   if (qualifiedName === undefined) throw new MessageRefused('an element has no name');
-  const prefixes = new Map(inherited);
+  const declared = new Map<string, string>();
   const attributes = new Map<string, string>();
   for (const [name, value] of Object.entries((node[':@'] ?? {}) as Record<string, unknown>)) {
     const decoded = withoutEntities(String(value));
-    if (name === 'xmlns') prefixes.set('', decoded);
-    else if (name.startsWith('xmlns:')) prefixes.set(name.slice('xmlns:'.length), decoded);
+    if (name === 'xmlns') declared.set('', decoded);
+    else if (name.startsWith('xmlns:')) declared.set(name.slice('xmlns:'.length), decoded);
     else attributes.set(name, decoded);
   }
+  const prefixes = inScope(inherited, declared);
   const colon = qualifiedName.indexOf(':');
   const prefix = qualifiedName.slice(0, Math.max(0, colon));
   const namespace = prefixes.get(prefix);
@@ -139,6 +140,18 @@ function element(node: Node, inherited: ReadonlyMap<string, string>): XmlElement
     children: children.map((child) => element(child, prefixes)),
     text: children.length > 0 ? '' : contents.map(textOf).join('').trim(),
   };
+}
+
+/** A copy only where something is declared, and bounded: a message has thousands of elements. */
+function inScope(
+  inherited: ReadonlyMap<string, string>,
+  declared: ReadonlyMap<string, string>,
+): ReadonlyMap<string, string> {
+  if (declared.size === 0) return inherited;
+  const prefixes = new Map([...inherited, ...declared]);
+  if (prefixes.size > xmlLimits.namespacesMax)
+    throw new MessageRefused(`more than ${xmlLimits.namespacesMax} namespaces are declared`);
+  return prefixes;
 }
 
 function textOf(node: Node): string {
