@@ -162,6 +162,14 @@ describe('a rejection', () => {
     ]);
   });
 
+  it.each(['ACCP', 'ACSP'])('after %s is told', async (status) => {
+    const instruction = payment('0401');
+    await connection.submit(instruction);
+    deliver(instruction.reference, { status });
+    deliver(instruction.reference, rejected);
+    expect((await notifications()).map(({ type }) => type)).toEqual(['rejected']);
+  });
+
   it('of a transfer that was sent twice and is held is shown to staff', async () => {
     const instruction = payment('0502');
     bank.answers = ['lost'];

@@ -12,19 +12,21 @@ export type StatusMeaning =
 
 /**
  * ACWP: accepted, the posting comes later. BLCK: the money is with the receiving bank, which has blocked it.
- * Both have moved funds, so what follows is a return and no rejection.
+ * Both have moved funds, so what follows is a return and no rejection. ACCP (the customer was checked), ACWC
+ * (something will be changed) and ACSP (settlement is under way) come before the settlement: a rejection may
+ * still follow.
  */
 const meanings: Readonly<Record<string, StatusMeaning>> = {
   ACSC: 'accepted',
-  ACSP: 'accepted',
-  ACCP: 'accepted',
   ACCC: 'accepted',
-  ACWC: 'accepted',
   ACWP: 'accepted',
   BLCK: 'accepted',
   RCVD: 'received',
   ACTC: 'received',
   ACFC: 'received',
+  ACCP: 'received',
+  ACWC: 'received',
+  ACSP: 'received',
   PDNG: 'held',
   RJCT: 'rejected',
   CANC: 'rejected',

@@ -31,7 +31,7 @@ export const swiftProfile: IsoRailProfile = {
   originals: 'ISO',
   addressNeeds: [],
   requiresContactAddress: true,
-  acceptedStatus: 'ACSP',
+  acceptedStatus: 'ACCC',
   alsoAccepted: [],
   participantIdLength: null,
   countsMessages: false,
