@@ -135,6 +135,19 @@ it('goes on behind a message that cannot be handled', async () => {
   ]);
 });
 
+it('sends nothing that an operator noted as accepted after a restore, as docs/operations.md says', async () => {
+  const instruction = payment('4321');
+  await pool.query(
+    `INSERT INTO iso_transfers (connection, reference, state) VALUES ($1, $2, 'accepted')
+     ON CONFLICT ON CONSTRAINT iso_transfers_pkey DO NOTHING`,
+    [name, instruction.reference],
+  );
+  expect(await connection.submit(instruction)).toEqual({ outcome: 'accepted' });
+  expect(await connection.inquire(instruction.reference)).toEqual({ outcome: 'accepted' });
+  expect(await connection.void(instruction.reference)).toEqual({ outcome: 'received' });
+  expect(bank.received).toEqual([]);
+});
+
 describe('a rejection', () => {
   const rejected = { status: 'RJCT', reason: { code: 'DT01', proprietary: null, text: null } };
   const notifications = async () =>
