@@ -54,6 +54,30 @@ describe('when the bank refuses', () => {
     expect(await world.transfers(message.paymentId)).toMatchObject([{ inquired: true }]);
   });
 
+  it.each([
+    ['FAILED while the claim is young', 0, 'FAILED'],
+    ['in flight when a restore may have lost it', 61_000, 'FAILED_IN_FLIGHT'],
+  ])('what the connection has no row of, the payment is %s', async (_what, laterMs, status) => {
+    const message = await world.queue('4321');
+    const rejection = { railCode: null, failureCode: 'INTERNAL_ERROR', field: null } as const;
+    const error = {
+      outcome: 'error',
+      rejection: { ...rejection, message: '', reason: '' },
+    } as const;
+    const bank: BankConnection = {
+      ...world.bank,
+      submit: () => Promise.reject(new BankUnavailable('no answer')),
+      inquire: () => Promise.resolve({ ...error, isUnseen: true }),
+      void: () => Promise.resolve({ outcome: 'voided', isUnseen: true }),
+    };
+    await handle(world.executor({ bank }), message);
+    const clock = () => Date.now() + laterMs;
+    const later = world.executor({ bank: { ...bank, submit: refused }, clock });
+    await handle(later, message);
+    if (laterMs > 0) await later.deadlineRound();
+    expect(await world.payment(message.paymentId)).toMatchObject({ status });
+  });
+
   it('a submission and every inquiry about it, the payment does not stay PROCESSING forever', async () => {
     const message = await world.queue('4321');
     const bank = { ...world.bank, submit: refused, inquire: refused, void: refused };

@@ -10,6 +10,7 @@ import {
   BankRefused,
   type Evidence,
   type InquiryResult,
+  mayBeLost,
   provesFailure,
   type RailRejection,
   remembers,
@@ -76,7 +77,7 @@ export class TransferOutcome {
       case 'accepted':
         return this.complete(current, cause);
       case 'error':
-        if (!this.isRemembered(current)) return pending.again(paymentId, inquiryBackoff);
+        if (!this.isReliable(current, answer)) return pending.again(paymentId, inquiryBackoff);
         if (status === 'PROCESSING') return this.fail(current, cause, answer.rejection);
         return this.rejectLate(current, cause, answer.rejection);
       case 'unknown':
@@ -99,21 +100,22 @@ export class TransferOutcome {
     const transfer = transferOf(claimed.state, this.options.banks);
     const sealed = await pending.seal(transfer, this.overdueInMs(claimed.state));
     if (this.isRemembered(claimed)) {
-      const { outcome } = await this.voided(claimed, transfer.reference);
-      if (outcome === 'voided' && this.proves('voided', claimed, sealed))
-        return this.fail(claimed, cause);
+      const answer = await this.voided(claimed, transfer.reference);
+      const isVoided = answer.outcome === 'voided' && this.isReliable(claimed, answer);
+      if (isVoided && this.proves('voided', claimed, sealed)) return this.fail(claimed, cause);
     }
     const answer = await this.inquired(claimed, transfer.reference);
     switch (answer.outcome) {
       case 'accepted':
         return this.complete(claimed, cause);
       case 'error':
-        if (!this.isRemembered(claimed)) return pending.again(paymentId, inquiryBackoff);
+        if (!this.isReliable(claimed, answer)) return pending.again(paymentId, inquiryBackoff);
         return this.fail(claimed, cause, answer.rejection);
       case 'received':
         return pending.taken(paymentId, this.overdueInMs(claimed.state), inquiryBackoff.maxMs);
       case 'unknown':
-        if (this.proves('unknown', claimed, sealed)) return this.fail(claimed, cause);
+        if (this.isReliable(claimed, answer) && this.proves('unknown', claimed, sealed))
+          return this.fail(claimed, cause);
         return pending.again(paymentId, this.untilRuledOut(claimed, sealed));
       default:
         return unreachable(answer);
@@ -133,6 +135,17 @@ export class TransferOutcome {
   private isRemembered(current: LoadedPayment): boolean {
     const { terms } = this.bankOf(current);
     return remembers(terms, Date.parse(current.state.statusAt), this.options.clock());
+  }
+
+  /** Whether an answer that it is not executed can be relied on. */
+  private isReliable(
+    current: LoadedPayment,
+    { isUnseen = false }: { readonly isUnseen?: boolean },
+  ): boolean {
+    const { status, statusAt } = current.state;
+    // Of a payment in flight the time of the claim is not at hand. It is long ago.
+    const isOld = status !== 'PROCESSING' || mayBeLost(Date.parse(statusAt), this.options.clock());
+    return this.isRemembered(current) && !(isUnseen && isOld);
   }
 
   private proves(evidence: Evidence, claimed: LoadedPayment, sealed: Sealed): boolean {

@@ -68,19 +68,27 @@ export type SubmissionResult =
   /** Definitely not executed, and never will be under this reference. */
   | { readonly outcome: 'error'; readonly rejection: RailRejection };
 
+/**
+ * A connection may answer from its own rows. This says that it had none: nobody asked the bank, and a restore of the
+ * database may have lost the row of a transfer that was sent.
+ */
+interface Unseen {
+  readonly isUnseen?: boolean;
+}
+
 export type InquiryResult =
   /** The rail has accepted it. */
   | { readonly outcome: 'accepted' }
   /** The bank has it and investigates it. The feed reports the outcome. */
   | { readonly outcome: 'received' }
   /** Definitely not executed, and never will be under this reference. */
-  | { readonly outcome: 'error'; readonly rejection: RailRejection }
+  | ({ readonly outcome: 'error'; readonly rejection: RailRejection } & Unseen)
   /** The bank has no transfer of this reference: it never came, is still under way, or was forgotten. */
-  | { readonly outcome: 'unknown' };
+  | ({ readonly outcome: 'unknown' } & Unseen);
 
 export type VoidResult =
   /** Never executed: later arrivals under this reference are answered with 'error'. */
-  | { readonly outcome: 'voided' }
+  | ({ readonly outcome: 'voided' } & Unseen)
   /** Too late: the bank has accepted it. */
   | { readonly outcome: 'received' }
   /** The bank does not offer it. */

@@ -45,6 +45,17 @@ export function remembers(terms: BankTerms, claimedAtMs: number, nowMs: number):
   return nowMs < claimedAtMs + terms.referenceMemoryMs;
 }
 
+/** A restore of the database takes longer, with the processes that use it. */
+const restoreMinMs = 60_000;
+
+/**
+ * Whether the row of a transfer that was sent may have been lost, if the connection never saw the reference
+ * (Unseen). It may not if the claim is so young that the database cannot have been restored since.
+ */
+export function mayBeLost(claimedAtMs: number, nowMs: number): boolean {
+  return nowMs >= claimedAtMs + restoreMinMs;
+}
+
 /** Whether the evidence proves that the payment is never executed, so that it is FAILED. */
 export function provesFailure(
   evidence: Evidence,

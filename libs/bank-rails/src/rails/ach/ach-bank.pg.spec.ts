@@ -162,6 +162,17 @@ describe('a void', () => {
   });
 });
 
+describe('a reference without a row', () => {
+  it('is told as one that was never seen, also after it was voided', async () => {
+    const { reference } = instructionEnding('4321');
+    expect(await world.bank.inquire(reference)).toEqual({ outcome: 'unknown', isUnseen: true });
+    const voided = { outcome: 'voided', isUnseen: true };
+    expect(await world.bank.void(reference)).toEqual(voided);
+    expect(await world.bank.void(reference)).toEqual(voided);
+    expect(await world.bank.inquire(reference)).toMatchObject({ outcome: 'error', isUnseen: true });
+  });
+});
+
 describe('files to the bank', () => {
   it('take a thousand entries at once, each exactly once', async () => {
     const instructions = Array.from({ length: 1_000 }, () => instructionEnding('4321'));

@@ -194,16 +194,18 @@ class NachaBank implements AchBank {
 
   async inquire(reference: string): Promise<InquiryResult> {
     const entry = await guarded(() => this.submissions.find(reference));
-    if (entry === null || entry.bank !== this.options.name) return { outcome: 'unknown' };
+    if (entry === null || entry.bank !== this.options.name)
+      return { outcome: 'unknown', isUnseen: true };
     if (entry.status === 'filed') await this.askTheBank(reference);
     const result = submissionResult(entry);
+    if (result.outcome === 'error') return { ...result, ...unseenIn(entry) };
     return result.outcome === 'pending' ? { outcome: 'received' } : result;
   }
 
   async void(reference: string): Promise<VoidResult> {
-    const status = await guarded(() => this.submissions.void(reference));
-    const isVoid = status === 'voided' || status === 'rejected';
-    return { outcome: isVoid ? 'voided' : 'received' };
+    const entry = await guarded(() => this.submissions.void(reference));
+    const isVoid = entry.status === 'voided' || entry.status === 'rejected';
+    return isVoid ? { outcome: 'voided', ...unseenIn(entry) } : { outcome: 'received' };
   }
 
   notifications(page: { readonly after: string; readonly max: number }) {
@@ -316,6 +318,11 @@ function submissionResult({ status, answer, rejection }: SubmittedEntry): Submis
     case 'voided':
       return { outcome: 'error', rejection: rejection ?? voidedRejection };
   }
+}
+
+/** A row without terms is that of a void which found none. */
+function unseenIn({ status, termsMac }: SubmittedEntry): { readonly isUnseen?: boolean } {
+  return status === 'voided' && termsMac === null ? { isUnseen: true } : {};
 }
 
 /** Whatever fails here, the outcome is unknown and asking again is safe. */

@@ -81,16 +81,16 @@ export class AchSubmissions {
     return rows[0] === undefined ? null : entryOf(rows[0]);
   }
 
-  /** Voids what is in no file, also before it comes. @returns the entry's status after it */
-  async void(reference: string): Promise<AchEntryStatus> {
-    const { rows } = await this.pool.query<{ status: AchEntryStatus }>({
+  /** Voids what is in no file, also before it comes. @returns the entry as it is then */
+  async void(reference: string): Promise<SubmittedEntry> {
+    const { rows } = await this.pool.query<EntryRow>({
       name: 'ach-entry-void',
       text: voidSql,
       values: [reference, this.bank],
     });
     const [row] = rows;
     if (row === undefined) throw new Error('the void returned no row');
-    return row.status;
+    return entryOf(row);
   }
 
   /**
@@ -174,4 +174,4 @@ const voidSql = `
   ON CONFLICT (reference) DO UPDATE SET
     status = CASE e.status WHEN 'waiting' THEN 'voided' ELSE e.status END,
     sealed_receiver = CASE e.status WHEN 'waiting' THEN NULL ELSE e.sealed_receiver END
-  RETURNING status`;
+  RETURNING ${columns}`;
