@@ -143,11 +143,11 @@ it(
     await settled();
     await noted();
 
-    const transfers = await pool.query<{ transfers: number; payments: number }>(
-      'SELECT count(*)::int AS transfers, count(DISTINCT payment_id)::int AS payments FROM bank_transfers',
+    const transfers = await pool.query<{ executions: number; transfers: number }>(
+      'SELECT count(*)::int AS executions, count(DISTINCT reference)::int AS transfers FROM bank_executions',
     );
     const expected = paymentIds.length;
-    expect(transfers.rows).toEqual([{ transfers: expected, payments: expected }]);
+    expect(transfers.rows).toEqual([{ executions: expected, transfers: expected }]);
     const deliveries = delivered
       .map(({ paymentId, eventType }) => `${paymentId} ${eventType}`)
       .sort();

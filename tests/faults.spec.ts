@@ -101,10 +101,10 @@ it(
       throw new Error(`not COMPLETED: ${JSON.stringify(await unfinished())}`, { cause: error });
     });
 
-    const transfers = await query<{ transfers: number; payments: number }>(
-      'SELECT count(*)::int AS transfers, count(DISTINCT payment_id)::int AS payments FROM bank_transfers',
+    const transfers = await query<{ executions: number; transfers: number }>(
+      'SELECT count(*)::int AS executions, count(DISTINCT reference)::int AS transfers FROM bank_executions',
     );
-    expect(transfers).toEqual([{ transfers: sent.length, payments: sent.length }]);
+    expect(transfers).toEqual([{ executions: sent.length, transfers: sent.length }]);
   },
   startLimitMs,
 );

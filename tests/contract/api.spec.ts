@@ -29,4 +29,4 @@ import './headings/validation-codes.js';
 import './headings/sandbox.js';
 
 // A payment without a confirmation is waited for in several tests.
-startTarget({ PIS_RAIL_CONFIRMATION_TIMEOUT_MS: '300' });
+startTarget({ PIS_RAIL_CONFIRMATION_TIMEOUT_MS: '3000' });

@@ -38,7 +38,6 @@ interface AchDetails {
   readonly entryDescription: string;
   readonly odfi: string;
   readonly transactionCode: NachaEntry['transactionCode'];
-  readonly receivingDfi: string;
   readonly accountLastFour: string;
   readonly individualId: string;
 }
@@ -46,6 +45,8 @@ interface AchDetails {
 /** The bank keeps no names and no account numbers. Its files have this in their place. */
 const notKept = 'NAME NOT KEPT';
 const accountNumberLength = 17;
+/** For whichever bank receives: routing numbers are not kept either. */
+const receivingDfi = '011000015';
 
 export function achDetails(
   batch: NachaBatch,
@@ -62,7 +63,6 @@ export function achDetails(
     entryDescription: batch.entryDescription,
     odfi: batch.odfi,
     transactionCode: entry.transactionCode,
-    receivingDfi: entry.receivingDfi,
     accountLastFour: entry.accountNumber.slice(-4),
     individualId: hasName ? '' : entry.individualId,
   } satisfies AchDetails;
@@ -174,7 +174,7 @@ function updates(states: readonly EntryState[], at: Date): readonly OutgoingFile
 type Answer = EntryOfBatch & { readonly deliveries: number };
 
 function returnOf(report: PublishedReport, details: AchDetails): Answer {
-  const terms = { reason: report.code, traceNumber: answerTrace(report, details) };
+  const terms = { reason: report.code, traceNumber: answerTrace(report) };
   return { ...returnedEntry(originalOf(report, details), terms), deliveries: report.deliveries };
 }
 
@@ -184,7 +184,7 @@ function correctionOf(report: PublishedReport, details: AchDetails): readonly An
   const { batch, entry } = correctionEntry(originalOf(report, details), {
     changeCode: code,
     correction: {},
-    traceNumber: answerTrace(report, details),
+    traceNumber: answerTrace(report),
   });
   if (entry.addenda?.kind !== 'correction') return [];
   const addenda = { ...entry.addenda, corrected: correctedDataOf(code, corrected) };
@@ -192,7 +192,7 @@ function correctionOf(report: PublishedReport, details: AchDetails): readonly An
 }
 
 /** Each answer has a trace number of the receiving bank, in the order of the reports. */
-function answerTrace({ sequence }: PublishedReport, { receivingDfi }: AchDetails): string {
+function answerTrace({ sequence }: PublishedReport): string {
   const place = Number(BigInt(sequence) % BigInt(traceSequenceMax + 1));
   return traceNumberOf(receivingDfi.slice(0, 8), place);
 }
@@ -213,7 +213,7 @@ function originalOf(report: PublishedReport, details: AchDetails): EntryOfBatch 
     },
     entry: {
       transactionCode: details.transactionCode,
-      receivingDfi: details.receivingDfi,
+      receivingDfi,
       accountNumber: details.accountLastFour.padStart(accountNumberLength, '*'),
       amountMinor: report.amountMinor ?? 0,
       individualId: details.individualId,
@@ -265,7 +265,10 @@ function detailsOf({ details }: { readonly details: Details | null }): AchDetail
   return {
     ...{ file: text('file'), sha256: text('sha256'), standardEntryClass, transactionCode },
     ...{ companyId: text('companyId'), entryDescription: text('entryDescription') },
-    ...{ odfi: text('odfi'), receivingDfi: text('receivingDfi') },
-    ...{ accountLastFour: text('accountLastFour'), individualId: text('individualId') },
+    ...{
+      odfi: text('odfi'),
+      accountLastFour: text('accountLastFour'),
+      individualId: text('individualId'),
+    },
   };
 }

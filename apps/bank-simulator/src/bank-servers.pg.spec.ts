@@ -22,9 +22,9 @@ import { createLogger } from '@pis/service-kit';
 import type pg from 'pg';
 import { AchDesk } from './ach-desk.js';
 import { BankCore } from './bank-core.js';
-import { BankServers, banksFileName } from './bank-servers.js';
+import { BankServers } from './bank-servers.js';
+import { banksFileName, keyFiles } from './customer.js';
 import { MessageDesk } from './message-desk.js';
-import { keyFiles } from './simulator-keys.js';
 
 const logger = createLogger('test', 'silent');
 let pool: pg.Pool;

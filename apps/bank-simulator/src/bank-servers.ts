@@ -6,7 +6,7 @@ import { renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Logger } from '@pis/service-kit';
 import type { AchDesk } from './ach-desk.js';
-import { banksFileText, customerUsername } from './customer.js';
+import { banksFileName, banksFileText, customerUsername } from './customer.js';
 import { startHttpsServer } from './https-server.js';
 import type { MessageDesk } from './message-desk.js';
 import { type RunningServer, startSftpServer } from './sftp-server.js';
@@ -25,7 +25,6 @@ export interface BankServersOptions {
   readonly logger: Logger;
 }
 
-export const banksFileName = 'banks.yaml';
 const everywhere = ['0.0.0.0', '::'];
 const localHosts = ['127.0.0.1', 'localhost', 'bank-simulator'];
 

@@ -20,16 +20,15 @@ import type pg from 'pg';
 import { AchDesk } from './ach-desk.js';
 import { BankController } from './bank.controller.js';
 import { BankCore } from './bank-core.js';
-import { BankServers } from './bank-servers.js';
+import type { BankServers } from './bank-servers.js';
 import { BankSimulator } from './bank-simulator.js';
 import { MessageDesk } from './message-desk.js';
 import { ScenarioFile } from './scenario-file.js';
 
 export { AchDesk } from './ach-desk.js';
 export { BankCore } from './bank-core.js';
-export { banksFileName } from './bank-servers.js';
 export { BankSimulator } from './bank-simulator.js';
-export { sandboxAchIdentity, sandboxConnections, sandboxIsoIdentity } from './customer.js';
+export { banksFileName, sandboxAchIdentity, sandboxConnections } from './customer.js';
 export { inProcessFiles } from './in-process-files.js';
 export { inProcessMessages } from './in-process-messages.js';
 export { MessageDesk } from './message-desk.js';
@@ -43,6 +42,8 @@ export type BankSimulatorConfig = Pick<RailsConfig, 'PIS_SANDBOX_RAIL_DELAY_MS'>
 export type ServedBankConfig = BankSimulatorConfig &
   BankServersConfig &
   Pick<ProcessConfig, 'HOST' | 'PIS_DATA_DIR'>;
+
+const BANK_SERVERS = Symbol('BankServers');
 
 /** The folder of keys and of the banks file, in PIS_DATA_DIR. */
 export const simulatedBankFolder = 'simulated-bank';
@@ -73,15 +74,18 @@ export class BankSimulatorModule {
       imports: [BankSimulatorModule.register(config, { http: true })],
       providers: [
         {
-          provide: BankServers,
-          useFactory: (ach: AchDesk, messages: MessageDesk, logger: Logger) =>
-            new BankServers({
+          provide: BANK_SERVERS,
+          useFactory: async (ach: AchDesk, messages: MessageDesk, logger: Logger) => {
+            // All in one needs neither SSH nor certificates, and does not load them.
+            const servers = await import('./bank-servers.js');
+            return new servers.BankServers({
               ...{ ach, messages, logger },
               host: config.HOST ?? '0.0.0.0',
               sftpPort: config.PIS_BANK_SFTP_PORT,
               httpsPort: config.PIS_BANK_HTTPS_PORT,
               folder: path.join(config.PIS_DATA_DIR, simulatedBankFolder),
-            }),
+            });
+          },
           inject: [AchDesk, MessageDesk, LOGGER],
         },
       ],
@@ -92,7 +96,7 @@ export class BankSimulatorModule {
 /** Its servers run while the app does. */
 @Module({})
 class ServedBankModule implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  constructor(@Inject(BankServers) private readonly servers: BankServers) {}
+  constructor(@Inject(BANK_SERVERS) private readonly servers: BankServers) {}
 
   async onApplicationBootstrap(): Promise<void> {
     await this.servers.start();

@@ -1,9 +1,8 @@
 /** Who the sandbox is to the simulated bank, and the banks file with which it reaches the bank's servers. */
 import path from 'node:path';
-import { simulatedBankTerms } from '@pis/bank-rails';
+import { defaultCutoffs, simulatedBankTerms } from '@pis/bank-rails';
+import type { BankConnectionConfig } from '@pis/bank-rails/banks';
 import { isoRails } from '@pis/bank-rails/iso20022';
-import { sftpFolders } from './sftp-server.js';
-import { keyFiles } from './simulator-keys.js';
 
 /** What the simulated bank has assigned the sandbox for ACH files. */
 export const sandboxAchIdentity = {
@@ -28,9 +27,44 @@ export const sandboxIsoIdentity = {
   participantId: null,
 } as const;
 
-/** The names of the connections. Payments remember them. */
-export const sandboxConnections = { ach: 'sandbox-ach', messages: 'sandbox-messages' } as const;
+/** The connections to the simulated bank in the same process. Payments remember their names. */
+export const sandboxConnections = {
+  files: {
+    name: 'sandbox-ach',
+    rails: ['ACH'],
+    terms: simulatedBankTerms,
+    cutoffs: defaultCutoffs,
+    ach: sandboxAchIdentity,
+    iso: null,
+  },
+  messages: {
+    name: 'sandbox-messages',
+    rails: isoRails,
+    terms: simulatedBankTerms,
+    cutoffs: defaultCutoffs,
+    ach: null,
+    iso: sandboxIsoIdentity,
+  },
+} as const satisfies Record<string, Omit<BankConnectionConfig, 'bank' | 'protocol'>>;
 
+/** Of the SFTP server, as the customer sees them. */
+export const sftpFolders = { outbound: '/outbound', inbound: '/inbound' } as const;
+
+/** The names of the files in the folder of keys. */
+export const keyFiles = {
+  sshHostKey: 'ssh-host',
+  sshHostPublicKey: 'ssh-host.pub',
+  sshCustomerKey: 'ssh-customer',
+  sshCustomerPublicKey: 'ssh-customer.pub',
+  authority: 'authority.pem',
+  serverKey: 'server.key',
+  serverCertificate: 'server.pem',
+  customerKey: 'customer.key',
+  customerCertificate: 'customer.pem',
+} as const;
+
+/** The banks file, in the same folder. */
+export const banksFileName = 'banks.yaml';
 export const customerUsername = 'sandbox';
 const sftpPollSeconds = 0.5;
 const httpsPollSeconds = 0.25;
@@ -54,8 +88,8 @@ export function banksFileText(addresses: ServerAddresses): string {
       name: 'simulated-bank',
       connections: [
         {
-          name: sandboxConnections.ach,
-          rails: ['ACH'],
+          name: sandboxConnections.files.name,
+          rails: sandboxConnections.files.rails,
           sftp: {
             host,
             port: sftpPort,
@@ -72,8 +106,8 @@ export function banksFileText(addresses: ServerAddresses): string {
           ach: sandboxAchIdentity,
         },
         {
-          name: sandboxConnections.messages,
-          rails: isoRails,
+          name: sandboxConnections.messages.name,
+          rails: sandboxConnections.messages.rails,
           https: {
             baseUrl: `https://${host}:${httpsPort}`,
             caFile: file('authority'),

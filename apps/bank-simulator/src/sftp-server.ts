@@ -7,6 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { isSafeFileName, outboundFileMaxBytes } from '@pis/bank-rails/connections';
 import ssh2, { type Attributes, type Connection, type SFTPWrapper } from 'ssh2';
 import type { AchDesk } from './ach-desk.js';
+import { sftpFolders } from './customer.js';
 
 // Node finds no named exports in this package.
 const { Server, utils } = ssh2;
@@ -30,9 +31,6 @@ export interface RunningServer {
   readonly port: number;
   close(): Promise<void>;
 }
-
-/** As the customer sees them. */
-export const sftpFolders = { outbound: '/outbound', inbound: '/inbound' } as const;
 
 const connectionsMax = 20;
 const handlesMax = 100;

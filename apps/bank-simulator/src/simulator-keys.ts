@@ -9,6 +9,7 @@ import path from 'node:path';
 import 'reflect-metadata';
 import * as x509 from '@peculiar/x509';
 import ssh2 from 'ssh2';
+import { keyFiles } from './customer.js';
 
 export interface SimulatorKeys {
   readonly sshHostKey: string;
@@ -18,19 +19,6 @@ export interface SimulatorKeys {
   readonly serverCertificate: string;
   readonly authority: string;
 }
-
-/** The names of the files in the folder. */
-export const keyFiles = {
-  sshHostKey: 'ssh-host',
-  sshHostPublicKey: 'ssh-host.pub',
-  sshCustomerKey: 'ssh-customer',
-  sshCustomerPublicKey: 'ssh-customer.pub',
-  authority: 'authority.pem',
-  serverKey: 'server.key',
-  serverCertificate: 'server.pem',
-  customerKey: 'customer.key',
-  customerCertificate: 'customer.pem',
-} as const;
 
 const keyAlgorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 const dayMs = 24 * 3_600_000;

@@ -93,7 +93,7 @@ async function open(
 
 /** The bank on the other side of a transport: by files it takes ACH, by messages the other rails. */
 export function bankOver(
-  config: BankConnectionConfig,
+  config: Omit<BankConnectionConfig, 'bank' | 'protocol'>,
   transport: BankTransport,
   { environment, pool, keyring, logger }: BankResources,
 ): NamedConnection {

@@ -108,7 +108,8 @@ const reportSql = `
                   ELSE t.status IN ('pending', 'refused')
                 END AS allowed
       FROM bank_transfers t
-     WHERE t.reference = $1 AND t.status <> 'voided'
+     WHERE t.reference IN ($1, (SELECT trace_number FROM ach_entries WHERE reference = $1))
+       AND t.status <> 'voided'
        FOR UPDATE
   ), settled AS (
     UPDATE bank_transfers t

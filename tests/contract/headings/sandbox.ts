@@ -46,16 +46,21 @@ async function transitionsOf(payments: readonly Payment[]): Promise<Map<string, 
   }
 }
 
-/** A payment to such an account goes exactly these ways, and shows this in the end. */
+/** The bank of the accounts takes part in an instant rail, which OUTBOUND takes. INBOUND is always ACH. */
+const directions = ['OUTBOUND', 'INBOUND'] as const;
+
+/** In both directions, a payment to such an account goes exactly these ways, and shows this in the end. */
 async function expectOutcome(
   ending: string,
   transitions: readonly Transition[],
   shown: Json = {},
 ): Promise<void> {
   const last = transitions.at(-1)?.[1] ?? 'QUEUED';
-  const { paymentId, ...payment } = await paymentIn(last, ending);
-  expect(payment).toMatchObject(shown);
-  await expectTransitions(paymentId, transitions);
+  const reached = directions.map((direction) => paymentIn(last, ending, { direction }));
+  for (const { paymentId, ...payment } of await Promise.all(reached)) {
+    expect(payment).toMatchObject(shown);
+    await expectTransitions(paymentId, transitions);
+  }
 }
 
 /** The feed follows the payment, a little later. */
@@ -116,11 +121,16 @@ describe('Sandbox outcomes', () => {
     expectOutcome('0301', [steps.queued, ['QUEUED', 'BLOCKED']], { failureCode: null }));
 
   it('sandbox-11 0401: FAILED_IN_FLIGHT, and stays', async () => {
-    const { paymentId } = await paymentIn('FAILED_IN_FLIGHT', '0401');
-    // Another one, made afterwards, settles late: the bank has had the time for this one too.
+    const late = directions.map((direction) =>
+      paymentIn('FAILED_IN_FLIGHT', '0401', { direction }),
+    );
+    const payments = await Promise.all(late);
+    // Others, made afterwards, settle late: the bank has had the time for these too.
     await expectOutcome('0402', [...early, steps.settled]);
-    expect((await getPayment(paymentId)).status).toBe('FAILED_IN_FLIGHT');
-    await expectTransitions(paymentId, early);
+    for (const { paymentId } of payments) {
+      expect((await getPayment(paymentId)).status).toBe('FAILED_IN_FLIGHT');
+      await expectTransitions(paymentId, early);
+    }
   });
 
   it('sandbox-12 0402: FAILED_IN_FLIGHT, then COMPLETED', () =>
@@ -138,18 +148,25 @@ describe('Sandbox outcomes', () => {
   });
 
   it('sandbox-14 0502: stays PROCESSING', async () => {
-    const { paymentId } = await paymentIn('PROCESSING', '0502');
-    // What is not confirmed in the normal time is known to be late by now: this one is not.
+    const held = directions.map((direction) => paymentIn('PROCESSING', '0502', { direction }));
+    const payments = await Promise.all(held);
+    // What is not confirmed in the normal time is known to be late by now: these are not.
     await expectOutcome('0401', early);
-    expect((await getPayment(paymentId)).status).toBe('PROCESSING');
-    await expectTransitions(paymentId, [steps.queued, steps.submitted]);
+    for (const { paymentId } of payments) {
+      expect((await getPayment(paymentId)).status).toBe('PROCESSING');
+      await expectTransitions(paymentId, [steps.queued, steps.submitted]);
+    }
   });
 
   it('sandbox-15 9001 to 9085: COMPLETED, then RETURNED with each code from R01 to R85', async () => {
     const codes = Array.from({ length: 85 }, (_, at) => String(at + 1).padStart(2, '0'));
     const ids: string[] = [];
     for (let at = 0; at < codes.length; at += 17) {
-      const some = codes.slice(at, at + 17).map((code) => createPayment({}, `90${code}`));
+      const some = codes
+        .slice(at, at + 17)
+        .map((code, index) =>
+          createPayment({ direction: directions[(at + index) % 2] }, `90${code}`),
+        );
       ids.push(...(await Promise.all(some)));
     }
     const payments: Payment[] = [];
