@@ -227,11 +227,9 @@ export class PaymentExecution {
       await payments.record(current, [command], cause);
       return pending.done(paymentId);
     }
-    const transfer = this.transferOf(current.state);
-    const connection = row.connection === unknownConnection ? transfer.connection : row.connection;
-    if (row.stage === 'claimed')
-      await pending.seal({ ...transfer, connection }, confirmationTimeoutMs(transfer.rail));
-    return this.claim(current, { ...transfer, connection }, cause);
+    const transfer = over(row, this.transferOf(current.state));
+    if (row.stage === 'claimed') await pending.seal(transfer, confirmationTimeoutMs(transfer.rail));
+    return this.claim(current, transfer, cause);
   }
 
   /** The row first: it does no harm when the append fails, and a claim without a row could be forgotten. */
@@ -239,7 +237,9 @@ export class PaymentExecution {
     const { payments, pending, confirmationTimeoutMs } = this.options;
     const sinceNotedMs = stopwatch();
     const isNoted = await pending.note(transfer, confirmationTimeoutMs(transfer.rail));
-    const data = { railReference: transfer.reference, connection: transfer.connection };
+    const row = isNoted ? null : await pending.find(transfer.paymentId);
+    const { connection } = row === null ? transfer : over(row, transfer);
+    const data = { railReference: transfer.reference, connection };
     const claimed = await payments.record(
       current,
       [{ type: 'ProcessPayment', at: now(), data }],
@@ -392,6 +392,12 @@ function stopwatch(): () => number {
 function isOurs(error: unknown): boolean {
   if (error instanceof BankUnavailable) return false;
   return error instanceof NonRetryable || isTransient(error);
+}
+
+/** The bank that may have it, also when its rail is configured for another one by now. */
+function over(row: PendingTransfer, transfer: Transfer): Transfer {
+  const { connection } = row;
+  return connection === unknownConnection ? transfer : { ...transfer, connection };
 }
 
 function erasedSide({ originator, contact }: Payment): Side | null {

@@ -37,7 +37,10 @@ export const pendingTransfer = (row: Row): PendingTransfer => ({
 /** Of $4 and $5, milliseconds. */
 export const doubled = 'least($5::float8, $4::float8 * power(2, least(p.attempts, 30)))';
 
-/** Rows in one order, so that two executors that note the same payments cannot deadlock. */
+/**
+ * Rows in one order, so that two executors that note the same payments cannot deadlock. What may have been sent
+ * over one connection is never sent over another one.
+ */
 export const noteSql = `
   INSERT INTO rail_pending AS p (payment_id, reference, rail, stage, submitted_at,
     last_submission_at, submissions, overdue_at, deadline_at, connection)
@@ -56,7 +59,8 @@ export const noteSql = `
     overdue_at = CASE p.stage WHEN 'queued' THEN excluded.overdue_at
                       ELSE coalesce(p.overdue_at, excluded.overdue_at) END,
     deadline_at = excluded.deadline_at
-   WHERE p.sealed_at IS NULL AND p.stage IN ('queued', 'claimed')
+   WHERE p.sealed_at IS NULL AND (p.stage = 'queued'
+     OR p.stage = 'claimed' AND p.connection IN ('', excluded.connection))
   RETURNING payment_id`;
 
 /** In the same order as the notes. */

@@ -6,6 +6,7 @@ import {
   type NamedConnection,
 } from '@pis/bank-rails';
 import { BankSimulator } from '@pis/bank-simulator/module';
+import { memoryEventStore } from '@pis/event-store';
 import { createTestDatabase, openTestPool, until } from '@pis/local-servers/testing';
 import type pg from 'pg';
 import { Banks } from './banks.js';
@@ -76,6 +77,29 @@ it('a claimed payment stays with its bank when the rails move to another one', a
   await world.timePasses(message.paymentId);
   await world.executor({ banks: moved }).sweepRound();
   expect(await world.history(message.paymentId)).toEqual(completed);
+  expect(await executionsAt(world.pool)).toBe(1);
+  expect(await executionsAt(secondBooks.pool)).toBe(0);
+});
+
+it('a payment that a restored log shows as queued stays with the bank that may have it', async () => {
+  const lost = async (instruction: Parameters<BankConnection['submit']>[0]) => {
+    await world.bank.submit(instruction);
+    return silent();
+  };
+  const message = await world.queue('4321');
+  const banks = banksWith({ ...world.bank, submit: lost }, second);
+  await handle(world.executor({ banks }), message);
+  const store = memoryEventStore();
+  const stream = `payment-${message.paymentId}`;
+  const [first] = await world.store.readStream(stream);
+  await store.append(stream, 'noStream', first === undefined ? [] : [first]);
+  const moved: readonly NamedConnection[] = [
+    { name: 'first', rails: [], connection: world.bank },
+    { name: 'second', rails: ['RTP', 'ACH'], connection: second },
+  ];
+  await handle(world.executor({ store, banks: moved }), message);
+  const events = await store.readStream(stream);
+  expect(events.map(({ type }) => type.replace(/^Payment/, ''))).toEqual(completed);
   expect(await executionsAt(world.pool)).toBe(1);
   expect(await executionsAt(secondBooks.pool)).toBe(0);
 });
