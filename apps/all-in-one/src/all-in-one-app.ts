@@ -1,17 +1,9 @@
 /** The apps that make up the whole system, and the preparation before their consumers start. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { apiGateway } from '@pis/api-gateway/app';
-import { directBankConnection, firstConnectionName, type NamedConnection } from '@pis/bank-rails';
+import { directBankConnection } from '@pis/bank-rails';
 import { openRoutingDirectory } from '@pis/bank-rails/directory';
-import {
-  AchDesk,
-  BankSimulator,
-  BankSimulatorModule,
-  inProcessFiles,
-  inProcessMessages,
-  MessageDesk,
-  sandboxConnections,
-} from '@pis/bank-simulator/module';
+import { BankSimulator, BankSimulatorModule } from '@pis/bank-simulator/module';
 import { bootstrapDemoOrganization, type DemoOrganization } from '@pis/commands';
 import { allTopicSpecs } from '@pis/contracts';
 import { directoryProjector } from '@pis/directory-projector/app';
@@ -20,7 +12,7 @@ import { applyTopics, isBrokerError } from '@pis/messaging';
 import { paymentsProjector } from '@pis/payments-projector/app';
 import { isTransient } from '@pis/postgres';
 import { railExecutor } from '@pis/rail-executor/app';
-import { type BankResources, bankOver, BANKS, RailExecutorModule } from '@pis/rail-executor/module';
+import { BANKS, onlyBank, RailExecutorModule } from '@pis/rail-executor/module';
 import { migrate, projectionProgress } from '@pis/read-models';
 import {
   type App,
@@ -28,7 +20,6 @@ import {
   EVENT_STORE,
   kafkaSettings,
   KEYRING,
-  LOGGER,
   PG_POOL,
   STORE_CHECK,
   type StoreCheck,
@@ -53,32 +44,11 @@ const railExecutorWithBank = {
           imports: [BankSimulatorModule.register(config, { http: false })],
           banks: {
             provide: BANKS,
-            useFactory: simulatedBanks,
-            inject: [BankSimulator, AchDesk, MessageDesk, PG_POOL, KEYRING, LOGGER],
+            useFactory: (simulator: BankSimulator) => onlyBank(directBankConnection(simulator)),
+            inject: [BankSimulator],
           },
         }),
 };
-
-/** The formats are those of real banks; only the way to the bank is shorter. */
-function simulatedBanks(
-  ...[simulator, ach, messages, pool, keyring, logger]: [
-    BankSimulator,
-    AchDesk,
-    MessageDesk,
-    BankResources['pool'],
-    BankResources['keyring'],
-    BankResources['logger'],
-  ]
-): readonly NamedConnection[] {
-  const resources = { environment: 'sandbox', pool, keyring, logger } as const;
-  const files = { files: inProcessFiles(ach) };
-  return [
-    bankOver(sandboxConnections.files, files, resources),
-    bankOver(sandboxConnections.messages, { messages: inProcessMessages(messages) }, resources),
-    // Payments under way that an older release has sent.
-    { name: firstConnectionName, rails: [], connection: directBankConnection(simulator) },
-  ];
-}
 
 /** Every app of the system. A new app needs one line here. */
 export const apps = [
