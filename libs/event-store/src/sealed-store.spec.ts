@@ -162,6 +162,7 @@ describe('what is read', () => {
       updatedAt: later,
       erasure: null,
       erasureRequest: null,
+      correction: null,
     });
   });
 
