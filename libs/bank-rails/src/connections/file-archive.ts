@@ -54,6 +54,12 @@ export interface ReadFile {
   readonly erasedBytes: number;
 }
 
+export interface KeptFile {
+  readonly id: string;
+  /** Whether these bytes were not kept before. */
+  readonly isNew: boolean;
+}
+
 /** Every method @throws StoreUnavailable, or the error of the database, when they cannot be reached */
 export interface FileArchive {
   /**
@@ -61,10 +67,11 @@ export interface FileArchive {
    * Parts of an owner that was erased are not kept.
    * @returns its ID, and whether it is new: the same bytes may be kept already
    */
-  keep(
-    file: FileToKeep,
-    client?: pg.ClientBase,
-  ): Promise<{ readonly id: string; readonly isNew: boolean }>;
+  keep(file: FileToKeep, client?: pg.ClientBase): Promise<KeptFile>;
+  /** A file to keep later with `keepAll`. Sealing may read keys, which must not hold up a transaction. */
+  seal(file: FileToKeep): Promise<SealedFile>;
+  /** Keeps files in the caller's transaction. @returns as `keep`, in their order */
+  keepAll(files: readonly SealedFile[], client: pg.ClientBase): Promise<readonly KeptFile[]>;
   /**
    * The exact bytes, to send them again.
    * @throws ArchiveErased when a part was erased, ArchiveAltered, CannotOpen
@@ -106,7 +113,7 @@ const nameMax = 200;
 /** In place of a sealed text whose owner was erased before the file came. */
 const erased = '';
 
-interface SealedPart {
+export interface SealedPart {
   readonly part: number;
   readonly owner: Owner;
   readonly sizeBytes: number;
@@ -114,7 +121,8 @@ interface SealedPart {
   readonly paymentId: string | null;
 }
 
-interface SealedFile {
+export interface SealedFile {
+  /** Its ID, unless the same bytes are kept already. */
   readonly id: string;
   readonly file: FileToKeep;
   readonly sha256: Buffer;
@@ -139,6 +147,9 @@ const columns = 'id, connection, rail, way, kind, name, sha256, size_bytes, crea
 const insertFiles = `WITH kept AS (
     INSERT INTO rail_files (id, connection, rail, way, kind, name, sha256, size_bytes)
     SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bytea[], $8::int[])
+      AS given (id, connection, rail, way, kind, name, sha256, size_bytes)
+    -- In one order, so that two transactions that keep the same files cannot deadlock.
+    ORDER BY connection, way, sha256
     ON CONFLICT ON CONSTRAINT rail_files_content_key DO NOTHING
     RETURNING id
   ), parts AS (
@@ -163,7 +174,7 @@ export function fileArchive({
 }
 
 class PgFileArchive implements FileArchive {
-  private readonly writes: GroupCommit<SealedFile, Kept>;
+  private readonly writes: GroupCommit<SealedFile, KeptFile>;
 
   constructor(
     private readonly pool: pg.Pool,
@@ -178,12 +189,16 @@ class PgFileArchive implements FileArchive {
     });
   }
 
-  async keep(file: FileToKeep, client?: pg.ClientBase): Promise<Kept> {
+  async keep(file: FileToKeep, client?: pg.ClientBase): Promise<KeptFile> {
     const sealed = await this.seal(file);
     if (client === undefined) return this.writes.add(sealed);
     const [kept] = await insert(client, [sealed]);
     if (kept === undefined) throw new Error('a file was kept without a result');
     return kept;
+  }
+
+  keepAll(files: readonly SealedFile[], client: pg.ClientBase): Promise<readonly KeptFile[]> {
+    return insert(client, files);
   }
 
   async bytes(id: string): Promise<Uint8Array> {
@@ -219,7 +234,7 @@ class PgFileArchive implements FileArchive {
     return listArchive(this.pool, filter);
   }
 
-  private async seal(file: FileToKeep): Promise<SealedFile> {
+  async seal(file: FileToKeep): Promise<SealedFile> {
     const { segments } = file;
     const own = ownerOf.railArchive(`${file.connection}/${new Date().toISOString().slice(0, 7)}`);
     const id = randomUUID();
@@ -256,7 +271,7 @@ class PgFileArchive implements FileArchive {
     }
   }
 
-  private async write(files: readonly SealedFile[]): Promise<readonly Kept[]> {
+  private async write(files: readonly SealedFile[]): Promise<readonly KeptFile[]> {
     const partsCount = files.reduce((sum, { parts }) => sum + parts.length, 0);
     // One statement is a transaction by itself.
     return partsCount <= partsMax
@@ -290,11 +305,6 @@ class PgFileArchive implements FileArchive {
       if (rows.length < partsMax) return;
     }
   }
-}
-
-interface Kept {
-  readonly id: string;
-  readonly isNew: boolean;
 }
 
 /** As `FileArchive.list`: it needs no key. */
@@ -345,7 +355,7 @@ export async function forgetUnreadable(client: pg.ClientBase, id: string): Promi
 async function insert(
   on: pg.Pool | pg.ClientBase,
   files: readonly SealedFile[],
-): Promise<readonly Kept[]> {
+): Promise<readonly KeptFile[]> {
   const parts = files.flatMap((file) => file.parts.map((part) => ({ ...part, fileId: file.id })));
   const first = parts.slice(0, partsMax);
   const { rows } = await on.query<{ id: string }>({
@@ -367,7 +377,7 @@ async function insert(
   const rest = parts.slice(partsMax).filter(({ fileId }) => isNew.has(fileId));
   for (let from = 0; from < rest.length; from += partsMax)
     await on.query(insertParts, columnsOf(rest.slice(from, from + partsMax)));
-  const kept: Kept[] = [];
+  const kept: KeptFile[] = [];
   for (const file of files)
     kept.push(
       isNew.has(file.id)

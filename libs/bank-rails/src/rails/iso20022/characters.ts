@@ -10,12 +10,19 @@
 
 /** Single line of printable ASCII, cut to `max` characters. Empty when nothing is left. */
 export function railText(text: string, max: number): string {
+  if (printable.test(text)) return tidied(text, max);
   let out = '';
   for (const character of text.normalize('NFKD')) {
     if (out.length > 4 * max) break;
     out += spelling(character);
   }
-  return out.replaceAll(/ {2,}/g, ' ').trim().slice(0, max).trimEnd();
+  return tidied(out, max);
+}
+
+const printable = /^[\x20-\x7e]*$/;
+
+function tidied(text: string, max: number): string {
+  return text.replaceAll(/ {2,}/g, ' ').trim().slice(0, max).trimEnd();
 }
 
 /** As railText; null when no letter or digit is left. */

@@ -2,8 +2,10 @@ import { generator } from '@pis/local-servers/testing';
 import { profileOf } from './profiles.js';
 import { readIsoMessage } from './read-messages.js';
 import { sampleMessages, isoSender, sampleTransfer } from './testing/sample-messages.js';
+import { xmlProblems } from './testing/schema.js';
 import { writeIsoMessage } from './write-messages.js';
 import { MessageRefused, xmlLimits } from './xml-guard.js';
+import { readXml } from './xml-reader.js';
 
 const encode = (text: string) => new TextEncoder().encode(text);
 const profile = profileOf('FEDNOW');
@@ -193,4 +195,50 @@ it('reads or refuses any mutation, and never fails otherwise', () => {
     }
   }
   expect(refused).toBeGreaterThan(1_000);
+});
+
+/** Pieces of markup that make a document almost well-formed, or almost not. */
+const pieces = [
+  ...['<', '>', '/', '"', "'", '&', ';', '=', ' ', ':', '!', '?', '-', ']', '\n', '\t', 'a'],
+  ...['<a>', '</a>', '<a/>', '<a b="c">', '<a:b>', '<!--', '-->', '--', '<![CDATA[', ']]>', '&lt;'],
+  ...[
+    '&#65;',
+    '&#x41;',
+    '&#0;',
+    ' a="b"',
+    ' a="b"',
+    ' xmlns="u"',
+    ' xmlns:p="u"',
+    ' p:a="b"',
+    'xml',
+  ],
+  ...['<?xml version="1.0"?>', '<?a?>', '<p:a/>', ' xmlns:p=""', '\u00e9', '\ud83d\ude00', 'é='],
+];
+
+it('reads only what libxml2 takes for well-formed XML, too', async () => {
+  const random = generator(20_261_122);
+  const read: string[] = [];
+  let refused = 0;
+  for (let run = 0; run < 6_000; run += 1) {
+    let text = run % 2 === 0 ? good : '<r xmlns:p="q" c="d"><a>b</a><p:a/>\n</r>';
+    for (let changes = 1 + random(3); changes > 0; changes -= 1) {
+      const at = random(text.length + 1);
+      const piece = pieces[random(pieces.length)] ?? '';
+      text = text.slice(0, at) + piece + text.slice(at + random(3));
+    }
+    try {
+      readXml(encode(text));
+      read.push(text);
+    } catch (error) {
+      if (!(error instanceof MessageRefused)) throw error;
+      refused += 1;
+    }
+  }
+  expect(refused).toBeGreaterThan(1_000);
+  expect(read.length).toBeGreaterThan(200);
+  // A namespace is a name for us, and libxml2 wants a URI.
+  const problems = (await xmlProblems(read)).filter(
+    (problem) => problem?.includes('URI') === false,
+  );
+  expect(problems).toEqual([]);
 });

@@ -10,7 +10,6 @@
  * bank's CNCL, which the bank remembers. An answer "duplicate", and the rejection of one of several messages,
  * prove nothing: the bank is asked for the status.
  */
-import { randomUUID } from 'node:crypto';
 import { unreachable } from '@pis/domain';
 import type pg from 'pg';
 import {
@@ -18,17 +17,24 @@ import {
   type BankConnection,
   BankRefused,
   type BankTerms,
-  BankUnavailable,
   type InquiryResult,
   type SubmissionResult,
   type TransferInstruction,
   type VoidResult,
 } from '../../bank-connection.js';
-import type { FileArchive } from '../../connections/file-archive.js';
+import type { FileArchive, SealedFile } from '../../connections/file-archive.js';
 import type { MessageTransport } from '../../connections/message-transport.js';
 import { type BankCutoffs, defaultCutoffs } from '../../calendar/rail-hours.js';
-import { agentFor, creditTransferOf, dayOf, isSameTransfer } from './credit-transfer.js';
-import { answerSegments, transferSegments } from './iso-copies.js';
+import { agentFor, creditTransferOf, isSameTransfer } from './credit-transfer.js';
+import { transferSegments } from './iso-copies.js';
+import {
+  answerAbout,
+  type IsoAnswer,
+  IsoExchange,
+  type MessageHead,
+  outcomeOfAnswer,
+  outcomeOrProblem,
+} from './iso-exchange.js';
 import { IsoFeed } from './iso-feed.js';
 import {
   detailsOf,
@@ -36,21 +42,15 @@ import {
   isDoubtful,
   originalOf,
   type Outcome,
-  outcomeOf,
-  readOrNull,
   rejectedRow,
   sendingRow,
+  settles,
   submissionResult,
   voidedRow,
 } from './iso-outcome.js';
-import { isAbout, type IsoTransfer, IsoTransfers } from './iso-transfers.js';
+import { type IsoTransfer, IsoTransfers } from './iso-transfers.js';
 import { type IsoMessage, type IsoRail, isoRails } from './messages.js';
-import {
-  identityProblem,
-  type IsoIdentity,
-  type IsoRailProfile,
-  type IsoSender,
-} from './profile.js';
+import { identityProblem, type IsoIdentity, type IsoRailProfile } from './profile.js';
 import { profileOf } from './profiles.js';
 import { readIsoMessage } from './read-messages.js';
 import { notFoundReason } from './rejection-reasons.js';
@@ -75,8 +75,6 @@ export interface IsoBankOptions {
 
 /** The bank may return a transfer long after it has forgotten the reference. */
 const returnHorizonMs = 400 * 24 * 3_600_000;
-/** Six digits: of one connection on one day. */
-const messageNumberMax = 999_999;
 /** Every so many submissions old rows are deleted. */
 const submissionsPerForget = 500;
 
@@ -107,34 +105,36 @@ interface Prepared {
 class IsoBank {
   readonly feed: IsoFeed;
   private readonly transfers: IsoTransfers;
-  private readonly sender: IsoSender;
+  private readonly exchange: IsoExchange;
   private readonly now: () => Date;
   private readonly cutoffs: BankCutoffs;
   private submissions = 0;
 
   constructor(private readonly options: IsoBankOptions) {
     const { name, pool, transport, archive, identity, isTest, rails } = options;
-    this.transfers = new IsoTransfers(pool, name);
-    this.sender = { ...identity, isTest };
+    this.transfers = new IsoTransfers(pool, name, archive);
     this.now = options.clock ?? (() => new Date());
     this.cutoffs = options.cutoffs ?? defaultCutoffs;
+    this.exchange = new IsoExchange({
+      ...{ name, transport, archive, transfers: this.transfers },
+      sender: { ...identity, isTest },
+      cutoffs: this.cutoffs,
+      now: this.now,
+    });
     this.feed = new IsoFeed({ name, rails, transport, archive, transfers: this.transfers });
   }
 
   async submit(instruction: TransferInstruction): Promise<SubmissionResult> {
     const profile = this.profileFor(instruction);
-    const known = await this.transfers.find(instruction.reference);
+    // A number that a rail counts must not be used up for nothing. Elsewhere the row itself shows a repetition.
+    const known = profile.countsMessages ? await this.transfers.find(instruction.reference) : null;
     const { transfer, xml } =
       known === null
         ? await this.prepare(instruction, profile)
         : await this.again(known, instruction);
     if (transfer.state !== 'sending' || xml === null) return submissionResult(transfer);
-    const answer = await this.send(transfer, xml, transfer.messageId ?? '');
-    // Delivered without an answer: the bank has it, and answers through the inbox.
-    let outcome: Outcome =
-      answer === null ? { type: 'received' } : this.outcomeOf(answer, transfer, profile);
-    if (isDoubtful(outcome, transfer)) outcome = await this.status(transfer, profile);
-    return submissionResult(await this.settled(transfer, outcome));
+    const answer = await this.exchange.send(transfer, xml, transfer.messageId ?? '');
+    return submissionResult(await this.answered(transfer, answer, profile));
   }
 
   async inquire(reference: string): Promise<InquiryResult> {
@@ -167,6 +167,26 @@ class IsoBank {
     }
   }
 
+  /** What the direct answer does to the transfer. It is archived with its effect, or before anything else. */
+  private async answered(
+    transfer: IsoTransfer,
+    answer: IsoAnswer | null,
+    profile: IsoRailProfile,
+  ): Promise<IsoTransfer> {
+    // Delivered without an answer: the bank has it, and answers through the inbox.
+    if (answer === null) return this.settled(transfer, { type: 'received' });
+    const outcome = outcomeOrProblem(answer, transfer, profile);
+    const isUnclear = outcome instanceof BankAnswerUnclear;
+    if (!isUnclear && settles(outcome) && !isDoubtful(outcome, transfer))
+      return this.settled(transfer, outcome, await this.options.archive.seal(answer.copy));
+    await this.options.archive.keep(answer.copy);
+    if (isUnclear) throw outcome;
+    return this.settled(
+      transfer,
+      isDoubtful(outcome, transfer) ? await this.status(transfer, profile) : outcome,
+    );
+  }
+
   private profileFor({ rail, direction, amountMinor }: TransferInstruction): IsoRailProfile {
     const isoRail = isoRails.find((one) => one === rail);
     if (isoRail === undefined || !this.options.rails.includes(isoRail))
@@ -187,12 +207,13 @@ class IsoBank {
     this.forgetOldRows();
     const at = this.now();
     const settlementDate = settlementDateOf(profile.rail, at, this.cutoffs);
-    const messageId = await this.messageId(profile, settlementDate, `pacs.008 ${reference}`);
+    const seed = `pacs.008 ${reference}`;
+    const messageId = await this.exchange.messageId(profile, settlementDate, seed);
     const timing = { messageId, createdAt: at, settlementDate };
-    const message = creditTransferOf(instruction, profile, this.sender, timing);
+    const message = creditTransferOf(instruction, profile, this.exchange.sender, timing);
     if (!('type' in message)) return this.first(rejectedRow(reference, message), null, instruction);
-    const xml = writeIsoMessage(profile, this.sender, message);
-    const { id: fileId } = await this.options.archive.keep({
+    const xml = writeIsoMessage(profile, this.exchange.sender, message);
+    const copy = await this.options.archive.seal({
       connection: this.options.name,
       rail: profile.rail,
       way: 'out',
@@ -200,16 +221,18 @@ class IsoBank {
       name: messageId,
       segments: transferSegments(xml, instruction),
     });
-    return this.first(sendingRow(instruction, message, profile, fileId), xml, instruction);
+    const row = sendingRow(instruction, message, profile, copy.id);
+    return this.first(row, { xml, copy }, instruction);
   }
 
   /** Adds the row, unless another submission or a void was first: then theirs counts. */
   private async first(
     row: IsoTransfer,
-    xml: Uint8Array | null,
+    message: { readonly xml: Uint8Array; readonly copy: SealedFile } | null,
     instruction: TransferInstruction,
   ): Promise<Prepared> {
-    if (await this.transfers.add(row)) return { transfer: row, xml };
+    const { xml = null, copy = null } = message ?? {};
+    if (await this.transfers.add(row, copy)) return { transfer: row, xml };
     const transfer = await this.transfers.find(row.reference);
     if (transfer === null) throw new BankAnswerUnclear('the transfer was deleted meanwhile');
     return this.again(transfer, instruction);
@@ -259,7 +282,7 @@ class IsoBank {
       currencyCode: details.currencyCode,
       originalSettlementDate: details.settlementDate,
       reason: { code: 'CUST', proprietary: null, text: null },
-      assigner: agentFor(profile, this.sender),
+      assigner: agentFor(profile, this.exchange.sender),
       assignee: details.instructedAgent,
     }));
     if (answer?.type !== 'camt.029')
@@ -287,79 +310,41 @@ class IsoBank {
       original: originalOf(transfer, profile),
       originalAmount: isRtp ? details : null,
       originalSettlementDate: isRtp ? details.settlementDate : null,
-      instructingAgent: agentFor(profile, this.sender),
+      instructingAgent: agentFor(profile, this.exchange.sender),
       instructedAgent: details.instructedAgent,
     }));
-    if (answer !== null) return this.outcomeOf(answer, transfer, profile);
+    if (answer !== null) return outcomeOfAnswer(answer, transfer, profile);
     if (transfer.state === 'sending')
       throw new BankAnswerUnclear('the bank has not answered the inquiry yet');
     return { type: transfer.state === 'held' ? 'held' : 'received' };
   }
 
+  /** Asks the bank. Null when it answers later. @throws BankAnswerUnclear */
   private async ask(
     transfer: IsoTransfer,
     profile: IsoRailProfile,
-    message: (head: { readonly messageId: string; readonly createdAt: string }) => IsoMessage,
+    message: (head: MessageHead) => IsoMessage,
   ): Promise<IsoMessage | null> {
-    const at = this.now();
-    const messageId = await this.messageId(
-      profile,
-      settlementDateOf(profile.rail, at, this.cutoffs),
-      `inquiry ${randomUUID()}`,
-    );
-    const asked = message({ messageId, createdAt: profile.dateTime(at) });
-    const xml = writeIsoMessage(profile, this.sender, asked);
-    await this.options.archive.keep({
-      connection: this.options.name,
-      rail: profile.rail,
-      way: 'out',
-      kind: asked.type,
-      name: messageId,
-      // It names the payment, and no person.
-      segments: [{ bytes: xml, owner: null, paymentId: detailsOf(transfer).paymentId }],
-    });
-    return this.send(transfer, xml, messageId);
+    const answer = await this.exchange.ask(transfer, profile, message);
+    if (answer === null) return null;
+    await this.options.archive.keep(answer.copy);
+    return answerAbout(transfer, answer);
   }
 
-  /** Sends and reads the direct answer, which must be about this transfer. */
-  private async send(
+  private async settled(
     transfer: IsoTransfer,
-    xml: Uint8Array,
-    id: string,
-  ): Promise<IsoMessage | null> {
-    const bytes = await this.options.transport.send({ id, xml });
-    if (bytes === null) return null;
-    const { name, archive } = this.options;
-    const details = detailsOf(transfer);
-    const read = readOrNull(bytes);
-    await archive.keep({
-      connection: name,
-      rail: details.rail,
-      way: 'in',
-      kind: read?.type ?? 'unreadable',
-      name: read?.messageId ?? id,
-      segments: answerSegments(bytes, details),
-    });
-    if (read === null) throw new BankAnswerUnclear('the answer of the bank cannot be read');
-    if (!('original' in read)) throw new BankAnswerUnclear('the answer is no answer');
-    if (!isAbout(read.original, transfer))
-      throw new BankAnswerUnclear('the answer is about another transfer');
-    return read;
-  }
-
-  private outcomeOf(answer: IsoMessage, transfer: IsoTransfer, profile: IsoRailProfile): Outcome {
-    if (answer.type !== 'pacs.002') throw new BankAnswerUnclear('the answer is no status report');
-    return outcomeOf(answer, detailsOf(transfer), profile);
-  }
-
-  private async settled(transfer: IsoTransfer, outcome: Outcome): Promise<IsoTransfer> {
+    outcome: Outcome,
+    copy: SealedFile | null = null,
+  ): Promise<IsoTransfer> {
     switch (outcome.type) {
       case 'accepted':
       case 'received':
       case 'held':
-        return (await this.transfers.settle(transfer, outcome.type)) ?? transfer;
-      case 'rejected':
-        return (await this.transfers.settle(transfer, 'rejected', outcome.rejection)) ?? transfer;
+        return (await this.transfers.settle(transfer, outcome.type, { copy })) ?? transfer;
+      case 'rejected': {
+        const { rejection } = outcome;
+        return (await this.transfers.settle(transfer, 'rejected', { rejection, copy })) ?? transfer;
+      }
       case 'unanswered':
         throw new BankAnswerUnclear('the bank did not take the inquiry');
       case 'duplicate':
@@ -368,13 +353,6 @@ class IsoBank {
       default:
         return unreachable(outcome);
     }
-  }
-
-  private async messageId(profile: IsoRailProfile, date: string, seed: string): Promise<string> {
-    const number = profile.countsMessages ? await this.transfers.nextNumber(date) : 0;
-    if (number > messageNumberMax)
-      throw new BankUnavailable('no message can be sent on that day any more');
-    return profile.messageId({ day: dayOf(date), identity: this.sender, seed, number });
   }
 
   /** A row is needed as long as a return may name it. Not waited for: the next time does it, too. */

@@ -153,7 +153,7 @@ describe('a rejection', () => {
   const notifications = async () =>
     (await connection.notifications({ after: '', max: 100 })).notifications;
   const stateOf = async (reference: string) =>
-    (await new IsoTransfers(pool, name).find(reference))?.state;
+    (await new IsoTransfers(pool, name, fileArchive({ pool, keyring })).find(reference))?.state;
 
   it('of a repetition that comes through the inbox does not fail what the bank executed', async () => {
     const instruction = payment('4321');
@@ -203,7 +203,7 @@ describe('a rejection', () => {
     const instruction = payment('4321');
     bank.answers = ['lost'];
     await connection.submit(instruction).catch(() => undefined);
-    const transfers = new IsoTransfers(pool, name);
+    const transfers = new IsoTransfers(pool, name, fileArchive({ pool, keyring }));
     const asked = await transfers.find(instruction.reference);
     if (asked === null) throw new Error('no row');
     await transfers.noteSend(instruction.reference);

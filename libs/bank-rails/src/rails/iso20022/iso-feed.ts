@@ -156,7 +156,8 @@ export class IsoFeed {
     const isProof = transfer.sends <= 1 || !isOpen(transfer);
     const state = isProof ? 'rejected' : transfer.state === 'held' ? 'held' : 'received';
     const settled =
-      (await transfers.settle(transfer, state, isProof ? rejection : null)) ?? transfer;
+      (await transfers.settle(transfer, state, { rejection: isProof ? rejection : null })) ??
+      transfer;
     if (settled.state === 'accepted' || settled.state === 'held')
       return unreadable(report, message);
     return isOpen(settled)

@@ -67,6 +67,11 @@ export function isDoubtful({ type }: Outcome, { sends }: IsoTransfer): boolean {
   return type === 'duplicate' || type === 'unknown' || (type === 'rejected' && sends > 1);
 }
 
+/** Whether the transfer's row says it afterwards. */
+export function settles({ type }: Outcome): boolean {
+  return type === 'accepted' || type === 'received' || type === 'held' || type === 'rejected';
+}
+
 export function isOpen({ state }: IsoTransfer): boolean {
   return state === 'sending' || state === 'received' || state === 'held';
 }

@@ -1,10 +1,14 @@
 /**
- * What isoBank knows of each transfer: the table iso_transfers. A row is written before the first byte is
- * sent. An acceptance is final and replaces anything else; a rejection and a void replace what is open.
+ * What isoBank knows of each transfer: the table iso_transfers. A row and the copy of its message are written
+ * together, before the first byte is sent. So are an answer's effect and its copy. An acceptance is final and
+ * replaces anything else; a rejection and a void replace what is open.
+ *
+ * Transfers that are under way at the same time share a transaction.
  */
 import type { EntityType, RailRejection } from '@pis/domain';
-import { GroupCommit, isDataError } from '@pis/postgres';
+import { GroupCommit, inTransaction, isDataError } from '@pis/postgres';
 import type pg from 'pg';
+import type { FileArchive, SealedFile } from '../../connections/file-archive.js';
 import type { IsoAgent, IsoRail, OriginalTransfer } from './messages.js';
 
 export const isoStates = ['sending', 'received', 'held', 'accepted', 'rejected', 'voided'] as const;
@@ -59,6 +63,16 @@ const forgetMax = 1_000;
 
 /** Rows in one statement: those of transfers that are under way at the same time. */
 const batchMax = 200;
+/** Of the copies in one transaction. One copy may be larger. */
+const bytes = {
+  batchMax: 4 * 1024 * 1024,
+  of: ({ copy }: { readonly copy: SealedFile | null }) => copy?.sizeBytes ?? 0,
+} as const;
+
+interface Addition {
+  readonly transfer: IsoTransfer;
+  readonly copy: SealedFile | null;
+}
 
 interface Settlement {
   readonly reference: string;
@@ -66,28 +80,29 @@ interface Settlement {
   readonly rejection: RailRejection | null;
   /** As it was when the bank was asked. */
   readonly sends: number;
+  /** Of the answer. */
+  readonly copy: SealedFile | null;
 }
 
 export class IsoTransfers {
-  private readonly additions: GroupCommit<IsoTransfer, boolean>;
+  private readonly additions: GroupCommit<Addition, boolean>;
   private readonly settlements: GroupCommit<Settlement, IsoTransfer | null>;
 
   constructor(
     private readonly pool: pg.Pool,
     private readonly connection: string,
+    private readonly archive: Pick<FileArchive, 'keepAll'>,
   ) {
-    const isItemsFault = isDataError;
-    this.additions = new GroupCommit({
-      write: (transfers) => this.writeAdditions(transfers),
-      keyOf: ({ reference }) => reference,
-      batchMax,
-      isItemsFault,
+    const shared = { batchMax, bytes, isItemsFault: isDataError };
+    this.additions = new GroupCommit<Addition, boolean>({
+      ...shared,
+      write: (additions) => this.writeAdditions(additions),
+      keyOf: ({ transfer }) => transfer.reference,
     });
-    this.settlements = new GroupCommit({
+    this.settlements = new GroupCommit<Settlement, IsoTransfer | null>({
+      ...shared,
       write: (settlements) => this.writeSettlements(settlements),
       keyOf: ({ reference }) => reference,
-      batchMax,
-      isItemsFault,
     });
   }
 
@@ -125,9 +140,12 @@ export class IsoTransfers {
     return isAbout(original, transfer) ? transfer : null;
   }
 
-  /** @returns false when the reference has a row already */
-  add(transfer: IsoTransfer): Promise<boolean> {
-    return this.additions.add(transfer);
+  /**
+   * @param copy of its message, kept with the row under the row's `fileId`
+   * @returns false when the reference has a row already: then nothing is kept
+   */
+  add(transfer: IsoTransfer, copy: SealedFile | null = null): Promise<boolean> {
+    return this.additions.add({ transfer, copy });
   }
 
   /** The transfer, to be sent once more. Null when its outcome is known, so that it must not be sent. */
@@ -143,14 +161,14 @@ export class IsoTransfers {
 
   /**
    * The transfer afterwards: an acceptance is final, and a rejection or a void gives way to it alone. A
-   * rejection counts only if the transfer was not sent again since it was read.
+   * rejection counts only if the transfer was not sent again since it was read. `copy` is kept in any case.
    */
   async settle(
     { reference, sends }: Pick<IsoTransfer, 'reference' | 'sends'>,
     state: Settlement['state'],
-    rejection: RailRejection | null = null,
+    { rejection = null, copy = null }: Partial<Pick<Settlement, 'rejection' | 'copy'>> = {},
   ): Promise<IsoTransfer | null> {
-    const settled = await this.settlements.add({ reference, state, rejection, sends });
+    const settled = await this.settlements.add({ reference, state, rejection, sends, copy });
     return settled ?? this.find(reference);
   }
 
@@ -182,9 +200,37 @@ export class IsoTransfers {
     );
   }
 
+  private async writeAdditions(additions: readonly Addition[]): Promise<readonly boolean[]> {
+    const transfers = additions.map(({ transfer }) => transfer);
+    if (additions.every(({ copy }) => copy === null)) return this.insert(this.pool, transfers);
+    return inTransaction(this.pool, async (client) => {
+      const added = await this.insert(client, transfers);
+      const withCopies = additions.flatMap(({ transfer, copy }, index) =>
+        added[index] === true && copy !== null ? [{ transfer, copy }] : [],
+      );
+      if (withCopies.length === 0) return added;
+      const copies = withCopies.map(({ copy }) => copy);
+      const kept = await this.archive.keepAll(copies, client);
+      for (const [index, { id, isNew }] of kept.entries())
+        if (!isNew) await this.useCopy(client, withCopies[index]?.transfer.reference ?? '', id);
+      return added;
+    });
+  }
+
+  /** The same bytes were kept before, with a row that has been lost since. */
+  private async useCopy(client: pg.ClientBase, reference: string, fileId: string): Promise<void> {
+    await client.query(
+      'UPDATE iso_transfers SET file_id = $3 WHERE connection = $1 AND reference = $2',
+      [this.connection, reference, fileId],
+    );
+  }
+
   /** In one order, so that two processes that add the same rows cannot deadlock. */
-  private async writeAdditions(transfers: readonly IsoTransfer[]): Promise<readonly boolean[]> {
-    const { rows } = await this.pool.query<{ reference: string }>({
+  private async insert(
+    on: pg.Pool | pg.ClientBase,
+    transfers: readonly IsoTransfer[],
+  ): Promise<readonly boolean[]> {
+    const { rows } = await on.query<{ reference: string }>({
       name: 'iso-transfers-add',
       text: `INSERT INTO iso_transfers
                (connection, reference, state, rejection, details, message_id, instruction_id, uetr,
@@ -213,11 +259,23 @@ export class IsoTransfers {
     return transfers.map(({ reference }) => added.has(reference));
   }
 
-  /** Null for a row that keeps the state that it has. In the same order as the additions. */
   private async writeSettlements(
     settlements: readonly Settlement[],
   ): Promise<readonly (IsoTransfer | null)[]> {
-    const { rows } = await this.pool.query<Row>({
+    const copies = settlements.map(({ copy }) => copy).filter((copy) => copy !== null);
+    if (copies.length === 0) return this.update(this.pool, settlements);
+    return inTransaction(this.pool, async (client) => {
+      await this.archive.keepAll(copies, client);
+      return this.update(client, settlements);
+    });
+  }
+
+  /** Null for a row that keeps the state that it has. In the same order as the additions. */
+  private async update(
+    on: pg.Pool | pg.ClientBase,
+    settlements: readonly Settlement[],
+  ): Promise<readonly (IsoTransfer | null)[]> {
+    const { rows } = await on.query<Row>({
       name: 'iso-transfers-settle',
       text: `WITH open AS (
                SELECT t.reference, given.state, given.rejection FROM iso_transfers t

@@ -26,12 +26,12 @@ import {
   party,
   reasonIn,
   uuid,
-  type MessagePart,
-  partOf,
+  MessagePart,
 } from './read-parts.js';
 import { envelopeNamespace, isoNamespace } from './write-messages.js';
 import { MessageRefused } from './xml-guard.js';
-import { readXml, type XmlElement } from './xml.js';
+import { readXml } from './xml-reader.js';
+import type { XmlElement } from './xml.js';
 
 export interface ReadIsoMessage {
   /** For example `pacs.002.001.10`. */
@@ -65,7 +65,7 @@ export function readIsoMessage(bytes: Uint8Array): ReadIsoMessage {
   if (named !== undefined && named.text !== name)
     throw new MessageRefused('the header names another message than the document is');
   requireNamespace(document, document.namespace);
-  return { name, message: messageIn(typeOf(name), partOf(document)) };
+  return { name, message: messageIn(typeOf(name), new MessagePart(document)) };
 }
 
 function typeOf(name: string): IsoMessageType {
@@ -80,7 +80,7 @@ function unwrapped(root: XmlElement): {
   readonly document: XmlElement;
 } {
   if (root.namespace !== envelopeNamespace) return { header: null, document: root };
-  const envelope = partOf(root);
+  const envelope = new MessagePart(root);
   if (root.name !== 'BizMsgEnvlp') throw new MessageRefused('the envelope is no BizMsgEnvlp');
   const [document, ...others] = envelope.one('Doc').element.children;
   if (document === undefined || others.length > 0)

@@ -11,43 +11,44 @@ import type {
 import { MessageRefused } from './xml-guard.js';
 import type { XmlElement } from './xml.js';
 
-export interface MessagePart {
-  readonly element: XmlElement;
-  /** The child of this name. @throws MessageRefused when there is none, or more than one */
-  one(name: string): MessagePart;
-  /** Null when there is none. @throws MessageRefused when there is more than one */
-  maybe(name: string): MessagePart | null;
-  all(name: string): readonly MessagePart[];
-  /** The text of the child; null when there is none. */
-  text(name: string): string | null;
-}
-
 /** The longest text that is kept: Max2048Text is the longest in these messages. */
 const textMax = 2_048;
 
-export function partOf(element: XmlElement): MessagePart {
-  const named = (name: string) => element.children.filter((child) => child.name === name);
-  const maybe = (name: string): MessagePart | null => {
-    const [found, ...others] = named(name);
-    if (others.length > 0) throw new MessageRefused(`${element.name} has more than one ${name}`);
-    return found === undefined ? null : partOf(found);
-  };
-  return {
-    element,
-    maybe,
-    one(name) {
-      const found = maybe(name);
-      if (found === null) throw new MessageRefused(`${element.name} has no ${name}`);
-      return found;
-    },
-    all: (name) => named(name).map(partOf),
-    text(name) {
-      const text = maybe(name)?.element.text ?? null;
-      if (text !== null && text.length > textMax)
-        throw new MessageRefused(`${name} is longer than ${textMax} characters`);
-      return text === '' ? null : text;
-    },
-  };
+export class MessagePart {
+  constructor(readonly element: XmlElement) {}
+
+  /** The child of this name. @throws MessageRefused when there is none, or more than one */
+  one(name: string): MessagePart {
+    const found = this.maybe(name);
+    if (found === null) throw new MessageRefused(`${this.element.name} has no ${name}`);
+    return found;
+  }
+
+  /** Null when there is none. @throws MessageRefused when there is more than one */
+  maybe(name: string): MessagePart | null {
+    let found: XmlElement | null = null;
+    for (const child of this.element.children) {
+      if (child.name !== name) continue;
+      if (found !== null)
+        throw new MessageRefused(`${this.element.name} has more than one ${name}`);
+      found = child;
+    }
+    return found === null ? null : new MessagePart(found);
+  }
+
+  all(name: string): readonly MessagePart[] {
+    return this.element.children
+      .filter((child) => child.name === name)
+      .map((child) => new MessagePart(child));
+  }
+
+  /** The text of the child; null when there is none. */
+  text(name: string): string | null {
+    const text = this.maybe(name)?.element.text ?? null;
+    if (text !== null && text.length > textMax)
+      throw new MessageRefused(`${name} is longer than ${textMax} characters`);
+    return text === '' ? null : text;
+  }
 }
 
 /** An identifier or code: printable, without spaces at its ends. */

@@ -21,3 +21,16 @@ export async function schemaProblems(
   schema.dispose();
   return problems;
 }
+
+/** Why libxml2 refuses each text as XML; null for one that it takes. */
+export async function xmlProblems(texts: readonly string[]): Promise<readonly (string | null)[]> {
+  const { XmlDocument } = await import('libxml2-wasm');
+  return texts.map((text) => {
+    try {
+      XmlDocument.fromString(text).dispose();
+      return null;
+    } catch (error) {
+      return error instanceof Error ? error.message : 'an unknown problem';
+    }
+  });
+}
