@@ -290,6 +290,24 @@ describe('the ACH desk of the simulated bank', () => {
     expect(await states()).toHaveLength(2);
   });
 
+  it('says when its next report is due, after a restart and however late the report is', async () => {
+    const returnAfterMs = 7_200_000;
+    const first = openDesk({
+      scenarios: `scenarios: [{ name: late, outcome: return, code: R01, returnAfterMs: ${returnAfterMs} }]`,
+    });
+    await inProcessFiles(first).put('PIS-1.ach', await bytesOf([entry(1, '4321')]));
+    first.close();
+    await pool.query(
+      "UPDATE bank_notifications SET due_at = now() + interval '200 milliseconds' WHERE sequence IS NULL",
+    );
+    const restarted = openDesk();
+    const hinted = new Promise<void>((resolve) => restarted.onFile(resolve));
+    expect((await collect(restarted)).returns).toEqual([]);
+    await hinted;
+    expect((await collect(restarted)).returns).toHaveLength(1);
+    restarted.close();
+  });
+
   it('keeps no account number and no name', async () => {
     const desk = openDesk();
     await inProcessFiles(desk).put(

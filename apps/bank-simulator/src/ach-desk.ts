@@ -29,9 +29,9 @@ import {
   type OutgoingFile,
   reportFiles,
 } from './ach-answers.js';
-import { type BankCore, Hints } from './bank-core.js';
+import { type BankCore, firstReportInMs, Hints } from './bank-core.js';
 import type { Order, Posted } from './ledger.js';
-import { isReportDue, publishDue } from './reports.js';
+import { publishUntilNow } from './reports.js';
 
 export interface DeskFile {
   readonly name: string;
@@ -64,10 +64,10 @@ export class AchDesk {
   files(max: number): Promise<readonly DeskFile[]> {
     return reachable(async () => {
       const { pool } = this.core;
-      if (await isReportDue(pool, 'ach'))
-        await publishDue(pool, 'ach', async (reports, client) =>
-          this.send(client, await reportFiles(reports, new Date())),
-        );
+      const nextInMs = await publishUntilNow(pool, 'ach', async (reports, client) =>
+        this.send(client, await reportFiles(reports, new Date())),
+      );
+      this.hints.in(nextInMs);
       const { rows } = await pool.query<{ id: string; kind: OutgoingFile['kind']; size: number }>({
         name: 'bank-files-list',
         text: 'SELECT id, kind, length(bytes) AS size FROM bank_files ORDER BY id LIMIT $1',
@@ -115,7 +115,7 @@ export class AchDesk {
       ...ack,
       ...{ status: 'rejected', code, message, entries: [] },
     });
-    const times: number[] = [];
+    let firstInMs: number | null = null;
     await inTransaction(this.core.pool, async (client) => {
       const isNew = await this.register(client, name, sha256);
       if (file === null) {
@@ -137,28 +137,28 @@ export class AchDesk {
       const entries = posted.flatMap((one) => ackEntryOf(one, sha256));
       const deliveries = Math.max(1, ...posted.map((one) => one.deliveries));
       await this.acknowledge(client, { ...ack, status: 'accepted', entries }, deliveries);
-      for (const { course } of orders)
-        for (const { afterMs } of course.reports) times.push(afterMs);
+      firstInMs = firstReportInMs(orders.map(({ course }) => course));
     });
-    this.hints.after(times);
+    this.hints.in(firstInMs);
   }
 
   /** Whether the bank sees these bytes for the first time. @throws BankRefused */
   private async register(client: pg.ClientBase, name: string, sha256: string): Promise<boolean> {
-    const { rows } = await client.query<{ sha256: string }>({
-      name: 'bank-file-named',
-      text: 'SELECT sha256 FROM bank_files_received WHERE name = $1',
-      values: [name],
-    });
-    const [known] = rows;
-    if (known !== undefined && known.sha256 !== sha256)
-      throw new BankRefused(`the bank has another file of the name ${name}`);
-    const { rowCount } = await client.query({
+    const { rows } = await client.query<{ named: string | null; isNew: boolean }>({
       name: 'bank-file-received',
-      text: 'INSERT INTO bank_files_received (sha256, name) VALUES ($1, $2) ON CONFLICT DO NOTHING',
+      text: `WITH received AS (
+               INSERT INTO bank_files_received (sha256, name) VALUES ($1, $2)
+               ON CONFLICT DO NOTHING RETURNING sha256
+             )
+             SELECT (SELECT sha256 FROM bank_files_received WHERE name = $2) AS named,
+                    EXISTS (SELECT FROM received) AS "isNew"`,
       values: [sha256, name],
     });
-    return rowCount === 1;
+    // As it was before: what the statement itself inserts is not visible to it.
+    const { named = null, isNew = false } = rows[0] ?? {};
+    if (named !== null && named !== sha256)
+      throw new BankRefused(`the bank has another file of the name ${name}`);
+    return isNew;
   }
 
   /** What the bank knows about the entries of a file that it has already. */

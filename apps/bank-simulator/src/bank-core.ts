@@ -35,14 +35,18 @@ export class BankCore {
   }
 }
 
-/** The longest time for which a hint is scheduled. Readers also look by themselves. */
-const hintMaxMs = 60_000;
-const hintsMax = 10_000;
+/** A timer's limit is 24.8 days. A hint that comes early does no harm. */
+const hintMaxMs = 24 * 3_600_000;
 
-/** Tells listeners that the bank may have something new. */
+/**
+ * Tells listeners that the bank may have something new: at once, and when its next report is due. Whoever
+ * reads the reports says when the next one is due, so the hints go on after a restart.
+ */
 export class Hints {
   private readonly listeners = new Set<() => void>();
-  private readonly timers = new Set<NodeJS.Timeout>();
+  private timer: NodeJS.Timeout | undefined;
+  /** When the timer fires, on the clock of `performance`. */
+  private dueAtMs = Infinity;
 
   listen(listener: () => void): () => void {
     this.listeners.add(listener);
@@ -53,23 +57,33 @@ export class Hints {
     for (const listener of this.listeners) listener();
   }
 
-  /** At each of these times from now, milliseconds. */
-  after(times: Iterable<number>): void {
-    for (const ms of new Set(times)) {
-      if (ms <= 0) this.now();
-      if (ms <= 0 || ms > hintMaxMs || this.timers.size >= hintsMax) continue;
-      const timer = setTimeout(() => {
-        this.timers.delete(timer);
-        this.now();
-      }, ms);
-      timer.unref();
-      this.timers.add(timer);
-    }
+  /** In so many milliseconds at the latest; null for nothing to expect. */
+  in(ms: number | null): void {
+    if (ms === null) return;
+    if (ms <= 0) return this.now();
+    const waitMs = Math.min(ms, hintMaxMs);
+    const dueAtMs = performance.now() + waitMs;
+    if (dueAtMs >= this.dueAtMs) return;
+    clearTimeout(this.timer);
+    this.dueAtMs = dueAtMs;
+    this.timer = setTimeout(() => {
+      this.dueAtMs = Infinity;
+      this.now();
+    }, waitMs);
+    this.timer.unref();
   }
 
   close(): void {
-    for (const timer of this.timers) clearTimeout(timer);
-    this.timers.clear();
+    clearTimeout(this.timer);
+    this.dueAtMs = -Infinity;
     this.listeners.clear();
   }
+}
+
+/** When the first report of these courses is due, milliseconds; null when none is expected. */
+export function firstReportInMs(courses: readonly Course[]): number | null {
+  let first: number | null = null;
+  for (const { reports } of courses)
+    for (const { afterMs } of reports) first = Math.min(first ?? afterMs, afterMs);
+  return first;
 }

@@ -18,9 +18,9 @@ import {
   transferInstructionSchema,
 } from '@pis/bank-rails';
 import type pg from 'pg';
-import { BankCore, type BankSimulatorOptions, Hints } from './bank-core.js';
+import { BankCore, type BankSimulatorOptions, firstReportInMs, Hints } from './bank-core.js';
 import type { Posted } from './ledger.js';
-import { isReportDue, publishDue, type PublishedReport, reportsAfter } from './reports.js';
+import { publishUntilNow, type PublishedReport, reportsAfter } from './reports.js';
 
 export type { BankSimulatorOptions } from './bank-core.js';
 
@@ -53,7 +53,7 @@ export class BankSimulator implements InProcessBank {
     });
     if (!sameTerms(posted, order))
       throw new BankRefused('the reference was used for a transfer with other terms');
-    this.hints.after(course.reports.map(({ afterMs }) => afterMs));
+    this.hints.in(firstReportInMs([course]));
     return submissionResult(posted);
   }
 
@@ -85,7 +85,7 @@ export class BankSimulator implements InProcessBank {
     readonly after: string;
     readonly max: number;
   }): Promise<BankNotificationPage> {
-    if (await isReportDue(this.pool, 'json')) await publishDue(this.pool, 'json');
+    this.hints.in(await publishUntilNow(this.pool, 'json'));
     const reports = await reportsAfter(this.pool, 'json', {
       after,
       max: Math.min(max, notificationsMax),

@@ -19,7 +19,7 @@ import {
   writeIsoMessage,
 } from '@pis/bank-rails/iso20022';
 import type { BankMessagePage } from '@pis/bank-rails/connections';
-import { type BankCore, Hints } from './bank-core.js';
+import { type BankCore, firstReportInMs, Hints } from './bank-core.js';
 import {
   type Answered,
   answeredOf,
@@ -30,7 +30,7 @@ import {
   reportMessage,
   statusReport,
 } from './message-answers.js';
-import { isReportDue, publishDue, reportsAfter } from './reports.js';
+import { publishUntilNow, reportsAfter } from './reports.js';
 
 export class MessageDesk {
   private readonly hints = new Hints();
@@ -58,7 +58,7 @@ export class MessageDesk {
   }): Promise<BankMessagePage> {
     return reachable(async () => {
       const { pool } = this.core;
-      if (await isReportDue(pool, 'messages')) await publishDue(pool, 'messages');
+      this.hints.in(await publishUntilNow(pool, 'messages'));
       const reports = await reportsAfter(pool, 'messages', { after, max });
       const messages = reports.flatMap((report) => {
         const answered = answeredOf(report);
@@ -108,7 +108,7 @@ export class MessageDesk {
       ...{ reference: endToEndId, channel: 'messages', paymentId: null, rail, direction },
       ...{ amountMinor, currencyCode, accountLastFour: creditorAccount.slice(-4), course, details },
     });
-    this.hints.after(course.reports.map(({ afterMs }) => afterMs));
+    this.hints.in(firstReportInMs([course]));
     const own = answeredOf({ ...posted, details, amountMinor });
     if (own === null) throw new Error('the details of a credit transfer must be readable');
     const isSame = posted.details?.['messageId'] === message.messageId;

@@ -27,25 +27,37 @@ export interface PublishedReport {
   readonly details: Details | null;
 }
 
-export async function isReportDue(pool: pg.Pool, channel: Channel): Promise<boolean> {
-  const { rows } = await pool.query({
-    name: 'bank-reports-due',
-    text: `SELECT 1 FROM bank_notifications
-            WHERE channel = $1 AND sequence IS NULL AND due_at <= now() LIMIT 1`,
+/**
+ * Publishes what is due, at most `publishMax` reports. `work` runs in the same transaction.
+ * @returns milliseconds until the next report is due, 0 when one is, null when none waits
+ */
+export async function publishUntilNow(
+  pool: pg.Pool,
+  channel: Channel,
+  work: ReportWork = noWork,
+): Promise<number | null> {
+  const dueInMs = await nextDueInMs(pool, channel);
+  if (dueInMs === null || dueInMs > 0) return dueInMs;
+  await publishDue(pool, channel, work);
+  return nextDueInMs(pool, channel);
+}
+
+async function nextDueInMs(pool: pg.Pool, channel: Channel): Promise<number | null> {
+  const { rows } = await pool.query<{ ms: number | null }>({
+    name: 'bank-reports-next',
+    text: `SELECT (extract(epoch FROM min(due_at) - now()) * 1000)::float8 AS ms
+             FROM bank_notifications WHERE channel = $1 AND sequence IS NULL`,
     values: [channel],
   });
-  return rows.length > 0;
+  const ms = rows[0]?.ms ?? null;
+  return ms === null ? null : Math.max(0, Math.ceil(ms));
 }
 
 /**
  * Numbers due reports, settles the transfers that they are about, and posts the settlement to the books.
  * `work` runs in the same transaction and under the lock.
  */
-export async function publishDue(
-  pool: pg.Pool,
-  channel: Channel,
-  work: (reports: readonly PublishedReport[], client: pg.ClientBase) => Promise<void> = noWork,
-): Promise<void> {
+async function publishDue(pool: pg.Pool, channel: Channel, work: ReportWork): Promise<void> {
   await inTransaction(pool, async (client) => {
     // A statement of its own: the next one must see what the former holder of the lock committed.
     await client.query('SELECT pg_advisory_xact_lock($1)', [publishLock]);
@@ -70,7 +82,9 @@ export async function reportsAfter(
   return rows.map(reportOf);
 }
 
-const noWork = () => Promise.resolve();
+type ReportWork = (reports: readonly PublishedReport[], client: pg.ClientBase) => Promise<void>;
+
+const noWork: ReportWork = () => Promise.resolve();
 
 interface ReportRow {
   sequence: string;
