@@ -97,19 +97,22 @@ export class NotificationTable {
    * Notifications that are already stored do not change.
    */
   async keep(page: BankNotificationPage, after: string): Promise<void> {
-    await inTransaction(this.pool, async (client) => {
-      const moved = await client.query(moveSql, [this.feed, after, page.cursor, feedBeginning]);
-      if (moved.rowCount === 0) return;
-      const { notifications } = page;
-      await client.query(keepSql, [
+    const { notifications } = page;
+    await this.pool.query({
+      name: 'rail-notifications-keep',
+      text: keepSql,
+      values: [
         this.feed,
+        after,
+        page.cursor,
+        feedBeginning,
         notifications.map(({ sequence }) => sequence),
         notifications.map(({ reference }) => keepable(reference)),
         notifications.map(({ type }) => type),
         notifications.map(({ returnReasonCode }) => returnReasonCode),
         notifications.map(({ at }) => at),
         notifications.map(detailOf),
-      ]);
+      ],
     });
   }
 
@@ -160,24 +163,25 @@ export class NotificationTable {
       const recorded = mine.filter((outcome) => outcome.recorded.length > 0);
       await client.query(deleteSql, [this.feed, recorded.flatMap((outcome) => outcome.recorded)]);
       const unmatched = mine.flatMap((outcome) => outcome.unmatched);
-      await client.query(unmatchedSql, [
-        this.feed,
-        unmatched.map(({ sequence }) => sequence),
-        unmatched.map(({ reason }) => keepable(reason)),
-        unmatched.map(({ contradicts }) => contradicts),
-      ]);
+      if (unmatched.length > 0)
+        await client.query(unmatchedSql, [
+          this.feed,
+          unmatched.map(({ sequence }) => sequence),
+          unmatched.map(({ reason }) => keepable(reason)),
+          unmatched.map(({ contradicts }) => contradicts),
+        ]);
       const references = mine.map(({ reference }) => reference);
-      await client.query(forgetSql, [references, this.feed]);
-      const ends = mine.map(({ ended }) => ended);
-      await client.query(releaseSql, [
-        references,
-        ends,
-        retryMinMs,
-        retryMaxMs,
-        retryForMs,
-        awayPauseMs,
-        this.feed,
-      ]);
+      const { rowCount: forgotten } = await client.query(forgetSql, [references, this.feed]);
+      if (forgotten !== mine.length)
+        await client.query(releaseSql, [
+          references,
+          mine.map(({ ended }) => ended),
+          retryMinMs,
+          retryMaxMs,
+          retryForMs,
+          awayPauseMs,
+          this.feed,
+        ]);
       return recorded.flatMap(({ paymentId }) => paymentId ?? []);
     });
     // Separate, so that it never waits for another writer's rows while ours are locked. An extra row does no harm.
@@ -243,21 +247,24 @@ const placeSql = `
              SELECT FROM rail_notified_references WHERE feed = $1 AND tries > 0 AND due_at <= now())
            AS "isDue"`;
 
-/** Its row lock makes executors store pages one at a time, so arrivals are numbered in the feed's order. */
-const moveSql = `
-  INSERT INTO rail_feed_checkpoint AS c (feed, cursor, updated_at)
-  SELECT $1::text, $3::text, now() WHERE $2::text = $4::text
-      OR EXISTS (SELECT FROM rail_feed_checkpoint WHERE feed = $1)
-  ON CONFLICT (feed) DO UPDATE SET cursor = excluded.cursor, updated_at = excluded.updated_at
-   WHERE c.cursor = $2`;
-
+/**
+ * The row lock of `moved` makes executors store pages one at a time, so arrivals are numbered in the feed's
+ * order. Nothing is kept when the checkpoint is elsewhere by now.
+ */
 const keepSql = `
-  WITH kept AS (
+  WITH moved AS (
+    INSERT INTO rail_feed_checkpoint AS c (feed, cursor, updated_at)
+    SELECT $1::text, $3::text, now() WHERE $2::text = $4::text
+        OR EXISTS (SELECT FROM rail_feed_checkpoint WHERE feed = $1)
+    ON CONFLICT (feed) DO UPDATE SET cursor = excluded.cursor, updated_at = excluded.updated_at
+     WHERE c.cursor = $2
+    RETURNING feed
+  ), kept AS (
     INSERT INTO rail_notifications
         (feed, sequence, reference, type, return_reason_code, at, detail, received_at)
-      SELECT $1, n.sequence, n.reference, n.type, n.code, n.at, n.detail, now()
-        FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::timestamptz[], $7::jsonb[])
-             WITH ORDINALITY AS n (sequence, reference, type, code, at, detail, place)
+      SELECT moved.feed, n.sequence, n.reference, n.type, n.code, n.at, n.detail, now()
+        FROM moved, unnest($5::text[], $6::text[], $7::text[], $8::text[], $9::timestamptz[],
+               $10::jsonb[]) WITH ORDINALITY AS n (sequence, reference, type, code, at, detail, place)
        ORDER BY n.place
     ON CONFLICT (feed, sequence) DO NOTHING
     RETURNING reference

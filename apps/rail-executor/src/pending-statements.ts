@@ -64,6 +64,21 @@ export const noteSql = `
   RETURNING payment_id`;
 
 /** In the same order as the notes. */
+export const takenSql = `
+  UPDATE rail_pending p SET stage = 'submitted', attempts = 0,
+         overdue_at = CASE WHEN t.overdue_in_ms IS NOT NULL
+           THEN coalesce(p.overdue_at, now() + t.overdue_in_ms * interval '1 millisecond') END,
+         deadline_at = now() + t.ask_in_ms * interval '1 millisecond'
+    FROM (
+      SELECT p.payment_id, g.overdue_in_ms, g.ask_in_ms
+        FROM unnest($1::uuid[], $2::float8[], $3::float8[])
+               AS g (payment_id, overdue_in_ms, ask_in_ms)
+        JOIN rail_pending p ON p.payment_id = g.payment_id
+       WHERE p.stage IN ('queued', 'claimed')
+       ORDER BY p.payment_id FOR UPDATE OF p
+    ) t WHERE p.payment_id = t.payment_id`;
+
+/** In the same order as the notes. */
 export const endSql = `
   DELETE FROM rail_pending p USING (
     SELECT payment_id FROM rail_pending WHERE payment_id = ANY ($1::uuid[])

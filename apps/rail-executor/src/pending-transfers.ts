@@ -24,6 +24,7 @@ import {
   pendingTransfer,
   type PendingTransfer,
   type Row,
+  takenSql,
 } from './pending-statements.js';
 
 export type { PendingTransfer, Stage } from './pending-statements.js';
@@ -48,6 +49,16 @@ export interface Sealed {
   readonly nowMs: number;
 }
 
+/** Whether the row may be due sooner than it was, so that the loops must look. */
+export type Due = 'sooner' | 'later';
+
+/** A transfer that the bank has taken, see PendingTransfers.taken. */
+interface Taken {
+  readonly paymentId: string;
+  readonly overdueInMs: number | null;
+  readonly askInMs: number;
+}
+
 const noteBatchMax = 200;
 /** How long the rows of completed payments are collected before one statement deletes them. */
 export const completedPauseMs = 100;
@@ -55,8 +66,9 @@ export const completedPauseMs = 100;
 export const leaseMs = 30_000;
 
 export class PendingTransfers {
-  private readonly listeners = new Set<() => void>();
+  private readonly listeners = new Set<(due: Due) => void>();
   private readonly notes: GroupCommit<Transfer & { readonly overdueInMs: number }, boolean>;
+  private readonly takes: GroupCommit<Taken, true>;
   private readonly ends: GroupCommit<string, true>;
   private completedIds = new Set<string>();
   private completedTimer: NodeJS.Timeout | undefined;
@@ -70,6 +82,12 @@ export class PendingTransfers {
     this.notes = new GroupCommit({
       keyOf: ({ paymentId }) => paymentId,
       write: (transfers) => this.writeNotes(transfers),
+      batchMax: noteBatchMax,
+      isItemsFault: isDataError,
+    });
+    this.takes = new GroupCommit({
+      keyOf: ({ paymentId }) => paymentId,
+      write: (taken) => this.writeTaken(taken),
       batchMax: noteBatchMax,
       isItemsFault: isDataError,
     });
@@ -127,16 +145,8 @@ export class PendingTransfers {
    * @param overdueInMs null without a confirmation to expect: there is no deadline to miss
    */
   async taken(paymentId: string, overdueInMs: number | null, askInMs: number): Promise<void> {
-    await this.pool.query({
-      name: 'rail-pending-taken',
-      text: `UPDATE rail_pending SET stage = 'submitted', attempts = 0,
-               overdue_at = CASE WHEN $2::float8 IS NOT NULL
-                 THEN coalesce(overdue_at, now() + $2 * interval '1 millisecond') END,
-               deadline_at = now() + $3 * interval '1 millisecond'
-             WHERE payment_id = $1 AND stage IN ('queued', 'claimed')`,
-      values: [paymentId, overdueInMs, askInMs],
-    });
-    this.changed();
+    await this.takes.add({ paymentId, overdueInMs, askInMs });
+    this.changed('later');
   }
 
   /** The bank has taken it and names no time for it: there is no deadline to miss any more. */
@@ -296,13 +306,13 @@ export class PendingTransfers {
   }
 
   /** Calls back when a row was written. A hint for the loops in this process. */
-  onChange(listener: () => void): () => void {
+  onChange(listener: (due: Due) => void): () => void {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);
   }
 
-  private changed(): void {
-    for (const listener of this.listeners) listener();
+  private changed(due: Due = 'sooner'): void {
+    for (const listener of this.listeners) listener(due);
   }
 
   private async lease(
@@ -357,6 +367,19 @@ export class PendingTransfers {
     });
     const noted = new Set(rows.map((row) => row.payment_id));
     return transfers.map(({ paymentId }) => noted.has(paymentId));
+  }
+
+  private async writeTaken(taken: readonly Taken[]): Promise<true[]> {
+    await this.pool.query({
+      name: 'rail-pending-taken',
+      text: takenSql,
+      values: [
+        taken.map(({ paymentId }) => paymentId),
+        taken.map(({ overdueInMs }) => overdueInMs),
+        taken.map(({ askInMs }) => askInMs),
+      ],
+    });
+    return taken.map(() => true);
   }
 
   private async writeEnds(paymentIds: readonly string[]): Promise<true[]> {

@@ -189,9 +189,9 @@ export class RailExecutor {
     ];
     this.endListening = [
       ...ofBanks.map(({ named, feed }) => named.connection.onNotification(() => feed.wake())),
-      pending.onChange(() => {
+      pending.onChange((due) => {
         this.activity.noticed();
-        for (const { sweep } of ofBanks) sweep.wake();
+        if (due === 'sooner') for (const { sweep } of ofBanks) sweep.wake();
       }),
     ];
   }
