@@ -230,20 +230,26 @@ export function callerOf(request: FastifyRequest): Caller {
   return request.caller;
 }
 
-/** Nest passes all errors to this filter: of handlers, hooks, parsers and the router. */
+/**
+ * Nest passes all errors to this filter: of handlers, hooks, parsers and the router. Errors of a page are HTML
+ * (page-route.ts), all others JSON.
+ */
 class ErrorAnswers implements ExceptionFilter {
   constructor(private readonly logger: Logger) {}
 
   catch(error: unknown, host: ArgumentsHost): void {
     const reply = host.switchToHttp().getResponse<FastifyReply>();
-    const { status, headers, body } = answerTo(error);
+    const answer = answerTo(error);
+    const { status, headers, body } = answer;
     // A request that exceeded its time limit was answered and logged before.
     if (status >= 500 && !(reply.sent && status === 503))
       this.logger.error({ requestId: reply.request.id, err: error }, 'a request failed');
     if (reply.sent) return;
     reply.code(status).headers(headers);
     if (error instanceof RateLimited) reply.header('Retry-After', String(error.quota.waitSeconds));
-    void reply.send(body);
+    const { errorPage } = reply.request.routeOptions.config;
+    if (errorPage === undefined) void reply.send(body);
+    else void reply.type('text/html; charset=utf-8').send(errorPage(answer));
   }
 }
 

@@ -15,6 +15,7 @@ export {
   UncheckedBody,
 } from './inputs.js';
 export { Operation, type OperationOptions } from './operation.js';
+export { type ErrorPage, PageRoute } from './page-route.js';
 export { type Quota, RateLimit, RateLimited, type RateLimitOptions } from './rate-limit.js';
 export { type Counted, postgresTally, type RateLimitTally } from './rate-limit-tally.js';
 export { RequestTimeLimit } from './request-time-limit.js';

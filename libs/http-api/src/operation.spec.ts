@@ -17,10 +17,11 @@ import { until } from '@pis/local-servers/testing';
 import { createLogger, httpAdapter, LOG_WATCH, LOGGER, PublicRoute } from '@pis/service-kit';
 import type { FastifyRequest } from 'fastify';
 import { Authentication } from './authentication.js';
-import { ApiError } from './errors.js';
+import { ApiError, notFound } from './errors.js';
 import { configureHttp } from './http.js';
 import { Body, Caller, type Caller as ApiCaller, Id, IdempotencyKey, Query } from './inputs.js';
 import { Operation } from './operation.js';
+import { PageRoute } from './page-route.js';
 import { RateLimit } from './rate-limit.js';
 import { RequestTimeLimit } from './request-time-limit.js';
 import { type Answer, answer } from './requests.js';
@@ -84,6 +85,34 @@ describe('an app', () => {
     await expect((await create(Payments, pages)).init()).rejects.toThrow(
       'POST /v1/payments is an operation, but the app has no API',
     );
+  });
+
+  it('answers an error of a page as HTML, and every other error as JSON', async () => {
+    @Controller()
+    class Mixed {
+      @Get('pay/:token')
+      @PageRoute(({ status, body }) => `<h1>${status} ${body.error.message}</h1>`)
+      page(): never {
+        throw notFound('payment');
+      }
+
+      @Get('health/live')
+      @PublicRoute('health')
+      live(): never {
+        throw notFound('process');
+      }
+    }
+    const app = await create(Mixed, (server) => configureHttp(server, { ...address, api: false }));
+    await app.init();
+    const page = await app.inject('/pay/x');
+    expect(page).toMatchObject({ statusCode: 404, body: '<h1>404 payment not found</h1>' });
+    expect(page.headers['content-type']).toBe('text/html; charset=utf-8');
+    for (const path of ['/health/live', '/unknown']) {
+      const other = await app.inject(path);
+      expect(other.headers['content-type']).toBe('application/json; charset=utf-8');
+      expect(other.json()).toMatchObject({ error: { code: 'NOT_FOUND' } });
+    }
+    await app.close();
   });
 
   it('requires keys for the API when several apps share a server', async () => {
