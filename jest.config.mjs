@@ -3,12 +3,14 @@
  * `npm run check`. `postgres` and `kafka` need these servers, which Jest's global setup starts;
  * `npm test -- --project servers` runs both. `scenarios` starts whole systems as processes.
  *
- * PIS_TEST_ROOT limits a run to one folder: the `test` target of an Nx project sets it.
+ * PIS_TEST_ROOTS limits a run to some folders: the `test` targets of Nx set it.
  */
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 
 const workspace = import.meta.dirname;
-const roots = [join(workspace, process.env.PIS_TEST_ROOT ?? '')];
+// Not the whole workspace: Jest lists every file below a root, and node_modules has most of them.
+const folders = process.env.PIS_TEST_ROOTS?.split(delimiter) ?? ['apps', 'libs', 'tests', 'tools'];
+const roots = folders.map((folder) => join(workspace, folder));
 // One cache per checkout, out of the folder for temporary files: a test run has a folder of its own there.
 const cacheDirectory = join(workspace, '.cache', 'jest');
 

@@ -1,4 +1,5 @@
 /** The pure part of test.mjs. */
+import { join } from 'node:path';
 
 /** Concurrent test files. Tests wait more than they compute: four of them keep two cores busy. */
 export const workersMax = 4;
@@ -6,25 +7,49 @@ export const workersMax = 4;
 /** `--project servers` stands for the Jest projects that need a server. */
 const jestProjects = { servers: ['postgres', 'kafka'] };
 
-/** Removes `--root FOLDER`, which a `test` target passes first, from the arguments. */
-export function rootArgument(args) {
-  const [flag, folder, ...rest] = args;
-  if (flag !== '--root') return { projectRoot: null, rest: args };
-  if (folder === undefined) throw new Error('--root needs a folder, as in apps/cli');
-  return { projectRoot: folder, rest };
+/** Removes `--root FOLDER`, once for each project that a `test` target runs, from the front of the arguments. */
+export function rootArguments(args) {
+  const roots = [];
+  let rest = args;
+  while (rest[0] === '--root') {
+    if (rest[1] === undefined) throw new Error('--root needs a folder, as in apps/cli');
+    roots.push(rest[1]);
+    rest = rest.slice(2);
+  }
+  return { roots, rest };
 }
 
-/** The environment without the variables that Nx adds for a task. */
+/** The environment without what Nx adds: a test must not notice that Nx runs it, or it would write colors. */
 export function withoutNx(env) {
-  if (env.NX_TASK_TARGET_PROJECT === undefined) return env;
-  const own = Object.entries(env).filter(([name]) => !/^(NX_|FORCE_COLOR$)/.test(name));
+  const own = Object.entries(env).filter(([name]) => !/^(NX_|FORCE_COLOR$|LERNA_)/.test(name));
   return Object.fromEntries(own);
 }
 
-/** Jest workers of a run: one for a project, because Nx runs several projects at once, except the scenarios. */
-export function workersOf(projectRoot) {
-  if (projectRoot === null) return 2;
-  return projectRoot === 'tests' ? workersMax : 1;
+/**
+ * Jest's report on each of the project folders, from its report on all of them.
+ * @param folders as in apps/cli
+ * @param workspace the folder that they are relative to
+ */
+export function reportsByRoot({ testResults }, folders, workspace) {
+  return folders.map((folder) => {
+    const own = testResults.filter(({ name }) => name.startsWith(join(workspace, folder, '/')));
+    const tests = own.flatMap(({ assertionResults }) => assertionResults);
+    const count = (status) => tests.filter((test) => test.status === status).length;
+    const [passed, failed, todo] = [count('passed'), count('failed'), count('todo')];
+    return {
+      numPassedTests: passed,
+      numFailedTests: failed,
+      numTodoTests: todo,
+      numPendingTests: tests.length - passed - failed - todo,
+      numRuntimeErrorTestSuites: own.filter(couldNotRun).length,
+      testResults: own,
+    };
+  });
+}
+
+/** A file that failed, although none of its tests did. */
+function couldNotRun({ status, assertionResults }) {
+  return status === 'failed' && assertionResults.every((test) => test.status !== 'failed');
 }
 
 /**

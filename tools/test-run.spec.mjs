@@ -1,5 +1,4 @@
-import { jestArguments, rootArgument, summary } from './test-run.mjs';
-import { withoutNx, workersMax, workersOf } from './test-run.mjs';
+import { jestArguments, reportsByRoot, rootArguments, summary, withoutNx } from './test-run.mjs';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import SlowestFirst, { slowest } from './jest/slowest-first.mjs';
@@ -40,20 +39,17 @@ describe('npm test', () => {
     expect(jestArguments(['libs/typo'], two)).not.toContain('--passWithNoTests');
   });
 
-  it('runs one project when Nx says which', () => {
-    expect(rootArgument(['--root', 'apps/cli', '-t', 'migrate'])).toEqual({
-      projectRoot: 'apps/cli',
-      rest: ['-t', 'migrate'],
-    });
-    expect(rootArgument(['apps/cli'])).toEqual({ projectRoot: null, rest: ['apps/cli'] });
-    expect(() => rootArgument(['--root'])).toThrow('--root needs a folder');
+  it('runs the projects that Nx names', () => {
+    expect(rootArguments(['--root', 'apps/cli', '--root', 'libs/domain', '-t', 'migrate'])).toEqual(
+      { roots: ['apps/cli', 'libs/domain'], rest: ['-t', 'migrate'] },
+    );
+    expect(rootArguments(['apps/cli'])).toEqual({ roots: [], rest: ['apps/cli'] });
+    expect(() => rootArguments(['--root'])).toThrow('--root needs a folder');
   });
 
   it('hides Nx from the tests', () => {
     const added = { NX_TASK_TARGET_PROJECT: 'tools', NX_WORKSPACE_ROOT: '/x', FORCE_COLOR: 'true' };
     expect(withoutNx({ PATH: '/bin', ...added })).toEqual({ PATH: '/bin' });
-    const ownChoice = { PATH: '/bin', FORCE_COLOR: '1', NX_DAEMON: 'false' };
-    expect(withoutNx(ownChoice)).toBe(ownChoice);
   });
 
   it('runs the files first that are known to be slow, and all others after them', () => {
@@ -66,8 +62,29 @@ describe('npm test', () => {
     expect(slowest.filter((path) => !existsSync(join(root, path)))).toEqual([]);
   });
 
-  it('gives workers to the project that Nx runs alone', () => {
-    expect([workersOf('tests'), workersOf('apps/cli')]).toEqual([workersMax, 1]);
+  it('reports each project of a run on its own', () => {
+    const of = (status) => ({ status });
+    const testResults = [
+      { name: '/w/libs/a/x.spec.ts', status: 'passed', assertionResults: [of('passed')] },
+      { name: '/w/libs/a/y.spec.ts', status: 'failed', assertionResults: [] },
+      { name: '/w/libs/a/z.spec.ts', status: 'failed', assertionResults: [of('failed')] },
+      // None of its tests failed, but something outside of them did.
+      { name: '/w/libs/ab/x.spec.ts', status: 'failed', assertionResults: [of('passed')] },
+      {
+        name: '/w/tests/b/x.spec.ts',
+        status: 'passed',
+        assertionResults: ['pending', 'todo'].map(of),
+      },
+    ];
+    const roots = ['libs/a', 'libs/ab', 'tests', 'libs/empty'];
+    const reports = reportsByRoot({ testResults }, roots, '/w');
+    expect(reports.map((report) => summary([report]).line)).toEqual([
+      '1 passed, 2 failed',
+      '1 passed, 1 failed',
+      '0 passed, 0 failed, 2 skipped',
+      '0 passed, 0 failed',
+    ]);
+    expect(reports[0].testResults).toEqual(testResults.slice(0, 3));
   });
 
   it('ends with a line that sums all reports, including a suite that could not run', () => {

@@ -1,17 +1,11 @@
 /**
  * The real servers that tests use: one PostgreSQL with a migrated template database, and one Kafka
- * broker. Each starts when a test run first asks for it. Jest's global setup starts them for one run;
- * `npm test`, which runs Jest once per project, starts them once for all and serves their addresses
- * through a local socket.
+ * broker. Each starts when a test run first asks for it.
  */
-import { createServer, request } from 'node:http';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import pg from 'pg';
-import { root, say } from './workspace.mjs';
+import { say } from './workspace.mjs';
 
-/** The environment variable with the socket of `shareServers`. */
-export const socketVariable = 'PIS_TEST_SERVERS';
 const postgresSettings = ['max_connections=300'];
 
 /** Environment variables by kind of server. Empty for a kind that this machine cannot run. */
@@ -33,35 +27,6 @@ export function testServers(folder) {
         await server.stop();
     },
   };
-}
-
-/** Answers `GET /postgres` and `GET /kafka` on a socket in `folder` with the variables, as JSON. */
-export async function shareServers(servers, folder) {
-  const socketPath = join(folder, 'servers.sock');
-  const server = createServer(async (asked, answer) => {
-    try {
-      answer.end(JSON.stringify(await servers.environmentOf(asked.url.slice(1))));
-    } catch (error) {
-      answer.writeHead(500).end(error.stack ?? String(error));
-    }
-  });
-  await new Promise((resolve, reject) => server.once('error', reject).listen(socketPath, resolve));
-  return {
-    environment: { [socketVariable]: socketPath },
-    close: () => new Promise((resolve) => server.close(resolve)),
-  };
-}
-
-/** `environmentOf` of the servers behind the socket. */
-export async function sharedEnvironmentOf(socketPath, kind) {
-  const response = await new Promise((resolve, reject) =>
-    request({ socketPath, path: `/${kind}` }, resolve)
-      .once('error', reject)
-      .end(),
-  );
-  const body = await text(response);
-  if (response.statusCode !== 200) throw new Error(`the test server ${kind}: ${body}`);
-  return JSON.parse(body);
 }
 
 async function startPostgresIn(folder, running) {

@@ -1,18 +1,17 @@
 /**
  * `npm test` runs the `test` target of every Nx project. Results of unchanged projects come from Nx's cache.
  * `npm test -- jest arguments` runs Jest once over the whole workspace: a path selects tests, and
- * `--project unit` (servers, scenarios) selects by what a test needs. `--root FOLDER` is what a `test`
- * target runs. Each installs and builds what is missing and ends with `N passed, N failed`.
+ * `--project unit` (servers, scenarios) selects by what a test needs. `--root FOLDER`, once per project, is
+ * what the `test` targets run. Each installs and builds what is missing and ends with `N passed, N failed`.
  */
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
+import { waitForLock } from '../libs/local-servers/plain/owner-lock.mjs';
 import { processIdentity } from '../libs/local-servers/plain/process-identity.mjs';
 import { launch, whenToldToEnd } from './launch.mjs';
 import { reportOf } from './nx/plugin.mjs';
-import { jestArguments, rootArgument, summary } from './test-run.mjs';
-import { withoutNx, workersMax, workersOf } from './test-run.mjs';
-import { shareServers, testServers } from './test-servers.mjs';
+import { jestArguments, reportsByRoot, rootArguments, summary, workersMax } from './test-run.mjs';
 import { allProjects, continueOnSupportedNode, ended, prepare, root, say } from './workspace.mjs';
 
 const jest = [
@@ -26,11 +25,13 @@ const nx = join(root, 'node_modules/.bin/nx');
 const builtForServers = ['libs/local-servers', 'libs/read-models'];
 const scratchPrefix = 'pis-test-';
 const ownerFile = 'owner';
+/** Jest workers of a run that leaves room for other work. */
+const workersBeside = 2;
+/** Longer than all tests take on a slow machine. */
+const otherRunLimitMs = 3_600_000;
 const undo = [];
 let interrupted = false;
 
-// A test must not notice that Nx runs it: its processes would otherwise write colors or use this project graph.
-process.env = withoutNx(process.env);
 await prepare(builtForServers);
 await continueOnSupportedNode();
 whenToldToEnd(() => void interrupt());
@@ -38,13 +39,10 @@ process.exitCode = await main(process.argv.slice(2));
 
 async function main(argv) {
   removeAbandoned();
-  const scratch = makeScratch();
   try {
-    const { projectRoot, rest } = rootArgument(argv);
-    const runsAll = projectRoot === null && rest.length === 0;
-    const { code, reports } = runsAll
-      ? await runProjects(scratch)
-      : await runJest(rest, { scratch, projectRoot });
+    const { roots, rest } = rootArguments(argv);
+    const runsAll = roots.length === 0 && rest.length === 0;
+    const { code, reports } = runsAll ? await runProjects() : await runJest(rest, roots);
     const { line, failed } = summary(reports);
     await cleanUp();
     console.log(line);
@@ -90,46 +88,55 @@ function ownerOf(path) {
   }
 }
 
-/** Runs the tests of all projects through Nx. Each task creates its own scratch folder. */
-async function runProjects(scratch) {
+/**
+ * Runs the tests of all projects through Nx. What the `test` targets depend on is built here, so all of
+ * them start at once and share one run of Jest (nx/test.mjs).
+ */
+async function runProjects() {
   await prepare(allProjects());
   const projects = [...allProjects(), 'tests', 'tools'];
   // An old report would hide that a project wrote none.
   for (const project of projects) rmSync(join(root, reportOf(project)), { force: true });
-  const servers = testServers(scratch);
-  undo.push(() => servers.stop());
-  const shared = await shareServers(servers, scratch);
-  undo.push(() => shared.close());
-  const args = ['run-many', '-t', 'test', `--parallel=${workersMax}`, '--output-style=static'];
-  const code = await run([nx, ...args], {
-    NX_DAEMON: 'false',
-    NX_TUI: 'false',
-    ...shared.environment,
-  });
+  const args = ['run-many', '-t', 'test', '--excludeTaskDependencies', '--output-style=static'];
+  const env = { NX_DAEMON: 'false', NX_TUI: 'false', NX_STREAM_OUTPUT: 'true' };
+  const code = await run([nx, ...args], env);
   const reports = projects.map((project) => readReport(join(root, reportOf(project)), project));
   return { code, reports };
 }
 
-/** Runs Jest once, on the tests of one project or on all that the arguments select. */
-async function runJest(args, { scratch, projectRoot }) {
+/** Runs Jest once, on the tests of these projects or on all that the arguments select. */
+async function runJest(args, roots) {
+  const scratch = makeScratch();
+  const file = join(scratch, 'report.json');
   // Only a run of all tests of a project writes its report.
-  const isWhole = projectRoot !== null && args.length === 0;
-  const report = isWhole ? join(root, reportOf(projectRoot)) : join(scratch, 'report.json');
-  mkdirSync(dirname(report), { recursive: true });
-  rmSync(report, { force: true });
-  const limits = projectRoot === null ? {} : { PIS_TEST_ROOT: projectRoot };
-  const workers = workersOf(projectRoot);
+  const isWhole = roots.length > 0 && args.length === 0;
+  if (isWhole) for (const each of roots) rmSync(join(root, reportOf(each)), { force: true });
+  if (roots.length > 0) await afterOtherRuns();
+  const workers = roots.length === 0 ? workersBeside : workersMax;
   const selected = [
     ...jestArguments(args, { workers, mayBeNone: isWhole }),
     '--json',
-    `--outputFile=${report}`,
+    `--outputFile=${file}`,
   ];
-  const code = await run([...jest, ...selected], {
-    ...jestEnv,
-    ...limits,
-    TMPDIR: scratch,
-  });
-  return { code, reports: [readReport(report, projectRoot ?? 'the run')] };
+  const limits = roots.length === 0 ? {} : { PIS_TEST_ROOTS: roots.join(delimiter) };
+  const code = await run([...jest, ...selected], { ...jestEnv, ...limits, TMPDIR: scratch });
+  const report = readReport(file, roots.length === 0 ? 'the run' : roots.join(', '));
+  if (!isWhole || report === null) return { code, reports: [report] };
+  const reports = reportsByRoot(report, roots, root);
+  mkdirSync(join(root, dirname(reportOf(roots[0]))), { recursive: true });
+  for (const [index, each] of roots.entries())
+    writeFileSync(join(root, reportOf(each)), JSON.stringify(reports[index]));
+  return { code, reports };
+}
+
+/**
+ * Nx may start a second run for tests whose builds took longer. Each run uses the whole machine, so they
+ * follow each other.
+ */
+async function afterOtherRuns() {
+  const onWait = (pid) => say(`waiting for process ${pid}, which runs other tests`);
+  const limits = { timeoutMs: otherRunLimitMs, onWait };
+  undo.push(await waitForLock(join(root, '.cache'), 'tests', limits));
 }
 
 /** Runs a script to its end and returns its exit code. */

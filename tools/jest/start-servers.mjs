@@ -5,19 +5,16 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { sharedEnvironmentOf, socketVariable, testServers } from '../test-servers.mjs';
+import { testServers } from '../test-servers.mjs';
 
 /** What stop-servers.mjs stops: Jest runs setup and teardown in one process. */
 const own = { servers: null, folder: null };
 
 /** @param kinds postgres, kafka */
 export async function startServers(kinds) {
-  const socket = process.env[socketVariable];
-  for (const kind of kinds)
-    Object.assign(
-      process.env,
-      socket ? await sharedEnvironmentOf(socket, kind) : await ownServers().environmentOf(kind),
-    );
+  const servers = ownServers();
+  const environments = await Promise.all(kinds.map((kind) => servers.environmentOf(kind)));
+  Object.assign(process.env, ...environments);
 }
 
 function ownServers() {

@@ -58,9 +58,8 @@ const specialProjects = {
       typecheck: typecheck(),
       test: {
         ...test('tests', [...wholeWorkspace, 'tests']),
-        // They start every app. Jest runs several of them at once, so Nx runs nothing beside them.
+        // They start every app.
         dependsOn: [{ projects: ['*'], target: 'build' }],
-        parallelism: false,
       },
     },
   },
@@ -84,7 +83,7 @@ function typecheck() {
 
 function test(root, inputs) {
   return {
-    command: `node tools/test.mjs --root ${root}`,
+    executor: './tools/nx:test',
     inputs,
     outputs: [`{workspaceRoot}/${reportOf(root)}`],
     dependsOn: builtForServers,

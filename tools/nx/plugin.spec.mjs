@@ -66,6 +66,11 @@ it('builds every app before the tests of the whole system', () => {
   expect(targets('tests').test.dependsOn).toEqual([{ projects: ['*'], target: 'build' }]);
 });
 
+it('tests all projects of a run in one run of Jest', () => {
+  for (const project of ['@pis/cli', '@pis/domain', 'tests', 'tools'])
+    expect(targets(project).test).toMatchObject({ executor: './tools/nx:test', parallelism: true });
+});
+
 it('affects the tests of the whole system with a change of any app', () => {
   const affecting = dependencies.tests.map(({ target }) => target);
   expect(affecting).toEqual(expect.arrayContaining(['@pis/cli', '@pis/event-relay']));
