@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { jest } from '@jest/globals';
+import { writeAckFile } from '@pis/bank-rails/ach';
 import { fileArchive } from '@pis/bank-rails/connections';
 import type { Keyring } from '@pis/keyring';
 import { testKeyringOn } from '@pis/keyring/testing';
@@ -96,6 +97,32 @@ it('shows spaces in place of what was erased, and says so', async () => {
   const { code, stdout, stderr } = await plain('show', '--id', id);
   expect({ code, stdout }).toEqual({ code: 0, stdout: '101 header\n       ' });
   expect(stderr).toContain('7 bytes were erased');
+});
+
+it('applies a file of the bank again, recorded, and says why it cannot', async () => {
+  const bytes = writeAckFile({
+    ...{ name: 'ours.ach', sha256: 'a'.repeat(64), status: 'accepted', code: null, message: null },
+    ...{ at: '2026-11-24T15:00:00.000Z', entries: [] },
+  });
+  const keep = async (name: string, content: Uint8Array) => {
+    const file = { connection: 'bank', rail: 'ACH', way: 'in', kind: 'unreadable', name } as const;
+    const segments = [{ bytes: content, owner: null, paymentId: null }];
+    return (await fileArchive({ pool, keyring }).keep({ ...file, segments })).id;
+  };
+  const ack = await keep('ack.jsonl', bytes);
+  const applied = await json('apply', '--id', ack, '--reason', 'release 2 reads it');
+  // The acknowledgement is about no file of ours: staff are told.
+  expect(applied).toEqual({ fileId: ack, name: 'ack.jsonl', kind: 'ack', reports: 1 });
+  const { rows } = await pool.query(
+    `SELECT data->>'action' AS action, data->>'reason' AS reason FROM events
+      WHERE type = 'OperatorActionStarted' ORDER BY position DESC LIMIT 1`,
+  );
+  expect(rows).toEqual([{ action: 'rails files apply', reason: 'release 2 reads it' }]);
+  expectRefusal(
+    await plain('apply', '--id', await keep('junk.txt', Buffer.from('hello'))),
+    /cannot be read/,
+  );
+  expectRefusal(await plain('apply', '--id', randomUUID()), /no file has this ID/);
 });
 
 it('forgets files that are older than the retention period, and no others', async () => {

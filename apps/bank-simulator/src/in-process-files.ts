@@ -14,7 +14,8 @@ export function inProcessFiles(desk: AchDesk): FileTransport {
       if (bytes.byteLength > outboundFileMaxBytes) throw new BankRefused('the file is too large');
       await desk.receive(name, bytes);
     },
-    list: (max) => desk.files(max),
+    // A name never comes twice.
+    list: async (max) => (await desk.files(max)).map((file) => ({ ...file, version: '' })),
     async get(name) {
       requireSafe(name);
       const bytes = await desk.read(name);

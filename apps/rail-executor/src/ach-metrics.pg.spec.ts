@@ -37,6 +37,8 @@ describe('the gauges of ACH', () => {
       'pis_ach_files{state="settling"}': 0,
       'pis_ach_files{state="unsendable"}': 0,
       'pis_ach_file_unsent_seconds{state="recorded"}': 0,
+      'pis_ach_inbox_files{state="unread"}': 0,
+      'pis_ach_inbox_files{state="kept"}': 0,
     };
     expect(await shown()).toEqual(none);
     await pool.query(
@@ -49,8 +51,15 @@ describe('the gauges of ACH', () => {
        VALUES ('bank', 'a', '', '', 1, 'uploaded', now(), now(), now(), 'infinity'),
               ('bank', 'b', '', '', 1, 'acknowledged', now(), now(), now(), 'epoch')`,
     );
+    await pool.query(
+      `INSERT INTO ach_inbox_files
+       SELECT 'bank', n::text, 1, '', CASE n WHEN 1 THEN 'unread' ELSE 'kept' END, 'denied', now(), now(), 1, now()
+         FROM generate_series(1, 3) AS n`,
+    );
     expect(await shown()).toEqual({
       ...none,
+      'pis_ach_inbox_files{state="unread"}': 1,
+      'pis_ach_inbox_files{state="kept"}': 2,
       'pis_ach_entries{state="waiting"}': 1,
       'pis_ach_entries{state="filed"}': 1,
       'pis_ach_files{state="overdue"}': 1,

@@ -34,5 +34,14 @@ export function achGauges(registry: MetricsRegistry, pool: pg.Pool): void {
       label: 'state',
       numbers: { recorded: ({ recordedSeconds }) => recordedSeconds },
     },
+    {
+      name: 'pis_ach_inbox_files',
+      help: 'Files that stay in the inboxes of ACH connections: unread (they cannot be read), kept (they were recorded and cannot be removed)',
+      label: 'state',
+      numbers: {
+        unread: ({ inboxUnread }) => inboxUnread,
+        kept: ({ inboxKept }) => inboxKept,
+      },
+    },
   ]);
 }

@@ -45,6 +45,7 @@ export type BankTransport =
   | { readonly messages: MessageTransport };
 
 const minuteMs = 60_000;
+const sandboxInquiryEveryMs = 1_000;
 
 /** @throws ConfigurationError with every mistake in the file, or the first secret that is missing */
 export async function configuredBanks(
@@ -111,6 +112,8 @@ export function bankOver(
           ? atOnceSchedule(cutoffs)
           : cutoffSchedule(cutoffs, ach.buildLeadMinutes * minuteMs),
       log: logger,
+      // The simulated bank is patient, and whoever tries it out is not.
+      ...(environment === 'sandbox' && { limits: { inquiryFileEveryMs: sandboxInquiryEveryMs } }),
     });
     return { name, rails, connection, start: () => connection.start() };
   }

@@ -13,5 +13,6 @@ export * from './rails/ach/returned-entries.js';
 export * from './rails/ach/ack-file.js';
 export * from './rails/ach/ack-lines.js';
 export { achBank, type AchBank, type AchBankOptions } from './rails/ach/ach-bank.js';
+export { type AppliedAgain, applyAchFileAgain } from './rails/ach/ach-again.js';
 export { achCountMax, achFigures, type AchFigures } from './rails/ach/ach-figures.js';
 export { atOnceSchedule, type AchSchedule, cutoffSchedule } from './rails/ach/ach-schedule.js';

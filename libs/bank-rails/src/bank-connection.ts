@@ -137,8 +137,16 @@ export interface CorrectedData {
 export interface BankCorrection {
   /** C01 to C14. */
   readonly changeCode: string;
-  /** CorrectedData as JSON, sealed by the connection under the contact's key (keyring: ownerOf.contact). */
+  /**
+   * CorrectedData as JSON, sealed by the connection under the contact's key (keyring: ownerOf.contact), for the place
+   * that correctionPlace names.
+   */
   readonly corrected: string;
+}
+
+/** Where a correction is sealed for: it opens for no other payment. */
+export function correctionPlace(connection: string, reference: string): string {
+  return `ach-correction/${connection}/${reference}`;
 }
 
 export interface BankNotification {

@@ -31,6 +31,16 @@ export function fileCommands(): Command {
   withOperator(
     withJson(
       files
+        .command('apply')
+        .description(
+          "apply a bank's ACH file again, for example after an upgrade that can read it; repeats nothing that was reported",
+        )
+        .requiredOption('--id <id>', 'the ID of the file, from the list'),
+    ),
+  ).action(apply);
+  withOperator(
+    withJson(
+      files
         .command('forget')
         .description('delete files for good that are older than PIS_RETENTION_YEARS')
         .requiredOption('--before <date>', 'files that were kept before this day, YYYY-MM-DD'),
@@ -74,6 +84,26 @@ async function show(options: OutputOptions & ActionOptions & { id: string }): Pr
   });
   if (erasedBytes > 0)
     process.stderr.write(`pis: ${erasedBytes} bytes were erased and are shown as spaces\n`);
+}
+
+async function apply(options: OutputOptions & ActionOptions & { id: string }): Promise<void> {
+  const fileId = idGiven('--id', options.id);
+  const { applyAchFileAgain } = await import('@pis/bank-rails/ach');
+  const action = {
+    name: 'rails files apply',
+    subject: { fileId },
+    outcome: ({ kind, reports }: { readonly kind: string; readonly reports: number }) => ({
+      kind,
+      reports,
+    }),
+  } as const;
+  const applied = await act(options, action, async ({ pool, keyring, logger }) => {
+    const result = await applyAchFileAgain(fileId, { pool, keyring: await keyring(), log: logger });
+    if (result.problem !== null) throw new CommandFailed(result.message);
+    return result;
+  });
+  const { name } = applied.file;
+  print({ fileId, name, kind: applied.kind, reports: applied.reports }, options);
 }
 
 async function forget(options: OutputOptions & ActionOptions & { before: string }): Promise<void> {

@@ -1,5 +1,5 @@
 /** One payment with what no client sees: its events, the review's reasons, and the bank's corrections, masked. */
-import type { CorrectedData } from '@pis/bank-rails';
+import { type CorrectedData, correctionPlace } from '@pis/bank-rails';
 import {
   type Payment,
   payment as payments,
@@ -8,7 +8,7 @@ import {
   type RailRejection,
 } from '@pis/domain';
 import { type EventStore, repository } from '@pis/event-store';
-import { KeyDestroyed, type Keyring, maskNumber, ownerOf } from '@pis/keyring';
+import { KeyDestroyed, type Keyring, maskNumber, ownerOf, type SealedText } from '@pis/keyring';
 import type pg from 'pg';
 import { CommandFailed } from '../output.js';
 import { type Inquiries, inquiriesOf, type Unmatched, unmatchedOf } from './in-doubt.js';
@@ -82,24 +82,23 @@ export async function paymentForStaff(
 }
 
 async function correctionsOf(
-  { contact, corrections }: Payment,
+  { contact, corrections, connection, railReference }: Payment,
   keyring: Keyring,
 ): Promise<readonly ShownCorrection[]> {
   const shown: ShownCorrection[] = [];
-  for (const { changeCode, corrected } of corrections)
-    shown.push({ changeCode, corrected: await opened(keyring, corrected, contact?.id ?? '') });
+  const owner = ownerOf.contact(contact?.id ?? '');
+  const place = correctionPlace(connection ?? '', railReference ?? '');
+  for (const { changeCode, corrected: sealed } of corrections)
+    shown.push({ changeCode, corrected: await opened(keyring, { sealed, owner, place }) });
   return shown;
 }
 
 async function opened(
   keyring: Keyring,
-  sealed: string,
-  contactId: string,
+  { sealed, owner, place }: SealedText,
 ): Promise<CorrectedData | null> {
   try {
-    const data = JSON.parse(
-      await keyring.open(sealed, ownerOf.contact(contactId)),
-    ) as CorrectedData;
+    const data = JSON.parse(await keyring.open(sealed, owner, place)) as CorrectedData;
     const { achRoutingNumber, achAccountNumber } = data;
     return {
       ...data,

@@ -96,7 +96,7 @@ export class ArchiveErased extends Error {
   override readonly name = 'ArchiveErased';
 }
 
-/** Give up: the bytes in the archive are not those that were kept. */
+/** Give up: the archive does not have the bytes that were kept, or not the file. */
 export class ArchiveAltered extends Error {
   override readonly name = 'ArchiveAltered';
 }
@@ -203,7 +203,7 @@ class PgFileArchive implements FileArchive {
 
   async bytes(id: string): Promise<Uint8Array> {
     const found = await this.read(id);
-    if (found === null) throw new Error(`the archive has no file ${id}`);
+    if (found === null) throw new ArchiveAltered(`the archive has no file ${id}`);
     if (found.erasedBytes > 0)
       throw new ArchiveErased(`${found.erasedBytes} bytes of the archived file ${id} were erased`);
     return found.bytes;

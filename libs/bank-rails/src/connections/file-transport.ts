@@ -9,6 +9,13 @@
 export interface RemoteFile {
   readonly name: string;
   readonly sizeBytes: number;
+  /** Another one when the file was written again, as far as the bank tells. */
+  readonly version: string;
+}
+
+export interface PutOptions {
+  /** Nobody has tried to upload a file of this name before: parts of it are not looked for. */
+  readonly isFirst?: boolean;
 }
 
 /** Every method @throws BankUnavailable (ask again), BankRefused (give up: nothing was done) */
@@ -18,7 +25,7 @@ export interface FileTransport {
    * @throws BankRefused when the bank has a file of this name with other bytes, the name is not a safe
    * one (isSafeFileName), or the file is larger than outboundFileMaxBytes
    */
-  put(name: string, bytes: Uint8Array): Promise<void>;
+  put(name: string, bytes: Uint8Array, options?: PutOptions): Promise<void>;
   /** The bank's files for us, ordered by name, at most `max`; never one that is still being written. */
   list(max: number): Promise<readonly RemoteFile[]>;
   /** @throws BankRefused when it is larger than inboundFileMaxBytes */

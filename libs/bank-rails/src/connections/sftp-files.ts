@@ -7,6 +7,7 @@ import {
   isSafeFileName,
   isTemporaryName,
   outboundFileMaxBytes,
+  type PutOptions,
   type RemoteFile,
   temporaryNameOf,
 } from './file-transport.js';
@@ -67,11 +68,11 @@ class SftpFiles implements FileTransport {
     this.connection = new SftpConnection(options);
     this.poller = new Poller(options.pollMs, async () => {
       const files = await this.list(entriesMax);
-      return files.map(({ name, sizeBytes }) => `${name}/${sizeBytes}`);
+      return files.map(({ name, sizeBytes, version }) => `${name}/${sizeBytes}/${version}`);
     });
   }
 
-  put(name: string, bytes: Uint8Array): Promise<void> {
+  put(name: string, bytes: Uint8Array, { isFirst = false }: PutOptions = {}): Promise<void> {
     const { outboundFolder, fileMaxBytes = outboundFileMaxBytes } = this.options;
     if (bytes.length > fileMaxBytes)
       return Promise.reject(
@@ -80,7 +81,7 @@ class SftpFiles implements FileTransport {
     return this.usingFile(name, async (session) => {
       const path = inFolder(outboundFolder, name);
       if (await holds(session, path, bytes)) return;
-      await removeLeftovers(session, outboundFolder, name);
+      if (!isFirst) await removeLeftovers(session, outboundFolder, name);
       const unique = randomBytes(uniqueBytes).toString('hex');
       const temporary = inFolder(outboundFolder, temporaryNameOf(name, unique));
       try {
@@ -113,7 +114,7 @@ class SftpFiles implements FileTransport {
       this.seen = seen;
       return [...seen]
         .filter(([, { sinceMs }]) => nowMs - sinceMs >= this.options.inboundSettleMs)
-        .map(([name, { sizeBytes }]) => ({ name, sizeBytes }))
+        .map(([name, { sizeBytes, mtime }]) => ({ name, sizeBytes, version: String(mtime) }))
         .sort((a, b) => (a.name < b.name ? -1 : 1))
         .slice(0, max);
     });

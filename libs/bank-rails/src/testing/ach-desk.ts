@@ -54,7 +54,7 @@ export class AchDesk {
       list: (max) =>
         Promise.resolve(
           [...this.inbox]
-            .map(([name, bytes]) => ({ name, sizeBytes: bytes.length }))
+            .map(([name, bytes]) => ({ name, sizeBytes: bytes.length, version: '' }))
             .sort((one, other) => (one.name < other.name ? -1 : 1))
             .slice(0, max),
         ),
@@ -166,9 +166,14 @@ export class AchDesk {
     for (const traceNumber of file?.traceNumbers ?? []) {
       const taken = this.taken.get(traceNumber);
       if (taken === undefined) throw new Error(`the bank has no entry ${traceNumber}`);
-      const isLate = taken.entry.accountNumber.endsWith('0402');
-      const status = isLate ? 'accepted' : 'pending';
-      const entries = [{ traceNumber, status, code: null, message: null } as const];
+      const ending = taken.entry.accountNumber.slice(-4);
+      const status = ending === '0402' ? 'accepted' : 'pending';
+      const answer = answersTo[ending];
+      const entries = [
+        answer?.status === 'rejected'
+          ? { traceNumber, ...answer }
+          : ({ traceNumber, status, code: null, message: null } as const),
+      ];
       this.postAck({ ...taken.file, status: 'update', entries });
     }
   }

@@ -32,7 +32,7 @@ export class Life {
 export function mortalTransport(transport: FileTransport, life: Life): FileTransport {
   return {
     ...transport,
-    put: (name, bytes) => life.step(() => transport.put(name, bytes)),
+    put: (name, bytes, options) => life.step(() => transport.put(name, bytes, options)),
     list: (max) => life.step(() => transport.list(max)),
     get: (name) => life.step(() => transport.get(name)),
     remove: (name) => life.step(() => transport.remove(name)),

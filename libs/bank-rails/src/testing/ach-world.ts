@@ -54,7 +54,10 @@ export async function openAchWorld() {
       schedule: atOnceSchedule(),
       log,
       ...changes,
-      limits: { inquiryPauseMs: 0, unreadableGraceMs: 0, uploadTakeoverMs: 0, ...changes.limits },
+      limits: {
+        ...{ inquiryPauseMs: 0, inquiryFileEveryMs: 0, unreadableGraceMs: 0, uploadTakeoverMs: 0 },
+        ...changes.limits,
+      },
     });
   };
   const bank = open();

@@ -14,7 +14,7 @@ export interface SftpFaults {
   /** Answers no request of SFTP. */
   hangs: boolean;
   /** Answers such requests with "permission denied". */
-  forbids: readonly ('STAT' | 'READ' | 'OPENDIR')[];
+  forbids: readonly ('STAT' | 'READ' | 'OPENDIR' | 'REMOVE')[];
   /** Cuts the connection after a file was renamed, before the answer, once. */
   cutAfterRename: boolean;
 }
@@ -166,7 +166,7 @@ function serve(
     client.end();
   };
   /** False when a fault has answered already, or nothing answers. */
-  const mayAnswer = (id: number, kind?: 'STAT' | 'READ' | 'OPENDIR'): boolean => {
+  const mayAnswer = (id: number, kind?: SftpFaults['forbids'][number]): boolean => {
     if (faults.hangs) return false;
     if (kind === undefined || !faults.forbids.includes(kind)) return true;
     sftp.status(id, PERMISSION_DENIED);
@@ -227,7 +227,7 @@ function serve(
     sftp.status(id, ok);
   });
   sftp.on('REMOVE', (id, path) => {
-    if (mayAnswer(id)) sftp.status(id, files.delete(path) ? ok : NO_SUCH_FILE);
+    if (mayAnswer(id, 'REMOVE')) sftp.status(id, files.delete(path) ? ok : NO_SUCH_FILE);
   });
   sftp.on('RENAME', (id, from, to) => {
     if (!mayAnswer(id)) return;

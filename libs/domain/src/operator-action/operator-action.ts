@@ -20,6 +20,7 @@ export const operatorActionNames = [
   'rails notifications retry',
   'payments show',
   'rails files show',
+  'rails files apply',
   'rails files forget',
   'store rebind',
   'keys rotate',

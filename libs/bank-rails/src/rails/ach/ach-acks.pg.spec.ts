@@ -79,6 +79,47 @@ describe('an acknowledgement', () => {
     expect(await world.bank.inquire(instruction.reference)).toEqual({ outcome: 'received' });
   });
 
+  it('that rejects an entry of a file which may have come twice proves nothing until copies are recognized', async () => {
+    world.desk.answersAtOnce = false;
+    const [refused, taken] = [await world.submit('4321'), await world.submit('4321')];
+    await world.bank.rounds.outbound();
+    await world.pool.query("UPDATE ach_files SET status = 'recorded', upload_due_at = now()");
+    await world.bank.rounds.outbound();
+    const { name, sha256 } = world.desk.upload();
+    const traceNumber = await world.traceOf(refused);
+    const entries = [{ traceNumber, status: 'rejected', code: 'AMOUNT', message: null }] as const;
+    world.desk.postAck({ name, sha256, entries });
+    await world.bank.rounds.inbound();
+    const said = [
+      { type: 'unreadable', reference: `ACH trace ${traceNumber}` },
+      { type: 'confirmed', reference: taken.reference },
+    ];
+    expect(await world.feed()).toMatchObject(said);
+    expect(await world.bank.inquire(refused.reference)).toEqual({ outcome: 'received' });
+    world.desk.postAck({ name, sha256, status: 'duplicate' });
+    await world.bank.rounds.inbound();
+    const rejection = { type: 'rejected', reference: refused.reference };
+    expect(await world.feed()).toMatchObject([...said, rejection]);
+    world.desk.postAck({ name, sha256, status: 'duplicate', at: '2026-11-24T15:00:01.000Z' });
+    await world.bank.rounds.inbound();
+    expect(await world.feed()).toHaveLength(3);
+  });
+
+  it('of a duplicate that comes first lets the rejection of an entry be believed', async () => {
+    const instruction = await world.unacknowledged();
+    await world.pool.query("UPDATE ach_files SET status = 'recorded', upload_due_at = now()");
+    await world.bank.rounds.outbound();
+    const { name, sha256 } = world.desk.upload();
+    world.desk.postAck({ name, sha256, status: 'duplicate' });
+    const traceNumber = await world.traceOf(instruction);
+    const entries = [{ traceNumber, status: 'rejected', code: 'AMOUNT', message: null }] as const;
+    world.desk.postAck({ name, sha256, entries });
+    await world.bank.rounds.inbound();
+    expect(await world.feed()).toMatchObject([
+      { type: 'rejected', reference: instruction.reference },
+    ]);
+  });
+
   it('of a duplicate settles what it lists as accepted, and a rejection in it proves nothing', async () => {
     world.desk.answersAtOnce = false;
     const taken = await world.submit('4321');
@@ -208,8 +249,10 @@ describe('an acknowledgement', () => {
     const instruction = await world.submit('0402');
     await world.settle();
     const bank = world.open({ limits: { inquiryPauseMs: 3_600_000 } });
-    for (let times = 0; times < 3; times += 1)
+    for (let times = 0; times < 3; times += 1) {
       expect(await bank.inquire(instruction.reference)).toEqual({ outcome: 'received' });
+      await bank.rounds.outbound();
+    }
     expect(world.desk.uploads.filter(({ name }) => name.includes('INQUIRY'))).toHaveLength(1);
     await world.settle();
     expect(await world.feed()).toMatchObject([{ type: 'confirmed' }]);

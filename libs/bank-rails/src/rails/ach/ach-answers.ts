@@ -8,6 +8,7 @@ import type pg from 'pg';
 import type { AckEntry, AckFile } from './ack-file.js';
 import { type AchReport, unmatchedFile, unmatchedTrace } from './ach-feed.js';
 import { bankRejection, fileRejection } from './ach-rejections.js';
+import type { RailRejection } from '../../bank-connection.js';
 import { type AchEntryStatus, isDuplicateCode, rejectionText } from './ach-tables.js';
 import type { ReturnAddenda } from './nacha-file.js';
 
@@ -79,6 +80,7 @@ interface KnownFile {
   readonly sha256: string;
   readonly status: string;
   readonly upload_attempts: number;
+  readonly duplicate_at: Date | null;
 }
 
 export async function applyAck(
@@ -87,7 +89,8 @@ export async function applyAck(
   ack: AckFile,
 ): Promise<readonly AchReport[]> {
   const { rows } = await client.query<KnownFile>(
-    'SELECT id, sha256, status, upload_attempts FROM ach_files WHERE bank = $1 AND name = $2 FOR UPDATE',
+    `SELECT id, sha256, status, upload_attempts, duplicate_at
+       FROM ach_files WHERE bank = $1 AND name = $2 FOR UPDATE`,
     [bank, ack.name],
   );
   const [file] = rows;
@@ -109,7 +112,7 @@ export async function applyAck(
     case 'update': {
       // It was rejected before: which is true?
       if (file.status === 'rejected') return [aboutFile];
-      const listed = await applyListed(client, bank, file.id, ack);
+      const listed = await applyListed(client, bank, file, ack);
       if (ack.status === 'update') return listed;
       await settleFile(client, file.id, 'acknowledged');
       return [...listed, ...(await acceptOthers(client, file.id))];
@@ -148,13 +151,29 @@ async function applyDuplicate(
     return ack.entries.every(({ status }) => status === 'rejected')
       ? []
       : [{ reference: unmatchedFile(ack.name), type: 'unreadable' }];
-  const listed = await applyListed(client, bank, file.id, ack);
+  const settled = await believeRejections(client, file.id);
+  const listed = await applyListed(client, bank, file, ack);
   const { rowCount } = await client.query(
     "SELECT 1 FROM ach_entries WHERE file_id = $1 AND status = 'filed' AND answer IS NULL LIMIT 1",
     [file.id],
   );
   if (rowCount === 0) await settleFile(client, file.id, 'acknowledged');
-  return listed;
+  return [...settled, ...listed];
+}
+
+/** The bank recognizes copies, so it processes one of them, and what it rejected in that one stays rejected. */
+async function believeRejections(client: pg.ClientBase, fileId: string): Promise<AchReport[]> {
+  await client.query(
+    'UPDATE ach_files SET duplicate_at = coalesce(duplicate_at, now()) WHERE id = $1',
+    [fileId],
+  );
+  const { rows } = await client.query<{ reference: string; rejection: RailRejection }>(
+    `UPDATE ach_entries SET status = 'rejected', answer = NULL
+      WHERE file_id = $1 AND status = 'filed' AND rejection IS NOT NULL
+      RETURNING reference, rejection`,
+    [fileId],
+  );
+  return rows.map(({ reference, rejection }) => ({ reference, type: 'rejected', rejection }));
 }
 
 async function settleFile(
@@ -198,7 +217,7 @@ async function acceptOthers(client: pg.ClientBase, fileId: string): Promise<AchR
 async function applyListed(
   client: pg.ClientBase,
   bank: string,
-  fileId: string,
+  file: KnownFile,
   { entries: listed, status: fileStatus }: AckFile,
 ): Promise<AchReport[]> {
   if (listed.length === 0) return [];
@@ -212,19 +231,24 @@ async function applyListed(
   // The latest answer about a trace number counts.
   for (const answer of new Map(listed.map((one) => [one.traceNumber, one])).values()) {
     const entry = known.get(answer.traceNumber);
-    if (entry?.fileId !== fileId) {
+    if (entry?.fileId !== file.id) {
       reports.push({ reference: unmatchedTrace(answer.traceNumber), type: typeOf(answer) });
       continue;
     }
     const { change, report } =
       fileStatus === 'duplicate' && answer.status === 'rejected'
         ? { change: null, report: doubtOf(entry) }
-        : effectOf(answer, entry);
+        : effectOf(answer, entry, fileStatus === 'accepted' && mayHaveTwoCopies(file));
     if (change !== null) changes.push(change);
     if (report !== null) reports.push(report);
   }
-  await applyChanges(client, fileId, changes);
+  await applyChanges(client, file.id, changes);
   return reports;
+}
+
+/** Then the bank may reject an entry of one copy, and process it in the other. */
+function mayHaveTwoCopies({ upload_attempts: attempts, duplicate_at: duplicateAt }: KnownFile) {
+  return attempts > 1 && duplicateAt === null;
 }
 
 interface EntryChange {
@@ -256,6 +280,7 @@ function doubtOf({ status, traceNumber }: KnownEntry): AchReport | null {
 function effectOf(
   answer: AckEntry,
   { reference, status, isBusiness }: KnownEntry,
+  isDoubtful: boolean,
 ): { readonly change: EntryChange | null; readonly report: AchReport | null } {
   const change = (to: Partial<EntryChange>): EntryChange => ({
     reference,
@@ -270,13 +295,16 @@ function effectOf(
       if (isSettled) return { change: null, report: null };
       return { change: change({ status: 'accepted' }), report: { reference, type: 'confirmed' } };
     case 'rejected': {
+      const doubt: AchReport = {
+        reference: unmatchedTrace(answer.traceNumber),
+        type: 'unreadable',
+      };
       if (isDuplicateCode(answer.code))
-        return {
-          change: change({ answer: 'pending' }),
-          report: { reference: unmatchedTrace(answer.traceNumber), type: 'unreadable' },
-        };
+        return { change: change({ answer: 'pending' }), report: doubt };
       if (status === 'rejected') return { change: null, report: null };
       const rejection = bankRejection(answer.code, isBusiness);
+      // Kept for the day on which the bank calls the other copy a duplicate.
+      if (isDoubtful) return { change: change({ answer: 'pending', rejection }), report: doubt };
       return {
         change: change({ status: 'rejected', rejection }),
         report: { reference, type: 'rejected', rejection },

@@ -39,13 +39,16 @@ import {
 import { readReports } from './ach-feed.js';
 import { AchFileBuilder } from './ach-file-builder.js';
 import { AchInbound } from './ach-inbound.js';
+import { AchInbox } from './ach-inbox.js';
+import { AchInquiries } from './ach-inquiries.js';
 import { AchOutbound } from './ach-outbound.js';
 import { formatRejection, voidedRejection } from './ach-rejections.js';
 import { pruneAch } from './ach-retention.js';
 import type { AchSchedule } from './ach-schedule.js';
+import { AchStayingFiles } from './ach-staying-files.js';
 import { type AchSubmission, AchSubmissions, type SubmittedEntry } from './ach-submissions.js';
 import type { AchLog } from './ach-tables.js';
-import { writeInquiryFile } from './ack-lines.js';
+import { entryPlace, type EntryTerms, entryText, termsMac } from './ach-terms.js';
 import { traceNumberOf } from './nacha-file.js';
 
 export interface AchBankOptions {
@@ -76,6 +79,8 @@ export interface AchLimits {
   readonly unreadableGraceMs: number;
   /** The pause between two inquiries about one entry. */
   readonly inquiryPauseMs: number;
+  /** The pause between two files of inquiries. */
+  readonly inquiryFileEveryMs: number;
   /** Entries and reports are kept for so long, or for as long as the terms say, if that is longer. */
   readonly keptForMs: number;
 }
@@ -89,6 +94,7 @@ const defaultLimits: AchLimits = {
   uploadTakeoverMs: 5_000,
   unreadableGraceMs: 300_000,
   inquiryPauseMs: 60_000,
+  inquiryFileEveryMs: 60_000,
   keptForMs: 95 * dayMs,
 };
 
@@ -132,17 +138,16 @@ class NachaBank implements AchBank {
   readonly rounds: AchRounds;
   private readonly submissions: AchSubmissions;
   private readonly outbound: AchOutbound;
+  private readonly inquiries: AchInquiries;
   private readonly loops: readonly WakeLoop[];
   private readonly outboundLoop: WakeLoop;
   private readonly listeners = new Set<() => void>();
   private readonly endListening: () => void;
-  private readonly limits: AchLimits;
   private readonly clock: () => number;
 
   constructor(private readonly options: AchBankOptions) {
     const { name, pool, transport, archive, log, identity, clock = Date.now } = options;
     const limits = { ...defaultLimits, ...options.limits };
-    this.limits = limits;
     this.clock = clock;
     this.terms = options.terms;
     this.submissions = new AchSubmissions(pool, name);
@@ -154,11 +159,17 @@ class NachaBank implements AchBank {
       uploadTakeoverMs: limits.uploadTakeoverMs,
       ackOverdueMs: identity.acknowledgementMinutes * 60_000,
     });
-    const inbound = new AchInbound({ ...shared, clock: () => performance.now(), onReports });
+    this.inquiries = new AchInquiries(shared);
+    const inbox = new AchInbox({
+      ...{ transport, log, unreadableGraceMs: limits.unreadableGraceMs },
+      inbound: new AchInbound({ ...shared, onReports }),
+      staying: new AchStayingFiles(pool, name),
+      clock: () => performance.now(),
+    });
     const keptForMs = Math.max(limits.keptForMs, this.terms.referenceMemoryMs);
     this.rounds = {
-      outbound: () => this.outbound.round(),
-      inbound: () => inbound.round(),
+      outbound: () => this.send(),
+      inbound: () => inbox.round(),
       prune: () => pruneAch(pool, name, keptForMs),
     };
     const loop = (what: string, pollMs: number, round: WakeLoopOptions['round']) =>
@@ -223,6 +234,14 @@ class NachaBank implements AchBank {
     await this.options.transport.close();
   }
 
+  /** Payments first. */
+  private async send(): Promise<number | null> {
+    const filesInMs = await this.outbound.round();
+    const inquiryInMs = await this.inquiries.round();
+    if (filesInMs === null || inquiryInMs === null) return filesInMs ?? inquiryInMs;
+    return Math.min(filesInMs, inquiryInMs);
+  }
+
   /** An answer may also let the next file go. */
   private reported(): void {
     this.outboundLoop.wake();
@@ -231,7 +250,8 @@ class NachaBank implements AchBank {
 
   private async submissionOf(order: TransferInstruction): Promise<AchSubmission> {
     const { keyring, identity, schedule, terms } = this.options;
-    const { reference, paymentId, organizationId, originatorId, contactId, direction } = order;
+    const { reference, paymentId, organizationId, originatorId, contactId } = order;
+    const { direction, amountMinor } = order;
     const standardEntryClass = entryClassOf(identity, order.contactEntityType, direction);
     const transactionCode = paymentCodeOf(direction, order.contactAccount.subType);
     const individualId = individualIdOf(reference);
@@ -242,21 +262,23 @@ class NachaBank implements AchBank {
       ...{ standardEntryClass, organizationId, direction },
     });
     const entry = nachaEntryOf(receiver, {
-      ...{ standardEntryClass, transactionCode, individualId },
-      amountMinor: order.amountMinor,
+      ...{ standardEntryClass, transactionCode, individualId, amountMinor },
       traceNumber: traceNumberOf(batch.odfi, 1),
     });
     const problem = entryOrBatchProblem(batch, entry);
     const isBusiness = order.contactEntityType === 'BUSINESS';
+    const entryTerms: EntryTerms = {
+      ...{ paymentId, organizationId, originatorId, contactId, direction, amountMinor },
+      ...{ standardEntryClass, transactionCode, service, individualId },
+    };
+    const owner = ownerOf.contact(contactId);
+    const place = entryPlace(this.options.name, reference);
     const sealedReceiver =
-      problem === null
-        ? await keyring.seal(ownerOf.contact(contactId), JSON.stringify(receiver))
-        : null;
+      problem === null ? await keyring.seal(owner, entryText(receiver, entryTerms), place) : null;
+    const { subType } = order.contactAccount;
     return {
-      ...{ reference, paymentId, organizationId, originatorId, contactId, direction },
-      ...{ standardEntryClass, transactionCode, service, individualId, sealedReceiver },
-      amountMinor: order.amountMinor,
-      termsMac: keyring.mac('ach-terms', JSON.stringify(termsOf(order))),
+      ...{ reference, ...entryTerms, sealedReceiver },
+      termsMac: termsMac(keyring, order, { ...receiver, subType }),
       dueAtMs: schedule.buildAt(service, nowMs),
       takenBeforeMs: nowMs + takenShare * terms.submissionInFlightMaxMs,
       rejection: problem === null ? null : formatRejection(problem.field, isBusiness),
@@ -265,22 +287,12 @@ class NachaBank implements AchBank {
 
   /** Best effort: the executor asks again. */
   private async askTheBank(reference: string): Promise<void> {
-    const { identity, name, archive, transport, log } = this.options;
-    if (!identity.inquiries) return;
+    if (!this.options.identity.inquiries) return;
     try {
-      const trace = await this.submissions.startInquiry(reference, this.limits.inquiryPauseMs);
-      if (trace === null) return;
-      const at = new Date(this.clock()).toISOString();
-      const bytes = writeInquiryFile({ at, traceNumbers: [trace] });
-      const fileName = `PIS-INQUIRY-${trace}-${at.replaceAll(/\D/g, '')}.jsonl`;
-      const segments = [{ bytes, owner: null, paymentId: null }];
-      await archive.keep({
-        ...{ connection: name, rail: 'ACH', way: 'out', kind: 'inquiry', segments },
-        name: fileName,
-      });
-      await transport.put(fileName, bytes);
+      if (await this.inquiries.want(reference)) this.outboundLoop.wake();
     } catch (error) {
-      log.warn({ err: error, reference }, 'the bank could not be asked about an ACH entry');
+      const facts = { err: error, reference };
+      this.options.log.warn(facts, 'the bank could not be asked about an ACH entry');
     }
   }
 }
@@ -291,19 +303,6 @@ function validated(instruction: TransferInstruction): TransferInstruction {
   if (parsed.data.rail !== 'ACH' || parsed.data.currencyCode !== 'USD')
     throw new BankRefused('this connection takes ACH in USD only');
   return parsed.data;
-}
-
-/** What must be the same in every submission under one reference. */
-function termsOf({
-  paymentId,
-  direction,
-  amountMinor,
-  contactId,
-  contactAccount,
-}: TransferInstruction) {
-  const { achRoutingNumber, achAccountNumber, subType } = contactAccount;
-  const accounts = [achRoutingNumber, achAccountNumber, subType];
-  return [paymentId.toLowerCase(), direction, amountMinor, contactId.toLowerCase(), ...accounts];
 }
 
 function submissionResult({ status, answer, rejection }: SubmittedEntry): SubmissionResult {

@@ -47,8 +47,10 @@ it.each<Moment>(['before', 'after'])(
       const instructions = Object.keys(expected).map((ending) => instructionEnding(ending));
       const life = new Life(step, moment);
       await live(life, instructions);
-      // The executor submits again what it has no answer for.
+      // The executor submits again what it has no answer for, then asks about it.
       await live(new Life(Infinity, moment), instructions);
+      for (const { reference } of instructions) await world.bank.inquire(reference);
+      await world.settle();
       const feed = await world.feed();
       const typesOf = ({ reference }: TransferInstruction) =>
         feed.filter((one) => one.reference === reference).map(({ type }) => type);

@@ -44,10 +44,6 @@ export function receiverOf({
   };
 }
 
-export function openReceiver(text: string): AchReceiver {
-  return JSON.parse(text) as AchReceiver;
-}
-
 /**
  * To the ACH network the originator is the company that the bank knows, so a credit to a person is PPD, also
  * where the originator is a person.

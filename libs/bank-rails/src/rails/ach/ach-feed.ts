@@ -51,6 +51,46 @@ export async function appendReports(
   });
 }
 
+/**
+ * Those of the reports that are not in the feed yet, so that a file can be applied again. Each correction is sealed
+ * anew, so corrections are compared by what they say.
+ */
+export async function unreported(
+  client: pg.ClientBase,
+  { bank, reports, textOf }: Unreported,
+): Promise<readonly AchReport[]> {
+  if (reports.length === 0) return [];
+  const { rows } = await client.query<FeedRow>({
+    text: `SELECT sequence, reference, type, return_reason_code, rejection, change_code, corrected, at
+             FROM ach_feed WHERE bank = $1 AND reference = ANY ($2::text[])`,
+    values: [bank, reports.map(({ reference }) => keepableText(reference, referenceMax))],
+  });
+  const keyOf = async (report: AchReport): Promise<string> => {
+    const { reference, type, returnReasonCode = null, correction = null } = report;
+    const text = correction === null ? null : await textOf(reference, correction.corrected);
+    const code = correction?.changeCode ?? null;
+    return JSON.stringify([
+      keepableText(reference, referenceMax),
+      type,
+      returnReasonCode,
+      code,
+      text,
+    ]);
+  };
+  const said = new Set<string>();
+  for (const row of rows) said.add(await keyOf(notificationOf(row)));
+  const news: AchReport[] = [];
+  for (const report of reports) if (!said.has(await keyOf(report))) news.push(report);
+  return news;
+}
+
+interface Unreported {
+  readonly bank: string;
+  readonly reports: readonly AchReport[];
+  /** What a sealed correction says. */
+  readonly textOf: (reference: string, corrected: string) => Promise<string | null>;
+}
+
 interface FeedRow {
   sequence: string;
   reference: string;

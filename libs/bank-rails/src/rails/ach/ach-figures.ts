@@ -1,5 +1,6 @@
 /** Numbers on the ACH tables for operators, over all connections. */
 import type pg from 'pg';
+import type { StayingState } from './ach-staying-files.js';
 
 export interface AchFigures {
   /** Entries in no file yet, counted up to achCountMax. */
@@ -18,6 +19,10 @@ export interface AchFigures {
   readonly settling: number;
   /** Files whose bytes cannot be sent any more. */
   readonly unsendable: number;
+  /** Files of banks that cannot be read: what they say is not known. */
+  readonly inboxUnread: number;
+  /** Files of banks that were recorded and cannot be removed. */
+  readonly inboxKept: number;
 }
 
 /** The highest count. A larger number is reported as this one. */
@@ -38,8 +43,12 @@ const countedEntries = (status: 'waiting' | 'filed') => `
   (SELECT count(*)::int FROM (
      SELECT FROM ach_entries WHERE status = '${status}' LIMIT $1) n) AS ${status}`;
 
+const stayingFiles = (state: StayingState) =>
+  `(SELECT count(*)::int FROM ach_inbox_files WHERE state = '${state}')`;
+
 const figuresSql = `
   SELECT ${countedEntries('waiting')}, ${countedEntries('filed')},
+         ${stayingFiles('unread')} AS "inboxUnread", ${stayingFiles('kept')} AS "inboxKept",
          coalesce(greatest(extract(epoch FROM now() - (
            SELECT min(due_at) FROM ach_entries WHERE status = 'waiting')), 0), 0)::float8 AS "lateSeconds",
          count(*) FILTER (WHERE status = 'recorded')::int AS recorded,

@@ -14,10 +14,11 @@ import { easternTime } from '../../calendar/eastern-time.js';
 import type { ArchiveSegment, FileArchive } from '../../connections/file-archive.js';
 import { type AchReport, appendReports } from './ach-feed.js';
 import type { AchIdentity } from '../../connections/bank-config.js';
-import { batchTermsOf, entryOrBatchProblem, nachaEntryOf, openReceiver } from './ach-entry.js';
+import { type AchReceiver, batchTermsOf, entryOrBatchProblem, nachaEntryOf } from './ach-entry.js';
 import { alteredRejection, erasedRejection, formatRejection } from './ach-rejections.js';
 import type { AchSchedule } from './ach-schedule.js';
-import { lockBank, rejectionText } from './ach-tables.js';
+import { type AchLog, lockBank, rejectionText } from './ach-tables.js';
+import { entryPlace, submittedReceiver } from './ach-terms.js';
 import {
   batchRecordsMax,
   type BatchTerms,
@@ -38,6 +39,7 @@ export interface AchFileBuilderOptions {
   readonly archive: FileArchive;
   readonly identity: AchIdentity;
   readonly schedule: AchSchedule;
+  readonly log: AchLog;
   /** Another process uploads the file after this, if the one that built it does not. */
   readonly uploadTakeoverMs: number;
   readonly clock: () => number;
@@ -53,9 +55,11 @@ interface WaitingRow {
   reference: string;
   payment_id: string;
   organization_id: string;
+  originator_id: string;
   contact_id: string;
   direction: Direction;
   amount_minor: string;
+  terms_mac: string | null;
   standard_entry_class: StandardEntryClass;
   transaction_code: TransactionCode;
   service: AchService;
@@ -105,8 +109,10 @@ export class AchFileBuilder {
   private async due(client: pg.ClientBase): Promise<WaitingRow[]> {
     const { rows } = await client.query<WaitingRow>({
       name: 'ach-entries-due',
-      text: `SELECT reference, payment_id, organization_id, contact_id, direction, amount_minor,
-                    standard_entry_class, transaction_code, service, sealed_receiver, individual_id
+      text: `SELECT reference, terms_mac, direction, amount_minor, standard_entry_class, transaction_code, service,
+                    coalesce(payment_id::text, '') AS payment_id, coalesce(organization_id::text, '') AS organization_id,
+                    coalesce(originator_id::text, '') AS originator_id, coalesce(contact_id::text, '') AS contact_id,
+                    coalesce(sealed_receiver, '') AS sealed_receiver, coalesce(individual_id, '') AS individual_id
                FROM ach_entries WHERE bank = $1 AND status = 'waiting' AND due_at <= now()
               ORDER BY due_at LIMIT $2 FOR UPDATE SKIP LOCKED`,
       values: [this.options.bank, this.options.identity.limits.entriesPerFileMax],
@@ -130,9 +136,9 @@ export class AchFileBuilder {
     const rejected: Rejected[] = [];
     for (const [index, row] of rows.entries()) {
       if (index % entriesPerTurn === entriesPerTurn - 1) await setImmediate();
-      const text = opened[index] ?? erasedRejection;
-      if (typeof text !== 'string') {
-        rejected.push({ reference: row.reference, rejection: text });
+      const receiver = this.receiverOf(row, opened[index] ?? erasedRejection);
+      if ('failureCode' in receiver) {
+        rejected.push({ reference: row.reference, rejection: receiver });
         continue;
       }
       const batch = batchTermsOf(identity, settlements[row.service], {
@@ -140,7 +146,7 @@ export class AchFileBuilder {
         organizationId: row.organization_id,
         direction: row.direction,
       });
-      const entry = nachaEntryOf(openReceiver(text), {
+      const entry = nachaEntryOf(receiver, {
         transactionCode: row.transaction_code,
         standardEntryClass: row.standard_entry_class,
         amountMinor: Number(row.amount_minor),
@@ -158,14 +164,34 @@ export class AchFileBuilder {
     return { items, rejected };
   }
 
+  /** The row must be as it was submitted: whoever can change it must not move money. */
+  private receiverOf(row: WaitingRow, opened: string | RailRejection): AchReceiver | RailRejection {
+    if (typeof opened !== 'string') return opened;
+    const terms = {
+      ...{ reference: row.reference, termsMac: row.terms_mac, paymentId: row.payment_id },
+      ...{ organizationId: row.organization_id, originatorId: row.originator_id },
+      ...{ contactId: row.contact_id, direction: row.direction, service: row.service },
+      ...{ amountMinor: Number(row.amount_minor), standardEntryClass: row.standard_entry_class },
+      ...{ transactionCode: row.transaction_code, individualId: row.individual_id },
+    };
+    const receiver = submittedReceiver(this.options.keyring, terms, opened);
+    if (receiver !== null) return receiver;
+    this.options.log.error(
+      { reference: row.reference },
+      'an ACH entry was altered in the database and is not sent',
+    );
+    return alteredRejection;
+  }
+
   /** In order; null where the contact was erased. A text that was altered must not stop the others. */
   private async opened(
     rows: readonly WaitingRow[],
   ): Promise<readonly (string | RailRejection | null)[]> {
-    const { keyring } = this.options;
+    const { bank, keyring } = this.options;
     const texts = rows.map((row) => ({
       sealed: row.sealed_receiver,
       owner: ownerOf.contact(row.contact_id),
+      place: entryPlace(bank, row.reference),
     }));
     try {
       return await keyring.openAll(texts);

@@ -1,5 +1,10 @@
-import { ownerOf } from '@pis/keyring';
-import { BankRefused, BankUnavailable, type TransferInstruction } from '../../bank-connection.js';
+import { CannotOpen, ownerOf } from '@pis/keyring';
+import {
+  BankRefused,
+  BankUnavailable,
+  correctionPlace,
+  type TransferInstruction,
+} from '../../bank-connection.js';
 import { fileArchive } from '../../connections/file-archive.js';
 import { ackBytes, failingTransport } from '../../testing/ach-desk.js';
 import { type AchWorld, openAchWorld } from '../../testing/ach-world.js';
@@ -165,9 +170,13 @@ describe('a notification of change', () => {
     expect(told).toMatchObject({ type: 'corrected', correction: { changeCode: 'C01' } });
     const sealed = told?.correction?.corrected ?? '';
     const owner = ownerOf.contact(instruction.contactId);
-    expect(JSON.parse(await world.keyring.open(sealed, owner))).toEqual({
+    const place = correctionPlace('test-ach', instruction.reference);
+    expect(JSON.parse(await world.keyring.open(sealed, owner, place))).toEqual({
       achAccountNumber: '1918171614',
     });
+    await expect(
+      world.keyring.open(sealed, owner, correctionPlace('test-ach', 'other')),
+    ).rejects.toBeInstanceOf(CannotOpen);
     const { rows } = await world.pool.query('SELECT * FROM ach_feed');
     expect(JSON.stringify(rows)).not.toContain('1918171614');
   });

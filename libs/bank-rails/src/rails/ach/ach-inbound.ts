@@ -1,19 +1,17 @@
 /**
- * The way in. A file of the bank is read whole, then everything it says is applied in the transaction that records
- * its bytes. A file with the same bytes was applied already: it is only taken out of the inbox, unless it could not
- * be read or applied then. What matches nothing goes into the feed under a reference that no payment can have, so
- * that staff see it.
+ * What a file of the bank does. It is read whole, then everything it says is applied in the transaction that records
+ * its bytes. A file with the same bytes was applied already, unless it could not be read or applied then. What
+ * matches nothing goes into the feed under a reference that no payment can have, so that staff see it.
  */
 import { type Keyring, KeyDestroyed, ownerOf } from '@pis/keyring';
-import { inTransaction, isTransient } from '@pis/postgres';
+import { inTransaction } from '@pis/postgres';
 import type pg from 'pg';
-import { BankRefused, BankUnavailable, type CorrectedData } from '../../bank-connection.js';
+import { correctionPlace, type CorrectedData } from '../../bank-connection.js';
 import {
   type ArchiveSegment,
   type FileArchive,
   forgetUnreadable,
 } from '../../connections/file-archive.js';
-import type { FileTransport, RemoteFile } from '../../connections/file-transport.js';
 import type { AckFile } from './ack-file.js';
 import { kindOfAchFile, parseAckFile } from './ack-lines.js';
 import {
@@ -23,8 +21,13 @@ import {
   type KnownEntry,
   type ReturnedEntry,
 } from './ach-answers.js';
-import { type AchReport, appendReports, unmatchedFile, unmatchedTrace } from './ach-feed.js';
-import { sha256Of } from './ach-file-builder.js';
+import {
+  type AchReport,
+  appendReports,
+  unmatchedFile,
+  unmatchedTrace,
+  unreported,
+} from './ach-feed.js';
 import { type AchLog, lockBank } from './ach-tables.js';
 import { type CorrectionAddenda, type NachaFile, transactionCodes } from './nacha-file.js';
 import { nachaProblemText, parseNachaFile } from './nacha-parser.js';
@@ -35,117 +38,39 @@ export interface AchInboundOptions {
   readonly pool: pg.Pool;
   readonly keyring: Keyring;
   readonly archive: FileArchive;
-  readonly transport: FileTransport;
   readonly log: AchLog;
-  /** A file that cannot be read may still be written: it is read again for so long. */
-  readonly unreadableGraceMs: number;
-  /** Milliseconds that only grow. */
-  readonly clock: () => number;
-  /** Called when a file was taken in. */
+  /** Called when a file was applied. */
   readonly onReports: () => void;
 }
 
-/** Files of one round. More wait for the next one. */
-const filesPerRoundMax = 200;
 /** Returns and corrections that one statement applies. */
 const chunkMax = 1_000;
 
-interface Unreadable {
-  readonly sizeBytes: number;
-  readonly sha256: string;
-  readonly sinceMs: number;
-}
-
 /** What a file says, before anything is looked up. */
-type Content =
+export type Content =
   | { readonly kind: 'ack'; readonly ack: AckFile }
   | { readonly kind: 'nacha'; readonly file: NachaFile }
   | { readonly kind: 'unreadable'; readonly problem: string };
 
 export class AchInbound {
-  private readonly unreadable = new Map<string, Unreadable>();
-
   constructor(private readonly options: AchInboundOptions) {}
 
   /**
-   * Takes in what the bank has for us. Returns 0 when there is more, else null.
-   * @throws BankUnavailable, connection errors of PostgreSQL, StoreUnavailable: the file stays in the inbox
+   * Keeps the file and applies what it says, in one transaction. Bytes that were applied before are applied again
+   * only on request (`isAgain`): then nothing is reported that was reported before.
+   * @returns how many reports it made; null when it was applied before
+   * @throws connection errors of PostgreSQL, StoreUnavailable: nothing has changed
    */
-  async round(): Promise<number | null> {
-    const files = await this.options.transport.list(filesPerRoundMax);
-    const names = new Set(files.map(({ name }) => name));
-    for (const name of this.unreadable.keys()) if (!names.has(name)) this.unreadable.delete(name);
-    let taken = 0;
-    for (const file of files) if (await this.takeIn(file)) taken += 1;
-    return files.length === filesPerRoundMax && taken > 0 ? 0 : null;
-  }
-
-  /** @returns whether it is out of the inbox */
-  private async takeIn(file: RemoteFile): Promise<boolean> {
-    if (this.isWaiting(file)) return false;
-    const { transport, log } = this.options;
-    const bytes = await this.fetch(file);
-    if (bytes === null) return false;
-    const content = await contentOf(bytes);
-    try {
-      if (content.kind === 'unreadable') {
-        if (!this.graceIsOver(file, bytes)) return false;
-        log.error(
-          { file: file.name, problem: content.problem },
-          'an inbound ACH file is unreadable',
-        );
-      }
-      await this.record(file.name, bytes, content);
-    } catch (error) {
-      if (error instanceof BankUnavailable || isTransient(error)) throw error;
-      // Something in this file is at fault. It must not hold up the others.
-      if (!this.graceIsOver(file, bytes)) return false;
-      log.error({ err: error, file: file.name }, 'an inbound ACH file cannot be applied');
-      await this.record(file.name, bytes, { kind: 'unreadable', problem: 'it cannot be applied' });
-    }
-    await transport.remove(file.name);
-    this.unreadable.delete(file.name);
-    return true;
-  }
-
-  /** Null when there is nothing to read. @throws BankUnavailable */
-  private async fetch(file: RemoteFile): Promise<Uint8Array | null> {
-    const { transport, log, clock } = this.options;
-    try {
-      return await transport.get(file.name);
-    } catch (error) {
-      if (error instanceof BankUnavailable) {
-        const files = await transport.list(filesPerRoundMax);
-        // Another process took it in.
-        if (!files.some(({ name }) => name === file.name)) return null;
-      }
-      if (!(error instanceof BankRefused)) throw error;
-      log.error({ err: error, file: file.name }, 'an inbound ACH file cannot be fetched');
-      // It stays in the inbox, and is asked for less often.
-      this.unreadable.set(file.name, { sizeBytes: file.sizeBytes, sha256: '', sinceMs: clock() });
-      return null;
-    }
-  }
-
-  /** Read before, could not be used, and has not grown since. */
-  private isWaiting({ name, sizeBytes }: RemoteFile): boolean {
-    const known = this.unreadable.get(name);
-    if (known === undefined || known.sizeBytes !== sizeBytes) return false;
-    return this.options.clock() < known.sinceMs + this.options.unreadableGraceMs;
-  }
-
-  private graceIsOver({ name, sizeBytes }: RemoteFile, bytes: Uint8Array): boolean {
-    const { clock, unreadableGraceMs } = this.options;
-    const sha256 = sha256Of(bytes);
-    const known = this.unreadable.get(name);
-    const sinceMs = known?.sha256 === sha256 ? known.sinceMs : clock();
-    this.unreadable.set(name, { sizeBytes, sha256, sinceMs });
-    return clock() >= sinceMs + unreadableGraceMs;
-  }
-
-  private async record(name: string, bytes: Uint8Array, content: Content): Promise<void> {
+  async record(
+    name: string,
+    bytes: Uint8Array,
+    content: Content,
+    { isAgain = false }: { readonly isAgain?: boolean } = {},
+  ): Promise<number | null> {
     const { bank, pool, archive, log } = this.options;
     const prepared = await this.prepared(name, bytes, content);
+    const textOf = (reference: string, corrected: string) =>
+      this.textOf(prepared.contacts.get(reference), reference, corrected);
     const reports = await inTransaction(pool, async (client) => {
       await lockBank(client, bank);
       const file = {
@@ -157,19 +82,21 @@ export class AchInbound {
         // Applied before, unless it could not be read then.
         const isReadAtLast =
           content.kind !== 'unreadable' && (await forgetUnreadable(client, kept.id));
-        if (!isReadAtLast) return null;
-        await archive.keep(file, client);
+        if (isReadAtLast) await archive.keep(file, client);
+        else if (!isAgain) return null;
       }
       const said = await prepared.apply(client);
-      await appendReports(client, bank, said);
-      return said;
+      const news = isAgain ? await unreported(client, { bank, reports: said, textOf }) : said;
+      await appendReports(client, bank, news);
+      return news;
     });
-    const count = reports?.length ?? 0;
+    const count = reports?.length ?? null;
     log.info(
-      { file: name, kind: content.kind, reports: count, isNew: reports !== null },
+      { file: name, kind: content.kind, reports: count ?? 0, isNew: count !== null },
       'an inbound ACH file is recorded',
     );
     this.options.onReports();
+    return count;
   }
 
   /** Everything that needs no transaction: owners of the segments, and sealed corrections. */
@@ -179,6 +106,7 @@ export class AchInbound {
       case 'ack':
         return {
           segments: [wholly(bytes)],
+          contacts: new Map(),
           apply: (client) => applyAck(client, bank, content.ack),
         };
       case 'nacha':
@@ -186,6 +114,7 @@ export class AchInbound {
       case 'unreadable':
         return {
           segments: [wholly(bytes)],
+          contacts: new Map(),
           apply: () => Promise.resolve([{ reference: unmatchedFile(name), type: 'unreadable' }]),
         };
     }
@@ -212,6 +141,7 @@ export class AchInbound {
     }
     return {
       segments: segmentsOf(bytes, (index) => known.get(originals[index] ?? '')),
+      contacts: new Map([...known.values()].map((entry) => [entry.reference, entry.contactId])),
       apply: async (client) => {
         const reports: AchReport[] = [];
         for (const chunk of chunks(returns))
@@ -221,6 +151,18 @@ export class AchInbound {
     };
   }
 
+  /** Null when the contact was erased. */
+  private async textOf(
+    contactId: string | undefined,
+    reference: string,
+    sealed: string,
+  ): Promise<string | null> {
+    if (contactId === undefined) return null;
+    const place = correctionPlace(this.options.bank, reference);
+    const owner = ownerOf.contact(contactId);
+    return (await this.options.keyring.openAll([{ sealed, owner, place }]))[0] ?? null;
+  }
+
   private async correction(
     addenda: CorrectionAddenda,
     known: ReadonlyMap<string, KnownEntry>,
@@ -228,9 +170,11 @@ export class AchInbound {
     const entry = known.get(addenda.originalTraceNumber);
     const reference = unmatchedTrace(addenda.originalTraceNumber);
     if (entry === undefined) return { reference, type: 'corrected' };
+    const { bank, keyring } = this.options;
     const data = JSON.stringify(correctedData(addenda));
+    const place = correctionPlace(bank, entry.reference);
     try {
-      const corrected = await this.options.keyring.seal(ownerOf.contact(entry.contactId), data);
+      const corrected = await keyring.seal(ownerOf.contact(entry.contactId), data, place);
       const { changeCode } = addenda;
       return {
         reference: entry.reference,
@@ -247,10 +191,13 @@ export class AchInbound {
 
 interface Prepared {
   readonly segments: readonly ArchiveSegment[];
+  /** Of the entries that are corrected or returned, by reference. */
+  readonly contacts: ReadonlyMap<string, string>;
   apply(client: pg.ClientBase): Promise<readonly AchReport[]>;
 }
 
-async function contentOf(bytes: Uint8Array): Promise<Content> {
+/** Never rejects because of the bytes. */
+export async function contentOf(bytes: Uint8Array): Promise<Content> {
   const kind = kindOfAchFile(bytes);
   switch (kind) {
     case 'ack': {

@@ -3,10 +3,11 @@
  * same name until the upload is known to have succeeded; the bank answers "duplicate" if it has them. A file
  * without an acknowledgement holds up the next one until it is overdue.
  */
-import { inTransaction } from '@pis/postgres';
+import { CannotOpen } from '@pis/keyring';
+import { inTransaction, isDataError } from '@pis/postgres';
 import type pg from 'pg';
 import { BankRefused } from '../../bank-connection.js';
-import { ArchiveErased, type FileArchive } from '../../connections/file-archive.js';
+import { ArchiveAltered, ArchiveErased, type FileArchive } from '../../connections/file-archive.js';
 import type { FileTransport } from '../../connections/file-transport.js';
 import { appendReports, unmatchedFile } from './ach-feed.js';
 import { type AchFileBuilder, type RecordedFile, sha256Of } from './ach-file-builder.js';
@@ -128,7 +129,7 @@ export class AchOutbound {
     try {
       bytes = await archive.bytes(open.archive_id);
     } catch (error) {
-      if (!(error instanceof ArchiveErased)) throw error;
+      if (!isForGood(error)) throw error;
       await this.giveUp(open, error);
       return 0;
     }
@@ -143,7 +144,7 @@ export class AchOutbound {
   private async upload({ id, name, bytes }: RecordedFile, attempts: number): Promise<number> {
     const { pool, log, ackOverdueMs } = this.options;
     try {
-      await this.put(id, name, bytes);
+      await this.put({ id, name, bytes }, attempts);
     } catch (error) {
       const waitMs = Math.min(1_000 * 2 ** Math.min(attempts - 1, 16), uploadRetryMaxMs);
       const facts = { err: error, file: name, attempts, waitMs };
@@ -171,7 +172,7 @@ export class AchOutbound {
    * An upload may take longer than `uploadTakeoverMs`. While it is under way, no other process sends another copy.
    * @throws BankUnavailable, BankRefused
    */
-  private async put(id: string, name: string, bytes: Uint8Array): Promise<void> {
+  private async put({ id, name, bytes }: RecordedFile, attempts: number): Promise<void> {
     const { pool, transport, log, uploadTakeoverMs } = this.options;
     let renewal = Promise.resolve();
     const renew = async (): Promise<void> => {
@@ -190,7 +191,7 @@ export class AchOutbound {
       renewal = renewal.then(renew);
     }, everyMs);
     try {
-      await transport.put(name, bytes);
+      await transport.put(name, bytes, { isFirst: attempts === 1 });
     } finally {
       clearInterval(timer);
       await renewal;
@@ -218,6 +219,17 @@ export class AchOutbound {
     });
     this.options.onReports();
   }
+}
+
+/** The archive will never have these bytes again. */
+function isForGood(error: unknown): boolean {
+  return (
+    error instanceof ArchiveErased ||
+    error instanceof ArchiveAltered ||
+    error instanceof CannotOpen ||
+    // What the row says of the archive is no ID.
+    isDataError(error)
+  );
 }
 
 const placeSql = `

@@ -34,26 +34,50 @@ async function bankWorks(): Promise<void> {
   world.desk.inbox.clear();
 }
 
+function overSftp() {
+  return world.open({
+    transport: sftpFiles({
+      host: '127.0.0.1',
+      port: server.port,
+      username: 'acme',
+      credentials: { privateKey: key.privateKey, passphrase: null },
+      hostKeys: [server.publicKey],
+      outboundFolder: outbound,
+      inboundFolder: inbound,
+      pollMs: 60_000,
+      inboundSettleMs: 0,
+      reconnectMs: 1,
+    }),
+  });
+}
+
+it(
+  'a bank that lets us read and not delete holds up none of its files',
+  async () => {
+    server.faults.forbids = ['REMOVE'];
+    const bank = overSftp();
+    for (let day = 0; day < 3; day += 1) {
+      await bank.submit(instructionEnding('0101'));
+      await bank.rounds.outbound();
+      await bankWorks();
+      await expect(bank.rounds.inbound()).rejects.toThrow(/a deletion with status 3/);
+      expect(await world.feed()).toHaveLength(2 * (day + 1));
+    }
+    expect(await bank.rounds.inbound()).toBeNull();
+    expect([...server.files.keys()].filter((path) => path.startsWith(inbound))).toHaveLength(6);
+    expect(await world.count('ach_inbox_files', "state = 'kept'")).toBe(6);
+    await bank.close();
+  },
+  limitMs,
+);
+
 it.each([
   ['is cut in the middle of an upload', { cutAfterBytes: 2_000 }],
   ['is cut after the rename', { cutAfterRename: true }],
 ])(
   'a connection that %s loses no entry and sends none twice',
   async (_what, faults) => {
-    const bank = world.open({
-      transport: sftpFiles({
-        host: '127.0.0.1',
-        port: server.port,
-        username: 'acme',
-        credentials: { privateKey: key.privateKey, passphrase: null },
-        hostKeys: [server.publicKey],
-        outboundFolder: outbound,
-        inboundFolder: inbound,
-        pollMs: 60_000,
-        inboundSettleMs: 0,
-        reconnectMs: 1,
-      }),
-    });
+    const bank = overSftp();
     const instructions = Array.from({ length: 60 }, (_, index) =>
       instructionEnding(index % 3 === 0 ? '0101' : '4321'),
     );

@@ -93,25 +93,6 @@ export class AchSubmissions {
     return entryOf(row);
   }
 
-  /**
-   * Notes that the bank is asked about an entry that it has not settled, unless it was asked in the last
-   * `pauseMs`.
-   * @returns the trace number to ask about, or null
-   */
-  async startInquiry(reference: string, pauseMs: number): Promise<string | null> {
-    const { rows } = await this.pool.query<{ trace_number: string }>({
-      name: 'ach-entry-inquire',
-      text: `UPDATE ach_entries e SET inquired_at = now()
-               FROM ach_files f
-              WHERE e.reference = $1 AND e.bank = $2 AND e.status = 'filed'
-                AND f.id = e.file_id AND f.status <> 'recorded'
-                AND (e.inquired_at IS NULL OR e.inquired_at < now() - $3 * interval '1 millisecond')
-              RETURNING e.trace_number`,
-      values: [reference, this.bank, pauseMs],
-    });
-    return rows[0]?.trace_number ?? null;
-  }
-
   private async write(submissions: readonly AchSubmission[]): Promise<(SubmittedEntry | null)[]> {
     const all = <Value>(valueOf: (submission: AchSubmission) => Value) => submissions.map(valueOf);
     const { rows } = await this.pool.query<EntryRow>({

@@ -1,0 +1,153 @@
+/** Files of the bank that cannot be read or removed, and the files behind them. */
+import { BankRefused, BankUnavailable } from '../../bank-connection.js';
+import type { FileTransport } from '../../connections/file-transport.js';
+import { ackBytes } from '../../testing/ach-desk.js';
+import { type AchWorld, openAchWorld } from '../../testing/ach-world.js';
+import { achFigures } from './ach-figures.js';
+
+let world: AchWorld;
+beforeEach(async () => {
+  world = await openAchWorld();
+});
+afterEach(() => world.close());
+
+/** The desk's mailbox, where some calls are refused. Counts the downloads of each file. */
+function inbox(refuses: { get?: (name: string) => unknown; remove?: (name: string) => unknown }) {
+  const downloads = new Map<string, number>();
+  const inner = world.desk.transport();
+  const refusing = async (refusal: unknown) => {
+    await Promise.resolve();
+    if (refusal instanceof Error) throw refusal;
+  };
+  const transport: FileTransport = {
+    ...inner,
+    async get(name) {
+      downloads.set(name, (downloads.get(name) ?? 0) + 1);
+      await refusing(refuses.get?.(name));
+      return inner.get(name);
+    },
+    async remove(name) {
+      await refusing(refuses.remove?.(name));
+      await inner.remove(name);
+    },
+  };
+  return { bank: world.open({ transport }), downloads };
+}
+
+type Bank = ReturnType<typeof inbox>['bank'];
+
+/** Rounds until one ends well and nothing is left for the next one, as the loop does. */
+async function rounds(bank: Bank): Promise<void> {
+  for (let failures = 0; failures < 10; ) {
+    try {
+      if ((await bank.rounds.inbound()) === null) return;
+    } catch {
+      failures += 1;
+    }
+  }
+  throw new Error('the inbox does not come to rest');
+}
+
+const denied = () => new BankUnavailable('permission denied');
+const junk = (index: number) => Buffer.from(`hello ${index}\n`);
+const age = () => world.pool.query('UPDATE ach_inbox_files SET next_try_at = now()');
+
+it('a folder in which we may not delete: each file is applied once, and not downloaded for ever', async () => {
+  const instruction = await world.unacknowledged();
+  await world.desk.answer();
+  await world.desk.postReturns([await world.traceOf(instruction)], 'R01');
+  const { bank, downloads } = inbox({ remove: denied });
+  await rounds(bank);
+  expect(await world.feed()).toMatchObject([{ type: 'confirmed' }, { type: 'returned' }]);
+  const before = [...downloads.values()];
+  expect(before).toEqual([2, 2]);
+  for (let round = 0; round < 3; round += 1) await bank.rounds.inbound();
+  // Another process knows as much.
+  const other = inbox({ remove: denied });
+  await other.bank.rounds.inbound();
+  expect([...downloads.values()]).toEqual(before);
+  expect(other.downloads.size).toBe(0);
+  expect(await achFigures(world.pool)).toMatchObject({ inboxKept: 2, inboxUnread: 0 });
+  await age();
+  await world.bank.rounds.inbound();
+  expect(world.desk.inbox.size).toBe(0);
+  expect(await world.count('ach_inbox_files')).toBe(0);
+  expect(await world.feed()).toHaveLength(2);
+});
+
+it.each([
+  ['cannot be removed', { remove: denied }],
+  ['cannot be opened', { get: (name: string) => (name.startsWith('0') ? denied() : null) }],
+  [
+    'are too large',
+    { get: (name: string) => (name.startsWith('0') ? new BankRefused('too large') : null) },
+  ],
+])('two hundred and fifty files that %s, and a new one behind them', async (_what, refuses) => {
+  const instruction = await world.unacknowledged();
+  for (let index = 0; index < 250; index += 1)
+    world.desk.post(`0-${String(index).padStart(4, '0')}.txt`, junk(index));
+  const { bank } = inbox(refuses);
+  await rounds(bank);
+  const { name, sha256 } = world.desk.upload();
+  world.desk.postAck({ name, sha256 });
+  await rounds(bank);
+  const { reference } = instruction;
+  expect(await world.feed()).toContainEqual(
+    expect.objectContaining({ type: 'confirmed', reference }),
+  );
+});
+
+it('a file that cannot be read shows in the figures until it can', async () => {
+  const instruction = await world.unacknowledged();
+  const { name, sha256 } = world.desk.upload();
+  world.desk.post('0-denied.jsonl', ackBytes({ name, sha256 }));
+  const problems: unknown[] = [denied(), denied()];
+  const { bank } = inbox({ get: () => problems.pop() });
+  await rounds(bank);
+  expect(await world.feed()).toEqual([]);
+  expect(await achFigures(world.pool)).toMatchObject({ inboxUnread: 1, inboxKept: 0 });
+  await age();
+  await rounds(bank);
+  expect(await world.feed()).toMatchObject([{ reference: instruction.reference }]);
+  expect(await achFigures(world.pool)).toMatchObject({ inboxUnread: 0, inboxKept: 0 });
+});
+
+it('a file that the bank writes again is read at once', async () => {
+  const instruction = await world.unacknowledged();
+  world.desk.post('a.jsonl', Buffer.from('other'));
+  await rounds(inbox({ remove: denied }).bank);
+  const { name, sha256 } = world.desk.upload();
+  world.desk.post('a.jsonl', ackBytes({ name, sha256 }));
+  await rounds(inbox({ remove: denied }).bank);
+  expect(await world.feed()).toContainEqual(
+    expect.objectContaining({ reference: instruction.reference }),
+  );
+});
+
+it('a row goes some time after its file was taken away', async () => {
+  world.desk.post('a.txt', Buffer.from('hello'));
+  const { bank } = inbox({ remove: denied });
+  await rounds(bank);
+  world.desk.inbox.clear();
+  await bank.rounds.inbound();
+  expect(await world.count('ach_inbox_files')).toBe(1);
+  await world.pool.query("UPDATE ach_inbox_files SET seen_at = now() - interval '1 hour'");
+  await bank.rounds.inbound();
+  expect(await world.count('ach_inbox_files')).toBe(0);
+});
+
+it('a bank that goes away in the middle is no fault of the files', async () => {
+  for (let index = 0; index < 20; index += 1) world.desk.post(`${index}.txt`, junk(index));
+  const inner = world.desk.transport();
+  let lists = 0;
+  const transport: FileTransport = {
+    ...inner,
+    list: (max) => {
+      lists += 1;
+      return lists > 1 ? Promise.reject(denied()) : inner.list(max);
+    },
+    get: () => Promise.reject(denied()),
+  };
+  await expect(world.open({ transport }).rounds.inbound()).rejects.toBeInstanceOf(BankUnavailable);
+  expect(await world.count('ach_inbox_files')).toBe(0);
+});

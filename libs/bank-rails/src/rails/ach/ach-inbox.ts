@@ -1,0 +1,165 @@
+/**
+ * The rounds over the bank's inbox. Each file is read whole, recorded, and taken out. A file that cannot be read or
+ * removed holds up no other: it is left alone for a while, then tried again. Whatever happens, a file is removed only
+ * after these bytes of it were recorded.
+ */
+import { isTransient } from '@pis/postgres';
+import { BankRefused, BankUnavailable } from '../../bank-connection.js';
+import type { FileTransport, RemoteFile } from '../../connections/file-transport.js';
+import { sha256Of } from './ach-file-builder.js';
+import { type AchInbound, contentOf } from './ach-inbound.js';
+import type { AchStayingFiles, StayingState } from './ach-staying-files.js';
+import type { AchLog } from './ach-tables.js';
+
+export interface AchInboxOptions {
+  readonly transport: FileTransport;
+  readonly inbound: AchInbound;
+  readonly staying: AchStayingFiles;
+  readonly log: AchLog;
+  /** A file that cannot be read may still be written: it is read again for so long. */
+  readonly unreadableGraceMs: number;
+  /** Milliseconds that only grow. */
+  readonly clock: () => number;
+}
+
+/** Names of one look. A transport lists no more. */
+export const inboxListMax = 10_000;
+/** Files of one round. More wait for the next one. */
+const filesPerRoundMax = 200;
+/** After so many it is asked whether the bank is there at all: otherwise each file would wait for it. */
+const failuresInARowMax = 5;
+
+interface Unreadable {
+  readonly sizeBytes: number;
+  readonly version: string;
+  readonly sha256: string;
+  readonly sinceMs: number;
+}
+
+interface Stuck {
+  readonly file: RemoteFile;
+  readonly state: StayingState;
+  readonly error: BankUnavailable | BankRefused;
+}
+
+export class AchInbox {
+  private readonly unreadable = new Map<string, Unreadable>();
+
+  constructor(private readonly options: AchInboxOptions) {}
+
+  /**
+   * Takes in what the bank has for us. Returns 0 when there is more, else null.
+   * @throws BankUnavailable after the other files were taken in, when one fails for the first time or the bank
+   * is away; connection errors of PostgreSQL, StoreUnavailable. The files stay in the inbox
+   */
+  async round(): Promise<number | null> {
+    const { transport, staying } = this.options;
+    const listed = await transport.list(inboxListMax);
+    const names = namesOf(listed);
+    for (const name of this.unreadable.keys()) if (!names.has(name)) this.unreadable.delete(name);
+    const known = await staying.among(listed);
+    const due = listed.filter((file) => known.get(file.name) !== true && !this.isWaiting(file));
+    const stuck: Stuck[] = [];
+    let failuresInARow = 0;
+    for (const file of due.slice(0, filesPerRoundMax)) {
+      const result = await this.takeIn(file);
+      if (typeof result === 'object') {
+        stuck.push(result);
+        failuresInARow += 1;
+        if (failuresInARow % failuresInARowMax === 0) await transport.list(1);
+        continue;
+      }
+      failuresInARow = 0;
+      if (result === 'out' && known.has(file.name)) await staying.delete(file.name);
+    }
+    await this.remember(stuck);
+    return due.length > filesPerRoundMax ? 0 : null;
+  }
+
+  private async takeIn(file: RemoteFile): Promise<'out' | 'waiting' | Stuck> {
+    const { transport, log, inbound } = this.options;
+    let bytes: Uint8Array;
+    try {
+      bytes = await transport.get(file.name);
+    } catch (error) {
+      return stuckBy(file, 'unread', error);
+    }
+    const content = await contentOf(bytes);
+    try {
+      if (content.kind === 'unreadable') {
+        if (!this.graceIsOver(file, bytes)) return 'waiting';
+        log.error(
+          { file: file.name, problem: content.problem },
+          'an inbound ACH file is unreadable',
+        );
+      }
+      await inbound.record(file.name, bytes, content);
+    } catch (error) {
+      if (isTransient(error)) throw error;
+      // Something in this file is at fault. It must not hold up the others.
+      if (!this.graceIsOver(file, bytes)) return 'waiting';
+      log.error({ err: error, file: file.name }, 'an inbound ACH file cannot be applied');
+      await inbound.record(file.name, bytes, {
+        kind: 'unreadable',
+        problem: 'it cannot be applied',
+      });
+    }
+    try {
+      await transport.remove(file.name);
+    } catch (error) {
+      return stuckBy(file, 'kept', error);
+    }
+    this.unreadable.delete(file.name);
+    return 'out';
+  }
+
+  /** While the bank can be reached, the failure is the file's. Files that another process took in are gone. */
+  private async remember(stuck: readonly Stuck[]): Promise<void> {
+    if (stuck.length === 0) return;
+    const { transport, staying, log } = this.options;
+    const names = namesOf(await transport.list(inboxListMax));
+    let first: BankUnavailable | null = null;
+    for (const { file, state, error } of stuck) {
+      if (!names.has(file.name)) continue;
+      if (!(await staying.add(file, state, error))) continue;
+      const facts = { err: error, file: file.name };
+      const message = `an inbound ACH file cannot be ${failed[state]}, and stays`;
+      if (error instanceof BankRefused) {
+        log.error(facts, message);
+        continue;
+      }
+      log.warn(facts, message);
+      first ??= error;
+    }
+    if (first !== null) throw first;
+  }
+
+  /** Read before, could not be used, and was not written since. */
+  private isWaiting({ name, sizeBytes, version }: RemoteFile): boolean {
+    const known = this.unreadable.get(name);
+    if (known?.sizeBytes !== sizeBytes || known.version !== version) return false;
+    return this.options.clock() < known.sinceMs + this.options.unreadableGraceMs;
+  }
+
+  private graceIsOver({ name, sizeBytes, version }: RemoteFile, bytes: Uint8Array): boolean {
+    const { clock, unreadableGraceMs } = this.options;
+    const sha256 = sha256Of(bytes);
+    const known = this.unreadable.get(name);
+    const sinceMs = known?.sha256 === sha256 ? known.sinceMs : clock();
+    this.unreadable.set(name, { sizeBytes, version, sha256, sinceMs });
+    return clock() >= sinceMs + unreadableGraceMs;
+  }
+}
+
+const failed = { unread: 'read', kept: 'removed' } as const satisfies Record<StayingState, string>;
+
+/** @throws any error that is not the bank's */
+function stuckBy(file: RemoteFile, state: StayingState, error: unknown): Stuck {
+  if (error instanceof BankUnavailable || error instanceof BankRefused)
+    return { file, state, error };
+  throw error;
+}
+
+function namesOf(files: readonly RemoteFile[]): ReadonlySet<string> {
+  return new Set(files.map(({ name }) => name));
+}

@@ -1,0 +1,123 @@
+/**
+ * Inquiries about entries that the bank has not settled. They are collected: however many entries are asked about,
+ * there is one file at a time. Asking is best effort, because the executor asks again.
+ */
+import type pg from 'pg';
+import type { FileArchive } from '../../connections/file-archive.js';
+import type { FileTransport } from '../../connections/file-transport.js';
+import type { AchLog } from './ach-tables.js';
+import { writeInquiryFile } from './ack-lines.js';
+
+export interface AchInquiriesOptions {
+  readonly bank: string;
+  readonly pool: pg.Pool;
+  readonly archive: FileArchive;
+  readonly transport: FileTransport;
+  readonly log: AchLog;
+  /** The pause between two inquiries about one entry. */
+  readonly inquiryPauseMs: number;
+  /** The pause between two files. */
+  readonly inquiryFileEveryMs: number;
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number;
+}
+
+/** Of one file. */
+const tracesMax = 10_000;
+
+export class AchInquiries {
+  /** Whether this process knows of an entry to ask about. What another one has noted is asked for again. */
+  private isWanted = false;
+  private nextAtMs = 0;
+
+  constructor(private readonly options: AchInquiriesOptions) {}
+
+  /** Notes that the bank is to be asked about an entry, unless it is settled or was asked about in the last pause. */
+  async want(reference: string): Promise<boolean> {
+    const { bank, pool, inquiryPauseMs } = this.options;
+    const { rowCount } = await pool.query({
+      name: 'ach-inquiry-want',
+      text: `UPDATE ach_entries e SET inquiry_wanted_at = coalesce(inquiry_wanted_at, clock_timestamp())
+               FROM ach_files f
+              WHERE e.reference = $1 AND e.bank = $2 AND e.status = 'filed'
+                AND f.id = e.file_id AND f.status <> 'recorded'
+                AND (e.inquired_at IS NULL OR e.inquired_at < now() - $3 * interval '1 millisecond')`,
+      values: [reference, bank, inquiryPauseMs],
+    });
+    const isNoted = rowCount === 1;
+    if (isNoted) this.isWanted = true;
+    return isNoted;
+  }
+
+  /**
+   * Sends one file about everything that is to be asked, unless one was sent in the last pause.
+   * @returns milliseconds until the next file, null when nothing is to be asked
+   * @throws connection errors of PostgreSQL, StoreUnavailable: it is asked again
+   */
+  async round(): Promise<number | null> {
+    if (!this.isWanted) return null;
+    const { inquiryFileEveryMs, clock } = this.options;
+    const waitMs = this.nextAtMs - clock();
+    if (waitMs > 0) return waitMs;
+    this.nextAtMs = clock() + inquiryFileEveryMs;
+    // Another process sends one just now.
+    if (!(await this.begin())) return inquiryFileEveryMs;
+    this.isWanted = false;
+    let isDone = false;
+    try {
+      const traceNumbers = await this.wanted();
+      if (traceNumbers.length === 0) isDone = true;
+      else isDone = (await this.send(traceNumbers)) && traceNumbers.length < tracesMax;
+    } finally {
+      if (!isDone) this.isWanted = true;
+    }
+    return isDone ? null : inquiryFileEveryMs;
+  }
+
+  /** One process at a time, and one file in each pause. */
+  private async begin(): Promise<boolean> {
+    const { bank, pool, inquiryFileEveryMs } = this.options;
+    const { rowCount } = await pool.query(
+      `UPDATE ach_banks SET inquired_at = clock_timestamp() WHERE bank = $1
+          AND (inquired_at IS NULL OR inquired_at <= clock_timestamp() - $2 * interval '1 millisecond')`,
+      [bank, inquiryFileEveryMs],
+    );
+    return rowCount === 1;
+  }
+
+  private async wanted(): Promise<readonly string[]> {
+    const { bank, pool } = this.options;
+    const { rows } = await pool.query<{ trace_number: string }>(
+      `SELECT trace_number FROM ach_entries
+        WHERE bank = $1 AND inquiry_wanted_at IS NOT NULL AND status = 'filed'
+        ORDER BY inquiry_wanted_at LIMIT ${tracesMax}`,
+      [bank],
+    );
+    return rows.map((row) => row.trace_number);
+  }
+
+  /** @returns whether the bank has it */
+  private async send(traceNumbers: readonly string[]): Promise<boolean> {
+    const { bank, pool, archive, transport, log, clock } = this.options;
+    const at = new Date(clock()).toISOString();
+    const bytes = writeInquiryFile({ at, traceNumbers });
+    const name = `PIS-INQUIRY-${traceNumbers[0] ?? ''}-${at.replaceAll(/\D/g, '')}.jsonl`;
+    try {
+      await transport.put(name, bytes, { isFirst: true });
+    } catch (error) {
+      const facts = { err: error, bank, entries: traceNumbers.length };
+      log.warn(facts, 'the bank could not be asked about ACH entries, and will be');
+      return false;
+    }
+    const segments = [{ bytes, owner: null, paymentId: null }];
+    await archive.keep({
+      ...{ connection: bank, rail: 'ACH', way: 'out', kind: 'inquiry', name, segments },
+    });
+    await pool.query(
+      `UPDATE ach_entries SET inquiry_wanted_at = NULL, inquired_at = clock_timestamp()
+        WHERE bank = $1 AND trace_number = ANY ($2::text[]) AND inquiry_wanted_at IS NOT NULL`,
+      [bank, traceNumbers],
+    );
+    return true;
+  }
+}
