@@ -14,6 +14,8 @@ const roots = folders.map((folder) => join(workspace, folder));
 // One cache per checkout, out of the folder for temporary files: a test run has a folder of its own there.
 const cacheDirectory = join(workspace, '.cache', 'jest');
 
+const below = (folder) => `^<rootDir>/(?:.*/)?${folder.replace('.', '\\.')}/`;
+
 const common = {
   roots,
   cacheDirectory,
@@ -38,8 +40,9 @@ const common = {
     ],
   },
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
-  testPathIgnorePatterns: ['/node_modules/', '/dist/'],
-  modulePathIgnorePatterns: ['/dist/', '/.data/', '/.cache/'],
+  // Below this folder: the checkout itself may be in a folder of such a name.
+  testPathIgnorePatterns: ['node_modules', 'dist'].map(below),
+  modulePathIgnorePatterns: ['dist', '.data', '.cache'].map(below),
 };
 
 const needsServer = '\\.(pg|kafka|esdb)\\.spec\\.ts$';
