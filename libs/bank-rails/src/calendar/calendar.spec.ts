@@ -2,9 +2,11 @@ import { bankingDayAfter, holidayOf, isBankingDay } from './banking-days.js';
 import { daysAfter, easternTime, instantOf } from './eastern-time.js';
 import {
   achWindow,
+  alwaysOpen,
   checkCutoffs,
   defaultCutoffs,
   fedwireHours,
+  isSameDayOpen,
   swiftWindow,
 } from './rail-hours.js';
 
@@ -197,6 +199,39 @@ describe('SWIFT', () => {
       '2026-11-27 17:00',
       '2026-12-01 17:00',
     ]);
+  });
+});
+
+describe('a bank that is always open', () => {
+  const cutoffs = {
+    ...{ sameDay: [alwaysOpen], standard: alwaysOpen },
+    ...{ fedwire: alwaysOpen, swift: alwaysOpen },
+  };
+  // Thanksgiving, and the Saturday at which Fedwire is closed.
+  it.each([
+    ['2026-11-26 23:59', '2026-11-27', '2026-11-28'],
+    ['2026-11-28 00:00', '2026-11-29', '2026-11-30'],
+  ])('takes payments at %s until the end of the day', (time, tomorrow, dayAfter) => {
+    expect(isSameDayOpen(at(time), cutoffs)).toBe(true);
+    const today = time.slice(0, 10);
+    expect(achWindow(at(time), 'same_day', cutoffs)).toMatchObject({
+      ...{ settlementDate: today, cutoffAt: at(`${tomorrow} 00:00`) },
+      settlementAt: at(`${tomorrow} 00:00`),
+    });
+    expect(achWindow(at(time), 'standard', cutoffs)).toMatchObject({
+      ...{ settlementDate: tomorrow, cutoffAt: at(`${tomorrow} 00:00`) },
+      settlementAt: at(`${dayAfter} 00:00`),
+    });
+    expect(fedwireHours(at(time), cutoffs)).toMatchObject({
+      ...{ isOpen: true, settlementDate: today, settlementAt: at(time) },
+    });
+    expect(swiftWindow(at(time), cutoffs).settlementDate).toBe(dayAfter);
+  });
+
+  it('has no other same-day time beside', () => {
+    expect(() => checkCutoffs(cutoffs)).not.toThrow();
+    const both = { ...cutoffs, sameDay: [alwaysOpen, '10:30'] };
+    expect(() => checkCutoffs(both)).toThrow(/^sameDay: always stands alone/);
   });
 });
 

@@ -14,7 +14,13 @@ import {
   type TimeOfDay,
 } from './eastern-time.js';
 
-/** By when the bank must have a payment, on a banking day. */
+/**
+ * In place of a time: the bank takes payments at any time, and each day counts as a banking day. No real bank
+ * is like that. With it, a sandbox behaves the same at every hour.
+ */
+export const alwaysOpen = 'always';
+
+/** By when the bank must have a payment, on a banking day. Each time may be `always`. */
 export interface BankCutoffs {
   /** Same-day ACH: one time per file, in their order, each no later than the last FedACH deadline. */
   readonly sameDay: readonly TimeOfDay[];
@@ -86,16 +92,21 @@ export function swiftWindow(atMs: number, cutoffs: BankCutoffs): RailWindow {
 
 /** @throws RangeError that names the field */
 export function checkCutoffs({ sameDay, standard, fedwire, swift }: BankCutoffs): void {
-  const minutes = sameDay.map((time, at) => named(`sameDay.${at}`, time));
+  if (!sameDay.includes(alwaysOpen)) checkSameDay(sameDay);
+  else if (sameDay.length > 1) throw new RangeError(`sameDay: ${alwaysOpen} stands alone`);
+  if (standard !== alwaysOpen) named('standard', standard);
+  if (swift !== alwaysOpen) named('swift', swift);
+  if (fedwire !== alwaysOpen && named('fedwire', fedwire) > minutesOf(fedwireDeadline))
+    throw new RangeError(`fedwire: later than ${fedwireDeadline}`);
+}
+
+function checkSameDay(times: readonly TimeOfDay[]): void {
+  const minutes = times.map((time, at) => named(`sameDay.${at}`, time));
   const isAscending = minutes.every((value, at) => at === 0 || value > (minutes[at - 1] ?? -1));
   if (!isAscending) throw new RangeError('sameDay: not in ascending order');
   const [last = 0] = minutes.slice(-1);
   const deadline = sameDayWindows[2].deadline;
   if (last > minutesOf(deadline)) throw new RangeError(`sameDay: later than ${deadline}`);
-  named('standard', standard);
-  named('swift', swift);
-  if (named('fedwire', fedwire) > minutesOf(fedwireDeadline))
-    throw new RangeError(`fedwire: later than ${fedwireDeadline}`);
 }
 
 function named(field: string, time: TimeOfDay): number {
@@ -107,6 +118,12 @@ function named(field: string, time: TimeOfDay): number {
 }
 
 type Kind = keyof BankCutoffs;
+const settlesAfterDays = {
+  sameDay: 0,
+  standard: 1,
+  fedwire: 0,
+  swift: swiftBankingDays,
+} as const satisfies Record<Kind, number>;
 type Window = RailWindow & { readonly opensAt: number };
 interface Known {
   readonly fromMs: number;
@@ -126,9 +143,24 @@ function nextWindow(atMs: number, kind: Kind, cutoffs: BankCutoffs): Window {
   if (known !== undefined && known.fromMs <= atMs && atMs < known.window.cutoffAt)
     return known.window;
   const times = kind === 'sameDay' ? cutoffs.sameDay : [cutoffs[kind]];
-  const window = windowOf(nextCutoff(atMs, times), kind);
+  const window = times.includes(alwaysOpen)
+    ? dayOf(atMs, kind)
+    : windowOf(nextCutoff(atMs, times), kind);
   windows[kind] = { fromMs: atMs, window };
   return window;
+}
+
+/** Of a bank that never closes: the calendar day in New York. */
+function dayOf(atMs: number, kind: Kind): Window {
+  const { date } = easternTime(atMs);
+  const settlementDate = daysAfter(date, settlesAfterDays[kind]);
+  const endOf = (day: CalendarDate) => instantOf(daysAfter(day, 1), '00:00');
+  return {
+    cutoffAt: endOf(date),
+    opensAt: instantOf(date, '00:00'),
+    settlementDate,
+    settlementAt: endOf(settlementDate),
+  };
 }
 
 function windowOf({ date, time, cutoffAt }: Cutoff, kind: Kind): Window {

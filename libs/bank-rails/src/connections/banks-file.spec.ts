@@ -175,6 +175,17 @@ it('takes the protocol of the simulator in the sandbox, and never in production'
   ]);
 });
 
+it('takes a bank that is always open in the sandbox, and never in production', async () => {
+  const text = changed("sameDay: ['10:00', '14:15', '16:15']", 'sameDay: [always]');
+  const [ach] = (await read(text, 'sandbox')).connections;
+  expect(ach?.cutoffs.sameDay).toEqual(['always']);
+  expect(await problemsOf(text)).toEqual([
+    expect.stringMatching(
+      /^line \d+: banks\.0\.connections\.0\.cutoffs: always is for the sandbox/,
+    ),
+  ]);
+});
+
 it('names a file that cannot be read', async () => {
   const missing = path.join(folder, 'missing.yaml');
   const reading = readBanksFile(missing, { environment: 'production' });

@@ -1,7 +1,7 @@
 /** The schema of PIS_BANKS_FILE. deploy/banks.example.yaml explains every field. */
 import { type PaymentRail, paymentRails } from '@pis/domain';
 import { z } from 'zod';
-import { checkCutoffs, defaultCutoffs } from '../calendar/rail-hours.js';
+import { alwaysOpen, checkCutoffs, defaultCutoffs } from '../calendar/rail-hours.js';
 import type { BankConnectionConfig, Banks, HttpsConfig, SftpConfig } from './bank-config.js';
 import { hostKeyProblem } from './host-keys.js';
 
@@ -14,7 +14,7 @@ const folder = z.string().regex(/^[\x21-\x7e]{1,500}$/, 'must be a path of print
 const routingNumber = z.string().regex(/^\d{9}$/, 'must be 9 digits, in quotes');
 const timeOfDay = z
   .string()
-  .regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'must be HH:MM Eastern Time, in quotes');
+  .regex(/^(?:always|(?:[01]\d|2[0-3]):[0-5]\d)$/, 'must be HH:MM Eastern Time, in quotes');
 const ascii = (max: number) =>
   z
     .string()
@@ -205,6 +205,11 @@ export function banksSchema({
             if (other !== undefined) tell(['rails', place], `${rail} goes over ${other} already`);
             taken.set(rail, given.name);
           });
+          if (
+            environment === 'production' &&
+            Object.values(given.cutoffs).flat().includes(alwaysOpen)
+          )
+            tell(['cutoffs'], `${alwaysOpen} is for the sandbox, and not for production`);
           const protocol = protocolOf(given, environment, tell);
           if (protocol === null) return;
           const {

@@ -1,5 +1,5 @@
 import { simulatedBankTerms } from '../bank-connection.js';
-import { defaultCutoffs } from '../calendar/rail-hours.js';
+import { alwaysOpen, defaultCutoffs } from '../calendar/rail-hours.js';
 import type { AchIdentity, BankConnectionConfig } from './bank-config.js';
 import { offeredRails } from './offered-rails.js';
 
@@ -52,6 +52,13 @@ describe('the rails that the banks offer', () => {
       standard: '17:45',
       fedwire: '17:00',
       swift: defaultCutoffs.swift,
+    });
+  });
+
+  it('are always open where the bank is', () => {
+    const cutoffs = { ...defaultCutoffs, sameDay: [alwaysOpen], standard: alwaysOpen };
+    expect(offeredRails({ connections: [connection({ cutoffs, ach })] }).cutoffs).toMatchObject({
+      ...{ sameDay: [alwaysOpen], standard: alwaysOpen },
     });
   });
 });

@@ -1,7 +1,7 @@
 /** What a banks file means for the choice of a rail: rails with a bank, and the cutoffs of that bank. */
 import type { PaymentRail } from '@pis/domain';
 import { minutesOf, type TimeOfDay } from '../calendar/eastern-time.js';
-import { type BankCutoffs, defaultCutoffs } from '../calendar/rail-hours.js';
+import { alwaysOpen, type BankCutoffs, defaultCutoffs } from '../calendar/rail-hours.js';
 import type { RailPolicy } from '../selection/rail-selection.js';
 import type { Banks } from './bank-config.js';
 import { railsOf } from './banks-file.js';
@@ -25,6 +25,7 @@ export function offeredRails(banks: Banks): Omit<RailPolicy, 'settings'> {
 
 /** On the same day. */
 function earlier(time: TimeOfDay, minutes: number): TimeOfDay {
+  if (time === alwaysOpen) return alwaysOpen;
   const left = Math.max(0, minutesOf(time) - minutes);
   const two = (value: number) => String(value).padStart(2, '0');
   return `${two(Math.floor(left / 60))}:${two(left % 60)}`;
