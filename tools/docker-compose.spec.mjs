@@ -10,6 +10,8 @@ const { services } = compose;
 const apps = Object.entries(services).filter(([, service]) => service.profiles?.includes('apps'));
 const servers = Object.entries(services).filter(([, service]) => service.profiles === undefined);
 const shared = ['cli', 'all-in-one'];
+/** They read the banks file, which the simulator writes. */
+const bankUsers = ['api-gateway', 'rail-executor'];
 
 describe('docker-compose.yml', () => {
   it('has PostgreSQL, Kafka and EventStoreDB, and the apps with the profile apps', () => {
@@ -45,15 +47,31 @@ describe('docker-compose.yml', () => {
       }
   });
 
-  it('starts the apps after the migration, and that after the servers are healthy', () => {
+  it('starts the apps after the migration, and it after the servers; who needs the bank comes after it', () => {
     for (const [name, service] of apps) {
       const expected =
         name === 'migrate'
           ? Object.fromEntries(
               servers.map(([server]) => [server, { condition: 'service_healthy' }]),
             )
-          : { migrate: { condition: 'service_completed_successfully' } };
+          : {
+              migrate: { condition: 'service_completed_successfully' },
+              ...(bankUsers.includes(name)
+                ? { 'bank-simulator': { condition: 'service_healthy' } }
+                : {}),
+            };
       expect(service.depends_on).toEqual(expected);
+    }
+  });
+
+  it('reaches the simulated bank over SFTP and HTTPS by the name of its service', () => {
+    const { environment: bank } = services['bank-simulator'];
+    expect(bank.PIS_BANK_HOST).toBe('bank-simulator');
+    for (const name of bankUsers) {
+      const { environment: app, volumes } = services[name];
+      expect(app.PIS_BANKS_FILE).toBe(`${bank.PIS_DATA_DIR}/simulated-bank/banks.yaml`);
+      expect(volumes).toEqual(services['bank-simulator'].volumes);
+      expect(app).not.toHaveProperty('PIS_BANK_URL');
     }
   });
 

@@ -62,6 +62,9 @@ const leash = [
   `${pathToFileURL(path.join(root, 'tools/leash.mjs')).href}?launcher=${process.pid}`,
 ];
 
+/** Several systems run on one machine. */
+const freePorts = { PORT: '0', PIS_BANK_SFTP_PORT: '0', PIS_BANK_HTTPS_PORT: '0' };
+
 /** Starts a command in its own process group and waits for its ready line. */
 export async function startCommand(
   command: string,
@@ -72,7 +75,7 @@ export async function startCommand(
   const child = spawn(command, isNode ? [...leash, ...args] : args, {
     cwd: options.cwd,
     // There is no load balancer, so the drain would only slow down each test.
-    env: cleanEnv({ PORT: '0', HOST: '127.0.0.1', PIS_SHUTDOWN_DRAIN_MS: '0', ...options.env }),
+    env: cleanEnv({ ...freePorts, HOST: '127.0.0.1', PIS_SHUTDOWN_DRAIN_MS: '0', ...options.env }),
     stdio: ['ignore', 'pipe', 'pipe', ...(isNode ? (['ipc'] as const) : [])],
     detached: true,
   });

@@ -22,3 +22,20 @@ export function freshCheckout(folder: string): string {
     if (!own.includes(name)) symlinkSync(path.join(root, name), path.join(folder, name));
   return folder;
 }
+
+const distributedWay = () =>
+  readFileSync(path.join(root, 'README.md'), 'utf8').split('## The distributed way')[1] ?? '';
+
+/** The apps of the distributed way, in the order in which the README starts them. */
+export function appsOfTheReadme(): readonly string[] {
+  const apps = [...distributedWay().matchAll(/^PORT=\d+ npm start -- ([a-z-]+)(?: #.*)?$/gm)];
+  if (apps.length === 0) throw new Error('README.md starts no app');
+  return apps.map(([, app = '']) => app);
+}
+
+/** PIS_BANKS_FILE as the README sets it, for a system whose state is in `dataDir` instead of `./.data`. */
+export function banksFileOfTheReadme(dataDir: string): string {
+  const [, file] = /^export PIS_BANKS_FILE=\$PWD\/\.data\/(\S+)/m.exec(distributedWay()) ?? [];
+  if (file === undefined) throw new Error('README.md sets no PIS_BANKS_FILE');
+  return path.join(dataDir, file);
+}

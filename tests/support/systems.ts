@@ -7,6 +7,7 @@ import { startEventStoreDbStandIn } from '@pis/event-store/testing';
 import { connectionOf } from '@pis/local-servers';
 import { createTestDatabase } from '@pis/local-servers/testing';
 import { pisJson, type RunningProcess, startProcess } from './process.js';
+import { appsOfTheReadme, banksFileOfTheReadme } from './readme.js';
 
 export interface System {
   readonly apiUrl: string;
@@ -16,6 +17,8 @@ export interface System {
   readonly environment: Readonly<Record<string, string>>;
   /** Of every process, where it serves its health and metrics. */
   readonly urls: readonly string[];
+  /** The process of the simulated bank, for requests that are none. Absent where it has none of its own. */
+  readonly bankUrl?: string;
   /** Everything any process of the system logged. */
   logs(): string;
   /** What all processes printed on stdout. */
@@ -49,16 +52,10 @@ export const allInOne: StartSystem = async (settings) => {
 export const allInOneOnServers: StartSystem = (settings) =>
   onEventStoreDb(settings, (more) => allInOne({ ...settings, ...kafka(), ...more }));
 
-const distributedApps = [
-  'event-relay',
-  'payments-projector',
-  'directory-projector',
-  'webhook-dispatcher',
-  'rail-executor',
-  'api-gateway',
-] as const;
-
-/** Each app as its own process, with Kafka and the PostgreSQL event store. */
+/**
+ * Each app as its own process, with Kafka and the PostgreSQL event store. The bank is reached over SFTP and
+ * HTTPS.
+ */
 export const distributedOnPostgres: StartSystem = (settings) => distributed(settings, {});
 
 /** Each app as its own process, with Kafka and EventStoreDB. */
@@ -116,29 +113,30 @@ async function distributed(
     DATABASE_URL: database.url,
     ...kafka(),
     PIS_MASTER_KEY: randomBytes(32).toString('base64'),
-    // The simulated bank makes its keys there.
+    // The simulated bank makes its keys and the banks file there.
     PIS_DATA_DIR: dataDir,
+    PIS_BANKS_FILE: banksFileOfTheReadme(dataDir),
   };
   await pisJson(['migrate'], environment);
   await pisJson(['kafka', 'apply'], environment);
   const apiKey = await provision(environment);
 
-  const bank = await startProcess('bank-simulator', environment);
-  environment['PIS_BANK_URL'] = String(bank.ready['url']);
-  const running: RunningProcess[] = [bank];
-  // One after another: seven cold starts at once on two cores only slow each other down.
-  for (const app of distributedApps) running.push(await startProcess(app, environment));
-  const gateway = running.at(-1);
+  // One after another, as the README says: the bank comes first.
+  const running = new Map<string, RunningProcess>();
+  for (const app of appsOfTheReadme()) running.set(app, await startProcess(app, environment));
+  const processes = [...running.values()];
+  const urlOf = (app: string) => String(running.get(app)?.ready['url']);
   return {
-    apiUrl: String(gateway?.ready['url']),
+    apiUrl: urlOf('api-gateway'),
     apiKey,
     databaseUrl: database.url,
     environment,
-    urls: running.map((process) => String(process.ready['url'])),
-    logs: () => running.map((process) => process.stderr()).join('\n'),
-    stdout: () => running.map((process) => process.stdout()).join('\n'),
+    urls: [...running.keys()].map(urlOf),
+    bankUrl: urlOf('bank-simulator'),
+    logs: () => processes.map((process) => process.stderr()).join('\n'),
+    stdout: () => processes.map((process) => process.stdout()).join('\n'),
     stop: async () => {
-      await Promise.all(running.map((process) => process.stop()));
+      await Promise.all(processes.map((process) => process.stop()));
       await database.drop();
       rmSync(dataDir, { recursive: true, force: true });
     },

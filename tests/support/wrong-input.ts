@@ -5,6 +5,10 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
+import { BankRefused } from '@pis/bank-rails';
+import { type BankConnectionConfig, readBanksFile } from '@pis/bank-rails/banks';
+import { openFileTransport, openMessageTransport } from '@pis/bank-rails/connections';
+import { unreachable } from '@pis/domain';
 import type { MarkedParty } from './markers.js';
 import type { MarkedRun } from './personal-data-run.js';
 import { pis } from './process.js';
@@ -141,11 +145,11 @@ class WrongInput {
 
   /** Where the bank is a process of its own. */
   async transfers(text: string): Promise<void> {
-    const bank = this.run.system.environment['PIS_BANK_URL'];
-    if (bank === undefined) return;
+    const { bankUrl, environment } = this.run.system;
+    if (bankUrl === undefined) return;
     for (const body of [text, `${text}}`])
       for (const at of ['transfers', 'inquiries', 'voids']) {
-        const response = await fetch(`${bank}/bank/${at}`, {
+        const response = await fetch(`${bankUrl}/bank/${at}`, {
           method: 'POST',
           headers: { 'content-type': 'application/json' },
           body,
@@ -153,5 +157,37 @@ class WrongInput {
         expect([400, 422]).toContain(response.status);
         this.answers.push(await response.text());
       }
+    const file = environment['PIS_BANKS_FILE'] ?? '';
+    const { connections } = await readBanksFile(file, { environment: 'sandbox' });
+    for (const { name, protocol } of connections) await this.toBank(protocol, { name, text });
+  }
+
+  /** Over the connections of the banks file: neither a NACHA file nor an ISO 20022 message. */
+  private async toBank(
+    protocol: BankConnectionConfig['protocol'],
+    { name, text }: { readonly name: string; readonly text: string },
+  ): Promise<void> {
+    const bytes = Buffer.from(text);
+    switch (protocol.kind) {
+      case 'sftp': {
+        const files = await openFileTransport(protocol, { name, env: {} });
+        await files.put(`WRONG-${randomUUID()}.ach`, bytes).finally(() => files.close());
+        return;
+      }
+      case 'https': {
+        const messages = await openMessageTransport(protocol, { name, env: {} });
+        const refused = await messages
+          .send({ id: 'WRONG', xml: bytes })
+          .catch((error: unknown) => error)
+          .finally(() => messages.close());
+        expect(refused).toBeInstanceOf(BankRefused);
+        this.answers.push(String(refused));
+        return;
+      }
+      case 'json':
+        throw new Error('the banks file names the JSON connection');
+      default:
+        return unreachable(protocol);
+    }
   }
 }

@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -45,11 +46,11 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-function open(inFolder: string): BankServers {
+function open(inFolder: string, publicHost?: string): BankServers {
   const core = new BankCore(pool, { delayMs: 0 });
   const desks = { ach: new AchDesk(core), messages: new MessageDesk(core) };
   const ports = { host: '127.0.0.1', sftpPort: 0, httpsPort: 0 };
-  return new BankServers({ ...desks, ...ports, folder: inFolder, logger });
+  return new BankServers({ ...desks, ...ports, publicHost, folder: inFolder, logger });
 }
 
 async function connections(): Promise<readonly BankConnectionConfig[]> {
@@ -138,6 +139,29 @@ describe('the servers of the simulated bank', () => {
       await stranger.close();
     } finally {
       writeFileSync(key, kept);
+    }
+  });
+
+  it('name the host by which the customer reaches them, and refuse another one later', async () => {
+    const base = mkdtempSync(path.join(os.tmpdir(), 'pis-bank-host-'));
+    const named = open(base, 'bank.example');
+    try {
+      await named.start();
+      const { connections: found } = await readBanksFile(path.join(base, banksFileName), {
+        environment: 'sandbox',
+      });
+      expect(found.map(({ protocol }) => protocol)).toMatchObject([
+        { host: 'bank.example' },
+        { baseUrl: expect.stringMatching(/^https:\/\/bank\.example:\d+$/) },
+      ]);
+      const certificate = readFileSync(path.join(base, keyFiles.serverCertificate));
+      expect(new X509Certificate(certificate).checkHost('bank.example')).toBe('bank.example');
+      await expect(open(base, '::1').start()).rejects.toThrow(
+        /PIS_BANK_HOST: .*server\.pem does not name ::1/,
+      );
+    } finally {
+      await named.stop();
+      rmSync(base, { recursive: true, force: true });
     }
   });
 

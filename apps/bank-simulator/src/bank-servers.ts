@@ -2,11 +2,13 @@
  * The servers of the simulated bank as a separate process: SFTP for ACH files, HTTPS with client certificates
  * for ISO 20022 messages. At the start they write a banks file, with which rail-executor reaches them.
  */
+import { X509Certificate } from 'node:crypto';
 import { renameSync, writeFileSync } from 'node:fs';
+import { isIP } from 'node:net';
 import path from 'node:path';
-import type { Logger } from '@pis/service-kit';
+import { ConfigurationError, type Logger } from '@pis/service-kit';
 import type { AchDesk } from './ach-desk.js';
-import { banksFileName, banksFileText, customerUsername } from './customer.js';
+import { banksFileName, banksFileText, customerUsername, keyFiles } from './customer.js';
 import { startHttpsServer } from './https-server.js';
 import type { MessageDesk } from './message-desk.js';
 import { type RunningServer, startSftpServer } from './sftp-server.js';
@@ -17,6 +19,8 @@ export interface BankServersOptions {
   readonly messages: MessageDesk;
   /** The address to listen on. */
   readonly host: string;
+  /** The name by which the customer reaches the servers. Undefined: the address, or this machine's own. */
+  readonly publicHost?: string | undefined;
   /** 0 picks a free one. */
   readonly sftpPort: number;
   readonly httpsPort: number;
@@ -36,8 +40,10 @@ export class BankServers {
   async start(): Promise<void> {
     const { ach, messages, host, sftpPort, httpsPort, logger } = this.options;
     const folder = path.resolve(this.options.folder);
-    const publicHost = everywhere.includes(host) ? '127.0.0.1' : host;
+    const reachedAt = everywhere.includes(host) ? '127.0.0.1' : host;
+    const publicHost = this.options.publicHost ?? reachedAt;
     const keys = await simulatorKeys(folder, [...new Set([publicHost, ...localHosts])]);
+    requireCertificateFor(publicHost, keys.serverCertificate, folder);
     const onProblem = (error: unknown) => logger.warn({ err: error }, 'the simulated bank failed');
     const sftp = await startSftpServer({
       ...{ desk: ach, host, port: sftpPort, onProblem },
@@ -68,4 +74,15 @@ export class BankServers {
     this.options.ach.close();
     this.options.messages.close();
   }
+}
+
+/** An older certificate may name other hosts. The customer would refuse it at every connection. */
+function requireCertificateFor(host: string, certificate: string, folder: string): void {
+  const x509 = new X509Certificate(certificate);
+  const file = path.join(folder, keyFiles.serverCertificate);
+  const names = isIP(host) ? x509.checkIP(host) : x509.checkHost(host);
+  if (names === undefined)
+    throw new ConfigurationError([
+      `PIS_BANK_HOST: ${file} does not name ${host}; delete ${folder} to make new keys, and start rail-executor again`,
+    ]);
 }

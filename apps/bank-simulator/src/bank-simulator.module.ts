@@ -81,6 +81,7 @@ export class BankSimulatorModule {
             return new servers.BankServers({
               ...{ ach, messages, logger },
               host: config.HOST ?? '0.0.0.0',
+              publicHost: config.PIS_BANK_HOST,
               sftpPort: config.PIS_BANK_SFTP_PORT,
               httpsPort: config.PIS_BANK_HTTPS_PORT,
               folder: path.join(config.PIS_DATA_DIR, simulatedBankFolder),

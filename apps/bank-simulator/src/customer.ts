@@ -1,4 +1,5 @@
 /** Who the sandbox is to the simulated bank, and the banks file with which it reaches the bank's servers. */
+import { isIPv6 } from 'node:net';
 import path from 'node:path';
 import { defaultCutoffs, simulatedBankTerms } from '@pis/bank-rails';
 import type { BankConnectionConfig } from '@pis/bank-rails/banks';
@@ -66,7 +67,8 @@ export const keyFiles = {
 /** The banks file, in the same folder. */
 export const banksFileName = 'banks.yaml';
 export const customerUsername = 'sandbox';
-const sftpPollSeconds = 0.5;
+/** A payment waits for up to two looks: of the file before its own, and of its own. */
+const sftpPollSeconds = 0.25;
 const httpsPollSeconds = 0.25;
 
 export interface ServerAddresses {
@@ -109,7 +111,7 @@ export function banksFileText(addresses: ServerAddresses): string {
           name: sandboxConnections.messages.name,
           rails: sandboxConnections.messages.rails,
           https: {
-            baseUrl: `https://${host}:${httpsPort}`,
+            baseUrl: `https://${isIPv6(host) ? `[${host}]` : host}:${httpsPort}`,
             caFile: file('authority'),
             certificateFile: file('customerCertificate'),
             privateKey: { file: file('customerKey') },

@@ -3,7 +3,7 @@
  * Both sides can be configured with files of their own: those that are there are used.
  */
 import { webcrypto } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 // @peculiar/x509 asks its user for this polyfill; it must come first.
 import 'reflect-metadata';
@@ -33,11 +33,15 @@ export async function simulatorKeys(
 ): Promise<SimulatorKeys> {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const read = (file: keyof typeof keyFiles) => readOrNull(path.join(folder, keyFiles[file]));
-  const write = (file: keyof typeof keyFiles, text: string) =>
-    writeFileSync(path.join(folder, keyFiles[file]), text, { mode: secretMode });
+  // Whole or not at all: after a crash, what is there is used.
+  const write = (file: keyof typeof keyFiles, text: string) => {
+    const named = path.join(folder, keyFiles[file]);
+    writeFileSync(`${named}.new`, text, { mode: secretMode });
+    renameSync(`${named}.new`, named);
+  };
   if (read('sshHostKey') === null || read('sshCustomerPublicKey') === null) {
-    const host = ssh2.utils.generateKeyPairSync('ed25519');
-    const customer = ssh2.utils.generateKeyPairSync('ed25519');
+    const host = sshKeys();
+    const customer = sshKeys();
     write('sshHostKey', host.private);
     write('sshHostPublicKey', host.public);
     write('sshCustomerKey', customer.private);
@@ -68,6 +72,17 @@ export async function simulatorKeys(
     serverCertificate: present('serverCertificate'),
     authority: present('authority'),
   };
+}
+
+/** The library writes about one key in a hundred in a form that it cannot read. */
+const sshKeyTriesMax = 20;
+
+function sshKeys(): { readonly private: string; readonly public: string } {
+  for (let tries = 0; tries < sshKeyTriesMax; tries += 1) {
+    const keys = ssh2.utils.generateKeyPairSync('ed25519');
+    if (!(ssh2.utils.parseKey(keys.private) instanceof Error)) return keys;
+  }
+  throw new Error('no readable SSH key was made');
 }
 
 function readOrNull(file: string): string | null {

@@ -196,14 +196,19 @@ export const railsEnv = {
   /** What the simulated bank does with which transfer: YAML, see docs/sandbox.md. */
   PIS_BANK_SCENARIOS_FILE: z.string().min(1).optional(),
   PIS_BANKS_FILE: banksFile,
-  /** Sandbox only: base address of the bank simulator when it runs as its own process. */
+  /** For tests: base address of a bank simulator, called directly, without files and messages. Sandbox only. */
   PIS_BANK_URL: z.url({ protocol: /^https?$/ }).optional(),
 } as const;
 
 /** Of the bank simulator as a process of its own. A port of 0 picks a free one. */
 export const bankServersEnv = {
-  PIS_BANK_SFTP_PORT: integer(0, 65_535).default(0),
-  PIS_BANK_HTTPS_PORT: integer(0, 65_535).default(0),
+  /** The name by which rail-executor reaches it. Unset: HOST, or 127.0.0.1 if that is every address. */
+  PIS_BANK_HOST: z
+    .string()
+    .regex(/^[A-Za-z0-9.:-]{1,253}$/, 'must be a host name or an IP address')
+    .optional(),
+  PIS_BANK_SFTP_PORT: integer(0, 65_535).default(2_022),
+  PIS_BANK_HTTPS_PORT: integer(0, 65_535).default(2_443),
 } as const;
 
 /** The variables that every app reads. */
