@@ -14,8 +14,12 @@ interface Alert {
   readonly annotations: Readonly<Record<string, string>>;
 }
 
-/** Tests of rules are skipped, and counted as skipped, where Prometheus' own tool is not installed. */
+/**
+ * Only Prometheus' own tool evaluates the rules as Prometheus does. It is no npm package, so where it is not installed
+ * the cases are skipped, and the title says why.
+ */
 const hasPromtool = spawnSync('promtool', ['--version']).status === 0;
+const whyNot = hasPromtool ? '' : ' (skipped: promtool is not on the PATH)';
 
 describe.each(areas)('the alerts on the %s', (area) => {
   const rulesFile = path.join(root, `deploy/prometheus/${area}.rules.yaml`);
@@ -36,7 +40,7 @@ describe.each(areas)('the alerts on the %s', (area) => {
   });
 
   (hasPromtool ? it : it.skip)(
-    'fire exactly when they should',
+    `fire exactly when they should${whyNot}`,
     async () => {
       for (const args of [
         ['check', 'rules', rulesFile],

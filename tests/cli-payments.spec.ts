@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { jest } from '@jest/globals';
+import { railReferenceOf } from '@pis/bank-rails';
 import { PisClient } from '@pis/client';
 import { until } from '@pis/local-servers/testing';
 import { paymentTo } from './support/payable.js';
@@ -112,4 +113,76 @@ it('refuses to show a payment that does not exist, or what is no ID', async () =
   const show = (id: string) => pis(['payments', 'show', '--id', id], environment);
   expectRefusal(await show(randomUUID()), /there is no payment/);
   expectRefusal(await show('secret'), /--id is not a UUID/);
+});
+
+describe('while connections are paused', () => {
+  const rails = (...args: string[]) => pisJson<unknown>(['rails', ...args], environment);
+  const because = ['--actor', 'ada', '--reason', 'compared with the books of the bank'];
+  const names = async () =>
+    ((await rails('connections')) as { data: { connection: string }[] }).data.map(
+      ({ connection }) => connection,
+    );
+  const isReady = async () =>
+    (await fetch(`${String(running.ready['apiUrl'])}/health/ready`)).status === 200;
+
+  it('payments wait, staff settle them by the books of the bank, and the others go afterwards', async () => {
+    const inFlight = await paid('000123450401', 1_234, 'FAILED_IN_FLIGHT');
+    const connections = await names();
+    expect(connections).not.toEqual([]);
+    expect(await rails('pause', '--restored', ...because)).toEqual({ paused: connections });
+    await until(async () => !(await isReady()), { timeoutMs: statusLimitMs });
+
+    const [executed, waiting] = [
+      await paid('000123456789', 1_234, 'QUEUED'),
+      await paid('000123456789', 1_234, 'QUEUED'),
+    ];
+    const shown = (await rails('connections')) as { data: unknown[] };
+    for (const connection of shown.data)
+      expect(connection).toMatchObject({ reason: 'compared with the books of the bank' });
+    const [connection = ''] = connections;
+    const settle = (...args: string[]) =>
+      pis(['rails', 'settle', ...args, ...because], environment);
+    expectRefusal(
+      await settle('--payment', waiting, '--as', 'never-sent', '--connection', connection),
+      /the payment is QUEUED: it is sent when its connection is resumed/,
+    );
+    expectRefusal(await settle('--as', 'executed'), /give --payment, --reference or --trace/);
+    expectRefusal(
+      await settle('--reference', 'unheard-of', '--as', 'executed'),
+      /no payment of this system/,
+    );
+    const reference = railReferenceOf(executed);
+    expect(
+      await rails('settle', '--reference', reference, '--as', 'executed', ...because),
+    ).toMatchObject({ paymentId: executed, reference, status: 'COMPLETED' });
+    expect((await client.payments.get(executed)).status).toBe('COMPLETED');
+    for (let times = 0; times < 2; times += 1)
+      expect(
+        await rails('settle', '--payment', inFlight, '--as', 'never-sent', ...because),
+      ).toMatchObject({ status: 'FAILED_IN_FLIGHT' });
+    expect(
+      await pisJson<unknown>(['payments', 'show', '--id', inFlight], environment),
+    ).toMatchObject({
+      lateRejection: { reason: 'The bank does not have the payment. No funds were moved.' },
+      events: expect.arrayContaining([
+        expect.objectContaining({ type: 'PaymentRejectedLate', actor: 'user:cli:ada' }),
+      ]) as unknown,
+    });
+    expectRefusal(
+      await settle('--payment', executed, '--as', 'never-sent'),
+      /the payment is COMPLETED: it cannot be settled as never-sent/,
+    );
+
+    expect((await client.payments.get(waiting)).status).toBe('QUEUED');
+    for (const name of connections)
+      expect(await rails('resume', '--connection', name, ...because)).toEqual({ resumed: name });
+    expectRefusal(
+      await pis(['rails', 'resume', '--connection', connection, ...because], environment),
+      /no connection of this name is paused/,
+    );
+    await until(async () => (await client.payments.get(waiting)).status === 'COMPLETED', {
+      timeoutMs: statusLimitMs,
+    });
+    await until(isReady, { timeoutMs: statusLimitMs });
+  });
 });

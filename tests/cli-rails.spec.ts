@@ -65,7 +65,14 @@ it('lists unmatched notifications, and retries one or all of them, recorded', as
   const reference = railReferenceOf(paymentId);
   await keepUnmatched('1', reference, 'infinity');
   await keepUnmatched('2', 'none-of-ours', '2999-01-01');
-  const one = { returnReasonCode: null, at: isoTime, receivedAt: isoTime, reason: 'the reason' };
+  const id = expect.stringMatching(/^\d+$/) as unknown;
+  const one = {
+    id,
+    returnReasonCode: null,
+    at: isoTime,
+    receivedAt: isoTime,
+    reason: 'the reason',
+  };
   expect(await json('list')).toEqual({
     data: [
       {
@@ -99,4 +106,45 @@ it('refuses a retry without a target, with both kinds of target, and of an unkno
   expectRefusal(await plain('retry'), /either --reference or --all/);
   expectRefusal(await plain('retry', '--all', '--reference', 'x'), /either --reference or --all/);
   expectRefusal(await plain('retry', '--reference', 'unheard-of'), /no unmatched notification/);
+});
+
+it('takes a notification that staff has dealt with off the list, recorded with the reason', async () => {
+  const paymentId = randomUUID();
+  const reference = railReferenceOf(paymentId);
+  await keepUnmatched('3', reference, 'infinity');
+  await pool.query(
+    `INSERT INTO rail_notifications (feed, sequence, reference, type, at, received_at, reason)
+     VALUES ('bank', '4', $1, 'returned', now(), now(), 'waits for 3')`,
+    [reference],
+  );
+  const idOf = async (sequence: string) => {
+    const { data } = (await json('list')) as { data: { id: string; sequence: string }[] };
+    return data.find((one) => one.sequence === sequence)?.id ?? 'none';
+  };
+  const id = await idOf('3');
+  const who = ['--actor', 'ada', '--reason', 'booked by hand'];
+  expect(await json('dismiss', '--id', id, ...who)).toEqual({
+    ...{ connection: 'bank', sequence: '3', type: 'confirmed', paymentId },
+  });
+  expect(await idOf('3')).toBe('none');
+  // What waited for it is tried at once.
+  expect(await dueReferences()).toContain(reference);
+  await json('dismiss', '--id', await idOf('4'), ...who);
+  const { rows } = await pool.query('SELECT FROM rail_notified_references WHERE reference = $1', [
+    reference,
+  ]);
+  expect(rows).toEqual([]);
+
+  expectRefusal(
+    await plain('dismiss', '--id', id, ...who),
+    /no unmatched notification has this ID/,
+  );
+  expectRefusal(await plain('dismiss', '--id', 'x', ...who), /--id is not an ID of the list/);
+  expectRefusal(await plain('dismiss', '--id', id), /required option '--reason/);
+  const { rows: actions } = await pool.query<{ data: unknown }>(
+    "SELECT data FROM events WHERE type = 'OperatorActionStarted' AND data ->> 'action' = 'rails notifications dismiss' ORDER BY position LIMIT 1",
+  );
+  expect(actions).toMatchObject([
+    { data: { subject: { id }, actor: 'ada', reason: 'booked by hand' } },
+  ]);
 });

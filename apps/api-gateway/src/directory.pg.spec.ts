@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { webhookEndpoints } from '@pis/domain';
 import { repository } from '@pis/event-store';
-import { createTestDatabase, type TestDatabase, until } from '@pis/local-servers/testing';
+import { until } from '@pis/local-servers/testing';
 import {
   type Call,
   contactBody,
@@ -9,21 +9,18 @@ import {
   type Gateway,
   keyring,
   type Reply,
-  startGateway,
+  startGatewayWithDatabase,
   type Tenant,
 } from './testing/gateway.js';
 
-let database: TestDatabase;
 let gateway: Gateway;
 let tenant: Tenant;
 
 beforeAll(async () => {
-  database = await createTestDatabase();
-  gateway = await startGateway({ databaseUrl: database.url });
+  gateway = await startGatewayWithDatabase();
 });
 afterAll(async () => {
   await gateway?.close();
-  await database?.drop();
 });
 beforeEach(async () => {
   tenant = await gateway.createTenant();

@@ -1,5 +1,4 @@
 import { paymentEvents, paymentExample } from '@pis/domain/testing';
-import { createTestDatabase, type TestDatabase } from '@pis/local-servers/testing';
 import { appendEvents, completePayment, queuePayment } from '@pis/read-models/testing';
 import { integrationFeed } from '@pis/integration';
 import { paymentIntegrationEventSchema, topics } from '@pis/contracts';
@@ -9,21 +8,18 @@ import {
   createContact,
   type Call,
   type Gateway,
-  startGateway,
+  startGatewayWithDatabase,
   type Tenant,
 } from './testing/gateway.js';
 
-let database: TestDatabase;
 let gateway: Gateway;
 let tenant: Tenant;
 
 beforeAll(async () => {
-  database = await createTestDatabase();
-  gateway = await startGateway({ databaseUrl: database.url });
+  gateway = await startGatewayWithDatabase();
 });
 afterAll(async () => {
   await gateway?.close();
-  await database?.drop();
 });
 beforeEach(async () => {
   tenant = await gateway.createTenant();

@@ -4,8 +4,8 @@
  * of other apps.
  */
 import { paymentStatuses } from '@pis/domain';
-import { createTestDatabase, type TestDatabase, until } from '@pis/local-servers/testing';
-import { bankAccount, type Gateway, startGateway } from './testing/gateway.js';
+import { until } from '@pis/local-servers/testing';
+import { bankAccount, type Gateway, startGatewayWithDatabase } from './testing/gateway.js';
 import { createPayer, idOf, itemsOf, type Payer } from './testing/payments.js';
 import {
   answer,
@@ -23,18 +23,15 @@ import {
   type Step,
 } from './testing/payment-histories.js';
 
-let database: TestDatabase;
 let gateway: Gateway;
 let payer: Payer;
 
 beforeAll(async () => {
-  database = await createTestDatabase();
-  gateway = await startGateway({ databaseUrl: database.url });
+  gateway = await startGatewayWithDatabase();
   payer = await createPayer(gateway, { bankAccount: { ...bankAccount, swiftCode: 'CHASUS33XXX' } });
 });
 afterAll(async () => {
   await gateway?.close();
-  await database?.drop();
 });
 
 const created = async (...steps: readonly Step[]) => {

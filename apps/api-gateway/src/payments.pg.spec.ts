@@ -1,20 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import { createTestDatabase, type TestDatabase } from '@pis/local-servers/testing';
-import { createContact, type Gateway, startGateway } from './testing/gateway.js';
+import { createContact, type Gateway, startGatewayWithDatabase } from './testing/gateway.js';
 import { codeOf, createPayer, idOf, type Payer } from './testing/payments.js';
 
-let database: TestDatabase;
 let gateway: Gateway;
 let payer: Payer;
 
 beforeAll(async () => {
-  database = await createTestDatabase();
-  gateway = await startGateway({ databaseUrl: database.url });
+  gateway = await startGatewayWithDatabase();
   payer = await createPayer(gateway);
 });
 afterAll(async () => {
   await gateway?.close();
-  await database?.drop();
 });
 
 describe('creating a payment', () => {

@@ -1,28 +1,24 @@
 import { randomUUID } from 'node:crypto';
-import { createTestDatabase, type TestDatabase } from '@pis/local-servers/testing';
 import { completePayment, queuePayment } from '@pis/read-models/testing';
 import { insertAttempt, insertDelivery, poolOf, type TestDelivery } from './testing/deliveries.js';
 import {
   type Call,
   type Gateway,
   type Reply,
-  startGateway,
+  startGatewayWithDatabase,
   type Tenant,
 } from './testing/gateway.js';
 import { codeOf, issuesOf } from './testing/payments.js';
 
-let database: TestDatabase;
 let gateway: Gateway;
 let tenant: Tenant;
 let endpointId: string;
 
 beforeAll(async () => {
-  database = await createTestDatabase();
-  gateway = await startGateway({ databaseUrl: database.url, projects: false });
+  gateway = await startGatewayWithDatabase({ projects: false });
 });
 afterAll(async () => {
   await gateway?.close();
-  await database?.drop();
 });
 beforeEach(async () => {
   tenant = await gateway.createTenant();

@@ -1,20 +1,22 @@
 import { randomUUID } from 'node:crypto';
-import { createTestDatabase, type TestDatabase } from '@pis/local-servers/testing';
 import { poolOf } from './testing/deliveries.js';
-import { type Gateway, type Reply, startGateway, type Tenant } from './testing/gateway.js';
+import {
+  type Gateway,
+  type Reply,
+  startGateway,
+  startGatewayWithDatabase,
+  type Tenant,
+} from './testing/gateway.js';
 import { codeOf } from './testing/payments.js';
 
-let database: TestDatabase;
 let gateway: Gateway;
 let tenant: Tenant;
 
 beforeAll(async () => {
-  database = await createTestDatabase();
-  gateway = await startGateway({ databaseUrl: database.url, projects: false });
+  gateway = await startGatewayWithDatabase({ projects: false });
 });
 afterAll(async () => {
   await gateway?.close();
-  await database?.drop();
 });
 beforeEach(async () => {
   tenant = await gateway.createTenant();

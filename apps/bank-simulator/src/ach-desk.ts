@@ -5,7 +5,7 @@
  * executes once per trace number for as long as the bank remembers it.
  */
 import { createHash } from 'node:crypto';
-import { BankRefused, BankUnavailable } from '@pis/bank-rails';
+import { BankRefused } from '@pis/bank-rails';
 import {
   type AckEntry,
   type AckFile,
@@ -29,7 +29,7 @@ import {
   type OutgoingFile,
   reportFiles,
 } from './ach-answers.js';
-import { type BankCore, firstReportInMs, Hints } from './bank-core.js';
+import { type BankCore, firstReportInMs, Hints, reachable } from './bank-core.js';
 import type { Order, Posted } from './ledger.js';
 import { publishUntilNow } from './reports.js';
 
@@ -244,14 +244,4 @@ function nameOf(id: string, kind: OutgoingFile['kind']): string {
 
 function idOf(name: string): string | null {
   return /^BANK-0*(\d{1,12})\./.exec(name)?.[1] ?? null;
-}
-
-/** The caller asks again unless the bank has refused. */
-async function reachable<Result>(work: () => Promise<Result>): Promise<Result> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof BankRefused) throw error;
-    throw new BankUnavailable('the bank cannot reach its books', { cause: error });
-  }
 }

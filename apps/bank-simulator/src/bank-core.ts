@@ -1,5 +1,5 @@
 /** What every side of the simulated bank shares: the ledger, the scenarios in force, and who listens. */
-import { type BankTerms, simulatedBankTerms } from '@pis/bank-rails';
+import { BankRefused, type BankTerms, BankUnavailable, simulatedBankTerms } from '@pis/bank-rails';
 import type pg from 'pg';
 import { type Course, courseOf } from './course.js';
 import { Ledger } from './ledger.js';
@@ -32,6 +32,19 @@ export class BankCore {
 
   courseOf(transfer: Transfer): Course {
     return courseOf(scenarioOf(this.scenarios.current(), transfer), transfer, this.delayMs);
+  }
+}
+
+/**
+ * Work on the bank's books. The customer asks again unless the bank has refused.
+ * @throws BankRefused; BankUnavailable for any other failure
+ */
+export async function reachable<Result>(work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof BankRefused) throw error;
+    throw new BankUnavailable('the bank cannot reach its books', { cause: error });
   }
 }
 

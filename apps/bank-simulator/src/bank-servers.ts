@@ -11,7 +11,8 @@ import type { AchDesk } from './ach-desk.js';
 import { banksFileName, banksFileText, customerUsername, keyFiles } from './customer.js';
 import { startHttpsServer } from './https-server.js';
 import type { MessageDesk } from './message-desk.js';
-import { type RunningServer, startSftpServer } from './sftp-server.js';
+import type { RunningServer } from './running-server.js';
+import { startSftpServer } from './sftp-server.js';
 import { simulatorKeys } from './simulator-keys.js';
 
 export interface BankServersOptions {

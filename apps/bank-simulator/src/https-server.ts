@@ -1,7 +1,6 @@
 /** The message desk over HTTPS with client certificates, for the simulator as a separate process. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { BankRefused } from '@pis/bank-rails';
 import {
   inboxPageToWire,
@@ -11,19 +10,15 @@ import {
   xmlType,
 } from '@pis/bank-rails/connections';
 import type { MessageDesk } from './message-desk.js';
-import type { RunningServer } from './sftp-server.js';
+import { listening, type ListenOptions, type RunningServer } from './running-server.js';
 
-export interface HttpsServerOptions {
+export interface HttpsServerOptions extends ListenOptions {
   readonly desk: MessageDesk;
-  readonly host: string;
-  /** 0 picks a free one. */
-  readonly port: number;
   /** PEM. */
   readonly key: string;
   readonly certificate: string;
   /** PEM: the authority of the customers' certificates. */
   readonly customersAuthority: string;
-  readonly onProblem: (error: unknown) => void;
 }
 
 const requestTimeoutMs = 30_000;
@@ -50,19 +45,7 @@ export async function startHttpsServer(options: HttpsServerOptions): Promise<Run
   );
   server.requestTimeout = requestTimeoutMs;
   server.maxConnections = connectionsMax;
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(options.port, options.host, resolve);
-  });
-  server.on('error', options.onProblem);
-  return {
-    port: (server.address() as AddressInfo).port,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
+  return listening(server, options, () => server.closeAllConnections());
 }
 
 async function handle(

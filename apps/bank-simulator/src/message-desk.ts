@@ -4,7 +4,7 @@
  * A transfer executes once per end-to-end id for as long as the bank remembers it. The same message again
  * gets the same status; another message under the end-to-end id is rejected as a duplicate.
  */
-import { BankRefused, BankUnavailable } from '@pis/bank-rails';
+import { BankRefused } from '@pis/bank-rails';
 import {
   type CancellationRequest,
   type CreditTransfer,
@@ -19,7 +19,7 @@ import {
   writeIsoMessage,
 } from '@pis/bank-rails/iso20022';
 import type { BankMessagePage } from '@pis/bank-rails/connections';
-import { type BankCore, firstReportInMs, Hints } from './bank-core.js';
+import { type BankCore, firstReportInMs, Hints, reachable } from './bank-core.js';
 import {
   type Answered,
   answeredOf,
@@ -196,15 +196,5 @@ function readRefusing(xml: Uint8Array): IsoMessage {
   } catch (error) {
     if (error instanceof MessageRefused) throw new BankRefused(error.message, { cause: error });
     throw error;
-  }
-}
-
-/** The caller asks again unless the bank has refused. */
-async function reachable<Result>(work: () => Promise<Result>): Promise<Result> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof BankRefused) throw error;
-    throw new BankUnavailable('the bank cannot reach its books', { cause: error });
   }
 }

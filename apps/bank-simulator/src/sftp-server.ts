@@ -3,33 +3,24 @@
  * one folder under a temporary name and renames; at the rename the desk takes the file. The other folder shows
  * the files of the desk. An upload is in memory until it is renamed, and is gone when the process ends.
  */
-import type { AddressInfo } from 'node:net';
 import { isSafeFileName, outboundFileMaxBytes } from '@pis/bank-rails/connections';
 import ssh2, { type Attributes, type Connection, type SFTPWrapper } from 'ssh2';
 import type { AchDesk } from './ach-desk.js';
 import { sftpFolders } from './customer.js';
+import { listening, type ListenOptions, type RunningServer } from './running-server.js';
 
 // Node finds no named exports in this package.
 const { Server, utils } = ssh2;
 const { OK, EOF, FAILURE, NO_SUCH_FILE, PERMISSION_DENIED, OP_UNSUPPORTED } =
   utils.sftp.STATUS_CODE;
 
-export interface SftpServerOptions {
+export interface SftpServerOptions extends ListenOptions {
   readonly desk: AchDesk;
-  readonly host: string;
-  /** 0 picks a free one. */
-  readonly port: number;
   /** OpenSSH or PEM. */
   readonly hostKey: string;
   readonly username: string;
   /** The customer's key, as in authorized_keys. */
   readonly customerKey: string;
-  readonly onProblem: (error: unknown) => void;
-}
-
-export interface RunningServer {
-  readonly port: number;
-  close(): Promise<void>;
 }
 
 const connectionsMax = 20;
@@ -73,19 +64,9 @@ export async function startSftpServer(options: SftpServerOptions): Promise<Runni
       accept().on('sftp', (acceptSftp) => new Session(acceptSftp(), options, uploads).serve()),
     );
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(options.port, options.host, resolve);
+  return listening(server, options, () => {
+    for (const client of clients) client.end();
   });
-  server.on('error', options.onProblem);
-  return {
-    port: (server.address() as AddressInfo).port,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        for (const client of clients) client.end();
-      }),
-  };
 }
 
 /** Grows by doubling, so that a large upload is not copied for each of its parts. */

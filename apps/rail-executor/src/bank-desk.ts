@@ -45,6 +45,11 @@ export class BankDesk {
     return this.bank.watched(() => this.feed.round());
   }
 
+  /** Ends what would outlive the loops. */
+  stop(): void {
+    this.feed.stop();
+  }
+
   /** One round of the deadline loop, see Deadlines.round. */
   deadlineRound(): Promise<number | null> {
     return this.deadlines.round();

@@ -31,9 +31,16 @@ const pageMax = 200;
 /** Pages of unrecorded notifications that are searched at a time. */
 const unrecordedPagesMax = 20;
 
+/** A scan ends after this, with what it has read. */
+const scanMaxMs = 60_000;
+
+export type IsReported = (reference: string) => boolean;
+
 export class BankFeed {
   private readonly table: NotificationTable;
   private readonly recorder: NotificationRecorder;
+  private readonly stopping = new AbortController();
+  private scanning: Promise<IsReported> | null = null;
 
   constructor(private readonly options: BankFeedOptions) {
     this.table = new NotificationTable(options.pool, options.bank.name);
@@ -58,10 +65,24 @@ export class BankFeed {
   /**
    * Whether the bank has reported something on a transfer that is not recorded yet. True for every transfer
    * when more notifications are waiting than are searched. Where the bank's feed cannot be read, for whatever
-   * reason, only what was read counts: deadlines must pass.
+   * reason, only what was read counts: deadlines must pass. One scan runs at a time, and all who ask share it: a
+   * slow bank must not get more requests the slower it is.
    * @throws connection errors of PostgreSQL
    */
-  async unrecorded(): Promise<(reference: string) => boolean> {
+  unrecorded(): Promise<IsReported> {
+    this.scanning ??= this.scan().finally(() => {
+      this.scanning = null;
+    });
+    return this.scanning;
+  }
+
+  /** Ends a scan that is under way. */
+  stop(): void {
+    this.stopping.abort();
+  }
+
+  private async scan(): Promise<IsReported> {
+    const ending = AbortSignal.any([this.stopping.signal, AbortSignal.timeout(scanMaxMs)]);
     const { cursor, references, isAll } = await this.table.expected();
     if (!isAll) return () => true;
     const reported = new Set(references);
@@ -69,7 +90,7 @@ export class BankFeed {
     let after = cursor;
     let isSilent = false;
     for (let pages = 0; pages < unrecordedPagesMax; pages += 1) {
-      const page = await this.pageAfter(after);
+      const page = await this.pageAfter(after, ending);
       for (const { reference } of page?.notifications ?? []) reported.add(reference);
       if (page === null || page.cursor === after) return isReported;
       isSilent = page.notifications.length === 0;
@@ -79,13 +100,23 @@ export class BankFeed {
     return isSilent ? isReported : () => true;
   }
 
-  /** Null when it cannot be read. The round of the feed says why. */
-  private async pageAfter(after: string): Promise<BankNotificationPage | null> {
+  /** Null when it cannot be read, or not in time. The round of the feed says why. */
+  private async pageAfter(
+    after: string,
+    ending: AbortSignal,
+  ): Promise<BankNotificationPage | null> {
+    if (ending.aborted) return null;
     const { connection } = this.options.bank.named;
+    const ended = Promise.withResolvers<null>();
+    const end = () => ended.resolve(null);
+    ending.addEventListener('abort', end, { once: true });
     try {
-      return await connection.notifications({ after, max: notificationsMax });
+      const page = connection.notifications({ after, max: notificationsMax });
+      return await Promise.race([page, ended.promise]);
     } catch {
       return null;
+    } finally {
+      ending.removeEventListener('abort', end);
     }
   }
 

@@ -12,22 +12,56 @@ import {
   type NamedConnection,
 } from '@pis/bank-rails';
 import type { Payment, PaymentRail } from '@pis/domain';
+import { type ConnectionGate, ConnectionPaused } from './connection-gate.js';
+
+/** Whether something new may be sent over a connection. */
+export type Gate = Pick<ConnectionGate, 'pass'>;
+
+const openGate: Gate = { pass: () => Promise.resolve() };
 
 /** A bank that is configured. */
 export class Bank {
   readonly name: string;
   readonly circuit: BankCircuit;
+  /** Behind the circuit, and behind the gate for submissions. */
+  readonly connection: BankConnection;
   /** Why its feed could not be read at the last try; null when it could. */
   away: BankUnavailable | BankRefused | null = null;
 
-  constructor(readonly named: NamedConnection) {
+  constructor(
+    readonly named: NamedConnection,
+    private readonly gate: Gate,
+  ) {
     this.name = named.name;
     this.circuit = new BankCircuit(named.connection);
+    const { bank } = this.circuit;
+    this.connection = {
+      ...bank,
+      submit: async (instruction) => {
+        await this.pass();
+        return bank.submit(instruction);
+      },
+    };
   }
 
-  /** Behind the circuit. */
-  get connection(): BankConnection {
-    return this.circuit.bank;
+  /** @throws ConnectionPaused while nothing new may be sent over it */
+  pass(): Promise<void> {
+    return this.gate.pass(this.name);
+  }
+
+  async isPaused(): Promise<boolean> {
+    try {
+      await this.pass();
+      return false;
+    } catch (error) {
+      if (error instanceof ConnectionPaused) return true;
+      throw error;
+    }
+  }
+
+  /** Milliseconds until the rail takes payments; 0 when it does now. */
+  opensInMs(rail: PaymentRail, nowMs: number): number {
+    return Math.max(0, (this.named.opensAt?.(rail, nowMs) ?? nowMs) - nowMs);
   }
 
   /** Whether the last calls suggest that it is away. */
@@ -63,10 +97,11 @@ export class Banks {
   readonly all: readonly Bank[];
   private readonly byName: ReadonlyMap<string, Bank>;
   private readonly byRail = new Map<PaymentRail, Bank>();
+  private readonly formerNames = new Set<string>();
 
   /** @throws TypeError for names or rails that occur twice */
-  constructor(connections: readonly NamedConnection[]) {
-    this.all = connections.map((named) => new Bank(named));
+  constructor(connections: readonly NamedConnection[], gate: Gate = openGate) {
+    this.all = connections.map((named) => new Bank(named, gate));
     this.byName = new Map(this.all.map((bank) => [bank.name, bank]));
     if (this.byName.size < this.all.length || this.byName.has(unknownConnection))
       throw new TypeError('each bank needs a name of its own');
@@ -79,6 +114,16 @@ export class Banks {
 
   isConfigured(name: string): boolean {
     return this.byName.has(name);
+  }
+
+  /** Notes the connection of a payment: a former one is one that is not configured any more. */
+  noticed(name: string): void {
+    if (name !== unknownConnection && !this.byName.has(name)) this.formerNames.add(name);
+  }
+
+  /** Connections of payments under way that are not configured, as far as they were noticed. */
+  get former(): readonly string[] {
+    return [...this.formerNames];
   }
 
   /** The name of the connection for payments of this rail that are not claimed; '' without one. */

@@ -2,7 +2,7 @@
  * The connections to banks that PIS_BANKS_FILE describes: ACH as files over SFTP, the other rails as messages
  * over HTTPS. Nothing is connected before it is used, so a bank that is down does not keep the app from starting.
  */
-import { httpBankConnection, type NamedConnection } from '@pis/bank-rails';
+import { httpBankConnection, type NamedConnection, railOpensAt } from '@pis/bank-rails';
 import { achBank, atOnceSchedule, cutoffSchedule } from '@pis/bank-rails/ach';
 import {
   type BankConnectionConfig,
@@ -92,7 +92,10 @@ async function open(
   }
 }
 
-/** The bank on the other side of a transport: by files it takes ACH, by messages the other rails. */
+/**
+ * The bank on the other side of a transport: by files it takes ACH, by messages the other rails. The simulated bank
+ * takes everything at all hours.
+ */
 export function bankOver(
   config: Omit<BankConnectionConfig, 'bank' | 'protocol'>,
   transport: BankTransport,
@@ -126,5 +129,7 @@ export function bankOver(
     isTest: environment === 'sandbox',
     cutoffs,
   });
-  return { name, rails, connection };
+  if (environment === 'sandbox') return { name, rails, connection };
+  const opensAt: NamedConnection['opensAt'] = (rail, atMs) => railOpensAt(rail, atMs, cutoffs);
+  return { name, rails, connection, opensAt };
 }

@@ -11,13 +11,14 @@ import { PaymentMissing, type PaymentStream } from '@pis/commands';
 import { type Payment, type PaymentCommand, unreachable } from '@pis/domain';
 import type { Logger } from '@pis/service-kit';
 import type { BankFeed } from './bank-feed.js';
-import { type Bank, unknownConnection } from './banks.js';
+import { type Bank, type Banks, unknownConnection } from './banks.js';
 import type { PaymentExecution } from './payment-execution.js';
 import type { PendingTransfer, PendingTransfers } from './pending-transfers.js';
 
 export interface DeadlinesOptions {
   readonly payments: PaymentStream;
   readonly bank: Bank;
+  readonly banks: Pick<Banks, 'former'>;
   /** See SweeperOptions. */
   readonly takesUnknown: boolean;
   readonly isOnlyBank: boolean;
@@ -36,11 +37,11 @@ const bankLimitMs = 3_000;
 const postponeMaxMs = 3_600_000;
 
 export class Deadlines {
-  private readonly connections: readonly string[];
+  constructor(private readonly options: DeadlinesOptions) {}
 
-  constructor(private readonly options: DeadlinesOptions) {
-    const { bank, takesUnknown } = options;
-    this.connections = takesUnknown ? [bank.name, unknownConnection] : [bank.name];
+  private get connections(): readonly string[] {
+    const { bank, banks, takesUnknown } = this.options;
+    return takesUnknown ? [bank.name, unknownConnection, ...banks.former] : [bank.name];
   }
 
   /**
@@ -69,8 +70,8 @@ export class Deadlines {
     const { payments, pending, execution, logger, bank, isOnlyBank } = this.options;
     const { paymentId, reference, stage } = transfer;
     try {
-      const isUnknown = transfer.connection === unknownConnection && !isOnlyBank;
-      if (isUnknown && (await execution.assignElsewhere(paymentId, bank.name))) return;
+      const isForeign = transfer.connection !== bank.name && !isOnlyBank;
+      if (isForeign && (await execution.assignElsewhere(transfer, bank.name))) return;
       if (isReported(reference)) return await pending.postponeOverdue(paymentId, retryAfterMs);
       const isUnanswered = stage === 'claimed' || stage === 'queued';
       if (isUnanswered) {

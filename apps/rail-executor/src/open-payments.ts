@@ -34,7 +34,7 @@ import type { StaffNotices } from './staff/staff-notices.js';
 export interface OpenPaymentsOptions {
   readonly store: EventStore;
   readonly pool: pg.Pool;
-  readonly banks: Pick<Banks, 'nameForRail' | 'isConfigured'>;
+  readonly banks: Pick<Banks, 'nameForRail' | 'noticed'>;
   readonly notices: Pick<StaffNotices, 'note'>;
   /** Resolves once the log was checked. The signal aborts when the log lacks what the executor has read. */
   readonly sameLog?: (ending: AbortSignal) => Promise<AbortSignal>;
@@ -124,7 +124,8 @@ export class OpenPayments {
           expectedWithinMs,
           open.map(({ connection, rail }) => {
             if (connection === null) return banks.nameForRail(rail);
-            return banks.isConfigured(connection) ? connection : unknownConnection;
+            banks.noticed(connection);
+            return connection;
           }),
           endsWithinMs,
         ],

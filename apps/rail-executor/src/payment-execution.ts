@@ -2,7 +2,7 @@
  * Takes one payment from QUEUED to the bank's outcome.
  *
  *   QUEUED ─ review ─► blocked, rejected, held, or clear
- *     clear ─ note ─► PROCESSING (the claim) ─ submit ─► accepted, error, pending, refused or silence
+ *     clear ─ its rail is open ─ note ─► PROCESSING (the claim) ─ submit ─► accepted, error, pending, refused or silence
  *
  * The claim is an append at the revision that was read, so only one of two executors gets it. The row in
  * rail_pending is written before the claim, and each submission is noted in the row before it is sent. So a
@@ -16,9 +16,7 @@ import {
   BankAnswerUnclear,
   BankRefused,
   BankUnavailable,
-  maySubmit,
   type RoutingDirectory,
-  type TransferInstruction,
 } from '@pis/bank-rails';
 import type { Cause, LoadedPayment, PaymentStream } from '@pis/commands';
 import {
@@ -29,17 +27,23 @@ import {
   unreachable,
 } from '@pis/domain';
 import { WrongExpectedRevision } from '@pis/event-store';
-import { KeyDestroyed, type Keyring, ownerOf } from '@pis/keyring';
+import type { Keyring } from '@pis/keyring';
 import { NonRetryable } from '@pis/messaging';
 import { isTransient } from '@pis/postgres';
 import type { Logger } from '@pis/service-kit';
-import { type Banks, NoBank, unknownConnection } from './banks.js';
+import { type Bank, type Banks, NoBank, unknownConnection } from './banks.js';
+import {
+  ClaimedPayments,
+  type ClaimedPaymentsOptions,
+  retryBackoff,
+  stopwatch,
+} from './claimed-payments.js';
 import type { ErasureGuard, Side } from './erasure-guard.js';
 import type { Backoff, PendingTransfer, PendingTransfers, Transfer } from './pending-transfers.js';
 import { rejectionBeforeRail, rejectionWithoutRail } from './rail-checks.js';
 import type { Review } from './review/review.js';
-import { transferOf } from './transfer-of.js';
-import { transferInstruction } from './transfer-instruction.js';
+import { instructionUnlessErased } from './transfer-instruction.js';
+import { over, transferOf } from './transfer-of.js';
 import { failureBy, internalError, TransferOutcome } from './transfer-outcome.js';
 
 export interface PaymentExecutionOptions {
@@ -59,8 +63,6 @@ export interface PaymentExecutionOptions {
   readonly clock: () => number;
 }
 
-/** While the bank or a dependency of ours is unavailable. */
-export const retryBackoff: Backoff = { initialMs: 500, maxMs: 60_000 };
 /** A rule of the review holds the payment: other rules may release it. */
 const heldBackoff: Backoff = { initialMs: 60_000, maxMs: 24 * 3_600_000 };
 /** While the erasure of a party is requested. It ends within seconds, or waits for an operator. */
@@ -78,6 +80,7 @@ export const unclearMax = 48;
 
 export class PaymentExecution {
   private readonly outcome: TransferOutcome;
+  private readonly claimed: ClaimedPayments;
 
   /** Milliseconds until a PROCESSING payment is overdue; 0 or less when it is. */
   readonly overdueInMs: (payment: Payment) => number;
@@ -85,6 +88,9 @@ export class PaymentExecution {
   constructor(private readonly options: PaymentExecutionOptions) {
     this.outcome = new TransferOutcome(options);
     this.overdueInMs = this.outcome.overdueInMs;
+    const { outcome } = this;
+    const moved: ClaimedPaymentsOptions['moved'] = (...args) => this.step(...args);
+    this.claimed = new ClaimedPayments({ ...options, outcome, moved });
   }
 
   /**
@@ -118,9 +124,17 @@ export class PaymentExecution {
     return known?.state.status === 'QUEUED' ? known : null;
   }
 
-  /** Hands the row of a payment over to its bank. @returns whether it is another one than `bankName` */
-  async assignElsewhere(paymentId: string, bankName: string): Promise<boolean> {
+  /**
+   * Hands a row without a configured connection over to the payment's bank. What may have been sent stays with the
+   * connection that the row names.
+   * @returns whether it is another bank than `bankName`
+   */
+  async assignElsewhere(
+    { paymentId, connection, stage }: PendingTransfer,
+    bankName: string,
+  ): Promise<boolean> {
     const { payments, banks, pending } = this.options;
+    if (connection !== unknownConnection && stage !== 'queued') return false;
     const { state } = await payments.load(paymentId);
     const name = banks.nameOf(state);
     if (name === bankName || !banks.isConfigured(name)) return false;
@@ -134,7 +148,7 @@ export class PaymentExecution {
       case 'QUEUED':
         return this.start(current, cause);
       case 'PROCESSING':
-        return this.resume(current, cause, due);
+        return this.claimed.resume(current, cause, due);
       case 'FAILED_IN_FLIGHT':
         // A repeated message is no reason to act. The row is.
         return due === undefined ? Promise.resolve() : this.outcome.ask(current, cause);
@@ -151,7 +165,7 @@ export class PaymentExecution {
   }
 
   private async start(current: LoadedPayment, cause: Cause): Promise<void> {
-    const { pending, review, directory, logger } = this.options;
+    const { pending, review, directory, keyring, logger } = this.options;
     const transfer = this.transferOf(current.state);
     const clearance = await this.options.erasures.clearanceFor(current.state);
     if (clearance === 'hold') {
@@ -161,7 +175,8 @@ export class PaymentExecution {
     if (clearance !== 'clear') return this.end(current, erasedFailure(clearance), cause);
     const noRail = rejectionWithoutRail(current.state);
     if (noRail !== null) return this.end(current, failureBy(noRail), cause);
-    const instruction = await this.instructionUnlessErased(current.state, transfer);
+    const { state } = current;
+    const instruction = await instructionUnlessErased(state, transfer.reference, keyring);
     if (typeof instruction === 'string')
       return this.end(current, erasedFailure(instruction), cause);
     const reviewInMs = this.reviewInMs(current.state);
@@ -174,8 +189,7 @@ export class PaymentExecution {
     const result = await review.of(instruction);
     switch (result.outcome) {
       case 'clear':
-        await this.checkBank(current.state, transfer);
-        return this.claim(current, transfer, cause);
+        return this.handOver(current, transfer, cause);
       case 'blocked':
         return this.end(current, blocked(result.block), cause);
       case 'rejected':
@@ -200,15 +214,27 @@ export class PaymentExecution {
   }
 
   /**
-   * Nothing is claimed for a bank that is known to be away: payments that it cannot take would end as
-   * FAILED_IN_FLIGHT. An inquiry shows whether it is back.
+   * A rail that is closed gets the payment when it opens: its time counts from then. Nothing is claimed for a bank
+   * that is known to be away: payments that it cannot take would end as FAILED_IN_FLIGHT. An inquiry shows whether it
+   * is back. Nor is anything claimed for a connection that is paused.
    * @throws BankUnavailable, NoBank
    */
-  private async checkBank(payment: Payment, { reference }: Transfer): Promise<void> {
-    const bank = this.options.banks.of(payment);
-    if (!bank.isDoubtful) return;
+  private async handOver(current: LoadedPayment, transfer: Transfer, cause: Cause): Promise<void> {
+    const { banks, pending, clock } = this.options;
+    const bank = banks.of(current.state);
+    const opensInMs = bank.opensInMs(transfer.rail, clock());
+    if (opensInMs > 0) {
+      await pending.wait(transfer, { initialMs: opensInMs, maxMs: opensInMs, isExact: true });
+      return;
+    }
+    await bank.pass();
+    if (bank.isDoubtful) await this.checkBank(bank, transfer);
+    return this.claim(current, transfer, cause);
+  }
+
+  private async checkBank({ connection }: Bank, { reference }: Transfer): Promise<void> {
     try {
-      await bank.connection.inquire(reference);
+      await connection.inquire(reference);
     } catch (error) {
       if (!(error instanceof BankRefused)) throw error;
     }
@@ -246,90 +272,8 @@ export class PaymentExecution {
       cause,
     );
     // The row has submissions that the stream lacks: the stream was restored from a backup.
-    if (!isNoted) return this.resume(claimed, cause);
-    return this.submit(claimed, transfer, cause, sinceNotedMs);
-  }
-
-  /** Claimed without a recorded outcome: the claimer may have died at any point. */
-  private async resume(current: LoadedPayment, cause: Cause, due?: PendingTransfer): Promise<void> {
-    const { payments, banks, pending } = this.options;
-    const { state } = current;
-    const row = due ?? (await pending.find(state.paymentId));
-    if (row?.stage === 'submitted' || row?.stage === 'in_flight') {
-      // The row knows more than the stream, which was restored from a backup.
-      if (row.stage === 'in_flight')
-        await pending.postponeOverdue(state.paymentId, Math.max(0, this.overdueInMs(state)));
-      if (due !== undefined) await this.outcome.ask(current, cause);
-      return;
-    }
-    const transfer = this.transferOf(state);
-    if (!banks.isConfigured(transfer.connection)) return this.awaitConnection(state, transfer);
-    const resolve = () => this.afterClaim(current, () => this.outcome.resolve(current, cause));
-    if (
-      row?.isSealed === true ||
-      !maySubmit(banks.of(state).connection.terms, Date.parse(state.statusAt), this.options.clock())
-    )
-      return resolve();
-    const sinceNotedMs = stopwatch();
-    if (!(await pending.note(transfer, this.overdueInMs(state)))) {
-      // Sealed meanwhile, or settled or accepted through another executor's submission.
-      const isSealed = (await pending.find(state.paymentId))?.isSealed === true;
-      return isSealed ? resolve() : undefined;
-    }
-    // Read after the note: an executor that fails the payment seals it first, and then no note succeeds.
-    const noted = await payments.load(state.paymentId);
-    if (noted.state.status !== 'PROCESSING') return this.step(noted, cause, due);
-    return this.submit(noted, transfer, cause, sinceNotedMs);
-  }
-
-  /** Nothing can be sent or asked until its connection is configured again. Its deadline passes. */
-  private async awaitConnection(state: Payment, transfer: Transfer): Promise<void> {
-    const { pending, logger } = this.options;
-    const { paymentId, connection } = transfer;
-    logger.warn({ paymentId, connection }, 'the connection of a payment is not configured');
-    await pending.wait({ ...transfer, connection: unknownConnection }, retryBackoff);
-    await pending.postponeOverdue(paymentId, Math.max(0, this.overdueInMs(state)));
-  }
-
-  private submit(
-    claimed: LoadedPayment,
-    transfer: Transfer,
-    cause: Cause,
-    sinceNotedMs: () => number,
-  ): Promise<void> {
-    const { banks, logger } = this.options;
-    return this.afterClaim(claimed, async () => {
-      const bank = banks.of(claimed.state).connection;
-      const instruction = await this.instructionUnlessErased(claimed.state, transfer);
-      if (typeof instruction === 'string') return this.outcome.resolve(claimed, cause);
-      // This process was paused: by now others may assume that the noted submission cannot arrive.
-      if (sinceNotedMs() > bank.terms.submissionInFlightMaxMs)
-        throw new BankUnavailable('the submission was noted too long ago to be sent');
-      try {
-        await this.outcome.submitted(claimed, await bank.submit(instruction), cause);
-      } catch (error) {
-        if (!(error instanceof BankRefused)) throw error;
-        // The refusal concerns this request only: an earlier one may be on its way.
-        logger.error(
-          { err: error, paymentId: transfer.paymentId },
-          'the bank refused a submission',
-        );
-        await this.outcome.resolve(claimed, cause);
-      }
-    });
-  }
-
-  /** The row exists: whatever fails, the payment is handled again, and its message is done. */
-  private async afterClaim(claimed: LoadedPayment, work: () => Promise<void>): Promise<void> {
-    const { pending, logger } = this.options;
-    const { paymentId } = claimed.state;
-    try {
-      await work();
-    } catch (error) {
-      if (error instanceof NonRetryable) throw error;
-      logger.warn({ err: error, paymentId }, 'a submitted payment will be looked at again');
-      await pending.again(paymentId, retryBackoff);
-    }
+    if (!isNoted) return this.claimed.resume(claimed, cause);
+    return this.claimed.submit(claimed, transfer, cause, sinceNotedMs);
   }
 
   private async tryLater(transfer: Transfer, error: unknown, cause: Cause): Promise<void> {
@@ -358,51 +302,15 @@ export class PaymentExecution {
     });
   }
 
-  /** A party that was erased cannot be paid: its payment slipped in, and is never sent. */
-  private async instructionUnlessErased(
-    payment: Payment,
-    transfer: Transfer,
-  ): Promise<TransferInstruction | Side> {
-    const erased = erasedSide(payment);
-    if (erased !== null) return erased;
-    try {
-      return await this.instructionFor(payment, transfer);
-    } catch (error) {
-      if (!(error instanceof KeyDestroyed)) throw error;
-      return error.owner === ownerOf.originator(payment.originator.id) ? 'originator' : 'contact';
-    }
-  }
-
   private transferOf(payment: Payment): Transfer {
     return transferOf(payment, this.options.banks);
   }
-
-  private instructionFor(payment: Payment, { reference }: Transfer): Promise<TransferInstruction> {
-    return transferInstruction(payment, reference, this.options.keyring);
-  }
-}
-
-/** Milliseconds elapsed, by the clock that shows more: one of them stops while the machine sleeps. */
-function stopwatch(): () => number {
-  const [steady, wall] = [performance.now(), Date.now()];
-  return () => Math.max(performance.now() - steady, Date.now() - wall);
 }
 
 /** Our stores are unavailable (every payment would fail alike), or a retry cannot change the outcome. */
 function isOurs(error: unknown): boolean {
   if (error instanceof BankUnavailable) return false;
   return error instanceof NonRetryable || isTransient(error);
-}
-
-/** The bank that may have it, also when its rail is configured for another one by now. */
-function over(row: PendingTransfer, transfer: Transfer): Transfer {
-  const { connection } = row;
-  return connection === unknownConnection ? transfer : { ...transfer, connection };
-}
-
-function erasedSide({ originator, contact }: Payment): Side | null {
-  if (originator.erased === true) return 'originator';
-  return contact?.erased === true ? 'contact' : null;
 }
 
 function erasedFailure(side: Side): PaymentCommand {

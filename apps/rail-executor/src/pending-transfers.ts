@@ -40,6 +40,8 @@ export interface Transfer {
 export interface Backoff {
   readonly initialMs: number;
   readonly maxMs: number;
+  /** The time is known: it is not spread, and does not grow. */
+  readonly isExact?: true;
 }
 
 /** The state after which no further submission can be noted. Milliseconds since the epoch. */
@@ -179,7 +181,7 @@ export class PendingTransfers {
         transfer.paymentId,
         transfer.reference,
         transfer.rail,
-        jittered(backoff.initialMs),
+        backoff.isExact === true ? backoff.initialMs : jittered(backoff.initialMs),
         backoff.maxMs,
         isFailure ? 1 : 0,
         transfer.connection,
@@ -285,24 +287,26 @@ export class PendingTransfers {
     return this.nextInMs('overdue_at', connections);
   }
 
-  /** Hands a row over to its connection. It is due at once. */
+  /** Hands a row over to its connection, unless another one may have the payment. It is due at once. */
   async assign(paymentId: string, connection: string): Promise<void> {
     await this.pool.query({
       name: 'rail-pending-assign',
       text: `UPDATE rail_pending SET connection = $2, deadline_at = least(deadline_at, now()),
                overdue_at = CASE WHEN overdue_at IS NOT NULL THEN least(overdue_at, now()) END
-              WHERE payment_id = $1`,
-      values: [paymentId, connection],
+              WHERE payment_id = $1 AND (connection = $3 OR stage = 'queued')`,
+      values: [paymentId, connection, unknownConnection],
     });
     this.changed();
   }
 
-  /** Rows of connections that are not configured any more are looked at like those without one. */
-  async releaseOthers(connections: readonly string[]): Promise<void> {
-    await this.pool.query(
-      `UPDATE rail_pending SET connection = $2 WHERE connection <> ALL ($1::text[])`,
-      [[...connections, unknownConnection], unknownConnection],
-    );
+  /** The connections that rows name, except those given. */
+  async otherConnections(connections: readonly string[]): Promise<readonly string[]> {
+    const { rows } = await this.pool.query<{ connection: string }>({
+      name: 'rail-pending-other-connections',
+      text: 'SELECT DISTINCT connection FROM rail_pending WHERE connection <> ALL ($1::text[])',
+      values: [[...connections, unknownConnection]],
+    });
+    return rows.map(({ connection }) => connection);
   }
 
   /** Calls back when a row was written. A hint for the loops in this process. */

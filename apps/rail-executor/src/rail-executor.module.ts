@@ -36,6 +36,7 @@ import { achGauges } from './ach-metrics.js';
 import { configuredBanks } from './configured-banks.js';
 import { notificationGauges } from './notification-metrics.js';
 import { pendingGauges } from './pending-metrics.js';
+import { railGauges } from './rail-metrics.js';
 import { PaymentQueuedController } from './payment-queued.controller.js';
 import { RailExecutor, type RailExecutorConfig } from './rail-executor.js';
 import { configuredReview } from './review/configured-review.js';
@@ -114,6 +115,7 @@ export class RailExecutorModule
     achGauges(this.metrics, this.pool);
     notificationGauges(this.metrics, this.pool);
     pendingGauges(this.metrics, this.pool);
+    railGauges(this.metrics, this.pool);
     for (const name of this.executor.bankNames)
       this.health.register(healthNameOf(name), () => this.executor.checkBank(name));
     for (const bank of this.banks) bank.start?.();

@@ -17,6 +17,7 @@ import type pg from 'pg';
 import { Activity } from './activity.js';
 import { BankDesk } from './bank-desk.js';
 import { Banks } from './banks.js';
+import { ConnectionGate } from './connection-gate.js';
 import { ErasureGuard } from './erasure-guard.js';
 import { OpenPayments, type OpenPaymentsOptions } from './open-payments.js';
 import { PaymentExecution } from './payment-execution.js';
@@ -102,7 +103,9 @@ export class RailExecutor {
     const contacts = new ContactCorrections(store, actor);
     this.pending = new PendingTransfers(pool, clock);
     const { pending } = this;
-    const banks = new Banks(options.banks);
+    const names = options.banks.map(({ name }) => name);
+    const gate = new ConnectionGate(pool, names);
+    const banks = new Banks(options.banks, gate);
     this.execution = new PaymentExecution({
       payments,
       banks,
@@ -178,7 +181,7 @@ export class RailExecutor {
       return { loops: [feed, deadlines, sweep], feed, sweep, named };
     });
     const others = loop('the search for rows of former banks', othersPoll, async () => {
-      await pending.releaseOthers(this.bankNames);
+      for (const name of await pending.otherConnections(this.bankNames)) banks.noticed(name);
       return null;
     });
     const told = loop('telling staff', pendingPoll, () => this.staffRound());
@@ -224,6 +227,7 @@ export class RailExecutor {
   /** Resolves when no round of a loop is in flight, or when that takes too long for a shutdown. */
   async stop(): Promise<void> {
     this.stopping.abort();
+    for (const desk of this.desks) desk.stop();
     for (const end of this.endListening) end();
     const ended = await Promise.all(this.loops.map((loop) => loop.stop(stopLimitMs)));
     if (ended.includes(false))
@@ -242,10 +246,12 @@ export class RailExecutor {
     return this.desks.map(({ bank }) => bank.name);
   }
 
-  /** @throws BankUnavailable or BankRefused while the feed of this bank cannot be read */
-  checkBank(name: string): void {
-    const away = this.desks.find(({ bank }) => bank.name === name)?.bank.away ?? null;
-    if (away !== null) throw away;
+  /** @throws BankUnavailable or BankRefused while the feed of this bank cannot be read or its connection is paused */
+  async checkBank(name: string): Promise<void> {
+    const bank = this.desks.find((desk) => desk.bank.name === name)?.bank;
+    if (bank === undefined) return;
+    if (bank.away !== null) throw bank.away;
+    await bank.pass();
   }
 
   /** One round of each bank's feed loop. */

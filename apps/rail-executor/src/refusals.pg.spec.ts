@@ -114,6 +114,6 @@ describe('when the bank refuses', () => {
   it('its feed, health reports it', async () => {
     const executor = world.executor({ bank: { ...world.bank, notifications: refused } });
     await expect(executor.feedRound()).rejects.toBeInstanceOf(BankRefused);
-    expect(() => executor.checkBank('bank')).toThrow('not like this');
+    await expect(executor.checkBank('bank')).rejects.toThrow('not like this');
   });
 });

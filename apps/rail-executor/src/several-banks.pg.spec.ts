@@ -210,6 +210,36 @@ describe('a payment whose connection is not configured any more', () => {
     await untilInFlight(executor, message.paymentId);
   });
 
+  it('is never sent over the bank that has its rail now, when the restored log lacks the claim', async () => {
+    const message = await world.queue('4321');
+    const lost = async (instruction: Parameters<BankConnection['submit']>[0]) => {
+      await world.bank.submit(instruction);
+      return silent();
+    };
+    const asked = { submit: lost, inquire: silent, void: silent };
+    await handle(
+      world.executor({ banks: banksWith({ ...world.bank, ...asked }, second) }),
+      message,
+    );
+    const store = memoryEventStore();
+    const stream = `payment-${message.paymentId}`;
+    await store.append(stream, 'noStream', (await world.store.readStream(stream)).slice(0, 1));
+    const executor = world.executor({ store, banks: remaining() });
+    executor.start();
+    await until(
+      async () => {
+        await world.timePasses(message.paymentId);
+        const types = (await store.readStream(stream)).map(({ type }) => type);
+        return types.at(-1) === 'PaymentFailedInFlight';
+      },
+      { timeoutMs },
+    );
+    await executor.stop();
+    const claim = (await store.readStream(stream))[1];
+    expect(claim?.data).toMatchObject({ connection: 'first' });
+    expect(await executionsAt(secondBooks.pool)).toBe(0);
+  });
+
   it('goes on when its connection is configured again', async () => {
     const message = await world.queue('4321');
     const config = { ...world.config, PIS_RAIL_CONFIRMATION_TIMEOUT_MS: 3_600_000 };

@@ -7,15 +7,17 @@
  */
 import { PaymentMissing } from '@pis/commands';
 import type { Logger } from '@pis/service-kit';
-import { type Bank, unknownConnection } from './banks.js';
-import { retryBackoff, type PaymentExecution } from './payment-execution.js';
+import { type Bank, type Banks, unknownConnection } from './banks.js';
+import { retryBackoff } from './claimed-payments.js';
+import type { PaymentExecution } from './payment-execution.js';
 import type { PendingTransfer, PendingTransfers } from './pending-transfers.js';
 import { inquiryBackoff } from './transfer-outcome.js';
 
 export interface SweeperOptions {
   readonly execution: PaymentExecution;
   readonly bank: Bank;
-  /** Rows without a known connection are looked at by one bank's sweeper. */
+  readonly banks: Pick<Banks, 'former'>;
+  /** Rows without a configured connection are looked at by one bank's sweeper. */
   readonly takesUnknown: boolean;
   readonly isOnlyBank: boolean;
   readonly pending: PendingTransfers;
@@ -29,11 +31,11 @@ const concurrencyMax = 16;
 const probePollMs = 100;
 
 export class Sweeper {
-  private readonly connections: readonly string[];
+  constructor(private readonly options: SweeperOptions) {}
 
-  constructor(private readonly options: SweeperOptions) {
-    const { bank, takesUnknown } = options;
-    this.connections = takesUnknown ? [bank.name, unknownConnection] : [bank.name];
+  private get connections(): readonly string[] {
+    const { bank, banks, takesUnknown } = this.options;
+    return takesUnknown ? [bank.name, unknownConnection, ...banks.former] : [bank.name];
   }
 
   /**
@@ -59,8 +61,8 @@ export class Sweeper {
     const { execution, pending, logger, bank, isOnlyBank } = this.options;
     const { paymentId } = due;
     try {
-      const isUnknown = due.connection === unknownConnection && !isOnlyBank;
-      if (isUnknown && (await execution.assignElsewhere(paymentId, bank.name))) return;
+      const isForeign = due.connection !== bank.name && !isOnlyBank;
+      if (isForeign && (await execution.assignElsewhere(due, bank.name))) return;
       await execution.advance(paymentId, {}, due);
     } catch (error) {
       // A failure of one payment must not delay the others.

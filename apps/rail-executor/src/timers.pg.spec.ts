@@ -1,7 +1,10 @@
 import { type BankConnection, BankUnavailable } from '@pis/bank-rails';
 import { StoreUnavailable } from '@pis/event-store';
+import { until } from '@pis/local-servers/testing';
 import { openWorld, type QueuedMessage, settle, type World } from './testing/world.js';
 import type { RailExecutor } from './rail-executor.js';
+
+const timeoutMs = 20_000;
 
 let world: World;
 beforeEach(async () => {
@@ -38,6 +41,51 @@ describe('the deadline loop', () => {
     expect(asked).toBe(messages.length);
     for (const { paymentId } of messages)
       expect(await world.history(paymentId)).toEqual(['Queued', 'Processing', 'FailedInFlight']);
+  });
+
+  it("shares one scan of the bank's feed among rounds, however slow the bank is", async () => {
+    const messages = [await world.queue('0401'), await world.queue('0401')];
+    for (const message of messages) await handle(world.executor(), message);
+    await world.pool.query("UPDATE rail_pending SET overdue_at = now() + interval '1 hour'");
+    const answer = Promise.withResolvers<undefined>();
+    let scans = 0;
+    const notifications: BankConnection['notifications'] = async (page) => {
+      scans += 1;
+      await answer.promise;
+      return world.bank.notifications(page);
+    };
+    const executor = world.executor({ bank: { ...world.bank, notifications } });
+    const rounds: Promise<number | null>[] = [];
+    for (const { paymentId } of messages) {
+      await world.timePasses(paymentId);
+      rounds.push(executor.deadlineRound());
+      const isLeased = async () =>
+        (await world.count(
+          `rail_pending WHERE payment_id = '${paymentId}' AND overdue_at > now()`,
+        )) === 1;
+      await until(isLeased, { timeoutMs });
+    }
+    await until(() => scans > 0, { timeoutMs });
+    expect(scans).toBe(1);
+    answer.resolve(undefined);
+    await Promise.all(rounds);
+    for (const { paymentId } of messages)
+      expect(await world.history(paymentId)).toEqual(['Queued', 'Processing', 'FailedInFlight']);
+  });
+
+  it('ends a scan of a feed that hangs when the executor stops', async () => {
+    await handle(world.executor(), await world.queue('0401'));
+    const asked = Promise.withResolvers<undefined>();
+    const notifications: BankConnection['notifications'] = () => {
+      asked.resolve(undefined);
+      return new Promise(() => undefined);
+    };
+    const executor = world.executor({ bank: { ...world.bank, notifications } });
+    const round = executor.deadlineRound();
+    await asked.promise;
+    await executor.stop();
+    await round;
+    expect(await executor.deadlineRound()).toBeDefined();
   });
 
   it('holds no transaction open while it asks the bank', async () => {

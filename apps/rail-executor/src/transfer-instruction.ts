@@ -1,7 +1,28 @@
 /** The rail's last step: the one place where full account numbers are opened. */
 import type { FullBankAccount, TransferInstruction } from '@pis/bank-rails';
 import type { Payment, PaymentParty } from '@pis/domain';
-import { type Keyring, openBankAccount, type Owner, ownerOf } from '@pis/keyring';
+import { KeyDestroyed, type Keyring, openBankAccount, type Owner, ownerOf } from '@pis/keyring';
+import type { Side } from './erasure-guard.js';
+
+/**
+ * The instruction, or the side whose party was erased: such a payment slipped in, and is never sent.
+ * @throws as transferInstruction, but for KeyDestroyed
+ */
+export async function instructionUnlessErased(
+  payment: Payment,
+  reference: string,
+  keyring: Keyring,
+): Promise<TransferInstruction | Side> {
+  const { originator, contact } = payment;
+  if (originator.erased === true) return 'originator';
+  if (contact?.erased === true) return 'contact';
+  try {
+    return await transferInstruction(payment, reference, keyring);
+  } catch (error) {
+    if (!(error instanceof KeyDestroyed)) throw error;
+    return error.owner === ownerOf.originator(originator.id) ? 'originator' : 'contact';
+  }
+}
 
 /**
  * @throws CannotOpen when the sealed numbers were altered or moved

@@ -16,3 +16,5 @@ export { achBank, type AchBank, type AchBankOptions } from './rails/ach/ach-bank
 export { type AppliedAgain, applyAchFileAgain } from './rails/ach/ach-again.js';
 export { achCountMax, achFigures, type AchFigures } from './rails/ach/ach-figures.js';
 export { atOnceSchedule, type AchSchedule, cutoffSchedule } from './rails/ach/ach-schedule.js';
+export { individualIdOf } from './rails/ach/ach-entry.js';
+export { referenceOfAchEntry, settleAchEntry } from './rails/ach/ach-by-hand.js';

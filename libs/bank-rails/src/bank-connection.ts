@@ -205,6 +205,11 @@ export interface NamedConnection {
   /** The rails that it takes. A rail belongs to at most one connection. */
   readonly rails: readonly PaymentRail[];
   readonly connection: BankConnection;
+  /**
+   * When the rail takes a payment that is ready at this instant, both milliseconds since the epoch: later than that
+   * while the rail is closed. Absent where every rail is always open.
+   */
+  readonly opensAt?: (rail: PaymentRail, atMs: number) => number;
   /** Begins to exchange files by itself, where the connection does that. Called once the stores are open. */
   readonly start?: () => void;
 }

@@ -7,3 +7,4 @@ export * from './connections/message-transport.js';
 export * from './connections/message-wire.js';
 export * from './connections/open-transports.js';
 export * from './connections/file-archive.js';
+export * from './connections/connection-pauses.js';

@@ -347,6 +347,20 @@ export const running = {
   ],
   'command-18': [
     [rails, 'lists unmatched notifications, and retries one or all of them, recorded'],
+    [
+      rails,
+      'takes a notification that staff has dealt with off the list, recorded with the reason',
+    ],
+  ],
+  'command-28': [
+    [
+      'tests/cli-payments.spec.ts',
+      'payments wait, staff settle them by the books of the bank, and the others go afterwards',
+    ],
+    [
+      'apps/rail-executor/src/restored.pg.spec.ts',
+      'entries that were filed after the dump are not filed again until an operator resumes',
+    ],
   ],
   'command-23': [
     [log, 'relay rewind moves the relay, recorded with actor and reason'],

@@ -1,4 +1,5 @@
 /** The gateway over a memory event store and real read models, called without a socket. */
+import { createTestDatabase } from '@pis/local-servers/testing';
 import { type DynamicModule, Global, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
@@ -98,8 +99,7 @@ export interface Gateway {
 @Module({})
 class TestPlatform {}
 
-/** If `databaseUrl` cannot be reached, only the lists fail. */
-export async function startGateway(options: {
+export interface GatewayOptions {
   readonly databaseUrl: string;
   readonly store?: EventStore;
   readonly environment?: ApiGatewayConfig['PIS_ENVIRONMENT'];
@@ -111,7 +111,25 @@ export async function startGateway(options: {
   readonly http?: HttpServerOptions;
   /** Default: the sandbox's, in memory. */
   readonly banks?: RoutingDirectory;
-}): Promise<Gateway> {
+}
+
+/** On a database of its own, which is dropped when the gateway is closed. */
+export async function startGatewayWithDatabase(
+  options: Omit<GatewayOptions, 'databaseUrl'> = {},
+): Promise<Gateway> {
+  const database = await createTestDatabase();
+  const gateway = await startGateway({ ...options, databaseUrl: database.url });
+  return {
+    ...gateway,
+    close: async () => {
+      await gateway.close();
+      await database.drop();
+    },
+  };
+}
+
+/** If `databaseUrl` cannot be reached, only the lists fail. */
+export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const store = sealedStore(options.store ?? memoryEventStore(), keyring);
   const logger = options.logger ?? createLogger('test', 'silent');
   const pool = createPool(options.databaseUrl, 'test', logger);

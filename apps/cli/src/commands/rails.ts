@@ -3,7 +3,12 @@ import { Command } from 'commander';
 import { withContext } from '../context.js';
 import { act, type ActionOptions, withOperator } from '../operator-action.js';
 import { CommandFailed, type OutputOptions, print, withJson } from '../output.js';
-import { retryNotifications, unmatchedNotifications } from '../rails/notifications.js';
+import {
+  dismissNotification,
+  retryNotifications,
+  unmatchedNotifications,
+} from '../rails/notifications.js';
+import { addConnectionCommands } from './rail-connections.js';
 import { fileCommands } from './rail-files.js';
 
 const listMax = 1_000;
@@ -30,6 +35,16 @@ export function railCommands(): Command {
         .option('--all', 'all of them'),
     ),
   ).action(retry);
+  withOperator(
+    withJson(
+      notifications
+        .command('dismiss')
+        .description('take one off the list for good: staff has dealt with it')
+        .requiredOption('--id <id>', 'the ID of the notification, from the list'),
+    ),
+    { isReasonRequired: true },
+  ).action(dismiss);
+  addConnectionCommands(rails);
   rails.addCommand(fileCommands());
   return rails;
 }
@@ -50,4 +65,20 @@ async function retry(
     return { requested };
   });
   print(result, options);
+}
+
+async function dismiss(options: OutputOptions & ActionOptions & { id: string }): Promise<void> {
+  const { id } = options;
+  if (!/^\d{1,18}$/.test(id)) throw new CommandFailed('--id is not an ID of the list');
+  const action = {
+    name: 'rails notifications dismiss',
+    subject: { id },
+    outcome: (result: object) => ({ ...result }),
+  } as const;
+  const dismissed = await act(options, action, async ({ pool }) => {
+    const found = await dismissNotification(pool, id);
+    if (found === null) throw new CommandFailed('no unmatched notification has this ID');
+    return found;
+  });
+  print(dismissed, options);
 }

@@ -1,8 +1,11 @@
 /** What the bank reported and fits no payment, in rail-executor's tables. */
 import { paymentIdOfRailReference } from '@pis/bank-rails';
+import { inTransaction } from '@pis/postgres';
 import type pg from 'pg';
 
 export interface UnmatchedNotification {
+  /** For `dismiss`. */
+  readonly id: string;
   /** Whose feed it is of. */
   readonly connection: string;
   /** Where it stands in the bank's feed. */
@@ -21,6 +24,7 @@ export interface UnmatchedNotification {
 }
 
 interface Row {
+  readonly arrival: string;
   readonly feed: string;
   readonly sequence: string;
   readonly reference: string;
@@ -38,13 +42,14 @@ export async function unmatchedNotifications(
   max: number,
 ): Promise<readonly UnmatchedNotification[]> {
   const { rows } = await pool.query<Row>(
-    `SELECT n.feed, n.sequence, n.reference, n.type, n.return_reason_code, n.at, n.received_at, n.reason,
+    `SELECT n.arrival, n.feed, n.sequence, n.reference, n.type, n.return_reason_code, n.at, n.received_at, n.reason,
             nullif(r.due_at, 'infinity') AS next_try_at
        FROM rail_notifications n LEFT JOIN rail_notified_references r USING (feed, reference)
       WHERE n.reason IS NOT NULL ORDER BY n.received_at, n.arrival LIMIT $1`,
     [max],
   );
   return rows.map((row) => ({
+    id: row.arrival,
     connection: row.feed,
     sequence: row.sequence,
     reference: row.reference,
@@ -73,4 +78,52 @@ export async function retryNotifications(pool: pg.Pool, reference: string | null
     [reference],
   );
   return rowCount ?? 0;
+}
+
+export interface DismissedNotification {
+  readonly connection: string;
+  readonly sequence: string;
+  readonly type: string;
+  /** Null when no payment can have its reference. */
+  readonly paymentId: string | null;
+}
+
+/** Deletes one. What waited for it is tried at once. Null when there is none with this ID. */
+export function dismissNotification(
+  pool: pg.Pool,
+  id: string,
+): Promise<DismissedNotification | null> {
+  return inTransaction(pool, async (client) => {
+    // Locked before its notifications, as rail-executor does it.
+    const { rows: found } = await client.query<{ feed: string; reference: string }>(
+      `SELECT r.feed, r.reference FROM rail_notified_references r
+        WHERE (r.feed, r.reference) IN (
+          SELECT feed, reference FROM rail_notifications WHERE arrival = $1 AND reason IS NOT NULL)
+        FOR UPDATE`,
+      [id],
+    );
+    const { rows } = await client.query<Pick<Row, 'feed' | 'sequence' | 'type' | 'reference'>>(
+      `DELETE FROM rail_notifications WHERE arrival = $1 AND reason IS NOT NULL
+       RETURNING feed, sequence, type, reference`,
+      [id],
+    );
+    const [row] = rows;
+    if (row === undefined) return null;
+    const { feed, reference, sequence, type } = row;
+    if (found.length > 0) {
+      const place = [feed, reference];
+      await client.query(
+        `DELETE FROM rail_notified_references r WHERE r.feed = $1 AND r.reference = $2
+            AND NOT EXISTS (
+              SELECT FROM rail_notifications n WHERE n.feed = $1 AND n.reference = $2)`,
+        place,
+      );
+      await client.query(
+        `UPDATE rail_notified_references SET since = now(), due_at = now()
+          WHERE feed = $1 AND reference = $2`,
+        place,
+      );
+    }
+    return { connection: feed, sequence, type, paymentId: paymentIdOfRailReference(reference) };
+  });
 }

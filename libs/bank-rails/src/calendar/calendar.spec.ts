@@ -7,6 +7,7 @@ import {
   defaultCutoffs,
   fedwireHours,
   isSameDayOpen,
+  railOpensAt,
   swiftWindow,
 } from './rail-hours.js';
 
@@ -232,6 +233,26 @@ describe('a bank that is always open', () => {
     expect(() => checkCutoffs(cutoffs)).not.toThrow();
     const both = { ...cutoffs, sameDay: [alwaysOpen, '10:30'] };
     expect(() => checkCutoffs(both)).toThrow(/^sameDay: always stands alone/);
+  });
+});
+
+describe('a payment that is ready', () => {
+  it.each([
+    ['FEDWIRE', '2026-11-23 12:00', '2026-11-23 12:00'],
+    ['FEDWIRE', '2026-11-23 18:45', '2026-11-23 21:00'],
+    ['FEDWIRE', '2026-11-25 19:00', '2026-11-26 21:00'],
+    ['FEDWIRE', '2026-11-28 12:00', '2026-11-29 21:00'],
+    // Across the ends of daylight-saving time.
+    ['FEDWIRE', '2026-10-31 12:00', '2026-11-01 21:00'],
+    ['FEDWIRE', '2027-03-13 12:00', '2027-03-14 21:00'],
+    ['SWIFT', '2026-11-23 12:00', '2026-11-23 12:00'],
+    ['SWIFT', '2026-11-23 17:00', '2026-11-24 00:00'],
+    ['SWIFT', '2026-11-27 17:00', '2026-11-30 00:00'],
+    ['RTP', '2026-11-28 03:00', '2026-11-28 03:00'],
+    ['FEDNOW', '2026-12-25 03:00', '2026-12-25 03:00'],
+    ['ACH', '2026-11-28 12:00', '2026-11-28 12:00'],
+  ] as const)('for %s at %s goes to the bank at %s', (rail, ready, opens) => {
+    expect(shown(railOpensAt(rail, at(ready), defaultCutoffs))).toBe(opens);
   });
 });
 

@@ -3,7 +3,7 @@
  * Reserve's: "FedACH Processing Schedule" and "Fedwire Funds Service Operating Hours". A bank's own cutoffs
  * are earlier; they come in as data. All times are Eastern Time.
  */
-import { type AchService, unreachable } from '@pis/domain';
+import { type AchService, type PaymentRail, unreachable } from '@pis/domain';
 import { bankingDayAfter, isBankingDay } from './banking-days.js';
 import {
   type CalendarDate,
@@ -85,9 +85,28 @@ export function fedwireHours(atMs: number, cutoffs: BankCutoffs): FedwireHours {
   return { ...window, isOpen: atMs >= opensAt, settlementAt: Math.max(atMs, opensAt) };
 }
 
-/** SWIFT messages are taken at any time. Banks work on them until their cutoff. */
+/** Banks work on SWIFT messages from the beginning of a banking day until their cutoff. */
 export function swiftWindow(atMs: number, cutoffs: BankCutoffs): RailWindow {
   return nextWindow(atMs, 'swift', cutoffs);
+}
+
+/**
+ * When a payment that is ready at `atMs` is handed to the bank: at once while its rail is open. ACH entries wait for
+ * the cutoff of their file instead.
+ */
+export function railOpensAt(rail: PaymentRail, atMs: number, cutoffs: BankCutoffs): number {
+  switch (rail) {
+    case 'FEDWIRE':
+      return Math.max(atMs, fedwireHours(atMs, cutoffs).opensAt);
+    case 'SWIFT':
+      return Math.max(atMs, nextWindow(atMs, 'swift', cutoffs).opensAt);
+    case 'ACH':
+    case 'RTP':
+    case 'FEDNOW':
+      return atMs;
+    default:
+      return unreachable(rail);
+  }
 }
 
 /** @throws RangeError that names the field */

@@ -89,6 +89,17 @@ const answering = (status: number, body = '', type = 'application/xml') => {
   respond = (_request, response) => response.writeHead(status, { 'content-type': type }).end(body);
 };
 
+it('is sent while requests for the inbox hang', async () => {
+  respond = ({ method }, response) => {
+    if (method === 'POST') response.writeHead(202).end();
+  };
+  const transport = open({ connectionsMax: 1 });
+  for (let requests = 0; requests < 5; requests += 1)
+    transport.inbox({ after: '', max: 1 }).catch(() => undefined);
+  await until(() => received.some(({ method }) => method === 'GET'), { timeoutMs: untilMs });
+  expect(await transport.send({ id: 'M-1', xml })).toBeNull();
+});
+
 describe('a message', () => {
   it('is sent with its ID and its exact bytes, and answered at once', async () => {
     answering(200, '<answer/>', 'Application/XML; charset=utf-8');

@@ -33,6 +33,8 @@ const timeoutDefaultMs = 20_000;
 /** The limit of a whole exchange, in multiples of the time limit: a slow answer may keep each pause short. */
 const exchangeTimeouts = 3;
 const connectionsDefaultMax = 16;
+/** The inbox has its own: a slow inbox must not take the connections of messages. */
+const inboxConnectionsMax = 2;
 /** A full page of messages of usual size. A page of large ones must be shorter: see inboxMax. */
 const answerMaxBytes = 16 * 1024 * 1024;
 const inboxMax = Math.min(inboxPageMax, Math.floor(answerMaxBytes / (2 * messageMaxBytes)));
@@ -51,6 +53,7 @@ export function httpsMessages(options: HttpsMessagesOptions): MessageTransport {
 
 class HttpsMessages implements MessageTransport {
   private readonly agent: Agent;
+  private readonly inboxAgent: Agent;
   private readonly base: string;
   private readonly poller: Poller;
   /** The furthest cursor that somebody has read to. */
@@ -62,21 +65,24 @@ class HttpsMessages implements MessageTransport {
       throw new Error('the address of a bank must begin with https://');
     assertUsable(options);
     this.base = options.baseUrl.replace(/\/+$/, '');
-    this.agent = new Agent({
-      connections: options.connectionsMax ?? connectionsDefaultMax,
-      connect: {
-        ca,
-        cert: certificate,
-        key: privateKey,
-        minVersion: 'TLSv1.2',
-        rejectUnauthorized: true,
-        timeout: timeoutMs,
-      },
-      allowH2: false,
-      headersTimeout: timeoutMs,
-      bodyTimeout: timeoutMs,
-      maxResponseSize: answerMaxBytes,
-    });
+    const agentWith = (connections: number) =>
+      new Agent({
+        connections,
+        connect: {
+          ca,
+          cert: certificate,
+          key: privateKey,
+          minVersion: 'TLSv1.2',
+          rejectUnauthorized: true,
+          timeout: timeoutMs,
+        },
+        allowH2: false,
+        headersTimeout: timeoutMs,
+        bodyTimeout: timeoutMs,
+        maxResponseSize: answerMaxBytes,
+      });
+    this.agent = agentWith(options.connectionsMax ?? connectionsDefaultMax);
+    this.inboxAgent = agentWith(inboxConnectionsMax);
     this.poller = new Poller(options.pollMs, async () => {
       const { messages } = await this.page(this.readTo, 1);
       return messages.map(({ sequence }) => sequence);
@@ -112,7 +118,7 @@ class HttpsMessages implements MessageTransport {
   async close(): Promise<void> {
     this.poller.stop();
     // Not close(): it would wait for answers, which are requested again after a restart.
-    await this.agent.destroy();
+    await Promise.all([this.agent.destroy(), this.inboxAgent.destroy()]);
   }
 
   private async page(after: string, max: number) {
@@ -141,7 +147,7 @@ class HttpsMessages implements MessageTransport {
     let body: Buffer;
     try {
       const response = await request(this.base + path, {
-        dispatcher: this.agent,
+        dispatcher: outgoing.method === 'GET' ? this.inboxAgent : this.agent,
         signal: AbortSignal.timeout(exchangeTimeouts * timeoutMs),
         ...outgoing,
       });

@@ -61,6 +61,11 @@ export function importDirectory(
     const removed = refused > 0 ? 0 : await removeMissing(client, kind, acceptsRemovals);
     if (added + changed + removed > 0)
       await client.query('UPDATE routing_directory_state SET generation = generation + 1');
+    await client.query(
+      `INSERT INTO routing_directory_imports (kind, imported_at) VALUES ($1, now())
+       ON CONFLICT (kind) DO UPDATE SET imported_at = excluded.imported_at`,
+      [kind],
+    );
     return { kind, rowsRead, added, changed, removed, refused, problems };
   });
 }

@@ -7,6 +7,7 @@ import {
   type ListedBank,
   routingNumberAt,
 } from '../testing/participant-lists.js';
+import { directoryAges } from './directory-age.js';
 import { importDirectory, problemsMax } from './directory-import.js';
 import type { DirectoryKind } from './routing-directory.js';
 import { sandboxEntries } from './sandbox-directory.js';
@@ -48,6 +49,18 @@ describe('an import', () => {
     expect(await load('fedach', [renamed])).toEqual(second);
     // Who comes back is a change.
     expect(await load('fedach', [renamed, two])).toEqual({ ...second, rowsRead: 2, removed: 0 });
+  });
+
+  it('is remembered with its time, also when it changes nothing', async () => {
+    const never = { fedach: 0, fedwire: 0, rtp: 0, fednow: 0 };
+    expect(await directoryAges(pool)).toEqual(never);
+    await load('fedach', [one, two]);
+    const setBack = "UPDATE routing_directory_imports SET imported_at = now() - interval '40 days'";
+    await pool.query(setBack);
+    const { fedach } = await directoryAges(pool);
+    expect(Math.abs(fedach - 40 * 86_400)).toBeLessThan(60);
+    await load('fedach', [one, two]);
+    expect((await directoryAges(pool)).fedach).toBeLessThan(60);
   });
 
   it('joins the lists of all rails, and takes the name of the first that has the number', async () => {

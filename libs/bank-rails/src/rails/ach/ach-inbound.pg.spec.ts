@@ -272,7 +272,7 @@ describe('an inbound file', () => {
     expect(await world.bank.inquire(instruction.reference)).toEqual({ outcome: 'received' });
   });
 
-  it('has any effect once, whichever of two processes takes it in', async () => {
+  it('has its effect once, also when two processes read it', async () => {
     const instructions = Array.from({ length: 50 }, () => instructionEnding('0101'));
     world.desk.answersAtOnce = false;
     await Promise.all(instructions.map((instruction) => world.bank.submit(instruction)));

@@ -1,12 +1,14 @@
 /**
  * The way out: one file at a time is built, uploaded and acknowledged. The recorded bytes go out again under the
  * same name until the upload is known to have succeeded; the bank answers "duplicate" if it has them. A file
- * without an acknowledgement holds up the next one until it is overdue.
+ * without an acknowledgement holds up the next one until it is overdue. While the connection is paused, nothing is
+ * built or uploaded.
  */
 import { CannotOpen } from '@pis/keyring';
 import { inTransaction, isDataError } from '@pis/postgres';
 import type pg from 'pg';
 import { BankRefused } from '../../bank-connection.js';
+import { isPausedSql } from '../../connections/connection-pauses.js';
 import { ArchiveAltered, ArchiveErased, type FileArchive } from '../../connections/file-archive.js';
 import type { FileTransport } from '../../connections/file-transport.js';
 import { appendReports, unmatchedFile } from './ach-feed.js';
@@ -28,6 +30,8 @@ export interface AchOutboundOptions {
 }
 
 interface Place {
+  /** Nothing is built or uploaded. */
+  readonly isPaused: boolean;
   /** The file that must be settled before the next one. */
   readonly open: OpenFile | null;
   /** Until the next waiting entry is due; 0 or less when one is. Null without one. */
@@ -69,7 +73,8 @@ export class AchOutbound {
   async round(): Promise<number | null> {
     this.isHeldUp = false;
     for (let files = 0; files < filesPerRoundMax; files += 1) {
-      const { open, dueInMs } = await this.place();
+      const { isPaused, open, dueInMs } = await this.place();
+      if (isPaused) return null;
       if (open?.status === 'recorded') {
         const waitMs = open.upload_in_ms > 0 ? open.upload_in_ms : await this.uploadAgain(open);
         if (waitMs > 0) return waitMs;
@@ -101,7 +106,9 @@ export class AchOutbound {
   }
 
   private async place(): Promise<Place> {
-    const { rows } = await this.options.pool.query<{ due_in_ms: number | null } & OpenFile>({
+    const { rows } = await this.options.pool.query<
+      { is_paused: boolean; due_in_ms: number | null } & OpenFile
+    >({
       name: 'ach-place',
       text: placeSql,
       values: [this.options.bank],
@@ -110,7 +117,7 @@ export class AchOutbound {
     if (row === undefined) throw new Error('the place of the ACH files was not read');
     // Without an open file its columns are null.
     const open = (row.id as string | null) === null ? null : row;
-    return { open, dueInMs: row.due_in_ms };
+    return { isPaused: row.is_paused, open, dueInMs: row.due_in_ms };
   }
 
   /** The one that recorded the file did not upload it in time. @returns milliseconds until the next try */
@@ -234,7 +241,8 @@ function isForGood(error: unknown): boolean {
 
 const placeSql = `
   SELECT (SELECT (extract(epoch FROM min(due_at) - now()) * 1000)::float8
-            FROM ach_entries WHERE bank = $1 AND status = 'waiting') AS due_in_ms, f.*
+            FROM ach_entries WHERE bank = $1 AND status = 'waiting') AS due_in_ms,
+         ${isPausedSql('$1')} AS is_paused, f.*
     FROM (SELECT 1) AS one
     LEFT JOIN LATERAL (
       SELECT id, name, status, archive_id, sha256,

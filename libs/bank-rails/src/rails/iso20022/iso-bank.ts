@@ -46,6 +46,7 @@ import {
   sendingRow,
   settles,
   submissionResult,
+  unseenIn,
   voidedRow,
 } from './iso-outcome.js';
 import { type IsoTransfer, IsoTransfers } from './iso-transfers.js';
@@ -139,7 +140,7 @@ class IsoBank {
 
   async inquire(reference: string): Promise<InquiryResult> {
     const transfer = await this.transfers.find(reference);
-    if (transfer === null) return { outcome: 'unknown' };
+    if (transfer === null) return { outcome: 'unknown', isUnseen: true };
     const known = finalResult(transfer);
     if (known !== null) return known;
     const outcome = await this.status(transfer, profileOf(detailsOf(transfer).rail));
@@ -149,13 +150,14 @@ class IsoBank {
   }
 
   async void(reference: string): Promise<VoidResult> {
-    if (await this.transfers.add(voidedRow(reference))) return { outcome: 'voided' };
+    const row = voidedRow(reference);
+    if (await this.transfers.add(row)) return { outcome: 'voided', ...unseenIn(row) };
     const transfer = await this.transfers.find(reference);
     if (transfer === null) throw new BankAnswerUnclear('the transfer was deleted meanwhile');
     switch (transfer.state) {
       case 'voided':
       case 'rejected':
-        return { outcome: 'voided' };
+        return { outcome: 'voided', ...unseenIn(transfer) };
       case 'accepted':
         return { outcome: 'received' };
       case 'sending':

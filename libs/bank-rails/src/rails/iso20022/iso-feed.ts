@@ -87,8 +87,10 @@ export class IsoFeed {
         : null;
     await this.archive(message, read, transfer);
     const report = { ...message, at: read === null ? undated : isoInstantOf(read.createdAt) };
-    if (read === null || transfer === null || transfer.details === null)
-      return unreadable(report, read);
+    if (read === null || transfer === null) return unreadable(report, read);
+    // Staff found the transfer in the bank's books: a return needs no more of its row.
+    const isReturnOfFound = transfer.state === 'accepted' && read.type === 'pacs.004';
+    if (transfer.details === null && !isReturnOfFound) return unreadable(report, read);
     switch (read.type) {
       case 'pacs.002':
         return this.statusReport(report, read, transfer);

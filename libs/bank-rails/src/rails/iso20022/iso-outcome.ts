@@ -102,7 +102,11 @@ export function finalResult(transfer: IsoTransfer): InquiryResult | null {
       return { outcome: 'accepted' };
     case 'rejected':
     case 'voided':
-      return { outcome: 'error', rejection: transfer.rejection ?? voidedRejection };
+      return {
+        outcome: 'error',
+        rejection: transfer.rejection ?? voidedRejection,
+        ...unseenIn(transfer),
+      };
     case 'sending':
     case 'received':
     case 'held':
@@ -110,6 +114,11 @@ export function finalResult(transfer: IsoTransfer): InquiryResult | null {
     default:
       return unreachable(transfer.state);
   }
+}
+
+/** A voided row without details is that of a void which found none: nobody asked the bank. */
+export function unseenIn({ state, details }: IsoTransfer): { readonly isUnseen?: boolean } {
+  return state === 'voided' && details === null ? { isUnseen: true } : {};
 }
 
 const voidedRejection: RailRejection = {

@@ -28,7 +28,6 @@ it.each([
   ['TM01', 'INTERNAL_ERROR', null],
   ['MS03', 'INTERNAL_ERROR', null],
   ['ZZ99', 'INTERNAL_ERROR', null],
-  ['constructor', 'INTERNAL_ERROR', null],
 ])('takes %s for %s of %s', (code, failureCode, field) => {
   expect(rejectionOf(coded(code), transfer)).toMatchObject({ failureCode, field, railCode: code });
 });
@@ -50,6 +49,23 @@ it('says what is wrong and what to do, and never to wait for what time does not 
     expect(message).toMatch(/^[A-Z][^:]+: [^:]+\.$/);
     if (failureCode !== 'INTERNAL_ERROR') expect(message).not.toMatch(/wait|later/);
   }
+});
+
+it.each([
+  ['a code that is none of ISO', { code: 'constructor', proprietary: null }, null],
+  ['a number as the code', { code: '4321', proprietary: null }, null],
+  ['an account number', { code: null, proprietary: '123456789012' }, null],
+  ['a text with an account number', { code: null, proprietary: 'ACCT 12345678 CLOSED' }, null],
+  ['a number in groups', { code: null, proprietary: '12-34 56' }, null],
+  ['a text that is no code', { code: null, proprietary: 'Ärger mit "Konto"' }, null],
+  ['a longer text than a code has', { code: null, proprietary: 'A'.repeat(36) }, null],
+  ["a bank's own code", { code: null, proprietary: 'BLK-7 CLOSED' }, 'BLK-7 CLOSED'],
+  ["the RTP network's code", { code: null, proprietary: '9912' }, '9912'],
+])('keeps %s only if it can hold no number of somebody', (_what, reason, railCode) => {
+  const rejection = rejectionOf({ ...reason, text: null }, transfer);
+  expect(rejection.railCode).toBe(railCode);
+  expect(rejection.reason).toContain(railCode ?? 'without a reason');
+  if (railCode === null) expect(JSON.stringify(rejection)).not.toMatch(/\d{4}|AAAA|Ärger/);
 });
 
 it('takes a proprietary reason and none for an internal error', () => {

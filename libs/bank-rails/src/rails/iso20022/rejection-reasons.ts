@@ -176,7 +176,7 @@ export interface RejectedTransfer {
 }
 
 export function rejectionOf(reason: IsoReason | null, transfer: RejectedTransfer): RailRejection {
-  const railCode = reason?.code ?? reason?.proprietary ?? null;
+  const railCode = railCodeOf(reason);
   const meaning = meaningOf(reason?.code ?? null);
   const message = sentence(meaning);
   const given = railCode === null ? 'without a reason' : `with reason ${railCode}`;
@@ -187,6 +187,27 @@ export function rejectionOf(reason: IsoReason | null, transfer: RejectedTransfer
     reason: `The ${transfer.rail} bank rejected the payment ${given}: ${meaning.problem}. No funds were moved.`,
     railCode,
   };
+}
+
+/** Longer codes of a bank are no codes. */
+const proprietaryCode = /^[A-Za-z0-9][A-Za-z0-9 ._/-]{0,34}$/;
+/** The RTP network's own codes: four digits that are no number of somebody. */
+const rtpCodes: readonly string[] = [
+  ...['1100', '9909', '9910', '9912', '9914', '9934'],
+  ...['9946', '9947', '9948', '9956', '9957', '9964'],
+];
+/** Of an account, a routing or a phone number. */
+const partOfNumber = /\d[ ._/-]?\d[ ._/-]?\d[ ._/-]?\d/;
+
+/**
+ * What is kept of the bank's reason, in events for ever and unsealed: a code of ISO's form, or a bank's own code that
+ * can hold no number of somebody. A text may repeat an account number.
+ */
+function railCodeOf(reason: IsoReason | null): string | null {
+  const { code = null, proprietary = null } = reason ?? {};
+  if (code !== null && /^[A-Z0-9]{4}$/.test(code) && !/^\d{4}$/.test(code)) return code;
+  if (proprietary === null || !proprietaryCode.test(proprietary)) return null;
+  return rtpCodes.includes(proprietary) || !partOfNumber.test(proprietary) ? proprietary : null;
 }
 
 export function meaningOf(code: string | null): ReasonMeaning {

@@ -1,0 +1,206 @@
+/**
+ * Settles a payment by what staff found in the bank's books, where the service cannot find it out: the database was
+ * restored, or the bank does not answer. The row of the transfer comes first, so that nothing is sent while the
+ * payment moves. To repeat it is safe.
+ */
+import { paymentIdOfRailReference, railReferenceOf, type RailRejection } from '@pis/bank-rails';
+import { readPauses } from '@pis/bank-rails/connections';
+import { PaymentMissing, PaymentStream } from '@pis/commands';
+import { type Payment, type PaymentCommand, unreachable } from '@pis/domain';
+import type { CommandContext, EventStore } from '@pis/event-store';
+import type pg from 'pg';
+import { CommandFailed } from '../output.js';
+
+export const settlements = ['executed', 'never-sent'] as const;
+export type Settlement = (typeof settlements)[number];
+
+export interface Stores {
+  readonly store: EventStore;
+  readonly pool: pg.Pool;
+  readonly by: CommandContext;
+}
+
+export interface SettlementOrder {
+  readonly paymentId: string;
+  readonly as: Settlement;
+  /** Needed for a payment that was never claimed and is in no row. */
+  readonly connection?: string;
+  /** Under which the bank has the ACH entry. */
+  readonly traceNumber?: string;
+}
+
+export interface Settled {
+  readonly paymentId: string;
+  readonly connection: string;
+  readonly reference: string;
+  readonly status: string;
+}
+
+const traceForm = /^\d{15}$/;
+const individualIdForm = /^[0-9A-Z]{15}$/;
+
+/**
+ * The payment that the bank knows by this end-to-end id, individual ID or trace number.
+ * @throws CommandFailed when it is none of ours
+ */
+export async function paymentNamed(pool: pg.Pool, name: string): Promise<string> {
+  const paymentId =
+    paymentIdOfRailReference(name) ??
+    paymentIdOfRailReference((await achReference(pool, name)) ?? '');
+  if (paymentId === null)
+    throw new CommandFailed(
+      'no payment of this system has this reference, individual ID or trace number',
+    );
+  return paymentId;
+}
+
+async function achReference(pool: pg.Pool, name: string): Promise<string | null> {
+  const { individualIdOf, referenceOfAchEntry } = await import('@pis/bank-rails/ach');
+  if (traceForm.test(name)) {
+    const reference = await referenceOfAchEntry(pool, { traceNumber: name });
+    if (reference !== null) return reference;
+  }
+  if (!individualIdForm.test(name)) return null;
+  const reference = await referenceOfAchEntry(pool, { individualId: name });
+  if (reference !== null) return reference;
+  // The entry's row may be lost. The payment is under way.
+  const { rows } = await pool.query<{ reference: string }>('SELECT reference FROM rail_pending');
+  return rows.find((row) => individualIdOf(row.reference) === name)?.reference ?? null;
+}
+
+/** @throws CommandFailed when the payment's status or what the bank has said does not allow it */
+export async function settlePayment(stores: Stores, order: SettlementOrder): Promise<Settled> {
+  const { store, pool, by } = stores;
+  const payments = new PaymentStream(store, by.actor);
+  const { state } = await payments.load(order.paymentId).catch((error: unknown) => {
+    throw error instanceof PaymentMissing ? new CommandFailed(error.message) : error;
+  });
+  const connection = await connectionOf(pool, state, order);
+  const reference = state.railReference ?? railReferenceOf(state.paymentId);
+  const claim = { railReference: reference, connection };
+  // Refuses before anything is written.
+  const planned = commandsFor(state, order.as, claim);
+  if (state.status !== 'FAILED_IN_FLIGHT' && planned.length > 0)
+    await requirePause(pool, connection);
+  const { as, traceNumber = null } = order;
+  await settleRow(pool, state, { connection, reference, as, traceNumber });
+  const cause = by.causationId === null ? {} : { eventId: by.causationId };
+  const settled = await payments.apply(state.paymentId, cause, (current) =>
+    commandsFor(current, order.as, claim),
+  );
+  await pool.query('DELETE FROM rail_pending WHERE payment_id = $1', [state.paymentId]);
+  return { paymentId: state.paymentId, connection, reference, status: settled.state.status };
+}
+
+/** The claim's, or else that of the payment's row, or else the one given. */
+async function connectionOf(
+  pool: pg.Pool,
+  { paymentId, connection }: Payment,
+  { connection: given }: SettlementOrder,
+): Promise<string> {
+  if (connection !== null) return connection;
+  const { rows } = await pool.query<{ connection: string }>(
+    "SELECT connection FROM rail_pending WHERE payment_id = $1 AND connection <> ''",
+    [paymentId],
+  );
+  const named = rows[0]?.connection ?? given;
+  if (named === undefined)
+    throw new CommandFailed('the payment names no connection: give --connection');
+  return named;
+}
+
+/** An executor may be about to send it. */
+async function requirePause(pool: pg.Pool, connection: string): Promise<void> {
+  if (!(await readPauses(pool, [connection])).has(connection))
+    throw new CommandFailed(
+      `the payment is under way: run "pis rails pause --connection ${connection}" first`,
+    );
+}
+
+/** None when it is settled so already. @throws CommandFailed */
+function commandsFor(
+  { status, lateRejection }: Payment,
+  as: Settlement,
+  claim: { readonly railReference: string; readonly connection: string },
+): readonly PaymentCommand[] {
+  const at = new Date().toISOString();
+  const complete: PaymentCommand = { type: 'CompletePayment', at, data: {} };
+  const refused = () =>
+    new CommandFailed(`the payment is ${status}: it cannot be settled as ${as}`);
+  switch (status) {
+    case 'QUEUED':
+      if (as === 'executed') return [{ type: 'ProcessPayment', at, data: claim }, complete];
+      throw new CommandFailed(
+        'the payment is QUEUED: it is sent when its connection is resumed, and needs no settlement',
+      );
+    case 'PROCESSING':
+      return [as === 'executed' ? complete : { type: 'FailPayment', at, data: failure }];
+    case 'FAILED_IN_FLIGHT':
+      if (as === 'executed') return [complete];
+      return lateRejection === null ? [{ type: 'RejectPaymentLate', at, data: rejection }] : [];
+    case 'COMPLETED':
+    case 'RETURNED':
+      if (as === 'executed') return [];
+      throw refused();
+    case 'FAILED':
+      if (as === 'never-sent') return [];
+      throw refused();
+    case 'AWAITING_CONFIRMATION':
+    case 'BLOCKED':
+    case 'CANCELED':
+      throw refused();
+    default:
+      return unreachable(status);
+  }
+}
+
+const rejection: RailRejection = {
+  failureCode: 'INTERNAL_ERROR',
+  field: null,
+  message: 'The payment did not reach the bank: create a new payment.',
+  reason: 'The bank does not have the payment. No funds were moved.',
+  railCode: null,
+};
+const failure = {
+  failureCode: 'INTERNAL_ERROR',
+  failureMessage: rejection.message,
+  failureReason: rejection.reason,
+} as const;
+
+interface Finding {
+  readonly connection: string;
+  readonly reference: string;
+  readonly as: Settlement;
+  readonly traceNumber: string | null;
+}
+
+/** @throws CommandFailed when the bank has said something else */
+async function settleRow(pool: pg.Pool, state: Payment, finding: Finding): Promise<void> {
+  const rowStatus =
+    state.paymentRail === 'ACH'
+      ? await settleAch(pool, state, finding)
+      : await settleMessage(pool, finding);
+  const isExecuted = rowStatus === 'accepted' || rowStatus === 'returned';
+  if (isExecuted !== (finding.as === 'executed'))
+    throw new CommandFailed(`the bank has answered for this payment: its row is '${rowStatus}'`);
+}
+
+async function settleAch(
+  pool: pg.Pool,
+  { paymentId, organizationId, originatorId, contact, direction, amountMinor }: Payment,
+  { connection, reference, as, traceNumber }: Finding,
+): Promise<string | null> {
+  const { settleAchEntry } = await import('@pis/bank-rails/ach');
+  if (contact === null) throw new CommandFailed('the payment has no contact');
+  const entry = {
+    ...{ bank: connection, reference, paymentId, organizationId, originatorId, direction },
+    ...{ amountMinor, traceNumber, contactId: contact.id },
+    contactIsBusiness: contact.entityType === 'BUSINESS',
+  };
+  return settleAchEntry(pool, entry, as);
+}
+
+async function settleMessage(pool: pg.Pool, finding: Finding): Promise<string | null> {
+  const { settleIsoTransfer } = await import('@pis/bank-rails/iso20022');
+  return settleIsoTransfer(pool, finding, finding.as);
+}

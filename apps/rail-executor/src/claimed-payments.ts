@@ -1,0 +1,128 @@
+/**
+ * A claimed payment on its way to the bank. Each submission is noted in the row before it is sent, and may be
+ * repeated: it carries the claimed reference. No answer of the bank is thrown: the row is handled later.
+ */
+import { BankRefused, BankUnavailable, maySubmit } from '@pis/bank-rails';
+import type { Cause, LoadedPayment, PaymentStream } from '@pis/commands';
+import type { Payment } from '@pis/domain';
+import type { Keyring } from '@pis/keyring';
+import { NonRetryable } from '@pis/messaging';
+import type { Logger } from '@pis/service-kit';
+import type { Banks } from './banks.js';
+import type { Backoff, PendingTransfer, PendingTransfers, Transfer } from './pending-transfers.js';
+import { instructionUnlessErased } from './transfer-instruction.js';
+import { transferOf } from './transfer-of.js';
+import type { TransferOutcome } from './transfer-outcome.js';
+
+export interface ClaimedPaymentsOptions {
+  readonly payments: PaymentStream;
+  readonly banks: Banks;
+  readonly keyring: Keyring;
+  readonly pending: PendingTransfers;
+  readonly outcome: TransferOutcome;
+  readonly logger: Logger;
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number;
+  /** Handles a payment that is not PROCESSING any more. */
+  readonly moved: (current: LoadedPayment, cause: Cause, due?: PendingTransfer) => Promise<void>;
+}
+
+/** While the bank or a dependency of ours is unavailable. */
+export const retryBackoff: Backoff = { initialMs: 500, maxMs: 60_000 };
+
+export class ClaimedPayments {
+  constructor(private readonly options: ClaimedPaymentsOptions) {}
+
+  /** Claimed without a recorded outcome: the claimer may have died at any point. */
+  async resume(current: LoadedPayment, cause: Cause, due?: PendingTransfer): Promise<void> {
+    const { payments, banks, pending, outcome } = this.options;
+    const { state } = current;
+    const row = due ?? (await pending.find(state.paymentId));
+    if (row?.stage === 'submitted' || row?.stage === 'in_flight') {
+      // The row knows more than the stream, which was restored from a backup.
+      if (row.stage === 'in_flight')
+        await pending.postponeOverdue(state.paymentId, Math.max(0, outcome.overdueInMs(state)));
+      if (due !== undefined) await outcome.ask(current, cause);
+      return;
+    }
+    const transfer = transferOf(state, banks);
+    if (!banks.isConfigured(transfer.connection)) {
+      banks.noticed(transfer.connection);
+      return this.wait(state, transfer, 'the connection of a payment is not configured');
+    }
+    const bank = banks.of(state);
+    const resolve = () => this.afterClaim(current, () => outcome.resolve(current, cause));
+    const { clock } = this.options;
+    const isLate = !maySubmit(bank.connection.terms, Date.parse(state.statusAt), clock());
+    if (row?.isSealed === true || isLate) return resolve();
+    if (await bank.isPaused())
+      return this.wait(state, transfer, 'the connection of a payment is paused');
+    const sinceNotedMs = stopwatch();
+    if (!(await pending.note(transfer, outcome.overdueInMs(state)))) {
+      // Sealed meanwhile, or settled or accepted through another executor's submission.
+      const isSealed = (await pending.find(state.paymentId))?.isSealed === true;
+      return isSealed ? resolve() : undefined;
+    }
+    // Read after the note: an executor that fails the payment seals it first, and then no note succeeds.
+    const noted = await payments.load(state.paymentId);
+    if (noted.state.status !== 'PROCESSING') return this.options.moved(noted, cause, due);
+    return this.submit(noted, transfer, cause, sinceNotedMs);
+  }
+
+  /** @param sinceNotedMs counts from before the note of this submission */
+  submit(
+    claimed: LoadedPayment,
+    transfer: Transfer,
+    cause: Cause,
+    sinceNotedMs: () => number,
+  ): Promise<void> {
+    const { banks, keyring, logger, outcome } = this.options;
+    return this.afterClaim(claimed, async () => {
+      const bank = banks.of(claimed.state).connection;
+      const instruction = await instructionUnlessErased(claimed.state, transfer.reference, keyring);
+      if (typeof instruction === 'string') return outcome.resolve(claimed, cause);
+      // This process was paused: by now others may assume that the noted submission cannot arrive.
+      if (sinceNotedMs() > bank.terms.submissionInFlightMaxMs)
+        throw new BankUnavailable('the submission was noted too long ago to be sent');
+      try {
+        await outcome.submitted(claimed, await bank.submit(instruction), cause);
+      } catch (error) {
+        if (!(error instanceof BankRefused)) throw error;
+        // The refusal concerns this request only: an earlier one may be on its way.
+        logger.error(
+          { err: error, paymentId: transfer.paymentId },
+          'the bank refused a submission',
+        );
+        await outcome.resolve(claimed, cause);
+      }
+    });
+  }
+
+  /** Nothing can be sent now. The payment's deadline passes. */
+  private async wait(state: Payment, transfer: Transfer, why: string): Promise<void> {
+    const { pending, logger, outcome } = this.options;
+    const { paymentId, connection } = transfer;
+    logger.warn({ paymentId, connection }, why);
+    await pending.wait(transfer, retryBackoff);
+    await pending.postponeOverdue(paymentId, Math.max(0, outcome.overdueInMs(state)));
+  }
+
+  /** The row exists: whatever fails, the payment is handled again, and its message is done. */
+  private async afterClaim(claimed: LoadedPayment, work: () => Promise<void>): Promise<void> {
+    const { pending, logger } = this.options;
+    const { paymentId } = claimed.state;
+    try {
+      await work();
+    } catch (error) {
+      if (error instanceof NonRetryable) throw error;
+      logger.warn({ err: error, paymentId }, 'a submitted payment will be looked at again');
+      await pending.again(paymentId, retryBackoff);
+    }
+  }
+}
+
+/** Milliseconds elapsed, by the clock that shows more: one of them stops while the machine sleeps. */
+export function stopwatch(): () => number {
+  const [steady, wall] = [performance.now(), Date.now()];
+  return () => Math.max(performance.now() - steady, Date.now() - wall);
+}

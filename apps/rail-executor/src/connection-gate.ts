@@ -1,0 +1,46 @@
+/**
+ * Holds back what is new while a connection is paused: see connection-pauses.ts of bank-rails. Every submission
+ * asks. The answer is at most a second old: restoring a database takes longer.
+ */
+import { BankUnavailable } from '@pis/bank-rails';
+import { type ConnectionPause, pauseText, readPauses } from '@pis/bank-rails/connections';
+import type pg from 'pg';
+
+/** Nothing was sent. */
+export class ConnectionPaused extends BankUnavailable {
+  override readonly name = 'ConnectionPaused';
+}
+
+type Pauses = ReadonlyMap<string, ConnectionPause>;
+
+const freshForMs = 1_000;
+
+export class ConnectionGate {
+  private reading: Promise<Pauses> | null = null;
+  private readAtMs = -Infinity;
+
+  constructor(
+    private readonly pool: pg.Pool,
+    private readonly connections: readonly string[],
+  ) {}
+
+  /** @throws ConnectionPaused; connection errors of PostgreSQL */
+  async pass(connection: string): Promise<void> {
+    const pause = (await this.pauses()).get(connection);
+    if (pause !== undefined) throw new ConnectionPaused(pauseText(connection, pause));
+  }
+
+  /** Those who ask at the same time share one answer. Its age counts from the question. */
+  private pauses(): Promise<Pauses> {
+    const nowMs = performance.now();
+    if (this.reading !== null && nowMs - this.readAtMs < freshForMs) return this.reading;
+    const reading = readPauses(this.pool, this.connections);
+    this.reading = reading;
+    this.readAtMs = nowMs;
+    // A failure is not an answer.
+    reading.catch(() => {
+      if (this.reading === reading) this.reading = null;
+    });
+    return reading;
+  }
+}

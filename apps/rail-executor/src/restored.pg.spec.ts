@@ -1,0 +1,204 @@
+/** The database is restored from a dump. The bank has executed what its tables lack. */
+import { BankUnavailable, type NamedConnection } from '@pis/bank-rails';
+import { achBank, atOnceSchedule } from '@pis/bank-rails/ach';
+import {
+  fileArchive,
+  type MessageTransport,
+  pauseConnections,
+  resumeConnection,
+} from '@pis/bank-rails/connections';
+import {
+  AchDesk,
+  BankCore,
+  inProcessFiles,
+  inProcessMessages,
+  MessageDesk,
+  sandboxAchIdentity,
+  sandboxConnections,
+} from '@pis/bank-simulator/module';
+import { createTestDatabase, openTestPool } from '@pis/local-servers/testing';
+import { createLogger, MetricsRegistry } from '@pis/service-kit';
+import type pg from 'pg';
+import { bankOver } from './configured-banks.js';
+import { railGauges } from './rail-metrics.js';
+import type { RailExecutor } from './rail-executor.js';
+import { dumpOf } from './testing/restored-database.js';
+import { keyring, openWorld, type QueuedMessage, type World } from './testing/world.js';
+
+const roundsMax = 50;
+const paused = /nothing new is sent over the connection (files|messages) since .*restored/;
+
+let world: World;
+let books: { pool: pg.Pool; close: () => Promise<void> };
+let banks: readonly NamedConnection[];
+/** Carries every file in both directions. */
+let exchangeFiles: () => Promise<void>;
+/** Whether the answers of the bank to messages are lost. */
+let losesAnswers: boolean;
+
+beforeEach(async () => {
+  world = await openWorld();
+  const database = await createTestDatabase();
+  const pool = openTestPool(database.url, 8);
+  const core = new BankCore(pool, { delayMs: 0 });
+  const desk = new MessageDesk(core);
+  books = {
+    pool,
+    close: async () => {
+      desk.close();
+      await pool.end();
+      await database.drop();
+    },
+  };
+  const files = inProcessFiles(new AchDesk(core));
+  const ach = achBank({
+    ...{ name: 'files', pool: world.pool, keyring, transport: files, terms: core.terms },
+    archive: fileArchive({ pool: world.pool, keyring }),
+    identity: sandboxAchIdentity,
+    schedule: atOnceSchedule(),
+    log: world.logger,
+  });
+  exchangeFiles = async () => {
+    for (let rounds = 0; rounds < roundsMax; rounds += 1) {
+      const waitMs = await ach.rounds.outbound();
+      await ach.rounds.inbound();
+      if (waitMs === null && (await files.list(1)).length === 0) return;
+    }
+  };
+  losesAnswers = false;
+  const line = inProcessMessages(desk);
+  const messages: MessageTransport = {
+    ...line,
+    send: async (message) => {
+      const answer = await line.send(message);
+      if (losesAnswers) throw new BankUnavailable('the answer is lost');
+      return answer;
+    },
+  };
+  const overMessages = bankOver(
+    { ...sandboxConnections.messages, name: 'messages' },
+    { messages },
+    {
+      ...{ environment: 'sandbox', pool: world.pool, keyring },
+      logger: createLogger('test', 'silent'),
+    },
+  );
+  banks = [{ name: 'files', rails: ['ACH'], connection: ach }, overMessages];
+});
+afterEach(async () => {
+  for (const { connection } of banks) await connection.close();
+  await books.close();
+  await world.close();
+});
+
+const executed = async () => {
+  const { rows } = await books.pool.query<{ n: number }>(
+    'SELECT coalesce(sum(executions), 0)::int AS n FROM bank_transfers',
+  );
+  return rows[0]?.n;
+};
+const handle = (executor: RailExecutor, { value, delivery }: QueuedMessage) =>
+  executor.handle(value, delivery);
+const entries = async () => {
+  const { rows } = await world.pool.query<{ status: string; trace_number: string | null }>(
+    'SELECT status, trace_number FROM ach_entries ORDER BY submitted_at, reference',
+  );
+  return rows;
+};
+
+it('entries that were filed after the dump are not filed again until an operator resumes', async () => {
+  const message = await world.queue('4321');
+  await handle(world.executor({ banks }), message);
+  const restore = await dumpOf(world.pool);
+  await exchangeFiles();
+  expect(await executed()).toBe(1);
+  await restore();
+
+  const executor = world.executor({ banks });
+  await exchangeFiles();
+  expect(await entries()).toMatchObject([{ status: 'waiting' }]);
+  expect(await executed()).toBe(1);
+  await expect(executor.checkBank('files')).rejects.toThrow(paused);
+  const registry = new MetricsRegistry();
+  railGauges(registry, world.pool);
+  expect(await registry.metrics()).toContain('pis_rail_connections{state="paused"} 2');
+});
+
+it('a payment waits, queued, while the connection is paused, and goes over it with numbers that were never used', async () => {
+  await handle(world.executor({ banks }), await world.queue('4321'));
+  const restore = await dumpOf(world.pool);
+  await restore();
+  await world.pool.query("UPDATE ach_entries SET status = 'voided'");
+
+  const message = await world.queue('4321');
+  const executor = world.executor({ banks });
+  await handle(executor, message);
+  await exchangeFiles();
+  expect(await world.history(message.paymentId)).toEqual(['Queued']);
+  expect(await resumeConnection(world.pool, 'files')).toBe(true);
+  expect(await resumeConnection(world.pool, 'files')).toBe(false);
+  const after = world.executor({ banks });
+  await world.timePasses(message.paymentId);
+  await after.sweepRound();
+  await exchangeFiles();
+  await after.feedRound();
+  expect(await world.history(message.paymentId)).toEqual(['Queued', 'Processing', 'Completed']);
+  const [, entry] = await entries();
+  expect(Number(entry?.trace_number?.slice(8))).toBeGreaterThan(1_000_000);
+  await expect(after.checkBank('files')).resolves.toBeUndefined();
+  await expect(after.checkBank('messages')).rejects.toThrow(paused);
+});
+
+it('a claimed payment whose message was sent after the dump is not sent again, and becomes FAILED_IN_FLIGHT', async () => {
+  await handle(world.executor({ banks }), await world.queue('4321', 'OUTBOUND', 'RTP'));
+  const restore = await dumpOf(world.pool);
+  const message = await world.queue('4321', 'OUTBOUND', 'RTP');
+  losesAnswers = true;
+  await handle(world.executor({ banks }), message);
+  losesAnswers = false;
+  expect(await executed()).toBe(2);
+  await restore();
+
+  const executor = world.executor({ banks });
+  await handle(executor, message);
+  await world.timePasses(message.paymentId);
+  await executor.sweepRound();
+  expect(await world.history(message.paymentId)).toEqual(['Queued', 'Processing']);
+  await world.timePasses(message.paymentId);
+  await executor.deadlineRound();
+  expect(await world.history(message.paymentId)).toEqual([
+    ...['Queued', 'Processing', 'FailedInFlight'],
+  ]);
+  const { rows } = await books.pool.query('SELECT FROM bank_transfers');
+  expect(rows).toHaveLength(2);
+  expect(await executed()).toBe(2);
+});
+
+it('a message whose row was lost is never FAILED because nobody knows it', async () => {
+  const message = await world.queue('4321', 'OUTBOUND', 'RTP');
+  losesAnswers = true;
+  await handle(world.executor({ banks }), message);
+  losesAnswers = false;
+  await world.pool.query('DELETE FROM iso_transfers');
+  // So late that it may not be sent again, and early enough for the bank to remember it.
+  const { referenceMemoryMs, submissionInFlightMaxMs } = sandboxConnections.messages.terms;
+  const late = () => Date.now() + referenceMemoryMs - submissionInFlightMaxMs;
+  const executor = world.executor({ banks, clock: late });
+  await world.timePasses(message.paymentId);
+  await executor.sweepRound();
+  expect(await world.history(message.paymentId)).toEqual(['Queued', 'Processing']);
+  expect(await executed()).toBe(1);
+});
+
+it('an operator pauses all connections after the restore of a snapshot, which the database cannot show', async () => {
+  const executor = world.executor({ banks });
+  await expect(executor.checkBank('files')).resolves.toBeUndefined();
+  const reason = 'the snapshot of last night was restored';
+  const all = { connection: null, isRestored: true, reason };
+  expect(await pauseConnections(world.pool, all)).toEqual(['files', 'messages']);
+  const message = await world.queue('4321', 'OUTBOUND', 'RTP');
+  const after = world.executor({ banks });
+  await handle(after, message);
+  expect(await world.history(message.paymentId)).toEqual(['Queued']);
+  await expect(after.checkBank('messages')).rejects.toThrow(reason);
+});

@@ -1,0 +1,207 @@
+/**
+ * Whether something new may be sent over a connection: the table rail_connections. Part of what we know of a
+ * transfer is in our own tables (`ach_entries`, `iso_transfers`). After the database was restored to an earlier
+ * time they lack what was sent since, and it would be sent again. So each connection is bound to the identity of
+ * the database. In a database with another identity it is paused, until an operator has compared the payments
+ * with the bank's books and resumes it. An operator may pause a connection for any other reason, too.
+ */
+import { inTransaction } from '@pis/postgres';
+import type pg from 'pg';
+
+export interface ConnectionPause {
+  readonly pausedAt: Date;
+  readonly reason: string;
+}
+
+/** For people, in one sentence. */
+export function pauseText(connection: string, { pausedAt, reason }: ConnectionPause): string {
+  return `nothing new is sent over the connection ${connection} since ${pausedAt.toISOString()}: ${reason}; compare its payments with the bank's books, then run "pis rails resume --connection ${connection}"`;
+}
+
+export const restoredReason = 'the database was restored, moved or failed over';
+
+interface StateRow {
+  readonly connection: string;
+  readonly paused_at: Date | null;
+  readonly pause_reason: string | null;
+  readonly is_bound: boolean;
+}
+
+/**
+ * The pauses of these connections. A connection without a row gets one; one that is bound to another database is
+ * paused.
+ * @throws connection errors of PostgreSQL
+ */
+export async function readPauses(
+  pool: pg.Pool,
+  connections: readonly string[],
+): Promise<ReadonlyMap<string, ConnectionPause>> {
+  let rows = await statesOf(pool, connections);
+  if (rows.length < connections.length || rows.some((row) => !row.is_bound)) {
+    await bind(pool, connections);
+    rows = await statesOf(pool, connections);
+  }
+  const pauses = new Map<string, ConnectionPause>();
+  for (const { connection, paused_at: pausedAt, pause_reason: reason } of rows)
+    if (pausedAt !== null) pauses.set(connection, { pausedAt, reason: reason ?? '' });
+  return pauses;
+}
+
+async function statesOf(pool: pg.Pool, connections: readonly string[]): Promise<StateRow[]> {
+  const { rows } = await pool.query<StateRow>({
+    name: 'rail-connections-read',
+    text: `SELECT connection, paused_at, pause_reason,
+                  paused_at IS NOT NULL OR identity = rail_database_identity() AS is_bound
+             FROM rail_connections WHERE connection = ANY ($1::text[])`,
+    values: [connections],
+  });
+  return rows;
+}
+
+/** A new connection counts as bound to another database as well while any other one is. */
+async function bind(pool: pg.Pool, connections: readonly string[]): Promise<void> {
+  await inTransaction(pool, async (client) => {
+    await client.query(
+      `INSERT INTO rail_connections (connection, identity)
+       SELECT c.name, coalesce(
+                (SELECT identity FROM rail_connections
+                  WHERE identity <> rail_database_identity() LIMIT 1), rail_database_identity())
+         FROM unnest($1::text[]) AS c (name) ORDER BY c.name
+       ON CONFLICT (connection) DO NOTHING`,
+      [connections],
+    );
+    await client.query(
+      `UPDATE rail_connections SET paused_at = now(), pause_reason = $1, is_restored = true
+        WHERE paused_at IS NULL AND identity <> rail_database_identity()`,
+      [restoredReason],
+    );
+  });
+}
+
+/** SQL: whether nothing new may be sent over the connection that the expression names. */
+export function isPausedSql(connection: string): string {
+  return `EXISTS (SELECT FROM rail_connections c WHERE c.connection = ${connection}
+            AND (c.paused_at IS NOT NULL OR c.identity <> rail_database_identity()))`;
+}
+
+/** How many connections are paused, also those that no executor has looked at since a restore. */
+export async function pausedConnections(pool: pg.Pool): Promise<number> {
+  const { rows } = await pool.query<{ paused: number }>(
+    `SELECT count(*)::int AS paused FROM rail_connections
+      WHERE paused_at IS NOT NULL OR identity <> rail_database_identity()`,
+  );
+  return rows[0]?.paused ?? 0;
+}
+
+export interface PausedByHand {
+  /** Null for every connection that was ever used. */
+  readonly connection: string | null;
+  readonly reason: string;
+  /** The database was restored: numbers move ahead when the connection is resumed. */
+  readonly isRestored: boolean;
+}
+
+/** @returns the names of the connections that are paused now */
+export async function pauseConnections(
+  pool: pg.Pool,
+  { connection, reason, isRestored }: PausedByHand,
+): Promise<readonly string[]> {
+  const { rows } = await pool.query<{ connection: string }>(
+    `WITH named AS (
+       SELECT $1::text AS connection WHERE $1 IS NOT NULL
+        UNION SELECT connection FROM rail_connections WHERE $1 IS NULL ORDER BY 1)
+     INSERT INTO rail_connections AS c (connection, identity, paused_at, pause_reason, is_restored)
+     SELECT connection, rail_database_identity(), now(), $2, $3 FROM named
+     ON CONFLICT (connection) DO UPDATE SET
+       paused_at = coalesce(c.paused_at, excluded.paused_at), pause_reason = excluded.pause_reason,
+       is_restored = c.is_restored OR excluded.is_restored
+     RETURNING connection`,
+    [connection, reason, isRestored],
+  );
+  return rows.map((row) => row.connection).sort();
+}
+
+/** Far more than are used between two backups. */
+const numbersAhead = { traces: 1_000_000, files: 100_000, messages: 100_000 } as const;
+const traceSequenceMax = 9_999_999;
+/** Messages are numbered by the day on which they settle. */
+const numberedDays = 7;
+
+/**
+ * Lets new transfers go over the connection. After a restore its numbers move ahead, so that none is used twice.
+ * @returns false when it was not paused
+ */
+export function resumeConnection(pool: pg.Pool, connection: string): Promise<boolean> {
+  return inTransaction(pool, async (client) => {
+    const { rows } = await client.query<{ is_paused: boolean; is_restored: boolean }>(
+      `SELECT ${isPausedSql('r.connection')} AS is_paused,
+              r.is_restored OR r.identity <> rail_database_identity() AS is_restored
+         FROM rail_connections r WHERE r.connection = $1 FOR UPDATE`,
+      [connection],
+    );
+    const [row] = rows;
+    if (row?.is_paused !== true) return false;
+    if (row.is_restored) await moveNumbersAhead(client, connection);
+    await client.query(
+      `UPDATE rail_connections SET paused_at = NULL, pause_reason = NULL, is_restored = false,
+         identity = rail_database_identity() WHERE connection = $1`,
+      [connection],
+    );
+    return true;
+  });
+}
+
+/** A restored database may not have a row yet where the lost one had: rows are added. */
+async function moveNumbersAhead(client: pg.ClientBase, connection: string): Promise<void> {
+  await client.query(
+    `INSERT INTO ach_banks AS b (bank, last_trace, last_file) VALUES ($1, $2, $4)
+     ON CONFLICT (bank) DO UPDATE SET
+       last_trace = (b.last_trace + excluded.last_trace) % $3,
+       last_file = b.last_file + excluded.last_file`,
+    [connection, numbersAhead.traces, traceSequenceMax, numbersAhead.files],
+  );
+  await client.query(
+    `INSERT INTO iso_message_numbers AS n (connection, day, last)
+     SELECT $1, current_date + day, $2 FROM generate_series(-1, $3::integer) AS day
+     ON CONFLICT ON CONSTRAINT iso_message_numbers_pkey DO UPDATE SET last = n.last + excluded.last`,
+    [connection, numbersAhead.messages, numberedDays],
+  );
+}
+
+export interface ConnectionState {
+  readonly connection: string;
+  readonly pausedAt: string | null;
+  readonly reason: string | null;
+  /** Payments that have not ended, by the stage of their row in rail_pending. */
+  readonly payments: Readonly<Record<string, number>>;
+  /** ACH entries that are in no file. */
+  readonly waitingEntries: number;
+}
+
+/** Every connection that was ever used, and what is under way over it. */
+export async function connectionStates(pool: pg.Pool): Promise<readonly ConnectionState[]> {
+  const { rows: named } = await pool.query<{ connection: string }>(
+    'SELECT connection FROM rail_connections ORDER BY connection',
+  );
+  const pauses = await readPauses(
+    pool,
+    named.map(({ connection }) => connection),
+  );
+  const { rows: stages } = await pool.query<{ connection: string; stage: string; n: number }>(
+    'SELECT connection, stage, count(*)::int AS n FROM rail_pending GROUP BY connection, stage',
+  );
+  const { rows: waiting } = await pool.query<{ bank: string; n: number }>(
+    "SELECT bank, count(*)::int AS n FROM ach_entries WHERE status = 'waiting' GROUP BY bank",
+  );
+  return named.map(({ connection }) => {
+    const pause = pauses.get(connection);
+    const own = stages.filter((row) => row.connection === connection);
+    return {
+      connection,
+      pausedAt: pause?.pausedAt.toISOString() ?? null,
+      reason: pause?.reason ?? null,
+      payments: Object.fromEntries(own.map(({ stage, n }) => [stage, n])),
+      waitingEntries: waiting.find(({ bank }) => bank === connection)?.n ?? 0,
+    };
+  });
+}

@@ -1,0 +1,81 @@
+/**
+ * What staff found about an ACH entry in the bank's books, in the entry's row. The row may be missing: the database
+ * was restored. Then it is made, so that the entry is never put into a file.
+ */
+import type { Direction } from '@pis/domain';
+import type pg from 'pg';
+import { individualIdOf } from './ach-entry.js';
+import type { AchEntryStatus } from './ach-tables.js';
+
+export interface AchEntryByHand {
+  readonly bank: string;
+  readonly reference: string;
+  readonly paymentId: string;
+  readonly organizationId: string;
+  readonly originatorId: string;
+  readonly contactId: string;
+  readonly contactIsBusiness: boolean;
+  readonly direction: Direction;
+  readonly amountMinor: number;
+  /** Under which the bank has it: returns name it. Null when it is not known. */
+  readonly traceNumber: string | null;
+}
+
+/** @returns the status of the entry afterwards: another one than asked for contradicts what staff found */
+export async function settleAchEntry(
+  pool: pg.Pool,
+  entry: AchEntryByHand,
+  as: 'executed' | 'never-sent',
+): Promise<AchEntryStatus | null> {
+  const { rows } = await pool.query<{ status: AchEntryStatus }>(
+    as === 'executed' ? executedSql : neverSentSql,
+    [
+      entry.reference,
+      entry.bank,
+      entry.paymentId,
+      entry.organizationId,
+      entry.originatorId,
+      entry.contactId,
+      entry.direction,
+      entry.amountMinor,
+      entry.contactIsBusiness ? 'CCD' : null,
+      individualIdOf(entry.reference),
+      entry.traceNumber,
+    ],
+  );
+  return rows[0]?.status ?? null;
+}
+
+/** The reference of an entry by what the bank's files call it. Null when it has no row. */
+export async function referenceOfAchEntry(
+  pool: pg.Pool,
+  name: { readonly traceNumber: string } | { readonly individualId: string },
+): Promise<string | null> {
+  const [column, value] =
+    'traceNumber' in name
+      ? ['trace_number', name.traceNumber]
+      : ['individual_id', name.individualId];
+  const { rows } = await pool.query<{ reference: string }>(
+    `SELECT reference FROM ach_entries WHERE ${column} = $1 ORDER BY submitted_at DESC LIMIT 1`,
+    [value],
+  );
+  return rows[0]?.reference ?? null;
+}
+
+const insertSql = (status: AchEntryStatus) => `
+  INSERT INTO ach_entries AS e (reference, bank, status, payment_id, organization_id, originator_id, contact_id,
+    direction, amount_minor, standard_entry_class, individual_id, trace_number, submitted_at)
+  VALUES ($1, $2, '${status}', $3, $4, $5, $6, $7, $8, $9, $10, $11, now())
+  ON CONFLICT (reference) DO UPDATE SET`;
+
+const executedSql = `${insertSql('accepted')}
+    status = CASE WHEN e.status = 'returned' THEN e.status ELSE 'accepted' END,
+    trace_number = coalesce(e.trace_number, excluded.trace_number),
+    sealed_receiver = NULL, answer = NULL, rejection = NULL
+  RETURNING e.status`;
+
+/** What is in a file counts as rejected: if the bank accepts the entry later, staff see the contradiction. */
+const neverSentSql = `${insertSql('voided')}
+    status = CASE e.status WHEN 'waiting' THEN 'voided' WHEN 'filed' THEN 'rejected' ELSE e.status END,
+    sealed_receiver = CASE WHEN e.status IN ('waiting', 'filed') THEN NULL ELSE e.sealed_receiver END
+  RETURNING e.status`;
