@@ -9,9 +9,6 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-// @peculiar/x509 asks its user for this polyfill; it must come first.
-import 'reflect-metadata';
-import * as x509 from '@peculiar/x509';
 import { until } from './until.js';
 
 const keyAlgorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
@@ -149,6 +146,7 @@ export async function makeCertificate(
   hosts: readonly string[],
   usage: 'serverAuth' | 'clientAuth' = 'serverAuth',
 ): Promise<{ key: string; cert: string; caPem: string }> {
+  const x509 = await loadX509();
   const [caKeys, keys] = await Promise.all([generateKeys(), generateKeys()]);
   const validity = {
     notBefore: new Date(Date.now() - dayMs),
@@ -192,6 +190,16 @@ export async function makeCertificate(
     cert: certificate.toString('pem'),
     caPem: authority.toString('pem'),
   };
+}
+
+/**
+ * Loaded only by a test that needs a certificate. Jest loads modules again for every test file, and most files
+ * that import the test helpers need no certificate.
+ */
+async function loadX509() {
+  // @peculiar/x509 asks its user for this polyfill. It must come first.
+  await import('reflect-metadata');
+  return import('@peculiar/x509');
 }
 
 function generateKeys(): Promise<webcrypto.CryptoKeyPair> {
