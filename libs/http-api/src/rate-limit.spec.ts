@@ -1,4 +1,4 @@
-import { RateLimit } from './rate-limit.js';
+import { RateLimit, RateLimited } from './rate-limit.js';
 import type { RateLimitTally } from './rate-limit-tally.js';
 
 function setUp(perSecond: number) {
@@ -105,7 +105,8 @@ function setUpShared(perSecond: number, gateways: number) {
           limits[to[i % to.length] ?? 0]?.take('key');
           passed += 1;
         } catch (error) {
-          expect(error).toMatchObject({ code: 'RATE_LIMITED' });
+          // Not expect(): it would take most of the time of the tens of thousands of requests here.
+          if (!(error instanceof RateLimited)) throw error;
         }
         // The gateway receives the total before the next request.
         await Promise.resolve();
