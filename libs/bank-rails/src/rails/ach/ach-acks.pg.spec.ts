@@ -105,6 +105,22 @@ describe('an acknowledgement', () => {
     expect(await world.feed()).toHaveLength(3);
   });
 
+  it('that rejects an entry of a file which may have come twice is a reason to ask the bank', async () => {
+    const instruction = await world.unacknowledged('0205');
+    await world.pool.query("UPDATE ach_files SET status = 'recorded', upload_due_at = now()");
+    await world.bank.rounds.outbound();
+    world.desk.answersAtOnce = true;
+    await world.desk.answer();
+    await world.bank.rounds.inbound();
+    await world.settle();
+    const traceNumber = await world.traceOf(instruction);
+    expect(await world.feed()).toMatchObject([
+      { type: 'unreadable', reference: `ACH trace ${traceNumber}` },
+      { type: 'rejected', reference: instruction.reference },
+    ]);
+    expect(world.desk.uploads.filter(({ name }) => name.includes('INQUIRY'))).toHaveLength(1);
+  });
+
   it('of a duplicate that comes first lets the rejection of an entry be believed', async () => {
     const instruction = await world.unacknowledged();
     await world.pool.query("UPDATE ach_files SET status = 'recorded', upload_due_at = now()");

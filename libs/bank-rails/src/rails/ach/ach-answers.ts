@@ -1,8 +1,7 @@
 /**
- * What an inbound file does to the entries: acknowledgements, returns and notifications of change. Each function
- * runs in the transaction that records the file, under the lock of the connection's row. It changes the rows and
- * says what goes into the feed. What contradicts an earlier answer goes into the feed as it is: the executor shows
- * it to staff.
+ * What an acknowledgement does to the entries. Each function runs in the transaction that records the file, under the
+ * lock of the connection's row. It changes the rows and says what goes into the feed. What contradicts an earlier
+ * answer goes into the feed as it is: the executor shows it to staff.
  */
 import type pg from 'pg';
 import type { AckEntry, AckFile } from './ack-file.js';
@@ -10,7 +9,6 @@ import { type AchReport, unmatchedFile, unmatchedTrace } from './ach-feed.js';
 import { bankRejection, fileRejection } from './ach-rejections.js';
 import type { RailRejection } from '../../bank-connection.js';
 import { type AchEntryStatus, isDuplicateCode, rejectionText } from './ach-tables.js';
-import type { ReturnAddenda } from './nacha-file.js';
 
 /** An entry of ours, as it is while the transaction holds the lock. */
 export interface KnownEntry {
@@ -128,11 +126,15 @@ function mayHaveACopy(
   return status !== 'rejected' && (attempts > 1 || isDuplicateCode(code));
 }
 
-/** The bank has answered, so no further copy goes out. The file is overdue: staff are alerted, the next one goes. */
+/** No further copy goes out. The file is overdue: staff are alerted, the next one goes. The bank is asked. */
 async function doubtRejection(client: pg.ClientBase, fileId: string): Promise<void> {
   await client.query(
     `UPDATE ach_files SET status = 'uploaded', uploaded_at = coalesce(uploaded_at, now()),
        overdue_at = least(overdue_at, now()) WHERE id = $1 AND status IN ('recorded', 'uploaded')`,
+    [fileId],
+  );
+  await client.query(
+    "UPDATE ach_entries SET inquiry_wanted_at = now() WHERE file_id = $1 AND status = 'filed'",
     [fileId],
   );
 }
@@ -303,7 +305,7 @@ function effectOf(
         return { change: change({ answer: 'pending' }), report: doubt };
       if (status === 'rejected') return { change: null, report: null };
       const rejection = bankRejection(answer.code, isBusiness);
-      // Kept for the day on which the bank calls the other copy a duplicate.
+      // Kept until the bank calls the other copy a duplicate, or says the same in answer to an inquiry.
       if (isDoubtful) return { change: change({ answer: 'pending', rejection }), report: doubt };
       return {
         change: change({ status: 'rejected', rejection }),
@@ -320,6 +322,7 @@ function effectOf(
   }
 }
 
+/** The bank is asked about a rejection that is not believed. */
 async function applyChanges(
   client: pg.ClientBase,
   fileId: string,
@@ -327,7 +330,9 @@ async function applyChanges(
 ): Promise<void> {
   if (changes.length === 0) return;
   await client.query(
-    `UPDATE ach_entries e SET status = c.status, answer = c.answer, rejection = c.rejection::jsonb
+    `UPDATE ach_entries e SET status = c.status, answer = c.answer, rejection = c.rejection::jsonb,
+       inquiry_wanted_at = CASE WHEN c.status = 'filed' AND c.rejection IS NOT NULL THEN now()
+                                ELSE e.inquiry_wanted_at END
        FROM unnest($2::text[], $3::text[], $4::text[], $5::text[])
               AS c (reference, status, answer, rejection)
       WHERE e.reference = c.reference AND e.file_id = $1 AND e.status = 'filed'`,
@@ -339,57 +344,4 @@ async function applyChanges(
       changes.map(({ rejection }) => rejectionText(rejection ?? null)),
     ],
   );
-}
-
-/** One return of an inbound file. */
-export interface ReturnedEntry {
-  readonly addenda: ReturnAddenda;
-  readonly amountMinor: number;
-  /** Repeats the original's. Empty where the bank leaves it out. */
-  readonly individualId: string;
-}
-
-/**
- * A return proves that the bank had accepted the entry, acknowledged or not. A second return with another reason
- * (a contested dishonored return, or a mistake) has no status: staff see it.
- */
-export async function applyReturns(
-  client: pg.ClientBase,
-  bank: string,
-  returns: readonly ReturnedEntry[],
-): Promise<readonly AchReport[]> {
-  const traces = returns.map(({ addenda }) => addenda.originalTraceNumber);
-  const known = await entriesByTrace(client, bank, traces);
-  const reports: AchReport[] = [];
-  const reasons = new Map<string, string | null>();
-  for (const returned of returns) {
-    const trace = returned.addenda.originalTraceNumber;
-    const returnReasonCode = returned.addenda.reason;
-    const entry = known.get(trace);
-    const isSecond = entry?.status === 'returned' || reasons.has(entry?.reference ?? '');
-    if (entry === undefined || !isReturnOf(returned, entry)) {
-      reports.push({ reference: unmatchedTrace(trace), type: 'returned', returnReasonCode });
-    } else if (isSecond) {
-      const first = reasons.get(entry.reference) ?? entry.returnReasonCode;
-      if (first !== returnReasonCode)
-        reports.push({ reference: unmatchedTrace(trace), type: 'returned', returnReasonCode });
-    } else {
-      reasons.set(entry.reference, returnReasonCode);
-      reports.push({ reference: entry.reference, type: 'returned', returnReasonCode });
-    }
-  }
-  await client.query({
-    name: 'ach-entries-return',
-    text: `UPDATE ach_entries e SET status = 'returned', return_reason_code = r.reason
-             FROM unnest($1::text[], $2::text[]) AS r (reference, reason)
-            WHERE e.reference = r.reference AND e.status IN ('filed', 'accepted')`,
-    values: [[...reasons.keys()], [...reasons.values()]],
-  });
-  return reports;
-}
-
-/** A trace number alone may be that of another entry: of an older one, or after the database was restored. */
-function isReturnOf({ amountMinor, individualId }: ReturnedEntry, entry: KnownEntry): boolean {
-  const isSameId = individualId === '' || individualId === entry.individualId;
-  return isSameId && amountMinor === entry.amountMinor;
 }

@@ -242,8 +242,9 @@ class NachaBank implements AchBank {
     return Math.min(filesInMs, inquiryInMs);
   }
 
-  /** An answer may also let the next file go. */
+  /** An answer may also let the next file go, or be a reason to ask. */
   private reported(): void {
+    if (this.options.identity.inquiries) this.inquiries.look();
     this.outboundLoop.wake();
     for (const listener of this.listeners) listener();
   }

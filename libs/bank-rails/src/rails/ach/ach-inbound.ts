@@ -14,13 +14,7 @@ import {
 } from '../../connections/file-archive.js';
 import type { AckFile } from './ack-file.js';
 import { kindOfAchFile, parseAckFile } from './ack-lines.js';
-import {
-  applyAck,
-  applyReturns,
-  entriesByTrace,
-  type KnownEntry,
-  type ReturnedEntry,
-} from './ach-answers.js';
+import { applyAck, entriesByTrace, type KnownEntry } from './ach-answers.js';
 import {
   type AchReport,
   appendReports,
@@ -28,6 +22,7 @@ import {
   unmatchedTrace,
   unreported,
 } from './ach-feed.js';
+import { applyReturns, type ReturnedEntry } from './ach-returns.js';
 import { type AchLog, lockBank } from './ach-tables.js';
 import { type CorrectionAddenda, type NachaFile, transactionCodes } from './nacha-file.js';
 import { nachaProblemText, parseNachaFile } from './nacha-parser.js';

@@ -28,6 +28,7 @@ const tracesMax = 10_000;
 export class AchInquiries {
   /** Whether this process knows of an entry to ask about. What another one has noted is asked for again. */
   private isWanted = false;
+  /** Of the next file. */
   private nextAtMs = 0;
 
   constructor(private readonly options: AchInquiriesOptions) {}
@@ -49,6 +50,11 @@ export class AchInquiries {
     return isNoted;
   }
 
+  /** What a file of the bank says may be a reason to ask. */
+  look(): void {
+    this.isWanted = true;
+  }
+
   /**
    * Sends one file about everything that is to be asked, unless one was sent in the last pause.
    * @returns milliseconds until the next file, null when nothing is to be asked
@@ -59,19 +65,24 @@ export class AchInquiries {
     const { inquiryFileEveryMs, clock } = this.options;
     const waitMs = this.nextAtMs - clock();
     if (waitMs > 0) return waitMs;
-    this.nextAtMs = clock() + inquiryFileEveryMs;
-    // Another process sends one just now.
-    if (!(await this.begin())) return inquiryFileEveryMs;
     this.isWanted = false;
     let isDone = false;
     try {
       const traceNumbers = await this.wanted();
-      if (traceNumbers.length === 0) isDone = true;
-      else isDone = (await this.send(traceNumbers)) && traceNumbers.length < tracesMax;
+      isDone = traceNumbers.length === 0 || (await this.sendInTurn(traceNumbers));
     } finally {
       if (!isDone) this.isWanted = true;
     }
     return isDone ? null : inquiryFileEveryMs;
+  }
+
+  /** @returns whether nothing is left to ask */
+  private async sendInTurn(traceNumbers: readonly string[]): Promise<boolean> {
+    const { inquiryFileEveryMs, clock } = this.options;
+    this.nextAtMs = clock() + inquiryFileEveryMs;
+    // Another process has just sent one.
+    if (!(await this.begin())) return false;
+    return (await this.send(traceNumbers)) && traceNumbers.length < tracesMax;
   }
 
   /** One process at a time, and one file in each pause. */
