@@ -27,6 +27,7 @@ import { BankServers } from './bank-servers.js';
 import { banksFileName, keyFiles } from './customer.js';
 import { MessageDesk } from './message-desk.js';
 
+const sandboxTimeMs = 2_000;
 const logger = createLogger('test', 'silent');
 let pool: pg.Pool;
 let database: TestDatabase;
@@ -140,6 +141,11 @@ describe('the servers of the simulated bank', () => {
     } finally {
       writeFileSync(key, kept);
     }
+  });
+
+  it('are asked often: a payment waits for two looks, and has 2 s (sandbox-19)', async () => {
+    for (const { protocol } of await connections())
+      expect('pollMs' in protocol && 2 * protocol.pollMs).toBeLessThanOrEqual(sandboxTimeMs / 4);
   });
 
   it('name the host by which the customer reaches them, and refuse another one later', async () => {
