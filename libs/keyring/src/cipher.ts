@@ -27,11 +27,26 @@ export interface Encrypted {
 }
 
 export function encrypt(key: KeyObject, plaintext: Buffer, additionalData: string): Encrypted {
-  const iv = randomBytes(ivBytes);
+  const iv = nonce();
   const cipher = createCipheriv('aes-256-gcm', key, iv, { authTagLength: tagBytes });
   cipher.setAAD(Buffer.from(additionalData));
   const parts = [cipher.update(plaintext), cipher.final()];
   return { iv, text: Buffer.concat([...parts, cipher.getAuthTag()]) };
+}
+
+/** Random bytes for many nonces at once: a system call for each would take as long as the encryption. */
+const noncesAtOnce = 256;
+let randomPool = Buffer.alloc(0);
+let used = 0;
+
+/** Each byte of the pool is used once. */
+function nonce(): Buffer {
+  if (used === randomPool.length) {
+    randomPool = randomBytes(ivBytes * noncesAtOnce);
+    used = 0;
+  }
+  used += ivBytes;
+  return randomPool.subarray(used - ivBytes, used);
 }
 
 /** @throws CannotOpen */

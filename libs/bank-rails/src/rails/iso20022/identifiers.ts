@@ -2,14 +2,14 @@
  * The identifiers of our messages. Those of a payment are derived from its reference, so that a database
  * restored from a backup gives the same payment the same ones and the bank recognizes it.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { easternTime, instantOf } from '../../calendar/eastern-time.js';
 
 const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
 /** `length` characters of the first `radix` of base 62, derived from the seed. */
 export function derivedText(seed: string, length: number, radix: 36 | 62): string {
-  const bytes = createHash('sha512').update(seed).digest();
+  const bytes = hash('sha512', seed, 'buffer');
   if (length > bytes.length) throw new RangeError(`at most ${bytes.length} characters`);
   // 64 bytes are enough for 35 characters; the bias of the remainder does not matter here.
   return [...bytes.subarray(0, length)].map((byte) => base62.charAt(byte % radix)).join('');
@@ -17,7 +17,7 @@ export function derivedText(seed: string, length: number, radix: 36 | 62): strin
 
 /** The UETR of a payment: a UUID of version 4 in form, derived from the reference. */
 export function uetrOf(reference: string): string {
-  const bytes = createHash('sha256').update(`pis uetr ${reference}`).digest().subarray(0, 16);
+  const bytes = hash('sha256', `pis uetr ${reference}`, 'buffer').subarray(0, 16);
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40;
   bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
   const hex = bytes.toString('hex');

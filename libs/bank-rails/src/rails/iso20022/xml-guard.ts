@@ -43,11 +43,11 @@ const entityPattern = /&(?:(amp|lt|gt|quot|apos)|#(\d{1,7})|#x([0-9a-fA-F]{1,6})
 const named5 = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" } as const;
 
 /**
- * The characters from `start` to `end` with their entities replaced.
+ * The characters with their entities replaced.
+ * @param start where they are in the whole text
  * @throws MessageRefused for an entity other than the five of XML and the references to its characters
  */
-export function decoded(text: string, start: number, end: number): string {
-  const raw = text.slice(start, end);
+export function decoded(raw: string, text: string, start: number): string {
   let next = raw.indexOf('&');
   if (next === -1) return raw;
   const parts: string[] = [];

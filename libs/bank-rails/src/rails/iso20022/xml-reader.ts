@@ -95,25 +95,47 @@ class XmlReader {
   }
 
   private takeStartTag(mark: number): number {
-    const { text } = this;
+    const end = this.text.indexOf('>', mark);
+    const name = this.text.slice(mark + 1, Math.min(end, mark + knownNameMax));
+    if (knownNames.has(name) && this.text.charCodeAt(mark + 1 + name.length) === closing) {
+      this.takeElement(mark, name, '', false);
+      return end + 1;
+    }
+    return this.takeOtherStartTag(mark);
+  }
+
+  /** A tag with attributes, with white space, without content, or of a name that was not seen before. */
+  private takeOtherStartTag(mark: number): number {
     startTag.lastIndex = mark;
-    const [tag, qualifiedName, attributes, isEmpty] = startTag.exec(text) ?? [];
+    const [tag, qualifiedName, attributes = '', isEmpty] = startTag.exec(this.text) ?? [];
     if (tag === undefined || qualifiedName === undefined || tag.length > xmlLimits.tagMaxCharacters)
       throw this.brokenTag(mark);
+    if (qualifiedName.length < knownNameMax && knownNames.size < knownNamesMax)
+      knownNames.add(qualifiedName);
+    this.takeElement(mark, qualifiedName, attributes, isEmpty !== '');
+    return mark + tag.length;
+  }
+
+  private takeElement(
+    mark: number,
+    qualifiedName: string,
+    attributes: string,
+    isEmpty: boolean,
+  ): void {
+    const { text } = this;
     if (this.found !== null && this.open.length === 0)
       throw new MessageRefused('the message must have one root element');
     this.elements += 1;
     if (this.elements > xmlLimits.elementsMax)
       throw refusalAt(text, mark, `more than ${xmlLimits.elementsMax} elements`);
-    if (this.open.length + (isEmpty === '' ? 1 : 0) > xmlLimits.depthMax)
+    if (this.open.length + (isEmpty ? 0 : 1) > xmlLimits.depthMax)
       throw refusalAt(text, mark, `more than ${xmlLimits.depthMax} levels`);
     const attributesAt = mark + 1 + qualifiedName.length;
-    const opened = this.opened(qualifiedName, attributes ?? '', attributesAt);
+    const opened = this.opened(qualifiedName, attributes, attributesAt);
     const parent = this.open.at(-1);
     if (parent === undefined) this.found = opened.element;
     else parent.element.children.push(opened.element);
-    if (isEmpty === '') this.open.push(opened);
-    return mark + tag.length;
+    if (!isEmpty) this.open.push(opened);
   }
 
   private opened(qualifiedName: string, attributesText: string, at: number): OpenElement {
@@ -147,7 +169,8 @@ class XmlReader {
     )) {
       if (given.has(key)) throw malformed();
       const end = at + index + all.length - 1;
-      given.set(key, decoded(this.text, end - quoted.length + 2, end));
+      const start = end - quoted.length + 2;
+      given.set(key, decoded(quoted.slice(1, -1), this.text, start));
     }
     const names = [...given.keys()];
     const isDeclaration = (key: string) => key === 'xmlns' || key.startsWith('xmlns:');
@@ -161,13 +184,17 @@ class XmlReader {
   }
 
   private takeEndTag(mark: number): number {
-    endTag.lastIndex = mark;
-    const [tag, qualifiedName] = endTag.exec(this.text) ?? [];
-    if (tag === undefined || tag.length > xmlLimits.tagMaxCharacters) throw this.brokenTag(mark);
     const ended = this.open.pop();
-    if (ended === undefined || ended.qualifiedName !== qualifiedName) throw malformed();
-    const { element } = ended;
+    if (ended === undefined) throw malformed();
+    const { element, qualifiedName } = ended;
     element.text = element.children.length > 0 ? '' : element.text.trim();
+    const end = mark + 2 + qualifiedName.length;
+    if (this.text.startsWith(qualifiedName, mark + 2) && this.text.charCodeAt(end) === closing)
+      return end + 1;
+    endTag.lastIndex = mark;
+    const [tag, named] = endTag.exec(this.text) ?? [];
+    if (tag === undefined || tag.length > xmlLimits.tagMaxCharacters) throw this.brokenTag(mark);
+    if (named !== qualifiedName) throw malformed();
     return mark + tag.length;
   }
 
@@ -175,10 +202,11 @@ class XmlReader {
   private takeText(start: number, end: number): void {
     if (start === end) return;
     const element = this.open.at(-1)?.element;
-    const text = decoded(this.text, start, end);
+    const raw = this.text.slice(start, end);
+    const text = decoded(raw, this.text, start);
     if (element === undefined) {
-      if (!onlySpace.test(this.text.slice(start, end))) throw malformed();
-    } else if (this.text.slice(start, end).includes(']]>')) throw malformed();
+      if (!onlySpace.test(raw)) throw malformed();
+    } else if (raw.includes(']]>')) throw malformed();
     else if (element.children.length === 0) element.text += text;
   }
 
@@ -222,7 +250,12 @@ class XmlReader {
   }
 }
 
-const [slash, exclamation, question] = [0x2f, 0x21, 0x3f] as const;
+const [slash, exclamation, question, closing] = [0x2f, 0x21, 0x3f, 0x3e] as const;
+
+/** Names of elements that were found to be names. Messages have the same few hundred again and again. */
+const knownNames = new Set<string>();
+const knownNamesMax = 1_000;
+const knownNameMax = 40;
 
 function malformed(): MessageRefused {
   return new MessageRefused('the message is not well-formed XML');
