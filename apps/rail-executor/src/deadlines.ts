@@ -4,6 +4,9 @@
  * was in time. So a deadline waits for the feed. A payment whose claimer died before the bank answered is
  * submitted once more before it fails.
  *
+ * A payment that waits in a queue of ours is not late: in a burst the sandbox's normal time may pass before its
+ * file is built and the answer read. That counts for a limited time.
+ *
  * PostgreSQL's clock decides when to check. The claim's time in the payment's stream and this process's
  * clock decide whether the time has passed. So a jump of one clock fails no payment.
  */
@@ -33,6 +36,10 @@ const batchMax = 100;
 const retryAfterMs = 5_000;
 /** How long the bank may take to show its feed and to take a last submission. Deadlines do not wait longer. */
 const bankLimitMs = 3_000;
+/** How long after its submission a payment may wait in a queue of ours. The sandbox's normal time is shorter. */
+const queuedMaxMs = 30_000;
+/** A payment that waits in a queue of ours is checked again after this. */
+const queuedAgainMs = 1_000;
 /** A clock that is set back postpones a deadline by at most this. */
 const postponeMaxMs = 3_600_000;
 
@@ -52,8 +59,8 @@ export class Deadlines {
     const { pending } = this.options;
     const due = await pending.leaseOverdue(this.connections, batchMax);
     if (due.length > 0) {
-      const isReported = await this.reported();
-      await Promise.all(due.map((transfer) => this.seeTo(transfer, isReported)));
+      const [isReported, queued] = await Promise.all([this.reported(), this.queued(due)]);
+      await Promise.all(due.map((transfer) => this.seeTo(transfer, isReported, queued)));
     }
     return due.length >= batchMax ? 0 : pending.nextOverdueInMs(this.connections);
   }
@@ -63,9 +70,24 @@ export class Deadlines {
     return (await withinLimit(this.options.feed.unrecorded())) ?? (() => false);
   }
 
+  /** Which transfers wait in a queue of ours, and not for long. None when that cannot be said. */
+  private async queued(due: readonly PendingTransfer[]): Promise<ReadonlySet<string>> {
+    const { connection } = this.options.bank;
+    const young = due.filter(({ notedMsAgo }) => (notedMsAgo ?? Infinity) < queuedMaxMs);
+    if (connection.queued === undefined || young.length === 0) return noReferences;
+    try {
+      const references = young.map(({ reference }) => reference);
+      return (await withinLimit(connection.queued(references))) ?? noReferences;
+    } catch (error) {
+      this.options.logger.warn({ err: error }, 'it is not known which payments wait to be sent');
+      return noReferences;
+    }
+  }
+
   private async seeTo(
     transfer: PendingTransfer,
     isReported: (reference: string) => boolean,
+    queued: ReadonlySet<string>,
   ): Promise<void> {
     const { payments, pending, execution, logger, bank, isOnlyBank } = this.options;
     const { paymentId, reference, stage } = transfer;
@@ -73,6 +95,7 @@ export class Deadlines {
       const isForeign = transfer.connection !== bank.name && !isOnlyBank;
       if (isForeign && (await execution.assignElsewhere(transfer, bank.name))) return;
       if (isReported(reference)) return await pending.postponeOverdue(paymentId, retryAfterMs);
+      if (queued.has(reference)) return await pending.postponeOverdue(paymentId, queuedAgainMs);
       const isUnanswered = stage === 'claimed' || stage === 'queued';
       if (isUnanswered) {
         await withinLimit(this.lastSubmission(transfer));
@@ -134,6 +157,8 @@ export class Deadlines {
     ];
   }
 }
+
+const noReferences: ReadonlySet<string> = new Set();
 
 /** A payment that is missing from the log does not come back by itself. */
 function afterMs(error: unknown): number {

@@ -9,12 +9,15 @@ export interface PendingTransfer {
   readonly stage: Stage;
   readonly isSealed: boolean;
   readonly hasDeadline: boolean;
+  /** Since a submission was last noted, milliseconds; null without one. */
+  readonly notedMsAgo: number | null;
 }
 
 export type DueColumn = 'deadline_at' | 'overdue_at';
 
 export const columns = `p.payment_id, p.reference, p.connection, p.stage, p.sealed_at IS NOT NULL AS is_sealed,
-  p.overdue_at IS NOT NULL AS has_deadline`;
+  p.overdue_at IS NOT NULL AS has_deadline,
+  (extract(epoch FROM now() - p.last_submission_at) * 1000)::float8 AS noted_ms_ago`;
 
 export interface Row {
   readonly payment_id: string;
@@ -23,6 +26,7 @@ export interface Row {
   readonly stage: Stage;
   readonly is_sealed: boolean;
   readonly has_deadline: boolean;
+  readonly noted_ms_ago: number | null;
 }
 
 export const pendingTransfer = (row: Row): PendingTransfer => ({
@@ -32,6 +36,7 @@ export const pendingTransfer = (row: Row): PendingTransfer => ({
   stage: row.stage,
   isSealed: row.is_sealed,
   hasDeadline: row.has_deadline,
+  notedMsAgo: row.noted_ms_ago,
 });
 
 /** Of $4 and $5, milliseconds. */

@@ -121,6 +121,31 @@ describe('the deadline loop', () => {
     expect(await world.payment(message.paymentId)).toMatchObject({ status: 'FAILED_IN_FLIGHT' });
   });
 
+  it('fails no payment that waits in a queue of the connection', async () => {
+    const { paymentId, ...message } = await world.queue('0401');
+    await handle(world.executor(), { paymentId, ...message });
+    const queued = (references: readonly string[]) => Promise.resolve(new Set(references));
+    const waiting = world.executor({ bank: { ...world.bank, queued } });
+    expect(await waiting.deadlineRound()).toBeGreaterThan(0);
+    expect(await world.history(paymentId)).toEqual(['Queued', 'Processing']);
+    await world.pool.query('UPDATE rail_pending SET overdue_at = now()');
+    await world
+      .executor({ bank: { ...world.bank, queued: () => Promise.reject(new Error('?')) } })
+      .deadlineRound();
+    expect(await world.payment(paymentId)).toMatchObject({ status: 'FAILED_IN_FLIGHT' });
+  });
+
+  it('lets no payment wait in a queue for longer than half a minute', async () => {
+    const { paymentId, ...message } = await world.queue('0401');
+    await handle(world.executor(), { paymentId, ...message });
+    await world.pool.query(
+      "UPDATE rail_pending SET last_submission_at = now() - interval '31 seconds'",
+    );
+    const queued = (references: readonly string[]) => Promise.resolve(new Set(references));
+    await world.executor({ bank: { ...world.bank, queued } }).deadlineRound();
+    expect(await world.payment(paymentId)).toMatchObject({ status: 'FAILED_IN_FLIGHT' });
+  });
+
   it('waits for what is stored of a feed that cannot be read any more', async () => {
     const message = await world.queue('0401');
     await handle(world.executor(), message);

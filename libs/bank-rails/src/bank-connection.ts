@@ -195,6 +195,11 @@ export interface BankConnection extends Bank {
    * that may be missing or wrong, so readers of the feed also poll.
    */
   onNotification(listener: () => void): () => void;
+  /**
+   * Which of these transfers are in a queue of the connection itself: not sent yet, or the bank's answer not
+   * read yet. The bank is not late with them. Absent where nothing waits.
+   */
+  queued?(references: readonly string[]): Promise<ReadonlySet<string>>;
   close(): Promise<void>;
 }
 

@@ -32,6 +32,19 @@ describe('a transfer over ACH', () => {
     expect(world.desk.uploads).toHaveLength(1);
   });
 
+  it('waits in a queue of ours until its file is uploaded and the inbox was read', async () => {
+    const { reference } = await world.submit('4321');
+    const queued = async () => [...((await world.bank.queued?.([reference])) ?? [])];
+    expect(await queued()).toEqual([reference]);
+    await world.bank.rounds.outbound();
+    expect(await queued()).toEqual([reference]);
+    await world.bank.rounds.inbound();
+    expect(await queued()).toEqual([]);
+    const unanswered = await world.unacknowledged();
+    await world.bank.rounds.inbound();
+    expect([...((await world.bank.queued?.([unanswered.reference])) ?? [])]).toEqual([]);
+  });
+
   it('has the account, the name, the note and the amount of the instruction', async () => {
     const instruction = await world.submit('4321', { contactName: 'Zoë Ångström', note: 'Grüße' });
     await world.settle();

@@ -41,6 +41,7 @@ import { AchFileBuilder } from './ach-file-builder.js';
 import { AchInbound } from './ach-inbound.js';
 import { AchInbox } from './ach-inbox.js';
 import { AchInquiries } from './ach-inquiries.js';
+import { queuedEntries } from './ach-queue.js';
 import { AchOutbound } from './ach-outbound.js';
 import { formatRejection, voidedRejection } from './ach-rejections.js';
 import { pruneAch } from './ach-retention.js';
@@ -123,6 +124,7 @@ export function achBank(options: AchBankOptions): AchBank & { readonly rounds: A
     void: (reference) => bank.void(reference),
     notifications: (page) => bank.notifications(page),
     onNotification: (listener) => bank.onNotification(listener),
+    queued: (references) => bank.queued(references),
     close: () => bank.close(),
   };
 }
@@ -141,6 +143,9 @@ class NachaBank implements AchBank {
   private readonly inquiries: AchInquiries;
   private readonly loops: readonly WakeLoop[];
   private readonly outboundLoop: WakeLoop;
+  private readonly inboundLoop: WakeLoop;
+  /** When the last look at the whole inbox began, milliseconds since the epoch. */
+  private inboxReadAtMs = 0;
   private readonly listeners = new Set<() => void>();
   private readonly endListening: () => void;
   private readonly clock: () => number;
@@ -169,7 +174,7 @@ class NachaBank implements AchBank {
     const keptForMs = Math.max(limits.keptForMs, this.terms.referenceMemoryMs);
     this.rounds = {
       outbound: () => this.send(),
-      inbound: () => inbox.round(),
+      inbound: () => this.read(inbox),
       prune: () => pruneAch(pool, name, keptForMs),
     };
     const loop = (what: string, pollMs: number, round: WakeLoopOptions['round']) =>
@@ -182,10 +187,10 @@ class NachaBank implements AchBank {
         onRecovery: () => log.info({ bank: name }, `${what} goes on`),
       });
     this.outboundLoop = loop('sending ACH files', limits.pollMs, this.rounds.outbound);
-    const inboundLoop = loop('reading ACH files', limits.inboxPollMs, this.rounds.inbound);
+    this.inboundLoop = loop('reading ACH files', limits.inboxPollMs, this.rounds.inbound);
     const pruneLoop = loop('deleting old ACH entries', pruneEveryMs, this.rounds.prune);
-    this.loops = [this.outboundLoop, inboundLoop, pruneLoop];
-    this.endListening = transport.onFile(() => inboundLoop.wake());
+    this.loops = [this.outboundLoop, this.inboundLoop, pruneLoop];
+    this.endListening = transport.onFile(() => this.inboundLoop.wake());
   }
 
   start(): void {
@@ -228,10 +233,27 @@ class NachaBank implements AchBank {
     return () => this.listeners.delete(listener);
   }
 
+  /** While uploads fail, the bank is away, and what waits for it is late. */
+  async queued(references: readonly string[]): Promise<ReadonlySet<string>> {
+    if (this.outbound.isFailing) return new Set();
+    const { pool, name } = this.options;
+    const inboxReadAt = new Date(this.inboxReadAtMs);
+    const queued = await guarded(() => queuedEntries(pool, name, references, inboxReadAt));
+    if (queued.size > 0) this.inboundLoop.wake();
+    return queued;
+  }
+
   async close(): Promise<void> {
     this.endListening();
     await Promise.all(this.loops.map((loop) => loop.stop(stopLimitMs)));
     await this.options.transport.close();
+  }
+
+  private async read(inbox: AchInbox): Promise<number | null> {
+    const beganAtMs = this.clock();
+    const nextInMs = await inbox.round();
+    if (nextInMs === null) this.inboxReadAtMs = beganAtMs;
+    return nextInMs;
   }
 
   /** Payments first. */

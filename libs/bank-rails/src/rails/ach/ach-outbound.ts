@@ -62,6 +62,8 @@ export class AchOutbound {
   private lookAgainMs = lookAgainMinMs;
   /** True while entries wait for an open file: then a new entry changes nothing. */
   isHeldUp = false;
+  /** True after an upload failed, until one succeeds. */
+  isFailing = false;
 
   constructor(private readonly options: AchOutboundOptions) {}
 
@@ -152,7 +154,9 @@ export class AchOutbound {
     const { pool, log, ackOverdueMs } = this.options;
     try {
       await this.put({ id, name, bytes }, attempts);
+      this.isFailing = false;
     } catch (error) {
+      this.isFailing = true;
       const waitMs = Math.min(1_000 * 2 ** Math.min(attempts - 1, 16), uploadRetryMaxMs);
       const facts = { err: error, file: name, attempts, waitMs };
       if (error instanceof BankRefused) log.error(facts, 'the bank refuses an ACH file');
