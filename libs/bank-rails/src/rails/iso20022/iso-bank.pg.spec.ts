@@ -193,6 +193,23 @@ describe('isoBank', () => {
     expect(await connection.inquire(instruction.reference)).toEqual({ outcome: 'accepted' });
   });
 
+  it('says which transfers it is writing down, and none that the bank has not answered', async () => {
+    const instruction = payment('4321');
+    const { reference } = instruction;
+    const queued = async () => [...((await connection.queued?.([reference])) ?? [])];
+    const send = given.bank.send.bind(given.bank);
+    let whileSent: readonly string[] | null = null;
+    given.bank.send = async (message) => {
+      whileSent = await queued();
+      return send(message);
+    };
+    const submitted = connection.submit(instruction);
+    expect(await queued()).toEqual([reference]);
+    await submitted;
+    expect(whileSent).toEqual([]);
+    expect(await queued()).toEqual([]);
+  });
+
   it('waits for a cancellation that the bank answers later', async () => {
     const instruction = payment('4321');
     given.bank.answers = ['lost', 'later'];

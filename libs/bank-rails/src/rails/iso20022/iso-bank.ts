@@ -93,6 +93,7 @@ export function isoBank(options: IsoBankOptions): BankConnection {
     void: (reference) => bank.void(reference),
     notifications: (page) => bank.feed.notifications(page),
     onNotification: (listener) => options.transport.onMessage(listener),
+    queued: (references) => Promise.resolve(bank.queued(references)),
     close: () => options.transport.close(),
   };
 }
@@ -110,6 +111,8 @@ class IsoBank {
   private readonly now: () => Date;
   private readonly cutoffs: BankCutoffs;
   private submissions = 0;
+  /** References whose message or answer this process is writing down. */
+  private readonly writing = new Set<string>();
 
   constructor(private readonly options: IsoBankOptions) {
     const { name, pool, transport, archive, identity, isTest, rails } = options;
@@ -127,15 +130,18 @@ class IsoBank {
 
   async submit(instruction: TransferInstruction): Promise<SubmissionResult> {
     const profile = this.profileFor(instruction);
-    // A number that a rail counts must not be used up for nothing. Elsewhere the row itself shows a repetition.
-    const known = profile.countsMessages ? await this.transfers.find(instruction.reference) : null;
-    const { transfer, xml } =
-      known === null
-        ? await this.prepare(instruction, profile)
-        : await this.again(known, instruction);
+    const { transfer, xml } = await this.queue(instruction, () =>
+      this.written(instruction, profile),
+    );
     if (transfer.state !== 'sending' || xml === null) return submissionResult(transfer);
     const answer = await this.exchange.send(transfer, xml, transfer.messageId ?? '');
-    return submissionResult(await this.answered(transfer, answer, profile));
+    return submissionResult(
+      await this.queue(transfer, () => this.answered(transfer, answer, profile)),
+    );
+  }
+
+  queued(references: readonly string[]): ReadonlySet<string> {
+    return new Set(references.filter((reference) => this.writing.has(reference)));
   }
 
   async inquire(reference: string): Promise<InquiryResult> {
@@ -167,6 +173,28 @@ class IsoBank {
       default:
         return unreachable(transfer.state);
     }
+  }
+
+  /** Work of ours on a transfer, for which the bank does not wait. */
+  private async queue<Result>(
+    { reference }: Pick<IsoTransfer, 'reference'>,
+    work: () => Promise<Result>,
+  ): Promise<Result> {
+    this.writing.add(reference);
+    try {
+      return await work();
+    } finally {
+      this.writing.delete(reference);
+    }
+  }
+
+  private async written(
+    instruction: TransferInstruction,
+    profile: IsoRailProfile,
+  ): Promise<Prepared> {
+    // A number that a rail counts must not be used up for nothing. Elsewhere the row itself shows a repetition.
+    const known = profile.countsMessages ? await this.transfers.find(instruction.reference) : null;
+    return known === null ? this.prepare(instruction, profile) : this.again(known, instruction);
   }
 
   /** What the direct answer does to the transfer. It is archived with its effect, or before anything else. */
