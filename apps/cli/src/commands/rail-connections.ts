@@ -1,5 +1,4 @@
 /** `pis rails connections`, `pause`, `resume` and `settle`: what staff do after a restore, or for a bank in doubt. */
-import { connectionStates, pauseConnections, resumeConnection } from '@pis/bank-rails/connections';
 import { Command, Option } from 'commander';
 import { withContext } from '../context.js';
 import { act, type ActionOptions, idGiven, withOperator } from '../operator-action.js';
@@ -15,6 +14,7 @@ export function addConnectionCommands(rails: Command): void {
       .command('connections')
       .description('the connections to banks: whether they are paused, and what is under way'),
   ).action(async (options: OutputOptions) => {
+    const { connectionStates } = await pauses();
     const data = await withContext(({ pool }) => connectionStates(pool));
     print(options.json === true ? { data } : data, options);
   });
@@ -73,6 +73,7 @@ async function pause(
   options: Recorded & { connection?: string; restored?: boolean },
 ): Promise<void> {
   const { connection = null, restored: isRestored = false, reason = '' } = options;
+  const { pauseConnections } = await pauses();
   const action = {
     name: 'rails pause',
     subject: { connection, isRestored },
@@ -80,7 +81,8 @@ async function pause(
   } as const;
   const result = await act(options, action, async ({ pool }) => {
     const paused = await pauseConnections(pool, { connection, isRestored, reason });
-    if (paused.length === 0) throw new CommandFailed('no connection was ever used');
+    if (paused.length === 0)
+      throw new CommandFailed('no executor has noted a connection yet: give --connection');
     return { paused };
   });
   print(result, options);
@@ -88,6 +90,7 @@ async function pause(
 
 async function resume(options: Recorded & { connection: string }): Promise<void> {
   const { connection } = options;
+  const { resumeConnection } = await pauses();
   const action = { name: 'rails resume', subject: { connection } } as const;
   await act(options, action, async ({ pool }) => {
     if (!(await resumeConnection(pool, connection)))
@@ -130,4 +133,9 @@ async function settle(options: SettleOptions): Promise<void> {
     }),
   );
   print(settled, options);
+}
+
+/** Loaded on use: no other command needs what comes with it. */
+function pauses() {
+  return import('@pis/bank-rails/connections');
 }

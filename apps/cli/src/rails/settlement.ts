@@ -4,7 +4,6 @@
  * payment moves. To repeat it is safe.
  */
 import { paymentIdOfRailReference, railReferenceOf, type RailRejection } from '@pis/bank-rails';
-import { readPauses } from '@pis/bank-rails/connections';
 import { PaymentMissing, PaymentStream } from '@pis/commands';
 import { type Payment, type PaymentCommand, unreachable } from '@pis/domain';
 import type { CommandContext, EventStore } from '@pis/event-store';
@@ -111,6 +110,7 @@ async function connectionOf(
 
 /** An executor may be about to send it. */
 async function requirePause(pool: pg.Pool, connection: string): Promise<void> {
+  const { readPauses } = await import('@pis/bank-rails/connections');
   if (!(await readPauses(pool, [connection])).has(connection))
     throw new CommandFailed(
       `the payment is under way: run "pis rails pause --connection ${connection}" first`,

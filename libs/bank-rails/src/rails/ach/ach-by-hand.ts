@@ -3,6 +3,7 @@
  * was restored. Then it is made, so that the entry is never put into a file.
  */
 import type { Direction } from '@pis/domain';
+import { inTransaction } from '@pis/postgres';
 import type pg from 'pg';
 import { individualIdOf } from './ach-entry.js';
 import type { AchEntryStatus } from './ach-tables.js';
@@ -22,28 +23,43 @@ export interface AchEntryByHand {
 }
 
 /** @returns the status of the entry afterwards: another one than asked for contradicts what staff found */
-export async function settleAchEntry(
+export function settleAchEntry(
   pool: pg.Pool,
   entry: AchEntryByHand,
   as: 'executed' | 'never-sent',
 ): Promise<AchEntryStatus | null> {
-  const { rows } = await pool.query<{ status: AchEntryStatus }>(
-    as === 'executed' ? executedSql : neverSentSql,
-    [
-      entry.reference,
-      entry.bank,
-      entry.paymentId,
-      entry.organizationId,
-      entry.originatorId,
-      entry.contactId,
-      entry.direction,
-      entry.amountMinor,
-      entry.contactIsBusiness ? 'CCD' : null,
-      individualIdOf(entry.reference),
-      entry.traceNumber,
-    ],
-  );
-  return rows[0]?.status ?? null;
+  return inTransaction(pool, async (client) => {
+    const settled = await settleRow(client, entry, as);
+    if (as === 'executed' && settled?.file_id != null)
+      await client.query(bankHasFileSql, [settled.file_id]);
+    return settled?.status ?? null;
+  });
+}
+
+interface SettledRow {
+  readonly status: AchEntryStatus;
+  readonly file_id: string | null;
+}
+
+async function settleRow(
+  client: pg.ClientBase,
+  entry: AchEntryByHand,
+  as: 'executed' | 'never-sent',
+): Promise<SettledRow | null> {
+  const { rows } = await client.query<SettledRow>(as === 'executed' ? executedSql : neverSentSql, [
+    entry.reference,
+    entry.bank,
+    entry.paymentId,
+    entry.organizationId,
+    entry.originatorId,
+    entry.contactId,
+    entry.direction,
+    entry.amountMinor,
+    entry.contactIsBusiness ? 'CCD' : null,
+    individualIdOf(entry.reference),
+    entry.traceNumber,
+  ]);
+  return rows[0] ?? null;
 }
 
 /** The reference of an entry by what the bank's files call it. Null when it has no row. */
@@ -72,10 +88,18 @@ const executedSql = `${insertSql('accepted')}
     status = CASE WHEN e.status = 'returned' THEN e.status ELSE 'accepted' END,
     trace_number = coalesce(e.trace_number, excluded.trace_number),
     sealed_receiver = NULL, answer = NULL, rejection = NULL
-  RETURNING e.status`;
+  RETURNING e.status, e.file_id`;
 
 /** What is in a file counts as rejected: if the bank accepts the entry later, staff see the contradiction. */
 const neverSentSql = `${insertSql('voided')}
     status = CASE e.status WHEN 'waiting' THEN 'voided' WHEN 'filed' THEN 'rejected' ELSE e.status END,
     sealed_receiver = CASE WHEN e.status IN ('waiting', 'filed') THEN NULL ELSE e.sealed_receiver END
-  RETURNING e.status`;
+  RETURNING e.status, e.file_id`;
+
+/** The bank has the file of the entry, so it is not uploaded again. The other entries wait for its answer. */
+const bankHasFileSql = `
+  UPDATE ach_files f SET uploaded_at = coalesce(uploaded_at, now()),
+    overdue_at = CASE f.status WHEN 'recorded' THEN now() ELSE f.overdue_at END,
+    status = CASE WHEN EXISTS (SELECT FROM ach_entries e WHERE e.file_id = f.id AND e.status = 'filed')
+                  THEN 'uploaded' ELSE 'acknowledged' END
+   WHERE f.id = $1 AND f.status IN ('recorded', 'uploaded')`;

@@ -1,0 +1,83 @@
+/** What staff found in the bank's books, in the rows of ACH entries. */
+import { openAchWorld, type AchWorld } from '../../testing/ach-world.js';
+import { instructionEnding } from '../../testing.js';
+import type { TransferInstruction } from '../../bank-connection.js';
+import { referenceOfAchEntry, settleAchEntry } from './ach-by-hand.js';
+import { individualIdOf } from './ach-entry.js';
+
+const traceNumber = '021000029000123';
+
+let world: AchWorld;
+beforeEach(async () => {
+  world = await openAchWorld();
+});
+afterEach(() => world.close());
+
+const settle = (
+  instruction: TransferInstruction,
+  as: 'executed' | 'never-sent',
+  trace: string | null = traceNumber,
+) => {
+  const { reference, paymentId, organizationId, originatorId, contactId, direction, amountMinor } =
+    instruction;
+  const entry = {
+    ...{ bank: 'test-ach', reference, paymentId, organizationId, originatorId, contactId },
+    ...{ direction, amountMinor, traceNumber: trace, contactIsBusiness: false },
+  };
+  return settleAchEntry(world.pool, entry, as);
+};
+
+it('an entry that waits in the restored table and was executed is never put into a file', async () => {
+  const instruction = await world.submit('4321');
+  expect(await settle(instruction, 'executed')).toBe('accepted');
+  await world.settle();
+  expect(world.desk.uploads).toEqual([]);
+  expect(await world.bank.inquire(instruction.reference)).toEqual({ outcome: 'accepted' });
+});
+
+it('an entry whose row was lost is accepted when it is submitted again, and found by what the bank calls it', async () => {
+  const instruction = instructionEnding('4321');
+  expect(await settle(instruction, 'executed')).toBe('accepted');
+  expect(await world.bank.submit(instruction)).toEqual({ outcome: 'accepted' });
+  await world.settle();
+  expect(world.desk.uploads).toEqual([]);
+  const { reference } = instruction;
+  const individualId = individualIdOf(reference);
+  expect(await referenceOfAchEntry(world.pool, { traceNumber })).toBe(reference);
+  expect(await referenceOfAchEntry(world.pool, { individualId })).toBe(reference);
+});
+
+it('a file that the bank has is not uploaded again, and its other entries wait for the answer', async () => {
+  const instructions = [await world.unacknowledged(), instructionEnding('4321')];
+  const [first, other] = instructions as [TransferInstruction, TransferInstruction];
+  // As in a backup that was made before the upload was noted.
+  await world.pool.query("UPDATE ach_files SET status = 'recorded', upload_due_at = now()");
+  await world.bank.submit(other);
+  await world.pool.query(
+    "UPDATE ach_entries SET status = 'filed', file_id = (SELECT id FROM ach_files) WHERE reference = $1",
+    [other.reference],
+  );
+  expect(await settle(first, 'executed', null)).toBe('accepted');
+  await world.bank.rounds.outbound();
+  expect(world.desk.uploads).toHaveLength(1);
+  expect(await world.count('ach_files', "status = 'uploaded' AND overdue_at <= now()")).toBe(1);
+  expect(await settle(other, 'executed', null)).toBe('accepted');
+  expect(await world.count('ach_files', "status = 'acknowledged'")).toBe(1);
+});
+
+it.each([
+  ['waiting', 'voided'],
+  ['filed', 'rejected'],
+  ['accepted', 'accepted'],
+  ['returned', 'returned'],
+])('an entry that is %s and was never sent is %s', async (before, after) => {
+  const instruction = await world.submit('4321');
+  await world.pool.query('UPDATE ach_entries SET status = $1', [before]);
+  expect(await settle(instruction, 'never-sent')).toBe(after);
+});
+
+it('an entry that the bank returned stays returned', async () => {
+  const instruction = await world.submit('4321');
+  await world.pool.query("UPDATE ach_entries SET status = 'returned'");
+  expect(await settle(instruction, 'executed')).toBe('returned');
+});
