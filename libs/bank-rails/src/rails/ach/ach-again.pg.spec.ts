@@ -83,6 +83,24 @@ it('a notification of change is not told a second time', async () => {
   expect((await world.feed()).map(({ type }) => type)).toEqual(['confirmed', 'corrected']);
 });
 
+it('a rejection that was not believed is, once staff know that the file came once', async () => {
+  const instruction = await world.unacknowledged();
+  await world.pool.query("UPDATE ach_files SET status = 'recorded', upload_due_at = now()");
+  await world.bank.rounds.outbound();
+  const { name, sha256 } = world.desk.upload();
+  world.desk.postAck({ name, sha256, status: 'rejected', code: 'LIMIT_EXCEEDED' });
+  await world.bank.rounds.inbound();
+  const id = await newest();
+  expect(await again(id)).toMatchObject({ reports: 0 });
+  await world.pool.query('UPDATE ach_files SET upload_attempts = 1');
+  expect(await again(id)).toMatchObject({ reports: 1 });
+  expect(await again(id)).toMatchObject({ reports: 0 });
+  expect(await world.feed()).toMatchObject([
+    { type: 'unreadable', reference: `ACH file ${name}` },
+    { type: 'rejected', reference: instruction.reference },
+  ]);
+});
+
 it('what cannot be applied is refused, and changes nothing', async () => {
   const instruction = await world.submit('0101');
   await world.settle();
