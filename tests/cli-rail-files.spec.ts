@@ -137,6 +137,37 @@ it('forgets files that are older than the retention period, and no others', asyn
   expectRefusal(await plain('show', '--id', old.id), /no file has this ID/);
 });
 
+it('keeps an old file that may still be sent, and says so', async () => {
+  const { id } = await keepFile('waiting.ach', 'waiting\n');
+  await pool.query(`UPDATE rail_files SET created_at = now() - interval '8 years' WHERE id = $1`, [
+    id,
+  ]);
+  await pool.query(
+    `INSERT INTO ach_files (bank, name, archive_id, sha256, entries, created_at, upload_due_at, settles_on)
+     VALUES ('bank', 'waiting.ach', $1, '', 1, now(), now(), now())`,
+    [id],
+  );
+  const year = new Date().getUTCFullYear();
+  const { code, stderr } = await plain('forget', '--before', `${year - 7}-01-01`);
+  expect({ code, stderr }).toEqual({
+    code: 0,
+    stderr: expect.stringContaining('1 files are kept') as string,
+  });
+  expect(await plain('show', '--id', id)).toMatchObject({ code: 0 });
+});
+
+it('destroys the parts of one file that may speak of anybody, and no others', async () => {
+  const ada = await keepFile('d.ach', '622 Ada\n');
+  const { id } = await fileArchive({ pool, keyring }).keep({
+    ...({ connection: 'bank', rail: 'ACH', way: 'in', kind: 'unreadable', name: 'x' } as const),
+    segments: [{ bytes: Buffer.from('Ada?'), owner: 'file', paymentId: null }],
+  });
+  expect(await json('forget', '--id', id, '--reason', 'case 8')).toEqual({ fileId: id });
+  expect(await plain('show', '--id', id)).toMatchObject({ code: 0, stdout: '    ' });
+  expectRefusal(await plain('forget', '--id', ada.id), /may speak of anybody/);
+  expectRefusal(await plain('forget', '--id', id, '--before', '2019-01-01'), /not both/);
+});
+
 it('refuses an ID that is none, without repeating it', async () => {
   expectRefusal(await plain('show', '--id', 'pis_test_secret'), /--id is not a UUID/);
   expectRefusal(await plain('list', '--payment', 'x'), /--payment is not a UUID/);

@@ -75,6 +75,7 @@ export const mayImport = {
   // Event store to PostgreSQL.
   'payments-projector': ['read-models', 'service-kit'],
   'directory-projector': [
+    'bank-rails',
     'contracts',
     'domain',
     'event-store',

@@ -22,6 +22,7 @@ import { BankController } from './bank.controller.js';
 import { BankCore } from './bank-core.js';
 import type { BankServers } from './bank-servers.js';
 import { BankSimulator } from './bank-simulator.js';
+import { BooksUpkeep } from './books-upkeep.js';
 import { MessageDesk } from './message-desk.js';
 import { ScenarioFile } from './scenario-file.js';
 
@@ -123,6 +124,12 @@ function providersFor(config: BankSimulatorConfig): Provider[] {
       useFactory: (pool: pg.Pool, scenarios: ScenarioFile) =>
         new BankCore(pool, { delayMs, scenarios }),
       inject: [PG_POOL, ScenarioFile],
+    },
+    {
+      provide: BooksUpkeep,
+      useFactory: (pool: pg.Pool, { terms }: BankCore, logger: Logger) =>
+        new BooksUpkeep({ pool, logger, referenceMemoryMs: terms.referenceMemoryMs }),
+      inject: [PG_POOL, BankCore, LOGGER],
     },
     { provide: AchDesk, useFactory: (core: BankCore) => new AchDesk(core), inject: [BankCore] },
     {

@@ -11,6 +11,7 @@ import {
   organizationExample,
   originatorParty,
 } from '@pis/domain/testing';
+import { fileArchive } from '@pis/bank-rails/connections';
 import { ownerOf } from '@pis/keyring';
 import { until } from '@pis/local-servers/testing';
 import {
@@ -234,6 +235,23 @@ describe('a contact that was erased', () => {
       'SELECT response_excerpt FROM webhook_attempts ORDER BY response_excerpt',
     );
     expect(excerpts.rows.map((row) => row.response_excerpt)).toEqual(['thank you, Hopper', null]);
+  });
+
+  it('is blanked in archived messages, also in those that were sealed for the originator alone', async () => {
+    const { store, pool } = platform;
+    const { paymentId } = await pay(ada);
+    await listed(1);
+    const archive = fileArchive({ pool, keyring: platform.keyring });
+    const file = { connection: 'bank', rail: 'FEDNOW', way: 'in', kind: 'pacs.004' } as const;
+    const owner = ownerOf.originator(ids.originator);
+    const { id } = await archive.keep({
+      ...{ ...file, name: 'OLD' },
+      segments: [{ bytes: Buffer.from('Ada Moreno'), owner, paymentId }],
+    });
+    const read = async () => String((await archive.read(id))?.bytes);
+    expect(await read()).toBe('Ada Moreno');
+    await appendEvents(store, `contact-${ids.contact}`, erasure);
+    await until(async () => (await read()).trim() === '', { timeoutMs });
   });
 
   it('stays erased in payments beyond the first page, in later events, and in a rebuilt list', async () => {

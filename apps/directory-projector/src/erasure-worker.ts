@@ -1,6 +1,7 @@
 /**
  * Takes erased parties out of the tables that hold copies of their personal data: rows of payments, bodies
- * of deliveries, messages that wait, snapshots. The lists of parties are the projection's own.
+ * of deliveries, messages that wait, archived bank files, snapshots. The lists of parties are the projection's
+ * own.
  *
  * It goes through the payments of a party a page at a time, and parties take turns. So a party with a
  * million payments holds up neither the projections nor the other parties. A pass begins once the
@@ -13,6 +14,7 @@
  *
  * Each page can be done twice. A process that dies leaves a lease that ends.
  */
+import { blankErased } from '@pis/bank-rails/connections';
 import { withErased } from '@pis/contracts';
 import { streamPrefixOf } from '@pis/domain';
 import type { EventStore } from '@pis/event-store';
@@ -110,6 +112,7 @@ export class ErasureWorker {
     const paymentIds = items.map(({ paymentId }) => paymentId);
     await this.payments.eraseRows(work, paymentIds);
     await this.eraseDeliveries(work, paymentIds);
+    await blankErased(pool, { party: ownerIn(work), paymentIds });
     await saveErasure(
       pool,
       work,
@@ -127,7 +130,7 @@ export class ErasureWorker {
     const { pool, destroyKeys } = this.options;
     const { kind, id } = work;
     // A backup of the database that was restored has the keys of its time.
-    await destroyKeys([kind === 'contact' ? ownerOf.contact(id) : ownerOf.originator(id)]);
+    await destroyKeys([ownerIn(work)]);
     await pool.query('DELETE FROM stream_snapshots WHERE stream_id = $1', [
       `${streamPrefixOf(kind)}${id}`,
     ]);
@@ -154,6 +157,10 @@ export class ErasureWorker {
       await eraseFromDeliveries(pool, { paymentIds: chunk, events }, { partyId, organizationId });
     }
   }
+}
+
+function ownerIn({ kind, id }: Pick<ErasureWork, 'kind' | 'id'>): Owner {
+  return kind === 'contact' ? ownerOf.contact(id) : ownerOf.originator(id);
 }
 
 /** An integration event as it is published, without the personal data of the party. */

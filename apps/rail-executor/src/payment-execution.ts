@@ -51,6 +51,8 @@ export interface PaymentExecutionOptions {
   readonly banks: Banks;
   readonly keyring: Keyring;
   readonly pending: PendingTransfers;
+  /** See TransferOutcomeOptions. */
+  readonly tellUnanswered: (paymentId: string) => Promise<void>;
   readonly erasures: Pick<ErasureGuard, 'clearanceFor'>;
   readonly review: Pick<Review, 'of'>;
   readonly directory: RoutingDirectory;

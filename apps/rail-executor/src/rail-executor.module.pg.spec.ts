@@ -21,7 +21,7 @@ import { BANKS, onlyBank, RailExecutorModule } from './rail-executor.module.js';
 import { confirmationTimeoutMs } from './rail-executor.js';
 import { keyring, openWorld, type World } from './testing/world.js';
 
-const rails: RailsConfig = { PIS_SANDBOX_RAIL_DELAY_MS: 0 };
+const rails: RailsConfig = { PIS_SANDBOX_RAIL_DELAY_MS: 0, PIS_RETENTION_YEARS: 7 };
 
 describe('the executor as a Nest module', () => {
   let world: World;

@@ -33,6 +33,7 @@ import {
 } from '@pis/service-kit';
 import type pg from 'pg';
 import { achGauges } from './ach-metrics.js';
+import { ArchiveUpkeep } from './archive-upkeep.js';
 import { configuredBanks } from './configured-banks.js';
 import { notificationGauges } from './notification-metrics.js';
 import { pendingGauges } from './pending-metrics.js';
@@ -61,6 +62,7 @@ export class RailExecutorModule
 {
   constructor(
     @Inject(RailExecutor) private readonly executor: RailExecutor,
+    @Inject(ArchiveUpkeep) private readonly upkeep: ArchiveUpkeep,
     @Inject(BANKS) private readonly banks: readonly NamedConnection[],
     @Inject(HEALTH) private readonly health: Health,
     @Inject(METRICS) private readonly metrics: MetricsRegistry,
@@ -77,6 +79,15 @@ export class RailExecutorModule
       controllers: [PaymentQueuedController],
       providers: [
         banksProvider(config, options),
+        {
+          provide: ArchiveUpkeep,
+          useFactory: (pool: pg.Pool, keyring: Keyring, logger: Logger) =>
+            new ArchiveUpkeep({
+              ...{ pool, keyring, logger },
+              retentionYears: config.PIS_RETENTION_YEARS,
+            }),
+          inject: [PG_POOL, KEYRING, LOGGER],
+        },
         {
           provide: RailExecutor,
           useFactory: (
@@ -120,10 +131,11 @@ export class RailExecutorModule
       this.health.register(healthNameOf(name), () => this.executor.checkBank(name));
     for (const bank of this.banks) bank.start?.();
     this.executor.start();
+    this.upkeep.start();
   }
 
   async beforeApplicationShutdown(): Promise<void> {
-    await this.executor.stop();
+    await Promise.all([this.executor.stop(), this.upkeep.stop()]);
   }
 
   /** Only now: messages in flight still need it while the consumers drain. */

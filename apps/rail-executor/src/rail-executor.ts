@@ -106,11 +106,17 @@ export class RailExecutor {
     const names = options.banks.map(({ name }) => name);
     const gate = new ConnectionGate(pool, names);
     const banks = new Banks(options.banks, gate);
+    const { staff = [] } = options;
+    const notices = new StaffNotices(
+      pool,
+      staff.map(({ name }) => name),
+    );
     this.execution = new PaymentExecution({
       payments,
       banks,
       keyring,
       pending,
+      tellUnanswered: (paymentId) => notices.noteUnanswered(paymentId),
       erasures: new ErasureGuard(pool, store),
       review,
       directory,
@@ -137,11 +143,6 @@ export class RailExecutor {
           logger,
           onReports,
         }),
-    );
-    const { staff = [] } = options;
-    const notices = new StaffNotices(
-      pool,
-      staff.map(({ name }) => name),
     );
     this.staff = new StaffDigests({ notices, channels: staff, payments, logger });
     this.openPayments = new OpenPayments({

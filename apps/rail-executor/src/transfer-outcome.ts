@@ -36,6 +36,8 @@ export interface TransferOutcomeOptions {
   readonly payments: PaymentStream;
   readonly banks: Banks;
   readonly pending: PendingTransfers;
+  /** Tells staff that the bank never said what became of a payment. Safe to repeat. */
+  readonly tellUnanswered: (paymentId: string) => Promise<void>;
   readonly logger: Logger;
   readonly confirmationTimeoutMs: (rail: PaymentRail) => number;
   /** Milliseconds since the epoch. */
@@ -71,6 +73,7 @@ export class TransferOutcome {
   async ask(current: LoadedPayment, cause: Cause): Promise<void> {
     const { pending, logger } = this.options;
     const { paymentId, status } = current.state;
+    if (status === 'FAILED_IN_FLIGHT' && !this.isRemembered(current)) return this.end(current);
     const { reference } = transferOf(current.state, this.options.banks);
     const answer = await this.bankOf(current).inquire(reference);
     switch (answer.outcome) {
@@ -209,6 +212,17 @@ export class TransferOutcome {
     const failure = () => (rejection === null ? internalError() : failureBy(rejection));
     const { state } = await payments.apply(paymentId, cause, whereAllowed(failure), current);
     if (state.status !== 'FAILED_IN_FLIGHT') await pending.done(paymentId);
+  }
+
+  /**
+   * The bank has forgotten the transfer, so its answers say nothing any more. The payment stays FAILED_IN_FLIGHT,
+   * and the bank is not asked again. What it still reports by itself is recorded.
+   */
+  private async end({ state: { paymentId } }: LoadedPayment): Promise<void> {
+    const { pending, logger, tellUnanswered } = this.options;
+    logger.error({ paymentId }, 'the bank never said what became of a payment in flight');
+    await tellUnanswered(paymentId);
+    await pending.done(paymentId);
   }
 
   /** The payment stays FAILED_IN_FLIGHT. The bank is not asked any more. */

@@ -12,8 +12,10 @@ export const ownerOf = {
   /** The signing secrets of a webhook endpoint. */
   webhookEndpoint: (endpointId: string): Owner => `webhookEndpoint:${endpointId}`,
   /**
-   * The parts of archived bank files that belong to no party.
+   * The parts of archived bank files that speak of no party.
    * @param period the connection to the bank and the month, so that no key seals too many texts
    */
   railArchive: (period: string): Owner => `railArchive:${period}`,
+  /** The parts of one archived bank file that may speak of anybody. */
+  railFile: (fileId: string): Owner => `railArchive:file/${fileId}`,
 } as const;

@@ -145,9 +145,9 @@ export const gatewayEnv = {
 /** Longer than any law asks for. */
 const retentionYearsMax = 100;
 
-/** For the operator's commands that erase personal data. */
+/** For the operator's commands that erase personal data, and for who deletes old bank files. */
 export const erasureEnv = {
-  /** How long personal data is kept after the last payment became final; 0 for not at all. */
+  /** How long personal data is kept after the last payment became final, and bank files are; 0 for not at all. */
   PIS_RETENTION_YEARS: integer(0, retentionYearsMax).default(7),
 } as const;
 
@@ -195,6 +195,7 @@ export const railsEnv = {
   PIS_STAFF_WEBHOOK_URL: z.url({ protocol: /^https?$/ }).optional(),
   /** What the simulated bank does with which transfer: YAML, see docs/sandbox.md. */
   PIS_BANK_SCENARIOS_FILE: z.string().min(1).optional(),
+  PIS_RETENTION_YEARS: erasureEnv.PIS_RETENTION_YEARS,
   PIS_BANKS_FILE: banksFile,
   /** For tests: base address of a bank simulator, called directly, without files and messages. Sandbox only. */
   PIS_BANK_URL: z.url({ protocol: /^https?$/ }).optional(),

@@ -1,13 +1,15 @@
 /** `pis rails files`: every file and message to and from a bank. */
 import type { ArchivedFile } from '@pis/bank-rails/connections';
+import type { Owner } from '@pis/keyring';
 import { erasureEnv, loadConfig } from '@pis/service-kit/stores';
 import { Command } from 'commander';
-import { withContext } from '../context.js';
+import { type Context, withContext } from '../context.js';
 import { act, type ActionOptions, idGiven, withOperator } from '../operator-action.js';
 import { CommandFailed, type OutputOptions, print, withJson } from '../output.js';
 
 const listMax = 1_000;
-const forgottenAtOnce = 50;
+/** Files that one statement deletes. */
+const forgottenAtOnce = 1_000;
 
 export function fileCommands(): Command {
   const files = new Command('files').description('files and messages to and from banks');
@@ -42,10 +44,15 @@ export function fileCommands(): Command {
     withJson(
       files
         .command('forget')
-        .description('delete files for good that are older than PIS_RETENTION_YEARS')
-        .requiredOption('--before <date>', 'files that were kept before this day, YYYY-MM-DD'),
+        .description(
+          'delete files for good that are older than PIS_RETENTION_YEARS, or with --id the parts of one file that may speak of anybody',
+        )
+        .option('--before <date>', 'files that were kept before this day, YYYY-MM-DD')
+        .option('--id <id>', 'the ID of one file, from the list'),
     ),
-  ).action(forget);
+  ).action((options: ForgetOptions) =>
+    options.id === undefined ? forgetBefore(options) : forgetOne(options, options.id),
+  );
   return files;
 }
 
@@ -106,10 +113,13 @@ async function apply(options: OutputOptions & ActionOptions & { id: string }): P
   print({ fileId, name, kind: applied.kind, reports: applied.reports }, options);
 }
 
-async function forget(options: OutputOptions & ActionOptions & { before: string }): Promise<void> {
+type ForgetOptions = OutputOptions & ActionOptions & { before?: string; id?: string };
+
+async function forgetBefore(options: ForgetOptions): Promise<void> {
   const { PIS_RETENTION_YEARS: years } = loadConfig(erasureEnv, process.env);
-  const before = new Date(`${options.before}T00:00:00.000Z`);
-  if (!/^\d{4}-\d{2}-\d{2}$/.test(options.before) || Number.isNaN(before.getTime()))
+  const day = options.before ?? '';
+  const before = new Date(`${day}T00:00:00.000Z`);
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(day) || Number.isNaN(before.getTime()))
     throw new CommandFailed('--before is not a day, YYYY-MM-DD');
   const retained = new Date();
   retained.setUTCFullYear(retained.getUTCFullYear() - years);
@@ -117,21 +127,44 @@ async function forget(options: OutputOptions & ActionOptions & { before: string 
     throw new CommandFailed(
       `--before is within the ${years} years of PIS_RETENTION_YEARS: it must not be after ${retained.toISOString().slice(0, 10)}`,
     );
-  const { forgetArchived } = await archive();
+  const { forgetArchived, neededArchived } = await archive();
   const action = {
     name: 'rails files forget',
-    subject: { before: options.before },
-    outcome: (result: { readonly forgotten: number }) => result,
+    subject: { before: day },
+    outcome: (result: { readonly forgotten: number; readonly needed: number }) => result,
   } as const;
-  const result = await act(options, action, async ({ pool }) => {
+  const result = await act(options, action, async ({ pool, keyring }) => {
+    const ends = { pool, destroyKeys: destroyWith(keyring) };
     let forgotten = 0;
     for (;;) {
-      const count = await forgetArchived(pool, before, forgottenAtOnce);
+      const count = await forgetArchived(ends, before, forgottenAtOnce);
       forgotten += count;
-      if (count < forgottenAtOnce) return { forgotten };
+      if (count === 0) return { forgotten, needed: await neededArchived(pool, before) };
     }
   });
-  print(result, options);
+  if (result.needed > 0)
+    process.stderr.write(
+      `pis: ${result.needed} files are kept: they may still be sent, or the bank still has to say what became of the transfer\n`,
+    );
+  print({ forgotten: result.forgotten }, options);
+}
+
+/** What belongs to a party ends with the party: see Erasing people in docs/operations.md. */
+async function forgetOne(options: ForgetOptions, given: string): Promise<void> {
+  if (options.before !== undefined) throw new CommandFailed('give --before or --id, not both');
+  const fileId = idGiven('--id', given);
+  const { blankUnmatchedFile } = await archive();
+  const action = { name: 'rails files forget', subject: { fileId } } as const;
+  const isBlanked = await act(options, action, ({ pool, keyring }) =>
+    blankUnmatchedFile({ pool, destroyKeys: destroyWith(keyring) }, fileId),
+  );
+  if (!isBlanked) throw new CommandFailed('no file of this ID has parts that may speak of anybody');
+  print({ fileId }, options);
+}
+
+/** Only files with a key of their own need the master key. */
+function destroyWith(keyring: Context['keyring']) {
+  return async (owners: readonly Owner[]): Promise<void> => (await keyring()).destroy(owners);
 }
 
 /** Loaded on use: no other command needs what comes with it. */

@@ -13,7 +13,8 @@ export const noticeKinds = {
   PaymentFailedInFlight: 'in_flight',
   PaymentRejectedLate: 'rejected_late',
 } as const;
-export type NoticeKind = (typeof noticeKinds)[keyof typeof noticeKinds];
+/** The executor's own: the bank has forgotten the transfer, so it is not asked any more. */
+export type NoticeKind = (typeof noticeKinds)[keyof typeof noticeKinds] | 'unanswered';
 
 export interface Notice {
   readonly paymentId: string;
@@ -66,7 +67,18 @@ export class StaffNotices {
           ]
         : [],
     );
-    if (notices.length === 0) return;
+    await this.add(notices);
+  }
+
+  /** The bank never said what became of it, and is not asked any more. @throws connection errors */
+  async noteUnanswered(paymentId: string): Promise<void> {
+    await this.add([{ paymentId, kind: 'unanswered', at: new Date().toISOString() }]);
+  }
+
+  private async add(
+    notices: readonly (Omit<Notice, 'at'> & { readonly at: string })[],
+  ): Promise<void> {
+    if (notices.length === 0 || this.channels.length === 0) return;
     await this.pool.query(noteSql, [
       notices.map(({ paymentId }) => paymentId),
       notices.map(({ kind }) => kind),

@@ -87,6 +87,34 @@ it('a late rejection is told, too', async () => {
   expect(posted()[0]?.payments.map(({ kind }) => kind)).toEqual(['in_flight', 'rejected_late']);
 });
 
+it('a payment that the bank has forgotten is told once more, and the bank is not asked again', async () => {
+  const executor = world.executor({ staff: channels });
+  const paymentId = await inFlight(executor);
+  await world.timePasses(paymentId);
+  let inquiries = 0;
+  const inquire = (reference: string) => {
+    inquiries += 1;
+    return world.bank.inquire(reference);
+  };
+  const { referenceMemoryMs } = world.bank.terms;
+  const later = (ms: number) =>
+    world.executor({
+      staff: channels,
+      bank: { ...world.bank, inquire },
+      clock: () => Date.now() + ms,
+    });
+  await later(referenceMemoryMs - 3_600_000).sweepRound();
+  expect(inquiries).toBe(1);
+  await world.timePasses(paymentId);
+  await later(referenceMemoryMs + 3_600_000).sweepRound();
+  await world.timePasses(paymentId);
+  await later(referenceMemoryMs + 3_600_000).sweepRound();
+  expect(inquiries).toBe(1);
+  expect(await world.payment(paymentId)).toMatchObject({ status: 'FAILED_IN_FLIGHT' });
+  await executor.staffRound();
+  expect(posted()[0]?.payments.map(({ kind }) => kind)).toEqual(['unanswered']);
+});
+
 it('many payments are one digest, and the next one waits for its pause', async () => {
   const executor = world.executor({ staff: channels });
   const first = await inFlight(executor);

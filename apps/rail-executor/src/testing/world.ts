@@ -87,6 +87,7 @@ export async function openWorld({ delayMs = 0, confirmationTimeoutMs = 0 }: Worl
   const config: RailExecutorConfig = {
     PIS_ENVIRONMENT: 'sandbox',
     PIS_SANDBOX_RAIL_DELAY_MS: delayMs,
+    PIS_RETENTION_YEARS: 7,
     // 0 is no valid setting; here it makes a deadline due at once, without waiting for a clock.
     PIS_RAIL_CONFIRMATION_TIMEOUT_MS: confirmationTimeoutMs,
   };

@@ -5,13 +5,7 @@ import { testKeyringOn } from '@pis/keyring/testing';
 import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
 import { inTransaction } from '@pis/postgres';
 import type pg from 'pg';
-import {
-  ArchiveErased,
-  type FileArchive,
-  fileArchive,
-  type FileToKeep,
-  forgetArchived,
-} from './file-archive.js';
+import { ArchiveErased, type FileArchive, fileArchive, type FileToKeep } from './file-archive.js';
 
 let database: TestDatabase;
 let pool: pg.Pool;
@@ -193,20 +187,6 @@ it('keeps a file of thousands of entries as a whole, or nothing of it', async ()
   );
   await expect(archive.keep(failing)).rejects.toThrow(/refused/);
   expect(await archive.list({ max: 10 })).toHaveLength(1);
-});
-
-it('forgets old files with all their parts, a bounded number at a time', async () => {
-  for (const name of ['Ada', 'Bob', 'Cy']) await archive.keep(fileOf([entry(name)]));
-  await pool.query(
-    `UPDATE rail_files SET created_at = now() - interval '8 years' WHERE place <
-       (SELECT max(place) FROM rail_files)`,
-  );
-  const before = new Date(Date.now() - 7 * 365 * 24 * 3_600_000);
-  expect(await forgetArchived(pool, before, 1)).toBe(1);
-  expect(await forgetArchived(pool, before, 10)).toBe(1);
-  expect(await forgetArchived(pool, before, 10)).toBe(0);
-  const { rows } = await pool.query('SELECT DISTINCT file_id FROM rail_file_parts');
-  expect(rows).toHaveLength(1);
 });
 
 it('keeps a file whatever the bank calls it', async () => {

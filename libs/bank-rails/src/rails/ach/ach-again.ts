@@ -1,7 +1,8 @@
 /** Applies an archived file of the bank again, for an operator: after a repair, or when a new release can read it. */
 import type { Keyring } from '@pis/keyring';
 import type pg from 'pg';
-import { type ArchivedFile, fileArchive } from '../../connections/file-archive.js';
+import type { ArchivedFile } from '../../connections/archive-table.js';
+import { fileArchive } from '../../connections/file-archive.js';
 import { AchInbound, contentOf } from './ach-inbound.js';
 import type { AchLog } from './ach-tables.js';
 

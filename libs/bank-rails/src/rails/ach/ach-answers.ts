@@ -6,72 +6,10 @@
 import type pg from 'pg';
 import type { AckEntry, AckFile } from './ack-file.js';
 import { type AchReport, unmatchedFile, unmatchedTrace } from './ach-feed.js';
+import { entriesByTrace, type KnownEntry } from './ach-known.js';
 import { bankRejection, fileRejection } from './ach-rejections.js';
 import type { RailRejection } from '../../bank-connection.js';
 import { type AchEntryStatus, isDuplicateCode, rejectionText } from './ach-tables.js';
-
-/** An entry of ours, as it is while the transaction holds the lock. */
-export interface KnownEntry {
-  readonly reference: string;
-  readonly paymentId: string;
-  readonly contactId: string;
-  readonly traceNumber: string;
-  readonly fileId: string;
-  readonly status: AchEntryStatus;
-  readonly amountMinor: number;
-  readonly individualId: string;
-  readonly isBusiness: boolean;
-  readonly returnReasonCode: string | null;
-}
-
-interface KnownRow {
-  reference: string;
-  payment_id: string;
-  contact_id: string;
-  trace_number: string;
-  file_id: string;
-  status: AchEntryStatus;
-  amount_minor: string;
-  individual_id: string;
-  standard_entry_class: string;
-  return_reason_code: string | null;
-}
-
-/**
- * The entries with these trace numbers. Trace numbers begin again after ten million: then the latest entry has
- * the number.
- */
-export async function entriesByTrace(
-  on: pg.Pool | pg.ClientBase,
-  bank: string,
-  traceNumbers: readonly string[],
-): Promise<ReadonlyMap<string, KnownEntry>> {
-  if (traceNumbers.length === 0) return new Map();
-  const { rows } = await on.query<KnownRow>({
-    name: 'ach-entries-by-trace',
-    text: `SELECT reference, payment_id, contact_id, trace_number, file_id, status, amount_minor,
-                  individual_id, standard_entry_class, return_reason_code
-             FROM ach_entries WHERE bank = $1 AND trace_number = ANY ($2::text[]) ORDER BY file_id`,
-    values: [bank, traceNumbers],
-  });
-  return new Map(
-    rows.map((row) => [
-      row.trace_number,
-      {
-        reference: row.reference,
-        paymentId: row.payment_id,
-        contactId: row.contact_id,
-        traceNumber: row.trace_number,
-        fileId: row.file_id,
-        status: row.status,
-        amountMinor: Number(row.amount_minor),
-        individualId: row.individual_id,
-        isBusiness: row.standard_entry_class === 'CCD',
-        returnReasonCode: row.return_reason_code,
-      },
-    ]),
-  );
-}
 
 interface KnownFile {
   readonly id: string;

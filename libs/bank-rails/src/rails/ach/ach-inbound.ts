@@ -7,14 +7,12 @@ import { type Keyring, KeyDestroyed, ownerOf } from '@pis/keyring';
 import { inTransaction } from '@pis/postgres';
 import type pg from 'pg';
 import { correctionPlace, type CorrectedData } from '../../bank-connection.js';
-import {
-  type ArchiveSegment,
-  type FileArchive,
-  forgetUnreadable,
-} from '../../connections/file-archive.js';
+import { forgetUnreadable } from '../../connections/archive-retention.js';
+import type { ArchiveSegment, FileArchive } from '../../connections/file-archive.js';
 import type { AckFile } from './ack-file.js';
 import { kindOfAchFile, parseAckFile } from './ack-lines.js';
-import { applyAck, entriesByTrace, type KnownEntry } from './ach-answers.js';
+import { applyAck } from './ach-answers.js';
+import { ackCopy, nachaCopy, unmatchedSegment } from './ach-copies.js';
 import {
   type AchReport,
   appendReports,
@@ -22,11 +20,11 @@ import {
   unmatchedTrace,
   unreported,
 } from './ach-feed.js';
+import { entriesByTrace, findAckedFile, hasIdOf, type KnownEntry } from './ach-known.js';
 import { applyReturns, type ReturnedEntry } from './ach-returns.js';
 import { type AchLog, lockBank } from './ach-tables.js';
 import { type CorrectionAddenda, type NachaFile, transactionCodes } from './nacha-file.js';
 import { nachaProblemText, parseNachaFile } from './nacha-parser.js';
-import { recordLength } from './nacha-records.js';
 
 export interface AchInboundOptions {
   readonly bank: string;
@@ -62,35 +60,37 @@ export class AchInbound {
     content: Content,
     { isAgain = false }: { readonly isAgain?: boolean } = {},
   ): Promise<number | null> {
-    const { bank, pool, archive, log } = this.options;
+    const { bank, pool, archive, keyring, log } = this.options;
     const prepared = await this.prepared(name, bytes, content);
     const textOf = (reference: string, corrected: string) =>
       this.textOf(prepared.contacts.get(reference), reference, corrected);
-    const reports = await inTransaction(pool, async (client) => {
+    const recorded = await inTransaction(pool, async (client) => {
       await lockBank(client, bank);
       const file = {
         ...({ connection: bank, rail: 'ACH', way: 'in', kind: content.kind, name } as const),
         segments: prepared.segments,
       };
       const kept = await archive.keep(file, client);
+      // Applied before, unless it could not be read then.
+      const isReadAtLast =
+        !kept.isNew && content.kind !== 'unreadable' && (await forgetUnreadable(client, kept.id));
       if (!kept.isNew) {
-        // Applied before, unless it could not be read then.
-        const isReadAtLast =
-          content.kind !== 'unreadable' && (await forgetUnreadable(client, kept.id));
         if (isReadAtLast) await archive.keep(file, client);
         else if (!isAgain) return null;
       }
       const said = await prepared.apply(client);
       const news = isAgain ? await unreported(client, { bank, reports: said, textOf }) : said;
       await appendReports(client, bank, news);
-      return news;
+      return { count: news.length, replacedId: isReadAtLast ? kept.id : null };
     });
-    const count = reports?.length ?? null;
+    const count = recorded?.count ?? null;
     log.info(
       { file: name, kind: content.kind, reports: count ?? 0, isNew: count !== null },
       'an inbound ACH file is recorded',
     );
     this.options.onReports();
+    const replacedId = recorded?.replacedId ?? null;
+    if (replacedId !== null) await keyring.destroy([ownerOf.railFile(replacedId)]);
     return count;
   }
 
@@ -100,7 +100,7 @@ export class AchInbound {
     switch (content.kind) {
       case 'ack':
         return {
-          segments: [wholly(bytes)],
+          segments: await this.ackSegments(bytes, content.ack),
           contacts: new Map(),
           apply: (client) => applyAck(client, bank, content.ack),
         };
@@ -108,34 +108,56 @@ export class AchInbound {
         return this.preparedNacha(name, bytes, content.file);
       case 'unreadable':
         return {
-          segments: [wholly(bytes)],
+          segments: [unmatchedSegment(bytes)],
           contacts: new Map(),
           apply: () => Promise.resolve([{ reference: unmatchedFile(name), type: 'unreadable' }]),
         };
     }
   }
 
-  private async preparedNacha(name: string, bytes: Uint8Array, file: NachaFile): Promise<Prepared> {
+  private async ackSegments(bytes: Uint8Array, ack: AckFile): Promise<readonly ArchiveSegment[]> {
     const { bank, pool } = this.options;
+    const file = await findAckedFile(pool, bank, ack);
+    const known = await this.known(ack.entries.map(({ traceNumber }) => traceNumber));
+    return ackCopy(bytes, ack, (trace) => {
+      const entry = known.get(trace);
+      return file !== null && entry?.fileId === file.id ? entry : undefined;
+    });
+  }
+
+  private async known(traces: readonly string[]): Promise<ReadonlyMap<string, KnownEntry>> {
+    const { bank, pool } = this.options;
+    const known = new Map<string, KnownEntry>();
+    for (const chunk of chunks(traces))
+      for (const [trace, entry] of await entriesByTrace(pool, bank, chunk)) known.set(trace, entry);
+    return known;
+  }
+
+  private async preparedNacha(name: string, bytes: Uint8Array, file: NachaFile): Promise<Prepared> {
+    const { bank } = this.options;
     const entries = file.batches.flatMap((batch) => batch.entries);
     const originals = entries.map(({ addenda }) =>
       addenda === null || addenda.kind === 'payment' ? null : addenda.originalTraceNumber,
     );
-    const known = new Map<string, KnownEntry>();
-    for (const chunk of chunks(originals.filter((trace) => trace !== null)))
-      for (const [trace, entry] of await entriesByTrace(pool, bank, chunk)) known.set(trace, entry);
+    const known = await this.known(originals.filter((trace) => trace !== null));
+    // A trace number alone may be that of another entry.
+    const entryAt = (index: number): KnownEntry | undefined => {
+      const entry = known.get(originals[index] ?? '');
+      const isSame = entry !== undefined && hasIdOf(entries[index]?.individualId, entry);
+      return isSame ? entry : undefined;
+    };
     const returns: ReturnedEntry[] = [];
     const corrections: AchReport[] = [];
-    for (const { addenda, amountMinor, individualId } of entries) {
+    for (const [index, { addenda, amountMinor, individualId }] of entries.entries()) {
       if (addenda === null || addenda.kind === 'payment')
         // Nobody sends us payments here.
         corrections.push({ reference: unmatchedFile(name), type: 'unreadable' });
       else if (addenda.kind === 'correction')
-        corrections.push(await this.correction(addenda, known));
+        corrections.push(await this.correction(addenda, entryAt(index)));
       else returns.push({ addenda, amountMinor, individualId });
     }
     return {
-      segments: segmentsOf(bytes, (index) => known.get(originals[index] ?? '')),
+      segments: nachaCopy(bytes, entryAt),
       contacts: new Map([...known.values()].map((entry) => [entry.reference, entry.contactId])),
       apply: async (client) => {
         const reports: AchReport[] = [];
@@ -160,9 +182,8 @@ export class AchInbound {
 
   private async correction(
     addenda: CorrectionAddenda,
-    known: ReadonlyMap<string, KnownEntry>,
+    entry: KnownEntry | undefined,
   ): Promise<AchReport> {
-    const entry = known.get(addenda.originalTraceNumber);
     const reference = unmatchedTrace(addenda.originalTraceNumber);
     if (entry === undefined) return { reference, type: 'corrected' };
     const { bank, keyring } = this.options;
@@ -225,54 +246,6 @@ function correctedData({ corrected }: CorrectionAddenda): CorrectedData {
     ...(individualName !== null && { name: individualName }),
     ...(isOther && { other: corrected.text }),
   };
-}
-
-function wholly(bytes: Uint8Array): ArchiveSegment {
-  return { bytes, owner: null, paymentId: null };
-}
-
-const newline = 0x0a;
-const entryDigit = 0x36;
-const addendaDigit = 0x37;
-
-/**
- * The file's own bytes, cut so that each entry with its addenda is a segment of its own.
- * @param entryAt the entry of ours that the n-th entry of the file is about
- */
-function segmentsOf(
-  bytes: Uint8Array,
-  entryAt: (index: number) => KnownEntry | undefined,
-): readonly ArchiveSegment[] {
-  const segments: ArchiveSegment[] = [];
-  let start = 0;
-  let current: KnownEntry | undefined;
-  let entries = 0;
-  const cut = (end: number): void => {
-    if (end === start) return;
-    const part = bytes.subarray(start, end);
-    segments.push(
-      current === undefined
-        ? wholly(part)
-        : { bytes: part, owner: ownerOf.contact(current.contactId), paymentId: current.paymentId },
-    );
-    start = end;
-  };
-  const hasLineEnds = bytes.subarray(0, recordLength + 2).includes(newline);
-  for (let line = 0; line < bytes.length; ) {
-    const type = bytes[line];
-    if (type === entryDigit) {
-      cut(line);
-      current = entryAt(entries);
-      entries += 1;
-    } else if (type !== addendaDigit && current !== undefined) {
-      cut(line);
-      current = undefined;
-    }
-    const end = hasLineEnds ? bytes.indexOf(newline, line) : line + recordLength - 1;
-    line = end === -1 ? bytes.length : end + 1;
-  }
-  cut(bytes.length);
-  return segments;
 }
 
 function* chunks<Item>(items: readonly Item[]): Generator<readonly Item[]> {

@@ -1,7 +1,7 @@
 /** What returns do to the entries, in the transaction that records their file. See ach-answers.ts. */
 import type pg from 'pg';
-import { entriesByTrace, type KnownEntry } from './ach-answers.js';
 import { type AchReport, unmatchedTrace } from './ach-feed.js';
+import { entriesByTrace, hasIdOf, type KnownEntry } from './ach-known.js';
 import type { ReturnAddenda } from './nacha-file.js';
 
 /** One return of an inbound file. */
@@ -53,6 +53,5 @@ export async function applyReturns(
 
 /** A trace number alone may be that of another entry: of an older one, or after the database was restored. */
 function isReturnOf({ amountMinor, individualId }: ReturnedEntry, entry: KnownEntry): boolean {
-  const isSameId = individualId === '' || individualId === entry.individualId;
-  return isSameId && amountMinor === entry.amountMinor;
+  return hasIdOf(individualId, entry) && amountMinor === entry.amountMinor;
 }

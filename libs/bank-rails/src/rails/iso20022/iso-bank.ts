@@ -26,7 +26,7 @@ import type { FileArchive, SealedFile } from '../../connections/file-archive.js'
 import type { MessageTransport } from '../../connections/message-transport.js';
 import { type BankCutoffs, defaultCutoffs } from '../../calendar/rail-hours.js';
 import { agentFor, creditTransferOf, isSameTransfer } from './credit-transfer.js';
-import { transferSegments } from './iso-copies.js';
+import { instructedAgentOf, transferSegments } from './iso-copies.js';
 import {
   answerAbout,
   type IsoAnswer,
@@ -303,6 +303,7 @@ class IsoBank {
   private async cancel(transfer: IsoTransfer): Promise<VoidResult> {
     const details = detailsOf(transfer);
     const profile = profileOf(details.rail);
+    const assignee = await instructedAgentOf(transfer, this.options.archive);
     const answer = await this.ask(transfer, profile, (head) => ({
       type: 'camt.056',
       ...head,
@@ -313,7 +314,7 @@ class IsoBank {
       originalSettlementDate: details.settlementDate,
       reason: { code: 'CUST', proprietary: null, text: null },
       assigner: agentFor(profile, this.exchange.sender),
-      assignee: details.instructedAgent,
+      assignee,
     }));
     if (answer?.type !== 'camt.029')
       throw new BankAnswerUnclear('the bank has not answered the cancellation yet');
@@ -334,6 +335,7 @@ class IsoBank {
   private async status(transfer: IsoTransfer, profile: IsoRailProfile): Promise<Outcome> {
     const details = detailsOf(transfer);
     const isRtp = profile.originals === 'RTP';
+    const instructedAgent = await instructedAgentOf(transfer, this.options.archive);
     const answer = await this.ask(transfer, profile, (head) => ({
       type: 'pacs.028',
       ...head,
@@ -341,7 +343,7 @@ class IsoBank {
       originalAmount: isRtp ? details : null,
       originalSettlementDate: isRtp ? details.settlementDate : null,
       instructingAgent: agentFor(profile, this.exchange.sender),
-      instructedAgent: details.instructedAgent,
+      instructedAgent,
     }));
     if (answer !== null) return outcomeOfAnswer(answer, transfer, profile);
     if (transfer.state === 'sending')

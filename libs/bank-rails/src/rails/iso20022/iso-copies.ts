@@ -1,42 +1,68 @@
-/** The copies of messages in the archive: each part sealed for the party whose data it holds. */
-import { ownerOf } from '@pis/keyring';
-import type { TransferInstruction } from '../../bank-connection.js';
-import type { ArchiveSegment } from '../../connections/file-archive.js';
-import type { IsoTransferDetails } from './iso-transfers.js';
+/**
+ * The copies of messages in the archive. A message about a transfer names its contact, its originator or both, and
+ * their banks. It is sealed as a whole for both, so that erasing either loses it. What is about no transfer that we
+ * know may name anybody.
+ */
+import type { EntityType } from '@pis/domain';
+import { CannotOpen, type Owner, ownerOf } from '@pis/keyring';
+import { BankAnswerUnclear } from '../../bank-connection.js';
+import {
+  ArchiveAltered,
+  ArchiveErased,
+  type ArchiveSegment,
+  type FileArchive,
+} from '../../connections/file-archive.js';
+import type { IsoTransfer } from './iso-transfers.js';
+import type { IsoAgent } from './messages.js';
+import { readIsoMessage } from './read-messages.js';
 
-/** A pacs.008 of ours: the debtor's part is the originator's, the creditor's and the note the contact's. */
-export function transferSegments(
-  xml: Uint8Array,
-  { originatorId, contactId, paymentId }: TransferInstruction,
-): readonly ArchiveSegment[] {
-  // Our messages are ASCII, and a text in them holds no `<`.
-  const text = Buffer.from(xml).toString('latin1');
-  const cuts = [
-    text.indexOf('<Dbtr>'),
-    text.indexOf('<DbtrAgt>'),
-    text.indexOf('<Cdtr>'),
-    text.indexOf('</CdtTrfTxInf>'),
-    xml.byteLength,
-  ];
-  const owners = [
-    null,
-    ownerOf.originator(originatorId),
-    null,
-    ownerOf.contact(contactId),
-    null,
-  ] as const;
-  return owners.map((owner, index) => ({
-    bytes: xml.subarray(cuts[index - 1] ?? 0, cuts[index]),
-    owner,
-    paymentId,
-  }));
+/** Whose transfer a message is about. */
+export interface TransferParties {
+  readonly paymentId: string;
+  readonly originatorId: string;
+  readonly originatorEntityType: EntityType;
+  readonly contactId: string;
 }
 
-/** A message of the bank about a transfer may repeat anything about its contact. */
-export function answerSegments(
+/** A message about a transfer, of ours or of the bank. */
+export function transferSegments(
   xml: Uint8Array,
-  details: IsoTransferDetails | null,
+  { paymentId, originatorId, originatorEntityType, contactId }: TransferParties,
 ): readonly ArchiveSegment[] {
-  const owner = details && ownerOf.contact(details.contactId);
-  return [{ bytes: xml, owner, paymentId: details?.paymentId ?? null }];
+  const owner = ownerOf.contact(contactId);
+  // Businesses cannot be erased. Their second seal would cost time alone.
+  const second: { secondOwner?: Owner } =
+    originatorEntityType === 'INDIVIDUAL' ? { secondOwner: ownerOf.originator(originatorId) } : {};
+  return [{ bytes: xml, owner, ...second, paymentId }];
+}
+
+/** A message of the bank that cannot be read, or that is about no transfer that we know. */
+export function unmatchedSegments(
+  xml: Uint8Array,
+  paymentId: string | null = null,
+): readonly ArchiveSegment[] {
+  return [{ bytes: xml, owner: 'file', paymentId }];
+}
+
+/**
+ * The contact's bank, to ask it about a transfer. Only the archived message has it, sealed for the contact.
+ * @throws BankAnswerUnclear when the message was erased or altered
+ */
+export async function instructedAgentOf(
+  { fileId }: IsoTransfer,
+  archive: FileArchive,
+): Promise<IsoAgent> {
+  const unclear = 'the archive has no message from which to ask about the transfer';
+  if (fileId === null) throw new BankAnswerUnclear(unclear);
+  try {
+    const { message } = readIsoMessage(await archive.bytes(fileId));
+    if (message.type === 'pacs.008') return message.instructedAgent;
+  } catch (cause) {
+    const isLost =
+      cause instanceof ArchiveErased ||
+      cause instanceof ArchiveAltered ||
+      cause instanceof CannotOpen;
+    throw isLost ? new BankAnswerUnclear(unclear, { cause }) : cause;
+  }
+  throw new BankAnswerUnclear(unclear);
 }

@@ -8,7 +8,7 @@ import type { BankCutoffs } from '../../calendar/rail-hours.js';
 import type { FileArchive, FileToKeep } from '../../connections/file-archive.js';
 import type { MessageTransport } from '../../connections/message-transport.js';
 import { dayOf } from './credit-transfer.js';
-import { answerSegments } from './iso-copies.js';
+import { transferSegments, unmatchedSegments } from './iso-copies.js';
 import { detailsOf, type Outcome, outcomeOf, readOrNull } from './iso-outcome.js';
 import { isAbout, type IsoTransfer, type IsoTransfers } from './iso-transfers.js';
 import type { IsoMessage } from './messages.js';
@@ -76,8 +76,7 @@ export class IsoExchange {
       way: 'out',
       kind: asked.type,
       name: messageId,
-      // It names the payment, and no person.
-      segments: [{ bytes: xml, owner: null, paymentId: detailsOf(transfer).paymentId }],
+      segments: transferSegments(xml, detailsOf(transfer)),
     });
     return this.send(transfer, xml, messageId);
   }
@@ -88,13 +87,17 @@ export class IsoExchange {
     if (bytes === null) return null;
     const details = detailsOf(transfer);
     const message = readOrNull(bytes);
+    const isAnswer =
+      message !== null && 'original' in message && isAbout(message.original, transfer);
     const copy: FileToKeep = {
       connection: this.options.name,
       rail: details.rail,
       way: 'in',
       kind: message?.type ?? 'unreadable',
       name: message?.messageId ?? id,
-      segments: answerSegments(bytes, details),
+      segments: isAnswer
+        ? transferSegments(bytes, details)
+        : unmatchedSegments(bytes, details.paymentId),
     };
     return { message, copy };
   }

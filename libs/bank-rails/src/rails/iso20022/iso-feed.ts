@@ -18,7 +18,7 @@ import {
   type MessageTransport,
 } from '../../connections/message-transport.js';
 import { isoInstantOf } from './identifiers.js';
-import { answerSegments } from './iso-copies.js';
+import { transferSegments, unmatchedSegments } from './iso-copies.js';
 import { detailsOf, isOpen, outcomeOf, readOrNull } from './iso-outcome.js';
 import type { IsoTransfer, IsoTransfers } from './iso-transfers.js';
 import type {
@@ -197,13 +197,14 @@ export class IsoFeed {
   ): Promise<void> {
     if (this.archived.has(sequence)) return;
     const { name, rails, archive } = this.options;
+    const details = transfer?.details ?? null;
     await archive.keep({
       connection: name,
-      rail: transfer?.details?.rail ?? rails[0] ?? 'FEDNOW',
+      rail: details?.rail ?? rails[0] ?? 'FEDNOW',
       way: 'in',
       kind: read?.type ?? 'unreadable',
       name: read?.messageId ?? sequence,
-      segments: answerSegments(xml, transfer?.details ?? null),
+      segments: details === null ? unmatchedSegments(xml) : transferSegments(xml, details),
     });
     if (this.archived.size >= archivedMax) this.archived = new Set();
     this.archived.add(sequence);

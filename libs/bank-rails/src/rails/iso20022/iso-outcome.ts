@@ -171,7 +171,6 @@ export function sendingRow(
   const { paymentId, originatorId, contactId } = instruction;
   const { originatorEntityType, contactEntityType } = instruction;
   const { createdAt, transactionId, settlementDate, amountMinor, currencyCode } = message;
-  const { instructedAgent } = message;
   return {
     reference: instruction.reference,
     state: 'sending',
@@ -179,7 +178,7 @@ export function sendingRow(
     details: {
       ...{ rail: profile.rail, paymentId, originatorId, originatorEntityType },
       ...{ contactId, contactEntityType, createdAt, transactionId, settlementDate },
-      ...{ amountMinor, currencyCode, instructedAgent },
+      ...{ amountMinor, currencyCode },
     },
     messageId: message.messageId,
     instructionId: message.instructionId,

@@ -9,12 +9,12 @@ import type { EntityType, RailRejection } from '@pis/domain';
 import { GroupCommit, inTransaction, isDataError } from '@pis/postgres';
 import type pg from 'pg';
 import type { FileArchive, SealedFile } from '../../connections/file-archive.js';
-import type { IsoAgent, IsoRail, OriginalTransfer } from './messages.js';
+import type { IsoRail, OriginalTransfer } from './messages.js';
 
 export const isoStates = ['sending', 'received', 'held', 'accepted', 'rejected', 'voided'] as const;
 export type IsoState = (typeof isoStates)[number];
 
-/** What messages about the transfer repeat, and whose data their copies hold. */
+/** What messages about the transfer repeat, and whose data their copies hold. No personal data. */
 export interface IsoTransferDetails {
   readonly rail: IsoRail;
   readonly paymentId: string;
@@ -27,7 +27,6 @@ export interface IsoTransferDetails {
   readonly settlementDate: string;
   readonly amountMinor: number;
   readonly currencyCode: string;
-  readonly instructedAgent: IsoAgent;
 }
 
 export interface IsoTransfer {

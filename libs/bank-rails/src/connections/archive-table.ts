@@ -1,0 +1,233 @@
+/** The tables of the archive: rail_files and rail_file_parts. Nothing here knows a key. */
+import type { PaymentRail } from '@pis/domain';
+import type { Owner } from '@pis/keyring';
+import type pg from 'pg';
+
+export interface ArchivedFile {
+  readonly id: string;
+  readonly connection: string;
+  readonly rail: PaymentRail;
+  readonly way: 'out' | 'in';
+  readonly kind: string;
+  readonly name: string;
+  /** Hex, of the bytes as they were sent or received. */
+  readonly sha256: string;
+  readonly sizeBytes: number;
+  /** ISO 8601 with milliseconds. */
+  readonly createdAt: string;
+}
+
+export interface ArchiveFilter {
+  /** Only files with a part of this payment. */
+  readonly paymentId?: string;
+  /** The ID of the last file of the page before. */
+  readonly after?: string;
+  readonly max: number;
+}
+
+export interface SealedPart {
+  readonly part: number;
+  readonly owner: Owner;
+  readonly secondOwner: Owner | null;
+  readonly sizeBytes: number;
+  readonly sealed: string;
+  readonly paymentId: string | null;
+}
+
+export interface SealedFile
+  extends Pick<
+    ArchivedFile,
+    'id' | 'connection' | 'rail' | 'way' | 'kind' | 'name' | 'sha256' | 'sizeBytes'
+  > {
+  readonly parts: readonly SealedPart[];
+  /** Whether it has parts that may speak of anybody. They end after `unmatchedKeptForDays`. */
+  readonly isUnmatched: boolean;
+}
+
+export interface KeptFile {
+  readonly id: string;
+  /** Whether these bytes were not kept before. */
+  readonly isNew: boolean;
+}
+
+/** Parts in one statement, and in one page of a read. */
+export const partsMax = 2_000;
+/** How long parts are kept that may speak of anybody. Returns come within 60 days of the settlement. */
+export const unmatchedKeptForDays = 180;
+/** In place of a sealed text that was destroyed, or whose owner was erased before the file came. */
+export const blank = '';
+const nameMax = 200;
+
+interface FileRow {
+  readonly id: string;
+  readonly connection: string;
+  readonly rail: PaymentRail;
+  readonly way: 'out' | 'in';
+  readonly kind: string;
+  readonly name: string;
+  readonly sha256: Buffer;
+  readonly size_bytes: number;
+  readonly created_at: Date;
+}
+
+const columns = 'id, connection, rail, way, kind, name, sha256, size_bytes, created_at';
+const partColumns = 'file_id, part, owner, second_owner, size_bytes, sealed, payment_id';
+
+const insertFiles = `WITH kept AS (
+    INSERT INTO rail_files (id, connection, rail, way, kind, name, sha256, size_bytes, blank_at)
+    SELECT id, connection, rail, way, kind, name, decode(sha256, 'hex'), size_bytes,
+           CASE WHEN is_unmatched THEN now() + $10 * interval '1 day' END
+      FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[],
+                  $8::int[], $9::boolean[])
+        AS given (id, connection, rail, way, kind, name, sha256, size_bytes, is_unmatched)
+     -- In one order, so that two transactions that keep the same files cannot deadlock.
+     ORDER BY connection, way, sha256
+    ON CONFLICT ON CONSTRAINT rail_files_content_key DO NOTHING
+    RETURNING id
+  ), parts AS (
+    INSERT INTO rail_file_parts (${partColumns})
+    SELECT given.* FROM unnest($11::uuid[], $12::int[], $13::text[], $14::text[], $15::int[],
+                               $16::text[], $17::uuid[]) AS given (${partColumns})
+    JOIN kept ON kept.id = given.file_id
+  )
+  SELECT id FROM kept`;
+
+const insertParts = `INSERT INTO rail_file_parts (${partColumns})
+  SELECT * FROM unnest($1::uuid[], $2::int[], $3::text[], $4::text[], $5::int[], $6::text[], $7::uuid[])`;
+
+/** All of them or none, if `on` is in a transaction. */
+export async function insertSealed(
+  on: pg.Pool | pg.ClientBase,
+  files: readonly SealedFile[],
+): Promise<readonly KeptFile[]> {
+  const parts = files.flatMap((file) => file.parts.map((part) => ({ ...part, fileId: file.id })));
+  const first = parts.slice(0, partsMax);
+  const { rows } = await on.query<{ id: string }>({
+    name: 'pis_keep_rail_files',
+    text: insertFiles,
+    values: [
+      files.map(({ id }) => id),
+      files.map(({ connection }) => connection),
+      files.map(({ rail }) => rail),
+      files.map(({ way }) => way),
+      files.map(({ kind }) => kind),
+      files.map(({ name }) => printable(name)),
+      files.map(({ sha256 }) => sha256),
+      files.map(({ sizeBytes }) => sizeBytes),
+      files.map(({ isUnmatched }) => isUnmatched),
+      unmatchedKeptForDays,
+      ...columnsOf(first),
+    ],
+  });
+  const isNew = new Set(rows.map(({ id }) => id));
+  const rest = parts.slice(partsMax).filter(({ fileId }) => isNew.has(fileId));
+  for (let from = 0; from < rest.length; from += partsMax)
+    await on.query(insertParts, columnsOf(rest.slice(from, from + partsMax)));
+  const kept: KeptFile[] = [];
+  for (const file of files)
+    kept.push(
+      isNew.has(file.id)
+        ? { id: file.id, isNew: true }
+        : { id: await existingId(on, file), isNew: false },
+    );
+  return kept;
+}
+
+function columnsOf(parts: readonly (SealedPart & { readonly fileId: string })[]) {
+  return [
+    parts.map(({ fileId }) => fileId),
+    parts.map(({ part }) => part),
+    parts.map(({ owner }) => owner),
+    parts.map(({ secondOwner }) => secondOwner),
+    parts.map(({ sizeBytes }) => sizeBytes),
+    parts.map(({ sealed }) => sealed),
+    parts.map(({ paymentId }) => paymentId),
+  ];
+}
+
+/** In a statement of its own, which sees what was committed meanwhile. */
+async function existingId(
+  on: pg.Pool | pg.ClientBase,
+  file: Pick<SealedFile, 'connection' | 'way' | 'sha256'>,
+): Promise<string> {
+  const id = await idOfContent(on, file);
+  if (id === null) throw new Error('the archived file was deleted while it was kept again');
+  return id;
+}
+
+/** The file with the same bytes over the same connection. */
+export async function idOfContent(
+  on: pg.Pool | pg.ClientBase,
+  { connection, way, sha256 }: Pick<SealedFile, 'connection' | 'way' | 'sha256'>,
+): Promise<string | null> {
+  const { rows } = await on.query<{ id: string }>(
+    "SELECT id FROM rail_files WHERE connection = $1 AND way = $2 AND sha256 = decode($3, 'hex')",
+    [connection, way, sha256],
+  );
+  return rows[0]?.id ?? null;
+}
+
+export async function findArchived(pool: pg.Pool, id: string): Promise<ArchivedFile | null> {
+  const { rows } = await pool.query<FileRow>(`SELECT ${columns} FROM rail_files WHERE id = $1`, [
+    id,
+  ]);
+  return rows[0] === undefined ? null : fileOf(rows[0]);
+}
+
+/** The parts behind `after`, in order, at most `partsMax`. */
+export async function partsBehind(
+  pool: pg.Pool,
+  id: string,
+  after: number,
+): Promise<readonly Omit<SealedPart, 'paymentId'>[]> {
+  const { rows } = await pool.query<{
+    part: number;
+    owner: Owner;
+    second_owner: Owner | null;
+    size_bytes: number;
+    sealed: string;
+  }>(
+    `SELECT part, owner, second_owner, size_bytes, sealed FROM rail_file_parts
+      WHERE file_id = $1 AND part > $2 ORDER BY part LIMIT ${partsMax}`,
+    [id, after],
+  );
+  return rows.map(({ part, owner, second_owner: secondOwner, size_bytes: sizeBytes, sealed }) => ({
+    ...{ part, owner, secondOwner, sizeBytes, sealed },
+  }));
+}
+
+/** The newest first. It needs no key. */
+export async function listArchive(
+  pool: pg.Pool,
+  { paymentId, after, max }: ArchiveFilter,
+): Promise<readonly ArchivedFile[]> {
+  const values: (string | number)[] = [max];
+  const conditions: string[] = [];
+  if (paymentId !== undefined)
+    conditions.push(
+      `id IN (SELECT file_id FROM rail_file_parts WHERE payment_id = $${values.push(paymentId)})`,
+    );
+  if (after !== undefined)
+    conditions.push(`place < (SELECT place FROM rail_files WHERE id = $${values.push(after)})`);
+  const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`;
+  const { rows } = await pool.query<FileRow>(
+    `SELECT ${columns} FROM rail_files ${where} ORDER BY place DESC LIMIT $1`,
+    values,
+  );
+  return rows.map(fileOf);
+}
+
+/** The bank may have chosen it. */
+function printable(name: string): string {
+  return name.slice(0, nameMax).replace(/[^\x20-\x7e]/g, '?');
+}
+
+function fileOf(row: FileRow): ArchivedFile {
+  const { id, connection, rail, way, kind, name } = row;
+  return {
+    ...{ id, connection, rail, way, kind, name },
+    sha256: row.sha256.toString('hex'),
+    sizeBytes: row.size_bytes,
+    createdAt: row.created_at.toISOString(),
+  };
+}

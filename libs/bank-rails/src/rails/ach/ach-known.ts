@@ -1,0 +1,88 @@
+/** The entries and files of ours that a file of the bank is about. */
+import type pg from 'pg';
+import type { AckFile } from './ack-file.js';
+import type { AchEntryStatus } from './ach-tables.js';
+
+/** An entry of ours, as it is now. It stays so while the transaction holds the lock of the bank's row. */
+export interface KnownEntry {
+  readonly reference: string;
+  readonly paymentId: string;
+  readonly originatorId: string;
+  readonly contactId: string;
+  readonly traceNumber: string;
+  readonly fileId: string;
+  readonly status: AchEntryStatus;
+  readonly amountMinor: number;
+  readonly individualId: string;
+  readonly isBusiness: boolean;
+  readonly returnReasonCode: string | null;
+}
+
+interface KnownRow {
+  reference: string;
+  payment_id: string;
+  originator_id: string;
+  contact_id: string;
+  trace_number: string;
+  file_id: string;
+  status: AchEntryStatus;
+  amount_minor: string;
+  individual_id: string;
+  standard_entry_class: string;
+  return_reason_code: string | null;
+}
+
+/**
+ * The entries with these trace numbers. Trace numbers begin again after ten million: then the latest entry has
+ * the number.
+ */
+export async function entriesByTrace(
+  on: pg.Pool | pg.ClientBase,
+  bank: string,
+  traceNumbers: readonly string[],
+): Promise<ReadonlyMap<string, KnownEntry>> {
+  if (traceNumbers.length === 0) return new Map();
+  const { rows } = await on.query<KnownRow>({
+    name: 'ach-entries-by-trace',
+    text: `SELECT reference, payment_id, originator_id, contact_id, trace_number, file_id, status, amount_minor,
+                  individual_id, standard_entry_class, return_reason_code
+             FROM ach_entries WHERE bank = $1 AND trace_number = ANY ($2::text[]) ORDER BY file_id`,
+    values: [bank, traceNumbers],
+  });
+  return new Map(
+    rows.map((row) => [
+      row.trace_number,
+      {
+        reference: row.reference,
+        paymentId: row.payment_id,
+        originatorId: row.originator_id,
+        contactId: row.contact_id,
+        traceNumber: row.trace_number,
+        fileId: row.file_id,
+        status: row.status,
+        amountMinor: Number(row.amount_minor),
+        individualId: row.individual_id,
+        isBusiness: row.standard_entry_class === 'CCD',
+        returnReasonCode: row.return_reason_code,
+      },
+    ]),
+  );
+}
+
+/** The file of ours that an acknowledgement is about. Null unless the bank got the bytes that we recorded. */
+export async function findAckedFile(
+  on: pg.Pool | pg.ClientBase,
+  bank: string,
+  { name, sha256 }: AckFile,
+): Promise<{ readonly id: string } | null> {
+  const { rows } = await on.query<{ id: string }>(
+    'SELECT id FROM ach_files WHERE bank = $1 AND name = $2 AND sha256 = $3',
+    [bank, name, sha256],
+  );
+  return rows[0] ?? null;
+}
+
+/** Banks may leave the individual ID out. */
+export function hasIdOf(individualId: string | undefined, entry: KnownEntry): boolean {
+  return individualId === '' || individualId === entry.individualId;
+}
