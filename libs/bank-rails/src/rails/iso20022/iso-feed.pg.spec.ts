@@ -11,12 +11,14 @@ import {
 } from '../../bank-connection.js';
 import { fileArchive } from '../../connections/file-archive.js';
 import { instructionEnding } from '../../testing.js';
+import { uetrOf } from './identifiers.js';
 import { isoBank, type IsoBankOptions } from './iso-bank.js';
+import { settleIsoTransfer } from './iso-by-hand.js';
 import { IsoTransfers } from './iso-transfers.js';
 import type { StatusReport } from './messages.js';
 import { profileOf } from './profiles.js';
 import { readIsoMessage } from './read-messages.js';
-import { isoSender } from './testing/sample-messages.js';
+import { isoSender, sampleMessages } from './testing/sample-messages.js';
 import { SmallBank } from './testing/small-bank.js';
 
 let database: TestDatabase;
@@ -135,16 +137,34 @@ it('goes on behind a message that cannot be handled', async () => {
   ]);
 });
 
-it('sends nothing that an operator noted as accepted after a restore, as docs/operations.md says', async () => {
+it('sends nothing that staff found in the books of the bank after a restore, and tells a return of it', async () => {
   const instruction = payment('4321');
-  await pool.query(
-    `INSERT INTO iso_transfers (connection, reference, state) VALUES ($1, $2, 'accepted')
-     ON CONFLICT ON CONSTRAINT iso_transfers_pkey DO NOTHING`,
-    [name, instruction.reference],
-  );
+  const { reference } = instruction;
+  const finding = { connection: name, reference };
+  expect(await settleIsoTransfer(pool, finding, 'executed')).toBe('accepted');
+  expect(await settleIsoTransfer(pool, finding, 'never-sent')).toBe('accepted');
   expect(await connection.submit(instruction)).toEqual({ outcome: 'accepted' });
-  expect(await connection.inquire(instruction.reference)).toEqual({ outcome: 'accepted' });
-  expect(await connection.void(instruction.reference)).toEqual({ outcome: 'received' });
+  expect(await connection.inquire(reference)).toEqual({ outcome: 'accepted' });
+  expect(await connection.void(reference)).toEqual({ outcome: 'received' });
+  expect(bank.received).toEqual([]);
+
+  deliver(reference, { status: 'ACSC' });
+  const returned = sampleMessages('FEDNOW').find(({ type }) => type === 'pacs.004');
+  if (returned?.type !== 'pacs.004') throw new Error('there is no sample of a return');
+  const original = { ...returned.original, endToEndId: reference, uetr: uetrOf(reference) };
+  bank.deliver(bank.write({ ...returned, original }));
+  const { notifications } = await connection.notifications({ after: '', max: 10 });
+  expect(notifications.map(({ type, ...one }) => [type, one.reference])).toEqual([
+    ['unreadable', expect.stringMatching(/^ISO message /)],
+    ['returned', reference],
+  ]);
+});
+
+it('sends nothing that staff did not find in the books of the bank', async () => {
+  const instruction = payment('4321');
+  const { reference } = instruction;
+  await settleIsoTransfer(pool, { connection: name, reference }, 'never-sent');
+  expect(await connection.submit(instruction)).toMatchObject({ outcome: 'error' });
   expect(bank.received).toEqual([]);
 });
 
