@@ -276,18 +276,21 @@ export class IsoTransfers {
   ): Promise<readonly (IsoTransfer | null)[]> {
     const { rows } = await on.query<Row>({
       name: 'iso-transfers-settle',
+      // Row by row over the primary key, whatever the planner knows of the table. In one order, as additions are.
       text: `WITH open AS (
-               SELECT t.reference, given.state, given.rejection FROM iso_transfers t
-                 JOIN unnest($2::text[], $3::text[], $4::jsonb[], $5::integer[])
-                        AS given (reference, state, rejection, sends)
-                   ON t.connection = $1 AND t.reference = given.reference
+               SELECT given.reference, given.state, given.rejection
+                 FROM (SELECT * FROM unnest($2::text[], $3::text[], $4::jsonb[], $5::integer[])
+                         AS g (reference, state, rejection, sends) ORDER BY reference) AS given
+                CROSS JOIN LATERAL (
+                  SELECT t.state, t.sends FROM iso_transfers t
+                   WHERE t.connection = $1 AND t.reference = given.reference FOR UPDATE) AS t
                 WHERE (t.state IN ('sending', 'received', 'held')
                        AND (given.state <> 'rejected' OR t.sends = given.sends))
                    OR (given.state = 'accepted' AND t.state <> 'accepted')
-                ORDER BY t.reference FOR UPDATE OF t
              )
              UPDATE iso_transfers t SET state = open.state, rejection = open.rejection
-               FROM open WHERE t.connection = $1 AND t.reference = open.reference
+               FROM open WHERE t.connection = $1 AND t.reference = ANY ($2::text[])
+                AND t.reference = open.reference
              RETURNING ${columns.replaceAll(/(\w+)/g, 't.$1')}`,
       values: [
         this.connection,
