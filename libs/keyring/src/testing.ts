@@ -9,6 +9,7 @@ import { storeMacRoot } from './mac-root.js';
 
 export { memoryDataKeyTable };
 export { createV1Key, type V1Key } from './testing/v1-key.js';
+export { hookedPool, type Statement } from './testing/hooked-pool.js';
 
 export function testMasterKeys(...fills: readonly number[]): MasterKeys {
   return new MasterKeys(fills.map((fill) => Buffer.alloc(32, fill)));
