@@ -1,4 +1,7 @@
-/** Erasing people, as an operator does it beside `npm start`: what clients and receivers see of them then. */
+/**
+ * Erasing people, as an operator does it beside `npm start`: what clients, receivers and staff see of them then. The
+ * bank is another process, reached over SFTP and HTTPS.
+ */
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -15,6 +18,9 @@ import {
   until,
 } from '@pis/local-servers/testing';
 import type pg from 'pg';
+import { type Bank, startBank } from './support/bank-process.js';
+import { tablePlaces } from './support/everywhere.js';
+import { livingKeys, openedPlaces } from './support/living-keys.js';
 import { completed } from './support/payable.js';
 import {
   cleanEnv,
@@ -31,12 +37,15 @@ jest.setTimeout(180_000);
 const startLimitMs = 240_000;
 const rewriteLimitMs = 10_000;
 const arrivalLimitMs = 60_000;
+const overriding = '--override-retention';
 const fullKey = 'pis_test_erasure_spec_0001';
 
 let dataDir: string;
 let receiver: HttpsReceiver;
+let bank: Bank;
 let running: RunningProcess;
 let client: PisClient;
+let databaseUrl: string;
 let pool: pg.Pool;
 let environment: Record<string, string>;
 /** The body of a request is not taken as long as this says so. */
@@ -48,7 +57,8 @@ beforeAll(async () => {
   receiver = await startHttpsReceiver({
     respondWith: ({ body }) => ({ status: isRejected(body) ? 503 : 200, body }),
   });
-  environment = { PIS_DATA_DIR: dataDir };
+  bank = await startBank({});
+  environment = { PIS_DATA_DIR: dataDir, PIS_BANKS_FILE: bank.banksFile };
   running = await startProcess(null, {
     ...environment,
     PIS_BOOTSTRAP_API_KEY: fullKey,
@@ -58,11 +68,13 @@ beforeAll(async () => {
     PIS_WEBHOOK_RETRY_MAX_MS: '1000',
   });
   client = new PisClient({ baseUrl: String(running.ready['apiUrl']), apiKey: fullKey });
-  pool = openTestPool(connectionOf(path.join(dataDir, 'postgres'), 'pis') ?? '', 2);
+  databaseUrl = connectionOf(path.join(dataDir, 'postgres'), 'pis') ?? '';
+  pool = openTestPool(databaseUrl, 2);
 }, startLimitMs);
 afterAll(async () => {
   await pool?.end();
   await running?.stop();
+  await bank?.stop();
   await receiver?.close();
   rmSync(dataDir, { recursive: true, force: true });
 }, startLimitMs);
@@ -74,8 +86,11 @@ async function originatorOf(entityType: Originator['entityType']): Promise<Origi
   return found;
 }
 
+/** In the sandbox's directory: a bank that takes ACH alone, and one that takes messages. */
+const routingNumbers = { files: '011401533', messages: '021000021' } as const;
+
 /** Somebody whose every field can be recognized. */
-function person(originatorId: string) {
+function person(originatorId: string, rail: keyof typeof routingNumbers = 'messages') {
   const mark = randomUUID().replaceAll('-', '');
   const request = {
     originatorId,
@@ -93,7 +108,7 @@ function person(originatorId: string) {
     },
     bankAccount: {
       subType: 'CHECKING',
-      achRoutingNumber: '021000021',
+      achRoutingNumber: routingNumbers[rail],
       achAccountNumber: '000123456789',
     },
   } as const;
@@ -108,28 +123,44 @@ async function pay(originatorId: string, contactId: string): Promise<string> {
 const erase = (kind: string, id: string, ...more: string[]) =>
   pis([kind, 'erase', '--id', id, '--reason', 'asked by letter', ...more], environment);
 
-/** Kills the command when it is about to destroy the keys. */
-async function killErasure(contactId: string): Promise<void> {
+/** How far an erasure has come: what holds it up there, and how its progress shows. */
+const killedAt = {
+  // About to tell the executors.
+  requested: {
+    lock: 'LOCK TABLE party_erasures IN EXCLUSIVE MODE',
+    reached:
+      "SELECT FROM events WHERE stream_id = 'contact-' || $1 AND type = 'ContactErasureRequested'",
+  },
+  // About to destroy the keys.
+  confirmed: {
+    lock: 'SELECT FROM keyring_state FOR UPDATE',
+    reached: "SELECT FROM party_erasures WHERE party_id::text = $1 AND phase = 'confirmed'",
+  },
+  // Waiting until no process uses the keys.
+  destroyed: {
+    lock: 'SELECT',
+    reached: "SELECT FROM data_keys WHERE owner = 'contact:' || $1 AND destroyed_at IS NOT NULL",
+  },
+} as const;
+
+async function killErasure(contactId: string, at: keyof typeof killedAt): Promise<void> {
+  const { lock, reached } = killedAt[at];
   const blocking = await pool.connect();
   try {
     await blocking.query('BEGIN');
-    await blocking.query('SELECT FROM keyring_state FOR UPDATE');
+    await blocking.query(lock);
     const args = ['contact', 'erase', '--id', contactId, '--reason', 'asked by letter'];
-    const child = spawn(process.execPath, ['apps/cli/bin/pis.mjs', ...args], {
+    const child = spawn(process.execPath, ['apps/cli/bin/pis.mjs', ...args, overriding], {
       cwd: root,
       env: cleanEnv(environment),
       stdio: 'ignore',
       detached: true,
     });
     const exited = once(child, 'exit');
-    const isConfirmed = async () => {
-      const { rows } = await pool.query(
-        "SELECT FROM party_erasures WHERE party_id = $1 AND phase = 'confirmed'",
-        [contactId],
-      );
-      return rows.length > 0;
-    };
-    await until(isConfirmed, { timeoutMs: arrivalLimitMs, what: 'a confirmed erasure' });
+    await until(async () => (await pool.query(reached, [contactId])).rows.length > 0, {
+      timeoutMs: arrivalLimitMs,
+      what: `an erasure that is ${at}`,
+    });
     if (child.pid === undefined) throw new Error('no pid');
     process.kill(-child.pid, 'SIGKILL');
     await exited;
@@ -137,6 +168,14 @@ async function killErasure(contactId: string): Promise<void> {
   } finally {
     blocking.release();
   }
+}
+
+/** The places where the keys that are left open a text with this mark, in any case. */
+async function opensWith(mark: string): Promise<string[]> {
+  const keys = await livingKeys({ databaseUrl, environment });
+  return [...openedPlaces(await tablePlaces(databaseUrl), keys)].flatMap(([place, text]) =>
+    text.toLowerCase().includes(mark.toLowerCase()) ? [place] : [],
+  );
 }
 
 /** Every row of every table that has this text. */
@@ -175,17 +214,10 @@ describe('pis contact erase', () => {
     await completed(client, [paymentId]);
     await receiver.waitFor(({ body }) => isRejected(body), { timeoutMs: arrivalLimitMs });
     expect((await rowsWith(mark)).length).toBeGreaterThan(0);
+    expect(await opensWith(mark)).toContain('rail_file_parts.sealed, opened');
 
     const erased = await pisJson<{ contactId: string; erasedAt: string }>(
-      [
-        'contact',
-        'erase',
-        '--id',
-        contactId,
-        '--reason',
-        'asked by letter',
-        '--override-retention',
-      ],
+      ['contact', 'erase', '--id', contactId, '--reason', 'asked by letter', overriding],
       environment,
     );
     expect(erased).toMatchObject({ contactId, alreadyErased: false });
@@ -194,6 +226,7 @@ describe('pis contact erase', () => {
       timeoutMs: rewriteLimitMs,
       what: 'no table with the erased contact',
     });
+    expect(await opensWith(mark)).toEqual([]);
     expect((await list()).map((contact: Contact) => contact.contactId)).not.toContain(contactId);
 
     const party = erasedParty(contactId);
@@ -228,7 +261,7 @@ describe('pis contact erase', () => {
     const { contactId } = await client.contacts.create(request);
     const paymentId = await pay(originatorId, contactId);
     await completed(client, [paymentId]);
-    const { code } = await erase('contact', contactId, '--override-retention');
+    const { code } = await erase('contact', contactId, overriding);
     expect(code).toBe(0);
     await client.sandbox.simulate(paymentId, { outcome: 'return', returnReasonCode: 'R01' });
     const shown = await client.payments.get(paymentId);
@@ -248,7 +281,7 @@ describe('pis contact erase', () => {
       await erase('contact', contactId),
       `1 payment is not final, for example ${paymentId}`,
     );
-    const again = await erase('contact', contactId, '--override-retention');
+    const again = await erase('contact', contactId, overriding);
     expectRefusal(again, 'not final');
 
     const other = person(originatorId);
@@ -282,23 +315,42 @@ describe('an erasure whose command was killed', () => {
   const list = async () =>
     (await pisJson<{ data: unknown[] }>(['erasures', 'list'], environment)).data;
 
-  it('is listed until the command is run again, and its record says what it was based on', async () => {
-    const { originatorId } = await originatorOf('BUSINESS');
-    const { contactId } = await client.contacts.create(person(originatorId).request);
-    await killErasure(contactId);
-    const since = expect.stringMatching(/^\d{4}-.*Z$/) as unknown;
-    expect(await list()).toEqual([{ kind: 'contact', id: contactId, phase: 'confirmed', since }]);
-    await expect(pay(originatorId, contactId)).rejects.toMatchObject({ status: 404 });
-    expect((await erase('contact', contactId)).code).toBe(0);
-    expect(await list()).toEqual([]);
-    const { rows } = await pool.query<{ subject: unknown }>(
-      `SELECT data->'subject' AS subject FROM events
-       WHERE type = 'OperatorActionStarted' AND data->'subject'->>'contactId' = $1`,
-      [contactId],
-    );
-    const subject = { contactId, overridesRetention: false, retentionYears: 7 };
-    expect(rows).toEqual([{ subject }, { subject }]);
-  });
+  it.each([
+    ['requested', 'files'],
+    ['confirmed', 'messages'],
+    ['destroyed', 'messages'],
+  ] as const)(
+    'when it was %s is listed until it is run again, and nothing opens the archived %s then',
+    async (at, rail) => {
+      const { originatorId } = await originatorOf('BUSINESS');
+      const { mark, request } = person(originatorId, rail);
+      const { contactId } = await client.contacts.create(request);
+      await completed(client, [await pay(originatorId, contactId)]);
+      // A NACHA file has 22 characters of a name.
+      const name = `First${mark}`.slice(0, 20);
+      expect(await opensWith(name)).toContain('rail_file_parts.sealed, opened');
+      await killErasure(contactId, at);
+      const phase = at === 'requested' ? 'requested' : 'confirmed';
+      const since = expect.stringMatching(/^\d{4}-.*Z$/) as unknown;
+      await until(async () => (await list()).length > 0, { timeoutMs: arrivalLimitMs });
+      expect(await list()).toEqual([{ kind: 'contact', id: contactId, phase, since }]);
+      await expect(pay(originatorId, contactId)).rejects.toMatchObject({ status: 404 });
+      expect((await erase('contact', contactId, overriding)).code).toBe(0);
+      expect(await list()).toEqual([]);
+      await until(async () => (await rowsWith(mark)).length === 0, {
+        timeoutMs: rewriteLimitMs,
+        what: 'no table with the erased contact',
+      });
+      expect(await opensWith(name)).toEqual([]);
+      const { rows } = await pool.query<{ subject: unknown }>(
+        `SELECT data->'subject' AS subject FROM events
+         WHERE type = 'OperatorActionStarted' AND data->'subject'->>'contactId' = $1`,
+        [contactId],
+      );
+      const subject = { contactId, overridesRetention: true, retentionYears: 7 };
+      expect(rows).toEqual([{ subject }, { subject }]);
+    },
+  );
 });
 
 describe('pis originator erase', () => {
@@ -306,6 +358,7 @@ describe('pis originator erase', () => {
     const business = await originatorOf('BUSINESS');
     const individual = await originatorOf('INDIVIDUAL');
     const { originatorId, email } = individual;
+    const name = `${String(individual.firstName)} ${String(individual.lastName)}`;
     expectRefusal(
       await erase('originator', business.originatorId),
       'is a business: only an individual can be erased',
@@ -313,14 +366,14 @@ describe('pis originator erase', () => {
     const { contactId } = await client.contacts.create(person(originatorId).request);
     const paymentId = await pay(originatorId, contactId);
     await completed(client, [paymentId]);
-    expect(await erase('originator', originatorId, '--override-retention')).toMatchObject({
-      code: 0,
-    });
+    expect(await opensWith(name)).toContain('rail_file_parts.sealed, opened');
+    expect(await erase('originator', originatorId, overriding)).toMatchObject({ code: 0 });
 
     await until(async () => (await rowsWith(email)).length === 0, {
       timeoutMs: rewriteLimitMs,
       what: 'no table with the erased originator',
     });
+    expect(await opensWith(name)).toEqual([]);
     const { data } = await client.originators.page({ limit: 10 });
     expect(data.map((one) => one.originatorId)).toEqual([business.originatorId]);
     expect((await client.payments.get(paymentId)).originator).toEqual({

@@ -6,6 +6,8 @@ import type { AddressInfo } from 'node:net';
 export interface Collector {
   /** The environment variables that make processes send their traces here quickly. */
   readonly environment: Readonly<Record<string, string>>;
+  /** Takes what is sent to staff, and keeps it with the traces. */
+  readonly staffUrl: string;
   /** Everything received so far, as text: protobuf and JSON both contain strings in the clear. */
   text(): string;
   close(): Promise<void>;
@@ -31,6 +33,7 @@ export async function startCollector(): Promise<Collector> {
       OTEL_EXPORTER_OTLP_COMPRESSION: 'none',
       OTEL_BSP_SCHEDULE_DELAY: '100',
     },
+    staffUrl: `http://127.0.0.1:${port}/staff`,
     text: () => Buffer.concat(bodies).toString('latin1'),
     close: async () => {
       server.closeAllConnections();

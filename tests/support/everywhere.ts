@@ -4,6 +4,7 @@ import path from 'node:path';
 import { beginning, type EventStore, postgresEventStore } from '@pis/event-store';
 import { eventStoreDbEventStore } from '@pis/event-store/eventstoredb';
 import pg from 'pg';
+import { passedSchema, withClient } from './passing-rows.js';
 import type { System } from './systems.js';
 import { readMessages } from './topics.js';
 
@@ -14,28 +15,29 @@ export type Places = Map<string, string>;
  * Every column of every table, and what the server itself keeps of their contents: the samples of ANALYZE and
  * the texts of statements. The days of a partitioned table have the name of the table.
  */
-export async function tablePlaces(databaseUrl: string): Promise<Places> {
-  const client = new pg.Client({ connectionString: databaseUrl });
-  await client.connect();
-  try {
+export function tablePlaces(databaseUrl: string): Promise<Places> {
+  return withClient(databaseUrl, async (client) => {
     await client.query('ANALYZE');
-    const { rows: columns } = await client.query<{ schema: string; table: string; column: string }>(
-      `SELECT c.table_schema AS schema, c.table_name AS table, c.column_name AS column
-       FROM information_schema.columns c JOIN information_schema.tables t USING (table_schema, table_name)
-       WHERE t.table_type = 'BASE TABLE' AND c.table_schema NOT IN ('pg_catalog', 'information_schema')`,
-    );
     const places: Places = new Map();
-    for (const { schema, table, column } of columns) {
+    for (const { schema, table, columns } of await tablesOf(client)) {
       const id = pg.escapeIdentifier;
-      const { rows } = await client.query<{ text: string | null }>(
-        `SELECT ${id(column)}::text AS text FROM ONLY ${id(schema)}.${id(table)}`,
-      );
-      add(places, `${wholeTable(table)}.${column}`, rows);
+      // Each table is read once, for all its columns.
+      const { rows } = await client.query<(string | null)[]>({
+        text: `SELECT ${columns.map((column) => `${id(column)}::text`).join(', ')}
+               FROM ONLY ${id(schema)}.${id(table)}`,
+        rowMode: 'array',
+      });
+      for (const [index, column] of columns.entries())
+        add(
+          places,
+          `${wholeTable(table)}.${column}`,
+          rows.map((row) => ({ text: row[index] ?? null })),
+        );
     }
     const { rows: samples } = await client.query<{ text: string; table: string; column: string }>(
       `SELECT tablename AS table, attname AS column,
          concat(most_common_vals::text, ' ', histogram_bounds::text, ' ', most_common_elems::text) AS text
-       FROM pg_stats WHERE schemaname NOT IN ('pg_catalog', 'information_schema')`,
+       FROM pg_stats WHERE schemaname NOT IN ('pg_catalog', 'information_schema', '${passedSchema}')`,
     );
     for (const { table, column, text } of samples)
       add(places, `pg_stats of ${wholeTable(table)}.${column}`, [{ text }]);
@@ -44,9 +46,38 @@ export async function tablePlaces(databaseUrl: string): Promise<Places> {
     );
     add(places, 'pg_stat_activity.query', statements);
     return places;
-  } finally {
-    await client.end();
-  }
+  });
+}
+
+/** The tables that have no row in any schema. A partitioned table is one table. */
+export function emptyTables(databaseUrl: string): Promise<readonly string[]> {
+  return withClient(databaseUrl, async (client) => {
+    const isEmpty = new Map<string, boolean>();
+    for (const { schema, table } of await tablesOf(client)) {
+      const id = pg.escapeIdentifier;
+      const { rows } = await client.query(`SELECT FROM ONLY ${id(schema)}.${id(table)} LIMIT 1`);
+      const name = wholeTable(table);
+      isEmpty.set(name, (isEmpty.get(name) ?? true) && rows.length === 0);
+    }
+    return [...isEmpty].flatMap(([name, is]) => (is ? [name] : [])).sort();
+  });
+}
+
+interface Table {
+  readonly schema: string;
+  readonly table: string;
+  readonly columns: readonly string[];
+}
+
+async function tablesOf(client: pg.Client): Promise<readonly Table[]> {
+  const { rows } = await client.query<Table>(
+    `SELECT c.table_schema AS schema, c.table_name AS table,
+       array_agg(c.column_name::text ORDER BY c.ordinal_position) AS columns
+     FROM information_schema.columns c JOIN information_schema.tables t USING (table_schema, table_name)
+     WHERE t.table_type = 'BASE TABLE' AND c.table_schema NOT IN ('pg_catalog', 'information_schema')
+     GROUP BY 1, 2 ORDER BY 1, 2`,
+  );
+  return rows;
 }
 
 function add(

@@ -3,8 +3,11 @@
  * digits that occurs nowhere else. So an escape, a separator or another field beside it does not hide it.
  */
 
-/** What a value tells. `account` is a full number, which is never meant to be held in the clear. */
-export type MarkerKind = 'name' | 'details' | 'account';
+/**
+ * What a value tells. `account` is a full number or a SWIFT code, which is never meant to be held in the clear.
+ * `declared` is an account number in the scenarios file of the simulated bank.
+ */
+export type MarkerKind = 'name' | 'details' | 'account' | 'declared';
 
 export interface Marker {
   /** Of the party. */
@@ -28,11 +31,23 @@ export interface PartyOptions {
   readonly entityType: 'INDIVIDUAL' | 'BUSINESS';
   /** The last four digits of the account number, which choose the sandbox's outcome. */
   readonly ending?: string;
+  /** Whose routing number the account has. Default: `unlisted`, which takes ACH alone. */
+  readonly bank?: MarkedBank;
 }
+
+/**
+ * The bank of an account. A bank that is not in the routing directory has a number of its own, which is marked.
+ * The account at a foreign bank has a SWIFT code, which is marked, too.
+ */
+export type MarkedBank = 'unlisted' | 'with RTP' | 'with FEDNOW' | 'foreign';
+
+/** In the sandbox's directory. */
+const listedBanks = { 'with RTP': '021000021', 'with FEDNOW': '101050001' } as const;
 
 let numbersGiven = 0;
 
-export function markedParty({ tag, entityType, ending = '4321' }: PartyOptions): MarkedParty {
+export function markedParty(options: PartyOptions): MarkedParty {
+  const { tag, entityType, ending = '4321', bank = 'unlisted' } = options;
   numbersGiven += 1;
   const word = (field: string) => `zqx${tag}q${field}`;
   // None is a part of another one.
@@ -66,14 +81,35 @@ export function markedParty({ tag, entityType, ending = '4321' }: PartyOptions):
     },
     bankAccount: {
       subType: 'CHECKING',
-      achRoutingNumber: marked('achRoutingNumber', 'account', routingNumber(numbersGiven)),
+      achRoutingNumber:
+        bank === 'with RTP' || bank === 'with FEDNOW'
+          ? listedBanks[bank]
+          : marked('achRoutingNumber', 'account', routingNumber(numbersGiven)),
       achAccountNumber: marked('achAccountNumber', 'account', `${digits('7319', 13)}${ending}`),
+      // Also sent without a value: a change of the account replaces the whole account.
+      swiftCode: bank === 'foreign' ? swiftCode(marked, numbersGiven) : null,
     },
   };
   return { tag, fields, markers };
 }
 
-function capital(text: string): string {
+/** The account number that the simulated bank sends as the correction of another one. */
+export function markedCorrection(tag: string): Marker {
+  numbersGiven += 1;
+  const text = `7320${String(numbersGiven).padStart(4, '0')}`.padEnd(15, '5');
+  return { tag, field: 'correctedAccountNumber', kind: 'declared', text };
+}
+
+/** Of a bank in Germany. */
+function swiftCode(
+  marked: (field: string, kind: MarkerKind, text: string) => string,
+  n: number,
+): string {
+  const branch = n.toString(36).padStart(3, '0');
+  return marked('swiftCode', 'account', `zqxbde2l${branch}`).toUpperCase();
+}
+
+export function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
@@ -85,55 +121,4 @@ function routingNumber(n: number): string {
     0,
   );
   return `${eight}${(10 - (sum % 10)) % 10}`;
-}
-
-/** Finds markers in a text, in the clear and in base64, base64url, hexadecimal and JSON or URL escapes. */
-export function markersIn(text: string, markers: readonly Marker[]): readonly Marker[] {
-  const plain = unescaped(text).toLowerCase();
-  const encoded = text.replaceAll('-', '+').replaceAll('_', '/');
-  return markers.filter((marker) => {
-    const forms = formsOf(marker);
-    return (
-      plain.includes(marker.text) ||
-      plain.includes(forms.hex) ||
-      forms.base64.some((form) => encoded.includes(form))
-    );
-  });
-}
-
-/** A serializer may escape any character, also those that need no escape. */
-function unescaped(text: string): string {
-  return text.replaceAll(
-    /\\+u00([2-7][0-9a-f])|%([2-7][0-9a-f])/gi,
-    (_all, ofJson?: string, ofUrl?: string) =>
-      String.fromCharCode(Number.parseInt(ofJson ?? ofUrl ?? '', 16)),
-  );
-}
-
-interface Forms {
-  readonly hex: string;
-  readonly base64: readonly string[];
-}
-
-const knownForms = new Map<string, Forms>();
-
-function formsOf({ text }: Marker): Forms {
-  const known = knownForms.get(text);
-  if (known !== undefined) return known;
-  const forms = {
-    hex: Buffer.from(text).toString('hex'),
-    base64: [text, capital(text)].flatMap((written) =>
-      [0, 1, 2].map((at) => base64At(written, at)),
-    ),
-  };
-  knownForms.set(text, forms);
-  return forms;
-}
-
-/** The characters that a text has in base64 when it begins `offset` bytes after a multiple of three. */
-function base64At(text: string, offset: number): string {
-  const bytes = Buffer.concat([Buffer.alloc(offset), Buffer.from(text)]);
-  const first = Math.ceil((offset * 8) / 6);
-  const end = Math.floor((bytes.length * 8) / 6);
-  return bytes.toString('base64').slice(first, end);
 }

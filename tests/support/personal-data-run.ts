@@ -1,7 +1,4 @@
-/**
- * A full run with marked parties: contacts and originators created and changed, a payment with every outcome of
- * the sandbox, and webhooks that are delivered, retried, refused and sent again.
- */
+/** What a run with marked parties does to a system: each method is one thing that a client, an operator or a bank does. */
 import { randomUUID } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
@@ -9,30 +6,26 @@ import path from 'node:path';
 import { type HttpsReceiver, type ReceivedRequest, until } from '@pis/local-servers/testing';
 import pg from 'pg';
 import { Api } from './api.js';
-import { type MarkedParty, markedParty, type Marker } from './markers.js';
+import { type MarkedBank, type MarkedParty, markedParty, type Marker } from './markers.js';
 import { pisJson } from './process.js';
 import type { System } from './systems.js';
 
 const arrivalLimitMs = 90_000;
+/** Many wait at the same time. */
+const lookEveryMs = 250;
+const finalStatuses = ['COMPLETED', 'RETURNED', 'FAILED', 'BLOCKED'];
 
-/** The sandbox's outcomes by the ending of the contact's account number, and the status that stays. */
-export const outcomes = {
-  '4321': 'COMPLETED',
-  '0101': 'RETURNED',
-  '0102': 'RETURNED',
-  '0107': 'RETURNED',
-  '0199': 'RETURNED',
-  '0201': 'FAILED',
-  '0202': 'FAILED',
-  '0203': 'FAILED',
-  '0204': 'FAILED',
-  '0301': 'BLOCKED',
-  '0401': 'FAILED_IN_FLIGHT',
-  '0402': 'COMPLETED',
-  '0501': 'QUEUED',
-  '0502': 'PROCESSING',
-  '9085': 'RETURNED',
-} as const;
+export interface ContactOptions {
+  /** Default: an individual. */
+  readonly entityType?: 'INDIVIDUAL' | 'BUSINESS';
+  readonly ending?: string;
+  readonly bank?: MarkedBank;
+}
+
+/** A system whose simulated bank has these tables; they may be in the system's own database. */
+export interface BankedSystem extends System {
+  readonly bankDatabaseUrl: string;
+}
 
 export interface Record {
   /** Of the contact or originator. */
@@ -46,19 +39,22 @@ export interface Record {
 export class MarkedRun {
   readonly records = new Map<string, Record>();
   readonly api: Api;
-  private readonly pool: pg.Pool;
+  readonly pool: pg.Pool;
+  /** The tables of the simulated bank. */
+  readonly bankPool: pg.Pool;
 
   constructor(
-    readonly system: System,
+    readonly system: BankedSystem,
     private readonly receiver: HttpsReceiver,
   ) {
     this.api = new Api(system.apiUrl, system.apiKey);
     this.pool = new pg.Pool({ connectionString: system.databaseUrl, max: 2 });
+    this.bankPool = new pg.Pool({ connectionString: system.bankDatabaseUrl, max: 2 });
   }
 
-  /** Before its database ends. May be called again. */
+  /** Before its databases end. May be called again. */
   async close(): Promise<void> {
-    if (!this.pool.ending) await this.pool.end();
+    for (const pool of [this.pool, this.bankPool]) if (!pool.ending) await pool.end();
   }
 
   get markers(): readonly Marker[] {
@@ -88,13 +84,8 @@ export class MarkedRun {
     return this.changed(tag, { id: originatorId, parties: [party], paymentIds: [] }, 'originators');
   }
 
-  async contact(
-    tag: string,
-    originator: Record,
-    options: { readonly entityType?: 'INDIVIDUAL' | 'BUSINESS'; readonly ending?: string } = {},
-  ): Promise<Record> {
-    const { entityType = 'INDIVIDUAL', ...rest } = options;
-    const party = markedParty({ tag, entityType, ...rest });
+  async contact(tag: string, originator: Record, options: ContactOptions = {}): Promise<Record> {
+    const party = markedParty({ tag, entityType: 'INDIVIDUAL', ...options });
     const { contactId } = await this.api.data<{ contactId: string }>(201, 'POST', '/v1/contacts/', {
       originatorId: originator.id,
       ...party.fields,
@@ -115,13 +106,13 @@ export class MarkedRun {
     return next;
   }
 
-  async pay(originator: Record, contact: Record): Promise<string> {
-    const body = {
-      originatorId: originator.id,
-      contactId: contact.id,
-      paymentAmount: 12_345,
-      direction: 'OUTBOUND',
-    };
+  async pay(
+    originator: Record,
+    contact: Record,
+    direction: 'INBOUND' | 'OUTBOUND' = 'OUTBOUND',
+  ): Promise<string> {
+    const parties = { originatorId: originator.id, contactId: contact.id };
+    const body = { ...parties, paymentAmount: 12_345, direction };
     const { status, body: answer } = await this.api.createPayment(body, randomUUID());
     expect([status, answer.error]).toEqual([201, undefined]);
     const { paymentId } = answer.data as { paymentId: string };
@@ -129,13 +120,23 @@ export class MarkedRun {
     return paymentId;
   }
 
-  async reaches(paymentId: string, status: string): Promise<void> {
-    await until(
-      async () =>
-        (await this.api.data<{ status: string }>(200, 'GET', `/v1/payments/${paymentId}`))
-          .status === status,
-      { timeoutMs: arrivalLimitMs, what: `${paymentId} is ${status}` },
-    );
+  /** Waits until it has one of these statuses. */
+  async reaches(paymentId: string, ...statuses: readonly string[]): Promise<void> {
+    await until(async () => statuses.includes((await this.payment(paymentId)).status), {
+      timeoutMs: arrivalLimitMs,
+      everyMs: lookEveryMs,
+      what: `${paymentId} is ${statuses.join(' or ')}`,
+    });
+  }
+
+  payment(paymentId: string): Promise<{ readonly status: string; readonly paymentRail: string }> {
+    return this.api.data(200, 'GET', `/v1/payments/${paymentId}`);
+  }
+
+  /** Waits until all payments of a contact are final. */
+  async isDone(tag: string): Promise<void> {
+    for (const paymentId of this.record(tag).paymentIds)
+      await this.reaches(paymentId, ...finalStatuses);
   }
 
   async endpoint(way: string): Promise<string> {
@@ -156,17 +157,16 @@ export class MarkedRun {
           );
           return mine.length >= events;
         }),
-      { timeoutMs: arrivalLimitMs, what: `webhooks at /${way}` },
+      { timeoutMs: arrivalLimitMs, everyMs: lookEveryMs, what: `webhooks at /${way}` },
     );
   }
 
   async redeliver(endpointId: string, paymentId: string): Promise<void> {
-    const deliveries = await this.api.data<{ deliveryId: string; paymentId: string }[]>(
+    const [mine] = await this.api.data<{ deliveryId: string }[]>(
       200,
       'GET',
-      `/v1/webhooks/${endpointId}/deliveries?limit=100`,
+      `/v1/webhooks/${endpointId}/deliveries?limit=1&paymentId=${paymentId}`,
     );
-    const mine = deliveries.find((delivery) => delivery.paymentId === paymentId);
     expect(mine).toBeDefined();
     await this.api.data(200, 'POST', `/v1/webhooks/deliveries/${mine?.deliveryId ?? ''}/redeliver`);
   }
@@ -200,6 +200,7 @@ export class MarkedRun {
   async rows(sql: string, values: unknown[] = []): Promise<void> {
     await until(async () => (await this.query(sql, values)).length > 0, {
       timeoutMs: arrivalLimitMs,
+      everyMs: lookEveryMs,
       what: sql,
     });
   }

@@ -1,0 +1,225 @@
+/**
+ * Where personal data lies. A whole system does everything it can with parties whose fields can be found again.
+ * Then every table, topic, log, trace and metric is searched, and everything that the keys open.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { startHttpsReceiver, until } from '@pis/local-servers/testing';
+import { type Collector, startCollector } from './collector.js';
+import {
+  emptyTables,
+  filePlaces,
+  logPlaces,
+  metricPlaces,
+  type Places,
+  tablePlaces,
+  topicPlaces,
+} from './everywhere.js';
+import { livingKeys, openedPlaces } from './living-keys.js';
+import { MarkerSearch } from './marker-search.js';
+import { type Marker, markedCorrection, markedParty } from './markers.js';
+import { forgetPassingRows, keepPassingRows } from './passing-rows.js';
+import {
+  correctedTag,
+  deferredTag,
+  everythingHappens,
+  longTag,
+  type RunOptions,
+  streamIsQuarantined,
+  wantedTag,
+} from './personal-data-events.js';
+import { holdingPlaces, mayBeEmpty } from './personal-data-places.js';
+import { answering, type BankedSystem, MarkedRun } from './personal-data-run.js';
+import { markedSettings } from './personal-data-settings.js';
+import { sendWrongInput } from './wrong-input.js';
+
+const startLimitMs = 240_000;
+const runLimitMs = 420_000;
+const searchLimitMs = 120_000;
+const erasureLimitMs = 180_000;
+/** Each is a process. */
+const erasuresAtOnce = 5;
+
+export interface SearchOptions extends RunOptions {
+  readonly start: (settings: Readonly<Record<string, string>>) => Promise<BankedSystem>;
+  readonly broker: 'embedded' | 'kafka';
+}
+
+export function searched({ start, broker, ...options }: SearchOptions): void {
+  const bait = markedParty({ tag: 'bait', entityType: 'INDIVIDUAL' });
+  const foreign = markedParty({ tag: 'foreign', entityType: 'INDIVIDUAL' });
+  const correction = markedCorrection(correctedTag);
+  /** Their payments are final. */
+  const erasedContacts = [
+    ...['ada', 'parked', deferredTag(options.deferred), 'omar', 'sven', 'inga', longTag],
+    ...[correctedTag, wantedTag],
+  ];
+  const folder = mkdtempSync(path.join(os.tmpdir(), 'pis-personal-data-'));
+  let receiver: Awaited<ReturnType<typeof startHttpsReceiver>>;
+  let collector: Collector;
+  let system: BankedSystem;
+  let run: MarkedRun;
+  let answers: readonly string[];
+
+  beforeAll(async () => {
+    receiver = await startHttpsReceiver({ respondWith: answering() });
+    collector = await startCollector();
+    system = await start(markedSettings({ receiver, collector, folder, correction }));
+    for (const url of databasesOf(system)) await keepPassingRows(url);
+    run = new MarkedRun(system, receiver);
+  }, startLimitMs);
+  afterAll(async () => {
+    await run?.close();
+    await system?.stop();
+    await receiver?.close();
+    await collector?.close();
+    rmSync(folder, { recursive: true, force: true });
+  }, startLimitMs);
+
+  it(
+    'does everything that it can do with personal data',
+    async () => {
+      await everythingHappens(run, options);
+      await streamIsQuarantined(run, foreign.fields);
+      answers = await sendWrongInput(run, bait);
+    },
+    runLimitMs,
+  );
+
+  it('has used every table', async () => {
+    for (const url of databasesOf(system)) {
+      const isBanks = url === system.bankDatabaseUrl;
+      const isOurs = url === system.databaseUrl;
+      const expected = (table: string) => (table.startsWith('bank_') ? isBanks : isOurs);
+      const empty = (await emptyTables(url)).filter(expected);
+      expect(empty.filter((table) => !Object.hasOwn(mayBeEmpty, table))).toEqual([]);
+    }
+  });
+
+  it(
+    'keeps personal data in the places that are meant to hold it, and account numbers in none',
+    async () => {
+      const places = await storedPlaces(system);
+      const markers = [...run.markers, ...bait.markers, correction];
+      expect(foundIn(places, markers)).toEqual(expectedPlaces(broker));
+      // An event that somebody else wrote into a stream stays as it is, and only there.
+      expect(foundIn(places, foreign.markers)).toEqual(
+        ['account', 'details', 'name'].map((kind) => `events.data: ${kind}`),
+      );
+      // So that the search below would find what the keys still open.
+      const opened = openedPlaces(places, await livingKeys(system));
+      for (const tag of [...erasedContacts, 'otto', 'paul'])
+        expect([tag, foundIn(opened, run.markersOf(tag))]).toEqual([
+          tag,
+          expect.arrayContaining(['events.data, opened: account', 'events.data, opened: name']),
+        ]);
+      for (const tag of ['ada', 'omar', 'sven', 'inga', 'otto', 'paul', 'oscar'])
+        expect([tag, foundIn(opened, run.markersOf(tag))]).toEqual([
+          tag,
+          expect.arrayContaining(['rail_file_parts.sealed, opened: account']),
+        ]);
+      expect(foundIn(opened, [correction])).toEqual(
+        expect.arrayContaining(['ach_feed.corrected, opened: declared']),
+      );
+    },
+    searchLimitMs,
+  );
+
+  it(
+    'erases persons from everything but Kafka, and nobody else',
+    async () => {
+      for (const tag of erasedContacts) await run.isDone(tag);
+      for (const tag of ['oscar', 'oona']) await run.isDone(tag);
+      const orders = [
+        ...erasedContacts.map((tag) => ['contact', tag] as const),
+        ['originator', 'otto'] as const,
+      ];
+      for (let from = 0; from < orders.length; from += erasuresAtOnce)
+        await Promise.all(
+          orders.slice(from, from + erasuresAtOnce).map(([kind, tag]) => run.erase(kind, tag)),
+        );
+      for (const url of databasesOf(system)) await forgetPassingRows(url);
+      const erased = [...erasedContacts, 'otto'].flatMap((tag) => run.markersOf(tag));
+      const kept = run.markers.filter((marker) => !erased.includes(marker));
+      const found = async () => {
+        const places = await tableAndLogPlaces(system);
+        const opened = openedPlaces(places, await livingKeys(system));
+        return [...foundIn(places, erased), ...foundIn(opened, [...erased, correction])];
+      };
+      await until(async () => (await found()).length === 0, {
+        timeoutMs: searchLimitMs,
+        everyMs: 1_000,
+      }).catch(async () => expect(await found()).toEqual([]));
+      const places = await storedPlaces(system);
+      expect(foundIn(places, [...kept, ...bait.markers])).toEqual(
+        expectedPlaces(broker).filter((place) => !place.endsWith('declared')),
+      );
+      expect(foundIn(places, [correction])).toEqual(['bank_notifications.corrected: declared']);
+      const opened = openedPlaces(places, await livingKeys(system));
+      for (const tag of ['oscar', 'paul'])
+        expect([tag, foundIn(opened, run.markersOf(tag))]).toEqual([
+          tag,
+          expect.arrayContaining(['rail_file_parts.sealed, opened: account']),
+        ]);
+      for (const tag of erasedContacts) await run.showsErased(tag);
+    },
+    erasureLimitMs,
+  );
+
+  it(
+    'says no personal data in logs, traces, metrics, notices to staff, files and answers to wrong requests',
+    async () => {
+      const places = new Map([...(await metricPlaces(system)), ...filePlaces(system)]);
+      // The last log lines and spans come while it ends.
+      await run.close();
+      await system.stop();
+      places.set('logs', system.logs());
+      places.set('stdout', system.stdout());
+      places.set('traces', collector.text());
+      places.set('answers', answers.join('\n'));
+      const markers = [...run.markers, ...bait.markers, ...foreign.markers, correction];
+      expect(foundIn(places, markers)).toEqual([]);
+      for (const span of ['POST /v1/payments', 'rail-executor pis.', 'webhook attempt'])
+        expect(places.get('traces')).toContain(`"${span}`);
+      expect(places.get('traces')).toContain('"kind":"in_flight"');
+      expect(places.get('logs')).toContain('"level":"debug"');
+      expect(places.get('/metrics')).toContain('pis_');
+    },
+    searchLimitMs,
+  );
+}
+
+function databasesOf({ databaseUrl, bankDatabaseUrl }: BankedSystem): readonly string[] {
+  return [...new Set([databaseUrl, bankDatabaseUrl])];
+}
+
+/** What a system stores: tables, the log, topics. */
+async function storedPlaces(system: BankedSystem): Promise<Places> {
+  return new Map([...(await tableAndLogPlaces(system)), ...(await topicPlaces(system))]);
+}
+
+/** Without what Kafka keeps until the end of its retention. */
+async function tableAndLogPlaces(system: BankedSystem): Promise<Places> {
+  const [own = new Map<string, string>(), banks = new Map<string, string>()] = await Promise.all(
+    databasesOf(system).map(tablePlaces),
+  );
+  const ofBank = [...banks].filter(([place]) => place.startsWith('bank_'));
+  return new Map([...own, ...(await logPlaces(system)), ...ofBank]);
+}
+
+function expectedPlaces(broker: 'embedded' | 'kafka'): readonly string[] {
+  return holdingPlaces
+    .filter(({ broker: only = broker }) => only === broker)
+    .flatMap(({ place, kinds }) => kinds.map((kind) => `${place}: ${kind}`))
+    .sort();
+}
+
+/** `place: kind` for each kind of personal data that a place holds, sorted. */
+function foundIn(places: Places, markers: readonly Marker[]): readonly string[] {
+  const search = new MarkerSearch(markers);
+  const found = [...places].flatMap(([place, text]) =>
+    search.in(text).map(({ kind }) => `${place}: ${kind}`),
+  );
+  return [...new Set(found)].sort();
+}
