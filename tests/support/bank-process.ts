@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { createTestDatabase } from '@pis/local-servers/testing';
-import { type RunningProcess, startProcess } from './process.js';
+import type { RunningProcess } from './process.js';
+import { startSimulatedBank } from './simulated-bank.js';
 
 export interface Bank {
   readonly process: RunningProcess;
@@ -17,16 +18,13 @@ export interface Bank {
 export async function startBank(settings: Readonly<Record<string, string>>): Promise<Bank> {
   const database = await createTestDatabase();
   const dataDir = mkdtempSync(path.join(os.tmpdir(), 'pis-bank-'));
-  const process = await startProcess('bank-simulator', {
-    ...settings,
-    DATABASE_URL: database.url,
-    PIS_DATA_DIR: dataDir,
-  });
+  const environment = { ...settings, DATABASE_URL: database.url, PIS_DATA_DIR: dataDir };
+  const { process, banksFile } = await startSimulatedBank(environment);
   return {
     process,
     url: String(process.ready['url']),
     databaseUrl: database.url,
-    banksFile: path.join(dataDir, 'simulated-bank', 'banks.yaml'),
+    banksFile,
     stop: async () => {
       await process.stop();
       await database.drop();

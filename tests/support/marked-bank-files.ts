@@ -21,6 +21,9 @@ const takenLimitMs = 60_000;
 /** Of the bank that answers; the simulated one counts from 0. */
 const answerSequence = 9_000_000;
 
+/** Whoever passes returns on, for many banks. */
+const operator = '091000019';
+
 /** Answers the last payment of a contact that went by ACH, and waits until both files are taken. */
 export async function sendBankFiles(run: MarkedRun, tag: string): Promise<void> {
   const paymentId = run.record(tag).paymentIds.at(-1) ?? '';
@@ -73,8 +76,8 @@ function returnOf(original: EntryOfBatch, at: Date): Promise<Uint8Array> {
     traceNumber: traceNumberOf(receivingDfi.slice(0, 8), sequence),
   });
   const header = {
-    immediateDestination: receivingDfi,
-    immediateOrigin: receivingDfi,
+    immediateDestination: operator,
+    immediateOrigin: operator,
     createdOn: at.toISOString().slice(0, 10),
     createdAt: at.toISOString().slice(11, 16),
     fileIdModifier: 'A',

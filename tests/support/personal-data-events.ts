@@ -192,10 +192,13 @@ async function individualPays(run: MarkedRun, otto: Record): Promise<void> {
 async function snapshotIsTaken(run: MarkedRun, olga: Record): Promise<void> {
   const contact = await run.contact(longTag, olga, { bank: 'with FEDNOW' });
   const { email } = contact.parties[0]?.fields ?? {};
-  for (let change = 0; change < changesForSnapshot; change += 1)
-    await run.api.data(200, 'PATCH', `/v1/contacts/${contact.id}`, {
-      email: `${change % 2}${String(email)}`,
-    });
+  for (let changes = 0; changes < changesForSnapshot; ) {
+    const change = { email: `${changes % 2}${String(email)}` };
+    const { status } = await run.api.call('PATCH', `/v1/contacts/${contact.id}`, change);
+    // A busy system says that it has no time.
+    expect([200, 429, 503]).toContain(status);
+    if (status === 200) changes += 1;
+  }
   await run.reaches(await run.pay(olga, contact), 'COMPLETED');
   await run.rows('SELECT FROM stream_snapshots WHERE stream_id = $1', [`contact-${contact.id}`]);
 }

@@ -37,7 +37,7 @@ import { sendWrongInput } from './wrong-input.js';
 const startLimitMs = 240_000;
 const runLimitMs = 420_000;
 const searchLimitMs = 120_000;
-const erasureLimitMs = 180_000;
+const erasureLimitMs = 420_000;
 /** Each is a process. */
 const erasuresAtOnce = 5;
 
@@ -145,7 +145,7 @@ export function searched({ start, broker, ...options }: SearchOptions): void {
       const found = async () => {
         const places = await tableAndLogPlaces(system);
         const opened = openedPlaces(places, await livingKeys(system));
-        return [...foundIn(places, erased), ...foundIn(opened, [...erased, correction])];
+        return [...fieldsIn(places, erased), ...fieldsIn(opened, [...erased, correction])];
       };
       await until(async () => (await found()).length === 0, {
         timeoutMs: searchLimitMs,
@@ -217,9 +217,22 @@ function expectedPlaces(broker: 'embedded' | 'kafka'): readonly string[] {
 
 /** `place: kind` for each kind of personal data that a place holds, sorted. */
 function foundIn(places: Places, markers: readonly Marker[]): readonly string[] {
+  return eachFound(places, markers, ({ kind }) => kind);
+}
+
+/** `place: field of somebody`, sorted. */
+function fieldsIn(places: Places, markers: readonly Marker[]): readonly string[] {
+  return eachFound(places, markers, ({ field, tag }) => `${field} of ${tag}`);
+}
+
+function eachFound(
+  places: Places,
+  markers: readonly Marker[],
+  nameOf: (marker: Marker) => string,
+): readonly string[] {
   const search = new MarkerSearch(markers);
   const found = [...places].flatMap(([place, text]) =>
-    search.in(text).map(({ kind }) => `${place}: ${kind}`),
+    search.in(text).map((marker) => `${place}: ${nameOf(marker)}`),
   );
   return [...new Set(found)].sort();
 }

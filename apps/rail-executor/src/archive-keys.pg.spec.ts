@@ -3,7 +3,13 @@
  * is lost, and nothing of an erased party comes back.
  */
 import { randomUUID } from 'node:crypto';
-import { type FileArchive, fileArchive, type FileToKeep } from '@pis/bank-rails/connections';
+import {
+  type ArchiveSegment,
+  blankUnmatchedFile,
+  type FileArchive,
+  fileArchive,
+  type FileToKeep,
+} from '@pis/bank-rails/connections';
 import { memoryEventStore } from '@pis/event-store';
 import {
   createKeyring,
@@ -35,6 +41,8 @@ let pool: pg.Pool;
 /** What was kept, by ID. */
 let kept: Map<string, FileToKeep>;
 let erased: Set<Owner>;
+/** Files without the parts that may speak of anybody. */
+let blanked: Set<string>;
 
 beforeAll(async () => {
   database = await createTestDatabase();
@@ -51,6 +59,7 @@ async function emptied(): Promise<void> {
   await storeMacRoot(pool, before, { root: Buffer.alloc(32, old), v1KeyId: null });
   kept = new Map();
   erased = new Set();
+  blanked = new Set();
 }
 
 interface Process {
@@ -74,27 +83,41 @@ const rotate = (on: pg.Pool) =>
     shutOutOlderReleases: () => Promise.resolve(),
   });
 
-/** Of two connections, each with an archive key of its own; the parts belong to the archive and to parties. */
+/** Of two connections, each with an archive key of its own. The parts speak of nobody, of one party, of two, of anybody. */
 async function keep({ archive }: Process, random: Random): Promise<void> {
-  const part = (owner: Owner | null) => ({
-    bytes: Buffer.from(`${owner ?? 'archive'} ${randomUUID()}\n`),
-    owner,
-    paymentId: owner === null ? null : randomUUID(),
+  const part = (...[owner, secondOwner]: readonly (Owner | 'file')[]): ArchiveSegment => ({
+    bytes: Buffer.from(`${owner ?? 'nobody'} ${secondOwner ?? 'alone'} ${randomUUID()}\n`),
+    owner: owner ?? null,
+    ...(secondOwner !== undefined && secondOwner !== 'file' && { secondOwner }),
+    paymentId: owner === undefined ? null : randomUUID(),
   });
+  const both = part('contact:ada', 'originator:olga');
   const file: FileToKeep = {
     ...{ connection: random(2) === 0 ? 'ach' : 'messages', rail: 'ACH', way: 'out' },
     ...{ kind: 'nacha', name: `${randomUUID()}.ach` },
-    segments: [part(null), ...owners.map(part), part(null)],
+    segments: [part(), ...owners.map((owner) => part(owner)), both, part('file'), part()],
   };
   const { id } = await archive.keep(file);
   kept.set(id, file);
 }
 
-/** As it must be shown: the parts of whoever was erased are spaces. */
-function expectedText({ segments }: FileToKeep): string {
+/** What may speak of anybody ends in one of the files. */
+async function blankOne({ keyring }: Process, random: Random): Promise<void> {
+  const id = [...kept.keys()][random(kept.size)];
+  if (id === undefined) return;
+  await blankUnmatchedFile({ pool, destroyKeys: (owned) => keyring.destroy(owned) }, id);
+  blanked.add(id);
+}
+
+/** As it must be shown: the parts that speak of whoever was erased are spaces. */
+function expectedText(id: string, { segments }: FileToKeep): string {
+  const isErased = ({ owner, secondOwner }: ArchiveSegment) =>
+    owner === 'file'
+      ? blanked.has(id)
+      : [owner, secondOwner].some((one) => one !== null && one !== undefined && erased.has(one));
   return segments
-    .map(({ bytes, owner }) =>
-      owner !== null && erased.has(owner) ? ' '.repeat(bytes.length) : bytes.toString(),
+    .map((segment) =>
+      isErased(segment) ? ' '.repeat(segment.bytes.length) : Buffer.from(segment.bytes).toString(),
     )
     .join('');
 }
@@ -103,7 +126,7 @@ async function expectAllReadable(...processes: readonly Process[]): Promise<void
   for (const { archive } of processes)
     for (const [id, file] of kept) {
       const read = await archive.read(id);
-      expect(Buffer.from(read?.bytes ?? []).toString()).toBe(expectedText(file));
+      expect(Buffer.from(read?.bytes ?? []).toString()).toBe(expectedText(id, file));
     }
 }
 
@@ -120,6 +143,7 @@ describe('archived files', () => {
         for (let files = 0; files < 4; files += 1) await keep(process, random);
         await process.keyring.destroy(['contact:omar']);
         erased.add('contact:omar');
+        await blankOne(process, random);
         const failing = hookedPool(pool, (statement) => {
           if (statement.index === at && statement.moment === moment) throw new Error('killed');
         });
@@ -150,7 +174,9 @@ describe('archived files', () => {
         if (random(6) === 0 && owner !== undefined && !erased.has(owner)) {
           erased.add(owner);
           destroying.push(any().keyring.destroy([owner]));
-        } else if (random(2) === 0) await keep(any(), random);
+        } else if (random(8) === 0 && destroying.length === 0)
+          destroying.push(blankOne(any(), random));
+        else if (random(2) === 0) await keep(any(), random);
         // Whose destruction is under way may still be read.
         else if (destroying.length === 0) await expectAllReadable(any());
       };
