@@ -9,12 +9,14 @@ import { root } from '../workspace.mjs';
 
 /** The files that take more than 15 s on two cores, longest first. Others follow in Jest's own order. */
 export const slowest = [
+  'tests/personal-data-distributed.spec.ts',
   'tests/personal-data.spec.ts',
   'tests/webhooks-chaos.spec.ts',
   'tests/openapi/schemathesis.spec.ts',
   'tests/event-store-bench.spec.ts',
   'tests/contract/api.spec.ts',
   'tests/main-job.spec.ts',
+  'tests/erasure-two-gateways.spec.ts',
   'tests/erasure.spec.ts',
   'tests/cli-webhooks.spec.ts',
   'tests/faults.spec.ts',

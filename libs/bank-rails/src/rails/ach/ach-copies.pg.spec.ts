@@ -1,4 +1,5 @@
 /** What the archive keeps of the bank's ACH files, and what an erasure leaves. */
+import { randomUUID } from 'node:crypto';
 import { type Owner, ownerOf } from '@pis/keyring';
 import type { TransferInstruction } from '../../bank-connection.js';
 import { blankErased, blankUnmatched } from '../../connections/archive-retention.js';
@@ -129,4 +130,30 @@ it('blanks the parts of an erased contact, and leaves those of others', async ()
   );
   expect(rows).toEqual([{ owner: party }]);
   expect(await archive().list({ paymentId: bob.paymentId, max: 10 })).not.toEqual([]);
+});
+
+/** The archived file that a payment went out in, as staff see it. */
+async function sentWith({ paymentId }: TransferInstruction): Promise<string> {
+  const files = await archive().list({ paymentId, max: 10 });
+  const sent = files.find(({ way }) => way === 'out');
+  return Buffer.from((await archive().read(sent?.id ?? ''))?.bytes ?? []).toString();
+}
+
+it('loses the totals of a file that was about an erased contact alone: they hold the routing number', async () => {
+  const alone = await world.unacknowledged('4321');
+  const bankId = alone.contactAccount.achRoutingNumber.slice(0, 8);
+  expect((await sentWith(alone)).split(bankId)).toHaveLength(4);
+  await world.keyring.destroy([ownerOf.contact(alone.contactId)]);
+  expect((await sentWith(alone)).trim()).toBe('');
+});
+
+it('keeps the totals of a file that is about somebody else, too', async () => {
+  const erased = await world.submit('4321', { contactId: randomUUID() });
+  const other = await world.submit('4321', { contactId: randomUUID() });
+  await world.settle();
+  await world.keyring.destroy([ownerOf.contact(erased.contactId)]);
+  const sent = await sentWith(other);
+  expect(sent.split(other.contactAccount.achAccountNumber)).toHaveLength(2);
+  expect(sent).toMatch(/^101 /);
+  for (const control of ['\n8', '\n9']) expect(sent).toContain(control);
 });

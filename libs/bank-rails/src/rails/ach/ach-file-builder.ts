@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import type { AchService, Direction } from '@pis/domain';
-import { CannotOpen, type Keyring, ownerOf, type SealedText } from '@pis/keyring';
+import { CannotOpen, type Keyring, type Owner, ownerOf, type SealedText } from '@pis/keyring';
 import { inTransaction } from '@pis/postgres';
 import type pg from 'pg';
 import type { RailRejection } from '../../bank-connection.js';
@@ -281,15 +281,29 @@ export function sha256Of(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex');
 }
 
-/** An entry with its addenda is sealed under its contact's key, so that erasing the contact erases it. */
+/**
+ * An entry with its addenda is sealed under its contact's key, so that erasing the contact erases it. So are totals
+ * of one contact alone: the hash of one routing number is the routing number.
+ */
 async function segmentsOf(
   file: NachaFile,
   rowOf: ReadonlyMap<NachaEntry, WaitingRow>,
 ): Promise<readonly ArchiveSegment[]> {
+  const soleOwner = (entries: readonly NachaEntry[]): Owner | null => {
+    const [contactId, ...others] = new Set(entries.map((entry) => rowOf.get(entry)?.contact_id));
+    return contactId === undefined || others.length > 0 ? null : ownerOf.contact(contactId);
+  };
+  const ofFile = soleOwner(file.batches.flatMap(({ entries }) => entries));
   const segments: ArchiveSegment[] = [];
+  const batches = file.batches.values();
+  let isBehindEntries = false;
   for (const { bytes, entry } of nachaSegments(file)) {
     const row = entry === null ? undefined : rowOf.get(entry);
-    const owner = row === undefined ? null : ownerOf.contact(row.contact_id);
+    const isBatchControl = entry === null && isBehindEntries;
+    isBehindEntries = entry !== null;
+    let owner = ofFile;
+    if (row !== undefined) owner = ownerOf.contact(row.contact_id);
+    else if (isBatchControl) owner = soleOwner(batches.next().value?.entries ?? []);
     segments.push({ bytes, owner, paymentId: row?.payment_id ?? null });
     if (segments.length % entriesPerTurn === 0) await setImmediate();
   }
