@@ -89,3 +89,8 @@ export const endSql = `
     SELECT payment_id FROM rail_pending WHERE payment_id = ANY ($1::uuid[])
      ORDER BY payment_id FOR UPDATE
   ) ended WHERE p.payment_id = ended.payment_id`;
+
+/** A tenth more or less, so that payments that failed together are not retried together. */
+export function jittered(ms: number): number {
+  return ms * (0.9 + 0.2 * Math.random());
+}

@@ -20,6 +20,7 @@ import {
   doubled,
   type DueColumn,
   endSql,
+  jittered,
   noteSql,
   pendingTransfer,
   type PendingTransfer,
@@ -301,11 +302,10 @@ export class PendingTransfers {
 
   /** The connections that rows name, except those given. */
   async otherConnections(connections: readonly string[]): Promise<readonly string[]> {
-    const { rows } = await this.pool.query<{ connection: string }>({
-      name: 'rail-pending-other-connections',
-      text: 'SELECT DISTINCT connection FROM rail_pending WHERE connection <> ALL ($1::text[])',
-      values: [[...connections, unknownConnection]],
-    });
+    const { rows } = await this.pool.query<{ connection: string }>(
+      'SELECT DISTINCT connection FROM rail_pending WHERE connection <> ALL ($1::text[])',
+      [[...connections, unknownConnection]],
+    );
     return rows.map(({ connection }) => connection);
   }
 
@@ -394,9 +394,4 @@ export class PendingTransfers {
     });
     return paymentIds.map(() => true);
   }
-}
-
-/** A tenth more or less, so that payments that failed together are not retried together. */
-function jittered(ms: number): number {
-  return ms * (0.9 + 0.2 * Math.random());
 }
