@@ -4,8 +4,8 @@ import { readIsoMessage } from './read-messages.js';
 import { sampleMessages, isoSender, sampleTransfer } from './testing/sample-messages.js';
 import { xmlProblems } from './testing/schema.js';
 import { writeIsoMessage } from './write-messages.js';
-import { MessageRefused, xmlLimits } from './xml-guard.js';
-import { readXml } from './xml-reader.js';
+import { readXml, xmlLimits } from './xml-reader.js';
+import { MessageRefused } from './xml.js';
 
 const encode = (text: string) => new TextEncoder().encode(text);
 const profile = profileOf('FEDNOW');
@@ -40,7 +40,7 @@ it.each([
   [
     'an entity bomb',
     `${declaration}<!DOCTYPE d [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;">]><Document>&b;</Document>`,
-    /document type/,
+    /well-formed/,
   ],
   [
     'an external entity',
@@ -52,13 +52,14 @@ it.each([
     `<!DOCTYPE d SYSTEM "http://attacker.example/d.dtd">${body}`,
     /document type/,
   ],
-  ['an entity without a DTD', () => changed('Acme Corp', 'Acme &company;'), /an entity/],
-  ['a reference to a control character', () => changed('Acme Corp', 'A&#0;'), /an entity/],
-  ['a reference beyond Unicode', () => changed('Acme Corp', 'A&#x110000;'), /an entity/],
-  ['a control character', () => changed('Acme Corp', 'Acme\u0007'), /control character/],
+  ['an entity without a DTD', () => changed('Acme Corp', 'Acme &company;'), /well-formed/],
+  ['a reference to a control character', () => changed('Acme Corp', 'A&#0;'), /well-formed/],
+  ['a reference beyond Unicode', () => changed('Acme Corp', 'A&#x110000;'), /well-formed/],
+  ['a control character', () => changed('Acme Corp', 'Acme\u0007'), /well-formed/],
   ['a processing instruction', `${declaration}<?php exit ?>${body}`, /processing instruction/],
   ['another encoding', good.replace('UTF-8', 'UTF-7'), /encoding/],
   ['elements nested too deep', '<a>'.repeat(100) + '</a>'.repeat(100), /levels/],
+  ['elements nested without end', '<a>'.repeat(30_000) + '</a>'.repeat(30_000), /levels/],
   [
     'too many namespaces',
     () =>
@@ -69,13 +70,13 @@ it.each([
     /namespaces/,
   ],
   ['too many elements', `<a>${'<b/>'.repeat(30_000)}</a>`, /elements/],
-  ['a tag without an end', '<Document', /tag without an end/],
-  ['a tag that never ends', `<Document a="${'x'.repeat(10_000)}"/>`, /tag without an end/],
-  ['a comment without an end', `${declaration}<!-- ${body}`, /without an end/],
+  ['a tag without an end', '<Document', /well-formed/],
+  ['a tag that never ends', `<Document a="${'x'.repeat(10_000)}`, /well-formed/],
+  ['a comment without an end', `${declaration}<!-- ${body}`, /well-formed/],
   ['nothing', '', /well-formed/],
-  ['no XML', 'hello', /well-formed|one root element/],
-  ['cut bytes', good.slice(0, good.length / 2), /well-formed|without an end/],
-  ['two roots', `${body}${body}`, /well-formed|one root/],
+  ['no XML', 'hello', /well-formed/],
+  ['cut bytes', good.slice(0, good.length / 2), /well-formed/],
+  ['two roots', `${body}${body}`, /well-formed/],
   ['crossed tags', () => changed('</PstlAdr></Cdtr>', '</Cdtr></PstlAdr>'), /well-formed/],
   [
     'another namespace',

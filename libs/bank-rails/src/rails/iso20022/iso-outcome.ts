@@ -13,7 +13,7 @@ import type { IsoRailProfile } from './profile.js';
 import { readIsoMessage } from './read-messages.js';
 import { duplicateReasons, notFoundReason, rejectionOf } from './rejection-reasons.js';
 import { meaningOfStatus } from './statuses.js';
-import { MessageRefused } from './xml-guard.js';
+import { MessageRefused } from './xml.js';
 
 /** What became of a transfer, as the bank says now. */
 export type Outcome =

@@ -29,9 +29,8 @@ import {
   MessagePart,
 } from './read-parts.js';
 import { envelopeNamespace, isoNamespace } from './write-messages.js';
-import { MessageRefused } from './xml-guard.js';
 import { readXml } from './xml-reader.js';
-import type { XmlElement } from './xml.js';
+import { MessageRefused, type XmlElement } from './xml.js';
 
 export interface ReadIsoMessage {
   /** For example `pacs.002.001.10`. */

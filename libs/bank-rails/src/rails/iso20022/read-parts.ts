@@ -8,8 +8,7 @@ import type {
   IsoReason,
   OriginalTransfer,
 } from './messages.js';
-import { MessageRefused } from './xml-guard.js';
-import type { XmlElement } from './xml.js';
+import { MessageRefused, type XmlElement } from './xml.js';
 
 /** The longest text that is kept: Max2048Text is the longest in these messages. */
 const textMax = 2_048;

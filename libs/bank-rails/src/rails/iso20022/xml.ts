@@ -1,5 +1,17 @@
 /** XML of ISO 20022 messages: a small tree, and how it is written. `xml-reader.ts` reads it. */
 
+/** The bytes are no message that we read. `line` and `column` count from 1; null when no place is at fault. */
+export class MessageRefused extends Error {
+  override readonly name = 'MessageRefused';
+  constructor(
+    reason: string,
+    readonly line: number | null = null,
+    readonly column: number | null = null,
+  ) {
+    super(line === null ? reason : `line ${line}, column ${column ?? 1}: ${reason}`);
+  }
+}
+
 export interface XmlElement {
   /** Without its prefix. */
   readonly name: string;
