@@ -224,6 +224,21 @@ describe('a bank that cannot be reached after the claim', () => {
     expect(world.logger.lines.join()).toContain('the bank does not know a transfer');
     expect(await world.pending(message.paymentId)).toMatchObject({ stage: 'in_flight' });
   });
+
+  it('and still has no transfer when none can arrive any more: staff see that it was never executed', async () => {
+    const config = { ...world.config, PIS_RAIL_CONFIRMATION_TIMEOUT_MS: 0 };
+    const message = await world.queue('4321');
+    const executor = world.executor({ bank: away(), config });
+    await handle(executor, message);
+    await executor.deadlineRound();
+    await sweep(message);
+    expect(await world.history(message.paymentId)).toEqual(inFlight);
+    await world.age(message.paymentId, 2 * world.bank.terms.submissionInFlightMaxMs + 1_000);
+    await sweep(message);
+    expect(await world.history(message.paymentId)).toEqual([...inFlight, 'RejectedLate']);
+    expect(await world.count('rail_pending')).toBe(0);
+    expect(await world.executions()).toBe(0);
+  });
 });
 
 describe('a bank that has forgotten the reference', () => {

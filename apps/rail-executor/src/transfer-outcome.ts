@@ -85,12 +85,24 @@ export class TransferOutcome {
         return this.rejectLate(current, cause, answer.rejection);
       case 'unknown':
         logger.error({ paymentId, reference }, 'the bank does not know a transfer');
+        if (status === 'FAILED_IN_FLIGHT' && this.isReliable(current, answer))
+          return this.neverArrived(current, cause);
         return pending.again(paymentId, inquiryBackoff);
       case 'received':
         return pending.again(paymentId, inquiryBackoff);
       default:
         return unreachable(answer);
     }
+  }
+
+  /** The bank does not have a payment in flight. That is its end once no submission can arrive any more. */
+  private async neverArrived(current: LoadedPayment, cause: Cause): Promise<void> {
+    const { pending, banks } = this.options;
+    const { state } = current;
+    const sealed = await pending.seal(transferOf(state, banks), 0);
+    if (this.proves('unknown', current, sealed))
+      return this.rejectLate(current, cause, neverArrived);
+    await pending.again(state.paymentId, this.untilRuledOut(current, sealed));
   }
 
   /**
@@ -155,7 +167,7 @@ export class TransferOutcome {
     // The later clock decides what the bank has forgotten, the earlier one what has arrived.
     if (!this.isRemembered(claimed)) return false;
     return provesFailure(evidence, this.bankOf(claimed).terms, {
-      claimedAtMs: Date.parse(claimed.state.statusAt),
+      claimedAtMs: claimedNotBefore(claimed.state),
       lastNotedAtMs: sealed.lastNotedAtMs,
       askedAtMs: sealed.nowMs,
     });
@@ -239,6 +251,19 @@ export class TransferOutcome {
     await pending.done(paymentId);
   }
 }
+
+/** Of a payment in flight the time of the claim is not at hand. It was created before. */
+function claimedNotBefore({ status, statusAt, createdAt }: Payment): number {
+  return Date.parse(status === 'PROCESSING' ? statusAt : createdAt);
+}
+
+const neverArrived: RailRejection = {
+  failureCode: 'INTERNAL_ERROR',
+  field: null,
+  message: 'The payment never reached the bank: create a new payment.',
+  reason: 'The bank does not have the payment, and it can no longer arrive. No funds were moved.',
+  railCode: null,
+};
 
 /** The command where the status allows it, nothing where the payment has moved on. */
 function whereAllowed(
