@@ -9,6 +9,7 @@ import { root } from '../workspace.mjs';
 
 /** The files that take more than 15 s on two cores, longest first. Others follow in Jest's own order. */
 export const slowest = [
+  'tests/rails-chaos.spec.ts',
   'tests/personal-data-distributed.spec.ts',
   'tests/personal-data.spec.ts',
   'tests/webhooks-chaos.spec.ts',
