@@ -113,9 +113,18 @@ export function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** Not in the routing directory, with a valid checksum: weights 3, 7, 1. */
+/**
+ * Not in the routing directory, with a valid checksum: weights 3, 7, 1. Its last digit is not 0: files have the first
+ * eight digits in front of zeros.
+ */
 function routingNumber(n: number): string {
-  const eight = `7317${String(n).padStart(4, '0')}`;
+  const [whole] = [0, 1]
+    .map((last) => withCheckDigit(`7317${String(n).padStart(3, '0')}${last}`))
+    .filter((number) => !number.endsWith('0'));
+  return whole ?? '';
+}
+
+function withCheckDigit(eight: string): string {
   const sum = [...eight].reduce(
     (total, digit, at) => total + Number(digit) * ([3, 7, 1][at % 3] ?? 0),
     0,

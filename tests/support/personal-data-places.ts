@@ -35,6 +35,8 @@ export const holdingPlaces: readonly HoldingPlace[] = [
 export const mayBeEmpty: Readonly<Record<string, string>> = {
   iso_message_numbers: 'only Fedwire counts messages, and Fedwire has hours; holds numbers',
   routing_directory: 'the sandbox ships its own; holds banks',
+  routing_directory_imports: 'as routing_directory; holds times',
+  ach_inbox_files: 'only for files that a bank does not let us delete; holds names of files',
   rate_limits: 'rows are of the last second; holds counts',
   skipped_events: 'operators skip events; holds IDs, the actor and the reason',
   erased_parties: 'filled by the erasure; holds IDs',

@@ -157,7 +157,8 @@ export function searched({ start, broker, ...options }: SearchOptions): void {
       );
       expect(foundIn(places, [correction])).toEqual(['bank_notifications.corrected: declared']);
       const opened = openedPlaces(places, await livingKeys(system));
-      for (const tag of ['oscar', 'paul'])
+      // Messages that name otto, too, are lost: nora's and paul's do not.
+      for (const tag of ['nora', 'paul'])
         expect([tag, foundIn(opened, run.markersOf(tag))]).toEqual([
           tag,
           expect.arrayContaining(['rail_file_parts.sealed, opened: account']),
