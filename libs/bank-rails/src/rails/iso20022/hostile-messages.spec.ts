@@ -1,4 +1,5 @@
 import { generator } from '@pis/local-servers/testing';
+import { IsoFeed } from './iso-feed.js';
 import { profileOf } from './profiles.js';
 import { readIsoMessage } from './read-messages.js';
 import { sampleMessages, isoSender, sampleTransfer } from './testing/sample-messages.js';
@@ -159,12 +160,34 @@ it('refuses 100 MB and bytes that are no UTF-8 before it looks at them', () => {
 });
 
 it('takes a time that grows with the size and no faster, whatever fills the message', () => {
-  const fillings = ['&amp;', '<!---->', '<b></b>', 'x', '<![CDATA[&]]>', '&#65;', '\n'];
+  const fillings = ['&amp;', '<!---->', '<b></b>', 'x', '<![CDATA[&]]>', '&#65;', '\n', '\r'];
   for (const filling of fillings) {
     const times = Math.floor(xmlLimits.messageMaxBytes / 2 / filling.length);
     const text = `<a>${filling.repeat(Math.min(times, filling === '<b></b>' ? 15_000 : times))}</a>`;
     expect(refusal(text)).toBeInstanceOf(MessageRefused);
   }
+});
+
+it('lets other work run between the messages of a page', async () => {
+  const xml = encode(`<a>${'\r'.repeat(100_000)}</a>`);
+  const page = Array.from({ length: 5 }, (_, at) => ({ sequence: String(at), xml }));
+  const feed = new IsoFeed({
+    name: 'bank',
+    rails: ['FEDNOW'],
+    transport: { inbox: () => Promise.resolve({ messages: page, cursor: '4' }) },
+    archive: { keep: () => Promise.resolve({ id: '', isNew: true }) },
+    transfers: { findOriginal: () => Promise.resolve(null), settle: () => Promise.resolve(null) },
+  });
+  let turns = 0;
+  const turn = () => {
+    turns += 1;
+    next = setImmediate(turn);
+  };
+  let next = setImmediate(turn);
+  const { notifications } = await feed.notifications({ after: '', max: 5 });
+  clearImmediate(next);
+  expect(notifications.map(({ type }) => type)).toEqual(page.map(() => 'unreadable'));
+  expect(turns).toBeGreaterThanOrEqual(page.length - 1);
 });
 
 it('reads what banks may write otherwise: prefixes, comments, CDATA, white space, no envelope', () => {

@@ -4,6 +4,7 @@
  * archived before it counts as read, unless the database refuses its content. A message that cannot be read
  * or handled, or that is about no transfer of ours, is reported as unreadable and holds nothing up.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { unreachable } from '@pis/domain';
 import { isDataError, isTransient } from '@pis/postgres';
 import type {
@@ -33,9 +34,9 @@ import { profileOf } from './profiles.js';
 export interface IsoFeedOptions {
   readonly name: string;
   readonly rails: readonly IsoRail[];
-  readonly transport: MessageTransport;
-  readonly archive: FileArchive;
-  readonly transfers: IsoTransfers;
+  readonly transport: Pick<MessageTransport, 'inbox'>;
+  readonly archive: Pick<FileArchive, 'keep'>;
+  readonly transfers: Pick<IsoTransfers, 'findOriginal' | 'settle'>;
 }
 
 /** Pages that are read in one call while none of their messages says anything. */
@@ -58,7 +59,9 @@ export class IsoFeed {
     let after = page.after;
     for (let pages = 0; pages < silentPagesMax; pages += 1) {
       const { messages, cursor } = await this.options.transport.inbox({ after, max });
-      const all = await Promise.all(messages.map((message) => this.readable(message)));
+      const all = await Promise.all(
+        (await readAll(messages)).map(({ message, read }) => this.readable(message, read)),
+      );
       const notifications = all.filter((one) => one !== null);
       if (notifications.length > 0) return { notifications, cursor };
       const isEnd = messages.length === 0 || cursor === after;
@@ -70,17 +73,22 @@ export class IsoFeed {
   }
 
   /** A message that cannot be handled must not keep those behind it from being read. */
-  private async readable(message: BankMessage): Promise<BankNotification | null> {
+  private async readable(
+    message: BankMessage,
+    read: IsoMessage | null,
+  ): Promise<BankNotification | null> {
     try {
-      return await this.notificationOf(message);
+      return await this.notificationOf(message, read);
     } catch (error) {
       if (!isMessagesFault(error)) throw error;
       return unreadable({ ...message, at: undated }, null);
     }
   }
 
-  private async notificationOf(message: BankMessage): Promise<BankNotification | null> {
-    const read = readOrNull(message.xml);
+  private async notificationOf(
+    message: BankMessage,
+    read: IsoMessage | null,
+  ): Promise<BankNotification | null> {
     const transfer =
       read !== null && 'original' in read
         ? await this.options.transfers.findOriginal(read.original)
@@ -208,6 +216,31 @@ export class IsoFeed {
     });
     if (this.archived.size >= archivedMax) this.archived = new Set();
     this.archived.add(sequence);
+  }
+}
+
+interface ReadMessage {
+  readonly message: BankMessage;
+  /** Null when it cannot be read. */
+  readonly read: IsoMessage | null;
+}
+
+/** Other work runs between two messages: a page of large ones takes long. */
+async function readAll(messages: readonly BankMessage[]): Promise<readonly ReadMessage[]> {
+  const all: ReadMessage[] = [];
+  for (const message of messages) {
+    if (all.length > 0) await nextTurn();
+    all.push({ message, read: readableOrNull(message.xml) });
+  }
+  return all;
+}
+
+function readableOrNull(xml: Uint8Array): IsoMessage | null {
+  try {
+    return readOrNull(xml);
+  } catch (error) {
+    if (isMessagesFault(error)) return null;
+    throw error;
   }
 }
 
