@@ -180,6 +180,10 @@ async function settleRow(pool: pg.Pool, state: Payment, finding: Finding): Promi
     state.paymentRail === 'ACH'
       ? await settleAch(pool, state, finding)
       : await settleMessage(pool, finding);
+  if (finding.as === 'never-sent' && rowStatus === 'filed')
+    throw new CommandFailed(
+      'its file is not sent yet: it goes out when the bank can be reached; to give the file up, see PisAchFileNotSent in docs/runbooks/rails.md',
+    );
   const isExecuted = rowStatus === 'accepted' || rowStatus === 'returned';
   if (isExecuted !== (finding.as === 'executed'))
     throw new CommandFailed(`the bank has answered for this payment: its row is '${rowStatus}'`);

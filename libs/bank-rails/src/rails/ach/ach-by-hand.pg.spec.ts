@@ -65,6 +65,51 @@ it('a file that the bank has is not uploaded again, and its other entries wait f
   expect(await world.count('ach_files', "status = 'acknowledged'")).toBe(1);
 });
 
+describe('an entry in a file that is recorded and not sent', () => {
+  const recorded = async () => {
+    const instruction = await world.submit('4321');
+    const transport = { ...world.desk.transport(), put: () => Promise.reject(new Error('away')) };
+    await world.open({ transport }).rounds.outbound();
+    return instruction;
+  };
+
+  it('cannot be settled as never sent: the file goes up with it', async () => {
+    const instruction = await recorded();
+    expect(await settle(instruction, 'never-sent')).toBe('filed');
+    await world.pool.query('UPDATE ach_files SET upload_due_at = now()');
+    await world.settle();
+    expect(world.desk.uploads).toHaveLength(1);
+    expect(await world.bank.inquire(instruction.reference)).toEqual({ outcome: 'accepted' });
+  });
+
+  it('can be settled as never sent once the file was given up, and the file never goes up', async () => {
+    const instruction = await recorded();
+    await world.pool.query("UPDATE ach_files SET status = 'unsendable' WHERE status = 'recorded'");
+    expect(await settle(instruction, 'never-sent')).toBe('rejected');
+    await world.settle();
+    expect(world.desk.uploads).toEqual([]);
+  });
+});
+
+it.each([
+  ['as it was', 'rejection = NULL'],
+  ['with a rejection that was not believed', `rejection = '{"railCode":"AMOUNT"}'`],
+])(
+  'a file with an entry that staff settled as never sent, %s, is not recorded again',
+  async (_what, change) => {
+    const instruction = await world.unacknowledged();
+    await world.pool.query(`UPDATE ach_entries SET ${change}`);
+    expect(await settle(instruction, 'never-sent')).toBe('rejected');
+    await world.pool.query("UPDATE ach_files SET status = 'recorded', upload_due_at = now()");
+    await world.bank.rounds.outbound();
+    expect(world.desk.uploads).toHaveLength(1);
+    expect(await world.count('ach_files', "status = 'unsendable'")).toBe(1);
+    expect(await world.feed()).toMatchObject([
+      { type: 'unreadable', reference: `ACH file ${world.desk.upload().name}` },
+    ]);
+  },
+);
+
 it.each([
   ['waiting', 'voided'],
   ['filed', 'rejected'],

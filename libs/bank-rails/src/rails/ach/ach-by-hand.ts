@@ -6,7 +6,7 @@ import type { Direction } from '@pis/domain';
 import { inTransaction } from '@pis/postgres';
 import type pg from 'pg';
 import { individualIdOf } from './ach-entry.js';
-import type { AchEntryStatus } from './ach-tables.js';
+import { type AchEntryStatus, lockBank } from './ach-tables.js';
 
 export interface AchEntryByHand {
   readonly bank: string;
@@ -22,18 +22,34 @@ export interface AchEntryByHand {
   readonly traceNumber: string | null;
 }
 
-/** @returns the status of the entry afterwards: another one than asked for contradicts what staff found */
+/**
+ * @returns the status of the entry afterwards: another one than asked for contradicts what staff found. After
+ * 'never-sent', 'filed' means that its file is still to be uploaded, with the entry. Then nothing is changed.
+ */
 export function settleAchEntry(
   pool: pg.Pool,
   entry: AchEntryByHand,
   as: 'executed' | 'never-sent',
 ): Promise<AchEntryStatus | null> {
   return inTransaction(pool, async (client) => {
+    await lockBank(client, entry.bank);
+    if (as === 'never-sent' && (await isToBeSent(client, entry.reference))) return 'filed';
     const settled = await settleRow(client, entry, as);
     if (as === 'executed' && settled?.file_id != null)
       await client.query(bankHasFileSql, [settled.file_id]);
     return settled?.status ?? null;
   });
+}
+
+/** The lock keeps the file as it is: whoever uploads it again afterwards sees how the entry was settled. */
+async function isToBeSent(client: pg.ClientBase, reference: string): Promise<boolean> {
+  const { rows } = await client.query<{ entry: AchEntryStatus; file: string }>(
+    `SELECT e.status AS entry, f.status AS file
+       FROM ach_entries e JOIN ach_files f ON f.id = e.file_id
+      WHERE e.reference = $1 FOR UPDATE`,
+    [reference],
+  );
+  return rows.some(({ entry, file }) => entry === 'filed' && file === 'recorded');
 }
 
 interface SettledRow {
@@ -90,10 +106,24 @@ const executedSql = `${insertSql('accepted')}
     sealed_receiver = NULL, answer = NULL, rejection = NULL
   RETURNING e.status, e.file_id`;
 
-/** What is in a file counts as rejected: if the bank accepts the entry later, staff see the contradiction. */
+/**
+ * SQL: whether staff settled an entry of the file `f` as never sent. A rejection by the bank has its reason. The count
+ * spares most files the search for settled entries, which no index serves.
+ */
+export const isGivenUpInPartSql = `
+  CASE WHEN (SELECT count(*) FROM ach_entries e WHERE e.file_id = f.id AND e.status = 'filed') < f.entries
+       THEN EXISTS (SELECT FROM ach_entries e
+                     WHERE e.file_id = f.id AND e.status = 'rejected' AND e.rejection IS NULL)
+       ELSE false END`;
+
+/**
+ * What is in a file counts as rejected: if the bank accepts the entry later, staff see the contradiction. No reason
+ * of the bank is kept.
+ */
 const neverSentSql = `${insertSql('voided')}
     status = CASE e.status WHEN 'waiting' THEN 'voided' WHEN 'filed' THEN 'rejected' ELSE e.status END,
-    sealed_receiver = CASE WHEN e.status IN ('waiting', 'filed') THEN NULL ELSE e.sealed_receiver END
+    sealed_receiver = CASE WHEN e.status IN ('waiting', 'filed') THEN NULL ELSE e.sealed_receiver END,
+    rejection = CASE WHEN e.status = 'filed' THEN NULL ELSE e.rejection END
   RETURNING e.status, e.file_id`;
 
 /** The bank has the file of the entry, so it is not uploaded again. The other entries wait for its answer. */

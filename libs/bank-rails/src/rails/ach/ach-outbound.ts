@@ -11,6 +11,7 @@ import { BankRefused } from '../../bank-connection.js';
 import { isPausedSql } from '../../connections/connection-pauses.js';
 import { ArchiveAltered, ArchiveErased, type FileArchive } from '../../connections/file-archive.js';
 import type { FileTransport } from '../../connections/file-transport.js';
+import { isGivenUpInPartSql } from './ach-by-hand.js';
 import { appendReports, unmatchedFile } from './ach-feed.js';
 import { type AchFileBuilder, type RecordedFile, sha256Of } from './ach-file-builder.js';
 import { type AchLog, lockBank } from './ach-tables.js';
@@ -125,15 +126,19 @@ export class AchOutbound {
   /** The one that recorded the file did not upload it in time. @returns milliseconds until the next try */
   private async uploadAgain(open: OpenFile): Promise<number> {
     const { pool, archive, uploadTakeoverMs } = this.options;
-    const { rows } = await pool.query<{ upload_attempts: number }>(
-      `UPDATE ach_files SET upload_attempts = upload_attempts + 1,
+    const { rows } = await pool.query<{ upload_attempts: number; is_given_up_in_part: boolean }>(
+      `UPDATE ach_files f SET upload_attempts = upload_attempts + 1,
          upload_due_at = clock_timestamp() + $2 * interval '1 millisecond'
         WHERE id = $1 AND status = 'recorded' AND upload_due_at <= clock_timestamp()
-       RETURNING upload_attempts`,
+       RETURNING upload_attempts, ${isGivenUpInPartSql} AS is_given_up_in_part`,
       [open.id, uploadTakeoverMs],
     );
     // Another process does it.
     if (rows[0] === undefined) return lookAgainMinMs;
+    if (rows[0].is_given_up_in_part) {
+      await this.giveUp(open, new Error('an entry in it was settled by hand as never sent'));
+      return 0;
+    }
     let bytes: Uint8Array;
     try {
       bytes = await archive.bytes(open.archive_id);
