@@ -112,7 +112,7 @@ export class ErasureWorker {
     const paymentIds = items.map(({ paymentId }) => paymentId);
     await this.payments.eraseRows(work, paymentIds);
     await this.eraseDeliveries(work, paymentIds);
-    await blankErased(pool, { party: ownerIn(work), paymentIds });
+    await blankErased(this.options, { party: ownerIn(work), paymentIds });
     await saveErasure(
       pool,
       work,

@@ -158,7 +158,10 @@ async function forgetOne(options: ForgetOptions, given: string): Promise<void> {
   const isBlanked = await act(options, action, ({ pool, keyring }) =>
     blankUnmatchedFile({ pool, destroyKeys: destroyWith(keyring) }, fileId),
   );
-  if (!isBlanked) throw new CommandFailed('no file of this ID has parts that may speak of anybody');
+  if (!isBlanked)
+    throw new CommandFailed(
+      'no file of this ID has parts that may speak of anybody, or it must still be sent',
+    );
   print({ fileId }, options);
 }
 

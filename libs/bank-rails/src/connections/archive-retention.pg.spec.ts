@@ -6,6 +6,7 @@ import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-
 import type pg from 'pg';
 import {
   type ArchiveEnds,
+  blankUnmatched,
   blankUnmatchedFile,
   forgetArchived,
   neededArchived,
@@ -56,14 +57,30 @@ it('forgets old files with all their parts, a bounded number at a time', async (
   expect(rows).toHaveLength(1);
 });
 
+/** It was not sent yet. */
+const recordAchFile = (id: string, name: string) =>
+  pool.query(
+    `INSERT INTO ach_files (bank, name, archive_id, sha256, entries, created_at, upload_due_at, settles_on)
+     VALUES ('bank', $2, $1, '', 1, now(), now(), now())`,
+    [id, name],
+  );
+
+it('keeps the totals of a file that must still be sent, also when it is to be forgotten by hand', async () => {
+  const id = await keepFile('waiting.ach', { owner: 'file' });
+  await recordAchFile(id, 'waiting.ach');
+  await pool.query("UPDATE rail_files SET blank_at = now() - interval '1 day'");
+  expect(await blankUnmatched(ends, 10)).toBe(0);
+  expect(await blankUnmatchedFile(ends, id)).toBe(false);
+  expect((await archive.bytes(id)).length).toBeGreaterThan(0);
+  await pool.query("UPDATE ach_files SET status = 'uploaded'");
+  expect(await blankUnmatched(ends, 10)).toBe(1);
+  expect((await archive.read(id))?.erasedBytes).toBeGreaterThan(0);
+});
+
 it('keeps a file that was recorded and not sent yet, and deletes it afterwards', async () => {
   const id = await keepFile('waiting.ach');
   await keepFile('sent.ach');
-  await pool.query(
-    `INSERT INTO ach_files (bank, name, archive_id, sha256, entries, created_at, upload_due_at, settles_on)
-     VALUES ('bank', 'waiting.ach', $1, '', 1, now(), now(), now())`,
-    [id],
-  );
+  await recordAchFile(id, 'waiting.ach');
   expect(await neededArchived(pool, tomorrow())).toBe(1);
   expect(await forgetArchived(ends, tomorrow(), 10)).toBe(1);
   expect(await forgetArchived(ends, tomorrow(), 10)).toBe(0);

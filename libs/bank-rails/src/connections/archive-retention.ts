@@ -13,10 +13,21 @@ export interface ArchiveEnds {
   readonly destroyKeys: (owners: readonly Owner[]) => Promise<void>;
 }
 
-/** Destroys what may speak of anybody, where its time has come. At most `max` files. @returns how many */
+/** The file `f` may be sent again. */
+const isUnsent = `EXISTS (SELECT FROM ach_files a
+    WHERE a.bank = f.connection AND a.name = f.name AND a.archive_id = f.id::text AND a.status = 'recorded')`;
+/** The bank of the file `f` must still be asked about its transfer. */
+const isUnsettled = `EXISTS (SELECT FROM iso_transfers t
+    WHERE t.connection = f.connection AND t.message_id = f.name AND t.file_id = f.id
+      AND t.state IN ('sending', 'received', 'held'))`;
+
+/** Finds the parts by their index: a file may have ten thousand others. */
+const isOfFileAlone = (part: string) => `${part}owner LIKE 'railArchive:file/%'`;
+
+/** Destroys what may speak of anybody, where its time has come and nobody needs it. At most `max` files. @returns how many */
 export async function blankUnmatched(ends: ArchiveEnds, max: number): Promise<number> {
   const { rows } = await ends.pool.query<{ id: string }>(
-    'SELECT id FROM rail_files WHERE blank_at <= now() ORDER BY blank_at LIMIT $1',
+    `SELECT id FROM rail_files f WHERE blank_at <= now() AND NOT ${isUnsent} ORDER BY blank_at LIMIT $1`,
     [max],
   );
   await blankFiles(
@@ -26,10 +37,10 @@ export async function blankUnmatched(ends: ArchiveEnds, max: number): Promise<nu
   return rows.length;
 }
 
-/** The same for one file before its time. @returns whether it had such parts */
+/** The same for one file before its time. @returns whether it had such parts, and is not to be sent */
 export async function blankUnmatchedFile(ends: ArchiveEnds, id: string): Promise<boolean> {
   const { rowCount } = await ends.pool.query(
-    'SELECT 1 FROM rail_files WHERE id = $1 AND blank_at IS NOT NULL',
+    `SELECT 1 FROM rail_files f WHERE id = $1 AND blank_at IS NOT NULL AND NOT ${isUnsent}`,
     [id],
   );
   if (rowCount === 0) return false;
@@ -44,19 +55,13 @@ async function blankFiles({ pool, destroyKeys }: ArchiveEnds, ids: readonly stri
   await destroyKeys(owners);
   await pool.query(
     `WITH blanked AS (
-       UPDATE rail_file_parts SET sealed = $3 WHERE file_id = ANY ($1::uuid[]) AND owner = ANY ($2)
+       UPDATE rail_file_parts SET sealed = $3
+        WHERE file_id = ANY ($1::uuid[]) AND owner = ANY ($2) AND ${isOfFileAlone('')}
      )
      UPDATE rail_files SET blank_at = NULL WHERE id = ANY ($1::uuid[])`,
     [ids, owners, blank],
   );
 }
-
-/** The file `f` may be sent again, or its bank must still be asked about its transfer. */
-const isUnsent = `EXISTS (SELECT FROM ach_files a
-    WHERE a.bank = f.connection AND a.name = f.name AND a.archive_id = f.id::text AND a.status = 'recorded')`;
-const isUnsettled = `EXISTS (SELECT FROM iso_transfers t
-    WHERE t.connection = f.connection AND t.message_id = f.name AND t.file_id = f.id
-      AND t.state IN ('sending', 'received', 'held'))`;
 
 /** Deletes files that were kept before this time and are not needed, the oldest first. @returns how many */
 export async function forgetArchived(
@@ -104,13 +109,24 @@ export async function forgetUnreadable(client: pg.ClientBase, id: string): Promi
 
 /**
  * Blanks the parts of these payments that speak of a party whose keys were destroyed. Messages speak of both
- * parties as a whole. In the files of earlier versions they may be sealed for the other party alone.
+ * parties as a whole. In the files of earlier versions they may be sealed for the other party alone. The totals of
+ * files that we sent with an entry of the party are destroyed: no such file can be sent again without the entry.
  */
 export async function blankErased(
-  pool: pg.Pool,
+  ends: ArchiveEnds,
   { party, paymentIds }: { readonly party: Owner; readonly paymentIds: readonly string[] },
 ): Promise<void> {
-  await pool.query(
+  const { rows } = await ends.pool.query<{ id: string }>(
+    `SELECT id FROM rail_files f
+      WHERE id IN (SELECT file_id FROM rail_file_parts WHERE payment_id = ANY ($1::uuid[]) AND owner = $2)
+        AND rail = 'ACH' AND way = 'out' AND blank_at IS NOT NULL`,
+    [paymentIds, party],
+  );
+  await blankFiles(
+    ends,
+    rows.map(({ id }) => id),
+  );
+  await ends.pool.query(
     `UPDATE rail_file_parts p SET sealed = $3
        FROM rail_files f
       WHERE p.payment_id = ANY ($1::uuid[]) AND f.id = p.file_id AND p.sealed <> $3

@@ -124,9 +124,10 @@ it('blanks the parts of an erased contact, and leaves those of others', async ()
   ]);
   await world.settle();
   const party = ownerOf.contact(ada.contactId);
-  await blankErased(world.pool, { party, paymentIds: [ada.paymentId] });
+  await blankErased(ends(), { party, paymentIds: [ada.paymentId] });
   const { rows } = await world.pool.query<{ owner: string }>(
-    "SELECT DISTINCT owner FROM rail_file_parts WHERE sealed = ''",
+    `SELECT DISTINCT owner FROM rail_file_parts
+      WHERE sealed = '' AND owner NOT LIKE 'railArchive:file/%'`,
   );
   expect(rows).toEqual([{ owner: party }]);
   expect(await archive().list({ paymentId: bob.paymentId, max: 10 })).not.toEqual([]);
@@ -147,13 +148,33 @@ it('loses the totals of a file that was about an erased contact alone: they hold
   expect((await sentWith(alone)).trim()).toBe('');
 });
 
-it('keeps the totals of a file that is about somebody else, too', async () => {
-  const erased = await world.submit('4321', { contactId: randomUUID() });
-  const other = await world.submit('4321', { contactId: randomUUID() });
+/** Two payments to contacts of their own, in one file. */
+async function sentTogether(): Promise<readonly [TransferInstruction, TransferInstruction]> {
+  const one = await world.submit('4321', { contactId: randomUUID() });
+  const two = await world.submit('4321', { contactId: randomUUID() });
   await world.settle();
-  await world.keyring.destroy([ownerOf.contact(erased.contactId)]);
+  return [one, two];
+}
+
+it('destroys the totals of a file when one of its contacts is erased: less the others, they tell the one', async () => {
+  const [erased, other] = await sentTogether();
+  for (const control of ['\n8', '\n9']) expect(await sentWith(other)).toContain(control);
+  const party = ownerOf.contact(erased.contactId);
+  await world.keyring.destroy([party]);
+  await blankErased(ends(), { party, paymentIds: [erased.paymentId] });
   const sent = await sentWith(other);
   expect(sent.split(other.contactAccount.achAccountNumber)).toHaveLength(2);
   expect(sent).toMatch(/^101 /);
-  for (const control of ['\n8', '\n9']) expect(sent).toContain(control);
+  for (const control of ['\n8', '\n9']) expect(sent).not.toContain(control);
+  expect(sent.split(other.contactAccount.achRoutingNumber.slice(0, 8))).toHaveLength(2);
+});
+
+it('destroys the totals of a file of several contacts after half a year, and nothing else', async () => {
+  const [one, two] = await sentTogether();
+  await world.pool.query(`UPDATE rail_files SET blank_at = blank_at - interval '180 days'`);
+  expect(await blankUnmatched(ends(), 10)).toBe(1);
+  const sent = await sentWith(one);
+  for (const control of ['\n8', '\n9']) expect(sent).not.toContain(control);
+  expect(sent.split(one.contactAccount.achAccountNumber)).toHaveLength(3);
+  expect(await sentWith(two)).toBe(sent);
 });

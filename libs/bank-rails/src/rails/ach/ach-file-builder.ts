@@ -283,27 +283,33 @@ export function sha256Of(bytes: Uint8Array): string {
 
 /**
  * An entry with its addenda is sealed under its contact's key, so that erasing the contact erases it. So are totals
- * of one contact alone: the hash of one routing number is the routing number.
+ * of one contact alone: the hash of one routing number is the routing number. Totals of several contacts have a key
+ * of the file alone, which ends with the first of them that is erased: less the others, they tell the one.
  */
 async function segmentsOf(
   file: NachaFile,
   rowOf: ReadonlyMap<NachaEntry, WaitingRow>,
 ): Promise<readonly ArchiveSegment[]> {
-  const soleOwner = (entries: readonly NachaEntry[]): Owner | null => {
+  const ownerOfTotals = (entries: readonly NachaEntry[]): Owner | 'file' => {
     const [contactId, ...others] = new Set(entries.map((entry) => rowOf.get(entry)?.contact_id));
-    return contactId === undefined || others.length > 0 ? null : ownerOf.contact(contactId);
+    return contactId === undefined || others.length > 0 ? 'file' : ownerOf.contact(contactId);
   };
-  const ofFile = soleOwner(file.batches.flatMap(({ entries }) => entries));
+  const ofFile = ownerOfTotals(file.batches.flatMap(({ entries }) => entries));
+  const ofHeaders = ofFile === 'file' ? null : ofFile;
   const segments: ArchiveSegment[] = [];
-  const batches = file.batches.values();
+  let batchIndex = 0;
   let isBehindEntries = false;
   for (const { bytes, entry } of nachaSegments(file)) {
     const row = entry === null ? undefined : rowOf.get(entry);
     const isBatchControl = entry === null && isBehindEntries;
     isBehindEntries = entry !== null;
-    let owner = ofFile;
+    let owner: ArchiveSegment['owner'] = ofHeaders;
     if (row !== undefined) owner = ownerOf.contact(row.contact_id);
-    else if (isBatchControl) owner = soleOwner(batches.next().value?.entries ?? []);
+    else if (isBatchControl) {
+      owner = ownerOfTotals(file.batches[batchIndex]?.entries ?? []);
+      batchIndex += 1;
+      // Behind the last batch is the control of the file.
+    } else if (batchIndex === file.batches.length) owner = ofFile;
     segments.push({ bytes, owner, paymentId: row?.payment_id ?? null });
     if (segments.length % entriesPerTurn === 0) await setImmediate();
   }

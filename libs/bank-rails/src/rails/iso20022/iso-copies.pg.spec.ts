@@ -200,6 +200,7 @@ it('blanks the parts of an erased originator that earlier versions sealed for th
   const party = ownerOf.originator(originatorId);
   await keyring.destroy([party]);
   expect(foundIn(await copiesOf(instruction))).toEqual(['Grace Hopper']);
-  await blankErased(pool, { party, paymentIds: [paymentId] });
+  const destroyKeys = (owners: readonly Owner[]) => keyring.destroy(owners);
+  await blankErased({ pool, destroyKeys }, { party, paymentIds: [paymentId] });
   expect(foundIn(await copiesOf(instruction))).toEqual([]);
 });
