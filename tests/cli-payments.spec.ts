@@ -6,7 +6,8 @@ import path from 'node:path';
 import { jest } from '@jest/globals';
 import { railReferenceOf } from '@pis/bank-rails';
 import { PisClient } from '@pis/client';
-import { until } from '@pis/local-servers/testing';
+import { connectionOf } from '@pis/local-servers';
+import { openTestPool, until } from '@pis/local-servers/testing';
 import { paymentTo } from './support/payable.js';
 import { pis, pisJson, type RunningProcess, startProcess } from './support/process.js';
 import { expectRefusal } from './support/refusal.js';
@@ -56,6 +57,19 @@ async function paid(account: string, paymentAmount: number, status: string): Pro
     timeoutMs: statusLimitMs,
   });
   return paymentId;
+}
+
+/** For what was sent, and for the pauses. */
+async function anHourPasses(): Promise<void> {
+  const pool = openTestPool(connectionOf(path.join(scratch, 'data', 'postgres'), 'pis') ?? '', 1);
+  try {
+    await pool.query(
+      "UPDATE rail_pending SET last_submission_at = last_submission_at - interval '1 hour'",
+    );
+    await pool.query("UPDATE rail_connections SET paused_at = paused_at - interval '1 hour'");
+  } finally {
+    await pool.end();
+  }
 }
 
 it('shows why the review blocked a payment to staff, and to no client', async () => {
@@ -156,6 +170,11 @@ describe('while connections are paused', () => {
       await rails('settle', '--reference', reference, '--as', 'executed', ...because),
     ).toMatchObject({ paymentId: executed, reference, status: 'COMPLETED' });
     expect((await client.payments.get(executed)).status).toBe('COMPLETED');
+    expectRefusal(
+      await settle('--payment', inFlight, '--as', 'never-sent'),
+      /the payment may still reach the bank until \d{4}-\S+Z: ask the bank after that time/,
+    );
+    await anHourPasses();
     for (let times = 0; times < 2; times += 1)
       expect(
         await rails('settle', '--payment', inFlight, '--as', 'never-sent', ...because),

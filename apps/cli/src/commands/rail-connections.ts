@@ -3,6 +3,7 @@ import { Command, Option } from 'commander';
 import { withContext } from '../context.js';
 import { act, type ActionOptions, idGiven, withOperator } from '../operator-action.js';
 import { CommandFailed, type OutputOptions, print, withJson } from '../output.js';
+import { termsFrom } from '../rails/arrival.js';
 import { paymentNamed, type Settlement, settlements, settlePayment } from '../rails/settlement.js';
 
 type Recorded = OutputOptions & ActionOptions;
@@ -125,13 +126,17 @@ async function settle(options: SettleOptions): Promise<void> {
     subject: { paymentId, as },
     outcome: (result: object) => ({ ...result }),
   } as const;
-  const settled = await act(options, action, (context) =>
-    settlePayment(context, {
-      ...{ paymentId, as },
-      ...(connection !== undefined && { connection }),
-      ...(traceNumber !== undefined && { traceNumber }),
-    }),
-  );
+  const settled = await act(options, action, (context) => {
+    const termsOf = termsFrom(process.env['PIS_BANKS_FILE'], context.config.PIS_ENVIRONMENT);
+    return settlePayment(
+      { ...context, termsOf },
+      {
+        ...{ paymentId, as },
+        ...(connection !== undefined && { connection }),
+        ...(traceNumber !== undefined && { traceNumber }),
+      },
+    );
+  });
   print(settled, options);
 }
 

@@ -9,6 +9,7 @@ import { type Payment, type PaymentCommand, unreachable } from '@pis/domain';
 import type { CommandContext, EventStore } from '@pis/event-store';
 import type pg from 'pg';
 import { CommandFailed } from '../output.js';
+import { requireArrived, requireKnown, type TermsOf } from './arrival.js';
 
 export const settlements = ['executed', 'never-sent'] as const;
 export type Settlement = (typeof settlements)[number];
@@ -17,6 +18,7 @@ export interface Stores {
   readonly store: EventStore;
   readonly pool: pg.Pool;
   readonly by: CommandContext;
+  readonly termsOf: TermsOf;
 }
 
 export interface SettlementOrder {
@@ -81,6 +83,8 @@ export async function settlePayment(stores: Stores, order: SettlementOrder): Pro
   const planned = commandsFor(state, order.as, claim);
   if (state.status !== 'FAILED_IN_FLIGHT' && planned.length > 0)
     await requirePause(pool, connection);
+  if (order.as === 'never-sent' && planned.length > 0)
+    await requireArrived(pool, state, { connection, reference }, stores.termsOf);
   const { as, traceNumber = null } = order;
   await settleRow(pool, state, { connection, reference, as, traceNumber });
   const cause = by.causationId === null ? {} : { eventId: by.causationId };
@@ -94,18 +98,20 @@ export async function settlePayment(stores: Stores, order: SettlementOrder): Pro
 /** The claim's, or else that of the payment's row, or else the one given. */
 async function connectionOf(
   pool: pg.Pool,
-  { paymentId, connection }: Payment,
+  payment: Payment,
   { connection: given }: SettlementOrder,
 ): Promise<string> {
-  if (connection !== null) return connection;
+  if (payment.connection !== null) return payment.connection;
   const { rows } = await pool.query<{ connection: string }>(
     "SELECT connection FROM rail_pending WHERE payment_id = $1 AND connection <> ''",
-    [paymentId],
+    [payment.paymentId],
   );
-  const named = rows[0]?.connection ?? given;
-  if (named === undefined)
+  const [row] = rows;
+  if (row !== undefined) return row.connection;
+  if (given === undefined)
     throw new CommandFailed('the payment names no connection: give --connection');
-  return named;
+  await requireKnown(pool, given, payment);
+  return given;
 }
 
 /** An executor may be about to send it. */
