@@ -114,9 +114,9 @@ async function startSystem({ variables, store, stop }: Adapter, railDelayMs: str
         counts: (streamId) => streamId.startsWith('webhookEndpoints-'),
       });
       // However many payments there are, a key in use is read again every two seconds, and the event of each
-      // checkpoint every five.
+      // checkpoint every five, and whose store it is when the log has not been checked for a while.
       const isCounted = (streamId: string, read?: ReadOptions) =>
-        !streamId.startsWith('apiKey-') && read?.maxCount !== 1;
+        !/^(apiKey|store)-/.test(streamId) && read?.maxCount !== 1;
       const { endpoints } = counting;
       const named: EventStore = {
         ...endpoints,
