@@ -42,6 +42,30 @@ describe('a notification of the bank', () => {
     expect(payment).toMatchObject({ status: 'COMPLETED', failedAt: null, failureReason: null });
   });
 
+  it('on a page that a stopping executor did not read fails no payment', async () => {
+    const message = await world.queue('0401');
+    await handle(world.executor(), message);
+    const { railReference } = await world.payment(message.paymentId);
+    await world.report(railReference ?? '', 'confirmed');
+    const asked = Promise.withResolvers<undefined>();
+    const bank: BankConnection = {
+      ...world.bank,
+      notifications: () => {
+        asked.resolve(undefined);
+        return new Promise(() => undefined);
+      },
+    };
+    const executor = world.executor({ bank });
+    const stopped = expect(executor.deadlineRound()).rejects.toThrow(/the executor stops/);
+    await asked.promise;
+    await executor.stop();
+    await stopped;
+    expect(await world.history(message.paymentId)).toEqual(['Queued', 'Processing']);
+    await world.timePasses(message.paymentId);
+    await settle(world.executor());
+    expect(await world.history(message.paymentId)).toEqual(['Queued', 'Processing', 'Completed']);
+  });
+
   it('of a rejection fails a payment that was waiting for its confirmation', async () => {
     const message = await world.queue('0502');
     await handle(world.executor(), message);

@@ -36,6 +36,14 @@ const scanMaxMs = 60_000;
 
 export type IsReported = (reference: string) => boolean;
 
+/** The executor stops. */
+export class ScanStopped extends Error {
+  override readonly name = 'ScanStopped';
+  constructor() {
+    super("the bank's feed was not read to its end: the executor stops");
+  }
+}
+
 export class BankFeed {
   private readonly table: NotificationTable;
   private readonly recorder: NotificationRecorder;
@@ -67,7 +75,7 @@ export class BankFeed {
    * when more notifications are waiting than are searched. Where the bank's feed cannot be read, for whatever
    * reason, only what was read counts: deadlines must pass. One scan runs at a time, and all who ask share it: a
    * slow bank must not get more requests the slower it is.
-   * @throws connection errors of PostgreSQL
+   * @throws connection errors of PostgreSQL; ScanStopped after `stop`: what was read shows no deadline as missed
    */
   unrecorded(): Promise<IsReported> {
     this.scanning ??= this.scan().finally(() => {
@@ -91,6 +99,7 @@ export class BankFeed {
     let isSilent = false;
     for (let pages = 0; pages < unrecordedPagesMax; pages += 1) {
       const page = await this.pageAfter(after, ending);
+      if (this.stopping.signal.aborted) throw new ScanStopped();
       for (const { reference } of page?.notifications ?? []) reported.add(reference);
       if (page === null || page.cursor === after) return isReported;
       isSilent = page.notifications.length === 0;
