@@ -239,6 +239,26 @@ describe('a bank that cannot be reached after the claim', () => {
     expect(await world.count('rail_pending')).toBe(0);
     expect(await world.executions()).toBe(0);
   });
+
+  it('is asked again if a transfer could still arrive when the inquiry was sent', async () => {
+    const config = { ...world.config, PIS_RAIL_CONFIRMATION_TIMEOUT_MS: 0 };
+    const message = await world.queue('4321');
+    const executor = world.executor({ bank: away(), config });
+    await handle(executor, message);
+    await executor.deadlineRound();
+    const slow: BankConnection = {
+      ...world.bank,
+      inquire: async (reference) => {
+        const answer = await world.bank.inquire(reference);
+        await world.age(message.paymentId, 2 * world.bank.terms.submissionInFlightMaxMs + 1_000);
+        return answer;
+      },
+    };
+    await sweep(message, slow);
+    expect(await world.history(message.paymentId)).toEqual(inFlight);
+    await sweep(message);
+    expect(await world.history(message.paymentId)).toEqual([...inFlight, 'RejectedLate']);
+  });
 });
 
 describe('a bank that has forgotten the reference', () => {

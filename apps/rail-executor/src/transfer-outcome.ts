@@ -74,7 +74,10 @@ export class TransferOutcome {
     const { pending, logger } = this.options;
     const { paymentId, status } = current.state;
     if (status === 'FAILED_IN_FLIGHT' && !this.isRemembered(current)) return this.end(current);
-    const { reference } = transferOf(current.state, this.options.banks);
+    const transfer = transferOf(current.state, this.options.banks);
+    const { reference } = transfer;
+    // Its time is before the inquiry: a submission may arrive while the bank answers.
+    const sealed = status === 'FAILED_IN_FLIGHT' ? await pending.seal(transfer, 0) : null;
     const answer = await this.bankOf(current).inquire(reference);
     switch (answer.outcome) {
       case 'accepted':
@@ -85,8 +88,8 @@ export class TransferOutcome {
         return this.rejectLate(current, cause, answer.rejection);
       case 'unknown':
         logger.error({ paymentId, reference }, 'the bank does not know a transfer');
-        if (status === 'FAILED_IN_FLIGHT' && this.isReliable(current, answer))
-          return this.neverArrived(current, cause);
+        if (sealed !== null && this.isReliable(current, answer))
+          return this.neverArrived(current, cause, sealed);
         return pending.again(paymentId, inquiryBackoff);
       case 'received':
         return pending.again(paymentId, inquiryBackoff);
@@ -96,13 +99,11 @@ export class TransferOutcome {
   }
 
   /** The bank does not have a payment in flight. That is its end once no submission can arrive any more. */
-  private async neverArrived(current: LoadedPayment, cause: Cause): Promise<void> {
-    const { pending, banks } = this.options;
-    const { state } = current;
-    const sealed = await pending.seal(transferOf(state, banks), 0);
+  private async neverArrived(current: LoadedPayment, cause: Cause, sealed: Sealed): Promise<void> {
     if (this.proves('unknown', current, sealed))
       return this.rejectLate(current, cause, neverArrived);
-    await pending.again(state.paymentId, this.untilRuledOut(current, sealed));
+    const { paymentId } = current.state;
+    await this.options.pending.again(paymentId, this.untilRuledOut(current, sealed));
   }
 
   /**
