@@ -194,7 +194,10 @@ describe('while connections are paused', () => {
 
     expect((await client.payments.get(waiting)).status).toBe('QUEUED');
     for (const name of connections)
-      expect(await rails('resume', '--connection', name, ...because)).toEqual({ resumed: name });
+      expect(await rails('resume', '--connection', name, ...because)).toEqual({
+        resumed: name,
+        voidedEntries: 0,
+      });
     expectRefusal(
       await pis(['rails', 'resume', '--connection', connection, ...because], environment),
       /no connection of this name is paused/,

@@ -17,4 +17,10 @@ export { type AppliedAgain, applyAchFileAgain } from './rails/ach/ach-again.js';
 export { achCountMax, achFigures, type AchFigures } from './rails/ach/ach-figures.js';
 export { atOnceSchedule, type AchSchedule, cutoffSchedule } from './rails/ach/ach-schedule.js';
 export { individualIdOf } from './rails/ach/ach-entry.js';
-export { referenceOfAchEntry, settleAchEntry } from './rails/ach/ach-by-hand.js';
+export {
+  referenceOfAchEntry,
+  settleAchEntry,
+  voidAchEntries,
+  waitingAchEntries,
+  type WaitingEntry,
+} from './rails/ach/ach-by-hand.js';

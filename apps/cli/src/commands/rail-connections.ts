@@ -4,6 +4,7 @@ import { withContext } from '../context.js';
 import { act, type ActionOptions, idGiven, withOperator } from '../operator-action.js';
 import { CommandFailed, type OutputOptions, print, withJson } from '../output.js';
 import { termsFrom } from '../rails/arrival.js';
+import { voidEntriesOfEndedPayments } from '../rails/ended-entries.js';
 import { paymentNamed, type Settlement, settlements, settlePayment } from '../rails/settlement.js';
 
 type Recorded = OutputOptions & ActionOptions;
@@ -91,13 +92,20 @@ async function pause(
 
 async function resume(options: Recorded & { connection: string }): Promise<void> {
   const { connection } = options;
-  const { resumeConnection } = await pauses();
-  const action = { name: 'rails resume', subject: { connection } } as const;
-  await act(options, action, async ({ pool }) => {
-    if (!(await resumeConnection(pool, connection)))
-      throw new CommandFailed('no connection of this name is paused');
+  const { isPaused, resumeConnection } = await pauses();
+  const action = {
+    name: 'rails resume',
+    subject: { connection },
+    outcome: (result: { readonly voidedEntries: number }) => ({ ...result }),
+  } as const;
+  const { voidedEntries } = await act(options, action, async ({ pool, store }) => {
+    const notPaused = new CommandFailed('no connection of this name is paused');
+    if (!(await isPaused(pool, connection))) throw notPaused;
+    const voided = await voidEntriesOfEndedPayments({ pool, store }, connection);
+    if (!(await resumeConnection(pool, connection))) throw notPaused;
+    return { voidedEntries: voided };
   });
-  print({ resumed: connection }, options);
+  print({ resumed: connection, voidedEntries }, options);
 }
 
 interface SettleOptions extends Recorded {

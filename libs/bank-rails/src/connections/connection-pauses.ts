@@ -84,6 +84,14 @@ export function isPausedSql(connection: string): string {
             AND (c.paused_at IS NOT NULL OR c.identity <> rail_database_identity()))`;
 }
 
+export async function isPaused(pool: pg.Pool, connection: string): Promise<boolean> {
+  const { rows } = await pool.query<{ is_paused: boolean }>(
+    `SELECT ${isPausedSql('$1')} AS is_paused`,
+    [connection],
+  );
+  return rows[0]?.is_paused === true;
+}
+
 /** How many connections are paused, also those that no executor has looked at since a restore. */
 export async function pausedConnections(pool: pg.Pool): Promise<number> {
   const { rows } = await pool.query<{ paused: number }>(
@@ -128,7 +136,8 @@ const traceSequenceMax = 9_999_999;
 const numberedDays = 7;
 
 /**
- * Lets new transfers go over the connection. After a restore its numbers move ahead, so that none is used twice.
+ * Lets new transfers go over the connection, and entries that wait: whoever calls this has voided those of ended
+ * payments. After a restore its numbers move ahead, so that none is used twice.
  * @returns false when it was not paused
  */
 export function resumeConnection(pool: pg.Pool, connection: string): Promise<boolean> {

@@ -94,6 +94,39 @@ export async function referenceOfAchEntry(
   return rows[0]?.reference ?? null;
 }
 
+export interface WaitingEntry {
+  readonly reference: string;
+  /** Null in the row of a transfer that names none. */
+  readonly paymentId: string | null;
+}
+
+/** Entries that are in no file yet, by reference. */
+export async function waitingAchEntries(
+  pool: pg.Pool,
+  page: { readonly bank: string; readonly after: string; readonly max: number },
+): Promise<readonly WaitingEntry[]> {
+  const { rows } = await pool.query<{ reference: string; payment_id: string | null }>(
+    `SELECT reference, payment_id FROM ach_entries
+      WHERE bank = $1 AND status = 'waiting' AND reference > $2 ORDER BY reference LIMIT $3`,
+    [page.bank, page.after, page.max],
+  );
+  return rows.map((row) => ({ reference: row.reference, paymentId: row.payment_id }));
+}
+
+/** @returns how many of them were still in no file, and will be in none */
+export async function voidAchEntries(
+  pool: pg.Pool,
+  bank: string,
+  references: readonly string[],
+): Promise<number> {
+  const { rowCount } = await pool.query(
+    `UPDATE ach_entries SET status = 'voided', sealed_receiver = NULL
+      WHERE bank = $1 AND reference = ANY ($2::text[]) AND status = 'waiting'`,
+    [bank, references],
+  );
+  return rowCount ?? 0;
+}
+
 const insertSql = (status: AchEntryStatus) => `
   INSERT INTO ach_entries AS e (reference, bank, status, payment_id, organization_id, originator_id, contact_id,
     direction, amount_minor, standard_entry_class, individual_id, trace_number, submitted_at)
