@@ -19,9 +19,9 @@ export interface AchFigures {
   readonly settling: number;
   /** Files whose bytes cannot be sent any more. */
   readonly unsendable: number;
-  /** Files of banks that cannot be read: what they say is not known. */
+  /** Files of banks, seen within the last hour, that cannot be read: what they say is not known. */
   readonly inboxUnread: number;
-  /** Files of banks that were recorded and cannot be removed. */
+  /** Files of banks, seen within the last hour, that were recorded and cannot be removed. */
   readonly inboxKept: number;
 }
 
@@ -43,8 +43,10 @@ const countedEntries = (status: 'waiting' | 'filed') => `
   (SELECT count(*)::int FROM (
      SELECT FROM ach_entries WHERE status = '${status}' LIMIT $1) n) AS ${status}`;
 
+/** Each look at an inbox renews the rows of what is there. Nobody looks at the inbox of a connection that was removed. */
 const stayingFiles = (state: StayingState) =>
-  `(SELECT count(*)::int FROM ach_inbox_files WHERE state = '${state}')`;
+  `(SELECT count(*)::int FROM ach_inbox_files
+     WHERE state = '${state}' AND seen_at > now() - interval '1 hour')`;
 
 const figuresSql = `
   SELECT ${countedEntries('waiting')}, ${countedEntries('filed')},

@@ -112,6 +112,18 @@ it('a file that cannot be read shows in the figures until it can', async () => {
   expect(await achFigures(world.pool)).toMatchObject({ inboxUnread: 0, inboxKept: 0 });
 });
 
+it('a file counts while somebody looks at its inbox, and not once the connection was removed', async () => {
+  world.desk.post('0-denied.jsonl', junk(0));
+  const { bank } = inbox({ get: denied });
+  await rounds(bank);
+  const unread = async () => (await achFigures(world.pool)).inboxUnread;
+  await world.pool.query("UPDATE ach_inbox_files SET seen_at = now() - interval '61 minutes'");
+  expect(await unread()).toBe(0);
+  await world.pool.query("UPDATE ach_inbox_files SET next_try_at = now() + interval '1 day'");
+  await bank.rounds.inbound();
+  expect(await unread()).toBe(1);
+});
+
 it('a file that the bank writes again is read at once', async () => {
   const instruction = await world.unacknowledged();
   world.desk.post('a.jsonl', Buffer.from('other'));
