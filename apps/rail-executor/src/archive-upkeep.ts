@@ -1,9 +1,9 @@
 /**
  * Keeps the archive of bank files as small as it may be. Once a day, and page by page while there is more: what may
- * speak of anybody is destroyed after half a year, and files are deleted after the retention period. Several
- * executors may do this at once.
+ * speak of anybody is destroyed after half a year, files are deleted after the retention period, and the keys of single
+ * files after their files. Several executors may do this at once.
  */
-import { blankUnmatched, forgetArchived } from '@pis/bank-rails/connections';
+import { blankUnmatched, forgetArchived, forgetFileKeys } from '@pis/bank-rails/connections';
 import type { Keyring } from '@pis/keyring';
 import { type Logger, Repeating } from '@pis/service-kit';
 import type pg from 'pg';
@@ -28,6 +28,8 @@ const keptAtLeastDays = 400;
 
 export class ArchiveUpkeep {
   private readonly repeating: Repeating;
+  /** The page of the keys of files that is next. */
+  private keysAfter = '';
 
   constructor(private readonly options: ArchiveUpkeepOptions) {
     this.repeating = new Repeating({
@@ -57,7 +59,10 @@ export class ArchiveUpkeep {
     const blanked = await blankUnmatched(ends, batchMax);
     const deleted = await forgetArchived(ends, this.keptSince(), batchMax);
     if (blanked + deleted > 0) logger.info({ blanked, deleted }, 'old bank files have ended');
-    return blanked === batchMax || deleted === batchMax ? pauseMs : everyMs;
+    const nextKeys = await forgetFileKeys(ends, this.keysAfter, batchMax);
+    this.keysAfter = nextKeys ?? '';
+    const hasMore = blanked === batchMax || deleted === batchMax || nextKeys !== null;
+    return hasMore ? pauseMs : everyMs;
   }
 
   private keptSince(): Date {

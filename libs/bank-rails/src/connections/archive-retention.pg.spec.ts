@@ -9,6 +9,7 @@ import {
   blankUnmatched,
   blankUnmatchedFile,
   forgetArchived,
+  forgetFileKeys,
   neededArchived,
 } from './archive-retention.js';
 import { type ArchiveSegment, type FileArchive, fileArchive } from './file-archive.js';
@@ -117,4 +118,40 @@ it('destroys the key of a file that it forgets, or that is forgotten by hand', a
   expect(await blankUnmatchedFile(ends, await keepFile('of a contact'))).toBe(false);
   expect(await forgetArchived(ends, tomorrow(), 10)).toBe(3);
   expect(await keyring.destroyedOf(owners)).toEqual(new Set(owners));
+});
+
+it('deletes the keys of files that are not there after a day, page by page, and no other key', async () => {
+  const kept = ownerOf.railFile(await keepFile('kept', { owner: 'file' }));
+  const gone = ownerOf.railFile(await keepFile('gone', { owner: 'file' }));
+  const blankedFile = await keepFile('blanked', { owner: 'file' });
+  const blanked = ownerOf.railFile(blankedFile);
+  await blankUnmatchedFile(ends, blankedFile);
+  await pool.query("DELETE FROM rail_files WHERE name = 'gone'");
+  const [neverKept, young] = [ownerOf.railFile(randomUUID()), ownerOf.railFile(randomUUID())];
+  const ofMonth = ownerOf.railArchive('file/2026-11');
+  for (const owner of [neverKept, young, ofMonth]) await keyring.seal(owner, 'x');
+  const destroyed = ownerOf.railFile(randomUUID());
+  await keyring.destroy([destroyed]);
+  const ownersLeft = async () =>
+    (await pool.query<{ owner: string }>('SELECT owner FROM data_keys')).rows
+      .map(({ owner }) => owner)
+      .filter((owner) => owner.startsWith('railArchive:'))
+      .sort();
+  const before = await ownersLeft();
+  await pool.query(
+    "UPDATE data_keys SET created_at = now() - interval '25 hours' WHERE owner <> $1",
+    [young],
+  );
+  const destructions = async () =>
+    Number(
+      (await pool.query<{ n: string }>('SELECT destructions AS n FROM keyring_state')).rows[0]?.n,
+    );
+  const counted = await destructions();
+  for (let after: string | null = ''; after !== null; )
+    after = await forgetFileKeys(ends, after, 2);
+  expect(await ownersLeft()).toEqual(
+    before.filter((owner) => ![gone, neverKept, destroyed].includes(owner as Owner)),
+  );
+  expect(await ownersLeft()).toEqual(expect.arrayContaining([kept, blanked, young, ofMonth]));
+  expect(await destructions()).toBeGreaterThan(counted);
 });

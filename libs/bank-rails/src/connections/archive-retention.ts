@@ -84,6 +84,42 @@ export async function forgetArchived(
   return rowCount ?? 0;
 }
 
+/**
+ * Deletes the keys of single files that are not there: files that were deleted, and files that were not kept after
+ * all. Looks at one page of the keys, in the order of their owners. A file is kept within a day of its key.
+ * @returns where the next page begins; null at the end
+ */
+export async function forgetFileKeys(
+  { pool, destroyKeys }: ArchiveEnds,
+  after: string,
+  max: number,
+): Promise<string | null> {
+  const { rows } = await pool.query<{ owner: Owner; is_orphan: boolean; is_living: boolean }>(
+    `SELECT k.owner, k.wrapped IS NOT NULL AS is_living,
+            k.created_at < now() - interval '1 day' AND f.id IS NULL AS is_orphan
+       FROM (SELECT owner, wrapped, created_at FROM data_keys
+              WHERE owner LIKE 'railArchive:file/%' AND owner COLLATE "C" > $1
+              ORDER BY owner COLLATE "C" LIMIT $2) k
+       LEFT JOIN rail_files f ON f.id = ${fileIdOf('k.owner')}
+      ORDER BY k.owner COLLATE "C"`,
+    [after, max],
+  );
+  // A month's key of a connection with the name `file` is none of a file.
+  const orphans = rows.filter((row) => row.is_orphan && isKeyOfFile.test(row.owner));
+  const living = orphans.filter((row) => row.is_living);
+  if (living.length > 0) await destroyKeys(living.map(({ owner }) => owner));
+  if (orphans.length > 0)
+    await pool.query('DELETE FROM data_keys WHERE owner = ANY ($1) AND destroyed_at IS NOT NULL', [
+      orphans.map(({ owner }) => owner),
+    ]);
+  return rows.length === max ? (rows.at(-1)?.owner ?? null) : null;
+}
+
+const uuidPattern = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}';
+const isKeyOfFile = new RegExp(`^railArchive:file/${uuidPattern}$`);
+const fileIdOf = (owner: string) =>
+  `substring(${owner} FROM '^railArchive:file/(${uuidPattern})$')::uuid`;
+
 /** How many files were kept before this time and are needed. */
 export async function neededArchived(pool: pg.Pool, before: Date): Promise<number> {
   const { rows } = await pool.query<{ count: number }>(
