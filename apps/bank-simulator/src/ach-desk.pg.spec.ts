@@ -87,11 +87,12 @@ async function collect(desk: AchDesk) {
   const acks = [];
   const returns = [];
   const corrections = [];
-  for (const { name, sizeBytes } of await files.list(100)) {
+  for (const file of await files.list(100)) {
+    const { name, sizeBytes } = file;
     const bytes = await files.get(name);
     expect(bytes.byteLength).toBe(sizeBytes);
-    await files.remove(name);
-    await files.remove(name);
+    await files.remove(file);
+    await files.remove(file);
     if (kindOfAchFile(bytes) === 'ack') {
       const { file } = await parseAckFile(bytes);
       if (file !== null) acks.push(file);

@@ -80,10 +80,10 @@ describe('the servers of the simulated bank', () => {
       await transport.put('PIS-1.ach', bytes);
       await transport.put('PIS-1.ach', bytes);
       const statuses: string[] = [];
-      for (const { name } of await transport.list(100)) {
-        const { file } = await parseAckFile(await transport.get(name));
+      for (const listed of await transport.list(100)) {
+        const { file } = await parseAckFile(await transport.get(listed.name));
         if (file !== null) statuses.push(file.status);
-        await transport.remove(name);
+        await transport.remove(listed);
       }
       expect(statuses).toEqual(['accepted', 'duplicate']);
       expect((await transport.list(100)).map(({ name }) => name)).toEqual([]);

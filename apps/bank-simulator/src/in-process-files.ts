@@ -22,9 +22,11 @@ export function inProcessFiles(desk: AchDesk): FileTransport {
       if (bytes === null) throw new BankUnavailable('the bank has no file of this name');
       return bytes;
     },
-    async remove(name) {
+    // Never another file: see `list`.
+    async remove({ name }) {
       requireSafe(name);
       await desk.remove(name);
+      return true;
     },
     onFile: (listener) => desk.onFile(listener),
     close: () => Promise.resolve(),

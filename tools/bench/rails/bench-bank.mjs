@@ -24,7 +24,10 @@ export function benchBank() {
       list: async (max) =>
         [...inbox].slice(0, max).map(([name, bytes]) => ({ name, sizeBytes: bytes.length })),
       get: async (name) => inbox.get(name),
-      remove: async (name) => void inbox.delete(name),
+      remove: async ({ name }) => {
+        inbox.delete(name);
+        return true;
+      },
       onFile: () => () => undefined,
       close: async () => undefined,
     },

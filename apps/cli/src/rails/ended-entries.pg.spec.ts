@@ -42,7 +42,7 @@ beforeEach(async () => {
     },
     list: () => Promise.resolve([]),
     get: () => Promise.reject(new Error('there is no file')),
-    remove: () => Promise.resolve(),
+    remove: () => Promise.resolve(true),
     onFile: () => () => undefined,
     close: () => Promise.resolve(),
   };

@@ -30,8 +30,11 @@ export interface FileTransport {
   list(max: number): Promise<readonly RemoteFile[]>;
   /** @throws BankRefused when it is larger than inboundFileMaxBytes */
   get(name: string): Promise<Uint8Array>;
-  /** Takes it out of the inbox after it was recorded. Safe to repeat. */
-  remove(name: string): Promise<void>;
+  /**
+   * Takes it out of the inbox after it was recorded. Safe to repeat.
+   * @returns false when the bank has written it again since it was listed: the newer file stays
+   */
+  remove(file: RemoteFile): Promise<boolean>;
   /** Calls back when there may be a new file: a hint that may be missing or wrong. Returns a function that ends it. */
   onFile(listener: () => void): () => void;
   close(): Promise<void>;

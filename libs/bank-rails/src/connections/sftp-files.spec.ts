@@ -50,9 +50,13 @@ const received = () => new Map([...inFolder('/out')].filter(([name]) => !name.st
 const leave = (name: string, bytes: Uint8Array, mtime = 1) =>
   void server.files.set(`/in/${name}`, { bytes: Buffer.from(bytes), mtime });
 
-fileTransportConformance('SFTP', () =>
-  Promise.resolve({ transport: open(), received, leave, close: () => Promise.resolve() }),
-);
+fileTransportConformance('SFTP', () => {
+  let mtime = 0;
+  return Promise.resolve({
+    ...{ transport: open(), received, close: () => Promise.resolve() },
+    leave: (name: string, bytes: Uint8Array) => leave(name, bytes, (mtime += 1)),
+  });
+});
 
 describe('the host key', () => {
   it.each(['SHA256', 'public key'])('is accepted when it is pinned by its %s', async (form) => {

@@ -114,7 +114,7 @@ class SftpFiles implements FileTransport {
       this.seen = seen;
       return [...seen]
         .filter(([, { sinceMs }]) => nowMs - sinceMs >= this.options.inboundSettleMs)
-        .map(([name, { sizeBytes, mtime }]) => ({ name, sizeBytes, version: String(mtime) }))
+        .map(([name, { sizeBytes, mtime }]) => ({ name, sizeBytes, version: versionOf(mtime) }))
         .sort((a, b) => (a.name < b.name ? -1 : 1))
         .slice(0, max);
     });
@@ -127,10 +127,16 @@ class SftpFiles implements FileTransport {
     });
   }
 
-  remove(name: string): Promise<void> {
-    return this.usingFile(name, (session) =>
-      removeFile(session, inFolder(this.options.inboundFolder, name)),
-    );
+  /** SFTP cannot do it in one step: a file that is written between the two is lost. */
+  remove({ name, sizeBytes, version }: RemoteFile): Promise<boolean> {
+    return this.usingFile(name, async (session) => {
+      const path = inFolder(this.options.inboundFolder, name);
+      const stats = await statOf(session, path);
+      if (stats === null) return true;
+      if (stats.size !== sizeBytes || versionOf(stats.mtime) !== version) return false;
+      await removeFile(session, path);
+      return true;
+    });
   }
 
   onFile(listener: () => void): () => void {
@@ -175,6 +181,10 @@ interface Seen {
   readonly sizeBytes: number;
   readonly mtime: number;
   readonly sinceMs: number;
+}
+
+function versionOf(mtime: number): string {
+  return String(mtime);
 }
 
 function inFolder(folder: string, name: string): string {

@@ -4,7 +4,11 @@
  */
 import { createHash } from 'node:crypto';
 import { BankRefused, BankUnavailable } from '../bank-connection.js';
-import { type FileTransport, isSafeFileName } from '../connections/file-transport.js';
+import {
+  type FileTransport,
+  isSafeFileName,
+  type RemoteFile,
+} from '../connections/file-transport.js';
 import type { AckEntry, AckFile } from '../rails/ach/ack-file.js';
 import { kindOfAchFile, parseInquiryFile, writeAckFile } from '../rails/ach/ack-lines.js';
 import { type EntryOfBatch, groupIntoFiles } from '../rails/ach/nacha-batches.js';
@@ -43,6 +47,8 @@ export class AchDesk {
   readonly outbox = new Map<string, Uint8Array>();
   /** Whether uploads are dealt with at once. Otherwise by `answer`. */
   answersAtOnce = true;
+  /** How often each file of the inbox was written. */
+  private readonly written = new Map<string, number>();
   private readonly seen = new Set<string>();
   private readonly taken = new Map<string, TakenEntry>();
   private readonly listeners = new Set<() => void>();
@@ -54,7 +60,7 @@ export class AchDesk {
       list: (max) =>
         Promise.resolve(
           [...this.inbox]
-            .map(([name, bytes]) => ({ name, sizeBytes: bytes.length, version: '' }))
+            .map(([name, bytes]) => this.remote(name, bytes))
             .sort((one, other) => (one.name < other.name ? -1 : 1))
             .slice(0, max),
         ),
@@ -64,9 +70,13 @@ export class AchDesk {
         if (bytes === undefined) throw new BankUnavailable('no such file');
         return bytes;
       },
-      remove: async (name) => {
+      remove: async ({ name, sizeBytes, version }) => {
         await safe(name);
-        this.inbox.delete(name);
+        const bytes = this.inbox.get(name);
+        if (bytes === undefined) return true;
+        const now = this.remote(name, bytes);
+        if (now.sizeBytes !== sizeBytes || now.version !== version) return false;
+        return this.inbox.delete(name);
       },
       onFile: (listener) => {
         this.listeners.add(listener);
@@ -79,6 +89,7 @@ export class AchDesk {
   /** Puts a file into our inbox. */
   post(name: string, bytes: Uint8Array): void {
     this.inbox.set(name, bytes);
+    this.written.set(name, (this.written.get(name) ?? 0) + 1);
     for (const listener of this.listeners) listener();
   }
 
@@ -124,6 +135,10 @@ export class AchDesk {
 
   entry(traceNumber: string): EntryOfBatch | undefined {
     return this.taken.get(traceNumber);
+  }
+
+  private remote(name: string, bytes: Uint8Array): RemoteFile {
+    return { name, sizeBytes: bytes.length, version: String(this.written.get(name) ?? 0) };
   }
 
   private async put(name: string, bytes: Uint8Array): Promise<void> {

@@ -35,7 +35,7 @@ export function mortalTransport(transport: FileTransport, life: Life): FileTrans
     put: (name, bytes, options) => life.step(() => transport.put(name, bytes, options)),
     list: (max) => life.step(() => transport.list(max)),
     get: (name) => life.step(() => transport.get(name)),
-    remove: (name) => life.step(() => transport.remove(name)),
+    remove: (file) => life.step(() => transport.remove(file)),
   };
 }
 

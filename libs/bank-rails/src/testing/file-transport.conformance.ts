@@ -1,11 +1,11 @@
 import { BankRefused } from '../bank-connection.js';
-import type { FileTransport } from '../connections/file-transport.js';
+import type { FileTransport, RemoteFile } from '../connections/file-transport.js';
 
 export interface MailboxUnderTest {
   readonly transport: FileTransport;
   /** The files of ours that the bank can see, by name. */
   received(): ReadonlyMap<string, Uint8Array>;
-  /** The bank leaves a whole file for us. */
+  /** The bank leaves a whole file for us, each later than the one before. */
   leave(name: string, bytes: Uint8Array): void;
   close(): Promise<void>;
 }
@@ -27,6 +27,12 @@ export function fileTransportConformance(
       ({ transport } = mailbox);
     });
     afterEach(() => mailbox.close());
+
+    async function listed(wanted: string): Promise<RemoteFile> {
+      const file = (await transport.list(100)).find((one) => one.name === wanted);
+      if (file === undefined) throw new Error(`${wanted} is not listed`);
+      return file;
+    }
 
     it('uploads a file with its exact bytes, empty and large ones too', async () => {
       const large = Buffer.alloc(largeBytes, 'NACHA');
@@ -65,10 +71,25 @@ export function fileTransportConformance(
       mailbox.leave('a.ack', text('a'));
       expect(Buffer.from(await transport.get('a.ack'))).toEqual(text('a'));
       expect(Buffer.from(await transport.get('a.ack'))).toEqual(text('a'));
-      await transport.remove('a.ack');
-      await transport.remove('a.ack');
+      const file = await listed('a.ack');
+      expect(await transport.remove(file)).toBe(true);
+      expect(await transport.remove(file)).toBe(true);
       expect(await transport.list(10)).toEqual([]);
       await expect(transport.get('a.ack')).rejects.toMatchObject({ name: 'BankUnavailable' });
+    });
+
+    it.each([
+      ['of the same size', 'two'],
+      ['of another size', 'longer'],
+    ])('keeps a file that was written again after it was read, %s', async (_size, newer) => {
+      mailbox.leave('a.ack', text('one'));
+      const older = await listed('a.ack');
+      expect(Buffer.from(await transport.get('a.ack'))).toEqual(text('one'));
+      mailbox.leave('a.ack', text(newer));
+      expect(await transport.remove(older)).toBe(false);
+      expect(Buffer.from(await transport.get('a.ack'))).toEqual(text(newer));
+      expect(await transport.remove(await listed('a.ack'))).toBe(true);
+      expect(await transport.list(10)).toEqual([]);
     });
 
     it.each([
@@ -87,7 +108,8 @@ export function fileTransportConformance(
     ])('refuses the name %j, for whatever it is asked to do with it', async (hostile) => {
       await expect(transport.put(hostile, text('x'))).rejects.toThrow(BankRefused);
       await expect(transport.get(hostile)).rejects.toThrow(BankRefused);
-      await expect(transport.remove(hostile)).rejects.toThrow(BankRefused);
+      const file = { name: hostile, sizeBytes: 1, version: '' };
+      await expect(transport.remove(file)).rejects.toThrow(BankRefused);
       expect(mailbox.received().size).toBe(0);
     });
 

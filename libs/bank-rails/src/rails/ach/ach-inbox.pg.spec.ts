@@ -26,9 +26,9 @@ function inbox(refuses: { get?: (name: string) => unknown; remove?: (name: strin
       await refusing(refuses.get?.(name));
       return inner.get(name);
     },
-    async remove(name) {
-      await refusing(refuses.remove?.(name));
-      await inner.remove(name);
+    async remove(file) {
+      await refusing(refuses.remove?.(file.name));
+      return inner.remove(file);
     },
   };
   return { bank: world.open({ transport }), downloads };
@@ -133,6 +133,32 @@ it('a file that the bank writes again is read at once', async () => {
   await rounds(inbox({ remove: denied }).bank);
   expect(await world.feed()).toContainEqual(
     expect.objectContaining({ reference: instruction.reference }),
+  );
+});
+
+it('a file that the bank writes again while it is read stays, and is read in the next round', async () => {
+  const instruction = await world.unacknowledged();
+  const { name, sha256 } = world.desk.upload();
+  const newer = ackBytes({ name, sha256 });
+  world.desk.post('a.jsonl', ackBytes({ name, sha256: '0'.repeat(64) }));
+  const inner = world.desk.transport();
+  let gets = 0;
+  const transport: FileTransport = {
+    ...inner,
+    async get(file) {
+      const bytes = await inner.get(file);
+      gets += 1;
+      if (gets === 1) world.desk.post('a.jsonl', newer);
+      return bytes;
+    },
+  };
+  const bank = world.open({ transport });
+  await expect(bank.rounds.inbound()).rejects.toThrow('it was written again');
+  expect([...world.desk.inbox.keys()]).toEqual(['a.jsonl']);
+  await rounds(bank);
+  expect(world.desk.inbox.size).toBe(0);
+  expect(await world.feed()).toContainEqual(
+    expect.objectContaining({ type: 'confirmed', reference: instruction.reference }),
   );
 });
 

@@ -105,7 +105,9 @@ export class AchInbox {
       });
     }
     try {
-      await transport.remove(file.name);
+      // The bank has used the name again: the newer file is read next.
+      if (!(await transport.remove(file)))
+        return { file, state: 'kept', error: new BankUnavailable('it was written again') };
     } catch (error) {
       return stuckBy(file, 'kept', error);
     }
