@@ -188,6 +188,10 @@ describe('while connections are paused', () => {
       ]) as unknown,
     });
     expectRefusal(
+      await settle('--payment', inFlight, '--as', 'executed', '--connection', 'typo'),
+      /the payment goes over the connection /,
+    );
+    expectRefusal(
       await settle('--payment', executed, '--as', 'never-sent'),
       /the payment is COMPLETED: it cannot be settled as never-sent/,
     );

@@ -18,7 +18,7 @@ export { achCountMax, achFigures, type AchFigures } from './rails/ach/ach-figure
 export { atOnceSchedule, type AchSchedule, cutoffSchedule } from './rails/ach/ach-schedule.js';
 export { individualIdOf } from './rails/ach/ach-entry.js';
 export {
-  referenceOfAchEntry,
+  referencesOfAchEntry,
   settleAchEntry,
   voidAchEntries,
   waitingAchEntries,

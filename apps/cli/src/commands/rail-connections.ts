@@ -57,7 +57,10 @@ function addSettle(rails: Command): void {
           '--trace <number>',
           'the trace number of the ACH entry; alone it names the payment, beside another option it is kept for returns',
         )
-        .option('--connection <name>', 'of a payment that was never submitted here')
+        .option(
+          '--connection <name>',
+          'of a payment that was never submitted here, or of the ACH entry that is named',
+        )
         .addOption(
           new Option(
             '--as <finding>',
@@ -127,7 +130,7 @@ async function settle(options: SettleOptions): Promise<void> {
     throw new CommandFailed('give --payment, --reference or --trace');
   const paymentId =
     payment === undefined
-      ? await withContext(({ pool }) => paymentNamed(pool, named ?? ''))
+      ? await withContext(({ pool }) => paymentNamed(pool, named ?? '', connection ?? null))
       : idGiven('--payment', payment);
   const action = {
     name: 'rails settle',

@@ -24,7 +24,7 @@ export interface Stores {
 export interface SettlementOrder {
   readonly paymentId: string;
   readonly as: Settlement;
-  /** Needed for a payment that was never claimed and is in no row. */
+  /** Needed for a payment that was never claimed and is in no row. Another one than the payment's is refused. */
   readonly connection?: string;
   /** Under which the bank has the ACH entry. */
   readonly traceNumber?: string;
@@ -42,12 +42,16 @@ const individualIdForm = /^[0-9A-Z]{15}$/;
 
 /**
  * The payment that the bank knows by this end-to-end id, individual ID or trace number.
- * @throws CommandFailed when it is none of ours
+ * @throws CommandFailed when it is none of ours, or when several entries are called so
  */
-export async function paymentNamed(pool: pg.Pool, name: string): Promise<string> {
+export async function paymentNamed(
+  pool: pg.Pool,
+  name: string,
+  connection: string | null,
+): Promise<string> {
   const paymentId =
     paymentIdOfRailReference(name) ??
-    paymentIdOfRailReference((await achReference(pool, name)) ?? '');
+    paymentIdOfRailReference((await achReference(pool, name, connection)) ?? '');
   if (paymentId === null)
     throw new CommandFailed(
       'no payment of this system has this reference, individual ID or trace number',
@@ -55,18 +59,32 @@ export async function paymentNamed(pool: pg.Pool, name: string): Promise<string>
   return paymentId;
 }
 
-async function achReference(pool: pg.Pool, name: string): Promise<string | null> {
-  const { individualIdOf, referenceOfAchEntry } = await import('@pis/bank-rails/ach');
+async function achReference(
+  pool: pg.Pool,
+  name: string,
+  connection: string | null,
+): Promise<string | null> {
+  const { individualIdOf, referencesOfAchEntry } = await import('@pis/bank-rails/ach');
   if (traceForm.test(name)) {
-    const reference = await referenceOfAchEntry(pool, { traceNumber: name });
-    if (reference !== null) return reference;
+    const entries = await referencesOfAchEntry(pool, { traceNumber: name }, connection);
+    if (entries.length > 0) return theOnly(entries, connection);
   }
   if (!individualIdForm.test(name)) return null;
-  const reference = await referenceOfAchEntry(pool, { individualId: name });
-  if (reference !== null) return reference;
+  const entries = await referencesOfAchEntry(pool, { individualId: name }, connection);
+  if (entries.length > 0) return theOnly(entries, connection);
   // The entry's row may be lost. The payment is under way.
   const { rows } = await pool.query<{ reference: string }>('SELECT reference FROM rail_pending');
   return rows.find((row) => individualIdOf(row.reference) === name)?.reference ?? null;
+}
+
+function theOnly([reference, ...others]: readonly string[], connection: string | null) {
+  if (others.length > 0)
+    throw new CommandFailed(
+      connection === null
+        ? 'several ACH entries have this number: give --connection, or name the payment with --payment'
+        : 'several ACH entries of this connection have this number: name the payment with --payment',
+    );
+  return reference ?? null;
 }
 
 /** @throws CommandFailed when the payment's status or what the bank has said does not allow it */
@@ -95,23 +113,33 @@ export async function settlePayment(stores: Stores, order: SettlementOrder): Pro
   return { paymentId: state.paymentId, connection, reference, status: settled.state.status };
 }
 
-/** The claim's, or else that of the payment's row, or else the one given. */
+/**
+ * The claim's, or else that of the payment's row, or else the one given.
+ * @throws CommandFailed when another one is given
+ */
 async function connectionOf(
   pool: pg.Pool,
   payment: Payment,
   { connection: given }: SettlementOrder,
 ): Promise<string> {
-  if (payment.connection !== null) return payment.connection;
-  const { rows } = await pool.query<{ connection: string }>(
-    "SELECT connection FROM rail_pending WHERE payment_id = $1 AND connection <> ''",
-    [payment.paymentId],
-  );
-  const [row] = rows;
-  if (row !== undefined) return row.connection;
+  const known = payment.connection ?? (await connectionUnderWay(pool, payment.paymentId));
+  if (known !== null) {
+    if (given !== undefined && given !== known)
+      throw new CommandFailed(`the payment goes over the connection ${known}`);
+    return known;
+  }
   if (given === undefined)
     throw new CommandFailed('the payment names no connection: give --connection');
   await requireKnown(pool, given, payment);
   return given;
+}
+
+async function connectionUnderWay(pool: pg.Pool, paymentId: string): Promise<string | null> {
+  const { rows } = await pool.query<{ connection: string }>(
+    "SELECT connection FROM rail_pending WHERE payment_id = $1 AND connection <> ''",
+    [paymentId],
+  );
+  return rows[0]?.connection ?? null;
 }
 
 /** An executor may be about to send it. */

@@ -2,7 +2,7 @@
 import { openAchWorld, type AchWorld } from '../../testing/ach-world.js';
 import { instructionEnding } from '../../testing.js';
 import type { TransferInstruction } from '../../bank-connection.js';
-import { referenceOfAchEntry, settleAchEntry } from './ach-by-hand.js';
+import { referencesOfAchEntry, settleAchEntry } from './ach-by-hand.js';
 import { individualIdOf } from './ach-entry.js';
 
 const traceNumber = '021000029000123';
@@ -43,8 +43,22 @@ it('an entry whose row was lost is accepted when it is submitted again, and foun
   expect(world.desk.uploads).toEqual([]);
   const { reference } = instruction;
   const individualId = individualIdOf(reference);
-  expect(await referenceOfAchEntry(world.pool, { traceNumber })).toBe(reference);
-  expect(await referenceOfAchEntry(world.pool, { individualId })).toBe(reference);
+  for (const name of [{ traceNumber }, { individualId }])
+    expect(await referencesOfAchEntry(world.pool, name, null)).toEqual([reference]);
+});
+
+it('a trace number that two connections used names an entry only beside its connection', async () => {
+  const [mine, other] = [instructionEnding('4321'), instructionEnding('4321')];
+  await settle(mine, 'executed');
+  await settle(other, 'executed');
+  await world.pool.query("UPDATE ach_entries SET bank = 'other-ach' WHERE reference = $1", [
+    other.reference,
+  ]);
+  const named = (bank: string | null) => referencesOfAchEntry(world.pool, { traceNumber }, bank);
+  expect(await named(null)).toHaveLength(2);
+  expect(await named('test-ach')).toEqual([mine.reference]);
+  expect(await named('other-ach')).toEqual([other.reference]);
+  expect(await named('typo')).toEqual([]);
 });
 
 it('a file that the bank has is not uploaded again, and its other entries wait for the answer', async () => {

@@ -78,20 +78,27 @@ async function settleRow(
   return rows[0] ?? null;
 }
 
-/** The reference of an entry by what the bank's files call it. Null when it has no row. */
-export async function referenceOfAchEntry(
+export type AchEntryName = { readonly traceNumber: string } | { readonly individualId: string };
+
+/**
+ * The references of the entries that a bank's files call so. Two connections may number alike: none is the likelier
+ * one. At most two, which is one too many.
+ */
+export async function referencesOfAchEntry(
   pool: pg.Pool,
-  name: { readonly traceNumber: string } | { readonly individualId: string },
-): Promise<string | null> {
+  name: AchEntryName,
+  bank: string | null,
+): Promise<readonly string[]> {
   const [column, value] =
     'traceNumber' in name
       ? ['trace_number', name.traceNumber]
       : ['individual_id', name.individualId];
   const { rows } = await pool.query<{ reference: string }>(
-    `SELECT reference FROM ach_entries WHERE ${column} = $1 ORDER BY submitted_at DESC LIMIT 1`,
-    [value],
+    `SELECT reference FROM ach_entries
+      WHERE ${column} = $1 AND ($2::text IS NULL OR bank = $2) LIMIT 2`,
+    [value, bank],
   );
-  return rows[0]?.reference ?? null;
+  return rows.map(({ reference }) => reference);
 }
 
 export interface WaitingEntry {
