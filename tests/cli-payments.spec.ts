@@ -143,6 +143,10 @@ describe('while connections are paused', () => {
     const inFlight = await paid('000123450401', 1_234, 'FAILED_IN_FLIGHT');
     const connections = await names();
     expect(connections).not.toEqual([]);
+    expectRefusal(
+      await pis(['rails', 'pause', '--connection', 'typo', ...because], environment),
+      new RegExp(`no connection has this name: .*${connections[0]}`),
+    );
     expect(await rails('pause', '--restored', ...because)).toEqual({ paused: connections });
     await until(async () => !(await isReady()), { timeoutMs: statusLimitMs });
 

@@ -202,3 +202,12 @@ it('an operator pauses all connections after the restore of a snapshot, which th
   expect(await world.history(message.paymentId)).toEqual(['Queued']);
   await expect(after.checkBank('messages')).rejects.toThrow(reason);
 });
+
+it('a name that no connection has is not paused, unless none was used yet', async () => {
+  const slip = { connection: 'fils', isRestored: false, reason: 'a slip' };
+  expect(await pauseConnections(world.pool, slip)).toEqual(['fils']);
+  await world.pool.query('DELETE FROM rail_connections');
+  await world.executor({ banks }).checkBank('files');
+  expect(await pauseConnections(world.pool, slip)).toEqual([]);
+  expect(await pauseConnections(world.pool, { ...slip, connection: 'files' })).toEqual(['files']);
+});

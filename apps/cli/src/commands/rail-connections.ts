@@ -78,7 +78,7 @@ async function pause(
   options: Recorded & { connection?: string; restored?: boolean },
 ): Promise<void> {
   const { connection = null, restored: isRestored = false, reason = '' } = options;
-  const { pauseConnections } = await pauses();
+  const { connectionStates, pauseConnections } = await pauses();
   const action = {
     name: 'rails pause',
     subject: { connection, isRestored },
@@ -86,9 +86,13 @@ async function pause(
   } as const;
   const result = await act(options, action, async ({ pool }) => {
     const paused = await pauseConnections(pool, { connection, isRestored, reason });
-    if (paused.length === 0)
-      throw new CommandFailed('no executor has noted a connection yet: give --connection');
-    return { paused };
+    if (paused.length > 0) return { paused };
+    const names = (await connectionStates(pool)).map((state) => state.connection);
+    throw new CommandFailed(
+      connection === null
+        ? 'no executor has noted a connection yet: give --connection'
+        : `no connection has this name: there are ${names.join(', ')}`,
+    );
   });
   print(result, options);
 }

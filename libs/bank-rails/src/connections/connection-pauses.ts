@@ -109,14 +109,20 @@ export interface PausedByHand {
   readonly isRestored: boolean;
 }
 
-/** @returns the names of the connections that are paused now */
+/**
+ * A name that is not among those that were ever used is taken for a slip. While none was, any name is taken: the
+ * executors have not started yet.
+ * @returns the names of the connections that are paused now; none when there is none of this name
+ */
 export async function pauseConnections(
   pool: pg.Pool,
   { connection, reason, isRestored }: PausedByHand,
 ): Promise<readonly string[]> {
   const { rows } = await pool.query<{ connection: string }>(
     `WITH named AS (
-       SELECT $1::text AS connection WHERE $1 IS NOT NULL
+       SELECT $1::text AS connection
+        WHERE $1 IS NOT NULL AND ($1 IN (SELECT connection FROM rail_connections)
+                                  OR NOT EXISTS (SELECT FROM rail_connections))
         UNION SELECT connection FROM rail_connections WHERE $1 IS NULL ORDER BY 1)
      INSERT INTO rail_connections AS c (connection, identity, paused_at, pause_reason, is_restored)
      SELECT connection, rail_database_identity(), now(), $2, $3 FROM named
