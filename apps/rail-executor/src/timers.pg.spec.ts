@@ -81,11 +81,10 @@ describe('the deadline loop', () => {
       return new Promise(() => undefined);
     };
     const executor = world.executor({ bank: { ...world.bank, notifications } });
-    const round = executor.deadlineRound();
+    const ended = expect(executor.deadlineRound()).rejects.toThrow('the executor stops');
     await asked.promise;
     await executor.stop();
-    await round;
-    expect(await executor.deadlineRound()).toBeDefined();
+    await ended;
   });
 
   it('holds no transaction open while it asks the bank', async () => {
