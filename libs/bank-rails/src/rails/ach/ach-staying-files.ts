@@ -25,7 +25,7 @@ export class AchStayingFiles {
     private readonly bank: string,
   ) {}
 
-  /** Those of the listed files that are in the table, by name, and whether they are to be left alone for now. */
+  /** The listed files that the table has, by name. True: the file waits for its next try. */
   async among(listed: readonly RemoteFile[]): Promise<ReadonlyMap<string, boolean>> {
     if (listed.length === 0 && !this.mayHaveRows) return new Map();
     const { rows } = await this.pool.query<{ name: string | null; is_resting: boolean }>({
