@@ -13,8 +13,8 @@ const depConstraints = [
   { sourceTag: 'is:contracts', allowedExternalImports: ['zod'] },
 ];
 
-const code = ['{apps,libs}/**/*.ts'];
-const tests = ['**/*.spec.ts', '**/testing.ts', '**/testing/**'];
+const code = ['{apps,libs}/**/*.{ts,tsx}'];
+const tests = ['**/*.spec.{ts,tsx}', '**/testing.ts', '**/testing/**'];
 /** What specs and test helpers may import beyond their project's production code: servers and helpers. */
 const forTests = ['^@pis/local-servers(/testing)?$', '^@pis/[a-z-]+/testing$'];
 // A later entry replaces the options of an earlier one: what both need is named here, said in both.
@@ -33,7 +33,10 @@ export default tseslint.config(
     extends: [...tseslint.configs.recommended],
     languageOptions: {
       parser: tseslint.parser,
-      parserOptions: { project: './tsconfig.json', tsconfigRootDir: import.meta.dirname },
+      parserOptions: {
+        project: ['./tsconfig.json', './apps/*/tsconfig.browser.json'],
+        tsconfigRootDir: import.meta.dirname,
+      },
     },
     plugins: { '@nx': nx },
     rules: {
@@ -68,7 +71,7 @@ export default tseslint.config(
   },
   {
     // "No app imports an app, all-in-one and tests aside": through its module, as all-in-one does.
-    files: ['apps/**/*.spec.ts', 'apps/**/testing/**'],
+    files: ['apps/**/*.spec.{ts,tsx}', 'apps/**/testing/**'],
     plugins: { '@nx': nx },
     rules: {
       '@nx/enforce-module-boundaries': [

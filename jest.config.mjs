@@ -16,28 +16,31 @@ const cacheDirectory = join(workspace, '.cache', 'jest');
 
 const below = (folder) => `^<rootDir>/(?:.*/)?${folder.replace('.', '\\.')}/`;
 
+const swc = (parser, transform) => [
+  '@swc/jest',
+  {
+    swcrc: false,
+    sourceMaps: 'inline',
+    jsc: {
+      parser: { syntax: 'typescript', ...parser },
+      transform,
+      target: 'es2023',
+      keepClassNames: true,
+    },
+    module: { type: 'es6' },
+  },
+];
+
 const common = {
   roots,
   cacheDirectory,
   testEnvironment: 'node',
   // Sources, not builds: the workspace packages export both (package.json `exports`).
   testEnvironmentOptions: { customExportConditions: ['@pis/source', 'node', 'node-addons'] },
-  extensionsToTreatAsEsm: ['.ts'],
+  extensionsToTreatAsEsm: ['.ts', '.tsx'],
   transform: {
-    '^.+\\.ts$': [
-      '@swc/jest',
-      {
-        swcrc: false,
-        sourceMaps: 'inline',
-        jsc: {
-          parser: { syntax: 'typescript', decorators: true },
-          transform: { legacyDecorator: true, decoratorMetadata: true },
-          target: 'es2023',
-          keepClassNames: true,
-        },
-        module: { type: 'es6' },
-      },
-    ],
+    '^.+\\.ts$': swc({ decorators: true }, { legacyDecorator: true, decoratorMetadata: true }),
+    '^.+\\.tsx$': swc({ tsx: true }, { react: { runtime: 'automatic' } }),
   },
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
   // Below this folder: the checkout itself may be in a folder of such a name.
@@ -62,7 +65,7 @@ export default {
     {
       ...common,
       displayName: 'unit',
-      testRegex: '(apps|libs|tools)/.*\\.spec\\.(ts|mjs)$',
+      testRegex: '(apps|libs|tools)/.*\\.spec\\.(tsx?|mjs)$',
       testPathIgnorePatterns: [...common.testPathIgnorePatterns, needsServer],
     },
     {

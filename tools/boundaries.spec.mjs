@@ -64,11 +64,11 @@ it('the table has no cycle, and no app but all-in-one imports an app', () => {
 
 /** What a project imports of the others, also by a dynamic import: `@pis/NAME` or `@pis/NAME/PART`. */
 const workspaceImport = /\b(?:from|import)\b *\(?\s*'@pis\/([a-z-]+)((?:\/[a-z-]+)?)'/g;
-const isForTests = (file) => /\.spec\.ts$|(^|\/)testing(\.ts$|\/)/.test(file);
+const isForTests = (file) => /\.spec\.tsx?$|(^|\/)testing(\.ts$|\/)/.test(file);
 
 function importsOf(project) {
   const folder = join(root, folderOf(project), 'src');
-  const files = readdirSync(folder, { recursive: true }).filter((file) => file.endsWith('.ts'));
+  const files = readdirSync(folder, { recursive: true }).filter((file) => /\.tsx?$/.test(file));
   return files.flatMap((file) =>
     [...readFileSync(join(folder, file), 'utf8').matchAll(workspaceImport)]
       .map(([, name, part]) => ({ name, part, isForTests: isForTests(file) }))
@@ -155,6 +155,11 @@ const refused = [
   ['an enum in the domain', at('domain'), 'export enum E { A }\n'],
   ['an enum elsewhere', at('keyring'), 'export enum E { A }\n'],
   ['an any', at('keyring'), 'export const y = (x: any): unknown => x;\n'],
+  [
+    'an any in a component',
+    at('keyring', 'probe.tsx'),
+    'export const y = (x: any): unknown => <p>{x}</p>;\n',
+  ],
   ['a default export', at('keyring'), 'export default function y() {\n  return 1;\n}\n'],
   [
     'an empty catch',

@@ -16,12 +16,14 @@ function importGraph() {
     .flatMap((folder) =>
       readdirSync(join(root, folder), { recursive: true }).map((name) => join(folder, name)),
     )
-    .filter((file) => file.endsWith('.ts'));
+    .filter((file) => /\.tsx?$/.test(file));
   return new Map(
     files.map((file) => {
       const text = readFileSync(join(root, file), 'utf8');
-      const paths = [...text.matchAll(relativeImport)].map(([, path]) => `${path}.ts`);
-      return [file, paths.map((path) => normalize(join(dirname(file), path)))];
+      const paths = [...text.matchAll(relativeImport)].map(([, path]) =>
+        normalize(join(dirname(file), path)),
+      );
+      return [file, paths.flatMap((path) => [`${path}.ts`, `${path}.tsx`])];
     }),
   );
 }

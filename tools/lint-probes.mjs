@@ -25,7 +25,7 @@ execFileSync(process.execPath, [nx, 'show', 'projects'], {
 const probes = JSON.parse(await text(process.stdin));
 // Typed rules need the file in the compiler's program. A probe is in no program.
 const untyped = {
-  files: ['**/*.ts'],
+  files: ['**/*.{ts,tsx}'],
   ...tseslint.configs.disableTypeChecked,
   languageOptions: { parserOptions: { project: null, program: null, projectService: false } },
 };

@@ -187,7 +187,7 @@ function currentStamp(project) {
 function addFolder(hash, folder) {
   const entries = readdirSync(folder, { withFileTypes: true });
   for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
-    if (notSources.has(entry.name) || /\.spec\.ts$/.test(entry.name)) continue;
+    if (notSources.has(entry.name) || /\.spec\.tsx?$/.test(entry.name)) continue;
     const path = join(folder, entry.name);
     if (entry.isDirectory()) addFolder(hash, path);
     else addFile(hash, path);

@@ -6,7 +6,8 @@
 import { existsSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 
-const swc = 'swc src -d dist --strip-leading-paths --config-file ../../.swcrc --quiet';
+const swc =
+  "swc src -d dist --strip-leading-paths --ignore '**/*.spec.*' --config-file ../../.swcrc --quiet";
 /** Of a project that puts more into `dist` than its compiled sources. */
 const assetsScript = 'build-assets.mjs';
 /** Everything that a test of the whole system can read. */

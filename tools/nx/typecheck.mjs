@@ -1,9 +1,12 @@
 /**
  * The `typecheck` target. The projects import each other's sources, so one compiler run over the whole
- * workspace costs little more than a run for one app. A project fails when an error is in its files.
+ * workspace costs little more than a run for one app. Code that runs in a browser has other globals, so an app
+ * with such code has a program of its own for it, tsconfig.browser.json. A project fails when an error is in
+ * its files.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 
 export async function typecheck(_options, context) {
@@ -21,20 +24,39 @@ export async function* typecheckAll(taskGraph, _inputs, _overrides, context) {
 }
 
 async function check(projects, { root, projectsConfigurations }) {
-  const tsc = join(root, 'node_modules/typescript-native/bin/tsc');
-  const args = [tsc, '-p', 'tsconfig.json', '--pretty', 'false'];
-  const child = spawn(process.execPath, args, { cwd: root, stdio: ['ignore', 'pipe', 'inherit'] });
-  const output = [];
-  child.stdout.on('data', (chunk) => output.push(chunk));
-  const [code] = await once(child, 'close');
-  const byRoot = errorsByRoot(Buffer.concat(output).toString('utf8'));
-  if (code !== 0 && byRoot.size === 0) byRoot.set('', [`tsc ended with ${code}`]);
+  const rootOf = (project) => projectsConfigurations.projects[project].root;
+  const outputs = [];
+  for (const file of ['tsconfig.json', ...projects.map(rootOf).flatMap(browserProgram(root))])
+    outputs.push(await compile(file, root));
+  const byRoot = errorsByRoot(outputs.join('\n'));
   return projects.map((project) => {
-    const own = byRoot.get(projectsConfigurations.projects[project].root) ?? [];
+    const own = byRoot.get(rootOf(project)) ?? [];
     // An error outside of all projects, as in the configuration, is everybody's.
     const lines = [...own, ...(byRoot.get('') ?? [])];
     return { success: lines.length === 0, terminalOutput: lines.join('\n') };
   });
+}
+
+/** The program of a project's browser code, if it has any. */
+function browserProgram(workspace) {
+  return (root) => {
+    const file = `${root}/tsconfig.browser.json`;
+    return existsSync(join(workspace, file)) ? [file] : [];
+  };
+}
+
+/** The errors of one program, with paths from the workspace. */
+async function compile(file, workspace) {
+  const tsc = join(workspace, 'node_modules/typescript-native/bin/tsc');
+  const child = spawn(process.execPath, [tsc, '-p', file, '--pretty', 'false'], {
+    cwd: workspace,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const chunks = [];
+  child.stdout.on('data', (chunk) => chunks.push(chunk));
+  const [code] = await once(child, 'close');
+  const output = Buffer.concat(chunks).toString('utf8');
+  return code !== 0 && output.trim() === '' ? `tsc -p ${file} ended with ${code}` : output;
 }
 
 /** Errors of tsc by project folder, the lines that explain an error included; '' is no project. */
