@@ -123,6 +123,39 @@ it('lists payments in doubt with everything known, and leaves out the others', a
   });
 });
 
+it('lists a payment that the bank has held for longer than a day', async () => {
+  const paymentId = await paid('000123450502', 1_234, 'PROCESSING');
+  const pool = openTestPool(connectionOf(path.join(scratch, 'data', 'postgres'), 'pis') ?? '', 1);
+  const listed = async () => {
+    const { data } = await pisJson<{ data: { paymentId: string; status: string }[] }>(
+      ['payments', 'in-doubt'],
+      environment,
+    );
+    return data.filter((payment) => payment.paymentId === paymentId).map(({ status }) => status);
+  };
+  try {
+    await until(
+      async () => {
+        const { rowCount } = await pool.query(
+          `UPDATE rail_pending SET submitted_at = now() - interval '23 hours'
+            WHERE payment_id = $1 AND stage = 'submitted' AND overdue_at IS NULL`,
+          [paymentId],
+        );
+        return rowCount === 1;
+      },
+      { timeoutMs: statusLimitMs },
+    );
+    expect(await listed()).toEqual([]);
+    await pool.query(
+      "UPDATE rail_pending SET submitted_at = now() - interval '25 hours' WHERE payment_id = $1",
+      [paymentId],
+    );
+    expect(await listed()).toEqual(['PROCESSING']);
+  } finally {
+    await pool.end();
+  }
+});
+
 it('refuses to show a payment that does not exist, or what is no ID', async () => {
   const show = (id: string) => pis(['payments', 'show', '--id', id], environment);
   expectRefusal(await show(randomUUID()), /there is no payment/);

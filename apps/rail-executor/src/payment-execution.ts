@@ -44,7 +44,12 @@ import { rejectionBeforeRail, rejectionWithoutRail } from './rail-checks.js';
 import type { Review } from './review/review.js';
 import { instructionUnlessErased } from './transfer-instruction.js';
 import { over, transferOf } from './transfer-of.js';
-import { failureBy, internalError, TransferOutcome } from './transfer-outcome.js';
+import {
+  failureBy,
+  internalError,
+  TransferOutcome,
+  type TransferOutcomeOptions,
+} from './transfer-outcome.js';
 
 export interface PaymentExecutionOptions {
   readonly payments: PaymentStream;
@@ -52,7 +57,7 @@ export interface PaymentExecutionOptions {
   readonly keyring: Keyring;
   readonly pending: PendingTransfers;
   /** See TransferOutcomeOptions. */
-  readonly tellUnanswered: (paymentId: string) => Promise<void>;
+  readonly tellStaff: TransferOutcomeOptions['tellStaff'];
   readonly erasures: Pick<ErasureGuard, 'clearanceFor'>;
   readonly review: Pick<Review, 'of'>;
   readonly directory: RoutingDirectory;

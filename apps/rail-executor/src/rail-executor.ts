@@ -116,7 +116,7 @@ export class RailExecutor {
       banks,
       keyring,
       pending,
-      tellUnanswered: (paymentId) => notices.noteUnanswered(paymentId),
+      tellStaff: (paymentId, kind) => notices.tell(paymentId, kind),
       erasures: new ErasureGuard(pool, store),
       review,
       directory,

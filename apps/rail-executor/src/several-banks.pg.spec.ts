@@ -198,6 +198,13 @@ describe('a payment whose connection is not configured any more', () => {
     await untilInFlight(world.executor({ banks: remaining() }), message.paymentId);
   });
 
+  it('is overdue at last when its bank held it without a time', async () => {
+    const message = await world.queue('0502');
+    await handle(world.executor({ banks: banksWith(world.bank, second) }), message);
+    const clock = () => Date.now() + world.bank.terms.referenceMemoryMs + 1_000;
+    await untilInFlight(world.executor({ banks: remaining(), clock }), message.paymentId);
+  });
+
   it('is overdue in time when its row was lost and its message comes again', async () => {
     const message = await world.queue('0401');
     await handle(

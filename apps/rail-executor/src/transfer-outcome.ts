@@ -36,8 +36,8 @@ export interface TransferOutcomeOptions {
   readonly payments: PaymentStream;
   readonly banks: Banks;
   readonly pending: PendingTransfers;
-  /** Tells staff that the bank never said what became of a payment. Safe to repeat. */
-  readonly tellUnanswered: (paymentId: string) => Promise<void>;
+  /** Tells staff that the bank still holds a payment, or never said what became of it. Safe to repeat. */
+  readonly tellStaff: (paymentId: string, kind: 'held' | 'unanswered') => Promise<void>;
   readonly logger: Logger;
   readonly confirmationTimeoutMs: (rail: PaymentRail) => number;
   /** Milliseconds since the epoch. */
@@ -46,6 +46,8 @@ export interface TransferOutcomeOptions {
 
 /** The pause between two inquiries about a transfer that only the bank can settle. */
 export const inquiryBackoff: Backoff = { initialMs: 5_000, maxMs: 24 * 3_600_000 };
+/** The memory of a bank whose connection was removed together with its terms. */
+const memoryDefaultMs = 90 * 24 * 3_600_000;
 
 export class TransferOutcome {
   constructor(private readonly options: TransferOutcomeOptions) {}
@@ -69,11 +71,17 @@ export class TransferOutcome {
     }
   }
 
-  /** Asks the bank about a transfer that it has accepted, or about one that is FAILED_IN_FLIGHT. */
+  /**
+   * Asks the bank about a transfer that it has taken, or about one that is FAILED_IN_FLIGHT, until the bank has
+   * forgotten it. Then a payment that the bank held is overdue: it has no other deadline.
+   */
   async ask(current: LoadedPayment, cause: Cause): Promise<void> {
     const { pending, logger } = this.options;
     const { paymentId, status } = current.state;
-    if (status === 'FAILED_IN_FLIGHT' && !this.isRemembered(current)) return this.end(current);
+    if (!this.isRemembered(current)) {
+      if (status === 'FAILED_IN_FLIGHT') return this.end(current);
+      await pending.postponeOverdue(paymentId, 0);
+    }
     const transfer = transferOf(current.state, this.options.banks);
     const { reference } = transfer;
     // Its time is before the inquiry: a submission may arrive while the bank answers.
@@ -92,10 +100,18 @@ export class TransferOutcome {
           return this.neverArrived(current, cause, sealed);
         return pending.again(paymentId, inquiryBackoff);
       case 'received':
+        await this.stillHeld(current);
         return pending.again(paymentId, inquiryBackoff);
       default:
         return unreachable(answer);
     }
+  }
+
+  /** The first inquiry comes a day after the bank took it. Staff are told if it has no deadline. */
+  private async stillHeld({ state: { paymentId, status } }: LoadedPayment): Promise<void> {
+    const { pending, tellStaff } = this.options;
+    if (status !== 'PROCESSING') return;
+    if ((await pending.find(paymentId))?.hasDeadline === false) await tellStaff(paymentId, 'held');
   }
 
   /** The bank does not have a payment in flight. That is its end once no submission can arrive any more. */
@@ -148,9 +164,12 @@ export class TransferOutcome {
   }
 
   /** Whether the bank's answers about it are reliable. */
-  private isRemembered(current: LoadedPayment): boolean {
-    const { terms } = this.bankOf(current);
-    return remembers(terms, Date.parse(current.state.statusAt), this.options.clock());
+  private isRemembered({ state }: LoadedPayment): boolean {
+    const { banks, clock } = this.options;
+    const terms = banks.isConfigured(banks.nameOf(state))
+      ? banks.of(state).connection.terms
+      : { referenceMemoryMs: memoryDefaultMs };
+    return remembers(terms, claimedAtMs(state), clock());
   }
 
   /** Whether an answer that it is not executed can be relied on. */
@@ -158,9 +177,10 @@ export class TransferOutcome {
     current: LoadedPayment,
     { isUnseen = false }: { readonly isUnseen?: boolean },
   ): boolean {
-    const { status, statusAt } = current.state;
-    // Of a payment in flight the time of the claim is not at hand. It is long ago.
-    const isOld = status !== 'PROCESSING' || mayBeLost(Date.parse(statusAt), this.options.clock());
+    const { state } = current;
+    // The claim of a payment in flight is long ago, whatever the clocks say.
+    const isOld =
+      state.status !== 'PROCESSING' || mayBeLost(claimedAtMs(state), this.options.clock());
     return this.isRemembered(current) && !(isUnseen && isOld);
   }
 
@@ -168,7 +188,7 @@ export class TransferOutcome {
     // The later clock decides what the bank has forgotten, the earlier one what has arrived.
     if (!this.isRemembered(claimed)) return false;
     return provesFailure(evidence, this.bankOf(claimed).terms, {
-      claimedAtMs: claimedNotBefore(claimed.state),
+      claimedAtMs: claimedAtMs(claimed.state),
       lastNotedAtMs: sealed.lastNotedAtMs,
       askedAtMs: sealed.nowMs,
     });
@@ -232,9 +252,9 @@ export class TransferOutcome {
    * and the bank is not asked again. What it still reports by itself is recorded.
    */
   private async end({ state: { paymentId } }: LoadedPayment): Promise<void> {
-    const { pending, logger, tellUnanswered } = this.options;
+    const { pending, logger, tellStaff } = this.options;
     logger.error({ paymentId }, 'the bank never said what became of a payment in flight');
-    await tellUnanswered(paymentId);
+    await tellStaff(paymentId, 'unanswered');
     await pending.done(paymentId);
   }
 
@@ -253,9 +273,9 @@ export class TransferOutcome {
   }
 }
 
-/** Of a payment in flight the time of the claim is not at hand. It was created before. */
-function claimedNotBefore({ status, statusAt, createdAt }: Payment): number {
-  return Date.parse(status === 'PROCESSING' ? statusAt : createdAt);
+/** Before its first submission. */
+function claimedAtMs({ claimedAt, createdAt }: Payment): number {
+  return Date.parse(claimedAt ?? createdAt);
 }
 
 const neverArrived: RailRejection = {

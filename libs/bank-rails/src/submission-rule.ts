@@ -41,7 +41,11 @@ export function maySubmit(terms: BankTerms, claimedAtMs: number, nowMs: number):
 }
 
 /** Whether the bank still remembers the reference: without it, it does not know what it executed. */
-export function remembers(terms: BankTerms, claimedAtMs: number, nowMs: number): boolean {
+export function remembers(
+  terms: Pick<BankTerms, 'referenceMemoryMs'>,
+  claimedAtMs: number,
+  nowMs: number,
+): boolean {
   return nowMs < claimedAtMs + terms.referenceMemoryMs;
 }
 

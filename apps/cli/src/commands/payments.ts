@@ -14,7 +14,7 @@ export function paymentCommands(): Command {
     payments
       .command('in-doubt')
       .description(
-        `payments that are FAILED_IN_FLIGHT, the newest ${listMax}, with all that is known`,
+        `payments that are FAILED_IN_FLIGHT or held by the bank for longer than a day, the newest ${listMax}, with all that is known`,
       ),
   ).action(async (options: OutputOptions) => {
     const data = await withContext(({ store, pool }) => paymentsInDoubt(store, pool, listMax));

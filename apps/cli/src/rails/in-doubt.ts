@@ -1,4 +1,7 @@
-/** Payments that were submitted and not confirmed in time, with everything that is known of them. */
+/**
+ * Payments that were submitted and not confirmed in time, and those that the bank has held for longer than a day, with
+ * everything that is known of them.
+ */
 import { type Payment, payment as payments, type RailRejection } from '@pis/domain';
 import { type EventStore, repository } from '@pis/event-store';
 import type pg from 'pg';
@@ -42,25 +45,32 @@ export interface Unmatched {
   readonly reason: string | null;
 }
 
+/** As long as the executor waits before it asks the bank about a payment that the bank has taken. */
+const heldAfterMs = 24 * 3_600_000;
+
 /** The newest `max`. @throws StoreUnavailable, connection errors */
 export async function paymentsInDoubt(
   store: EventStore,
   pool: pg.Pool,
   max: number,
 ): Promise<readonly PaymentInDoubt[]> {
-  const { rows } = await pool.query<{ payment_id: string }>(
-    `SELECT payment_id FROM (
-       SELECT payment_id, created_at FROM payments WHERE status = 'FAILED_IN_FLIGHT'
+  const { rows } = await pool.query<{ payment_id: string; is_held: boolean }>(
+    `SELECT payment_id, bool_or(is_held) AS is_held FROM (
+       SELECT payment_id, created_at, false AS is_held FROM payments WHERE status = 'FAILED_IN_FLIGHT'
         UNION ALL
-       SELECT payment_id, submitted_at FROM rail_pending WHERE stage = 'in_flight') p
+       SELECT payment_id, submitted_at, stage = 'submitted' FROM rail_pending
+        WHERE stage = 'in_flight' OR stage = 'submitted' AND overdue_at IS NULL
+          AND submitted_at < now() - $2 * interval '1 millisecond') p
       GROUP BY payment_id ORDER BY max(created_at) DESC LIMIT $1`,
-    [max],
+    [max, heldAfterMs],
   );
   const found: PaymentInDoubt[] = [];
-  for (const { payment_id: paymentId } of rows) {
+  for (const { payment_id: paymentId, is_held: isHeld } of rows) {
     const { state } = await repository(store, payments).load(paymentId);
     // The list lags behind: it has settled meanwhile.
-    if (state?.status === 'FAILED_IN_FLIGHT') found.push(await inDoubt(pool, state));
+    const isInDoubt =
+      state?.status === 'FAILED_IN_FLIGHT' || (isHeld && state?.status === 'PROCESSING');
+    if (isInDoubt) found.push(await inDoubt(pool, state));
   }
   return found;
 }

@@ -133,6 +133,8 @@ function saying(kind: NoticeKind): string {
       return 'not confirmed in time';
     case 'rejected_late':
       return 'rejected by the bank after its time';
+    case 'held':
+      return 'held by the bank, which names no time for it,';
     case 'unanswered':
       return 'never answered by the bank, which has forgotten it by now and is not asked any more';
     default:

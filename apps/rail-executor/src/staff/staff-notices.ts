@@ -13,8 +13,11 @@ export const noticeKinds = {
   PaymentFailedInFlight: 'in_flight',
   PaymentRejectedLate: 'rejected_late',
 } as const;
-/** The executor's own: the bank has forgotten the transfer, so it is not asked any more. */
-export type NoticeKind = (typeof noticeKinds)[keyof typeof noticeKinds] | 'unanswered';
+/**
+ * `held` and `unanswered` are the executor's own. Held: the bank has the payment, and names no time for it.
+ * Unanswered: the bank has forgotten the transfer, so it is not asked any more.
+ */
+export type NoticeKind = (typeof noticeKinds)[keyof typeof noticeKinds] | 'held' | 'unanswered';
 
 export interface Notice {
   readonly paymentId: string;
@@ -70,9 +73,9 @@ export class StaffNotices {
     await this.add(notices);
   }
 
-  /** The bank never said what became of it, and is not asked any more. @throws connection errors */
-  async noteUnanswered(paymentId: string): Promise<void> {
-    await this.add([{ paymentId, kind: 'unanswered', at: new Date().toISOString() }]);
+  /** Notes what no event says. Once for each payment and kind. @throws connection errors */
+  async tell(paymentId: string, kind: 'held' | 'unanswered'): Promise<void> {
+    await this.add([{ paymentId, kind, at: new Date().toISOString() }]);
   }
 
   private async add(

@@ -53,6 +53,7 @@ describe('creating a payment', () => {
       failureReason: null,
       returnReasonCode: null,
       railReference: null,
+      claimedAt: null,
       connection: null,
       corrections: [],
       lateRejection: null,
@@ -282,10 +283,15 @@ describe('a stream that cannot have happened', () => {
   });
 });
 
-it('keeps the bank’s reference and connection from PROCESSING on', () => {
-  expect(stateOf(queued)).toMatchObject({ railReference: null, connection: null });
+it('keeps the bank’s reference, connection and time from PROCESSING on', () => {
+  expect(stateOf(queued)).toMatchObject({
+    railReference: null,
+    claimedAt: null,
+    connection: null,
+  });
   expect(stateOf(queued, processing, completed)).toMatchObject({
     railReference: 'rail-1',
+    claimedAt: processing.at,
     connection: null,
   });
   const then = given(payment, queued).when({

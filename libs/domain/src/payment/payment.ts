@@ -157,6 +157,8 @@ export interface Payment extends PaymentDetails {
   readonly failureReason: string | null;
   readonly returnReasonCode: string | null;
   readonly railReference: string | null;
+  /** When it became PROCESSING; null before that. */
+  readonly claimedAt: string | null;
   /** Of the claim; null before it, and for a claim of an older release. */
   readonly connection: string | null;
   readonly corrections: readonly PaymentCorrection[];
@@ -186,6 +188,7 @@ function created(details: PaymentDetails, at: string, status: PaymentStatus): Pa
     canceledAt: null,
     returnReasonCode: null,
     railReference: null,
+    claimedAt: null,
     connection: null,
     corrections: [],
     lateRejection: null,
@@ -209,7 +212,7 @@ function evolve(state: PaymentState, event: PaymentEvent): PaymentState {
       return { ...next, ...event.data };
     case 'PaymentProcessing': {
       const { railReference, connection = null } = event.data;
-      return { ...next, railReference, connection };
+      return { ...next, railReference, claimedAt: event.at, connection };
     }
     case 'PaymentCompleted':
       // A late signal settles it: the failure fields' condition no longer applies (spec, Payment).

@@ -1,0 +1,81 @@
+/** Payments that the bank has and names no time for: it is asked daily, and not forever. */
+import { BankUnavailable } from '@pis/bank-rails';
+import { inquiryBackoff } from './transfer-outcome.js';
+import { openWorld, type World } from './testing/world.js';
+
+let world: World;
+beforeEach(async () => {
+  world = await openWorld();
+});
+afterEach(() => world.close());
+
+const channels = [{ name: 'chat', send: () => Promise.resolve() }];
+const notices = async () =>
+  (await world.pool.query<{ kind: string }>('SELECT kind FROM rail_staff_notices')).rows.map(
+    ({ kind }) => kind,
+  );
+
+/** A payment that the bank holds, and an executor whose clock shows how much time has passed. */
+async function held(inquire = (reference: string) => world.bank.inquire(reference)) {
+  const { paymentId, value, delivery } = await world.queue('0502');
+  await world.executor().handle(value, delivery);
+  const inquiries: string[] = [];
+  const bank = {
+    ...world.bank,
+    inquire: (reference: string) => {
+      inquiries.push(reference);
+      return inquire(reference);
+    },
+  };
+  /** Everything that is due so long after the claim. */
+  const after = async (ms: number) => {
+    const clock = () => Date.now() + ms;
+    const executor = world.executor({ bank, staff: channels, clock });
+    for (let times = 0; times < 2; times += 1) {
+      await world.timePasses(paymentId);
+      await executor.sweepRound();
+      await executor.deadlineRound();
+    }
+  };
+  return { paymentId, inquiries, after };
+}
+
+it('staff learn of a payment that the bank still holds after a day, once, and it stays PROCESSING', async () => {
+  const { paymentId, inquiries, after } = await held();
+  for (const days of [1, 2, 89]) await after(days * inquiryBackoff.maxMs);
+  expect(inquiries).toHaveLength(6);
+  expect(await notices()).toEqual(['held']);
+  expect(await world.payment(paymentId)).toMatchObject({ status: 'PROCESSING' });
+  expect(await world.pending(paymentId)).toMatchObject({ stage: 'submitted' });
+});
+
+it.each([
+  ['says that it has it', undefined],
+  ['does not know it', () => Promise.resolve({ outcome: 'unknown' } as const)],
+  ['is away', () => Promise.reject(new BankUnavailable('no answer'))],
+])(
+  'a payment that the bank holds until it forgets it is FAILED_IN_FLIGHT, and not asked about again, when the bank %s',
+  async (_what, inquire) => {
+    const { paymentId, inquiries, after } = await held(inquire);
+    const memoryMs = world.bank.terms.referenceMemoryMs;
+    await after(memoryMs + 1_000);
+    expect(await world.payment(paymentId)).toMatchObject({
+      status: 'FAILED_IN_FLIGHT',
+      failureReason: expect.stringContaining('may still settle') as string,
+    });
+    const asked = inquiries.length;
+    // The log gives it a row again.
+    await world.followLog();
+    for (let days = 1; days <= 3; days += 1) await after(memoryMs + days * inquiryBackoff.maxMs);
+    expect(inquiries).toHaveLength(asked);
+    expect(await notices()).toContain('unanswered');
+    expect(await world.pending(paymentId)).toBeNull();
+    expect(await world.history(paymentId)).toEqual(['Queued', 'Processing', 'FailedInFlight']);
+  },
+);
+
+it('a payment that the bank executes at last is COMPLETED, however late', async () => {
+  const { paymentId, after } = await held(() => Promise.resolve({ outcome: 'accepted' }));
+  await after(world.bank.terms.referenceMemoryMs + 1_000);
+  expect(await world.payment(paymentId)).toMatchObject({ status: 'COMPLETED' });
+});
