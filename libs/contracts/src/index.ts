@@ -12,6 +12,7 @@ export {
   validationCodes,
 } from './validation.js';
 export { type BankAccountRequest, uuid as idSchema } from './fields.js';
+export * from './link-requests.js';
 export * from './party-requests.js';
 export * from './payment-requests.js';
 export {

@@ -89,6 +89,8 @@ function configureSide(app: NestFastifyApplication, publicUrl: string | undefine
   server.addHook('onRequest', (request, reply, done) => {
     request.id = requestIdFor(request.headers['x-request-id']);
     reply.headers(headers).header('X-Request-Id', request.id);
+    const { pageHeaders } = request.routeOptions.config;
+    if (pageHeaders !== undefined) reply.headers(pageHeaders);
     try {
       const admitted = admit(request, reply, side);
       // No promise when the key is cached, because every request passes here.
@@ -249,7 +251,7 @@ class ErrorAnswers implements ExceptionFilter {
     if (error instanceof RateLimited) reply.header('Retry-After', String(error.quota.waitSeconds));
     const { errorPage } = reply.request.routeOptions.config;
     if (errorPage === undefined) void reply.send(body);
-    else void reply.type('text/html; charset=utf-8').send(errorPage(answer));
+    else void reply.type('text/html; charset=utf-8').send(errorPage(answer, reply.request));
   }
 }
 

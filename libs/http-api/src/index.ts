@@ -1,4 +1,5 @@
 export { Authentication, type Clocks } from './authentication.js';
+export { networkOf } from './client-address.js';
 export { Cursors, notOfThisList } from './cursor.js';
 export { answerTo, ApiError, type ErrorAnswer, invalid, notFound } from './errors.js';
 export { configureHttp, type HttpOptions } from './http.js';

@@ -91,7 +91,10 @@ describe('an app', () => {
     @Controller()
     class Mixed {
       @Get('pay/:token')
-      @PageRoute(({ status, body }) => `<h1>${status} ${body.error.message}</h1>`)
+      @PageRoute(
+        ({ status, body }, { url }) => `<h1>${status} ${url}: ${body.error.message}</h1>`,
+        { 'Content-Security-Policy': "default-src 'self'" },
+      )
       page(): never {
         throw notFound('payment');
       }
@@ -105,7 +108,8 @@ describe('an app', () => {
     const app = await create(Mixed, (server) => configureHttp(server, { ...address, api: false }));
     await app.init();
     const page = await app.inject('/pay/x');
-    expect(page).toMatchObject({ statusCode: 404, body: '<h1>404 payment not found</h1>' });
+    expect(page).toMatchObject({ statusCode: 404, body: '<h1>404 /pay/x: payment not found</h1>' });
+    expect(page.headers['content-security-policy']).toBe("default-src 'self'");
     expect(page.headers['content-type']).toBe('text/html; charset=utf-8');
     for (const path of ['/health/live', '/unknown']) {
       const other = await app.inject(path);
