@@ -2,6 +2,7 @@
 import { BankUnavailable, type NamedConnection } from '@pis/bank-rails';
 import { achBank, atOnceSchedule } from '@pis/bank-rails/ach';
 import {
+  connectionStates,
   fileArchive,
   type MessageTransport,
   pauseConnections,
@@ -201,6 +202,82 @@ it('an operator pauses all connections after the restore of a snapshot, which th
   await handle(after, message);
   expect(await world.history(message.paymentId)).toEqual(['Queued']);
   await expect(after.checkBank('messages')).rejects.toThrow(reason);
+});
+
+describe('a dump that was taken during a pause and is read in later', () => {
+  const longAgo = '2026-01-02T03:04:05.000Z';
+  const byHand = { connection: 'files', isRestored: false, reason: 'the bank asked for it' };
+  const states = async () =>
+    new Map((await connectionStates(world.pool)).map((state) => [state.connection, state]));
+  const before = `; before that it was paused since 2026-01-02T03:04:05Z: ${byHand.reason}`;
+  let restore: () => Promise<void>;
+  beforeEach(async () => {
+    await world.executor({ banks }).checkBank('files');
+    await pauseConnections(world.pool, byHand);
+    await world.pool.query(
+      "UPDATE rail_connections SET paused_at = $1 WHERE connection = 'files'",
+      [longAgo],
+    );
+    restore = await dumpOf(world.pool);
+  });
+
+  it('is noticed: the pause is as old as the restore, and says both reasons', async () => {
+    expect((await states()).get('files')).toMatchObject({
+      pausedAt: longAgo,
+      reason: byHand.reason,
+    });
+    await restore();
+    const first = (await states()).get('files');
+    expect(Date.parse(first?.pausedAt ?? '')).toBeGreaterThan(Date.now() - 3_600_000);
+    expect(first?.reason).toMatch(/^the database was restored, moved or failed over/);
+    expect(first?.reason).toContain(before);
+    await expect(world.executor({ banks }).checkBank('files')).rejects.toThrow(paused);
+    expect((await states()).get('files')).toEqual(first);
+  });
+
+  it('is noticed again when it is read in again, and keeps the reason of the operator', async () => {
+    await restore();
+    const first = (await states()).get('files');
+    const again = await dumpOf(world.pool);
+    await again();
+    const second = (await states()).get('files');
+    expect(second?.reason).toBe(first?.reason);
+    expect((second?.pausedAt ?? '') > (first?.pausedAt ?? '')).toBe(true);
+  });
+
+  it('moves the numbers ahead at the end of the pause, and pauses new connections, too', async () => {
+    await restore();
+    await states();
+    const other = { name: 'new-bank', rails: [], connection: world.bank };
+    await expect(world.executor({ banks: [other] }).checkBank('new-bank')).rejects.toThrow(
+      /nothing new is sent over the connection new-bank/,
+    );
+    expect(await resumeConnection(world.pool, 'files')).toBe(true);
+    const { rows } = await world.pool.query<{ last_file: number }>(
+      "SELECT last_file::int FROM ach_banks WHERE bank = 'files'",
+    );
+    expect(rows[0]?.last_file).toBeGreaterThanOrEqual(100_000);
+    expect((await states()).get('files')).toMatchObject({ pausedAt: null, reason: null });
+  });
+
+  it('is noticed before an operator pauses the connection again', async () => {
+    await restore();
+    await pauseConnections(world.pool, { ...byHand, reason: 'to compare' });
+    const state = (await states()).get('files');
+    expect(state?.reason).toBe('to compare');
+    expect(Date.parse(state?.pausedAt ?? '')).toBeGreaterThan(Date.now() - 3_600_000);
+  });
+});
+
+it('a pause after the restore of a snapshot begins then, also when the snapshot was taken during a pause', async () => {
+  await world.executor({ banks }).checkBank('files');
+  const byHand = { connection: 'files', isRestored: false, reason: 'the bank asked for it' };
+  await pauseConnections(world.pool, byHand);
+  await world.pool.query("UPDATE rail_connections SET paused_at = now() - interval '1 year'");
+  await pauseConnections(world.pool, { ...byHand, isRestored: true, reason: 'a snapshot' });
+  const [files] = await connectionStates(world.pool);
+  expect(files).toMatchObject({ connection: 'files', reason: 'a snapshot' });
+  expect(Date.parse(files?.pausedAt ?? '')).toBeGreaterThan(Date.now() - 3_600_000);
 });
 
 it('a name that no connection has is not paused, unless none was used yet', async () => {

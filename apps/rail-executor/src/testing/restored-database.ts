@@ -12,7 +12,7 @@ const tables = [
 
 /** @returns reads the dump in */
 export async function dumpOf(pool: pg.Pool): Promise<() => Promise<void>> {
-  await pool.query('CREATE SCHEMA dump');
+  await pool.query('DROP SCHEMA IF EXISTS dump CASCADE; CREATE SCHEMA dump');
   for (const table of [...tables, 'rail_connections'])
     await pool.query(`CREATE TABLE dump.${table} AS TABLE public.${table}`);
   return () =>

@@ -3,7 +3,8 @@
  * transfer is in our own tables (`ach_entries`, `iso_transfers`). After the database was restored to an earlier
  * time they lack what was sent since, and it would be sent again. So each connection is bound to the identity of
  * the database. In a database with another identity it is paused, until an operator has compared the payments
- * with the bank's books and resumes it. An operator may pause a connection for any other reason, too.
+ * with the bank's books and resumes it. An operator may pause a connection for any other reason, too. A connection
+ * that was paused when the backup was made is paused anew: since the restore, because of it.
  */
 import { inTransaction } from '@pis/postgres';
 import type pg from 'pg';
@@ -29,7 +30,7 @@ interface StateRow {
 
 /**
  * The pauses of these connections. A connection without a row gets one; one that is bound to another database is
- * paused.
+ * paused, and bound to this one.
  * @throws connection errors of PostgreSQL
  */
 export async function readPauses(
@@ -51,29 +52,37 @@ async function statesOf(pool: pg.Pool, connections: readonly string[]): Promise<
   const { rows } = await pool.query<StateRow>({
     name: 'rail-connections-read',
     text: `SELECT connection, paused_at, pause_reason,
-                  paused_at IS NOT NULL OR identity = rail_database_identity() AS is_bound
+                  identity = rail_database_identity() AS is_bound
              FROM rail_connections WHERE connection = ANY ($1::text[])`,
     values: [connections],
   });
   return rows;
 }
 
-/** A new connection counts as bound to another database as well while any other one is. */
+/** A new connection is paused as well while any other one waits for the comparison after a restore. */
 async function bind(pool: pg.Pool, connections: readonly string[]): Promise<void> {
   await inTransaction(pool, async (client) => {
     await client.query(
-      `INSERT INTO rail_connections (connection, identity)
-       SELECT c.name, coalesce(
-                (SELECT identity FROM rail_connections
-                  WHERE identity <> rail_database_identity() LIMIT 1), rail_database_identity())
-         FROM unnest($1::text[]) AS c (name) ORDER BY c.name
-       ON CONFLICT (connection) DO NOTHING`,
-      [connections],
+      `UPDATE rail_connections SET is_restored = true, identity = rail_database_identity(),
+         paused_at = now(), pause_reason = CASE
+           WHEN paused_at IS NULL THEN $1
+           WHEN pause_reason IS NULL THEN $1
+           WHEN starts_with(pause_reason, $1) THEN pause_reason
+           ELSE $1 || '; before that it was paused since '
+             || to_char(paused_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')
+             || ': ' || pause_reason END
+        WHERE identity <> rail_database_identity()`,
+      [restoredReason],
     );
     await client.query(
-      `UPDATE rail_connections SET paused_at = now(), pause_reason = $1, is_restored = true
-        WHERE paused_at IS NULL AND identity <> rail_database_identity()`,
-      [restoredReason],
+      `INSERT INTO rail_connections (connection, identity, is_restored, paused_at, pause_reason)
+       SELECT c.name, rail_database_identity(), r.is_any,
+              CASE WHEN r.is_any THEN now() END, CASE WHEN r.is_any THEN $2 END
+         FROM unnest($1::text[]) AS c (name),
+              (SELECT EXISTS (SELECT FROM rail_connections WHERE is_restored) AS is_any) AS r
+        ORDER BY c.name
+       ON CONFLICT (connection) DO NOTHING`,
+      [connections, restoredReason],
     );
   });
 }
@@ -111,13 +120,15 @@ export interface PausedByHand {
 
 /**
  * A name that is not among those that were ever used is taken for a slip. While none was, any name is taken: the
- * executors have not started yet.
+ * executors have not started yet. A pause after a restore counts from now on: an earlier one may be of the backup.
  * @returns the names of the connections that are paused now; none when there is none of this name
  */
 export async function pauseConnections(
   pool: pg.Pool,
   { connection, reason, isRestored }: PausedByHand,
 ): Promise<readonly string[]> {
+  // The reason that is given now replaces that of a restore which nobody has noticed yet.
+  await bind(pool, []);
   const { rows } = await pool.query<{ connection: string }>(
     `WITH named AS (
        SELECT $1::text AS connection
@@ -127,7 +138,9 @@ export async function pauseConnections(
      INSERT INTO rail_connections AS c (connection, identity, paused_at, pause_reason, is_restored)
      SELECT connection, rail_database_identity(), now(), $2, $3 FROM named
      ON CONFLICT (connection) DO UPDATE SET
-       paused_at = coalesce(c.paused_at, excluded.paused_at), pause_reason = excluded.pause_reason,
+       paused_at = CASE WHEN excluded.is_restored THEN excluded.paused_at
+                        ELSE coalesce(c.paused_at, excluded.paused_at) END,
+       pause_reason = excluded.pause_reason,
        is_restored = c.is_restored OR excluded.is_restored
      RETURNING connection`,
     [connection, reason, isRestored],
