@@ -1,7 +1,4 @@
-/**
- * Erasing people, as an operator does it beside `npm start`: what clients, receivers and staff see of them then. The
- * bank is another process, reached over SFTP and HTTPS.
- */
+/** Erasing people, as an operator does it beside `npm start`: what clients, receivers and staff see of them then. */
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -18,7 +15,6 @@ import {
   until,
 } from '@pis/local-servers/testing';
 import type pg from 'pg';
-import { type Bank, startBank } from './support/bank-process.js';
 import { tablePlaces } from './support/everywhere.js';
 import { livingKeys, openedPlaces } from './support/living-keys.js';
 import { completed } from './support/payable.js';
@@ -42,7 +38,6 @@ const fullKey = 'pis_test_erasure_spec_0001';
 
 let dataDir: string;
 let receiver: HttpsReceiver;
-let bank: Bank;
 let running: RunningProcess;
 let client: PisClient;
 let databaseUrl: string;
@@ -57,8 +52,7 @@ beforeAll(async () => {
   receiver = await startHttpsReceiver({
     respondWith: ({ body }) => ({ status: isRejected(body) ? 503 : 200, body }),
   });
-  bank = await startBank({});
-  environment = { PIS_DATA_DIR: dataDir, PIS_BANKS_FILE: bank.banksFile };
+  environment = { PIS_DATA_DIR: dataDir };
   running = await startProcess(null, {
     ...environment,
     PIS_BOOTSTRAP_API_KEY: fullKey,
@@ -74,7 +68,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await pool?.end();
   await running?.stop();
-  await bank?.stop();
   await receiver?.close();
   rmSync(dataDir, { recursive: true, force: true });
 }, startLimitMs);

@@ -9,9 +9,6 @@ import { distributedOnEventStoreDb } from './support/systems.js';
       broker: 'kafka',
       deferred: 'by following',
       halves: 'odd by files',
-      start: async (settings) => {
-        const system = await distributedOnEventStoreDb(settings);
-        return { ...system, bankDatabaseUrl: system.databaseUrl };
-      },
+      start: distributedOnEventStoreDb,
     }),
 );

@@ -91,8 +91,8 @@ function returnOf(original: EntryOfBatch, at: Date): Promise<Uint8Array> {
 
 /** Puts a file into the bank's mailbox, and waits until we have it. It leaves no copy: see keepPassingRows. */
 async function taken(run: MarkedRun, kind: 'ack' | 'returns', bytes: Uint8Array): Promise<void> {
-  const { bankPool } = run;
-  const client = await bankPool.connect();
+  const { pool } = run;
+  const client = await pool.connect();
   let id = '';
   try {
     await client.query('BEGIN');
@@ -107,8 +107,7 @@ async function taken(run: MarkedRun, kind: 'ack' | 'returns', bytes: Uint8Array)
     client.release();
   }
   await until(
-    async () =>
-      (await bankPool.query('SELECT FROM bank_files WHERE id = $1', [id])).rows.length === 0,
+    async () => (await pool.query('SELECT FROM bank_files WHERE id = $1', [id])).rows.length === 0,
     { timeoutMs: takenLimitMs, everyMs: 100, what: `the bank's file ${id} is taken` },
   );
 }

@@ -22,11 +22,6 @@ export interface ContactOptions {
   readonly bank?: MarkedBank;
 }
 
-/** A system whose simulated bank has these tables; they may be in the system's own database. */
-export interface BankedSystem extends System {
-  readonly bankDatabaseUrl: string;
-}
-
 export interface Record {
   /** Of the contact or originator. */
   readonly id: string;
@@ -40,21 +35,18 @@ export class MarkedRun {
   readonly records = new Map<string, Record>();
   readonly api: Api;
   readonly pool: pg.Pool;
-  /** The tables of the simulated bank. */
-  readonly bankPool: pg.Pool;
 
   constructor(
-    readonly system: BankedSystem,
+    readonly system: System,
     private readonly receiver: HttpsReceiver,
   ) {
     this.api = new Api(system.apiUrl, system.apiKey);
     this.pool = new pg.Pool({ connectionString: system.databaseUrl, max: 2 });
-    this.bankPool = new pg.Pool({ connectionString: system.bankDatabaseUrl, max: 2 });
   }
 
-  /** Before its databases end. May be called again. */
+  /** Before its database ends. May be called again. */
   async close(): Promise<void> {
-    for (const pool of [this.pool, this.bankPool]) if (!pool.ending) await pool.end();
+    if (!this.pool.ending) await this.pool.end();
   }
 
   get markers(): readonly Marker[] {

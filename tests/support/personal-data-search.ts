@@ -30,8 +30,9 @@ import {
   wantedTag,
 } from './personal-data-events.js';
 import { holdingPlaces, mayBeEmpty } from './personal-data-places.js';
-import { answering, type BankedSystem, MarkedRun } from './personal-data-run.js';
+import { answering, MarkedRun } from './personal-data-run.js';
 import { markedSettings } from './personal-data-settings.js';
+import type { StartSystem, System } from './systems.js';
 import { sendWrongInput } from './wrong-input.js';
 
 const startLimitMs = 240_000;
@@ -42,7 +43,7 @@ const erasureLimitMs = 420_000;
 const erasuresAtOnce = 5;
 
 export interface SearchOptions extends RunOptions {
-  readonly start: (settings: Readonly<Record<string, string>>) => Promise<BankedSystem>;
+  readonly start: StartSystem;
   readonly broker: 'embedded' | 'kafka';
 }
 
@@ -58,7 +59,7 @@ export function searched({ start, broker, ...options }: SearchOptions): void {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'pis-personal-data-'));
   let receiver: Awaited<ReturnType<typeof startHttpsReceiver>>;
   let collector: Collector;
-  let system: BankedSystem;
+  let system: System;
   let run: MarkedRun;
   let answers: readonly string[];
 
@@ -66,7 +67,7 @@ export function searched({ start, broker, ...options }: SearchOptions): void {
     receiver = await startHttpsReceiver({ respondWith: answering() });
     collector = await startCollector();
     system = await start(markedSettings({ receiver, collector, folder, correction }));
-    for (const url of databasesOf(system)) await keepPassingRows(url);
+    await keepPassingRows(system.databaseUrl);
     run = new MarkedRun(system, receiver);
   }, startLimitMs);
   afterAll(async () => {
@@ -88,13 +89,8 @@ export function searched({ start, broker, ...options }: SearchOptions): void {
   );
 
   it('has used every table', async () => {
-    for (const url of databasesOf(system)) {
-      const isBanks = url === system.bankDatabaseUrl;
-      const isOurs = url === system.databaseUrl;
-      const expected = (table: string) => (table.startsWith('bank_') ? isBanks : isOurs);
-      const empty = (await emptyTables(url)).filter(expected);
-      expect(empty.filter((table) => !Object.hasOwn(mayBeEmpty, table))).toEqual([]);
-    }
+    const empty = await emptyTables(system.databaseUrl);
+    expect(empty.filter((table) => !Object.hasOwn(mayBeEmpty, table))).toEqual([]);
   });
 
   it(
@@ -139,7 +135,7 @@ export function searched({ start, broker, ...options }: SearchOptions): void {
         await Promise.all(
           orders.slice(from, from + erasuresAtOnce).map(([kind, tag]) => run.erase(kind, tag)),
         );
-      for (const url of databasesOf(system)) await forgetPassingRows(url);
+      await forgetPassingRows(system.databaseUrl);
       const erased = [...erasedContacts, 'otto'].flatMap((tag) => run.markersOf(tag));
       const kept = run.markers.filter((marker) => !erased.includes(marker));
       const found = async () => {
@@ -191,22 +187,14 @@ export function searched({ start, broker, ...options }: SearchOptions): void {
   );
 }
 
-function databasesOf({ databaseUrl, bankDatabaseUrl }: BankedSystem): readonly string[] {
-  return [...new Set([databaseUrl, bankDatabaseUrl])];
-}
-
 /** What a system stores: tables, the log, topics. */
-async function storedPlaces(system: BankedSystem): Promise<Places> {
+async function storedPlaces(system: System): Promise<Places> {
   return new Map([...(await tableAndLogPlaces(system)), ...(await topicPlaces(system))]);
 }
 
 /** Without what Kafka keeps until the end of its retention. */
-async function tableAndLogPlaces(system: BankedSystem): Promise<Places> {
-  const [own = new Map<string, string>(), banks = new Map<string, string>()] = await Promise.all(
-    databasesOf(system).map(tablePlaces),
-  );
-  const ofBank = [...banks].filter(([place]) => place.startsWith('bank_'));
-  return new Map([...own, ...(await logPlaces(system)), ...ofBank]);
+async function tableAndLogPlaces(system: System): Promise<Places> {
+  return new Map([...(await tablePlaces(system.databaseUrl)), ...(await logPlaces(system))]);
 }
 
 function expectedPlaces(broker: 'embedded' | 'kafka'): readonly string[] {

@@ -18,6 +18,7 @@ export const slowest = [
   'tests/contract/api.spec.ts',
   'tests/main-job.spec.ts',
   'tests/erasure-two-gateways.spec.ts',
+  'tests/all-in-one-bank.spec.ts',
   'tests/erasure.spec.ts',
   'tests/cli-webhooks.spec.ts',
   'tests/faults.spec.ts',

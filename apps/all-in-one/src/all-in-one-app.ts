@@ -1,9 +1,8 @@
 /** The apps that make up the whole system, and the preparation before their consumers start. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { apiGateway } from '@pis/api-gateway/app';
-import { directBankConnection } from '@pis/bank-rails';
 import { openRoutingDirectory } from '@pis/bank-rails/directory';
-import { BankSimulator, BankSimulatorModule } from '@pis/bank-simulator/module';
+import { BankSimulatorModule } from '@pis/bank-simulator/module';
 import { bootstrapDemoOrganization, type DemoOrganization } from '@pis/commands';
 import { allTopicSpecs } from '@pis/contracts';
 import { directoryProjector } from '@pis/directory-projector/app';
@@ -12,7 +11,7 @@ import { applyTopics, isBrokerError } from '@pis/messaging';
 import { paymentsProjector } from '@pis/payments-projector/app';
 import { isTransient } from '@pis/postgres';
 import { railExecutor } from '@pis/rail-executor/app';
-import { BANKS, onlyBank, RailExecutorModule } from '@pis/rail-executor/module';
+import { RailExecutorModule } from '@pis/rail-executor/module';
 import { migrate, projectionProgress } from '@pis/read-models';
 import {
   type App,
@@ -26,6 +25,7 @@ import {
   together,
 } from '@pis/service-kit';
 import { webhookDispatcher } from '@pis/webhook-dispatcher/app';
+import { simulatedBanks } from './simulated-bank.js';
 
 const retryMs = 500;
 const shownLimitMs = 5_000;
@@ -42,11 +42,7 @@ const railExecutorWithBank = {
       ? railExecutor.module(config)
       : RailExecutorModule.register(config, {
           imports: [BankSimulatorModule.register(config, { http: false })],
-          banks: {
-            provide: BANKS,
-            useFactory: (simulator: BankSimulator) => onlyBank(directBankConnection(simulator)),
-            inject: [BankSimulator],
-          },
+          banks: simulatedBanks,
         }),
 };
 

@@ -1,5 +1,5 @@
 /**
- * The simulated bank as the port to the bank sees it: for the JSON connection and for tests. The desks for
+ * The simulated bank as the port to the bank sees it: for tests, and for payments of older releases. The desks for
  * files and messages post to the same ledger. What becomes of a transfer is decided by the scenarios.
  */
 import {

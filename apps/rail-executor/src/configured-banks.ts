@@ -45,7 +45,10 @@ export type BankTransport =
   | { readonly messages: MessageTransport };
 
 const minuteMs = 60_000;
+/** The simulated bank is patient, and whoever tries it out is not. */
 const sandboxInquiryEveryMs = 1_000;
+/** A report by hand comes from another process: nothing in this one hints at it. */
+const sandboxInboxPollMs = 10_000;
 
 /** @throws ConfigurationError with every mistake in the file, or the first secret that is missing */
 export async function configuredBanks(
@@ -115,8 +118,9 @@ export function bankOver(
           ? atOnceSchedule(cutoffs)
           : cutoffSchedule(cutoffs, ach.buildLeadMinutes * minuteMs),
       log: logger,
-      // The simulated bank is patient, and whoever tries it out is not.
-      ...(environment === 'sandbox' && { limits: { inquiryFileEveryMs: sandboxInquiryEveryMs } }),
+      ...(environment === 'sandbox' && {
+        limits: { inquiryFileEveryMs: sandboxInquiryEveryMs, inboxPollMs: sandboxInboxPollMs },
+      }),
     });
     return { name, rails, connection, start: () => connection.start() };
   }
