@@ -1,6 +1,6 @@
 /** The rail's last step: the one place where full account numbers are opened. */
 import type { FullBankAccount, TransferInstruction } from '@pis/bank-rails';
-import type { Payment, PaymentParty } from '@pis/domain';
+import { type Payment, type PaymentParty, transferAmountMinor } from '@pis/domain';
 import { KeyDestroyed, type Keyring, openBankAccount, type Owner, ownerOf } from '@pis/keyring';
 import type { Side } from './erasure-guard.js';
 
@@ -47,7 +47,7 @@ export async function transferInstruction(
     rail: payment.paymentRail,
     achService: payment.railDecision?.achService ?? null,
     direction: payment.direction,
-    amountMinor: payment.amountMinor,
+    amountMinor: transferAmountMinor(payment),
     currencyCode: payment.currencyCode,
     createdAt: payment.createdAt,
     note: payment.paymentNote,

@@ -33,12 +33,16 @@ export function invalidRequest(problems: readonly Problem[]): InvalidRequest {
   return { refused: 'INVALID_REQUEST', problems };
 }
 
-/** Whether a request of this organization may use a party. One that is being erased exists for nobody. */
+/**
+ * Whether a request of this organization may use a party. One that is being erased exists for nobody. Neither
+ * does one that was noted only to erase it.
+ */
 export function isUsable<Party extends Contact | Originator>(
   party: Party | null,
   organizationId: string,
 ): party is Party {
-  return party?.organizationId === organizationId && party.erasure === null;
+  const isUnsaved = party !== null && 'unsaved' in party;
+  return party?.organizationId === organizationId && party.erasure === null && !isUnsaved;
 }
 
 /**

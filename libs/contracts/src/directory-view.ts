@@ -52,7 +52,10 @@ export interface WebhookEndpointView extends WebhookHealthView {
 }
 
 /** Whether it is being erased is nobody's business. Corrections of its bank are for staff. */
-type Shown<Party> = Omit<Party, 'erasure' | 'erasureRequest' | 'correction'>;
+type Shown<Party> = Omit<
+  Party,
+  'erasure' | 'erasureRequest' | 'correction' | 'lastReturn' | 'unsaved'
+>;
 
 export function originatorView(originator: Shown<Originator>): OriginatorView {
   return {

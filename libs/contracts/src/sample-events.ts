@@ -3,6 +3,7 @@
  * by the commands of the domain, so that its event is one that a real payment could have.
  */
 import {
+  type AccountHolder,
   isRefusal,
   payment as payments,
   type PaymentCommand,
@@ -58,7 +59,14 @@ function livesOf(
   at: string,
 ): Readonly<Record<PaymentEventType, readonly PaymentCommand[]>> {
   const failureReason = 'A sample reason, for people.';
-  const awaiting = { ...details, expiresAt: at };
+  const link = {
+    tokenDigest: '',
+    sealedToken: '',
+    holder: holderOf(details.contact),
+    counterpartyId: details.contactId ?? details.paymentId,
+    createdBy: null,
+  };
+  const awaiting = { ...details, link };
   const awaitCounterparty: PaymentCommand = { type: 'AwaitConfirmation', at, data: awaiting };
   const queue: PaymentCommand = { type: 'QueuePayment', at, data: details };
   const processing = { railReference: details.paymentId };
@@ -93,6 +101,12 @@ function livesOf(
       { type: 'ReturnPayment', at, data: { returnReasonCode: 'R01' } },
     ],
   };
+}
+
+function holderOf(contact: PaymentDetails['contact']): AccountHolder | null {
+  if (contact === null) return null;
+  const { entityType, firstName, lastName, companyName } = contact;
+  return { entityType, firstName, lastName, companyName };
 }
 
 function detailsOf(newId: NewId): PaymentDetails {

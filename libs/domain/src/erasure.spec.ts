@@ -132,6 +132,7 @@ describe('the erasure of a contact', () => {
       createdAt: at,
       updatedAt: later,
       correction: null,
+      lastReturn: null,
       erasure: 'erased',
       erasureRequest: null,
     });

@@ -5,6 +5,8 @@ export * from './party.js';
 export * from './erasure.js';
 export * from './personal-data.js';
 export * from './personal-parts.js';
+export * from './payment/payment-details.js';
+export * from './payment/payment-link.js';
 export * from './payment/payment-rail.js';
 export * from './payment/payment.js';
 export * from './payment/rail-facts.js';

@@ -17,7 +17,8 @@ import type {
   OriginatorRecord,
 } from './originator/originator.js';
 import type { PartyChanges, PartyProfile, PaymentParty } from './party.js';
-import type { PaymentDetails, PaymentEvent } from './payment/payment.js';
+import type { PaymentDetails } from './payment/payment-details.js';
+import type { PaymentEvent } from './payment/payment.js';
 import type { ReviewFindings } from './payment/rail-facts.js';
 
 /** Whom personal data belongs to: the keyring's name of the same record. */
@@ -143,6 +144,12 @@ const contactEvents: PrivacyOf<ContactEvent> = {
   ContactCorrectionReported: {
     parts: { paymentId: 'open', changeCode: 'open', corrected: 'open' },
   },
+  ContactReturnReported: {
+    parts: { paymentId: 'open', returnReasonCode: 'open', returnedAt: 'open' },
+  },
+  UnsavedContactNoted: {
+    parts: { contactId: 'open', organizationId: 'open', originatorId: 'open', entityType: 'open' },
+  },
   ContactErasureRequested: { parts: erasureRequest },
   ContactErasureWithdrawn: { parts: { cause: 'open' } },
   ContactErasureConfirmed: { parts: {} },
@@ -162,7 +169,25 @@ const originatorEvents: PrivacyOf<OriginatorEvent> = {
 };
 
 const paymentEvents: PrivacyOf<PaymentEvent> = {
-  PaymentAwaitingConfirmation: { parts: { ...paymentDetails, expiresAt: 'open' }, plainUntil: 1 },
+  PaymentAwaitingConfirmation: {
+    parts: {
+      ...paymentDetails,
+      link: {
+        owner: ({ counterpartyId }) => `contact:${checked(counterpartyId)}`,
+        fields: {
+          tokenDigest: 'open',
+          // Sealed by the use case.
+          sealedToken: 'open',
+          holder: 'personal',
+          counterpartyId: 'open',
+          createdBy: 'open',
+          expiresAt: 'open',
+          erased: 'open',
+        },
+      },
+    },
+    plainUntil: 1,
+  },
   PaymentQueued: { parts: paymentDetails, plainUntil: 1 },
   PaymentProcessing: { parts: { railReference: 'open', connection: 'open' } },
   PaymentCompleted: { parts: {} },

@@ -85,7 +85,8 @@ it('each party of a payment is sealed for itself', () => {
   const owners = [queued, awaiting].map((e) => e && personalPartsOf(e).map(({ owner }) => owner));
   expect(owners).toEqual([
     [`originator:${ids.originator}`, `contact:${ids.contact}`],
-    [`originator:${ids.originator}`],
+    // The account holder of its link.
+    [`originator:${ids.originator}`, `contact:${ids.contact}`],
   ]);
 });
 

@@ -74,6 +74,11 @@ const folded = {
       at: later,
       data: { paymentId: ids.payment, changeCode: 'C01', corrected: 'v2.sealed' },
     },
+    {
+      type: 'ContactReturnReported',
+      at: later,
+      data: { paymentId: ids.payment, returnReasonCode: 'R02', returnedAt: later },
+    },
     { type: 'ContactErasureRequested', at: later, data: erasureRequest },
     { type: 'ContactErasureWithdrawn', at: later, data: { cause: 'PAYMENTS_NOT_FINAL' } },
     { type: 'ContactErasureRequested', at: later, data: erasureRequest },
@@ -117,6 +122,7 @@ const known: readonly string[] = [
   'contact 2 138981a2f3c09ee1',
   'contact 3 8e97d7f975d6830b',
   'contact 4 f8b92d815a29956c',
+  'contact 5 555bba724d42834c',
   'contactIdentity 1 6d4dd1040e14ab9c',
   'webhookEndpoints 1 efd205479037d161',
 ];

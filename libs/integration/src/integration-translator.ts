@@ -208,8 +208,13 @@ export class Translator {
 /** The parties of a payment; the party itself, of its own stream. */
 function partiesOf(state: unknown): readonly string[] {
   if (typeof state !== 'object' || state === null) return [];
-  const { contactId, originatorId } = state as { contactId?: unknown; originatorId?: unknown };
-  return [contactId, originatorId].filter((id) => typeof id === 'string');
+  const { contactId, originatorId, link } = state as {
+    readonly contactId?: unknown;
+    readonly originatorId?: unknown;
+    // Of somebody who is no saved contact, the link alone has the ID.
+    readonly link?: { readonly counterpartyId?: unknown } | null;
+  };
+  return [contactId, originatorId, link?.counterpartyId].filter((id) => typeof id === 'string');
 }
 
 /** A bug in this code, not a fault of the event. */

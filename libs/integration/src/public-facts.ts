@@ -81,6 +81,8 @@ const contactEventTypes = {
   ContactIdentityForfeited: null,
   ContactCreationForfeited: null,
   ContactCorrectionReported: null,
+  ContactReturnReported: null,
+  UnsavedContactNoted: null,
   ContactErasureRequested: null,
   ContactErasureWithdrawn: null,
   ContactErasureConfirmed: null,

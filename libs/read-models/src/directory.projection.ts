@@ -18,6 +18,7 @@ import {
 import {
   apiKey,
   contact,
+  type ContactEvent,
   erasedFields,
   organization,
   originator,
@@ -190,6 +191,7 @@ export const contactsTable: ReadTableDefinition<ContactRow> = {
       const item = contactView({ ...data, createdAt: at, updatedAt: at });
       return { contactId, organizationId, originatorId, createdAt: at, erasedAt: null, item };
     }
+    if (event.type === 'UnsavedContactNoted') return unlisted(event);
     const before = existing(row);
     switch (event.type) {
       case 'ContactUpdated':
@@ -199,6 +201,7 @@ export const contactsTable: ReadTableDefinition<ContactRow> = {
       case 'ContactIdentityForfeited':
       case 'ContactCreationForfeited':
       case 'ContactCorrectionReported':
+      case 'ContactReturnReported':
       case 'ContactErasureRequested':
       case 'ContactErasureWithdrawn':
       case 'ContactErasureConfirmed':
@@ -208,6 +211,22 @@ export const contactsTable: ReadTableDefinition<ContactRow> = {
     }
   },
 };
+
+/** A counterparty that is known only for its erasure. Its row is in no list, like that of an erased contact. */
+function unlisted({
+  at,
+  data,
+}: Extract<ContactEvent, { type: 'UnsavedContactNoted' }>): Omit<ContactRow, 'revision'> {
+  const party = { ...data, ...erasedFields, identity: '', createdAt: at, updatedAt: at };
+  return {
+    contactId: data.contactId,
+    organizationId: data.organizationId,
+    originatorId: data.originatorId,
+    createdAt: at,
+    erasedAt: at,
+    item: contactView(party),
+  };
+}
 
 export type WebhookEndpointRow = {
   readonly endpointId: string;

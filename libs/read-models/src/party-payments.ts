@@ -4,7 +4,7 @@
  */
 import { withErased, type PaymentListItem } from '@pis/contracts';
 import { finalStatuses, paymentStatuses } from '@pis/domain';
-import type { EventStore, Position } from '@pis/event-store';
+import type { EventStore, Position, RecordedEvent } from '@pis/event-store';
 import { inTransaction } from '@pis/postgres';
 import type pg from 'pg';
 import { lockCheckpoint, readCheckpoint } from './checkpoint.js';
@@ -141,8 +141,8 @@ export class PartyPayments {
           maxCount: 1,
           leaveSealed: true,
         });
-        const party = first?.data[kind === 'contact' ? 'contactId' : 'originatorId'];
-        if (party === id) found.push(streamId.slice(streamId.indexOf('-') + 1));
+        if (first !== undefined && partyIdsOf(first.data, kind).includes(id))
+          found.push(streamId.slice(streamId.indexOf('-') + 1));
       }
       const last = rows.at(-1);
       if (last === undefined || rows.length < heldPageMax) break;
@@ -151,6 +151,13 @@ export class PartyPayments {
     const [paymentId] = found;
     return paymentId === undefined ? null : { count: found.length, paymentId };
   }
+}
+
+/** As the first event of a payment is stored. A counterparty that is no saved contact is in the link. */
+function partyIdsOf(data: RecordedEvent['data'], kind: Party['kind']): readonly unknown[] {
+  if (kind === 'originator') return [data['originatorId']];
+  const { link } = data as { readonly link?: { readonly counterpartyId?: unknown } | null };
+  return [data['contactId'], link?.counterpartyId];
 }
 
 /** The times of a payment do not say when it was blocked: that was soon after its creation. */

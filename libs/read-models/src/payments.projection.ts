@@ -20,6 +20,7 @@ export type PaymentRow = {
   readonly paymentId: string;
   readonly organizationId: string;
   readonly originatorId: string;
+  /** Of a saved contact, or the ID that its link gave to the counterparty. */
   readonly contactId: string | null;
   readonly status: string;
   readonly direction: string;
@@ -47,7 +48,7 @@ function fromDetails({ type, at, data }: Creation, row: PaymentRow | null): Fiel
     paymentId: data.paymentId,
     organizationId: data.organizationId,
     originatorId: data.originatorId,
-    contactId: data.contactId,
+    contactId: data.contactId ?? counterpartyIdOf(data),
     status,
     direction: data.direction,
     paymentRail: data.paymentRail,
@@ -77,6 +78,11 @@ function fromDetails({ type, at, data }: Creation, row: PaymentRow | null): Fiel
       contact: shown === null ? null : partyItem(shown),
     },
   };
+}
+
+/** Of somebody who is no saved contact: found by this ID once it is to be erased. */
+function counterpartyIdOf(data: Creation['data']): string | null {
+  return 'link' in data ? data.link.counterpartyId : (data.contact?.id ?? null);
 }
 
 function partyItem(party: PaymentParty): PartyView {

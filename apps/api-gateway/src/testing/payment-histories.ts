@@ -1,5 +1,5 @@
 /** Brings payments into states that no API request reaches, with the commands of other apps. */
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { topics } from '@pis/contracts';
 import {
   type FailureCode,
@@ -54,8 +54,15 @@ export async function linked(
     idempotencyKey: null,
     ...(counterparty === 'saved' ? {} : { contactId: null, contact: named ? stranger : null }),
   };
-  const expiresAt = '2999-01-01T00:00:00.000Z';
-  await move(payer, paymentId, { type: 'AwaitConfirmation', data: { ...data, expiresAt } });
+  const { entityType, firstName, lastName, companyName } = stranger;
+  const link = {
+    tokenDigest: randomBytes(32).toString('hex'),
+    sealedToken: 'v3.sealed-token',
+    holder: { entityType, firstName, lastName, companyName },
+    counterpartyId: data.contactId ?? stranger.id,
+    createdBy: null,
+  };
+  await move(payer, paymentId, { type: 'AwaitConfirmation', data: { ...data, link } });
   return paymentId;
 }
 
@@ -70,7 +77,16 @@ export async function answer(payer: Payer, paymentId: string): Promise<void> {
   if (like.state === null) throw new Error('no payment to take after');
   const { paymentRail, railDecision } = like.state;
   if (railDecision === undefined) throw new Error('it has no decision');
-  const data = { contact: counterpartyOf(like.state), paymentRail, railDecision };
+  const { bankAccount } = counterpartyOf(like.state);
+  if (bankAccount === null) throw new Error('it has no bank account');
+  const legalAddress = {
+    addressLine1: '1 Main Street',
+    city: 'Springfield',
+    state: 'IL',
+    postalCode: '62701',
+    countryCode: 'US',
+  };
+  const data = { bankAccount, legalAddress, paymentRail, railDecision };
   await move(payer, paymentId, { type: 'SubmitCounterparty', data });
 }
 

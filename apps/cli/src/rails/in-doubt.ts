@@ -2,7 +2,12 @@
  * Payments that were submitted and not confirmed in time, and those that the bank has held for longer than a day, with
  * everything that is known of them.
  */
-import { type Payment, payment as payments, type RailRejection } from '@pis/domain';
+import {
+  type Payment,
+  payment as payments,
+  type RailRejection,
+  transferAmountMinor,
+} from '@pis/domain';
 import { type EventStore, repository } from '@pis/event-store';
 import type pg from 'pg';
 
@@ -15,6 +20,8 @@ export interface PaymentInDoubt {
   readonly createdAt: string;
   /** Minor units. */
   readonly paymentAmount: number;
+  /** What the bank moves: for the payer of a link also the processing fee. Minor units. */
+  readonly transferAmount: number;
   readonly currencyCode: string;
   readonly paymentRail: string;
   readonly direction: string;
@@ -83,6 +90,7 @@ async function inDoubt(pool: pg.Pool, state: Payment): Promise<PaymentInDoubt> {
     since: state.statusAt,
     createdAt: state.createdAt,
     paymentAmount: state.amountMinor,
+    transferAmount: transferAmountMinor(state),
     currencyCode: state.currencyCode,
     paymentRail: state.paymentRail,
     direction: state.direction,

@@ -6,6 +6,7 @@ import {
   type PaymentBlock,
   type PaymentStatus,
   type RailRejection,
+  transferAmountMinor,
 } from '@pis/domain';
 import { type EventStore, repository } from '@pis/event-store';
 import { KeyDestroyed, type Keyring, maskNumber, ownerOf, type SealedText } from '@pis/keyring';
@@ -22,6 +23,8 @@ export interface PaymentForStaff {
   readonly paymentRail: string;
   readonly direction: string;
   readonly paymentAmount: number;
+  /** What the bank moves: for the payer of a link also the processing fee. Minor units. */
+  readonly transferAmount: number;
   readonly currencyCode: string;
   readonly connection: string | null;
   readonly reference: string | null;
@@ -69,6 +72,7 @@ export async function paymentForStaff(
     paymentRail: state.paymentRail,
     direction: state.direction,
     paymentAmount: state.amountMinor,
+    transferAmount: transferAmountMinor(state),
     currencyCode: state.currencyCode,
     connection: state.connection,
     reference: state.railReference,

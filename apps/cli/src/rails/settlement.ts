@@ -5,7 +5,7 @@
  */
 import { paymentIdOfRailReference, railReferenceOf, type RailRejection } from '@pis/bank-rails';
 import { PaymentMissing, PaymentStream } from '@pis/commands';
-import { type Payment, type PaymentCommand, unreachable } from '@pis/domain';
+import { type Payment, type PaymentCommand, transferAmountMinor, unreachable } from '@pis/domain';
 import type { CommandContext, EventStore } from '@pis/event-store';
 import type pg from 'pg';
 import { CommandFailed } from '../output.js';
@@ -225,11 +225,13 @@ async function settleRow(pool: pg.Pool, state: Payment, finding: Finding): Promi
 
 async function settleAch(
   pool: pg.Pool,
-  { paymentId, organizationId, originatorId, contact, direction, amountMinor }: Payment,
+  payment: Payment,
   { connection, reference, as, traceNumber }: Finding,
 ): Promise<string | null> {
   const { settleAchEntry } = await import('@pis/bank-rails/ach');
+  const { paymentId, organizationId, originatorId, contact, direction } = payment;
   if (contact === null) throw new CommandFailed('the payment has no contact');
+  const amountMinor = transferAmountMinor(payment);
   const entry = {
     ...{ bank: connection, reference, paymentId, organizationId, originatorId, direction },
     ...{ amountMinor, traceNumber, contactId: contact.id },

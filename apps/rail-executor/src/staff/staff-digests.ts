@@ -3,7 +3,7 @@
  * pause. A digest holds IDs, amounts and statuses, and no personal data.
  */
 import { PaymentMissing, type PaymentStream } from '@pis/commands';
-import { unreachable } from '@pis/domain';
+import { transferAmountMinor, unreachable } from '@pis/domain';
 import type { Logger } from '@pis/service-kit';
 import type { Batch, Notice, NoticeKind, StaffNotices } from './staff-notices.js';
 
@@ -28,6 +28,8 @@ export interface DigestedPayment {
   readonly direction: string | null;
   /** Minor units. */
   readonly paymentAmount: number | null;
+  /** What the bank moves: for the payer of a link also the processing fee. Minor units. */
+  readonly transferAmount: number | null;
   readonly currencyCode: string | null;
   readonly connection: string | null;
   readonly reference: string | null;
@@ -103,13 +105,15 @@ export class StaffDigests {
         paymentRail: state.paymentRail,
         direction: state.direction,
         paymentAmount: state.amountMinor,
+        transferAmount: transferAmountMinor(state),
         currencyCode: state.currencyCode,
         connection: state.connection,
         reference: state.railReference,
       };
     } catch (error) {
       if (!(error instanceof PaymentMissing)) throw error;
-      const unknown = { status: null, paymentRail: null, direction: null, paymentAmount: null };
+      const amounts = { paymentAmount: null, transferAmount: null };
+      const unknown = { status: null, paymentRail: null, direction: null, ...amounts };
       const rest = { organizationId: null, currencyCode: null, connection: null, reference: null };
       return { paymentId, kind, since, ...unknown, ...rest };
     }
@@ -119,9 +123,9 @@ export class StaffDigests {
 function lineOf(payment: DigestedPayment): string {
   const { paymentId, kind, since, status, paymentRail, direction, connection } = payment;
   const amount =
-    payment.paymentAmount === null
+    payment.transferAmount === null
       ? 'unknown amount'
-      : `${(payment.paymentAmount / 100).toFixed(2)} ${payment.currencyCode ?? ''}`;
+      : `${(payment.transferAmount / 100).toFixed(2)} ${payment.currencyCode ?? ''}`;
   const bank = connection === null ? '' : ` over ${connection}`;
   const what = `${paymentId}: ${amount}, ${direction ?? '?'}, ${paymentRail ?? '?'}${bank}`;
   return `${what}, ${saying(kind)} since ${since}, now ${status ?? 'missing from the log'}`;

@@ -11,7 +11,7 @@ import {
 import { effectiveChanges, type PartyChanges } from '../party.js';
 import { contact, type ContactCommand, type ContactEvent } from './contact.js';
 
-const notErased = { erasure: null, erasureRequest: null, correction: null };
+const notErased = { erasure: null, erasureRequest: null, correction: null, lastReturn: null };
 const record = contactExample();
 const created: ContactEvent = { type: 'ContactCreated', at, data: record };
 const update = (changes: PartyChanges, identity = record.identity): ContactCommand => ({

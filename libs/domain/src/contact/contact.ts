@@ -14,6 +14,7 @@ import {
 } from '../decider.js';
 import {
   decideErasure,
+  erasedFields,
   erasureCompleted,
   type ErasureCommand,
   type ErasureEvent,
@@ -25,6 +26,7 @@ import {
 import {
   type BankAccount,
   effectiveChanges,
+  type EntityType,
   type PartyChanges,
   type PartyProfile,
   withoutDataKey,
@@ -56,6 +58,13 @@ export type ContactEvent =
   | DomainEvent<'ContactCreationForfeited', { readonly identity: string }>
   /** The contact's bank says that its account data are wrong. They are not changed: the client decides. */
   | DomainEvent<'ContactCorrectionReported', ReportedCorrection>
+  /** A payment on the contact's account was returned. */
+  | DomainEvent<'ContactReturnReported', ReportedReturn>
+  /**
+   * The counterparty of a payment link, which is no saved contact, is about to be erased. This is the first
+   * event of a stream that holds nothing but the erasure.
+   */
+  | DomainEvent<'UnsavedContactNoted', UnsavedContact>
   | ErasureEvent<'Contact'>;
 
 export interface ReportedCorrection extends PaymentCorrection {
@@ -63,11 +72,42 @@ export interface ReportedCorrection extends PaymentCorrection {
   readonly paymentId: string;
 }
 
+export interface ReportedReturn {
+  /** The payment that was returned. */
+  readonly paymentId: string;
+  readonly returnReasonCode: string | null;
+  /** ISO 8601. */
+  readonly returnedAt: string;
+}
+
+export interface UnsavedContact {
+  readonly contactId: string;
+  readonly organizationId: string;
+  readonly originatorId: string;
+  readonly entityType: EntityType;
+}
+
 export interface Contact extends ContactRecord, ErasureState {
   readonly createdAt: string;
   readonly updatedAt: string;
   /** The last one; null once the bank account was changed. */
   readonly correction: ReportedCorrection | null;
+  /** The last one on this bank account; null without one. */
+  readonly lastReturn: ReportedReturn | null;
+  /** A counterparty that is known only for its erasure. It is no contact of the organization. */
+  readonly unsaved?: true;
+}
+
+/** After a return with one of these the account is not used again: see docs/api-decisions.md. */
+const inactiveAfter: readonly (string | null)[] = ['R02', 'R03', 'R04', 'R20'];
+
+/** Whether a payment may go to the contact's account without asking the contact. */
+export function hasActiveAccount(
+  contact: Pick<Contact, 'bankAccount' | 'correction' | 'lastReturn'>,
+): boolean {
+  const { bankAccount, correction, lastReturn } = contact;
+  const isReturned = lastReturn !== null && inactiveAfter.includes(lastReturn.returnReasonCode);
+  return bankAccount !== null && correction === null && !isReturned;
 }
 
 export type ContactState = Contact | null;
@@ -76,24 +116,25 @@ function evolve(state: ContactState, event: ContactEvent): ContactState {
   if (event.type === 'ContactCreated')
     return {
       ...event.data,
-      ...{ createdAt: event.at, updatedAt: event.at, correction: null },
+      ...{ createdAt: event.at, updatedAt: event.at, correction: null, lastReturn: null },
       ...notErased,
     };
+  if (event.type === 'UnsavedContactNoted') return unsavedContact(event.data, event.at);
   if (state === null && event.type === 'ContactCreationForfeited') return null;
   if (state === null) throw new Error(`the first event of a contact cannot be ${event.type}`);
   switch (event.type) {
-    case 'ContactUpdated':
-      return {
-        ...state,
-        ...event.data.changes,
-        correction: event.data.changes.bankAccount === undefined ? state.correction : null,
-        identity: event.data.identity,
-        updatedAt: event.at,
-      };
+    case 'ContactUpdated': {
+      const { changes, identity } = event.data;
+      const isOtherAccount = changes.bankAccount !== undefined;
+      const reports = isOtherAccount ? { correction: null, lastReturn: null } : {};
+      return { ...state, ...changes, ...reports, identity, updatedAt: event.at };
+    }
     case 'ContactIdentityForfeited':
       return state;
     case 'ContactCorrectionReported':
       return { ...state, correction: event.data };
+    case 'ContactReturnReported':
+      return { ...state, lastReturn: event.data };
     case 'ContactCreationForfeited':
       throw new Error('a contact that was created cannot forfeit its creation');
     case 'ContactErasureRequested':
@@ -103,10 +144,21 @@ function evolve(state: ContactState, event: ContactEvent): ContactState {
     case 'ContactErasureConfirmed':
       return { ...state, erasure: 'confirmed' };
     case 'ContactErased':
-      return { ...state, ...erasureCompleted(event.at), correction: null };
+      return { ...state, ...erasureCompleted(event.at), correction: null, lastReturn: null };
     default:
       return unreachable(event);
   }
+}
+
+/** It never had an identity among the saved contacts. */
+const noIdentity = '';
+
+function unsavedContact(data: UnsavedContact, at: string): Contact {
+  const reports = { correction: null, lastReturn: null };
+  return {
+    ...{ ...data, ...erasedFields, identity: noIdentity, createdAt: at, updatedAt: at },
+    ...{ ...reports, ...notErased, unsaved: true },
+  };
 }
 
 export type ContactCommand =
@@ -115,6 +167,8 @@ export type ContactCommand =
   | DomainCommand<'ForfeitContactIdentity', { readonly identity: string }>
   | DomainCommand<'ForfeitContactCreation', { readonly identity: string }>
   | DomainCommand<'ReportContactCorrection', ReportedCorrection>
+  | DomainCommand<'ReportContactReturn', ReportedReturn>
+  | DomainCommand<'NoteUnsavedContact', UnsavedContact>
   | ErasureCommand;
 
 export type ContactRefusal =
@@ -137,10 +191,12 @@ function decide(
     return state === null
       ? [{ type: 'ContactCreationForfeited', at, data: command.data }]
       : { refused: 'CONTACT_ALREADY_EXISTS' };
+  if (command.type === 'NoteUnsavedContact')
+    return state === null ? [{ type: 'UnsavedContactNoted', at, data: command.data }] : [];
   if (state === null) return { refused: 'CONTACT_NOT_FOUND' };
   switch (command.type) {
     case 'UpdateContact': {
-      if (state.erasure !== null) return { refused: 'CONTACT_NOT_FOUND' };
+      if (state.erasure !== null || state.unsaved === true) return { refused: 'CONTACT_NOT_FOUND' };
       const { identity } = command.data;
       const changes = effectiveChanges(state, command.data.changes);
       return Object.keys(changes).length === 0
@@ -152,6 +208,13 @@ function decide(
       const isKnown = state.correction?.corrected === command.data.corrected;
       if (isKnown || state.erasure !== null) return [];
       return [{ type: 'ContactCorrectionReported', at, data: command.data }];
+    }
+    case 'ReportContactReturn': {
+      // Returns may be reported twice, and in another order than they happened.
+      const known = state.lastReturn;
+      const isPast = known !== null && command.data.returnedAt <= known.returnedAt;
+      if (isPast || state.erasure !== null) return [];
+      return [{ type: 'ContactReturnReported', at, data: command.data }];
     }
     case 'ForfeitContactIdentity':
       return state.identity === command.data.identity && !givesUpItsIdentity(state)
@@ -177,13 +240,15 @@ export const contact: Aggregate<ContactState, ContactCommand, ContactEvent, Cont
   initial: null,
   decide,
   evolve,
-  stateVersion: 4,
+  stateVersion: 5,
   schemaVersions: {
     ContactCreated: 2,
     ContactUpdated: 2,
     ContactIdentityForfeited: 1,
     ContactCreationForfeited: 1,
     ContactCorrectionReported: 1,
+    ContactReturnReported: 1,
+    UnsavedContactNoted: 1,
     ContactErasureRequested: 1,
     ContactErasureWithdrawn: 1,
     ContactErasureConfirmed: 1,

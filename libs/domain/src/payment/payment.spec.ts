@@ -7,20 +7,20 @@ import {
   failPayment,
   fold,
   given,
+  ids,
   later,
+  legalAddress,
+  linkExample,
+  linkRequest,
   originatorParty,
   paymentCommands as commands,
   paymentEvents as events,
   paymentExample,
   railDecisionExample,
 } from '../testing.js';
-import {
-  maxAmountMinor,
-  payment,
-  type PaymentCommand,
-  type PaymentDetails,
-  type PaymentEvent,
-} from './payment.js';
+import { maxAmountMinor, payment, type PaymentCommand, type PaymentEvent } from './payment.js';
+import type { PaymentDetails } from './payment-details.js';
+import { payerFeeMinor, transferAmountMinor } from './payment-link.js';
 
 const queue = (overrides: Partial<PaymentDetails>): PaymentCommand => ({
   type: 'QueuePayment',
@@ -43,7 +43,7 @@ describe('creating a payment', () => {
       status: 'QUEUED',
       createdAt: later,
       statusAt: later,
-      expiresAt: null,
+      link: null,
       completedAt: null,
       failedAt: null,
       returnedAt: null,
@@ -74,7 +74,7 @@ describe('creating a payment', () => {
         .when({
           type: 'AwaitConfirmation',
           at: later,
-          data: { ...paymentExample({ amountMinor }), expiresAt },
+          data: { ...paymentExample({ amountMinor }), link: linkRequest },
         })
         .thenRefused('AMOUNT_OUT_OF_RANGE');
     },
@@ -96,27 +96,46 @@ describe('creating a payment', () => {
 
 describe('a payment with a link', () => {
   const submit = (time: string): PaymentCommand => ({ ...commands.SubmitCounterparty, at: time });
-  const { expiresAt: _, ...awaitingDetails } = awaiting.data;
+  const { link: _link, ...awaitingDetails } = awaiting.data;
+  const { bankAccount, legalAddress: _, ...rail } = commands.SubmitCounterparty.data;
+  const queuedData = {
+    ...awaitingDetails,
+    ...rail,
+    contact: { ...contactParty, legalAddress, bankAccount },
+  };
 
-  it('waits for the counterparty, saved or not, and remembers when the link expires', () => {
+  it('waits for a counterparty that is not saved, and the link expires after exactly 30 days', () => {
     expect(stateOf(awaiting)).toMatchObject({
       status: 'AWAITING_CONFIRMATION',
-      expiresAt,
+      link: linkExample,
       contact: null,
     });
-    const saved = {
-      ...paymentExample({ contact: { ...contactParty, bankAccount: null } }),
-      expiresAt,
-    };
     given(payment)
-      .when({ type: 'AwaitConfirmation', at: later, data: saved })
-      .then({ type: 'PaymentAwaitingConfirmation', at: later, data: saved });
+      .when({ ...commands.AwaitConfirmation, at })
+      .then(awaiting);
+  });
+
+  it('records of a saved counterparty neither the account on file nor its address', () => {
+    const saved = paymentExample({ contact: { ...contactParty, legalAddress } });
+    const contact = { ...contactParty, legalAddress: null, bankAccount: null };
+    given(payment)
+      .when({ type: 'AwaitConfirmation', at, data: { ...saved, link: linkRequest } })
+      .then({
+        type: 'PaymentAwaitingConfirmation',
+        at,
+        data: { ...saved, contact, link: linkExample },
+      });
+  });
+
+  it('records of an unsaved counterparty nothing outside the link', () => {
+    const data = { ...awaitingDetails, contact: contactParty, link: linkRequest };
+    given(payment).when({ type: 'AwaitConfirmation', at, data }).then(awaiting);
   });
 
   it('needs the originator’s bank account from the start', () => {
     const data = {
       ...paymentExample({ originator: { ...originatorParty, bankAccount: null } }),
-      expiresAt,
+      link: linkRequest,
     };
     given(payment)
       .when({ type: 'AwaitConfirmation', at: later, data })
@@ -128,24 +147,24 @@ describe('a payment with a link', () => {
     then.then({
       type: 'PaymentQueued',
       at: later,
-      data: { ...awaitingDetails, ...commands.SubmitCounterparty.data },
+      data: queuedData,
     });
     expect(then.state()).toMatchObject({
       status: 'QUEUED',
       createdAt: at,
-      contact: contactParty,
+      contact: { ...contactParty, legalAddress },
+      contactId: null,
       paymentRail: 'RTP',
+      link: linkExample,
     });
   });
 
   it('takes an answer until the last millisecond before the link expires', () => {
-    given(payment, awaiting)
-      .when(submit('2026-12-21T08:59:59.999Z'))
-      .then({
-        type: 'PaymentQueued',
-        at: '2026-12-21T08:59:59.999Z',
-        data: { ...awaitingDetails, ...commands.SubmitCounterparty.data },
-      });
+    given(payment, awaiting).when(submit('2026-12-21T08:59:59.999Z')).then({
+      type: 'PaymentQueued',
+      at: '2026-12-21T08:59:59.999Z',
+      data: queuedData,
+    });
     given(payment, awaiting).when(submit(expiresAt)).thenRefused('LINK_EXPIRED');
     given(payment, awaiting).when(submit('2027-01-01T00:00:00.000Z')).thenRefused('LINK_EXPIRED');
   });
@@ -157,17 +176,40 @@ describe('a payment with a link', () => {
     expect(then.state()).toMatchObject({ status: 'CANCELED', canceledAt: time });
   });
 
-  it('is not queued by an answer without a bank account', () => {
-    given(payment, awaiting)
-      .when({
-        type: 'SubmitCounterparty',
-        at: later,
-        data: {
-          ...commands.SubmitCounterparty.data,
-          contact: { ...contactParty, bankAccount: null },
-        },
-      })
-      .thenRefused('BANK_ACCOUNT_REQUIRED');
+  it('is not queued once the account holder was erased', () => {
+    const erased = { ...linkExample, holder: null, erased: true } as const;
+    given(payment, { ...awaiting, data: { ...awaiting.data, link: erased } })
+      .when(submit(later))
+      .thenRefused('COUNTERPARTY_ERASED');
+  });
+
+  it('of an older release, without a token, takes no answer', () => {
+    const { upcast } = payment;
+    const old = { ...awaitingDetails, expiresAt };
+    const data = upcast?.('PaymentAwaitingConfirmation', 2, old) as typeof awaiting.data;
+    expect(data).toMatchObject({
+      link: { tokenDigest: '', counterpartyId: ids.payment, expiresAt },
+    });
+    given(payment, { ...awaiting, data })
+      .when(submit(later))
+      .thenRefused('COUNTERPARTY_ERASED');
+  });
+});
+
+describe('what a transfer moves', () => {
+  const { link } = awaiting.data;
+
+  it('is the amount and the processing fee when the payer of a link is debited', () => {
+    const inbound = paymentExample({ direction: 'INBOUND' });
+    expect(transferAmountMinor({ ...inbound, link })).toBe(125_000 + 312 + 50);
+    expect(payerFeeMinor({ ...inbound, link })).toBe(312 + 50);
+  });
+
+  it('is the amount alone without a link, and when money is sent', () => {
+    expect(transferAmountMinor({ ...paymentExample({ direction: 'INBOUND' }), link: null })).toBe(
+      125_000,
+    );
+    expect(transferAmountMinor({ ...paymentExample(), link })).toBe(125_000);
   });
 });
 

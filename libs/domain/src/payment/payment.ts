@@ -22,7 +22,14 @@ import {
   type DomainEvent,
   unreachable,
 } from '../decider.js';
-import type { PaymentParty } from '../party.js';
+import type { BankAccount, LegalAddress } from '../party.js';
+import { detailsOf, type PaymentDetails } from './payment-details.js';
+import {
+  linkExpiryOf,
+  type PaymentLink,
+  type PaymentLinkRequest,
+  withLink,
+} from './payment-link.js';
 import type { PaymentRail, RailDecision } from './payment-rail.js';
 import {
   correctionsMax,
@@ -60,42 +67,13 @@ export const finalStatuses: readonly PaymentStatus[] = [
   'CANCELED',
 ];
 
-export const directions = ['INBOUND', 'OUTBOUND'] as const;
-export type Direction = (typeof directions)[number];
-
 // Events. The name of the fact decides the status; see statusAfter.
-
-/** Everything a payment needs forever, as it was at creation. Amounts are minor units. */
-export interface PaymentDetails {
-  readonly paymentId: string;
-  readonly organizationId: string;
-  readonly originatorId: string;
-  /** Null when the counterparty of a dashboard payment is not a saved contact. */
-  readonly contactId: string | null;
-  readonly amountMinor: number;
-  readonly discountFeeMinor: number;
-  readonly flatFeeMinor: number;
-  readonly returnFeeMinor: number;
-  readonly currencyCode: string;
-  readonly paymentRail: PaymentRail;
-  /** How the rail was chosen. Absent in payments of older releases, and while the counterparty's bank is unknown. */
-  readonly railDecision?: RailDecision;
-  readonly direction: Direction;
-  readonly paymentNote: string | null;
-  readonly externalPaymentId: string | null;
-  /** The Idempotency-Key that created it; null for dashboard payments. */
-  readonly idempotencyKey: string | null;
-  /** Always with its bank account. */
-  readonly originator: PaymentParty;
-  /** With its bank account from QUEUED on; null while an unsaved counterparty has not answered. */
-  readonly contact: PaymentParty | null;
-}
 
 export type PaymentEvent = PaymentTransition | PaymentNote;
 
 /** Each changes the status and is public. */
 export type PaymentTransition =
-  | DomainEvent<'PaymentAwaitingConfirmation', PaymentDetails & { readonly expiresAt: string }>
+  | DomainEvent<'PaymentAwaitingConfirmation', PaymentDetails & { readonly link: PaymentLink }>
   /** From creation it holds everything; from AWAITING_CONFIRMATION it adds the counterparty. */
   | DomainEvent<'PaymentQueued', PaymentDetails>
   | DomainEvent<'PaymentProcessing', PaymentClaim>
@@ -146,8 +124,8 @@ export interface Payment extends PaymentDetails {
   readonly createdAt: string;
   /** When the current status was reached. */
   readonly statusAt: string;
-  /** When the payment link expires; null without one. */
-  readonly expiresAt: string | null;
+  /** Null for a payment that needed none. */
+  readonly link: PaymentLink | null;
   readonly completedAt: string | null;
   readonly failedAt: string | null;
   readonly returnedAt: string | null;
@@ -182,7 +160,7 @@ function created(details: PaymentDetails, at: string, status: PaymentStatus): Pa
     status,
     createdAt: at,
     statusAt: at,
-    expiresAt: null,
+    link: null,
     completedAt: null,
     returnedAt: null,
     canceledAt: null,
@@ -199,8 +177,8 @@ function evolve(state: PaymentState, event: PaymentEvent): PaymentState {
   if (!isTransition(event)) return noted(state, event);
   const status = statusAfter[event.type];
   if (event.type === 'PaymentAwaitingConfirmation') {
-    const { expiresAt, ...details } = event.data;
-    return { ...created(details, event.at, status), expiresAt };
+    const { link, ...details } = event.data;
+    return { ...created(details, event.at, status), link };
   }
   if (event.type === 'PaymentQueued' && state === null)
     return created(event.data, event.at, status);
@@ -245,9 +223,10 @@ function noted(state: PaymentState, event: PaymentNote): PaymentState {
 
 // Commands, and who sends them.
 
-/** The rail is chosen now: the counterparty's bank was not known before. */
+/** The rail is chosen now: the counterparty's bank was not known before. The account holder is the link's. */
 export interface CounterpartySubmission {
-  readonly contact: PaymentParty;
+  readonly bankAccount: BankAccount;
+  readonly legalAddress: LegalAddress;
   readonly paymentRail: PaymentRail;
   readonly railDecision: RailDecision;
 }
@@ -256,7 +235,7 @@ export type PaymentCommand =
   /** api-gateway; dashboard for a direct send. */
   | DomainCommand<'QueuePayment', PaymentDetails>
   /** dashboard: a payment link is needed. */
-  | DomainCommand<'AwaitConfirmation', PaymentDetails & { readonly expiresAt: string }>
+  | DomainCommand<'AwaitConfirmation', PaymentDetails & { readonly link: PaymentLinkRequest }>
   /** payment-pages: the counterparty answered. */
   | DomainCommand<'SubmitCounterparty', CounterpartySubmission>
   /** dashboard. */
@@ -277,6 +256,7 @@ export type PaymentRefusal =
   | 'AMOUNT_OUT_OF_RANGE'
   | 'BANK_ACCOUNT_REQUIRED'
   | 'LINK_EXPIRED'
+  | 'COUNTERPARTY_ERASED'
   | 'NO_RAIL'
   | 'NOT_ALLOWED_IN_STATUS'
   | 'TOO_MANY_CORRECTIONS';
@@ -312,8 +292,7 @@ function decide(
     if (!Number.isSafeInteger(amountMinor) || amountMinor < 1 || amountMinor > maxAmountMinor)
       return { refused: 'AMOUNT_OUT_OF_RANGE' };
     if (originator.bankAccount === null) return { refused: 'BANK_ACCOUNT_REQUIRED' };
-    if (command.type === 'AwaitConfirmation')
-      return [{ type: 'PaymentAwaitingConfirmation', at, data: command.data }];
+    if (command.type === 'AwaitConfirmation') return [awaiting(command)];
     if (!contact?.bankAccount) return { refused: 'BANK_ACCOUNT_REQUIRED' };
     return [{ type: 'PaymentQueued', at, data: command.data }];
   }
@@ -324,9 +303,12 @@ function decide(
 
   switch (command.type) {
     case 'SubmitCounterparty': {
-      if (state.expiresAt !== null && at >= state.expiresAt) return { refused: 'LINK_EXPIRED' };
-      if (command.data.contact.bankAccount === null) return { refused: 'BANK_ACCOUNT_REQUIRED' };
-      return [{ type: 'PaymentQueued', at, data: { ...detailsOf(state), ...command.data } }];
+      const { link } = state;
+      if (link === null || at >= link.expiresAt) return { refused: 'LINK_EXPIRED' };
+      if (link.holder === null) return { refused: 'COUNTERPARTY_ERASED' };
+      const { bankAccount, legalAddress, ...rail } = command.data;
+      const contact = { id: link.counterpartyId, ...link.holder, legalAddress, bankAccount };
+      return [{ type: 'PaymentQueued', at, data: { ...detailsOf(state), ...rail, contact } }];
     }
     case 'CancelPayment':
       return [{ type: 'PaymentCanceled', at, data: {} }];
@@ -358,26 +340,15 @@ function decide(
   }
 }
 
-function detailsOf(payment: Payment): PaymentDetails {
-  return {
-    paymentId: payment.paymentId,
-    organizationId: payment.organizationId,
-    originatorId: payment.originatorId,
-    contactId: payment.contactId,
-    amountMinor: payment.amountMinor,
-    discountFeeMinor: payment.discountFeeMinor,
-    flatFeeMinor: payment.flatFeeMinor,
-    returnFeeMinor: payment.returnFeeMinor,
-    currencyCode: payment.currencyCode,
-    paymentRail: payment.paymentRail,
-    ...(payment.railDecision === undefined ? {} : { railDecision: payment.railDecision }),
-    direction: payment.direction,
-    paymentNote: payment.paymentNote,
-    externalPaymentId: payment.externalPaymentId,
-    idempotencyKey: payment.idempotencyKey,
-    originator: payment.originator,
-    contact: payment.contact,
-  };
+/** What is asked for is not recorded before it was answered: not the account on file, nor its address. */
+function awaiting({
+  at,
+  data,
+}: Extract<PaymentCommand, { type: 'AwaitConfirmation' }>): PaymentTransition {
+  const isSaved = data.contactId !== null && data.contact !== null;
+  const contact = isSaved ? { ...data.contact, legalAddress: null, bankAccount: null } : null;
+  const link = { ...data.link, expiresAt: linkExpiryOf(at) };
+  return { type: 'PaymentAwaitingConfirmation', at, data: { ...data, contact, link } };
 }
 
 export const payment: Aggregate<PaymentState, PaymentCommand, PaymentEvent, PaymentRefusal> = {
@@ -386,7 +357,7 @@ export const payment: Aggregate<PaymentState, PaymentCommand, PaymentEvent, Paym
   decide,
   evolve,
   schemaVersions: {
-    PaymentAwaitingConfirmation: 2,
+    PaymentAwaitingConfirmation: 3,
     PaymentQueued: 2,
     PaymentProcessing: 1,
     PaymentCompleted: 1,
@@ -398,4 +369,6 @@ export const payment: Aggregate<PaymentState, PaymentCommand, PaymentEvent, Paym
     PaymentCorrected: 1,
     PaymentRejectedLate: 1,
   },
+  upcast: (type, schemaVersion, data) =>
+    type === 'PaymentAwaitingConfirmation' && schemaVersion < 3 ? withLink(data) : data,
 };

@@ -1,14 +1,11 @@
 /** Example payments: a command of every type, and for every status the histories that lead to it. */
 import type { PaymentParty } from '../party.js';
-import type {
-  PaymentCommand,
-  PaymentDetails,
-  PaymentEvent,
-  PaymentStatus,
-} from '../payment/payment.js';
+import type { PaymentCommand, PaymentEvent, PaymentStatus } from '../payment/payment.js';
+import type { PaymentDetails } from '../payment/payment-details.js';
+import type { PaymentLink, PaymentLinkRequest } from '../payment/payment-link.js';
 import type { RailDecision } from '../payment/payment-rail.js';
 import type { FailureCode, PaymentCorrection, RailRejection } from '../payment/rail-facts.js';
-import { at, bankAccountExample, ids, later } from './examples.js';
+import { at, bankAccountExample, ids, later, legalAddress } from './examples.js';
 
 export const originatorParty: PaymentParty = {
   id: ids.originator,
@@ -61,10 +58,18 @@ export function paymentExample(overrides: Partial<PaymentDetails> = {}): Payment
 /** When the link of the examples expires: 30 days after creation (rule payment-link-4). */
 export const expiresAt = '2026-12-21T09:00:00.000Z';
 
-const awaitingData = {
-  ...paymentExample({ contactId: null, contact: null, idempotencyKey: null }),
-  expiresAt,
+/** A link for somebody who is no saved contact. */
+export const linkRequest: PaymentLinkRequest = {
+  tokenDigest: 'd1'.repeat(32),
+  sealedToken: 'v3.sealed-token',
+  holder: { entityType: 'INDIVIDUAL', firstName: 'Ada', lastName: 'Moreno', companyName: null },
+  counterpartyId: ids.contact,
+  createdBy: 'user-1',
 };
+export const linkExample: PaymentLink = { ...linkRequest, expiresAt };
+
+const awaitingDetails = paymentExample({ contactId: null, contact: null, idempotencyKey: null });
+const awaitingData = { ...awaitingDetails, link: linkExample };
 const failure = (failureCode: FailureCode) => ({
   failureCode,
   failureMessage: 'bankAccount.achAccountNumber was rejected',
@@ -84,11 +89,20 @@ export const rejectionExample: RailRejection = {
 /** One command of each type, all accepted at `later`. */
 export const paymentCommands = {
   QueuePayment: { type: 'QueuePayment', at: later, data: paymentExample() },
-  AwaitConfirmation: { type: 'AwaitConfirmation', at: later, data: awaitingData },
+  AwaitConfirmation: {
+    type: 'AwaitConfirmation',
+    at: later,
+    data: { ...awaitingDetails, link: linkRequest },
+  },
   SubmitCounterparty: {
     type: 'SubmitCounterparty',
     at: later,
-    data: { contact: contactParty, paymentRail: 'RTP', railDecision: railDecisionExample },
+    data: {
+      bankAccount: bankAccountExample(),
+      legalAddress,
+      paymentRail: 'RTP',
+      railDecision: railDecisionExample,
+    },
   },
   CancelPayment: { type: 'CancelPayment', at: later, data: {} },
   BlockPayment: { type: 'BlockPayment', at: later, data: {} },
