@@ -4,7 +4,7 @@ export const elsewhere = {
   'service-10': [
     [
       'libs/domain/src/payment/payment.spec.ts',
-      'waits for the counterparty, saved or not, and remembers when the link expires',
+      'waits for a counterparty that is not saved, and the link expires after exactly 30 days',
     ],
   ],
   'service-11': [
