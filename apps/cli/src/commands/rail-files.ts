@@ -17,7 +17,7 @@ export function fileCommands(): Command {
     files
       .command('list')
       .description(`the newest ${listMax}; only a payment's with --payment`)
-      .option('--payment <id>', 'only files that hold this payment')
+      .option('--payment <id>', 'only files that hold this payment, and the answers to them')
       .option('--after <id>', 'only files older than this one: the last one of the list before'),
   ).action(list);
   withOperator(

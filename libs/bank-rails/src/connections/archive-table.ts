@@ -18,7 +18,7 @@ export interface ArchivedFile {
 }
 
 export interface ArchiveFilter {
-  /** Only files with a part of this payment. */
+  /** Only files with a part of this payment, and the answers to them. */
   readonly paymentId?: string;
   /** The ID of the last file of the page before. */
   readonly after?: string;
@@ -196,6 +196,18 @@ export async function partsBehind(
   }));
 }
 
+/** Notes which file of ours a file of the bank answers as a whole. */
+export async function noteAnswer(
+  client: pg.ClientBase,
+  { id, answeredId }: { readonly id: string; readonly answeredId: string },
+): Promise<void> {
+  await client.query(
+    `UPDATE rail_files SET answered_id = o.id FROM (SELECT id FROM rail_files WHERE id = $2 FOR KEY SHARE) o
+      WHERE rail_files.id = $1`,
+    [id, answeredId],
+  );
+}
+
 /** The newest first. It needs no key. */
 export async function listArchive(
   pool: pg.Pool,
@@ -205,7 +217,9 @@ export async function listArchive(
   const conditions: string[] = [];
   if (paymentId !== undefined)
     conditions.push(
-      `id IN (SELECT file_id FROM rail_file_parts WHERE payment_id = $${values.push(paymentId)})`,
+      `id IN (WITH own AS (SELECT file_id FROM rail_file_parts WHERE payment_id = $${values.push(paymentId)})
+              SELECT file_id FROM own
+              UNION SELECT id FROM rail_files WHERE answered_id IN (SELECT file_id FROM own))`,
     );
   if (after !== undefined)
     conditions.push(`place < (SELECT place FROM rail_files WHERE id = $${values.push(after)})`);

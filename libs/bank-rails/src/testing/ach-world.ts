@@ -70,6 +70,7 @@ export async function openAchWorld() {
     lines,
     bank,
     open,
+    archive: fileArchive({ pool, keyring }),
 
     /** Sends and reads until nothing is left to do. */
     async settle(by: ReturnType<typeof open> = bank): Promise<void> {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { TransferInstruction } from '../../bank-connection.js';
 import { type AchWorld, openAchWorld } from '../../testing/ach-world.js';
 import { instructionEnding } from '../../testing/transfer-instructions.js';
@@ -31,6 +32,49 @@ describe('an acknowledgement', () => {
       outcome: 'pending',
       confirmationExpected: false,
     });
+  });
+
+  it('that lists no entry is found by each payment in the file, and by no other', async () => {
+    const [first, second] = [await world.submit('4321'), await world.submit('1234')];
+    await world.settle();
+    const other = await world.submit('4321');
+    await world.settle();
+    const filesOf = async ({ paymentId }: TransferInstruction) =>
+      (await world.archive.list({ paymentId, max: 10 })).map(({ way, kind }) => `${way} ${kind}`);
+    for (const one of [first, second, other])
+      expect(await filesOf(one)).toEqual(['in ack', 'out nacha']);
+    expect(await world.archive.list({ max: 10 })).toHaveLength(4);
+    expect(await world.archive.list({ paymentId: randomUUID(), max: 10 })).toEqual([]);
+  });
+
+  it('about other bytes than ours is found by the payments in our file of that name', async () => {
+    const instruction = await world.unacknowledged();
+    const { name } = world.desk.upload();
+    world.desk.postAck({ name, sha256: 'a'.repeat(64), status: 'accepted' });
+    await world.bank.rounds.inbound();
+    expect(await world.archive.list({ paymentId: instruction.paymentId, max: 10 })).toMatchObject([
+      { way: 'in', kind: 'ack' },
+      { way: 'out', name },
+    ]);
+  });
+
+  it('that was read at last is found, too, and outlives the file that it is about', async () => {
+    const instruction = await world.unacknowledged();
+    const { name, sha256 } = world.desk.upload();
+    world.desk.postAck({ name, sha256, status: 'accepted' });
+    const [ack] = world.desk.inbox.entries();
+    const [ackName, bytes] = ack ?? ['', Buffer.alloc(0)];
+    const { id } = await world.archive.keep({
+      ...({ connection: 'test-ach', rail: 'ACH', way: 'in', kind: 'unreadable' } as const),
+      ...{ name: ackName, segments: [{ bytes, owner: 'file', paymentId: null }] },
+    });
+    await world.bank.rounds.inbound();
+    const { paymentId } = instruction;
+    const [found, ours] = await world.archive.list({ paymentId, max: 10 });
+    expect(found).toMatchObject({ way: 'in', kind: 'ack', name: ackName });
+    expect(found?.id).not.toBe(id);
+    await world.pool.query('DELETE FROM rail_files WHERE id = $1', [ours?.id]);
+    expect(await world.archive.list({ max: 10 })).toMatchObject([{ id: found?.id }]);
   });
 
   it('that rejects the file fails every entry in it', async () => {

@@ -8,6 +8,7 @@ import { inTransaction } from '@pis/postgres';
 import type pg from 'pg';
 import { correctionPlace, type CorrectedData } from '../../bank-connection.js';
 import { forgetUnreadable } from '../../connections/archive-retention.js';
+import { noteAnswer } from '../../connections/archive-table.js';
 import type { ArchiveSegment, FileArchive } from '../../connections/file-archive.js';
 import type { AckFile } from './ack-file.js';
 import { kindOfAchFile, parseAckFile } from './ack-lines.js';
@@ -20,7 +21,13 @@ import {
   unmatchedTrace,
   unreported,
 } from './ach-feed.js';
-import { entriesByTrace, findAckedFile, hasIdOf, type KnownEntry } from './ach-known.js';
+import {
+  archivedFileNamed,
+  entriesByTrace,
+  findAckedFile,
+  hasIdOf,
+  type KnownEntry,
+} from './ach-known.js';
 import { applyReturns, type ReturnedEntry } from './ach-returns.js';
 import { type AchLog, lockBank } from './ach-tables.js';
 import { type CorrectionAddenda, type NachaFile, transactionCodes } from './nacha-file.js';
@@ -70,18 +77,20 @@ export class AchInbound {
         ...({ connection: bank, rail: 'ACH', way: 'in', kind: content.kind, name } as const),
         segments: prepared.segments,
       };
-      const kept = await archive.keep(file, client);
+      let kept = await archive.keep(file, client);
       // Applied before, unless it could not be read then.
       const isReadAtLast =
         !kept.isNew && content.kind !== 'unreadable' && (await forgetUnreadable(client, kept.id));
+      const unreadableId = isReadAtLast ? kept.id : null;
       if (!kept.isNew) {
-        if (isReadAtLast) await archive.keep(file, client);
+        if (isReadAtLast) kept = await archive.keep(file, client);
         else if (!isAgain) return null;
       }
+      if (content.kind === 'ack') await this.link(client, kept.id, content.ack);
       const said = await prepared.apply(client);
       const news = isAgain ? await unreported(client, { bank, reports: said, textOf }) : said;
       await appendReports(client, bank, news);
-      return { count: news.length, replacedId: isReadAtLast ? kept.id : null };
+      return { count: news.length, replacedId: unreadableId };
     });
     const count = recorded?.count ?? null;
     log.info(
@@ -92,6 +101,12 @@ export class AchInbound {
     const replacedId = recorded?.replacedId ?? null;
     if (replacedId !== null) await keyring.destroy([ownerOf.railFile(replacedId)]);
     return count;
+  }
+
+  /** An acknowledgement may list no entry: then it is found through the file that it is about. */
+  private async link(client: pg.ClientBase, id: string, { name }: AckFile): Promise<void> {
+    const answeredId = await archivedFileNamed(client, this.options.bank, name);
+    if (answeredId !== null) await noteAnswer(client, { id, answeredId });
   }
 
   /** Everything that needs no transaction: owners of the segments, and sealed corrections. */

@@ -82,6 +82,19 @@ export async function findAckedFile(
   return rows[0] ?? null;
 }
 
+/** The archived bytes of the file of ours with this name, also if the bank did not get exactly these. */
+export async function archivedFileNamed(
+  on: pg.Pool | pg.ClientBase,
+  bank: string,
+  name: string,
+): Promise<string | null> {
+  const { rows } = await on.query<{ id: string }>(
+    'SELECT archive_id AS id FROM ach_files WHERE bank = $1 AND name = $2',
+    [bank, name],
+  );
+  return rows[0]?.id ?? null;
+}
+
 /** Banks may leave the individual ID out. */
 export function hasIdOf(individualId: string | undefined, entry: KnownEntry): boolean {
   return individualId === '' || individualId === entry.individualId;
