@@ -7,12 +7,13 @@ import { finalStatuses, paymentStatuses } from '@pis/domain';
 import type { EventStore, Position, RecordedEvent } from '@pis/event-store';
 import { inTransaction } from '@pis/postgres';
 import type pg from 'pg';
-import { lockCheckpoint, readCheckpoint } from './checkpoint.js';
+import { lockCheckpoint } from './checkpoint.js';
 import type { Party } from './erased-parties.js';
 import type { ListCursor, ListPage } from './list-page.js';
 import { orUnavailable } from './or-unavailable.js';
 import { paymentsQuery, type PaymentsQuery } from './payments-query.js';
-import { prefixesFollowedBy, type ProjectionName } from './projected-streams.js';
+import type { ProjectionName } from './projected-streams.js';
+import { hasReached } from './projection-reach.js';
 import { projectionReader } from './quarantine.js';
 
 export interface OpenPayments {
@@ -42,15 +43,8 @@ export class PartyPayments {
   }
 
   /** Whether a projection has applied everything that its streams had up to a position. */
-  async hasReached(projection: ProjectionName, position: Position): Promise<boolean> {
-    const after = await orUnavailable(() => readCheckpoint(this.pool, projection));
-    if (after >= position) return true;
-    const streamPrefixes = prefixesFollowedBy(projection);
-    // The checkpoint may be left behind while only events of other streams arrive.
-    const [next] = (
-      await this.store.readLog({ after, streamPrefixes, pageMax: 1, leaveSealed: true })
-    ).events;
-    return next === undefined || next.position > position;
+  hasReached(projection: ProjectionName, position: Position): Promise<boolean> {
+    return hasReached({ pool: this.pool, store: this.store }, projection, position);
   }
 
   /** Payments that are not final, as far as the projection has come; null when there are none. */

@@ -1,0 +1,67 @@
+import { at, contactExample, ids, organizationExample } from '@pis/domain/testing';
+import { beginning, type EventStore, memoryEventStore } from '@pis/event-store';
+import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
+import type pg from 'pg';
+import { paymentsProjection } from './payments.projection.js';
+import { hasReached } from './projection-reach.js';
+import { ProjectionRunner } from './projection-runner.js';
+import { appendEvents, queuePayment } from './testing.js';
+
+const timeoutMs = 20_000;
+
+let database: TestDatabase;
+let pool: pg.Pool;
+beforeEach(async () => {
+  database = await createTestDatabase();
+  pool = openTestPool(database.url, 3);
+});
+afterEach(async () => {
+  await pool.end();
+  await database.drop();
+});
+
+/** Looks at one event of the log for each page, as a store does that bounds its pages. */
+function shortSighted(store: EventStore): EventStore {
+  return {
+    ...store,
+    async readLog({ streamPrefixes, ...options }) {
+      const { events, position } = await store.readLog({ ...options, pageMax: 1 });
+      const asked = events.filter(
+        ({ streamId }) => streamPrefixes?.some((prefix) => streamId.startsWith(prefix)) ?? true,
+      );
+      return { events: asked, position };
+    },
+  };
+}
+
+it('a projection is behind although pages without its events follow its checkpoint', async () => {
+  const store = shortSighted(memoryEventStore());
+  const others = () =>
+    appendEvents(store, `organization-${ids.organization}`, [
+      { type: 'OrganizationCreated', at, data: organizationExample() },
+      { type: 'OrganizationCreated', at, data: organizationExample() },
+    ]);
+  const before = await others();
+  expect(await hasReached({ pool, store }, 'payments', before.position)).toBe(true);
+  const { position } = await queuePayment(store, at, {});
+  expect(await hasReached({ pool, store }, 'payments', before.position)).toBe(true);
+  expect(await hasReached({ pool, store }, 'payments', position)).toBe(false);
+
+  const runner = new ProjectionRunner({ projection: paymentsProjection, store, pool });
+  runner.start();
+  expect(await runner.waitFor(position, timeoutMs)).toBe(true);
+  await runner.stop();
+  const after = await others();
+  expect(await hasReached({ pool, store }, 'payments', after.position)).toBe(true);
+});
+
+it('only the streams that are asked for count', async () => {
+  const store = memoryEventStore();
+  const data = contactExample();
+  const { position } = await appendEvents(store, `contact-${ids.contact}`, [
+    { type: 'ContactCreated', at, data },
+  ]);
+  expect(await hasReached({ pool, store }, 'directory', position)).toBe(false);
+  expect(await hasReached({ pool, store }, 'directory', position, ['organization-'])).toBe(true);
+  expect(await hasReached({ pool, store }, 'directory', beginning)).toBe(true);
+});
