@@ -289,6 +289,31 @@ describe('pis contact erase', () => {
     expect(code).toBe(1);
   });
 
+  it("keeps to the retention period of the contact's organization, not to that of the installation", async () => {
+    const organization = ['--id', String(running.ready['organizationId'])];
+    const retention = (...args: string[]) =>
+      pisJson(['organization', 'retention', 'set', ...organization, ...args], environment);
+    const { originatorId } = await originatorOf('BUSINESS');
+    const { contactId } = await client.contacts.create(person(originatorId).request);
+    await completed(client, [await pay(originatorId, contactId)]);
+    const year = new Date().getUTCFullYear();
+    const unkept = { ...environment, PIS_RETENTION_YEARS: '0' };
+    const args = ['contact', 'erase', '--id', contactId, '--reason', 'asked by letter'];
+
+    await retention('--years', '10');
+    expectRefusal(await pis(args, unkept), new RegExp(`runs until ${year + 10}-.*, 10 years`));
+    await retention('--default');
+    expectRefusal(await pis(args, environment), new RegExp(`runs until ${year + 7}-.*, 7 years`));
+    await retention('--years', '0');
+    expect(await pis(args, environment)).toMatchObject({ code: 0 });
+    await retention('--default');
+    const { rows } = await pool.query<{ outcome: unknown }>(
+      `SELECT data->'outcome' AS outcome FROM events WHERE type = 'OperatorActionSucceeded'
+         AND data->'outcome'->>'retentionYears' = '0'`,
+    );
+    expect(rows).toMatchObject([{ outcome: { alreadyErased: false, retentionYears: 0 } }]);
+  });
+
   it('can be repeated', async () => {
     const { originatorId } = await originatorOf('BUSINESS');
     const { contactId } = await client.contacts.create(person(originatorId).request);
@@ -340,7 +365,7 @@ describe('an erasure whose command was killed', () => {
          WHERE type = 'OperatorActionStarted' AND data->'subject'->>'contactId' = $1`,
         [contactId],
       );
-      const subject = { contactId, overridesRetention: true, retentionYears: 7 };
+      const subject = { contactId, overridesRetention: true, defaultRetentionYears: 7 };
       expect(rows).toEqual([{ subject }, { subject }]);
     },
   );

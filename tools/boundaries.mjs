@@ -95,6 +95,7 @@ export const mayImport = {
     'keyring',
     'messaging',
     'postgres',
+    'read-models',
     'service-kit',
   ],
   'webhook-dispatcher': [

@@ -62,6 +62,7 @@ export const slowest = [
   'apps/rail-executor/src/bank-feed-retries.pg.spec.ts',
   'apps/webhook-dispatcher/src/replay.pg.spec.ts',
   'tests/cli-organization-rails.spec.ts',
+  'tests/cli-organization-retention.spec.ts',
   'apps/webhook-dispatcher/src/webhook-dispatcher.pg.spec.ts',
   'tests/loaded-packages.spec.ts',
   'apps/rail-executor/src/submissions.pg.spec.ts',

@@ -34,7 +34,7 @@ export function withErasure(command: Command): Command {
     .addOption(
       new Option(
         '--override-retention',
-        'erase although the retention period runs (PIS_RETENTION_YEARS); recorded with the reason',
+        'erase although the retention period of the organization runs; recorded with the reason',
       ),
     );
 }
@@ -43,14 +43,20 @@ export function withErasure(command: Command): Command {
 export async function erase(kind: ErasureOrder['kind'], options: EraseOptions): Promise<void> {
   const id = idGiven('--id', options.id);
   const overridesRetention = options.overrideRetention === true;
-  const { PIS_RETENTION_YEARS: retentionYears } = loadConfig(erasureEnv, process.env);
+  const { PIS_RETENTION_YEARS: defaultRetentionYears } = loadConfig(erasureEnv, process.env);
   const action = {
     name: `${kind} erase`,
-    subject: { [`${kind}Id`]: id, overridesRetention, retentionYears },
-    outcome: ({ erasedAt, alreadyErased }: ErasedParty) => ({ erasedAt, alreadyErased }),
+    subject: { [`${kind}Id`]: id, overridesRetention, defaultRetentionYears },
+    outcome: ({ erasedAt, alreadyErased, retentionYears }: ErasedParty) => ({
+      ...{ erasedAt, alreadyErased, retentionYears },
+    }),
   } as const;
   const erased = await act(options, action, (context) =>
-    run(context, { kind, id, overridesRetention, reason: options.reason ?? '' }, retentionYears),
+    run(
+      context,
+      { kind, id, overridesRetention, reason: options.reason ?? '' },
+      defaultRetentionYears,
+    ),
   );
   const { erasedAt, alreadyErased, isEverywhere } = erased;
   if (alreadyErased)
@@ -65,7 +71,7 @@ export async function erase(kind: ErasureOrder['kind'], options: EraseOptions): 
 async function run(
   { store, pool, keyring, by }: Context,
   order: Omit<ErasureOrder, 'by'>,
-  retentionYears: number,
+  defaultRetentionYears: number,
 ): Promise<ErasedParty & { readonly isEverywhere: boolean }> {
   const keys = await keyring();
   const erasure = new PartyErasure({
@@ -74,7 +80,7 @@ async function run(
     notify: ({ kind, id, phase, position }) =>
       noteErasure(pool, { kind, id, phase: phase ?? 'withdrawn', at: now(), position }),
     destroyKeys: (owners) => keys.destroy(owners),
-    retentionYears,
+    defaultRetentionYears,
     ...erasureWaits,
   });
   const erased = granted(await erasure.erase({ ...order, by: by.actor }, by));

@@ -2,13 +2,18 @@
 import {
   grantedOrThrow,
   type OrganizationRailsRefusal,
+  type OrganizationRetentionRefusal,
   type PartyErasureRefusal,
   type ProvisioningRefusal,
 } from '@pis/commands';
 import { unreachable } from '@pis/domain';
 import { CommandFailed } from './output.js';
 
-type UseCaseRefusal = ProvisioningRefusal | OrganizationRailsRefusal | PartyErasureRefusal;
+type UseCaseRefusal =
+  | ProvisioningRefusal
+  | OrganizationRailsRefusal
+  | OrganizationRetentionRefusal
+  | PartyErasureRefusal;
 
 /** The result of a use case that was not refused. @throws CommandFailed for a refusal */
 export const granted = grantedOrThrow<UseCaseRefusal>(
@@ -23,6 +28,8 @@ function messageOf(refusal: UseCaseRefusal): string {
       return `organization ${refusal.organizationId} exists already`;
     case 'ORGANIZATION_NOT_FOUND':
       return `there is no organization ${refusal.organizationId}`;
+    case 'RETENTION_YEARS_OUT_OF_RANGE':
+      return `a retention period is 0 to ${refusal.yearsMax} whole years`;
     case 'INVALID_REQUEST': {
       const problems = refusal.problems.map(({ message }) => `  ${message}`);
       return ['the input is not valid:', ...problems].join('\n');
@@ -49,7 +56,7 @@ function messageOf(refusal: UseCaseRefusal): string {
       return `${found} not final, for example ${paymentId}`;
     }
     case 'RETENTION_RUNNING':
-      return `the retention period runs until ${refusal.until}; --override-retention erases nevertheless`;
+      return `the retention period runs until ${refusal.until}, ${refusal.retentionYears} years after the last payment; --override-retention erases nevertheless`;
     case 'ERASURE_INTERRUPTED':
       return `another run has requested the erasure of ${refusal.kind} ${refusal.id} since: run it again`;
     case 'LATE_PAYMENT_NOT_FINAL':

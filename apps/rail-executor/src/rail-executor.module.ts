@@ -81,12 +81,12 @@ export class RailExecutorModule
         banksProvider(config, options),
         {
           provide: ArchiveUpkeep,
-          useFactory: (pool: pg.Pool, keyring: Keyring, logger: Logger) =>
+          useFactory: (pool: pg.Pool, store: EventStore, keyring: Keyring, logger: Logger) =>
             new ArchiveUpkeep({
-              ...{ pool, keyring, logger },
-              retentionYears: config.PIS_RETENTION_YEARS,
+              ...{ pool, store, keyring, logger },
+              defaultRetentionYears: config.PIS_RETENTION_YEARS,
             }),
-          inject: [PG_POOL, KEYRING, LOGGER],
+          inject: [PG_POOL, EVENT_STORE, KEYRING, LOGGER],
         },
         {
           provide: RailExecutor,

@@ -8,6 +8,7 @@ export {
 export * from './demo-organization.js';
 export * from './operator-actions.js';
 export * from './organization-rails.js';
+export * from './organization-retention.js';
 export { OriginatorDirectory, type OriginatorUpdateRefusal } from './originator-directory.js';
 export * from './party-erasure.js';
 export { type ErasableParty, erasurePhaseOf } from './party-stream.js';

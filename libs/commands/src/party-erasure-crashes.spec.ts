@@ -126,7 +126,7 @@ function depsOf(store: EventStore, destroyKeys: Deps['destroyKeys']): Deps {
   const payments = paymentsIn(store);
   const notify = () => Promise.resolve();
   const waits = { settleMs: 0, keysInUseMs: 0, listWaitMaxMs: 0 };
-  return { store, payments, notify, destroyKeys, retentionYears: 7, ...waits };
+  return { store, payments, notify, destroyKeys, defaultRetentionYears: 7, ...waits };
 }
 
 async function firstPayment(store: EventStore): Promise<Payment> {

@@ -29,6 +29,7 @@ import {
   StoreUnavailable,
 } from '@pis/event-store';
 import { type Owner, ownerOf } from '@pis/keyring';
+import { organizationRetention } from './organization-retention.js';
 import { type ErasableParty, partyStream, type PartyStream } from './party-stream.js';
 import { now } from './use-case.js';
 
@@ -51,8 +52,11 @@ export interface PartyErasureOptions {
   readonly notify: (party: ErasableParty) => Promise<void>;
   /** For good, and safe to repeat. */
   readonly destroyKeys: (owners: readonly Owner[]) => Promise<void>;
-  /** How long personal data is kept after the last payment became final; 0 for not at all. */
-  readonly retentionYears: number;
+  /**
+   * How long personal data is kept after the last payment became final, where the organization has no period of its
+   * own; 0 for not at all.
+   */
+  readonly defaultRetentionYears: number;
   /** How long requests that have begun are waited for. */
   readonly settleMs: number;
   /** How long processes may use keys that were destroyed. */
@@ -78,12 +82,21 @@ export interface ErasedParty {
   readonly erasedAt: string;
   /** Whether it had been erased before. */
   readonly alreadyErased: boolean;
+  /** The retention period that held; null when an earlier run had checked it. */
+  readonly retentionYears: number | null;
 }
 
 /** Why a party cannot be erased yet. */
 export type ErasureObstacle =
   | (Refusal<'PAYMENTS_NOT_FINAL'> & { readonly count: number; readonly paymentId: string })
-  | (Refusal<'RETENTION_RUNNING'> & { readonly until: string });
+  | (Refusal<'RETENTION_RUNNING'> & { readonly until: string; readonly retentionYears: number });
+
+/** Nothing stands against an erasure. */
+interface Unhindered {
+  readonly refused?: never;
+  /** As of ErasedParty. */
+  readonly retentionYears: number | null;
+}
 
 export type PartyErasureRefusal =
   | ErasureObstacle
@@ -115,30 +128,35 @@ export class PartyErasure {
     if (party === null) return { refused: 'PARTY_NOT_FOUND', kind, id };
     if (kind === 'originator' && party.entityType === 'BUSINESS')
       return { refused: 'PARTY_IS_BUSINESS', kind, id };
+    let retentionYears: number | null = null;
     if (party.phase !== 'confirmed' && party.phase !== 'erased') {
-      const refusal = await this.confirm(stream, party, order, context);
-      if (refusal !== null) return refusal;
+      const confirmed = await this.confirm(stream, party, order, context);
+      if (confirmed.refused !== undefined) return confirmed;
+      ({ retentionYears } = confirmed);
     }
     const late = party.phase === 'erased' ? null : await this.latePayment(stream, order);
     if (late !== null) return late;
     await this.complete(stream, order, context);
     const erased = await existing(stream, order);
-    return { id, erasedAt: erased.updatedAt, alreadyErased: party.phase === 'erased' };
+    return {
+      ...{ id, erasedAt: erased.updatedAt, alreadyErased: party.phase === 'erased' },
+      retentionYears,
+    };
   }
 
-  /** From the request to the confirmation. @returns why not; the request is withdrawn then */
+  /** From the request to the confirmation. @returns why not, where it is refused; the request is withdrawn then */
   private async confirm(
     stream: PartyStream,
     party: ErasableParty,
     order: ErasureOrder,
     context: CommandContext,
-  ): Promise<PartyErasureRefusal | null> {
+  ): Promise<PartyErasureRefusal | Unhindered> {
     const { kind, id, reason, by, overridesRetention } = order;
     // Most refusals are found here, without a trace in the party's stream. A request that somebody has left
     // there is taken over first: only its own run, or one that has replaced it, may withdraw it.
     if (party.phase === null) {
       const early = await this.obstacle(party, order);
-      if (early !== null) return early;
+      if (early.refused !== undefined) return early;
     }
     const requestId = randomUUID();
     const data = { reason, by, overridesRetention, requestId };
@@ -146,18 +164,19 @@ export class PartyErasure {
     if (refused !== null) throw new Error(`${kind} ${id}: ${refused.refused}`);
     const withdraw = (cause: WithdrawalCause) =>
       this.withdraw(stream, order, { cause, requestId }, context);
-    const obstacle = await this.checked(stream, order, withdraw);
-    if (obstacle !== null) return (await withdraw(obstacle.refused)) ? obstacle : null;
+    const checked = await this.checked(stream, order, withdraw);
+    if (checked.refused !== undefined)
+      return (await withdraw(checked.refused)) ? checked : { retentionYears: null };
     const confirm = { type: 'ConfirmErasure', at: now(), data: { requestId } } as const;
     const confirmed = await stream.take(confirm, context);
-    return confirmed === null ? null : { refused: 'ERASURE_INTERRUPTED', kind, id };
+    return confirmed === null ? checked : { refused: 'ERASURE_INTERRUPTED', kind, id };
   }
 
   private async checked(
     stream: PartyStream,
     order: ErasureOrder,
     withdraw: (cause: WithdrawalCause) => Promise<boolean>,
-  ): Promise<ErasureObstacle | null> {
+  ): Promise<ErasureObstacle | Unhindered> {
     try {
       const party = await existing(stream, order);
       await this.options.notify(party);
@@ -209,15 +228,26 @@ export class PartyErasure {
   private async obstacle(
     party: ErasableParty,
     { overridesRetention }: ErasureOrder,
-  ): Promise<ErasureObstacle | null> {
-    const { payments, retentionYears } = this.options;
+  ): Promise<ErasureObstacle | Unhindered> {
+    const { payments } = this.options;
     const open = await payments.open(party);
     if (open !== null) return { refused: 'PAYMENTS_NOT_FINAL', ...open };
-    if (overridesRetention || retentionYears === 0) return null;
+    const retentionYears = await this.retentionYearsOf(party);
+    if (overridesRetention || retentionYears === 0) return { retentionYears };
     const last = await payments.lastFinalAt(party);
-    if (last === null) return null;
+    if (last === null) return { retentionYears };
     const until = yearsAfter(last, retentionYears);
-    return until > new Date().toISOString() ? { refused: 'RETENTION_RUNNING', until } : null;
+    return until > new Date().toISOString()
+      ? { refused: 'RETENTION_RUNNING', until, retentionYears }
+      : { retentionYears };
+  }
+
+  /** That of the party's organization: read from its stream each time, because it may have been set just now. */
+  private async retentionYearsOf({ organizationId }: ErasableParty): Promise<number> {
+    const { store, defaultRetentionYears } = this.options;
+    const retention = await organizationRetention(store, organizationId);
+    if ('refused' in retention) throw new Error(`organization ${organizationId} has no stream`);
+    return retention.retentionYears ?? defaultRetentionYears;
   }
 
   private async listReaches(position: Position): Promise<void> {

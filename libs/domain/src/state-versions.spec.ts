@@ -55,6 +55,7 @@ const folded = {
       at: later,
       data: { allowedRails: ['ACH'], preference: 'cheapest', limitsMinor: { ACH: 100 } },
     },
+    { type: 'OrganizationRetentionSet', at: later, data: { retentionYears: 10 } },
   ]),
   originator: states(originator, [
     { type: 'OriginatorCreated', at, data: originatorExample() },
@@ -115,6 +116,7 @@ const versions = { organization, originator, contact, contactIdentity, webhookEn
 const known: readonly string[] = [
   'organization 1 081ae0108499488f',
   'organization 2 737a5c72099d0169',
+  'organization 3 bb513f5c1e95f1dc',
   'originator 1 1849e2e437ffa7bc',
   'originator 2 17287074f25b48bf',
   'originator 3 29362a9d9ded71ea',

@@ -53,6 +53,8 @@ export type OrganizationRow = {
   readonly organizationId: string;
   readonly name: string;
   readonly createdAt: string;
+  /** Null for the period of the installation. */
+  readonly retentionYears: number | null;
   readonly revision: number;
 };
 
@@ -64,6 +66,7 @@ export const organizationsTable: ReadTableDefinition<OrganizationRow> = {
     organizationId: 'uuid',
     name: 'text',
     createdAt: 'timestamptz(3)',
+    retentionYears: 'integer',
     revision: 'integer',
   },
   category: 'organization',
@@ -76,10 +79,13 @@ export const organizationsTable: ReadTableDefinition<OrganizationRow> = {
           organizationId: event.data.organizationId,
           name: event.data.name,
           createdAt: event.at,
+          retentionYears: null,
         };
-      // The list does not show settings.
+      // The list does not show rail settings.
       case 'OrganizationRailsSet':
         return existing(row);
+      case 'OrganizationRetentionSet':
+        return { ...existing(row), retentionYears: event.data.retentionYears };
       default:
         return unreachable(event);
     }

@@ -29,6 +29,7 @@ export {
 export * from './party-erasures.js';
 export { type OpenPayments, PartyPayments } from './party-payments.js';
 export * from './quarantine.js';
+export * from './retention-periods.js';
 export * from './consumer-checkpoints.js';
 export { assertNoMore, type ListCursor, type ListPage, type PageRequest } from './list-page.js';
 export * from './payments-query.js';

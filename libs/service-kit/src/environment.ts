@@ -3,6 +3,7 @@
  * variable-32). An app combines the groups that it needs. loadConfig reports all bad variables at once. A
  * test compares `.env.example` with this file.
  */
+import { retentionYearsMax } from '@pis/domain';
 import { namespaceDefault, namespaceForm, parseEventStoreDbUrl } from '@pis/event-store';
 import { z } from 'zod';
 
@@ -142,12 +143,12 @@ export const gatewayEnv = {
   PIS_BANKS_FILE: banksFile,
 } as const;
 
-/** Longer than any law asks for. */
-const retentionYearsMax = 100;
-
 /** For the operator's commands that erase personal data, and for who deletes old bank files. */
 export const erasureEnv = {
-  /** How long personal data is kept after the last payment became final, and bank files are; 0 for not at all. */
+  /**
+   * How long personal data is kept after the last payment became final, and bank files are; 0 for not at all. Of
+   * organizations that have no period of their own.
+   */
   PIS_RETENTION_YEARS: integer(0, retentionYearsMax).default(7),
 } as const;
 

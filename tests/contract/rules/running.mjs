@@ -40,6 +40,19 @@ const erasureRefused = [
   erasure,
   'is refused while a payment is not final or the retention period runs, and needs a known contact',
 ];
+const retention = 'tests/cli-organization-retention.spec.ts';
+const retentionSet = [
+  retention,
+  'is that of the installation until it is set, and again by --default, recorded',
+];
+const retentionRefused = [
+  retention,
+  'refuses what is no period, and an organization that does not exist',
+];
+const retentionKept = [
+  erasure,
+  "keeps to the retention period of the contact's organization, not to that of the installation",
+];
 const projections = [beside, 'projections are listed, and rebuilt while the system runs'];
 const carried = [
   log,
@@ -287,6 +300,7 @@ export const running = {
     ],
   ],
   'command-9': [firstCommand, waitingApp],
+  'command-29': [retentionSet, retentionRefused],
   'command-10': [
     [beside, 'topics are created once, and a second run reports that nothing is left to do'],
   ],
@@ -295,6 +309,7 @@ export const running = {
   'command-16': [erasedEverywhere, [erasure, 'can be repeated']],
   'variable-26': [
     erasureRefused,
+    retentionKept,
     [
       'libs/commands/src/party-erasure.spec.ts',
       'is refused until the retention period of its last payment has ended, unless that is overridden',
@@ -302,6 +317,7 @@ export const running = {
   ],
   'erasure-1': [
     erasureRefused,
+    retentionKept,
     [
       'libs/commands/src/party-erasure.spec.ts',
       'records who asked for it, why, and that the retention period was overridden',
@@ -326,6 +342,15 @@ export const running = {
   ],
   'erasure-7': [
     ['tests/cli-keys.spec.ts', 'is told what depends on the old key, rotates it, and takes it out'],
+  ],
+  'erasure-8': [
+    retentionSet,
+    retentionRefused,
+    retentionKept,
+    [
+      'apps/rail-executor/src/archive-upkeep.pg.spec.ts',
+      'deletes a file after the longest of the periods of the organizations in it',
+    ],
   ],
   'command-20': [
     [

@@ -4,6 +4,7 @@ import { withContext } from '../context.js';
 import { type OutputOptions, print, withJson } from '../output.js';
 import { granted } from '../refusals.js';
 import { addRails } from './organization-rails.js';
+import { addRetention } from './organization-retention.js';
 
 export function organizationCommands(): Command {
   const organization = new Command('organization').description('the clients of this service');
@@ -17,5 +18,6 @@ export function organizationCommands(): Command {
     print(granted(await withContext((context) => createOrganization(context, { name }))), options);
   });
   addRails(organization);
+  addRetention(organization);
   return organization;
 }

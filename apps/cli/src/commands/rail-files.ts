@@ -1,6 +1,7 @@
 /** `pis rails files`: every file and message to and from a bank. */
-import type { ArchivedFile } from '@pis/bank-rails/connections';
+import type { ArchivedFile, ArchivedLeft, FileCursor } from '@pis/bank-rails/connections';
 import type { Owner } from '@pis/keyring';
+import type { RetentionPeriods } from '@pis/read-models';
 import { erasureEnv, loadConfig } from '@pis/service-kit/stores';
 import { Command } from 'commander';
 import { type Context, withContext } from '../context.js';
@@ -45,7 +46,7 @@ export function fileCommands(): Command {
       files
         .command('forget')
         .description(
-          'delete files for good that are older than PIS_RETENTION_YEARS, or with --id the parts of one file that may speak of anybody',
+          'delete files for good whose retention period has ended, or with --id the parts of one file that may speak of anybody',
         )
         .option('--before <date>', 'files that were kept before this day, YYYY-MM-DD')
         .option('--id <id>', 'the ID of one file, from the list'),
@@ -116,37 +117,52 @@ async function apply(options: OutputOptions & ActionOptions & { id: string }): P
 type ForgetOptions = OutputOptions & ActionOptions & { before?: string; id?: string };
 
 async function forgetBefore(options: ForgetOptions): Promise<void> {
-  const { PIS_RETENTION_YEARS: years } = loadConfig(erasureEnv, process.env);
+  const { PIS_RETENTION_YEARS: defaultYears } = loadConfig(erasureEnv, process.env);
   const day = options.before ?? '';
   const before = new Date(`${day}T00:00:00.000Z`);
   if (!/^\d{4}-\d{2}-\d{2}$/.test(day) || Number.isNaN(before.getTime()))
     throw new CommandFailed('--before is not a day, YYYY-MM-DD');
-  const retained = new Date();
-  retained.setUTCFullYear(retained.getUTCFullYear() - years);
-  if (before > retained)
-    throw new CommandFailed(
-      `--before is within the ${years} years of PIS_RETENTION_YEARS: it must not be after ${retained.toISOString().slice(0, 10)}`,
-    );
-  const { forgetArchived, neededArchived } = await archive();
+  const { archivedLeft, forgetArchived } = await archive();
+  const { retentionPeriods } = await import('@pis/read-models');
   const action = {
     name: 'rails files forget',
-    subject: { before: day },
-    outcome: (result: { readonly forgotten: number; readonly needed: number }) => result,
+    subject: { before: day, defaultRetentionYears: defaultYears },
+    outcome: (result: ArchivedLeft & { readonly forgotten: number }) => ({ ...result }),
   } as const;
-  const result = await act(options, action, async ({ pool, keyring }) => {
+  const result = await act(options, action, async ({ pool, store, keyring }) => {
     const ends = { pool, destroyKeys: destroyWith(keyring) };
     let forgotten = 0;
-    for (;;) {
-      const count = await forgetArchived(ends, before, forgottenAtOnce);
-      forgotten += count;
-      if (count === 0) return { forgotten, needed: await neededArchived(pool, before) };
+    for (let after: FileCursor | null = null; ; ) {
+      // Anew for each page: a period may have been set meanwhile.
+      const periods = await retentionPeriods({ pool, store }, defaultYears);
+      assertEnded(before, periods);
+      const page = { after, max: forgottenAtOnce };
+      const { forgotten: some, next } = await forgetArchived(ends, { ...periods, before }, page);
+      forgotten += some;
+      if (next === null) return { forgotten, ...(await archivedLeft(pool, before)) };
+      after = next;
     }
   });
-  if (result.needed > 0)
+  const { forgotten, needed, retained } = result;
+  if (needed > 0)
     process.stderr.write(
-      `pis: ${result.needed} files are kept: they may still be sent, or the bank still has to say what became of the transfer\n`,
+      `pis: ${needed} files are kept: they may still be sent, or the bank still has to say what became of the transfer\n`,
     );
-  print({ forgotten: result.forgotten }, options);
+  if (retained > 0)
+    process.stderr.write(
+      `pis: ${retained} files are kept: a longer retention period of an organization has not ended\n`,
+    );
+  print({ forgotten }, options);
+}
+
+/** @throws CommandFailed when no file of that time can have ended */
+function assertEnded(before: Date, { shortestYears }: RetentionPeriods): void {
+  const ended = new Date();
+  ended.setUTCFullYear(ended.getUTCFullYear() - shortestYears);
+  if (before > ended)
+    throw new CommandFailed(
+      `--before is within the ${shortestYears} years of the shortest retention period (PIS_RETENTION_YEARS, or one of an organization): it must not be after ${ended.toISOString().slice(0, 10)}`,
+    );
 }
 
 /** What belongs to a party ends with the party: see Erasing people in docs/operations.md. */

@@ -5,12 +5,12 @@ import { testKeyringOn } from '@pis/keyring/testing';
 import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
 import type pg from 'pg';
 import {
+  archivedLeft,
   type ArchiveEnds,
   blankUnmatched,
   blankUnmatchedFile,
   forgetArchived,
   forgetFileKeys,
-  neededArchived,
 } from './archive-retention.js';
 import { type ArchiveSegment, type FileArchive, fileArchive } from './file-archive.js';
 
@@ -44,6 +44,11 @@ async function keepFile(name: string, given: Partial<ArchiveSegment> = {}): Prom
 const tomorrow = () => new Date(Date.now() + 24 * 3_600_000);
 const names = async () => (await archive.list({ max: 10 })).map(({ name }) => name);
 
+const unkept = { defaultYears: 0, shortestYears: 0, longestYears: 0 };
+/** Without a retention period. @returns how many of the oldest files were deleted */
+const forget = async (max = 10, before = tomorrow()) =>
+  (await forgetArchived(ends, { ...unkept, before }, { after: null, max })).forgotten;
+
 it('forgets old files with all their parts, a bounded number at a time', async () => {
   for (const name of ['Ada', 'Bob', 'Cy']) await keepFile(name);
   await pool.query(
@@ -51,11 +56,110 @@ it('forgets old files with all their parts, a bounded number at a time', async (
        (SELECT max(place) FROM rail_files)`,
   );
   const before = new Date(Date.now() - 7 * 365 * 24 * 3_600_000);
-  expect(await forgetArchived(ends, before, 1)).toBe(1);
-  expect(await forgetArchived(ends, before, 10)).toBe(1);
-  expect(await forgetArchived(ends, before, 10)).toBe(0);
+  expect(await forget(1, before)).toBe(1);
+  expect(await forget(10, before)).toBe(1);
+  expect(await forget(10, before)).toBe(0);
   const { rows } = await pool.query('SELECT DISTINCT file_id FROM rail_file_parts');
   expect(rows).toHaveLength(1);
+});
+
+describe('a file that names payments', () => {
+  /** An organization with a payment. @returns the payment's ID */
+  async function payer(retentionYears: number | null): Promise<string> {
+    const [organizationId, paymentId] = [randomUUID(), randomUUID()];
+    await pool.query(
+      `INSERT INTO organizations (organization_id, name, created_at, retention_years, revision)
+       VALUES ($1, 'Acme', now(), $2, 0)`,
+      [organizationId, retentionYears],
+    );
+    await pool.query(
+      `INSERT INTO payments (payment_id, organization_id, originator_id, status, direction, payment_rail,
+         created_at, revision, item) VALUES ($1, $2, $2, '', '', '', now(), 0, '{}')`,
+      [paymentId, organizationId],
+    );
+    return paymentId;
+  }
+  const owner = ownerOf.contact(randomUUID());
+  async function keep(name: string, ageYears: number, paymentIds: readonly (string | null)[]) {
+    const segments = paymentIds.map((paymentId) => ({
+      ...{ bytes: Buffer.from(`${name} ${randomUUID()}`), owner, paymentId },
+    }));
+    const file = { connection: 'bank', rail: 'ACH', way: 'out', kind: 'nacha', name } as const;
+    const { id } = await archive.keep({ ...file, segments });
+    await pool.query(
+      `UPDATE rail_files SET created_at = now() - make_interval(years => $2, days => 1) WHERE id = $1`,
+      [id, ageYears],
+    );
+  }
+  const periods = { defaultYears: 7, shortestYears: 2, longestYears: 10 };
+  const forgetAll = async (max = 20) => {
+    const files = { ...periods, before: tomorrow() };
+    const first = await forgetArchived(ends, files, { after: null, max });
+    let { next } = first;
+    let pages = 1;
+    for (; next !== null; pages += 1)
+      ({ next } = await forgetArchived(ends, files, { after: next, max }));
+    return pages;
+  };
+
+  it('is kept for the longest period of their organizations', async () => {
+    const [short, standard, long] = [await payer(2), await payer(null), await payer(10)];
+    await keep('short', 2, [null, short, null]);
+    await keep('short, too young', 1, [short]);
+    await keep('standard after 6', 6, [standard, short]);
+    await keep('standard after 7', 7, [standard, short]);
+    await keep('long after 9', 9, [short, long, standard]);
+    await keep('long after 10', 10, [short, long, standard]);
+    await forgetAll();
+    expect((await names()).sort()).toEqual([
+      'long after 9',
+      'short, too young',
+      'standard after 6',
+    ]);
+  });
+
+  it('is kept for the longest period of all when a payment or an organization is not in the lists, or it names none', async () => {
+    const short = await payer(2);
+    const orphan = await payer(2);
+    await pool.query(
+      'DELETE FROM organizations WHERE organization_id IN (SELECT organization_id FROM payments WHERE payment_id = $1)',
+      [orphan],
+    );
+    await keep('unknown payment', 9, [short, randomUUID()]);
+    await keep('unknown organization', 9, [orphan]);
+    await keep('no payment', 9, [null]);
+    await keep('no payment after 10', 10, [null]);
+    await forgetAll();
+    expect((await names()).sort()).toEqual([
+      'no payment',
+      'unknown organization',
+      'unknown payment',
+    ]);
+  });
+
+  it('is found behind whole pages of files that are kept', async () => {
+    const [short, long] = [await payer(2), await payer(10)];
+    for (const name of ['a', 'b', 'c']) await keep(name, 5, [long]);
+    // At the very same time: the page ends between them.
+    await pool.query("UPDATE rail_files SET created_at = now() - interval '5 years'");
+    await keep('d', 4, [short]);
+    expect(await forgetAll(2)).toBe(3);
+    expect((await names()).sort()).toEqual(['a', 'b', 'c']);
+  });
+
+  it('ends when the period is lowered, also when two processes look', async () => {
+    const long = await payer(10);
+    await keep('file', 5, [long]);
+    await forgetAll();
+    expect(await names()).toEqual(['file']);
+    await pool.query('UPDATE organizations SET retention_years = 2');
+    const files = { ...periods, before: tomorrow() };
+    const both = await Promise.all(
+      [1, 2].map(() => forgetArchived(ends, files, { after: null, max: 10 })),
+    );
+    expect(both.map(({ forgotten }) => forgotten).sort()).toEqual([0, 1]);
+    expect(await names()).toEqual([]);
+  });
 });
 
 /** It was not sent yet. */
@@ -82,12 +186,12 @@ it('keeps a file that was recorded and not sent yet, and deletes it afterwards',
   const id = await keepFile('waiting.ach');
   await keepFile('sent.ach');
   await recordAchFile(id, 'waiting.ach');
-  expect(await neededArchived(pool, tomorrow())).toBe(1);
-  expect(await forgetArchived(ends, tomorrow(), 10)).toBe(1);
-  expect(await forgetArchived(ends, tomorrow(), 10)).toBe(0);
+  expect(await archivedLeft(pool, tomorrow())).toEqual({ needed: 1, retained: 1 });
+  expect(await forget()).toBe(1);
+  expect(await forget()).toBe(0);
   expect(await names()).toEqual(['waiting.ach']);
   await pool.query("UPDATE ach_files SET status = 'uploaded'");
-  expect(await forgetArchived(ends, tomorrow(), 10)).toBe(1);
+  expect(await forget()).toBe(1);
 });
 
 it.each(['sending', 'received', 'held'])(
@@ -99,9 +203,9 @@ it.each(['sending', 'received', 'held'])(
        VALUES ('bank', 'r1', $1, 'MESSAGE1', $2)`,
       [state, id],
     );
-    expect(await forgetArchived(ends, tomorrow(), 10)).toBe(0);
+    expect(await forget()).toBe(0);
     await pool.query("UPDATE iso_transfers SET state = 'accepted'");
-    expect(await forgetArchived(ends, tomorrow(), 10)).toBe(1);
+    expect(await forget()).toBe(1);
   },
 );
 
@@ -116,7 +220,7 @@ it('destroys the key of a file that it forgets, or that is forgotten by hand', a
   expect(await keyring.destroyedOf(owners)).toEqual(new Set([ownerOf.railFile(first)]));
   expect((await archive.read(first))?.erasedBytes).toBeGreaterThan(0);
   expect(await blankUnmatchedFile(ends, await keepFile('of a contact'))).toBe(false);
-  expect(await forgetArchived(ends, tomorrow(), 10)).toBe(3);
+  expect(await forget()).toBe(3);
   expect(await keyring.destroyedOf(owners)).toEqual(new Set(owners));
 });
 

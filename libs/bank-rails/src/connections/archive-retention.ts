@@ -1,7 +1,11 @@
 /**
  * What ends in the archive, and when. Parts that may speak of anybody are destroyed after `unmatchedKeptForDays`.
- * Files are deleted after the retention period, unless they may still be sent. Parts that speak of an erased party
+ * Files are deleted after their retention period, unless they may still be sent. Parts that speak of an erased party
  * are blanked. Everything is done some rows at a time, and can be repeated by several processes.
+ *
+ * A file is kept for the longest of the retention periods of the organizations whose payments it names. Payments and
+ * organizations are looked up in the lists. A file that names no payment, or one that the lists do not have, may be
+ * about any organization: it is kept for the longest period of all.
  */
 import { type Owner, ownerOf } from '@pis/keyring';
 import type pg from 'pg';
@@ -20,6 +24,33 @@ const isUnsent = `EXISTS (SELECT FROM ach_files a
 const isUnsettled = `EXISTS (SELECT FROM iso_transfers t
     WHERE t.connection = f.connection AND t.message_id = f.name AND t.file_id = f.id
       AND t.state IN ('sending', 'received', 'held'))`;
+
+export interface FilesToForget {
+  /** Files that were kept before this time alone. */
+  readonly before: Date;
+  /** Of organizations that have no retention period of their own. */
+  readonly defaultYears: number;
+  readonly shortestYears: number;
+  readonly longestYears: number;
+}
+
+/** Where a page of files begins: after this one. */
+export interface FileCursor {
+  /** With all milliseconds. */
+  readonly createdAt: Date;
+  readonly id: string;
+}
+
+const yearsAgo = (years: string) => `now() - make_interval(years => ${years})`;
+/** The retention period of the file `f` has ended. Placeholders: the default and the longest period. */
+const isPastRetention = (defaultYears: string, longestYears: string) => `(
+  f.created_at < ${yearsAgo(longestYears)} OR f.created_at < ${yearsAgo(`coalesce(
+    (SELECT max(CASE WHEN o.organization_id IS NULL THEN ${longestYears}
+                     ELSE coalesce(o.retention_years, ${defaultYears}) END)
+       FROM rail_file_parts p
+       LEFT JOIN payments y ON y.payment_id = p.payment_id
+       LEFT JOIN organizations o ON o.organization_id = y.organization_id
+      WHERE p.file_id = f.id AND p.payment_id IS NOT NULL), ${longestYears})`)})`;
 
 /** Finds the parts by their index: a file may have ten thousand others. */
 const isOfFileAlone = (part: string) => `${part}owner LIKE 'railArchive:file/%'`;
@@ -63,25 +94,45 @@ async function blankFiles({ pool, destroyKeys }: ArchiveEnds, ids: readonly stri
   );
 }
 
-/** Deletes files that were kept before this time and are not needed, the oldest first. @returns how many */
+/**
+ * Looks at one page of the files that may have ended, the oldest first, and deletes those that have and that are not
+ * needed.
+ * @returns how many, and where the next page begins; null at the end
+ */
 export async function forgetArchived(
   { pool, destroyKeys }: ArchiveEnds,
-  before: Date,
-  max: number,
-): Promise<number> {
-  const { rows } = await pool.query<{ id: string; is_unmatched: boolean }>(
-    `SELECT id, blank_at IS NOT NULL AS is_unmatched FROM rail_files f
-      WHERE created_at < $1 AND NOT ${isUnsent} AND NOT ${isUnsettled} ORDER BY created_at LIMIT $2`,
-    [before, max],
+  { before, defaultYears, shortestYears, longestYears }: FilesToForget,
+  { after, max }: { readonly after: FileCursor | null; readonly max: number },
+): Promise<{ readonly forgotten: number; readonly next: FileCursor | null }> {
+  const { rows } = await pool.query<{
+    readonly id: string;
+    readonly created_at: Date;
+    readonly has_ended: boolean;
+    readonly is_unmatched: boolean;
+  }>(
+    `SELECT id, created_at, blank_at IS NOT NULL AS is_unmatched,
+            NOT ${isUnsent} AND NOT ${isUnsettled} AND ${isPastRetention('$1', '$2')} AS has_ended
+       FROM rail_files f
+      WHERE created_at < least($4, ${yearsAgo('$3')})
+        AND ($5::timestamptz IS NULL OR (created_at, id) > ($5, $6::uuid))
+      ORDER BY created_at, id LIMIT $7`,
+    [
+      ...[defaultYears, longestYears, shortestYears, before],
+      ...[after?.createdAt ?? null, after?.id ?? null, max],
+    ],
   );
-  if (rows.length === 0) return 0;
-  const unmatched = rows.filter((row) => row.is_unmatched);
+  const last = rows.length === max ? rows.at(-1) : undefined;
+  const next = last === undefined ? null : { createdAt: last.created_at, id: last.id };
+  const ended = rows.filter((row) => row.has_ended);
+  if (ended.length === 0) return { forgotten: 0, next };
+  const unmatched = ended.filter((row) => row.is_unmatched);
   if (unmatched.length > 0) await destroyKeys(unmatched.map(({ id }) => ownerOf.railFile(id)));
   const { rowCount } = await pool.query(
-    `DELETE FROM rail_files f WHERE id = ANY ($1::uuid[]) AND NOT ${isUnsent} AND NOT ${isUnsettled}`,
-    [rows.map(({ id }) => id)],
+    `DELETE FROM rail_files f
+      WHERE id = ANY ($3::uuid[]) AND NOT ${isUnsent} AND NOT ${isUnsettled} AND ${isPastRetention('$1', '$2')}`,
+    [defaultYears, longestYears, ended.map(({ id }) => id)],
   );
-  return rowCount ?? 0;
+  return { forgotten: rowCount ?? 0, next };
 }
 
 /**
@@ -120,14 +171,22 @@ const isKeyOfFile = new RegExp(`^railArchive:file/${uuidPattern}$`);
 const fileIdOf = (owner: string) =>
   `substring(${owner} FROM '^railArchive:file/(${uuidPattern})$')::uuid`;
 
-/** How many files were kept before this time and are needed. */
-export async function neededArchived(pool: pg.Pool, before: Date): Promise<number> {
-  const { rows } = await pool.query<{ count: number }>(
-    `SELECT count(*)::int AS count FROM rail_files f
-      WHERE created_at < $1 AND (${isUnsent} OR ${isUnsettled})`,
+/** Why files that were kept before a time are still there. */
+export interface ArchivedLeft {
+  /** They may still be sent, or the bank must be asked about their transfer. */
+  readonly needed: number;
+  /** Their retention period has not ended. */
+  readonly retained: number;
+}
+
+export async function archivedLeft(pool: pg.Pool, before: Date): Promise<ArchivedLeft> {
+  const { rows } = await pool.query<ArchivedLeft>(
+    `SELECT count(*) FILTER (WHERE is_needed)::int AS needed,
+            count(*) FILTER (WHERE NOT is_needed)::int AS retained
+       FROM (SELECT ${isUnsent} OR ${isUnsettled} AS is_needed FROM rail_files f WHERE created_at < $1) l`,
     [before],
   );
-  return rows[0]?.count ?? 0;
+  return rows[0] ?? { needed: 0, retained: 0 };
 }
 
 /**

@@ -100,7 +100,7 @@ export async function setUp() {
       payments: paymentsIn(store),
       notify: async (party) => void notices.push(party),
       destroyKeys,
-      retentionYears: 7,
+      defaultRetentionYears: 7,
       settleMs: 1_000,
       keysInUseMs: 6_000,
       listWaitMaxMs: 0,

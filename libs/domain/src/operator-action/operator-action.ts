@@ -33,6 +33,7 @@ export const operatorActionNames = [
   'originator erase',
   'routing-directory import',
   'organization rails set',
+  'organization retention set',
 ] as const;
 export type OperatorActionName = (typeof operatorActionNames)[number];
 

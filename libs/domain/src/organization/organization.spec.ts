@@ -1,7 +1,13 @@
 import { at, given, later, organizationExample } from '../testing.js';
 import type { RailSettings } from '../payment/payment-rail.js';
 import { maxAmountMinor } from '../payment/payment.js';
-import { type FeeSchedule, feesOf, organization, type OrganizationEvent } from './organization.js';
+import {
+  type FeeSchedule,
+  feesOf,
+  organization,
+  type OrganizationEvent,
+  retentionYearsMax,
+} from './organization.js';
 
 const create = (feeSchedule: FeeSchedule) => ({
   type: 'CreateOrganization' as const,
@@ -28,6 +34,7 @@ describe('creating an organization', () => {
       ...organizationExample({ feeSchedule: free }),
       createdAt: later,
       railSettings: null,
+      retentionYears: null,
     });
   });
 
@@ -66,6 +73,7 @@ describe('the rail settings of an organization', () => {
       ...organizationExample(),
       createdAt: at,
       railSettings: settings,
+      retentionYears: null,
     });
   });
 
@@ -81,6 +89,43 @@ describe('the rail settings of an organization', () => {
     ['a negative limit', { limitsMinor: { ACH: -1 } }],
   ])('are never written with %s', (_what, changes) => {
     expect(() => given(organization, created).when(set(changes))).toThrow(RangeError);
+  });
+});
+
+describe('the retention period of an organization', () => {
+  const set = (retentionYears: number | null) => ({
+    type: 'SetOrganizationRetention' as const,
+    at: later,
+    data: { retentionYears },
+  });
+
+  it('is none of its own until one is set', () => {
+    expect(organization.evolve(null, created)).toHaveProperty('retentionYears', null);
+  });
+
+  it.each([0, 10, retentionYearsMax])('can be %d years, and replaces the former one', (years) => {
+    const former: OrganizationEvent = {
+      type: 'OrganizationRetentionSet',
+      at,
+      data: { retentionYears: 3 },
+    };
+    const then = given(organization, created, former).when(set(years));
+    then.then({ type: 'OrganizationRetentionSet', at: later, data: { retentionYears: years } });
+    expect(then.state()).toHaveProperty('retentionYears', years);
+  });
+
+  it('can be taken back to that of the installation', () => {
+    const then = given(organization, created).when(set(null));
+    then.then({ type: 'OrganizationRetentionSet', at: later, data: { retentionYears: null } });
+    expect(then.state()).toHaveProperty('retentionYears', null);
+  });
+
+  it('is refused for an organization that does not exist', () => {
+    given(organization).when(set(10)).thenRefused('ORGANIZATION_NOT_FOUND');
+  });
+
+  it.each([-1, 0.5, retentionYearsMax + 1, NaN, Infinity])('is never %d years', (years) => {
+    expect(() => given(organization, created).when(set(years))).toThrow(RangeError);
   });
 });
 

@@ -8,6 +8,17 @@ import {
 } from '../decider.js';
 import { paymentRails, railPreferences, type RailSettings } from '../payment/payment-rail.js';
 
+/** Longer than any law asks for, in years. */
+export const retentionYearsMax = 100;
+
+export interface RetentionSetting {
+  /**
+   * How long the personal data of a party is kept after its last payment became final, and archived bank files are.
+   * Whole years, 0 to retentionYearsMax. Null: as long as the installation keeps it.
+   */
+  readonly retentionYears: number | null;
+}
+
 /** What a payment of this organization costs. Fees are collected apart from payments (rule service-9). */
 export interface FeeSchedule {
   /** Share of the amount in hundredths of a percent, 0 to 10,000; the fee is rounded down. */
@@ -25,8 +36,10 @@ export interface OrganizationRecord {
 export type OrganizationEvent =
   | DomainEvent<'OrganizationCreated', OrganizationRecord>
   /** All settings; the former ones no longer hold. */
-  | DomainEvent<'OrganizationRailsSet', RailSettings>;
-export interface Organization extends OrganizationRecord {
+  | DomainEvent<'OrganizationRailsSet', RailSettings>
+  | DomainEvent<'OrganizationRetentionSet', RetentionSetting>;
+/** The retention period is null until it is set. */
+export interface Organization extends OrganizationRecord, RetentionSetting {
   readonly createdAt: string;
   /** Null until they are set. */
   readonly railSettings: RailSettings | null;
@@ -34,7 +47,8 @@ export interface Organization extends OrganizationRecord {
 export type OrganizationState = Organization | null;
 export type OrganizationCommand =
   | DomainCommand<'CreateOrganization', OrganizationRecord>
-  | DomainCommand<'SetOrganizationRails', RailSettings>;
+  | DomainCommand<'SetOrganizationRails', RailSettings>
+  | DomainCommand<'SetOrganizationRetention', RetentionSetting>;
 export type OrganizationRefusal = 'ORGANIZATION_ALREADY_EXISTS' | 'ORGANIZATION_NOT_FOUND';
 
 function decide(
@@ -51,6 +65,10 @@ function decide(
       if (state === null) return { refused: 'ORGANIZATION_NOT_FOUND' };
       assertRailSettings(command.data);
       return [{ type: 'OrganizationRailsSet', at, data: command.data }];
+    case 'SetOrganizationRetention':
+      if (state === null) return { refused: 'ORGANIZATION_NOT_FOUND' };
+      assertRetention(command.data);
+      return [{ type: 'OrganizationRetentionSet', at, data: command.data }];
     default:
       return unreachable(command);
   }
@@ -59,13 +77,30 @@ function decide(
 function evolve(state: OrganizationState, event: OrganizationEvent): OrganizationState {
   switch (event.type) {
     case 'OrganizationCreated':
-      return { ...event.data, createdAt: event.at, railSettings: null };
+      return { ...event.data, createdAt: event.at, railSettings: null, retentionYears: null };
     case 'OrganizationRailsSet':
-      if (state === null) throw new Error('the first event of an organization creates it');
-      return { ...state, railSettings: event.data };
+      return { ...existing(state), railSettings: event.data };
+    case 'OrganizationRetentionSet':
+      return { ...existing(state), retentionYears: event.data.retentionYears };
     default:
       return unreachable(event);
   }
+}
+
+function existing(state: OrganizationState): Organization {
+  if (state === null) throw new Error('the first event of an organization creates it');
+  return state;
+}
+
+/** Whether it is a retention period that an organization can have. */
+export function isRetentionYears(years: number): boolean {
+  return Number.isSafeInteger(years) && years >= 0 && years <= retentionYearsMax;
+}
+
+/** The sender of the command has checked it. Once written, a bad period would delete too early or never. */
+function assertRetention({ retentionYears }: RetentionSetting): void {
+  if (retentionYears !== null && !isRetentionYears(retentionYears))
+    throw new RangeError(`not a retention period in years: ${retentionYears}`);
 }
 
 /** The sender of the command has checked them. Once written, bad settings would fail every payment. */
@@ -115,6 +150,6 @@ export const organization: Aggregate<
   initial: null,
   decide,
   evolve,
-  stateVersion: 2,
-  schemaVersions: { OrganizationCreated: 1, OrganizationRailsSet: 1 },
+  stateVersion: 3,
+  schemaVersions: { OrganizationCreated: 1, OrganizationRailsSet: 1, OrganizationRetentionSet: 1 },
 };
