@@ -187,6 +187,18 @@ describe('the lists of the directory', () => {
     ]);
   });
 
+  it('have the retention period that an organization has set', async () => {
+    const years = async () =>
+      (await pool.query('SELECT retention_years AS years FROM organizations')).rows;
+    const streamId = `organization-${organizationId}`;
+    await append(streamId, 'OrganizationCreated', organizationExample());
+    expect(await years()).toEqual([{ years: null }]);
+    for (const retentionYears of [10, 0, null]) {
+      await append(streamId, 'OrganizationRetentionSet', { retentionYears });
+      expect(await years()).toEqual([{ years: retentionYears }]);
+    }
+  });
+
   it('store no sealed value in any table, and are the same after a rebuild', async () => {
     await append(`originator-${ids.originator}`, 'OriginatorCreated', originatorExample());
     await createContact(ids.contact);
