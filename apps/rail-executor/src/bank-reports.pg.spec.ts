@@ -149,6 +149,19 @@ it('a notification of change for a payment under way leaves its timers', async (
   expect(await world.payment(paymentId)).toMatchObject({ status: 'FAILED_IN_FLIGHT' });
 });
 
+it('a notification of change without its data does not hold up the next notification', async () => {
+  const { paymentId, reference } = await claimed('0401');
+  const reports = [
+    { type: 'corrected', reference },
+    { type: 'confirmed', reference },
+  ] as const;
+  await world.executor({ bank: reporting(reports) }).feedRound();
+  expect(await world.history(paymentId)).toEqual(['Queued', 'Processing', 'Completed']);
+  expect(await world.payment(paymentId)).toMatchObject({ corrections: [] });
+  // Kept for staff: only the bank knows what it meant.
+  expect(await world.count('rail_notifications')).toBe(1);
+});
+
 it('a payment that the bank holds has no deadline', async () => {
   const { paymentId, reference } = await claimed('0401');
   const executor = world.executor({ bank: reporting([{ type: 'held', reference }]) });

@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { directBankConnection } from '@pis/bank-rails';
+import { fileArchive } from '@pis/bank-rails/connections';
 import { BankSimulator, BankSimulatorModule } from '@pis/bank-simulator/module';
 import { until } from '@pis/local-servers/testing';
 import {
@@ -30,7 +31,7 @@ describe('the executor as a Nest module', () => {
   });
   afterEach(() => world.close());
 
-  it('executes a payment with the simulated bank and shuts down cleanly', async () => {
+  it('executes a payment with the simulated bank, deletes old bank files, and shuts down cleanly', async () => {
     const health = new Health();
     const closed: string[] = [];
     const provide = (token: symbol, value: unknown) => ({ provide: token, useValue: value });
@@ -67,6 +68,7 @@ describe('the executor as a Nest module', () => {
         },
       },
     );
+    const archive = await archiveWithOldFile();
     const app = await NestFactory.createApplicationContext(
       { module: App, imports: [{ module: Platform, global: true }, executor] },
       { logger: false },
@@ -80,10 +82,22 @@ describe('the executor as a Nest module', () => {
       timeoutMs: 20_000,
     });
     expect(await health.readiness()).toMatchObject({ dependencies: { bank: { status: 'up' } } });
+    await until(async () => (await archive.list({ max: 1 })).length === 0, { timeoutMs: 20_000 });
     await app.close();
     await logWatch.stop();
     expect(closed).toEqual(['bank']);
   });
+
+  /** The archive, with a file that is older than the retention period. */
+  async function archiveWithOldFile() {
+    const archive = fileArchive({ pool: world.pool, keyring });
+    await archive.keep({
+      ...({ connection: 'bank', rail: 'ACH', way: 'in', kind: 'nacha', name: 'old' } as const),
+      segments: [{ bytes: Buffer.from('old'), owner: 'file', paymentId: null }],
+    });
+    await world.pool.query(`UPDATE rail_files SET created_at = created_at - interval '8 years'`);
+    return archive;
+  }
 
   it('does not start without a connection to a bank', () => {
     const config = { ...rails, PIS_ENVIRONMENT: 'production' } as const;

@@ -15,7 +15,7 @@ export interface ClaimedWork {
 }
 
 export interface ClaimsDeps {
-  readonly table: DeliveryTable;
+  readonly table: Pick<DeliveryTable, 'due' | 'claim' | 'leased'>;
   readonly traffic: Traffic;
   readonly waiting: WaitingRoom<ClaimedWork>;
   /** Ids of the deliveries that are leased to this process. */

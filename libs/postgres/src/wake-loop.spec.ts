@@ -1,3 +1,4 @@
+import { jest } from '@jest/globals';
 import { until } from '@pis/local-servers/testing';
 import { WakeLoop, type WakeLoopOptions } from './wake-loop.js';
 
@@ -75,6 +76,25 @@ describe('a loop that waits to be woken', () => {
     await until(() => reported.includes('recovery'), limit);
     await loop.stop(5_000);
     expect(reported).toEqual(['failure', 'recovery']);
+  });
+
+  it('waits longer after each failure in a row, up to its limit', async () => {
+    jest.useFakeTimers();
+    try {
+      const startsMs: number[] = [];
+      const round = () => {
+        startsMs.push(Date.now());
+        return Promise.reject(new Error('away'));
+      };
+      const { loop } = loopOf({ round, retryInitialMs: 100, retryMaxMs: 300 });
+      loop.start();
+      await jest.advanceTimersByTimeAsync(1_000);
+      await loop.stop(5_000);
+      const pausesMs = startsMs.slice(1).map((startMs, index) => startMs - (startsMs[index] ?? 0));
+      expect(pausesMs).toEqual([100, 200, 300, 300]);
+    } finally {
+      jest.useRealTimers();
+    }
   });
 
   it('stops only when the round in flight has ended', async () => {
