@@ -125,6 +125,7 @@ describe('a return', () => {
     const archive = fileArchive(world);
     const files = await archive.list({ paymentId: instruction.paymentId, max: 10 });
     expect(files.map(({ way, kind }) => `${way} ${kind}`).sort()).toEqual([
+      'in ack',
       'in nacha',
       'out nacha',
     ]);
@@ -225,7 +226,9 @@ describe('an inbound file', () => {
     await column('missing', 'return_reason_code');
     const archive = fileArchive(world);
     const { paymentId } = instruction;
-    expect(await archive.list({ paymentId, max: 10 })).toHaveLength(1);
+    const listed = async () =>
+      (await archive.list({ paymentId, max: 10 })).map(({ way, kind }) => `${way} ${kind}`);
+    expect(await listed()).toEqual(['in ack', 'out nacha']);
     for (const name of ['later.ach', 'last.ach']) {
       await takeIn(name);
       expect(await said()).toMatchObject([
@@ -237,6 +240,7 @@ describe('an inbound file', () => {
     // It is now found by its payment, and sealed under its contact.
     expect(await archive.list({ paymentId, max: 10 })).toMatchObject([
       { way: 'in', name: 'later.ach' },
+      { way: 'in', kind: 'ack' },
       { way: 'out' },
     ]);
   });
