@@ -147,6 +147,14 @@ describe('a file that names payments', () => {
     expect((await names()).sort()).toEqual(['a', 'b', 'c']);
   });
 
+  it('shares a page with as many others as are small together', async () => {
+    const short = await payer(2);
+    for (const name of ['a', 'b', 'c', 'd', 'e']) await keep(name, 3, [short]);
+    await pool.query('UPDATE rail_files SET size_bytes = 3 * 1024 * 1024');
+    expect(await forgetAll()).toBe(3);
+    expect(await names()).toEqual([]);
+  });
+
   it('ends when the period is lowered, also when two processes look', async () => {
     const long = await payer(10);
     await keep('file', 5, [long]);

@@ -44,13 +44,17 @@ export interface FileCursor {
 const yearsAgo = (years: string) => `now() - make_interval(years => ${years})`;
 /** The retention period of the file `f` has ended. Placeholders: the default and the longest period. */
 const isPastRetention = (defaultYears: string, longestYears: string) => `(
-  f.created_at < ${yearsAgo(longestYears)} OR f.created_at < ${yearsAgo(`coalesce(
-    (SELECT max(CASE WHEN o.organization_id IS NULL THEN ${longestYears}
-                     ELSE coalesce(o.retention_years, ${defaultYears}) END)
-       FROM rail_file_parts p
-       LEFT JOIN payments y ON y.payment_id = p.payment_id
-       LEFT JOIN organizations o ON o.organization_id = y.organization_id
-      WHERE p.file_id = f.id AND p.payment_id IS NOT NULL), ${longestYears})`)})`;
+  f.created_at < ${yearsAgo(longestYears)} OR (
+    EXISTS (SELECT FROM rail_file_parts p WHERE p.file_id = f.id AND p.payment_id IS NOT NULL)
+    AND NOT EXISTS (
+      SELECT FROM rail_file_parts p
+        LEFT JOIN payments y ON y.payment_id = p.payment_id
+        LEFT JOIN organizations o ON o.organization_id = y.organization_id
+       WHERE p.file_id = f.id AND p.payment_id IS NOT NULL AND f.created_at >= ${yearsAgo(`
+         CASE WHEN o.organization_id IS NULL THEN ${longestYears}
+              ELSE coalesce(o.retention_years, ${defaultYears}) END`)})))`;
+/** Together, in one page. One file may be larger. An ACH file has about 10,000 payments in a megabyte. */
+const pageMaxBytes = 4 * 1024 * 1024;
 
 /** Finds the parts by their index: a file may have ten thousand others. */
 const isOfFileAlone = (part: string) => `${part}owner LIKE 'railArchive:file/%'`;
@@ -107,22 +111,27 @@ export async function forgetArchived(
   const { rows } = await pool.query<{
     readonly id: string;
     readonly created_at: Date;
+    readonly found: number;
     readonly has_ended: boolean;
     readonly is_unmatched: boolean;
   }>(
-    `SELECT id, created_at, blank_at IS NOT NULL AS is_unmatched,
+    `SELECT id, created_at, found, blank_at IS NOT NULL AS is_unmatched,
             NOT ${isUnsent} AND NOT ${isUnsettled} AND ${isPastRetention('$1', '$2')} AS has_ended
-       FROM rail_files f
-      WHERE created_at < least($4, ${yearsAgo('$3')})
-        AND ($5::timestamptz IS NULL OR (created_at, id) > ($5, $6::uuid))
-      ORDER BY created_at, id LIMIT $7`,
+       FROM (SELECT c.*, count(*) OVER ()::int AS found,
+                    sum(size_bytes) OVER (ORDER BY created_at, id) - size_bytes AS bytes_before
+               FROM (SELECT id, connection, name, size_bytes, created_at, blank_at FROM rail_files
+                      WHERE created_at < least($4, ${yearsAgo('$3')})
+                        AND ($5::timestamptz IS NULL OR (created_at, id) > ($5, $6::uuid))
+                      ORDER BY created_at, id LIMIT $7) c) f
+      WHERE bytes_before < $8 ORDER BY created_at, id`,
     [
       ...[defaultYears, longestYears, shortestYears, before],
-      ...[after?.createdAt ?? null, after?.id ?? null, max],
+      ...[after?.createdAt ?? null, after?.id ?? null, max, pageMaxBytes],
     ],
   );
-  const last = rows.length === max ? rows.at(-1) : undefined;
-  const next = last === undefined ? null : { createdAt: last.created_at, id: last.id };
+  const last = rows.at(-1);
+  const isEnd = last === undefined || (last.found < max && rows.length === last.found);
+  const next = isEnd ? null : { createdAt: last.created_at, id: last.id };
   const ended = rows.filter((row) => row.has_ended);
   if (ended.length === 0) return { forgotten: 0, next };
   const unmatched = ended.filter((row) => row.is_unmatched);
