@@ -25,8 +25,11 @@ export const mayImport = {
   // Starts servers on this machine. Does not know the service.
   'local-servers': [],
 
+  // Dashboard users: their use cases, and the tables of credentials and sessions.
+  users: ['contracts', 'domain', 'event-store', 'keyring', 'postgres'],
+
   // Use cases over the event store, without HTTP.
-  commands: ['bank-rails', 'contracts', 'domain', 'event-store', 'keyring', 'webhooks'],
+  commands: ['bank-rails', 'contracts', 'domain', 'event-store', 'keyring', 'users', 'webhooks'],
   // Facts of the log as public messages.
   integration: ['contracts', 'domain', 'event-store', 'messaging', 'read-models'],
   // The tables of webhook deliveries.
@@ -126,6 +129,7 @@ export const mayImport = {
     'postgres',
     'read-models',
     'service-kit',
+    'users',
     'webhook-deliveries',
     'webhooks',
   ],

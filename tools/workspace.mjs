@@ -9,7 +9,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync 
 import { rmSync, writeFileSync } from 'node:fs';
 import { basename, delimiter, dirname, join } from 'node:path';
 import { waitForLock } from '../libs/local-servers/plain/owner-lock.mjs';
-import { currentChoice, majorOf, noNode, supportedMajor } from './runtime.mjs';
+import { currentChoice, isSupported, noNode } from './runtime.mjs';
 
 export const root = join(import.meta.dirname, '..');
 const cache = join(root, '.cache');
@@ -57,7 +57,7 @@ export async function prepare(asked = allProjects()) {
 
 /** Starts this script again on the chosen Node when it runs on one that is too old; never returns then. */
 export async function continueOnSupportedNode() {
-  if (majorOf(process.versions.node) >= supportedMajor) return;
+  if (isSupported(process.versions.node)) return;
   const child = spawn(node, process.argv.slice(1), { stdio: 'inherit', env: commandEnv() });
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'])
     process.on(signal, () => child.kill(signal));

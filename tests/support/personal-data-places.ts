@@ -37,6 +37,9 @@ export const mayBeEmpty: Readonly<Record<string, string>> = {
   routing_directory: 'the sandbox ships its own; holds banks',
   routing_directory_imports: 'as routing_directory; holds times',
   ach_inbox_files: 'only for files that a bank does not let us delete; holds names of files',
+  user_credentials:
+    'operators create users, who are no parties; holds IDs, MACs, hashes and sealed secrets',
+  user_sessions: 'users sign in; holds digests and IDs',
   rate_limits: 'rows are of the last second; holds counts',
   skipped_events: 'operators skip events; holds IDs, the actor and the reason',
   erased_parties: 'filled by the erasure; holds IDs',

@@ -141,8 +141,11 @@ export interface CommandResult {
 export function pis(
   args: readonly string[],
   env: Readonly<Record<string, string>>,
+  stdin?: string,
 ): Promise<CommandResult> {
-  return run(['apps/cli/bin/pis.mjs', ...args], env);
+  const script = ['apps/cli/bin/pis.mjs', ...args];
+  const given = stdin === undefined ? {} : { stdin };
+  return runCommand(process.execPath, script, { env, cwd: root, ...given });
 }
 
 /** Runs a script of the project to its end. */
@@ -157,17 +160,18 @@ export function run(
 export async function runCommand(
   command: string,
   args: readonly string[],
-  options: Omit<CommandOptions, 'readyLine'>,
+  options: Omit<CommandOptions, 'readyLine'> & { readonly stdin?: string },
 ): Promise<CommandResult> {
   const child = spawn(command, args, {
     cwd: options.cwd,
     env: cleanEnv(options.env),
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: [options.stdin === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
   });
+  child.stdin?.end(options.stdin);
   const out: Buffer[] = [];
   const err: Buffer[] = [];
-  child.stdout.on('data', (chunk: Buffer) => out.push(chunk));
-  child.stderr.on('data', (chunk: Buffer) => err.push(chunk));
+  child.stdout?.on('data', (chunk: Buffer) => out.push(chunk));
+  child.stderr?.on('data', (chunk: Buffer) => err.push(chunk));
   const [code] = (await once(child, 'close')) as [number | null];
   return {
     code,

@@ -18,6 +18,7 @@ const groups: Readonly<Record<string, () => Promise<Command>>> = {
   contact: async () => (await import('./commands/contact.js')).contactCommands(),
   erasures: async () => (await import('./commands/erasures.js')).erasureCommands(),
   'api-key': async () => (await import('./commands/api-key.js')).apiKeyCommands(),
+  user: async () => (await import('./commands/user.js')).userCommands(),
   migrate: async () => (await import('./commands/migrate.js')).migrateCommand(),
   'event-store': async () => (await import('./commands/event-store.js')).eventStoreCommands(),
   keys: async () => (await import('./commands/keys.js')).keysCommands(),

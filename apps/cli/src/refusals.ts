@@ -6,6 +6,7 @@ import {
   type PartyErasureRefusal,
   type ProvisioningRefusal,
 } from '@pis/commands';
+import { passwordRule, type UserChangeRefusal, type UserCreationRefusal } from '@pis/users';
 import { unreachable } from '@pis/domain';
 import { CommandFailed } from './output.js';
 
@@ -13,7 +14,9 @@ type UseCaseRefusal =
   | ProvisioningRefusal
   | OrganizationRailsRefusal
   | OrganizationRetentionRefusal
-  | PartyErasureRefusal;
+  | PartyErasureRefusal
+  | UserCreationRefusal
+  | UserChangeRefusal;
 
 /** The result of a use case that was not refused. @throws CommandFailed for a refusal */
 export const granted = grantedOrThrow<UseCaseRefusal>(
@@ -27,7 +30,19 @@ function messageOf(refusal: UseCaseRefusal): string {
     case 'ORGANIZATION_ALREADY_EXISTS':
       return `organization ${refusal.organizationId} exists already`;
     case 'ORGANIZATION_NOT_FOUND':
-      return `there is no organization ${refusal.organizationId}`;
+      return 'organizationId' in refusal
+        ? `there is no organization ${refusal.organizationId}`
+        : 'there is no such organization';
+    case 'EMAIL_INVALID':
+      return 'this is no e-mail address';
+    case 'EMAIL_IN_USE':
+      return 'a user has this e-mail address';
+    case 'TOO_MANY_USERS':
+      return 'the organization has as many users as it may have';
+    case 'PASSWORD_LENGTH':
+      return passwordRule;
+    case 'USER_NOT_FOUND':
+      return 'there is no such user';
     case 'RETENTION_YEARS_OUT_OF_RANGE':
       return `a retention period is 0 to ${refusal.yearsMax} whole years`;
     case 'INVALID_REQUEST': {

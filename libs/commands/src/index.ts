@@ -6,6 +6,7 @@ export {
   type ContactUpdateRefusal,
 } from './contact-directory.js';
 export * from './demo-organization.js';
+export * from './demo-user.js';
 export * from './operator-actions.js';
 export * from './organization-rails.js';
 export * from './organization-retention.js';

@@ -11,7 +11,7 @@ export {
   type ValidationCode,
   validationCodes,
 } from './validation.js';
-export { type BankAccountRequest, uuid as idSchema } from './fields.js';
+export { type BankAccountRequest, email as emailSchema, uuid as idSchema } from './fields.js';
 export * from './link-requests.js';
 export * from './party-requests.js';
 export * from './payment-requests.js';

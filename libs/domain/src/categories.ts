@@ -16,6 +16,7 @@ export const categories = [
   'originator',
   'payment',
   'store',
+  'user',
   'webhookEndpoints',
 ] as const;
 export type Category = (typeof categories)[number];

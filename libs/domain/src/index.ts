@@ -19,3 +19,4 @@ export * from './webhook-endpoints/webhook-endpoints.js';
 export * from './operator-action/operator-action.js';
 export * from './operator-notice/operator-notice.js';
 export * from './store-binding/store-binding.js';
+export * from './user/user.js';

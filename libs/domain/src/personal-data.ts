@@ -20,9 +20,10 @@ import type { PartyChanges, PartyProfile, PaymentParty } from './party.js';
 import type { PaymentDetails } from './payment/payment-details.js';
 import type { PaymentEvent } from './payment/payment.js';
 import type { ReviewFindings } from './payment/rail-facts.js';
+import type { UserEvent, UserRecord } from './user/user.js';
 
 /** Whom personal data belongs to: the keyring's name of the same record. */
-export type PersonalOwner = `contact:${string}` | `originator:${string}`;
+export type PersonalOwner = `contact:${string}` | `originator:${string}` | `user:${string}`;
 
 /** `personal` fields are stored sealed; `open` fields are stored as they are. */
 type Fields<Data> = { readonly [Field in keyof Required<Data>]: 'open' | 'personal' };
@@ -216,11 +217,33 @@ const paymentEvents: PrivacyOf<PaymentEvent> = {
   },
 };
 
+const userRecord: PersonalObject<UserRecord> = {
+  owner: (_data, streamId) => `user:${idIn(streamId)}`,
+  fields: {
+    userId: 'open',
+    organizationId: 'open',
+    email: 'personal',
+    role: 'open',
+    erased: 'open',
+  },
+};
+
+const userEvents: PrivacyOf<UserEvent> = {
+  UserCreated: { whole: userRecord },
+  UserRoleChanged: { parts: { role: 'open' } },
+  UserDisabled: { parts: {} },
+  UserEnabled: { parts: {} },
+  UserPasswordChanged: { parts: {} },
+  UserTotpEnabled: { parts: {} },
+  UserTotpDisabled: { parts: {} },
+};
+
 /** Categories that are `open` have no personal data. */
 export const personalData = {
   contact: contactEvents,
   originator: originatorEvents,
   payment: paymentEvents,
+  user: userEvents,
   apiKey: 'open',
   contactIdentity: 'open',
   operatorAction: 'open',

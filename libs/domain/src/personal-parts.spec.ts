@@ -27,6 +27,16 @@ const events = [
   { streamId: originatorStream, type: 'OriginatorUpdated', data: { changes } },
   { streamId: paymentStream, ...paymentEvents.queued, data: { ...paymentEvents.queued.data } },
   { streamId: paymentStream, ...paymentEvents.awaiting, data: { ...paymentEvents.awaiting.data } },
+  {
+    streamId: `user-${ids.contact}`,
+    type: 'UserCreated',
+    data: {
+      userId: ids.contact,
+      organizationId: ids.organization,
+      email: 'ada@board.example',
+      role: 'admin',
+    },
+  },
 ];
 
 type Event = (typeof events)[number];
@@ -130,6 +140,7 @@ it('a party without a usable id is refused', () => {
 it('the record of a stream belongs to its party', () => {
   expect(ownerOfStream(contactStream)).toBe(`contact:${ids.contact}`);
   expect(ownerOfStream(originatorStream)).toBe(`originator:${ids.originator}`);
+  expect(ownerOfStream(`user-${ids.contact}`)).toBe(`user:${ids.contact}`);
   expect(ownerOfStream(paymentStream)).toBeNull();
 });
 

@@ -42,6 +42,7 @@ export function ownerOfStream(streamId: string): PersonalOwner | null {
   switch (name?.category) {
     case 'contact':
     case 'originator':
+    case 'user':
       return `${name.category}:${name.id}`;
     default:
       return null;

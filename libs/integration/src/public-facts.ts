@@ -124,6 +124,7 @@ export const publicFacts = {
   operatorNotice: internal,
   organization: internal,
   store: internal,
+  user: internal,
   webhookEndpoints: internal,
 } as const satisfies Record<Category, PublicFacts | typeof internal>;
 

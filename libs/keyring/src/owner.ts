@@ -2,13 +2,16 @@
  * The owners that sealed texts are bound to, one per record. Sealed texts open under the same name only, so
  * the names never change.
  */
-export type Owner = `${'contact' | 'originator' | 'webhookEndpoint' | 'railArchive'}:${string}`;
+export type Owner =
+  `${'contact' | 'originator' | 'user' | 'webhookEndpoint' | 'railArchive'}:${string}`;
 
 export const ownerOf = {
   /** A contact's bank account, in its record and in each of its payments. */
   contact: (contactId: string): Owner => `contact:${contactId}`,
   /** An originator's bank account, in its record and in each of its payments. */
   originator: (originatorId: string): Owner => `originator:${originatorId}`,
+  /** A user's e-mail address and the secret of its one-time codes. */
+  user: (userId: string): Owner => `user:${userId}`,
   /** The signing secrets of a webhook endpoint. */
   webhookEndpoint: (endpointId: string): Owner => `webhookEndpoint:${endpointId}`,
   /**

@@ -12,6 +12,7 @@ const projectionsOf = {
   originator: ['directory'],
   payment: ['payments', 'events'],
   store: [],
+  user: [],
   webhookEndpoints: ['directory'],
 } as const satisfies Record<Category, readonly string[]>;
 

@@ -8,6 +8,8 @@ import { type Aggregate, type Decision, type DomainCommand, type DomainEvent } f
 /** The command as it is typed after `pis`. */
 export const operatorActionNames = [
   'api-key revoke',
+  'user disable',
+  'user reset',
   'webhooks redeliver',
   'dead-letters replay',
   'projections rebuild',

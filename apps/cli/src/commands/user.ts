@@ -1,0 +1,106 @@
+import { type UserRole, userRoles } from '@pis/domain';
+import { Passwords, Users } from '@pis/users';
+import { Command, Option } from 'commander';
+import { type Context, withContext } from '../context.js';
+import { act, type ActionOptions, idGiven, withOperator } from '../operator-action.js';
+import { type OutputOptions, print, withJson } from '../output.js';
+import { passwordOnStdin } from '../password.js';
+import { granted } from '../refusals.js';
+
+const usersOf = async ({ store, pool, keyring }: Context) =>
+  new Users({ store, pool, keyring: await keyring(), passwords: new Passwords() });
+
+const onStdin =
+  'the password is one line on stdin; without one it is generated and printed this once';
+
+export function userCommands(): Command {
+  const user = new Command('user').description('who signs in to the dashboard');
+  addCreate(user);
+  withJson(
+    user
+      .command('list')
+      .description("list an organization's users")
+      .requiredOption('--organization <id>', 'organization ID'),
+  ).action(async (options: OutputOptions & { organization: string }) => {
+    const organizationId = idGiven('--organization', options.organization);
+    print(
+      await withContext(async (context) => (await usersOf(context)).list(organizationId)),
+      options,
+    );
+  });
+  addDisable(user);
+  addReset(user);
+  return user;
+}
+
+function addCreate(user: Command): void {
+  withJson(
+    user
+      .command('create')
+      .description(`create a user; ${onStdin}`)
+      .requiredOption('--organization <id>', 'organization ID')
+      .requiredOption('--email <address>', 'e-mail address, to sign in with')
+      .addOption(
+        new Option('--role <role>', 'what the user may do')
+          .choices(userRoles)
+          .makeOptionMandatory(),
+      ),
+  ).action(
+    async (options: OutputOptions & { organization: string; email: string; role: UserRole }) => {
+      const organizationId = idGiven('--organization', options.organization);
+      const { email, role } = options;
+      const password = await passwordOnStdin();
+      const created = await withContext(async (context) =>
+        (await usersOf(context)).create({ organizationId, email, role, password }, context.by),
+      );
+      const { userId, password: generated } = granted(created);
+      print(password === null ? { userId, password: generated } : { userId }, options);
+    },
+  );
+}
+
+function addDisable(user: Command): void {
+  withOperator(
+    withJson(
+      user
+        .command('disable')
+        .description('disable a user; all sessions end at once')
+        .requiredOption('--id <id>', 'userId, see list'),
+    ),
+  ).action(async (options: OutputOptions & ActionOptions & { id: string }) => {
+    const userId = idGiven('--id', options.id);
+    const action = { name: 'user disable', subject: { userId } } as const;
+    const disabled = await act(options, action, async (context) => {
+      const refusal = await (
+        await usersOf(context)
+      ).disable({ userId, organizationId: null }, context.by);
+      return granted(refusal ?? { userId });
+    });
+    print(disabled, options);
+  });
+}
+
+function addReset(user: Command): void {
+  withOperator(
+    withJson(
+      user
+        .command('reset')
+        .description(
+          `give a user a new password, without one-time codes and lock; all sessions end; ${onStdin}`,
+        )
+        .requiredOption('--id <id>', 'userId, see list'),
+    ),
+  ).action(async (options: OutputOptions & ActionOptions & { id: string }) => {
+    const userId = idGiven('--id', options.id);
+    const password = await passwordOnStdin();
+    const action = { name: 'user reset', subject: { userId } } as const;
+    const reset = await act(options, action, async (context) =>
+      granted(
+        await (
+          await usersOf(context)
+        ).reset({ userId, organizationId: null }, password, context.by),
+      ),
+    );
+    print(password === null ? { userId, password: reset.password } : { userId }, options);
+  });
+}

@@ -1,0 +1,22 @@
+/** Dashboard users: their use cases, and how they sign in. */
+export { failuresMax, lockMs, usersMax } from './credentials.js';
+export {
+  generatePassword,
+  HashingBusy,
+  passwordLength,
+  type PasswordRefusal,
+  Passwords,
+} from './passwords.js';
+export { idleMs, sessionMs, sessionsPerUserMax } from './sessions.js';
+export * from './sign-in.js';
+export { totpUri } from './totp.js';
+export {
+  passwordRule,
+  type TotpRefusal,
+  type UserChangeRefusal,
+  type UserCreationRefusal,
+  type UserRef,
+  Users,
+  type UsersOptions,
+  type UserView,
+} from './users.js';

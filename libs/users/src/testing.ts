@@ -1,0 +1,2 @@
+/** For tests of signing in with one-time codes. */
+export { totpCode, totpStepAt } from './totp.js';

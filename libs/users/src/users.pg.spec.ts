@@ -1,0 +1,156 @@
+import { randomUUID } from 'node:crypto';
+import { user as users } from '@pis/domain';
+import { beginning, repository } from '@pis/event-store';
+import { Credentials } from './credentials.js';
+import {
+  at,
+  by,
+  newEmail,
+  other,
+  password,
+  usersWorld,
+  type UsersWorld,
+} from './testing/users-world.js';
+import { emailMacOf } from './users.js';
+
+let world: UsersWorld;
+beforeAll(async () => {
+  world = await usersWorld();
+});
+afterAll(() => world?.close());
+
+describe('creating a user', () => {
+  let organizationId: string;
+  beforeEach(async () => {
+    organizationId = await world.newOrganization();
+  });
+
+  it('makes one who can sign in', async () => {
+    const { userId, email, ref } = await world.newUser('approver');
+    const { organizationId } = ref;
+    const { user, token } = await world.signedIn(email);
+    expect(user).toMatchObject({ userId, organizationId, email, role: 'approver' });
+    expect(await world.aProcess().userOf(token)).toMatchObject({ userId });
+    expect(await world.users.list(organizationId)).toEqual([
+      {
+        userId,
+        organizationId,
+        email,
+        role: 'approver',
+        disabled: false,
+        oneTimeCodes: false,
+        lockedUntil: null,
+        lastSignInAt: expect.any(String) as unknown,
+        createdAt: expect.any(String) as unknown,
+      },
+    ]);
+  });
+
+  it('generates a password when none is given', async () => {
+    const email = newEmail();
+    const created = await world.users.create({ organizationId, email, role: 'viewer' }, by);
+    if ('refused' in created) throw new Error(created.refused);
+    expect(created.password).toHaveLength(24);
+    await world.signedIn(email, created.password);
+  });
+
+  it('refuses an e-mail address that is in use, in any case and any organization', async () => {
+    const { email, ref } = await world.newUser();
+    const { organizationId } = ref;
+    const again = { email: email.toUpperCase(), role: 'operator', password } as const;
+    expect(await world.users.create({ ...again, organizationId }, by)).toEqual({
+      refused: 'EMAIL_IN_USE',
+    });
+    const elsewhere = { ...again, organizationId: await world.newOrganization() };
+    expect(await world.users.create(elsewhere, by)).toEqual({ refused: 'EMAIL_IN_USE' });
+  });
+
+  it.each([
+    [{ email: 'nobody' }, 'EMAIL_INVALID'],
+    [{ password: 'too short' }, 'PASSWORD_LENGTH'],
+    [{ organizationId: randomUUID() }, 'ORGANIZATION_NOT_FOUND'],
+  ])('refuses %p', async (given, refused) => {
+    const input = {
+      organizationId,
+      email: newEmail(),
+      role: 'viewer',
+      password,
+      ...given,
+    } as const;
+    expect(await world.users.create(input, by)).toEqual({ refused });
+    expect(await world.users.list(organizationId)).toEqual([]);
+  });
+
+  it('gives one user when ten ask at the same time', async () => {
+    const email = newEmail();
+    const input = { organizationId, email, role: 'viewer', password } as const;
+    const results = await Promise.all(
+      Array.from({ length: 10 }, () => world.users.create(input, by)),
+    );
+    const created = results.filter((result) => !('refused' in result));
+    expect(created).toHaveLength(1);
+    expect(await world.users.list(organizationId)).toHaveLength(1);
+    await world.signedIn(email);
+  });
+
+  it('is completed by the next try, wherever the first one died', async () => {
+    const credentials = new Credentials(world.pool);
+    const [first, second] = [newEmail(), newEmail()];
+    const [firstId, secondId] = [randomUUID(), randomUUID()];
+    // It died after the address was reserved, here for another organization.
+    const elsewhere = await world.newOrganization();
+    const claim = { userId: firstId, emailMac: emailMacOf(world.keyring, first) };
+    await credentials.claim({ ...claim, organizationId: elsewhere });
+    // It died after the first event.
+    const emailMac = emailMacOf(world.keyring, second);
+    await credentials.claim({ userId: secondId, emailMac, organizationId });
+    const data = { userId: secondId, organizationId, email: second, role: 'viewer' } as const;
+    const command = { type: 'CreateUser', at, data } as const;
+    await repository(world.store, users).create(secondId, command, by);
+
+    expect(await world.users.list(organizationId)).toEqual([]);
+    for (const email of [first, second]) {
+      const half = await world.aProcess().signIn({ email, password, code: null });
+      expect(half).toEqual({ refused: 'WRONG_CREDENTIALS' });
+      const input = { organizationId, email, role: 'viewer', password } as const;
+      expect(await world.users.create(input, by)).toMatchObject({ password });
+      await world.signedIn(email);
+    }
+    const ids = (await world.users.list(organizationId)).map(({ userId }) => userId);
+    expect(new Set(ids)).toEqual(new Set([firstId, secondId]));
+  });
+});
+
+it('users of another organization are as unknown as those who do not exist', async () => {
+  const { userId } = await world.newUser();
+  const ref = { userId, organizationId: await world.newOrganization() };
+  const unknown = { userId: randomUUID(), organizationId: ref.organizationId };
+  for (const whom of [ref, unknown]) {
+    expect(await world.users.changeRole(whom, 'admin', by)).toEqual({ refused: 'USER_NOT_FOUND' });
+    expect(await world.users.disable(whom, by)).toEqual({ refused: 'USER_NOT_FOUND' });
+    expect(await world.users.enable(whom, by)).toEqual({ refused: 'USER_NOT_FOUND' });
+    expect(await world.users.reset(whom, null, by)).toEqual({ refused: 'USER_NOT_FOUND' });
+    expect(await world.users.changePassword(whom, other, by)).toEqual({
+      refused: 'USER_NOT_FOUND',
+    });
+    expect(await world.users.disableTotp(whom, by)).toEqual({ refused: 'USER_NOT_FOUND' });
+  }
+});
+
+it('no password, secret or e-mail address is stored in the clear', async () => {
+  const { userId, email } = await world.newUser();
+  const secret = await world.users.prepareTotp(userId);
+  await world.signedIn(email);
+  const { events } = await world.store.readLog({
+    after: beginning,
+    pageMax: 1_000,
+    leaveSealed: true,
+  });
+  const tables = await Promise.all(
+    ['user_credentials', 'user_sessions'].map((table) =>
+      world.pool.query(`SELECT * FROM ${table}`),
+    ),
+  );
+  const stored = JSON.stringify([events, tables.map(({ rows }) => rows as unknown[])]);
+  for (const text of [password, secret, email]) expect(stored).not.toContain(text);
+});
