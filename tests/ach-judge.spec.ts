@@ -31,6 +31,7 @@ const judge = goProgram('ach');
 if (judge.path === null)
   describe(`before moov-io/ach (not here: ${judge.missing})`, () => {
     it.skip('payments and prenotes are read as they were written', () => undefined);
+    it.skip('a file of prenotes alone is read, and its totals are zero', () => undefined);
     it.skip('returns and notifications of change are read as they were written', () => undefined);
     it.skip('a file of 20,000 entries is read as it was written', () => undefined);
     it.skip('a file with an altered digit is refused, so the judge does look', () => undefined);
@@ -53,6 +54,29 @@ else
           return randomForwardFile(random, 1 + random(80));
         });
         await expectToBeRead(files);
+      },
+      runLimitMs,
+    );
+
+    it(
+      'a file of prenotes alone is read, and its totals are zero',
+      async () => {
+        const codes = ['23', '28', '33', '38'] as const;
+        const files = seeds.slice(0, 10).map((seed): NachaFile => {
+          const { header, batches } = randomForwardFile(generator(seed), 30);
+          const asPrenotes = ({ entries, ...batch }: NachaBatch): NachaBatch => ({
+            ...batch,
+            entries: entries.map((entry, at) => ({
+              ...{ ...entry, transactionCode: codes[at % codes.length] ?? '23' },
+              amountMinor: 0,
+            })),
+          });
+          return { header, batches: batches.map(asPrenotes) };
+        });
+        await expectToBeRead(files);
+        expect(files.map(expected).every((one) => one.totalDebit + one.totalCredit === 0)).toBe(
+          true,
+        );
       },
       runLimitMs,
     );

@@ -40,6 +40,8 @@ export const mayBeEmpty: Readonly<Record<string, string>> = {
   user_credentials:
     'operators create users, who are no parties; holds IDs, MACs, hashes and sealed secrets',
   user_sessions: 'users sign in; holds digests and IDs',
+  ach_prenotes: 'only for connections with prenotes; holds MACs of accounts and codes of the bank',
+  ach_prenote_waits: 'as ach_prenotes; holds references',
   rate_limits: 'rows are of the last second; holds counts',
   skipped_events: 'operators skip events; holds IDs, the actor and the reason',
   erased_parties: 'filled by the erasure; holds IDs',

@@ -10,7 +10,7 @@ import { createTestDatabase, openTestPool } from '@pis/local-servers/testing';
 import type pg from 'pg';
 import { Api } from './api.js';
 import { pisJson, startProcess } from './process.js';
-import { changedBanksFile, startSimulatedBank } from './simulated-bank.js';
+import { type ChangeBank, changedBanksFile, startSimulatedBank } from './simulated-bank.js';
 import { provision } from './systems.js';
 
 export interface RailsSystem {
@@ -37,13 +37,14 @@ const alwaysOpen = {
 /** If one part cannot start, the others are stopped. */
 export async function startRailsSystem(
   settings: Readonly<Record<string, string>>,
+  changeBank: ChangeBank = () => undefined,
 ): Promise<RailsSystem> {
   const undo: (() => unknown)[] = [];
   const stop = async () => {
     for (const step of undo.splice(0).reverse()) await step();
   };
   try {
-    return { ...(await startParts(settings, undo)), stop };
+    return { ...(await startParts(settings, undo, changeBank)), stop };
   } catch (error) {
     await stop();
     throw error;
@@ -53,6 +54,7 @@ export async function startRailsSystem(
 async function startParts(
   settings: Readonly<Record<string, string>>,
   undo: (() => unknown)[],
+  changeBank: ChangeBank,
 ): Promise<Omit<RailsSystem, 'stop'>> {
   const dataDir = mkdtempSync(path.join(os.tmpdir(), 'pis-rails-'));
   undo.push(() => rmSync(dataDir, { recursive: true, force: true }));
@@ -71,6 +73,7 @@ async function startParts(
   undo.push(() => bank.process.stop());
   environment['PIS_BANKS_FILE'] = changedBanksFile(bank.banksFile, (connection) => {
     connection.cutoffs = alwaysOpen;
+    changeBank(connection);
   });
   const running = [bank.process];
   const start = async (app: string, more: Readonly<Record<string, string>> = {}) => {

@@ -28,17 +28,19 @@ export interface SimulatedBanks {
     readonly connections: readonly {
       name: string;
       cutoffs?: Readonly<Record<string, unknown>>;
+      readonly ach?: { prenotes: boolean };
       readonly sftp?: { host: string; port: number; pollSeconds: number };
       readonly https?: { baseUrl: string; pollSeconds: number };
     }[];
   }[];
 }
 
+export type ChangeBank = (
+  connection: SimulatedBanks['banks'][number]['connections'][number],
+) => void;
+
 /** A copy of the banks file with changes, for example the addresses of a proxy. Its path. */
-export function changedBanksFile(
-  banksFile: string,
-  change: (connection: SimulatedBanks['banks'][number]['connections'][number]) => void,
-): string {
+export function changedBanksFile(banksFile: string, change: ChangeBank): string {
   const content = read(banksFile);
   for (const { connections } of content.banks) connections.forEach(change);
   const changed = `${banksFile}.${randomUUID().slice(0, 8)}`;

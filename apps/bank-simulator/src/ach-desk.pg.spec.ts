@@ -158,6 +158,29 @@ describe('the ACH desk of the simulated bank', () => {
     });
   });
 
+  it('accepts prenotes, returns or corrects those that a scenario names, and executes none', async () => {
+    const desk = openDesk();
+    const endings = ['4321', '0101', '0211', '0212'];
+    const bytes = await bytesOf(
+      endings.map((ending, at) => {
+        const one = entry(at + 1, ending);
+        return { ...one, entry: { ...one.entry, transactionCode: '28', amountMinor: 0 } };
+      }),
+    );
+    await inProcessFiles(desk).put('PIS-1.ach', bytes);
+    const { acks, returns, corrections } = await collect(desk);
+    expect(acks).toMatchObject([{ status: 'accepted', entries: [] }]);
+    expect(
+      returns.map(({ addenda, entry: one }) => [
+        ...[addenda.originalTraceNumber, addenda.reason, one.transactionCode, one.amountMinor],
+      ]),
+    ).toEqual([[trace(3), 'R03', '26', 0]]);
+    expect(
+      corrections.map(({ addenda }) => [addenda.originalTraceNumber, addenda.changeCode]),
+    ).toEqual([[trace(4), 'C01']]);
+    expect(await bankBooks(pool)).toEqual([]);
+  });
+
   it('answers the same file as a duplicate, under any name, and executes nothing twice', async () => {
     const desk = openDesk();
     const bytes = await bytesOf([entry(1, '4321'), entry(2, '0204')]);

@@ -202,19 +202,19 @@ export class AchDesk {
   }
 }
 
-/** The entries that move money. Prenotes and returned returns are acknowledged and do nothing. */
+/** Payments, and prenotes, which execute nothing. Returned returns are acknowledged and do nothing. */
 function ordersOf(
   core: BankCore,
   file: NachaFile,
   from: { readonly name: string; readonly sha256: string },
 ): readonly Order[] {
   return file.batches.flatMap((batch) =>
-    batch.entries.filter(movesMoney).map((entry) => orderOf(core, batch, entry, from)),
+    batch.entries.filter(isForward).map((entry) => orderOf(core, batch, entry, from)),
   );
 }
 
-function movesMoney({ transactionCode, amountMinor }: NachaEntry): boolean {
-  return transactionCodes[transactionCode].purpose === 'payment' && amountMinor > 0;
+function isForward({ transactionCode }: NachaEntry): boolean {
+  return transactionCodes[transactionCode].purpose !== 'return';
 }
 
 function orderOf(

@@ -32,6 +32,8 @@ export interface Course {
  */
 export function courseOf(scenario: Scenario, transfer: Transfer, delayMs: number): Course {
   const stepMs = scenario.delayMs ?? delayMs;
+  // A prenote is accepted and comes back at once, within the time for which payments wait.
+  const laterMs = transfer.amountMinor === 0 ? 0 : stepMs;
   const code = codeOf(scenario, transfer);
   const { name, outcome, duplicate: deliveries } = scenario;
   const at = (afterMs: number, type: ReportType, reason: string | null = null): Report => ({
@@ -51,7 +53,7 @@ export function courseOf(scenario: Scenario, transfer: Transfer, delayMs: number
           corrected: correction.corrected,
         });
       if (scenario.outcome === 'return')
-        reports.push(at(stepMs + (scenario.returnAfterMs ?? stepMs), 'returned', code));
+        reports.push(at(stepMs + (scenario.returnAfterMs ?? laterMs), 'returned', code));
       return course(stepMs === 0 ? 'accepted' : 'pending', reports);
     }
     case 'reject':

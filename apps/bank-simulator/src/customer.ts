@@ -18,6 +18,7 @@ export const sandboxAchIdentity = {
   buildLeadMinutes: 0,
   acknowledgementMinutes: 5,
   inquiries: true,
+  prenotes: false,
   limits: { entriesPerFileMax: 10_000, amountPerFileMaxMinor: 999_999_999_999 },
 } as const;
 

@@ -169,7 +169,7 @@ export class Ledger {
         orders.map(({ course }) => course.outcome),
         orders.map(({ course }) => course.code),
         orders.map(({ course }) => course.status),
-        orders.map(({ course }) => executes(course)),
+        orders.map(({ course, amountMinor }) => amountMinor > 0 && executes(course)),
         orders.map(({ course }) => course.deliveries),
         orders.map(({ details }) => (details === null ? null : JSON.stringify(details))),
         waiting.map(({ takenBefore }) => takenBefore),

@@ -53,6 +53,27 @@ describe('the default scenarios', () => {
   });
 });
 
+describe('the default scenarios of prenotes', () => {
+  const prenote = (digits: string): Transfer => ({
+    ...ending(digits),
+    rail: 'ACH',
+    amountMinor: 0,
+  });
+  it.each(['0101', '0102', '0204', '0401', '0502', '9003', '4321'])(
+    'an account that ends in %s: accepted, because the scenario is about payments',
+    (digits) => {
+      expect(scenarioOf(standard, prenote(digits)).outcome).toBe('accept');
+      expect(scenarioOf(standard, prenote(digits)).name).toBe('accepted');
+    },
+  );
+  it('two endings are answered, and only in prenotes', () => {
+    expect(scenarioOf(standard, prenote('0211'))).toMatchObject({ outcome: 'return', code: 'R03' });
+    expect(scenarioOf(standard, prenote('0212'))).toMatchObject({ correction: { code: 'C01' } });
+    for (const digits of ['0211', '0212'])
+      expect(scenarioOf(standard, ending(digits)).name).toBe('accepted');
+  });
+});
+
 describe('the scenario of a transfer', () => {
   const outcomeOf = (match: string, one = transfer) =>
     scenarioOf(parseScenarios(`scenarios: [{ name: x, match: ${match}, outcome: hold }]`), one)

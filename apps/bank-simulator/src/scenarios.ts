@@ -11,7 +11,7 @@ import { z } from 'zod';
 export interface Transfer {
   readonly rail: PaymentRail;
   readonly direction: Direction;
-  /** Minor units. */
+  /** Minor units; 0 in a prenote. */
   readonly amountMinor: number;
   /** Of the contact. */
   readonly accountNumber: string;
@@ -110,8 +110,13 @@ export function parseScenarios(text: string): readonly Scenario[] {
 /** What happens to a transfer that no scenario matches. */
 const accepted: Scenario = { name: 'accepted', match: {}, duplicate: 1, outcome: 'accept' };
 
+/** A prenote has no amount. It needs a scenario that names this amount, so that others are about payments alone. */
 export function scenarioOf(scenarios: readonly Scenario[], transfer: Transfer): Scenario {
-  return scenarios.find((one) => matches(one.match, transfer)) ?? accepted;
+  const isPrenote = transfer.amountMinor === 0;
+  const found = scenarios.find(
+    ({ match: wanted }) => (!isPrenote || wanted.amountTo === 0) && matches(wanted, transfer),
+  );
+  return found ?? accepted;
 }
 
 /** Every field that is given must match. */

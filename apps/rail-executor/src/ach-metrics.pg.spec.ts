@@ -31,6 +31,7 @@ describe('the gauges of ACH', () => {
     const none = {
       'pis_ach_entries{state="waiting"}': 0,
       'pis_ach_entries{state="filed"}': 0,
+      'pis_ach_prenote_payments{state="waiting"}': 0,
       'pis_ach_entry_late_seconds{state="waiting"}': 0,
       'pis_ach_files{state="recorded"}': 0,
       'pis_ach_files{state="overdue"}': 0,
@@ -56,8 +57,16 @@ describe('the gauges of ACH', () => {
        SELECT 'bank', n::text, 1, '', CASE n WHEN 1 THEN 'unread' ELSE 'kept' END, 'denied', now(), now(), 1, now()
          FROM generate_series(1, 3) AS n`,
     );
+    await pool.query(
+      "INSERT INTO ach_prenotes (reference, bank, account, state, created_at) VALUES ('o', 'bank', 'a', 'open', now()), ('r', 'bank', 'b', 'refused', now())",
+    );
+    await pool.query(
+      `INSERT INTO ach_prenote_waits SELECT 'p' || n, 'bank', CASE n WHEN 1 THEN 'r' ELSE 'o' END, now()
+         FROM generate_series(1, 3) AS n`,
+    );
     expect(await shown()).toEqual({
       ...none,
+      'pis_ach_prenote_payments{state="waiting"}': 2,
       'pis_ach_inbox_files{state="unread"}': 1,
       'pis_ach_inbox_files{state="kept"}': 2,
       'pis_ach_entries{state="waiting"}': 1,

@@ -12,6 +12,12 @@ export function achGauges(registry: MetricsRegistry, pool: pg.Pool): void {
       numbers: { waiting: ({ waiting }) => waiting, filed: ({ filed }) => filed },
     },
     {
+      name: 'pis_ach_prenote_payments',
+      help: `Payments that stay QUEUED until a prenote has checked their account, counted up to ${achCountMax}`,
+      label: 'state',
+      numbers: { waiting: ({ awaitingPrenote }) => awaitingPrenote },
+    },
+    {
       name: 'pis_ach_entry_late_seconds',
       help: 'How long the ACH entry that is the latest has waited for a file beyond its cutoff; 0 when none is late',
       label: 'state',

@@ -20,7 +20,7 @@ export interface BankFeedOptions {
   readonly bank: Bank;
   readonly banks: Pick<Banks, 'nameOf'>;
   readonly pool: pg.Pool;
-  readonly pending: Pick<PendingTransfers, 'held'>;
+  readonly pending: Pick<PendingTransfers, 'held' | 'lookAgain'>;
   readonly contacts: Pick<ContactCorrections, 'note'>;
   readonly logger: Logger;
   /** Called when the bank has reported something. */

@@ -54,7 +54,7 @@ class Unfit extends Error {
 
 export interface NotificationRecorderOptions {
   readonly payments: PaymentStream;
-  readonly pending: Pick<PendingTransfers, 'held'>;
+  readonly pending: Pick<PendingTransfers, 'held' | 'lookAgain'>;
   readonly contacts: Pick<ContactCorrections, 'note'>;
   /** Whose feed it is. */
   readonly bank: Pick<Bank, 'name'>;
@@ -106,6 +106,8 @@ export class NotificationRecorder {
     if (paymentId === null) throw new Unfit('no payment can have this reference', true);
     const { type } = notification;
     const choose = (payment: Payment) => {
+      // It is about no submission of this payment.
+      if (type === 'prenote') return [];
       const commands = commandsFor({ ...notification, type }, payment);
       this.checkSource(payment);
       return commands;
@@ -113,6 +115,8 @@ export class NotificationRecorder {
     const recorded = await this.options.payments.apply(paymentId, {}, choose, current);
     if (type === 'held' && recorded.state.status === 'PROCESSING')
       await this.options.pending.held(paymentId);
+    if (type === 'prenote' && recorded.state.status === 'QUEUED')
+      await this.options.pending.lookAgain(paymentId);
     // After the payment: a crash in between leaves the notification, which is recorded again.
     const { contactId } = recorded.state;
     if (notification.correction !== null && contactId !== null)
@@ -144,7 +148,7 @@ function isAway(error: unknown): boolean {
   return error instanceof BankUnavailable || isTransient(error);
 }
 
-type Readable = BankNotification & { readonly type: BankNotificationType };
+type Readable = BankNotification & { readonly type: Exclude<BankNotificationType, 'prenote'> };
 
 /**
  * The commands that a notification leads to in the payment's status; none when it is already recorded.

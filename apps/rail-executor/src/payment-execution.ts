@@ -2,7 +2,7 @@
  * Takes one payment from QUEUED to the bank's outcome.
  *
  *   QUEUED ─ review ─► blocked, rejected, held, or clear
- *     clear ─ its rail is open ─ note ─► PROCESSING (the claim) ─ submit ─► accepted, error, pending, refused or silence
+ *     clear ─ its rail is open, and the bank is prepared ─ note ─► PROCESSING (the claim) ─ submit ─► accepted, error, pending, refused or silence
  *
  * The claim is an append at the revision that was read, so only one of two executors gets it. The row in
  * rail_pending is written before the claim, and each submission is noted in the row before it is sent. So a
@@ -17,6 +17,7 @@ import {
   BankRefused,
   BankUnavailable,
   type RoutingDirectory,
+  type TransferInstruction,
 } from '@pis/bank-rails';
 import type { Cause, LoadedPayment, PaymentStream } from '@pis/commands';
 import {
@@ -76,6 +77,8 @@ const heldBackoff: Backoff = { initialMs: 60_000, maxMs: 24 * 3_600_000 };
 const erasureBackoff: Backoff = { initialMs: 1_000, maxMs: 60_000 };
 /** The clock of the process that created the payment may be ahead. */
 const reviewPauseMinMs = 20;
+/** The clock of this process may be ahead of the bank's connection. */
+const readinessPauseMinMs = 20;
 /** After this many unexpected errors before the claim the payment is FAILED. */
 export const failuresMax = 8;
 /**
@@ -196,7 +199,7 @@ export class PaymentExecution {
     const result = await review.of(instruction);
     switch (result.outcome) {
       case 'clear':
-        return this.handOver(current, transfer, cause);
+        return this.handOver(current, transfer, instruction, cause);
       case 'blocked':
         return this.end(current, blocked(result.block), cause);
       case 'rejected':
@@ -223,10 +226,16 @@ export class PaymentExecution {
   /**
    * A rail that is closed gets the payment when it opens: its time counts from then. Nothing is claimed for a bank
    * that is known to be away: payments that it cannot take would end as FAILED_IN_FLIGHT. An inquiry shows whether it
-   * is back. Nor is anything claimed for a connection that is paused.
+   * is back. Nor is anything claimed for a connection that is paused. What must be over at the bank before, such as a
+   * prenote, is waited for.
    * @throws BankUnavailable, NoBank
    */
-  private async handOver(current: LoadedPayment, transfer: Transfer, cause: Cause): Promise<void> {
+  private async handOver(
+    current: LoadedPayment,
+    transfer: Transfer,
+    instruction: TransferInstruction,
+    cause: Cause,
+  ): Promise<void> {
     const { banks, pending, clock } = this.options;
     const bank = banks.of(current.state);
     const opensInMs = bank.opensInMs(transfer.rail, clock());
@@ -236,7 +245,23 @@ export class PaymentExecution {
     }
     await bank.pass();
     if (bank.isDoubtful) await this.checkBank(bank, transfer);
-    return this.claim(current, transfer, cause);
+    const readiness = (await bank.connection.prepare?.(instruction)) ?? { outcome: 'ready' };
+    switch (readiness.outcome) {
+      case 'ready':
+        return this.claim(current, transfer, cause);
+      case 'error':
+        return this.end(current, failureBy(readiness.rejection), cause);
+      case 'wait': {
+        const { untilMs } = readiness;
+        const inMs = untilMs === null ? null : Math.max(untilMs - clock(), readinessPauseMinMs);
+        const exact =
+          inMs === null ? null : ({ initialMs: inMs, maxMs: inMs, isExact: true } as const);
+        await pending.wait(transfer, exact ?? retryBackoff);
+        return;
+      }
+      default:
+        return unreachable(readiness);
+    }
   }
 
   private async checkBank({ connection }: Bank, { reference }: Transfer): Promise<void> {

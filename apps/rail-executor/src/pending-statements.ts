@@ -68,6 +68,22 @@ export const noteSql = `
      OR p.stage = 'claimed' AND p.connection IN ('', excluded.connection))
   RETURNING payment_id`;
 
+/** The earlier stages end. A deadline that was set before stays. */
+export const sealSql = `
+  INSERT INTO rail_pending AS p (payment_id, reference, rail, stage, submitted_at,
+    last_submission_at, sealed_at, overdue_at, deadline_at, connection)
+  VALUES ($1, $2, $3, 'claimed', now(), greatest(now(), $4), now(),
+    now() + $5 * interval '1 millisecond', now() + $6 * interval '1 millisecond', $7)
+  ON CONFLICT (payment_id) DO UPDATE SET
+    stage = CASE p.stage WHEN 'queued' THEN 'claimed' ELSE p.stage END,
+    rail = excluded.rail, connection = excluded.connection,
+    sealed_at = coalesce(p.sealed_at, excluded.sealed_at),
+    last_submission_at = coalesce(p.last_submission_at, excluded.last_submission_at),
+    overdue_at = CASE p.stage WHEN 'queued' THEN excluded.overdue_at
+      WHEN 'claimed' THEN coalesce(p.overdue_at, excluded.overdue_at)
+      ELSE p.overdue_at END
+  RETURNING last_submission_at AS last, least(now(), $4) AS now`;
+
 /** In the same order as the notes. */
 export const takenSql = `
   UPDATE rail_pending p SET stage = 'submitted', attempts = 0,

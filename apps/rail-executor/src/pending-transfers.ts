@@ -25,6 +25,7 @@ import {
   pendingTransfer,
   type PendingTransfer,
   type Row,
+  sealSql,
   takenSql,
 } from './pending-statements.js';
 
@@ -115,19 +116,7 @@ export class PendingTransfers {
   async seal(transfer: Transfer, overdueInMs: number): Promise<Sealed> {
     const { rows } = await this.pool.query<{ last: Date; now: Date }>({
       name: 'rail-pending-seal',
-      text: `INSERT INTO rail_pending AS p (payment_id, reference, rail, stage, submitted_at,
-               last_submission_at, sealed_at, overdue_at, deadline_at, connection)
-             VALUES ($1, $2, $3, 'claimed', now(), greatest(now(), $4), now(),
-               now() + $5 * interval '1 millisecond', now() + $6 * interval '1 millisecond', $7)
-             ON CONFLICT (payment_id) DO UPDATE SET
-               stage = CASE p.stage WHEN 'queued' THEN 'claimed' ELSE p.stage END,
-               rail = excluded.rail, connection = excluded.connection,
-               sealed_at = coalesce(p.sealed_at, excluded.sealed_at),
-               last_submission_at = coalesce(p.last_submission_at, excluded.last_submission_at),
-               overdue_at = CASE p.stage WHEN 'queued' THEN excluded.overdue_at
-                 WHEN 'claimed' THEN coalesce(p.overdue_at, excluded.overdue_at)
-                 ELSE p.overdue_at END
-             RETURNING last_submission_at AS last, least(now(), $4) AS now`,
+      text: sealSql,
       values: [
         transfer.paymentId,
         transfer.reference,
@@ -201,6 +190,17 @@ export class PendingTransfers {
                                      * interval '1 millisecond'
              WHERE payment_id = $1`,
       values: [paymentId, jittered(initialMs), maxMs],
+    });
+    this.changed();
+  }
+
+  /** Something has changed for a payment that was not submitted: look at it now. */
+  async lookAgain(paymentId: string): Promise<void> {
+    await this.pool.query({
+      name: 'rail-pending-look',
+      text: `UPDATE rail_pending SET deadline_at = least(deadline_at, now())
+              WHERE payment_id = $1 AND stage = 'queued'`,
+      values: [paymentId],
     });
     this.changed();
   }

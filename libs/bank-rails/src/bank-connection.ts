@@ -114,13 +114,25 @@ export const simulatedBankTerms: BankTerms = {
   referenceMemoryMs: 90 * 24 * 3_600_000,
 };
 
-/** `held`: the bank has it and names no time for it, so there is no deadline to miss. */
+/** Whether a transfer that was not submitted yet may be. */
+export type Readiness =
+  | { readonly outcome: 'ready' }
+  /** Ask again at this time, milliseconds since the epoch; soon when it is null. */
+  | { readonly outcome: 'wait'; readonly untilMs: number | null }
+  /** It must not be. Nothing was sent under its reference. */
+  | { readonly outcome: 'error'; readonly rejection: RailRejection };
+
+/**
+ * `held`: the bank has it and names no time for it, so there is no deadline to miss. `prenote`: what became of a prenote
+ * that the transfer waits for; it was not submitted, and `prepare` says whether it may be.
+ */
 export const bankNotificationTypes = [
   'confirmed',
   'returned',
   'rejected',
   'corrected',
   'held',
+  'prenote',
 ] as const;
 export type BankNotificationType = (typeof bankNotificationTypes)[number];
 
@@ -200,6 +212,11 @@ export interface BankConnection extends Bank {
    * read yet. The bank is not late with them. Absent where nothing waits.
    */
   queued?(references: readonly string[]): Promise<ReadonlySet<string>>;
+  /**
+   * Begins what must be over before this transfer is submitted, and says whether it is. Safe to repeat. Absent where
+   * every transfer may be submitted at once. @throws BankUnavailable, BankRefused
+   */
+  prepare?(instruction: TransferInstruction): Promise<Readiness>;
   close(): Promise<void>;
 }
 

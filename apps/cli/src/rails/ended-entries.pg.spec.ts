@@ -65,6 +65,7 @@ beforeEach(async () => {
       buildLeadMinutes: 10,
       acknowledgementMinutes: 60,
       inquiries: true,
+      prenotes: false,
       limits: { entriesPerFileMax: 10_000, amountPerFileMaxMinor: 999_999_999_999 },
     },
   });

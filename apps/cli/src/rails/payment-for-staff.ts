@@ -1,9 +1,11 @@
 /** One payment with what no client sees: its events, the review's reasons, and the bank's corrections, masked. */
-import { type CorrectedData, correctionPlace } from '@pis/bank-rails';
+import { type CorrectedData, correctionPlace, railReferenceOf } from '@pis/bank-rails';
 import {
+  contact as contacts,
   type Payment,
   payment as payments,
   type PaymentBlock,
+  type PaymentCorrection,
   type PaymentStatus,
   type RailRejection,
   transferAmountMinor,
@@ -12,6 +14,7 @@ import { type EventStore, repository } from '@pis/event-store';
 import { KeyDestroyed, type Keyring, maskNumber, ownerOf, type SealedText } from '@pis/keyring';
 import type pg from 'pg';
 import { CommandFailed } from '../output.js';
+import { prenoteOf, type ShownPrenote } from './prenotes.js';
 import { type Inquiries, inquiriesOf, type Unmatched, unmatchedOf } from './in-doubt.js';
 
 export interface PaymentForStaff {
@@ -37,6 +40,8 @@ export interface PaymentForStaff {
   readonly review: PaymentBlock | null;
   readonly lateRejection: RailRejection | null;
   readonly corrections: readonly ShownCorrection[];
+  /** Why it stays QUEUED, or has failed, when an entry of zero dollars checks its account. */
+  readonly prenote: ShownPrenote | null;
   readonly inquiries: Inquiries | null;
   readonly unmatchedNotifications: readonly Unmatched[];
 }
@@ -62,6 +67,7 @@ export async function paymentForStaff(
   const events = await store.readStream(found.streamIdOf(paymentId));
   const { state } = found.fold(events);
   if (state === null) throw new CommandFailed(`there is no payment ${paymentId}`);
+  const prenote = await prenoteOf(pool, railReferenceOf(paymentId));
   const blocked = events.find(({ type }) => type === 'PaymentBlocked');
   return {
     paymentId,
@@ -79,22 +85,41 @@ export async function paymentForStaff(
     events: events.map(({ type, metadata }) => ({ type, at: metadata.at, actor: metadata.actor })),
     review: blocked === undefined ? null : (blocked.data as PaymentBlock),
     lateRejection: state.lateRejection,
-    corrections: await correctionsOf(state, keyring),
+    corrections: await correctionsOf(store, state, keyring, prenote),
+    prenote,
     inquiries: await inquiriesOf(pool, paymentId),
     unmatchedNotifications: await unmatchedOf(pool, state.railReference),
   };
 }
 
+/** A correction about a prenote is on the contact alone: its payment was not submitted. */
 async function correctionsOf(
-  { contact, corrections, connection, railReference }: Payment,
+  store: EventStore,
+  { paymentId, contact, corrections, connection, railReference }: Payment,
   keyring: Keyring,
+  prenote: ShownPrenote | null,
 ): Promise<readonly ShownCorrection[]> {
   const shown: ShownCorrection[] = [];
-  const owner = ownerOf.contact(contact?.id ?? '');
-  const place = correctionPlace(connection ?? '', railReference ?? '');
-  for (const { changeCode, corrected: sealed } of corrections)
+  const contactId = contact?.id ?? '';
+  const owner = ownerOf.contact(contactId);
+  const ofPrenote = prenote === null ? [] : await correctionOf(store, contactId, paymentId);
+  const place = correctionPlace(
+    connection ?? prenote?.connection ?? '',
+    railReference ?? railReferenceOf(paymentId),
+  );
+  for (const { changeCode, corrected: sealed } of [...corrections, ...ofPrenote])
     shown.push({ changeCode, corrected: await opened(keyring, { sealed, owner, place }) });
   return shown;
+}
+
+async function correctionOf(
+  store: EventStore,
+  contactId: string,
+  paymentId: string,
+): Promise<readonly PaymentCorrection[]> {
+  const { state } = await repository(store, contacts).load(contactId);
+  const { correction } = state ?? { correction: null };
+  return correction?.paymentId === paymentId ? [correction] : [];
 }
 
 async function opened(

@@ -64,6 +64,8 @@ export interface AchIdentity {
   readonly acknowledgementMinutes: number;
   /** Whether the bank answers our files that ask for the state of entries. */
   readonly inquiries: boolean;
+  /** Whether the first payment with an account waits for an entry of zero dollars that checks the account. */
+  readonly prenotes: boolean;
   readonly limits: { readonly entriesPerFileMax: number; readonly amountPerFileMaxMinor: number };
 }
 

@@ -56,7 +56,12 @@ it('reads the sample of the documentation', async () => {
       },
       terms: { submissionInFlightMaxMs: 86_400_000, referenceMemoryMs: 7_776_000_000 },
       cutoffs: { ...defaultCutoffs, sameDay: ['10:00', '14:15', '16:15'], standard: '19:00' },
-      ach: { odfiRoutingNumber: '121000248', consumerDebits: 'WEB', inquiries: false },
+      ach: {
+        odfiRoutingNumber: '121000248',
+        consumerDebits: 'WEB',
+        inquiries: false,
+        prenotes: false,
+      },
       iso: null,
     },
     {
@@ -69,6 +74,15 @@ it('reads the sample of the documentation', async () => {
   ]);
   expect(railsOf(banks)).toEqual(['ACH', 'FEDNOW', 'RTP', 'FEDWIRE', 'SWIFT']);
   expect(railsWithoutBank(banks)).toEqual([]);
+});
+
+it('sends prenotes only where the file says so', async () => {
+  const prenotesIn = async (text: string) => (await read(text)).connections[0]?.ach?.prenotes;
+  expect(await prenotesIn(changed('prenotes: false', 'prenotes: true'))).toBe(true);
+  expect(await prenotesIn(changed('          prenotes: false\n', ''))).toBe(false);
+  expect(await problemsOf(changed('prenotes: false', 'prenotes: sometimes'))).toEqual([
+    expect.stringContaining('banks.0.connections.0.ach.prenotes'),
+  ]);
 });
 
 it('knows which rails no bank takes', async () => {

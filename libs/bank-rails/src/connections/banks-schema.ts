@@ -113,6 +113,7 @@ const ach = z.strictObject({
   buildLeadMinutes: z.int().min(0).max(minutesMax).default(10),
   acknowledgementMinutes: z.int().min(1).max(minutesMax).default(60),
   inquiries: z.boolean().default(false),
+  prenotes: z.boolean().default(false),
   limits: z
     .strictObject({
       entriesPerFileMax: z.int().min(1).max(entriesPerFileMax).default(10_000),

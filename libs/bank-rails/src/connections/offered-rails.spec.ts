@@ -27,6 +27,7 @@ const ach: AchIdentity = {
   buildLeadMinutes: 20,
   acknowledgementMinutes: 60,
   inquiries: false,
+  prenotes: false,
   limits: { entriesPerFileMax: 1, amountPerFileMaxMinor: 1 },
 };
 

@@ -9,6 +9,7 @@ import {
   isSafeFileName,
   type RemoteFile,
 } from '../connections/file-transport.js';
+import type { ChangeCode, Correction } from '../rails/ach/corrected-data.js';
 import type { AckEntry, AckFile } from '../rails/ach/ack-file.js';
 import { kindOfAchFile, parseInquiryFile, writeAckFile } from '../rails/ach/ack-lines.js';
 import { type EntryOfBatch, groupIntoFiles } from '../rails/ach/nacha-batches.js';
@@ -16,7 +17,7 @@ import type { NachaFileHeader } from '../rails/ach/nacha-file.js';
 import { traceNumberOf } from '../rails/ach/nacha-file.js';
 import { parseNachaFile } from '../rails/ach/nacha-parser.js';
 import { writeNachaFile } from '../rails/ach/nacha-writer.js';
-import { returnedEntry } from '../rails/ach/returned-entries.js';
+import { correctionEntry, returnedEntry } from '../rails/ach/returned-entries.js';
 
 const at = '2026-11-24T15:00:00.000Z';
 const rdfi = '01100013';
@@ -114,6 +115,19 @@ export class AchDesk {
     return bytes;
   }
 
+  /** Says what should be changed in an entry that it has. */
+  async postCorrection(
+    traceNumber: string,
+    changeCode: ChangeCode,
+    correction: Correction,
+  ): Promise<void> {
+    const original = this.taken.get(traceNumber);
+    if (original === undefined) throw new Error(`the bank has no entry ${traceNumber}`);
+    const terms = { changeCode, correction, traceNumber: traceNumberOf(rdfi, 1) };
+    const [batches = []] = groupIntoFiles([correctionEntry(original, terms)]);
+    this.post(`${this.nextName()}.ach`, await writeNachaFile({ header, batches }));
+  }
+
   /** Deals with everything that was uploaded. */
   async answer(): Promise<void> {
     for (const [name, bytes] of [...this.outbox]) {
@@ -166,7 +180,7 @@ export class AchDesk {
         this.taken.set(trace, { batch, entry, file: { name, sha256 } });
         const ending = entry.accountNumber.slice(-4);
         const answer = answersTo[ending];
-        if (answer?.status !== 'rejected')
+        if (answer?.status !== 'rejected' && entry.amountMinor > 0)
           this.executions.set(trace, (this.executions.get(trace) ?? 0) + 1);
         if (answer !== undefined) answers.push({ traceNumber: trace, ...answer });
         const reason = reasonOf(ending);

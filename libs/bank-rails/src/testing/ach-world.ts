@@ -27,6 +27,7 @@ export const testAchIdentity: AchIdentity = {
   buildLeadMinutes: 10,
   acknowledgementMinutes: 60,
   inquiries: true,
+  prenotes: false,
   limits: { entriesPerFileMax: 10_000, amountPerFileMaxMinor: 999_999_999_999 },
 };
 

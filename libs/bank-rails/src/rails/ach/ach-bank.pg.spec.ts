@@ -285,6 +285,7 @@ describe('files to the bank', () => {
     const schedule = {
       buildAt: (_service: unknown, atMs: number) => atMs + 3_600_000,
       settlement: () => ({ effectiveDate: '2026-11-25', sameDayAt: null }),
+      liveFrom: (atMs: number) => atMs,
     };
     const bank = world.open({ schedule });
     await bank.submit(instructionEnding('4321'));

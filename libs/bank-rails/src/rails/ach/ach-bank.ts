@@ -19,6 +19,7 @@ import {
   type BankTerms,
   BankUnavailable,
   type InquiryResult,
+  type Readiness,
   type SubmissionResult,
   type TransferInstruction,
   type VoidResult,
@@ -33,7 +34,7 @@ import {
   entryOrBatchProblem,
   individualIdOf,
   nachaEntryOf,
-  paymentCodeOf,
+  codeOf,
   receiverOf,
 } from './ach-entry.js';
 import { readReports } from './ach-feed.js';
@@ -43,6 +44,7 @@ import { AchInbox } from './ach-inbox.js';
 import { AchInquiries } from './ach-inquiries.js';
 import { queuedEntries } from './ach-queue.js';
 import { AchOutbound } from './ach-outbound.js';
+import { AchPrenotes } from './ach-prenotes.js';
 import { formatRejection, voidedRejection } from './ach-rejections.js';
 import { pruneAch } from './ach-retention.js';
 import type { AchSchedule } from './ach-schedule.js';
@@ -125,6 +127,7 @@ export function achBank(options: AchBankOptions): AchBank & { readonly rounds: A
     notifications: (page) => bank.notifications(page),
     onNotification: (listener) => bank.onNotification(listener),
     queued: (references) => bank.queued(references),
+    ...(options.identity.prenotes && { prepare: (instruction) => bank.prepare(instruction) }),
     close: () => bank.close(),
   };
 }
@@ -141,6 +144,7 @@ class NachaBank implements AchBank {
   private readonly submissions: AchSubmissions;
   private readonly outbound: AchOutbound;
   private readonly inquiries: AchInquiries;
+  private readonly prenotes: AchPrenotes;
   private readonly loops: readonly WakeLoop[];
   private readonly outboundLoop: WakeLoop;
   private readonly inboundLoop: WakeLoop;
@@ -165,6 +169,12 @@ class NachaBank implements AchBank {
       ackOverdueMs: identity.acknowledgementMinutes * 60_000,
     });
     this.inquiries = new AchInquiries(shared);
+    this.prenotes = new AchPrenotes({
+      ...shared,
+      inboxReadAtMs: () => this.inboxReadAtMs,
+      onPrenote: () => this.outboundLoop.wake(),
+      onInboxNeeded: () => this.inboundLoop.wake(),
+    });
     const inbox = new AchInbox({
       ...{ transport, log, unreadableGraceMs: limits.unreadableGraceMs },
       inbound: new AchInbound({ ...shared, onReports }),
@@ -206,6 +216,11 @@ class NachaBank implements AchBank {
       throw new BankRefused('the reference was used for a transfer with other terms');
     if (entry.status === 'waiting' && !this.outbound.isHeldUp) this.outboundLoop.wake();
     return submissionResult(entry);
+  }
+
+  /** Only where the bank's accounts are checked by prenotes. */
+  prepare(instruction: TransferInstruction): Promise<Readiness> {
+    return guarded(() => this.prenotes.readiness(validated(instruction)));
   }
 
   async inquire(reference: string): Promise<InquiryResult> {
@@ -276,7 +291,7 @@ class NachaBank implements AchBank {
     const { reference, paymentId, organizationId, originatorId, contactId } = order;
     const { direction, amountMinor } = order;
     const standardEntryClass = entryClassOf(identity, order.contactEntityType, direction);
-    const transactionCode = paymentCodeOf(direction, order.contactAccount.subType);
+    const transactionCode = codeOf('payment', direction, order.contactAccount.subType);
     const individualId = individualIdOf(reference);
     const service = order.achService ?? 'standard';
     const receiver = receiverOf(order);

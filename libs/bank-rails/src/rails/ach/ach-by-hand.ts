@@ -82,7 +82,7 @@ export type AchEntryName = { readonly traceNumber: string } | { readonly individ
 
 /**
  * The references of the entries that a bank's files call so. Two connections may number alike: none is the likelier
- * one. At most two, which is one too many.
+ * one. At most two, which is one too many. A prenote is no payment.
  */
 export async function referencesOfAchEntry(
   pool: pg.Pool,
@@ -95,7 +95,7 @@ export async function referencesOfAchEntry(
       : ['individual_id', name.individualId];
   const { rows } = await pool.query<{ reference: string }>(
     `SELECT reference FROM ach_entries
-      WHERE ${column} = $1 AND ($2::text IS NULL OR bank = $2) LIMIT 2`,
+      WHERE ${column} = $1 AND ($2::text IS NULL OR bank = $2) AND reference NOT LIKE 'prenote-%' LIMIT 2`,
     [value, bank],
   );
   return rows.map(({ reference }) => reference);

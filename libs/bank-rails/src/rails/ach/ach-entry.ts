@@ -62,9 +62,13 @@ export function entryClassOf(
   });
 }
 
-export function paymentCodeOf(direction: Direction, account: BankAccountSubType): TransactionCode {
+export function codeOf(
+  purpose: 'payment' | 'prenote',
+  direction: Direction,
+  account: BankAccountSubType,
+): TransactionCode {
   const side = direction === 'INBOUND' ? 'debit' : 'credit';
-  return transactionCodeOf({ account, side, purpose: 'payment' });
+  return transactionCodeOf({ account, side, purpose });
 }
 
 /**
@@ -132,6 +136,6 @@ export function entryOrBatchProblem(
   return entryProblem(batch, entry) ?? batchProblem(batch);
 }
 
-function companyOf({ company, companies }: AchIdentity, organizationId: string): AchCompany {
+export function companyOf({ company, companies }: AchIdentity, organizationId: string): AchCompany {
   return (Object.hasOwn(companies, organizationId) && companies[organizationId]) || company;
 }

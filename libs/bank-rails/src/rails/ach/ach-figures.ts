@@ -9,6 +9,8 @@ export interface AchFigures {
   readonly filed: number;
   /** How long the entry has waited that should have been in a file the longest ago; 0 when none should. */
   readonly lateSeconds: number;
+  /** Payments that wait for a prenote, counted up to achCountMax. */
+  readonly awaitingPrenote: number;
   /** Files that were not uploaded yet. */
   readonly recorded: number;
   /** Age of the oldest of them; 0 without one. */
@@ -50,6 +52,9 @@ const stayingFiles = (state: StayingState) =>
 
 const figuresSql = `
   SELECT ${countedEntries('waiting')}, ${countedEntries('filed')},
+         (SELECT count(*)::int FROM (
+            SELECT FROM ach_prenote_waits w JOIN ach_prenotes p ON p.reference = w.prenote
+             WHERE p.state = 'open' AND w.until > now() - interval '1 day' LIMIT $1) n) AS "awaitingPrenote",
          ${stayingFiles('unread')} AS "inboxUnread", ${stayingFiles('kept')} AS "inboxKept",
          coalesce(greatest(extract(epoch FROM now() - (
            SELECT min(due_at) FROM ach_entries WHERE status = 'waiting')), 0), 0)::float8 AS "lateSeconds",

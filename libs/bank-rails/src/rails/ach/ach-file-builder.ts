@@ -15,6 +15,7 @@ import type { ArchiveSegment, FileArchive } from '../../connections/file-archive
 import { type AchReport, appendReports } from './ach-feed.js';
 import type { AchIdentity } from '../../connections/bank-config.js';
 import { type AchReceiver, batchTermsOf, entryOrBatchProblem, nachaEntryOf } from './ach-entry.js';
+import { withPrenoteAnswers } from './ach-prenote-answers.js';
 import { alteredRejection, erasedRejection, formatRejection } from './ach-rejections.js';
 import type { AchSchedule } from './ach-schedule.js';
 import { type AchLog, lockBank, rejectionText } from './ach-tables.js';
@@ -344,5 +345,5 @@ async function reject(
   const reports = rejected.map(
     ({ reference, rejection }): AchReport => ({ reference, type: 'rejected', rejection }),
   );
-  await appendReports(client, bank, reports);
+  await appendReports(client, bank, await withPrenoteAnswers(client, bank, reports));
 }

@@ -7,6 +7,7 @@ import { type Keyring, KeyDestroyed, ownerOf } from '@pis/keyring';
 import { inTransaction } from '@pis/postgres';
 import type pg from 'pg';
 import { correctionPlace, type CorrectedData } from '../../bank-connection.js';
+import { railReferenceOf } from '../../rail-reference.js';
 import { forgetUnreadable } from '../../connections/archive-retention.js';
 import { noteAnswer } from '../../connections/archive-table.js';
 import type { ArchiveSegment, FileArchive } from '../../connections/file-archive.js';
@@ -28,6 +29,7 @@ import {
   hasIdOf,
   type KnownEntry,
 } from './ach-known.js';
+import { correctionNotKept, isPrenote, withPrenoteAnswers } from './ach-prenote-answers.js';
 import { applyReturns, type ReturnedEntry } from './ach-returns.js';
 import { type AchLog, lockBank } from './ach-tables.js';
 import { type CorrectionAddenda, type NachaFile, transactionCodes } from './nacha-file.js';
@@ -87,7 +89,7 @@ export class AchInbound {
         else if (!isAgain) return null;
       }
       if (content.kind === 'ack') await this.link(client, kept.id, content.ack);
-      const said = await prepared.apply(client);
+      const said = await withPrenoteAnswers(client, bank, await prepared.apply(client));
       const news = isAgain ? await unreported(client, { bank, reports: said, textOf }) : said;
       await appendReports(client, bank, news);
       return { count: news.length, replacedId: unreadableId };
@@ -173,7 +175,7 @@ export class AchInbound {
     }
     return {
       segments: nachaCopy(bytes, entryAt),
-      contacts: new Map([...known.values()].map((entry) => [entry.reference, entry.contactId])),
+      contacts: new Map([...known.values()].map((entry) => [paymentOf(entry), entry.contactId])),
       apply: async (client) => {
         const reports: AchReport[] = [];
         for (const chunk of chunks(returns))
@@ -203,10 +205,10 @@ export class AchInbound {
     if (entry === undefined) return { reference, type: 'corrected' };
     const { bank, keyring } = this.options;
     const data = JSON.stringify(correctedData(addenda));
-    const place = correctionPlace(bank, entry.reference);
+    const place = correctionPlace(bank, paymentOf(entry));
+    const { changeCode } = addenda;
     try {
       const corrected = await keyring.seal(ownerOf.contact(entry.contactId), data, place);
-      const { changeCode } = addenda;
       return {
         reference: entry.reference,
         type: 'corrected',
@@ -214,8 +216,14 @@ export class AchInbound {
       };
     } catch (error) {
       if (!(error instanceof KeyDestroyed)) throw error;
-      // The contact was erased since: nothing may be kept of it.
-      return { reference, type: 'corrected' };
+      // The contact was erased since: nothing may be kept of it. Others may wait for the same account.
+      return isPrenote(entry.reference)
+        ? {
+            reference: entry.reference,
+            type: 'corrected',
+            correction: { changeCode, corrected: correctionNotKept },
+          }
+        : { reference, type: 'corrected' };
     }
   }
 }
@@ -225,6 +233,11 @@ interface Prepared {
   /** Of the entries that are corrected or returned, by reference. */
   readonly contacts: ReadonlyMap<string, string>;
   apply(client: pg.ClientBase): Promise<readonly AchReport[]>;
+}
+
+/** The reference of the payment that the entry is for. */
+function paymentOf({ reference, paymentId }: KnownEntry): string {
+  return isPrenote(reference) ? railReferenceOf(paymentId) : reference;
 }
 
 /** Never rejects because of the bytes. */

@@ -1,5 +1,7 @@
 /** Why an entry was not taken, in the words of the API. The bank's codes: ack-file.ts. */
 import type { RailRejection } from '../../bank-connection.js';
+import { changeCodes, isChangeCode } from './corrected-data.js';
+import { returnReasons } from './return-reasons.js';
 
 type Party = 'contact' | 'originator';
 
@@ -98,6 +100,50 @@ export const erasedRejection: RailRejection = {
   reason: 'contact: its personal data was erased',
   railCode: null,
 };
+
+/** Reasons that concern the receiving bank, and not the account. */
+const routingReasons: ReadonlySet<string | null> = new Set(['R12', 'R13', 'R28', 'R32', 'R34']);
+
+/** A prenote came back, whatever the reason: the account must not be used as it is. No payment was sent. */
+export function returnRejection(reason: string | null): RailRejection {
+  const title = returnReasons[reason ?? ''];
+  const why = [reason, title].filter((text) => text != null).join(': ');
+  const field = routingReasons.has(reason) ? 'achRoutingNumber' : 'achAccountNumber';
+  const problem = `did not pass the check by its bank${why === '' ? '' : ` (${why})`}`;
+  return dataRejection('contact', `bankAccount.${field}`, problem, reason);
+}
+
+/** A notification of change about a prenote: the account must not be used before that is changed. */
+export function changeRejection(changeCode: string, isBusiness: boolean): RailRejection {
+  const title = isChangeCode(changeCode) ? `: ${changeCodes[changeCode]}` : '';
+  const field = changedField(changeCode, isBusiness);
+  const problem = `is not what its bank has (${changeCode}${title})`;
+  if (field !== null) return dataRejection('contact', field, problem, changeCode);
+  return {
+    ...bankRejection(null, isBusiness),
+    reason: `The contact's bank asks for a change (${changeCode}${title}). No funds were moved.`,
+    railCode: changeCode,
+  };
+}
+
+/** Null for what the contact's data cannot correct. */
+function changedField(changeCode: string, isBusiness: boolean): string | null {
+  switch (changeCode) {
+    case 'C01':
+    case 'C06':
+      return 'bankAccount.achAccountNumber';
+    case 'C02':
+    case 'C03':
+    case 'C07':
+      return 'bankAccount.achRoutingNumber';
+    case 'C04':
+      return isBusiness ? 'companyName' : 'lastName';
+    case 'C05':
+      return 'bankAccount.subType';
+    default:
+      return null;
+  }
+}
 
 function dataRejection(
   party: Party,

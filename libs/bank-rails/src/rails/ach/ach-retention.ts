@@ -8,6 +8,8 @@ import type pg from 'pg';
 const rowsMax = 5_000;
 /** The pause before the next statement, while there is more. */
 const pauseMs = 1_000;
+/** An account is checked again if no payment has used it for so long. */
+const prenoteKeptMs = 400 * 24 * 3_600_000;
 /** A file outlives its entries. */
 const fileExtraMs = 7 * 24 * 3_600_000;
 
@@ -39,6 +41,23 @@ export async function pruneAch(
               ORDER BY id LIMIT $3)`,
     values: [bank, keptForMs + fileExtraMs, rowsMax],
   });
-  const isFull = [entries, reports, files].some(({ rowCount }) => rowCount === rowsMax);
+  const prenotes = await pool.query({
+    text: `DELETE FROM ach_prenotes WHERE reference IN (
+             SELECT reference FROM ach_prenotes
+              WHERE bank = $1 AND coalesce(used_at, created_at) < now() - $2 * interval '1 millisecond'
+                AND (state <> 'open' OR coalesce(used_at, created_at) < now() - $4 * interval '1 millisecond')
+              ORDER BY coalesce(used_at, created_at) LIMIT $3)`,
+    values: [bank, keptForMs, rowsMax, Math.max(prenoteKeptMs, keptForMs)],
+  });
+  const waits = await pool.query({
+    text: `DELETE FROM ach_prenote_waits WHERE reference IN (
+             SELECT reference FROM ach_prenote_waits
+              WHERE bank = $1 AND until < now() - $2 * interval '1 millisecond'
+              ORDER BY until LIMIT $3)`,
+    values: [bank, keptForMs, rowsMax],
+  });
+  const isFull = [entries, reports, files, prenotes, waits].some(
+    ({ rowCount }) => rowCount === rowsMax,
+  );
   return isFull ? pauseMs : null;
 }

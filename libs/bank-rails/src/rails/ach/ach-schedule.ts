@@ -1,6 +1,7 @@
 /** When an entry goes into a file, and when it settles. */
 import type { AchService } from '@pis/domain';
-import { easternTime } from '../../calendar/eastern-time.js';
+import { bankingDayAfter } from '../../calendar/banking-days.js';
+import { easternTime, instantOf } from '../../calendar/eastern-time.js';
 import { achWindow, type BankCutoffs, defaultCutoffs } from '../../calendar/rail-hours.js';
 
 /** All times are milliseconds since the epoch. */
@@ -9,6 +10,8 @@ export interface AchSchedule {
   buildAt(service: AchService, submittedAtMs: number): number;
   /** The settlement that an entry asks for whose file is built at this time. */
   settlement(service: AchService, builtAtMs: number): AchSettlement;
+  /** When the first payment may follow a prenote that the bank got at this time. Never earlier for a later time. */
+  liveFrom(prenoteSentAtMs: number): number;
 }
 
 export interface AchSettlement {
@@ -24,16 +27,28 @@ export function cutoffSchedule(cutoffs: BankCutoffs, leadMs: number): AchSchedul
     buildAt: (service, submittedAtMs) =>
       achWindow(submittedAtMs + leadMs, service, cutoffs).cutoffAt - leadMs,
     settlement: (service, builtAtMs) => settlementAt(service, builtAtMs, cutoffs),
+    liveFrom: (sentAtMs) => {
+      const { effectiveDate } = settlementAt('standard', sentAtMs, cutoffs);
+      return instantOf(bankingDayAfter(effectiveDate, prenoteBankingDays), '00:00');
+    },
   };
 }
 
-/** The sandbox: a file at once. */
+/** The sandbox: a file at once, and three banking days are three seconds. */
 export function atOnceSchedule(cutoffs: BankCutoffs = defaultCutoffs): AchSchedule {
   return {
     buildAt: (_service, submittedAtMs) => submittedAtMs,
     settlement: (service, builtAtMs) => settlementAt(service, builtAtMs, cutoffs),
+    liveFrom: (sentAtMs) => sentAtMs + sandboxPrenoteMs,
   };
 }
+
+/**
+ * "As soon as the third Banking Day following the Settlement Date of the Prenotification Entry" (Nacha Operating Rules,
+ * Subsection 2.6.3). A return or a notification of change comes by the opening of business on the second one.
+ */
+const prenoteBankingDays = 3;
+const sandboxPrenoteMs = 3_000;
 
 function settlementAt(service: AchService, atMs: number, cutoffs: BankCutoffs): AchSettlement {
   const { settlementDate, settlementAt } = achWindow(atMs, service, cutoffs);
