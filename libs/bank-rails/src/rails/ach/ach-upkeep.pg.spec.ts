@@ -82,6 +82,7 @@ describe('the tables', () => {
 describe('the figures for operators', () => {
   const none = {
     waiting: 0,
+    awaitingPrenote: 0,
     filed: 0,
     lateSeconds: 0,
     recorded: 0,
