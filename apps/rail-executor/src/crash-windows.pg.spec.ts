@@ -213,6 +213,24 @@ it('a payment that a restored log has lost is checked less and less often', asyn
   expect(rows).toEqual([{ seldom: true, postponed: true }]);
 });
 
+it('a payment that waits for a bank that is away still gets all its tries', async () => {
+  const away = world.executor({ bank: { ...world.bank, notifications: silent, inquire: silent } });
+  await expect(away.feedRound()).rejects.toBeInstanceOf(BankUnavailable);
+  const message = await world.queue('4321');
+  await handle(away, message);
+  for (let times = 1; times < failuresMax; times += 1) {
+    await world.timePasses(message.paymentId);
+    await away.sweepRound();
+  }
+  const review = { of: () => Promise.reject(new Error('broken')) };
+  for (const executor of [world.executor({ review }), world.executor()]) {
+    expect(await world.history(message.paymentId)).toEqual(['Queued']);
+    await world.timePasses(message.paymentId);
+    await executor.sweepRound();
+  }
+  expect(await world.history(message.paymentId)).toEqual([...processing, 'Completed']);
+});
+
 it('a payment that the bank never answers clearly before the claim is FAILED, late and once', async () => {
   const bank: BankConnection = {
     ...world.bank,
