@@ -22,8 +22,8 @@ import {
   type Outcome,
   type Receiver,
 } from '@pis/webhook-deliveries';
-import { Claims, type ClaimedWork } from './claims.js';
-import { FanOutWriter } from './fan-out-writer.js';
+import { Claims, type ClaimedWork, type ClaimsDeps } from './claims.js';
+import { FanOutWriter, type FanOutWriterDeps } from './fan-out-writer.js';
 import type { AttemptResult, Traffic, Ticket } from './traffic.js';
 import { WaitingRoom, type WaitingRoomLimits } from './waiting-room.js';
 
@@ -58,7 +58,9 @@ interface DeliveryIds {
 }
 
 export interface EngineDeps {
-  readonly table: DeliveryTable;
+  readonly table: ClaimsDeps['table'] &
+    FanOutWriterDeps['table'] &
+    Pick<DeliveryTable, 'record' | 'failExpired'>;
   readonly traffic: Traffic;
   /**
    * Makes one attempt. 'disabled': no attempt before the endpoint is enabled again. Throws when no attempt

@@ -3,7 +3,7 @@ import { GroupCommit, isDataError } from '@pis/postgres';
 import type { DeliveryTable, FanOut } from '@pis/webhook-deliveries';
 
 export interface FanOutWriterDeps {
-  readonly table: DeliveryTable;
+  readonly table: Pick<DeliveryTable, 'insert' | 'retake'>;
   readonly now: () => Date;
   readonly limits: { readonly batchMax: number; readonly leaseMs: number };
 }
