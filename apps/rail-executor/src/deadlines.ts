@@ -57,6 +57,9 @@ export class Deadlines {
    */
   async round(): Promise<number | null> {
     const { pending } = this.options;
+    // A look is cheaper than a lease, and mostly nothing is due.
+    const firstInMs = await pending.nextOverdueInMs(this.connections);
+    if (firstInMs !== 0) return firstInMs;
     const due = await pending.leaseOverdue(this.connections, batchMax);
     if (due.length > 0) {
       const [isReported, queued] = await Promise.all([this.reported(), this.queued(due)]);

@@ -65,6 +65,8 @@ const feedPoll = {
 const pendingPoll: Poll = { busyMs: 1_000, idleMs: 5_000 };
 /** Of the loop over rows of connections that are not configured here: an executor before us may have written them. */
 const othersPoll: Poll = { busyMs: 60_000, idleMs: 60_000 };
+/** Of the loops of a connection that takes no rail: only payments of older releases go over it. */
+const formerPoll: Poll = { busyMs: 15_000, idleMs: 15_000 };
 /** How long the process counts as busy after the last payment or notification. */
 const busyForMs = 60_000;
 const retryInitialMs = 100;
@@ -172,13 +174,15 @@ export class RailExecutor {
     );
     const ofBanks = this.desks.map((desk) => {
       const { name, named } = desk.bank;
-      const feed = loop(`the feed of ${name}`, feedPoll[config.PIS_ENVIRONMENT], () =>
-        desk.feedRound(),
-      );
-      const deadlines = loop(`the deadline loop of ${name}`, pendingPoll, () =>
+      const isFormer = named.rails.length === 0;
+      const polls = isFormer
+        ? { feed: formerPoll, pending: formerPoll }
+        : { feed: feedPoll[config.PIS_ENVIRONMENT], pending: pendingPoll };
+      const feed = loop(`the feed of ${name}`, polls.feed, () => desk.feedRound());
+      const deadlines = loop(`the deadline loop of ${name}`, polls.pending, () =>
         desk.deadlineRound(),
       );
-      const sweep = loop(`the sweep of ${name}`, pendingPoll, () => desk.sweepRound());
+      const sweep = loop(`the sweep of ${name}`, polls.pending, () => desk.sweepRound());
       return { loops: [feed, deadlines, sweep], feed, sweep, named };
     });
     const others = loop('the search for rows of former banks', othersPoll, async () => {

@@ -47,6 +47,9 @@ export class Sweeper {
     const { circuit } = this.options.bank;
     const state = circuit.state();
     if (state === 'open') return Math.max(circuit.probeInMs(), probePollMs);
+    // A look is cheaper than a lease, and mostly nothing is due.
+    const firstInMs = await pending.nextDueInMs(this.connections);
+    if (firstInMs !== 0) return firstInMs;
     const max = state === 'probe' ? 1 : batchMax;
     const due = [...(await pending.leaseDue(this.connections, max))];
     const isFull = due.length >= max;
