@@ -1,13 +1,11 @@
 /** The operator who replaces the master key: `pis keys status` and `pis keys rotate`, killed in between. */
-import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { createTestDatabase, type TestDatabase, until } from '@pis/local-servers/testing';
 import pg from 'pg';
-import { cleanEnv, pis, pisJson, root } from './support/process.js';
+import { killPisOnce, pis, pisJson } from './support/process.js';
 import { expectRefusal } from './support/refusal.js';
 
 const testLimitMs = 240_000;
@@ -61,23 +59,15 @@ async function createOriginator(env: Record<string, string>, organization: strin
 async function killRotation(env: Record<string, string>): Promise<void> {
   await client.query('BEGIN');
   await client.query('SELECT FROM data_keys LIMIT 1 FOR UPDATE');
-  const child = spawn(process.execPath, ['apps/cli/bin/pis.mjs', 'keys', 'rotate'], {
-    cwd: root,
-    env: cleanEnv(env),
-    stdio: 'ignore',
-    detached: true,
-  });
-  const exited = once(child, 'exit');
-  await until(
-    async () => {
-      const { rows } = await client.query('SELECT DISTINCT wrapping_key_id FROM data_keys');
-      return rows.length === 2;
-    },
-    { timeoutMs: untilMs, what: 'a rotation that has begun' },
+  await killPisOnce(['keys', 'rotate'], env, () =>
+    until(
+      async () => {
+        const { rows } = await client.query('SELECT DISTINCT wrapping_key_id FROM data_keys');
+        return rows.length === 2;
+      },
+      { timeoutMs: untilMs, what: 'a rotation that has begun' },
+    ),
   );
-  if (child.pid === undefined) throw new Error('no pid');
-  process.kill(-child.pid, 'SIGKILL');
-  await exited;
   await client.query('ROLLBACK');
 }
 

@@ -2,9 +2,7 @@
  * Erasing people beside two gateways and the other processes of a system on one database. Both gateways have the keys
  * of the person in use when the keys are destroyed.
  */
-import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import { rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -21,14 +19,7 @@ import { Api } from './support/api.js';
 import { MarkerSearch } from './support/marker-search.js';
 import { type Marker, markedParty } from './support/markers.js';
 import { answering } from './support/personal-data-run.js';
-import {
-  cleanEnv,
-  pis,
-  pisJson,
-  root,
-  type RunningProcess,
-  startProcess,
-} from './support/process.js';
+import { killPisOnce, pis, pisJson, type RunningProcess, startProcess } from './support/process.js';
 import { distributedOnPostgres, type System } from './support/systems.js';
 
 // Each command waits until no process uses the keys any more.
@@ -287,21 +278,15 @@ it('no gateway opens anything 5 seconds after the keys were destroyed, whatever 
   const { contactId } = party;
   const markers = party.markers.filter((marker) => marker.tag === 'killedto');
   const traffic = reading(opened(party), markers);
-  const child = spawn(
-    process.execPath,
-    ['apps/cli/bin/pis.mjs', ...eraseArguments('contact', contactId)],
-    { cwd: root, env: cleanEnv(system.environment), stdio: 'ignore', detached: true },
-  );
-  const exited = once(child, 'exit');
-  await until(() => areKeysDestroyed(`contact:${contactId}`), {
-    timeoutMs: arrivalLimitMs,
-    everyMs: lookEveryMs,
-    what: 'destroyed keys',
+  let destroyedMs = Infinity;
+  await killPisOnce(eraseArguments('contact', contactId), system.environment, async () => {
+    await until(() => areKeysDestroyed(`contact:${contactId}`), {
+      timeoutMs: arrivalLimitMs,
+      everyMs: lookEveryMs,
+      what: 'destroyed keys',
+    });
+    destroyedMs = performance.now();
   });
-  const destroyedMs = performance.now();
-  if (child.pid === undefined) throw new Error('no pid');
-  process.kill(-child.pid, 'SIGKILL');
-  await exited;
   // Nobody has recorded the erasure.
   const { data: erasures } = await pisJson<{ data: unknown[] }>(
     ['erasures', 'list'],

@@ -1,7 +1,5 @@
 /** Erasing people, as an operator does it beside `npm start`: what clients, receivers and staff see of them then. */
-import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -18,14 +16,7 @@ import type pg from 'pg';
 import { tablePlaces } from './support/everywhere.js';
 import { livingKeys, openedPlaces } from './support/living-keys.js';
 import { completed } from './support/payable.js';
-import {
-  cleanEnv,
-  pis,
-  pisJson,
-  root,
-  type RunningProcess,
-  startProcess,
-} from './support/process.js';
+import { killPisOnce, pis, pisJson, type RunningProcess, startProcess } from './support/process.js';
 import { expectRefusal } from './support/refusal.js';
 
 // Each command waits until no process uses the keys any more.
@@ -143,20 +134,12 @@ async function killErasure(contactId: string, at: keyof typeof killedAt): Promis
     await blocking.query('BEGIN');
     await blocking.query(lock);
     const args = ['contact', 'erase', '--id', contactId, '--reason', 'asked by letter'];
-    const child = spawn(process.execPath, ['apps/cli/bin/pis.mjs', ...args, overriding], {
-      cwd: root,
-      env: cleanEnv(environment),
-      stdio: 'ignore',
-      detached: true,
-    });
-    const exited = once(child, 'exit');
-    await until(async () => (await pool.query(reached, [contactId])).rows.length > 0, {
-      timeoutMs: arrivalLimitMs,
-      what: `an erasure that is ${at}`,
-    });
-    if (child.pid === undefined) throw new Error('no pid');
-    process.kill(-child.pid, 'SIGKILL');
-    await exited;
+    await killPisOnce([...args, overriding], environment, () =>
+      until(async () => (await pool.query(reached, [contactId])).rows.length > 0, {
+        timeoutMs: arrivalLimitMs,
+        what: `an erasure that is ${at}`,
+      }),
+    );
     await blocking.query('ROLLBACK');
   } finally {
     blocking.release();

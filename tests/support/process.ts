@@ -148,6 +148,29 @@ export function pis(
   return runCommand(process.execPath, script, { env, cwd: root, ...given });
 }
 
+/** Begins `./pis …`, and ends it and its children with SIGKILL once `reached` resolves or throws. */
+export async function killPisOnce(
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+  reached: () => Promise<unknown>,
+): Promise<void> {
+  const child = spawn(process.execPath, ['apps/cli/bin/pis.mjs', ...args], {
+    cwd: root,
+    env: cleanEnv(env),
+    stdio: 'ignore',
+    detached: true,
+  });
+  const { pid } = child;
+  const exited = once(child, 'exit');
+  if (pid === undefined) throw new Error('no pid');
+  try {
+    await reached();
+  } finally {
+    if (child.exitCode === null && child.signalCode === null) process.kill(-pid, 'SIGKILL');
+    await exited;
+  }
+}
+
 /** Runs a script of the project to its end. */
 export function run(
   args: readonly string[],
