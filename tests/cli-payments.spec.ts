@@ -50,8 +50,13 @@ afterAll(async () => {
   rmSync(scratch, { recursive: true, force: true });
 }, startLimitMs);
 
-async function paid(account: string, paymentAmount: number, status: string): Promise<string> {
-  const request = { ...(await paymentTo(client, account)), paymentAmount };
+async function paid(
+  account: string,
+  paymentAmount: number,
+  status: string,
+  direction: 'OUTBOUND' | 'INBOUND' = 'OUTBOUND',
+): Promise<string> {
+  const request = { ...(await paymentTo(client, account)), paymentAmount, direction };
   const { paymentId } = await client.payments.create(request);
   await until(async () => (await client.payments.get(paymentId)).status === status, {
     timeoutMs: statusLimitMs,
@@ -61,15 +66,18 @@ async function paid(account: string, paymentAmount: number, status: string): Pro
 
 /** For what was sent, and for the pauses. */
 async function anHourPasses(): Promise<void> {
-  const pool = openTestPool(connectionOf(path.join(scratch, 'data', 'postgres'), 'pis') ?? '', 1);
-  try {
-    await pool.query(
-      "UPDATE rail_pending SET last_submission_at = last_submission_at - interval '1 hour'",
-    );
-    await pool.query("UPDATE rail_connections SET paused_at = paused_at - interval '1 hour'");
-  } finally {
-    await pool.end();
-  }
+  await using database = openDatabase();
+  const { pool } = database;
+  await pool.query(
+    "UPDATE rail_pending SET last_submission_at = last_submission_at - interval '1 hour'",
+  );
+  await pool.query("UPDATE rail_connections SET paused_at = paused_at - interval '1 hour'");
+}
+
+function openDatabase() {
+  const url = connectionOf(path.join(scratch, 'data', 'postgres'), 'pis') ?? '';
+  const pool = openTestPool(url, 1);
+  return { pool, [Symbol.asyncDispose]: () => pool.end() };
 }
 
 it('shows why the review blocked a payment to staff, and to no client', async () => {
@@ -125,7 +133,8 @@ it('lists payments in doubt with everything known, and leaves out the others', a
 
 it('lists a payment that the bank has held for longer than a day', async () => {
   const paymentId = await paid('000123450502', 1_234, 'PROCESSING');
-  const pool = openTestPool(connectionOf(path.join(scratch, 'data', 'postgres'), 'pis') ?? '', 1);
+  await using database = openDatabase();
+  const { pool } = database;
   const listed = async () => {
     const { data } = await pisJson<{ data: { paymentId: string; status: string }[] }>(
       ['payments', 'in-doubt'],
@@ -133,27 +142,23 @@ it('lists a payment that the bank has held for longer than a day', async () => {
     );
     return data.filter((payment) => payment.paymentId === paymentId).map(({ status }) => status);
   };
-  try {
-    await until(
-      async () => {
-        const { rowCount } = await pool.query(
-          `UPDATE rail_pending SET submitted_at = now() - interval '23 hours'
-            WHERE payment_id = $1 AND stage = 'submitted' AND overdue_at IS NULL`,
-          [paymentId],
-        );
-        return rowCount === 1;
-      },
-      { timeoutMs: statusLimitMs },
-    );
-    expect(await listed()).toEqual([]);
-    await pool.query(
-      "UPDATE rail_pending SET submitted_at = now() - interval '25 hours' WHERE payment_id = $1",
-      [paymentId],
-    );
-    expect(await listed()).toEqual(['PROCESSING']);
-  } finally {
-    await pool.end();
-  }
+  await until(
+    async () => {
+      const { rowCount } = await pool.query(
+        `UPDATE rail_pending SET submitted_at = now() - interval '23 hours'
+          WHERE payment_id = $1 AND stage = 'submitted' AND overdue_at IS NULL`,
+        [paymentId],
+      );
+      return rowCount === 1;
+    },
+    { timeoutMs: statusLimitMs },
+  );
+  expect(await listed()).toEqual([]);
+  await pool.query(
+    "UPDATE rail_pending SET submitted_at = now() - interval '25 hours' WHERE payment_id = $1",
+    [paymentId],
+  );
+  expect(await listed()).toEqual(['PROCESSING']);
 });
 
 it('refuses to show a payment that does not exist, or what is no ID', async () => {
@@ -190,7 +195,8 @@ describe('while connections are paused', () => {
     const shown = (await rails('connections')) as { data: unknown[] };
     for (const connection of shown.data)
       expect(connection).toMatchObject({ reason: 'compared with the books of the bank' });
-    const [connection = ''] = connections;
+    // Of its rail: the payment's row may name it by now.
+    const connection = connections.find((name) => name.endsWith('messages')) ?? '';
     const settle = (...args: string[]) =>
       pis(['rails', 'settle', ...args, ...because], environment);
     expectRefusal(
@@ -247,5 +253,80 @@ describe('while connections are paused', () => {
       timeoutMs: statusLimitMs,
     });
     await until(isReady, { timeoutMs: statusLimitMs });
+  });
+
+  it('the refusal to settle a payment says what to do', async () => {
+    const settle = (...args: string[]) =>
+      pis(['rails', 'settle', ...args, ...because], environment);
+    const held = await paid('000123450502', 1_234, 'PROCESSING', 'INBOUND');
+    const reference = railReferenceOf(held);
+    await using database = openDatabase();
+    const { pool } = database;
+    const entry = await until(
+      async () => {
+        const { rows } = await pool.query<{ bank: string; trace: string }>(
+          `SELECT bank, trace_number AS trace FROM ach_entries
+            WHERE reference = $1 AND status = 'filed' AND answer = 'held'`,
+          [reference],
+        );
+        return rows[0];
+      },
+      { timeoutMs: statusLimitMs },
+    );
+    expectRefusal(
+      await settle('--payment', held, '--reference', reference, '--as', 'executed'),
+      /give either --payment or --reference/,
+    );
+    expectRefusal(
+      await settle('--trace', '12', '--as', 'executed'),
+      /--trace is not a trace number of 15 digits/,
+    );
+    expectRefusal(
+      await settle('--payment', randomUUID(), '--as', 'executed'),
+      /payment \S+ does not exist/,
+    );
+    expectRefusal(
+      await settle('--payment', held, '--as', 'executed'),
+      `the payment is under way: run "pis rails pause --connection ${entry.bank}" first`,
+    );
+
+    await rails('pause', '--connection', entry.bank, ...because);
+    await anHourPasses();
+    const setFile = (status: string) =>
+      pool.query(
+        `UPDATE ach_files SET status = $2, upload_due_at = now()
+          WHERE id = (SELECT file_id FROM ach_entries WHERE reference = $1)`,
+        [reference, status],
+      );
+    await setFile('recorded');
+    expectRefusal(
+      await settle('--payment', held, '--as', 'never-sent'),
+      /its file is not sent yet: .*to give the file up, see PisAchFileNotSent/,
+    );
+    await setFile('acknowledged');
+    const setEntry = (status: string) =>
+      pool.query('UPDATE ach_entries SET status = $2 WHERE reference = $1', [reference, status]);
+    await setEntry('accepted');
+    expectRefusal(
+      await settle('--payment', held, '--as', 'never-sent'),
+      /the bank has answered for this payment: its row is 'accepted'/,
+    );
+    await setEntry('filed');
+    const [other, copy] = ['other-bank', railReferenceOf(randomUUID())];
+    await pool.query(
+      `INSERT INTO ach_entries SELECT (jsonb_populate_record(e,
+         jsonb_build_object('reference', $2::text, 'bank', $3::text, 'file_id', null))).*
+         FROM ach_entries e WHERE reference = $1`,
+      [reference, copy, other],
+    );
+    expectRefusal(
+      await settle('--trace', entry.trace, '--as', 'executed'),
+      /several ACH entries have this number: give --connection, or name the payment with --payment/,
+    );
+    await pool.query('DELETE FROM ach_entries WHERE reference = $1', [copy]);
+    expect(
+      await rails('settle', '--trace', entry.trace, '--as', 'executed', ...because),
+    ).toMatchObject({ paymentId: held, status: 'COMPLETED' });
+    await rails('resume', '--connection', entry.bank, ...because);
   });
 });
