@@ -28,11 +28,22 @@ import { inProcessFiles } from './in-process-files.js';
 import { ScenarioFile } from './scenario-file.js';
 
 let pool: pg.Pool;
+/** How many were sent to the database. */
+let statements: number;
 let database: TestDatabase;
 let folder: string;
 beforeEach(async () => {
   database = await createTestDatabase();
   pool = openTestPool(database.url, 8);
+  statements = 0;
+  pool.on('connect', (client) => {
+    const query: (...args: unknown[]) => unknown = client.query.bind(client);
+    const counted = (...args: unknown[]) => {
+      statements += 1;
+      return query(...args);
+    };
+    Object.assign(client, { query: counted });
+  });
   folder = mkdtempSync(path.join(os.tmpdir(), 'pis-ach-desk-'));
 });
 afterEach(async () => {
@@ -242,6 +253,27 @@ describe('the ACH desk of the simulated bank', () => {
     );
     await ask();
     expect((await collect(desk)).acks).toHaveLength(1);
+  });
+
+  it('answers an inquiry about many entries with as many statements as one about few', async () => {
+    const desk = openDesk();
+    const files = inProcessFiles(desk);
+    const sequences = Array.from({ length: 1_000 }, (_, index) => index + 1);
+    await files.put('PIS-1.ach', await bytesOf(sequences.map((one) => entry(one, '0401'))));
+    await collect(desk);
+    const statementsFor = async (traceNumbers: readonly string[]) => {
+      const at = new Date().toISOString();
+      const before = statements;
+      await files.put('PIS-inquiry.jsonl', writeInquiryFile({ at, traceNumbers }));
+      const count = statements - before;
+      const [ack, ...others] = (await collect(desk)).acks;
+      expect(others).toEqual([]);
+      expect(ack?.entries.map(({ traceNumber }) => traceNumber)).toEqual(traceNumbers);
+      return count;
+    };
+    const forOne = await statementsFor([trace(1)]);
+    expect(await statementsFor(sequences.map(trace))).toBe(forOne);
+    expect(forOne).toBeLessThan(10);
   });
 
   it('takes its time at each step when it is told to', async () => {

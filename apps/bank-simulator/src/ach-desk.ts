@@ -30,7 +30,7 @@ import {
   reportFiles,
 } from './ach-answers.js';
 import { type BankCore, firstReportInMs, Hints, reachable } from './bank-core.js';
-import type { Order, Posted } from './ledger.js';
+import type { Order } from './ledger.js';
 import { publishUntilNow } from './reports.js';
 
 export interface DeskFile {
@@ -178,14 +178,11 @@ export class AchDesk {
     const { file } = await parseInquiryFile(bytes);
     // Nobody can be told: an unreadable inquiry names no file of the customer.
     if (file === null) return;
-    const known: Posted[] = [];
-    for (const traceNumber of file.traceNumbers.slice(0, inquiryEntriesMax)) {
-      const posted = await this.core.ledger.inquire(traceNumber);
-      if (posted !== null) known.push(posted);
-    }
-    await inTransaction(this.core.pool, (client) =>
-      this.send(client, ackUpdates(known, new Date())),
-    );
+    const asked = file.traceNumbers.slice(0, inquiryEntriesMax);
+    await inTransaction(this.core.pool, async (client) => {
+      const known = await this.core.ledger.inquireAll(client, asked);
+      await this.send(client, ackUpdates(known, new Date()));
+    });
   }
 
   private acknowledge(client: pg.ClientBase, ack: AckFile, deliveries: number): Promise<void> {

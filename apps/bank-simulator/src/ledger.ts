@@ -112,21 +112,26 @@ export class Ledger {
     return rows;
   }
 
+  /** The transfer of a reference, null when the bank has none. See inquireAll. */
+  async inquire(reference: string): Promise<Inquired | null> {
+    return (await this.inquireAll(this.pool, [reference]))[0] ?? null;
+  }
+
   /**
-   * The transfer of a reference, null when the bank has none. The first status request about a late transfer
-   * brings its confirmation, and any further one changes nothing.
+   * The transfers that the bank has under these references, sorted by them. The first status request about a late
+   * transfer brings its confirmation, and any further one changes nothing.
    */
-  async inquire(
-    reference: string,
-    on: pg.Pool | pg.ClientBase = this.pool,
-  ): Promise<(Posted & { readonly notified: boolean }) | null> {
+  async inquireAll(
+    on: pg.Pool | pg.ClientBase,
+    references: readonly string[],
+  ): Promise<readonly Inquired[]> {
     const { terms, delayMs } = this.options;
-    const { rows } = await on.query<Posted & { notified: boolean }>({
+    const { rows } = await on.query<Inquired>({
       name: 'bank-inquire',
       text: inquireSql,
-      values: [reference, delayMs, terms.referenceMemoryMs],
+      values: [references, delayMs, terms.referenceMemoryMs],
     });
-    return rows[0] ?? null;
+    return rows;
   }
 
   /** Never executes the reference, unless the bank has taken it already. */
@@ -185,6 +190,8 @@ export class Ledger {
     return orders.map(({ reference }) => posted.get(reference) ?? null);
   }
 }
+
+type Inquired = Posted & { readonly notified: boolean };
 
 interface Waiting {
   readonly order: Order;
@@ -264,21 +271,27 @@ const postSql = `
   )
   SELECT ${postedColumns} FROM posted`;
 
+/** Locks in the order of the references, as posting does. */
 const inquireSql = `
-  WITH asked AS (
-    UPDATE bank_transfers t SET inquired_at = now()
-     WHERE reference = $1 AND inquired_at IS NULL AND ${remembered('$3')}
-    RETURNING reference, channel, plan, status, deliveries
+  WITH locked AS (
+    SELECT reference FROM bank_transfers t
+     WHERE reference = ANY ($1::text[]) AND inquired_at IS NULL AND ${remembered('$3')}
+     ORDER BY reference FOR UPDATE
+  ), asked AS (
+    UPDATE bank_transfers t SET inquired_at = now() FROM locked
+     WHERE t.reference = locked.reference
+    RETURNING t.reference, channel, plan, status, deliveries
   ), notified AS (
     INSERT INTO bank_notifications (reference, channel, type, deliveries, due_at, created_at)
     SELECT reference, channel, 'confirmed', deliveries, now() + $2::int * interval '1 millisecond',
            now()
       FROM asked
      WHERE plan = 'late_confirmation' AND status = 'pending'
-    RETURNING 1
+    RETURNING reference
   )
-  SELECT ${postedColumns}, EXISTS (SELECT 1 FROM notified) AS notified
-    FROM bank_transfers t WHERE reference = $1 AND ${remembered('$3')}`;
+  SELECT ${postedColumns}, reference IN (SELECT n.reference FROM notified n) AS notified
+    FROM bank_transfers t WHERE reference = ANY ($1::text[]) AND ${remembered('$3')}
+   ORDER BY reference`;
 
 /** The bank treats a forgotten reference like one that it has never seen. */
 const voidSql = `
