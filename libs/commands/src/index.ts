@@ -14,6 +14,10 @@ export { OriginatorDirectory, type OriginatorUpdateRefusal } from './originator-
 export * from './party-erasure.js';
 export { type ErasableParty, erasurePhaseOf } from './party-stream.js';
 export * from './payment-creation.js';
+export type { OfferedRails } from './payment-draft.js';
+export * from './payment-links/payment-links.js';
+export type * from './payment-links/link-ports.js';
+export type * from './payment-links/link-view.js';
 export * from './payment-simulation.js';
 export * from './payment-stream.js';
 export * from './provisioning.js';

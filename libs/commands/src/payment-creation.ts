@@ -5,13 +5,7 @@
  * records since. There is no table, no lock and no expiry. The payment's own stream is read only when the
  * append conflicts, or when the request would be refused otherwise.
  */
-import {
-  defaultRailSettings,
-  type RailPolicy,
-  type RailSelection,
-  type RoutingDirectory,
-  selectRail,
-} from '@pis/bank-rails';
+import type { RailSelection } from '@pis/bank-rails';
 import {
   type PaymentCreateRequest,
   type Problem,
@@ -22,7 +16,6 @@ import {
   type BankAccount,
   type Contact,
   contact as contacts,
-  feesOf,
   type Organization,
   organization as organizations,
   type Originator,
@@ -30,7 +23,6 @@ import {
   type Payment,
   payment as payments,
   type PaymentDetails,
-  type PaymentParty,
   type PaymentState,
   type Refusal,
 } from '@pis/domain';
@@ -43,6 +35,7 @@ import {
 } from '@pis/event-store';
 import { KeyDestroyed, type Keyring, openBankCodes, ownerOf } from '@pis/keyring';
 import { v5 as uuidV5 } from 'uuid';
+import { draftOf, type OfferedRails, partyOf, RailChoice } from './payment-draft.js';
 import {
   type BankUseCaseOptions,
   type InvalidRequest,
@@ -75,9 +68,6 @@ interface Referenced {
   readonly account: BankAccount;
 }
 
-/** The rails of this system, with the cutoffs of its banks. */
-export type OfferedRails = Omit<RailPolicy, 'settings'>;
-
 export interface PaymentCreationOptions extends BankUseCaseOptions {
   readonly rails: OfferedRails;
 }
@@ -93,15 +83,13 @@ export class PaymentCreation {
   private readonly originators;
   private readonly contacts;
   private readonly keyring: Keyring;
-  private readonly banks: RoutingDirectory;
-  private readonly rails: OfferedRails;
+  private readonly railChoice: RailChoice;
   private readonly ownWrites: OwnWrites;
 
   constructor(options: PaymentCreationOptions) {
-    const { store, states, keyring, banks, rails, ownWrites } = options;
+    const { store, states, keyring, ownWrites } = options;
     this.keyring = keyring;
-    this.banks = banks;
-    this.rails = rails;
+    this.railChoice = new RailChoice(options);
     this.payments = repository(store, payments);
     this.organizations = repository(store, organizations, { states });
     this.originators = repository(store, originators, { states });
@@ -157,26 +145,13 @@ export class PaymentCreation {
     { organization, contact, account }: Referenced,
     at: string,
   ): Promise<RailSelection> {
-    const bank = direction === 'INBOUND' ? null : await this.bankOf(contact, account);
+    const owner = ownerOf.contact(contact.contactId);
     // Every INBOUND payment is an ACH debit, whatever the bank is.
-    return selectRail(
-      {
-        direction,
-        amountMinor,
-        atMs: Date.parse(at),
-        swiftCode: bank?.swiftCode ?? null,
-        participation: bank?.participation ?? null,
-        hasContactAddress: contact.legalAddress !== null,
-      },
-      { ...this.rails, settings: organization.railSettings ?? defaultRailSettings },
-    );
-  }
-
-  private async bankOf({ contactId }: Contact, account: BankAccount) {
-    const owner = ownerOf.contact(contactId);
-    const { achRoutingNumber, swiftCode } = await openBankCodes(this.keyring, account, owner);
-    const bank = await this.banks.find(achRoutingNumber);
-    return { swiftCode, participation: bank?.rails ?? null };
+    const codes =
+      direction === 'INBOUND' ? null : await openBankCodes(this.keyring, account, owner);
+    const hasContactAddress = contact.legalAddress !== null;
+    const transfer = { direction, amountMinor, at, codes, hasContactAddress };
+    return this.railChoice.select(transfer, organization);
   }
 
   /** A used key takes precedence, whatever happened to the records since. */
@@ -236,22 +211,11 @@ function detailsOf(
   { organization, originator, contact }: Referenced,
   { paymentRail, decision }: RailSelection,
 ): PaymentDetails {
-  const { direction, paymentAmount: amountMinor } = request;
   return {
-    paymentId,
-    organizationId: organization.organizationId,
-    originatorId: originator.originatorId,
+    ...draftOf({ paymentId, idempotencyKey, request, organization, originator }),
     contactId: contact.contactId,
-    amountMinor,
-    ...feesOf(organization.feeSchedule, amountMinor),
-    currencyCode: 'USD',
     paymentRail,
     railDecision: decision,
-    direction,
-    paymentNote: request.paymentNote,
-    externalPaymentId: request.externalPaymentId,
-    idempotencyKey,
-    originator: partyOf(originator.originatorId, originator),
     contact: partyOf(contact.contactId, contact),
   };
 }
@@ -262,12 +226,6 @@ function erasedRefusal(
 ): ReferenceRefusal {
   const isOriginator = owner === ownerOf.originator(originator.originatorId);
   return { refused: isOriginator ? 'ORIGINATOR_NOT_FOUND' : 'CONTACT_NOT_FOUND' };
-}
-
-/** A snapshot of the party: later changes of the record do not affect the payment. */
-function partyOf(id: string, party: Originator | Contact): PaymentParty {
-  const { entityType, firstName, lastName, companyName, legalAddress, bankAccount } = party;
-  return { id, entityType, firstName, lastName, companyName, legalAddress, bankAccount };
 }
 
 function replayOf(

@@ -79,6 +79,10 @@ export const contactCreateSchema = named(
 );
 export type ContactCreateRequest = z.output<typeof contactCreateSchema>;
 
+/** Who is asked for a bank account and is no saved contact: a name alone. */
+const { firstName, lastName, companyName } = profile;
+export const newRecipientSchema = named(z.object({ entityType, firstName, lastName, companyName }));
+
 /** An operator's input. An originator always has a bank account. */
 export const originatorCreateSchema = named(z.object({ ...profile, bankAccount }));
 export type OriginatorCreateRequest = z.output<typeof originatorCreateSchema>;

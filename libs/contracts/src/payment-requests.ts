@@ -3,7 +3,8 @@ import { directions, maxAmountMinor, paymentRails, paymentStatuses } from '@pis/
 import { z } from 'zod';
 import { isObject, optional, text, uuid } from './fields.js';
 import { instant } from './instant.js';
-import { cursor, wholeNumber } from './party-requests.js';
+import { cursor, newRecipientSchema, wholeNumber } from './party-requests.js';
+import { validate } from './validation.js';
 
 const paymentNoteMax = 500;
 const externalPaymentIdMax = 255;
@@ -23,6 +24,29 @@ export const paymentCreateSchema = z.object({
   externalPaymentId: optional(text(1, externalPaymentIdMax)),
 });
 export type PaymentCreateRequest = z.output<typeof paymentCreateSchema>;
+
+const savedRecipientSchema = z.object({ contactId: uuid });
+export type NewRecipient = z.output<typeof newRecipientSchema>;
+export type PaymentRecipient = z.output<typeof savedRecipientSchema> | NewRecipient;
+
+/** A payment as it is requested in the dashboard: the recipient may be somebody who is no saved contact. */
+const { contactId: _contactId, ...dashboardPayment } = paymentCreateSchema.shape;
+export const dashboardPaymentSchema = z.object({
+  ...dashboardPayment,
+  recipient: z.unknown().transform((value, context): PaymentRecipient => {
+    const isSaved = typeof value === 'object' && value !== null && 'contactId' in value;
+    // Not z.union(): it reports no problem by its field.
+    const schema = isSaved ? savedRecipientSchema : newRecipientSchema;
+    const parsed = validate<PaymentRecipient>(schema, value);
+    if (parsed.ok) return parsed.value;
+    for (const { field, issue: message } of parsed.problems) {
+      const path = field === '' ? [] : field.split('.');
+      context.addIssue({ code: 'custom', path, message, input: value });
+    }
+    return z.NEVER;
+  }),
+});
+export type DashboardPaymentRequest = z.output<typeof dashboardPaymentSchema>;
 
 /** What the idempotency comparison compares; unrecognized fields take no part (rule idempotency-4). */
 export const recognizedPaymentFields = Object.keys(

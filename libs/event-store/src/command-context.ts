@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 
 /** The origin of a command, written into the metadata of its events. */
 export interface CommandContext {
-  /** `apiKey:<id>`, `user:<id>` or `system:<app>`. */
+  /** `apiKey:<id>`, `user:<id>`, `link:<paymentId>` for the counterparty of a payment link, or `system:<app>`. */
   readonly actor: string;
   readonly requestId: string | null;
   readonly correlationId: string;

@@ -27,6 +27,7 @@ export {
   saveErasure,
 } from './erased-parties.js';
 export * from './party-erasures.js';
+export { PaymentLinkAccesses, PaymentLinkTable } from './payment-link-table.js';
 export { type OpenPayments, PartyPayments } from './party-payments.js';
 export * from './quarantine.js';
 export * from './retention-periods.js';

@@ -13,6 +13,7 @@ import {
 } from '@pis/domain';
 import { domainEventOf } from '@pis/event-store';
 import { erasedButNamedIn, repeatErasures } from './erased-parties.js';
+import { paymentLinksTable } from './payment-links.projection.js';
 import { prefixesFollowedBy } from './projected-streams.js';
 import { type Projection, readTable, type ReadTableDefinition } from './projection.js';
 
@@ -153,7 +154,7 @@ const clockDifferenceMaxMs = 60_000;
 export const paymentsProjection: Projection = {
   name: 'payments',
   streamPrefixes: prefixesFollowedBy('payments'),
-  tables: [readTable(paymentsTable)],
+  tables: [readTable(paymentsTable), paymentLinksTable],
   async replacing(client, { startedAt, tableOf }) {
     const partyIds = await erasedButNamedIn(client, tableOf('payments'));
     // Rows that were copied before an erasure still have what was erased since.

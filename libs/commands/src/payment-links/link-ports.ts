@@ -1,0 +1,51 @@
+/** The tables that payment links need beside the event store. Every method throws StoreUnavailable. */
+
+export interface LinkRow {
+  /** SHA-256 of the token, hex. */
+  readonly tokenDigest: string;
+  readonly paymentId: string;
+  readonly organizationId: string;
+  /** ISO 8601. */
+  readonly expiresAt: string;
+  /** Of a counterparty that is no saved contact; null for a saved one. */
+  readonly counterpartyId: string | null;
+}
+
+/**
+ * Which payment a token belongs to. A row is written before the payment is recorded, and the payments
+ * projection writes it again, so no link is without one for long. A row proves nothing: the payment decides.
+ */
+export interface LinkTable {
+  add(row: LinkRow): Promise<void>;
+  /** The payment's ID, or null. */
+  find(tokenDigest: string): Promise<string | null>;
+  /** Of a canceled payment: its link is unknown from then on. */
+  remove(paymentId: string): Promise<void>;
+}
+
+export type LinkAccessKind = 'open' | 'submit' | 'show';
+
+export interface LinkAccess {
+  readonly accessId: string;
+  readonly paymentId: string;
+  readonly organizationId: string;
+  readonly kind: LinkAccessKind;
+  /** ISO 8601. */
+  readonly at: string;
+  /** The user that was shown the link; null for the counterparty. */
+  readonly actor: string | null;
+  /** Of a submission: `QUEUED` or why it was refused; null while it is under way, and for other kinds. */
+  readonly outcome: string | null;
+  /** The visitor, sealed; null when nobody can be sealed for any more, and for `show`. */
+  readonly sealed: string | null;
+}
+
+/** The record of who opened a link, submitted it, and was shown it. Nothing is ever deleted. */
+export interface LinkAccessLog {
+  /** Durable when it resolves. */
+  record(access: LinkAccess): Promise<void>;
+  /** What a submission came to. */
+  setOutcome(accessId: string, outcome: string): Promise<void>;
+  /** The newest first. */
+  list(paymentId: string, limit: number): Promise<readonly LinkAccess[]>;
+}

@@ -1,0 +1,84 @@
+/** A payment as its counterparty sees it on the page of its link. */
+import {
+  type Direction,
+  type EntityType,
+  payerFeeMinor,
+  type Payment,
+  type PaymentLink,
+  type PaymentStatus,
+} from '@pis/domain';
+
+export type LinkState = 'open' | 'submitted' | 'expired';
+
+export interface LinkPayment {
+  readonly organizationName: string;
+  /** Null only when erased. */
+  readonly originatorName: string | null;
+  /** Null only when erased. */
+  readonly holder: { readonly entityType: EntityType; readonly name: string } | null;
+  readonly direction: Direction;
+  readonly status: PaymentStatus;
+  /** When the status was reached. ISO 8601. */
+  readonly statusAt: string;
+  /** Without the fee. Minor units. */
+  readonly amountMinor: number;
+  /** What the counterparty pays on top of the amount; 0 for an OUTBOUND payment. */
+  readonly payerFeeMinor: number;
+  readonly paymentNote: string | null;
+  /** The bank of the submitted account; null before. */
+  readonly bankName: string | null;
+  readonly expiresAt: string;
+}
+
+export interface FoundLink {
+  readonly paymentId: string;
+  readonly organizationId: string;
+  /** Whom the record of visits is sealed for. */
+  readonly counterpartyId: string;
+  readonly state: LinkState;
+  readonly payment: LinkPayment;
+}
+
+export interface LinkedPayment extends Payment {
+  readonly link: PaymentLink;
+}
+
+export function foundLink(
+  payment: LinkedPayment,
+  { at, organizationName }: { readonly at: string; readonly organizationName: string },
+): FoundLink {
+  const { link, originator, contact } = payment;
+  return {
+    paymentId: payment.paymentId,
+    organizationId: payment.organizationId,
+    counterpartyId: link.counterpartyId,
+    state: stateAt(payment, at),
+    payment: {
+      organizationName,
+      originatorName: originator.erased === true ? null : nameOf(originator),
+      holder: link.holder && { entityType: link.holder.entityType, name: nameOf(link.holder) },
+      direction: payment.direction,
+      status: payment.status,
+      statusAt: payment.statusAt,
+      amountMinor: payment.amountMinor,
+      payerFeeMinor: payerFeeMinor(payment),
+      paymentNote: payment.paymentNote,
+      bankName: contact?.bankAccount?.bankName ?? null,
+      expiresAt: link.expiresAt,
+    },
+  };
+}
+
+/** A link that was used is a page about the status, until it expires. */
+export function stateAt({ status, link }: LinkedPayment, at: string): LinkState {
+  if (at >= link.expiresAt) return 'expired';
+  return status === 'AWAITING_CONFIRMATION' ? 'open' : 'submitted';
+}
+
+function nameOf({
+  firstName,
+  lastName,
+  companyName,
+}: Pick<Payment['originator'], 'firstName' | 'lastName' | 'companyName'>): string {
+  return companyName ?? [firstName, lastName].filter(Boolean).join(' ');
+}

@@ -1,0 +1,231 @@
+/**
+ * Payments that are requested in the dashboard, and the links of those that need the counterparty's answer.
+ *
+ * What always holds:
+ * - the payment's stream decides. Of a submission, a cancellation and the expiry one wins;
+ * - the row of the token is written before the payment. A crash in between leaves a row without a payment,
+ *   which is as good as no row. A repeated request then makes another token;
+ * - an unknown token and that of a canceled payment cannot be told apart;
+ * - who opens a link is recorded before the page is answered. A submission is recorded before it is made, so
+ *   none is without its record.
+ */
+import type { DashboardPaymentRequest } from '@pis/contracts';
+import {
+  organization as organizations,
+  type Payment,
+  payment as payments,
+  type Refusal,
+} from '@pis/domain';
+import { type CommandContext, type Loaded, repository, StoreUnavailable } from '@pis/event-store';
+import { KeyDestroyed, type Keyring, ownerOf } from '@pis/keyring';
+import { now, type OwnWrites, unlessErased } from '../use-case.js';
+import { LinkAccesses, type ShownAccess, type Visitor } from './link-accesses.js';
+import type { LinkAccessLog, LinkTable } from './link-ports.js';
+import {
+  LinkRequests,
+  type LinkRequestsOptions,
+  type LinkRequestRefusal,
+  type Requester,
+} from './link-requests.js';
+import { LinkSubmissions, type SubmissionRefusal } from './link-submissions.js';
+import { digestOf, isSameDigest, isToken, tokenPlace } from './link-token.js';
+import { type FoundLink, foundLink, type LinkedPayment } from './link-view.js';
+
+export type { ShownAccess, Visitor } from './link-accesses.js';
+export type { LinkRequestRefusal, Requester } from './link-requests.js';
+export type { SubmissionRefusal } from './link-submissions.js';
+
+export interface PaymentLinksOptions extends LinkRequestsOptions {
+  readonly table: LinkTable;
+  readonly accesses: LinkAccessLog;
+  /** What the URL of a link begins with, without a slash at its end: PIS_PUBLIC_URL. */
+  readonly publicUrl: string;
+  /** ISO 8601; the clock of the process when absent. */
+  readonly clock?: () => string;
+}
+
+export interface RequestedPayment {
+  readonly paymentId: string;
+  /** As it was created. */
+  readonly status: 'QUEUED' | 'AWAITING_CONFIRMATION';
+  /** Null for a payment without a link, and once it was canceled. */
+  readonly url: string | null;
+  /** Whether an earlier request with the same key created it. */
+  readonly replayed: boolean;
+}
+
+export type CancellationRefusal =
+  | Refusal<'PAYMENT_NOT_FOUND'>
+  | (Refusal<'NOT_ALLOWED_IN_STATUS'> & { readonly status: Payment['status'] });
+
+/** `NO_LINK`: the payment never had one, it was canceled, or a party was erased. */
+export type ShowRefusal = Refusal<'PAYMENT_NOT_FOUND' | 'NO_LINK'>;
+
+export class PaymentLinks {
+  private readonly payments;
+  private readonly organizations;
+  private readonly requests: LinkRequests;
+  private readonly submissions: LinkSubmissions;
+  private readonly visits: LinkAccesses;
+  private readonly keyring: Keyring;
+  private readonly ownWrites: OwnWrites;
+  private readonly clock: () => string;
+
+  constructor(private readonly options: PaymentLinksOptions) {
+    const { store, states, keyring, ownWrites, clock = now } = options;
+    this.payments = repository(store, payments);
+    this.organizations = repository(store, organizations, { states });
+    this.requests = new LinkRequests(options);
+    this.submissions = new LinkSubmissions(options);
+    this.visits = new LinkAccesses(options.accesses, keyring);
+    this.keyring = keyring;
+    this.ownWrites = ownWrites;
+    this.clock = clock;
+  }
+
+  /**
+   * INBOUND always takes a link. OUTBOUND takes one if the recipient is no saved contact or has no active
+   * bank account; otherwise the payment is QUEUED at once. Repeating it with the same key returns the payment.
+   * @throws StoreUnavailable
+   */
+  async request(
+    organizationId: string,
+    request: DashboardPaymentRequest,
+    requester: Requester,
+    context: CommandContext,
+  ): Promise<RequestedPayment | LinkRequestRefusal> {
+    const at = this.clock();
+    const created = await this.requests.create(organizationId, request, requester, context, at);
+    if ('refused' in created) return created;
+    const { payment, replayed, position } = created;
+    this.ownWrites.note('payments', organizationId, position);
+    const { paymentId } = payment;
+    if (!isLinked(payment)) return { paymentId, status: 'QUEUED', url: null, replayed };
+    const url = await this.urlOf(payment);
+    return { paymentId, status: 'AWAITING_CONFIRMATION', url, replayed };
+  }
+
+  /** A payment that is canceled already stays so. @throws StoreUnavailable */
+  async cancel(
+    organizationId: string,
+    paymentId: string,
+    context: CommandContext,
+  ): Promise<Payment | CancellationRefusal> {
+    const { state } = await this.payments.load(paymentId);
+    if (state?.organizationId !== organizationId) return { refused: 'PAYMENT_NOT_FOUND' };
+    const command = { type: 'CancelPayment', at: this.clock(), data: {} } as const;
+    const canceled = await this.payments.execute(paymentId, command, context);
+    const after =
+      'refused' in canceled ? (await this.payments.load(paymentId)).state : canceled.state;
+    if (after === null) throw new StoreUnavailable(`payment ${paymentId} cannot be read`);
+    if (after.status !== 'CANCELED')
+      return { refused: 'NOT_ALLOWED_IN_STATUS', status: after.status };
+    if (!('refused' in canceled))
+      this.ownWrites.note('payments', organizationId, canceled.position);
+    // Without it, the projection removes the row. The payment is canceled in either case.
+    await this.options.table.remove(paymentId).catch(ignoreUnavailable);
+    return after;
+  }
+
+  /** The URL, for a user who may create payments. The showing is recorded. @throws StoreUnavailable */
+  async show(
+    organizationId: string,
+    paymentId: string,
+    { userId }: { readonly userId: string },
+  ): Promise<{ readonly url: string } | ShowRefusal> {
+    const { state } = await this.payments.load(paymentId);
+    if (state?.organizationId !== organizationId) return { refused: 'PAYMENT_NOT_FOUND' };
+    const url = isLinked(state) ? await this.urlOf(state) : null;
+    if (url === null) return { refused: 'NO_LINK' };
+    await this.visits.shown({ paymentId, organizationId, userId, at: this.clock() });
+    return { url };
+  }
+
+  /** Who opened, submitted and was shown the link: the newest first, up to a limit. @throws StoreUnavailable */
+  async accesses(
+    organizationId: string,
+    paymentId: string,
+  ): Promise<readonly ShownAccess[] | Refusal<'PAYMENT_NOT_FOUND'>> {
+    const { state } = await this.payments.load(paymentId);
+    if (state?.organizationId !== organizationId) return { refused: 'PAYMENT_NOT_FOUND' };
+    return isLinked(state) ? this.visits.list(paymentId, state.link.counterpartyId) : [];
+  }
+
+  /** Null for an unknown link and for that of a canceled payment. @throws StoreUnavailable */
+  async find(token: string): Promise<FoundLink | null> {
+    const found = await this.resolve(token);
+    if (found === null) return null;
+    const { organizationId } = found.state;
+    const { state: organization } = await this.organizations.load(organizationId);
+    const organizationName = organization?.name ?? '';
+    return foundLink(found.state, { at: this.clock(), organizationName });
+  }
+
+  /** Durable when it resolves: answer the page after that. @throws StoreUnavailable */
+  async recordOpen(link: FoundLink, visitor: Visitor): Promise<void> {
+    await this.visits.opened(link, visitor, this.clock());
+  }
+
+  /**
+   * @param submission LinkSubmission as it was sent; it is validated here
+   * @throws StoreUnavailable
+   */
+  async submit(
+    token: string,
+    submission: unknown,
+    visitor: Visitor,
+  ): Promise<{ readonly status: 'QUEUED' } | SubmissionRefusal> {
+    const found = await this.resolve(token);
+    if (found === null) return { refused: 'LINK_NOT_FOUND' };
+    const { paymentId, organizationId, link } = found.state;
+    const visit = { paymentId, organizationId, counterpartyId: link.counterpartyId };
+    const accessId = await this.visits.submitting(visit, visitor, this.clock());
+    const result = await unlessErased(
+      this.submissions.submit(found, submission, this.clock),
+      () => ({ refused: 'LINK_NOT_FOUND' }) as const,
+    );
+    const outcome = 'refused' in result ? result.refused : result.status;
+    // Without it, the payment's stream says what the submission came to.
+    await this.visits.ended(accessId, outcome).catch(ignoreUnavailable);
+    if ('refused' in result) return result;
+    this.ownWrites.note('payments', organizationId, result.position);
+    return { status: result.status };
+  }
+
+  /** The payment of a token, unless it was canceled. */
+  private async resolve(
+    token: string,
+  ): Promise<(Loaded<Payment | null> & { readonly state: LinkedPayment }) | null> {
+    if (!isToken(token)) return null;
+    const digest = digestOf(token);
+    const paymentId = await this.options.table.find(digest);
+    if (paymentId === null) return null;
+    const loaded = await this.payments.load(paymentId);
+    const { state } = loaded;
+    if (state === null || !isLinked(state) || state.status === 'CANCELED') return null;
+    // A request that lost to another one with the same key has left a row of its own.
+    return isSameDigest(state.link.tokenDigest, digest) ? { ...loaded, state } : null;
+  }
+
+  /** Null once it was canceled, and when the originator was erased. */
+  private async urlOf(payment: LinkedPayment): Promise<string | null> {
+    const { paymentId, originatorId, status, link } = payment;
+    if (status === 'CANCELED') return null;
+    const owner = ownerOf.originator(originatorId);
+    try {
+      const token = await this.keyring.open(link.sealedToken, owner, tokenPlace(paymentId));
+      return `${this.options.publicUrl}/pay/${token}`;
+    } catch (error) {
+      if (error instanceof KeyDestroyed) return null;
+      throw error;
+    }
+  }
+}
+
+function isLinked(payment: Payment): payment is LinkedPayment {
+  return payment.link !== null;
+}
+
+function ignoreUnavailable(error: unknown): void {
+  if (!(error instanceof StoreUnavailable)) throw error;
+}

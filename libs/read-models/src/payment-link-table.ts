@@ -1,0 +1,171 @@
+/** The tables `payment_links` and `payment_link_accesses`. Every function throws StoreUnavailable. */
+import { GroupCommit, isDataError } from '@pis/postgres';
+import type pg from 'pg';
+import { orUnavailable } from './or-unavailable.js';
+
+export interface StoredLink {
+  /** SHA-256 of the token, hex. */
+  readonly tokenDigest: string;
+  readonly paymentId: string;
+  readonly organizationId: string;
+  /** ISO 8601. */
+  readonly expiresAt: string;
+  /** Of a counterparty that is no saved contact; null for a saved one. */
+  readonly counterpartyId: string | null;
+}
+
+export class PaymentLinkTable {
+  constructor(private readonly pool: pg.Pool) {}
+
+  add(link: StoredLink): Promise<void> {
+    return orUnavailable(() => insertLinks(this.pool, 'payment_links', [link]));
+  }
+
+  /** The payment's ID, or null. */
+  async find(tokenDigest: string): Promise<string | null> {
+    const { rows } = await orUnavailable(() =>
+      this.pool.query<{ payment_id: string }>({
+        name: 'payment_links.find',
+        text: "SELECT payment_id FROM payment_links WHERE token_digest = decode($1, 'hex')",
+        values: [tokenDigest],
+      }),
+    );
+    return rows[0]?.payment_id ?? null;
+  }
+
+  /** Of a canceled payment: its link is unknown from then on. */
+  async remove(paymentId: string): Promise<void> {
+    await orUnavailable(() =>
+      this.pool.query('DELETE FROM payment_links WHERE payment_id = $1', [paymentId]),
+    );
+  }
+
+  /** The payments whose links gave this ID to a counterparty that is no saved contact. */
+  async paymentsOfCounterparty(counterpartyId: string): Promise<readonly string[]> {
+    const { rows } = await orUnavailable(() =>
+      this.pool.query<{ payment_id: string }>(
+        'SELECT payment_id FROM payment_links WHERE counterparty_id = $1 LIMIT $2',
+        [counterpartyId, paymentsMax],
+      ),
+    );
+    return rows.map(({ payment_id: paymentId }) => paymentId);
+  }
+}
+
+/** The ID is made for one payment. Rows without a payment come from requests that were cut off. */
+const paymentsMax = 10;
+
+export async function insertLinks(
+  db: pg.ClientBase | pg.Pool,
+  table: string,
+  links: readonly StoredLink[],
+): Promise<void> {
+  await db.query(
+    `INSERT INTO ${table} (token_digest, payment_id, organization_id, expires_at, counterparty_id)
+     SELECT decode(d, 'hex'), p, o, e, c FROM unnest($1::text[], $2::uuid[], $3::uuid[],
+       $4::timestamptz[], $5::uuid[]) AS t (d, p, o, e, c)
+     ON CONFLICT (token_digest) DO NOTHING`,
+    [
+      links.map(({ tokenDigest }) => tokenDigest),
+      links.map(({ paymentId }) => paymentId),
+      links.map(({ organizationId }) => organizationId),
+      links.map(({ expiresAt }) => expiresAt),
+      links.map(({ counterpartyId }) => counterpartyId),
+    ],
+  );
+}
+
+export interface StoredAccess {
+  readonly accessId: string;
+  readonly paymentId: string;
+  readonly organizationId: string;
+  readonly kind: 'open' | 'submit' | 'show';
+  /** ISO 8601. */
+  readonly at: string;
+  readonly actor: string | null;
+  readonly outcome: string | null;
+  readonly sealed: string | null;
+}
+
+interface AccessRow {
+  readonly access_id: string;
+  readonly payment_id: string;
+  readonly organization_id: string;
+  readonly kind: StoredAccess['kind'];
+  readonly at: Date;
+  readonly actor: string | null;
+  readonly outcome: string | null;
+  readonly sealed: Buffer | null;
+}
+
+/** Rows in one commit. */
+const batchMax = 256;
+
+export class PaymentLinkAccesses {
+  private readonly commits: GroupCommit<StoredAccess, null>;
+
+  constructor(private readonly pool: pg.Pool) {
+    this.commits = new GroupCommit({
+      batchMax,
+      isItemsFault: isDataError,
+      write: (accesses) => insertAccesses(pool, accesses),
+    });
+  }
+
+  /** Durable when it resolves. Those that arrive together share a commit. */
+  async record(access: StoredAccess): Promise<void> {
+    await orUnavailable(() => this.commits.add(access));
+  }
+
+  async setOutcome(accessId: string, outcome: string): Promise<void> {
+    await orUnavailable(() =>
+      this.pool.query('UPDATE payment_link_accesses SET outcome = $2 WHERE access_id = $1', [
+        accessId,
+        outcome,
+      ]),
+    );
+  }
+
+  /** The newest first. */
+  async list(paymentId: string, limit: number): Promise<readonly StoredAccess[]> {
+    const { rows } = await orUnavailable(() =>
+      this.pool.query<AccessRow>(
+        `SELECT access_id, payment_id, organization_id, kind, at, actor, outcome, sealed
+         FROM payment_link_accesses WHERE payment_id = $1 ORDER BY at DESC, access_id LIMIT $2`,
+        [paymentId, limit],
+      ),
+    );
+    return rows.map((row) => ({
+      accessId: row.access_id,
+      paymentId: row.payment_id,
+      organizationId: row.organization_id,
+      kind: row.kind,
+      at: row.at.toISOString(),
+      actor: row.actor,
+      outcome: row.outcome,
+      sealed: row.sealed?.toString('utf8') ?? null,
+    }));
+  }
+}
+
+async function insertAccesses(pool: pg.Pool, accesses: readonly StoredAccess[]): Promise<null[]> {
+  const all = <Value>(of: (access: StoredAccess) => Value) => accesses.map(of);
+  await pool.query({
+    name: 'payment_link_accesses.insert',
+    text: `INSERT INTO payment_link_accesses
+        (access_id, payment_id, organization_id, kind, at, actor, outcome, sealed)
+      SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::text[], $5::timestamptz[],
+        $6::text[], $7::text[], $8::bytea[])`,
+    values: [
+      all(({ accessId }) => accessId),
+      all(({ paymentId }) => paymentId),
+      all(({ organizationId }) => organizationId),
+      all(({ kind }) => kind),
+      all(({ at }) => at),
+      all(({ actor }) => actor),
+      all(({ outcome }) => outcome),
+      all(({ sealed }) => (sealed === null ? null : Buffer.from(sealed))),
+    ],
+  });
+  return accesses.map(() => null);
+}

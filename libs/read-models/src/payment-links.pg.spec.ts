@@ -1,0 +1,117 @@
+/** The tables of payment links on real rows: lookups, the projection from the log, and the record of accesses. */
+import { randomBytes, randomUUID } from 'node:crypto';
+import { payment as payments, type PaymentCommand } from '@pis/domain';
+import { linkRequest, paymentCommands, paymentExample } from '@pis/domain/testing';
+import { type EventStore, repository, sealedStore, systemContext } from '@pis/event-store';
+import { MemorySealing } from '@pis/event-store/testing';
+import { PaymentLinkAccesses, PaymentLinkTable } from './payment-link-table.js';
+import { rebuildProjection } from './rebuild.js';
+import { rebuildScene, type RebuildScene } from './testing/rebuild-scene.js';
+
+const by = systemContext('test');
+const at = '2026-11-21T09:00:00.000Z';
+
+let scene: RebuildScene;
+let store: EventStore;
+let table: PaymentLinkTable;
+beforeEach(async () => {
+  scene = await rebuildScene();
+  store = sealedStore(scene.store, new MemorySealing());
+  scene.store = store;
+  table = new PaymentLinkTable(scene.pool);
+});
+afterEach(() => scene.close());
+
+const digest = () => randomBytes(32).toString('hex');
+
+async function execute(paymentId: string, command: PaymentCommand): Promise<void> {
+  const executed = await repository(store, payments).execute(paymentId, command, by);
+  if ('refused' in executed) throw new Error(executed.refused);
+}
+
+/** A payment with a link, recorded without its row. */
+async function linked(counterpartyId = randomUUID()) {
+  const paymentId = randomUUID();
+  const tokenDigest = digest();
+  const link = { ...linkRequest, tokenDigest, counterpartyId };
+  const details = paymentExample({ paymentId, contactId: null, contact: null });
+  await execute(paymentId, { type: 'AwaitConfirmation', at, data: { ...details, link } });
+  return { paymentId, tokenDigest, counterpartyId };
+}
+
+async function projected(): Promise<void> {
+  const { createRunner } = scene;
+  const runner = createRunner(store);
+  runner.start();
+  if (!(await runner.waitFor(await store.lastPosition(), 30_000))) throw new Error('it lags');
+  await runner.stop();
+}
+
+it('a token is found from the moment its row is written, and no other one is', async () => {
+  const paymentId = randomUUID();
+  const tokenDigest = digest();
+  const row = { tokenDigest, paymentId, organizationId: randomUUID(), counterpartyId: null };
+  await table.add({ ...row, expiresAt: at });
+  await table.add({ ...row, expiresAt: at });
+  expect(await table.find(tokenDigest)).toBe(paymentId);
+  expect(await table.find(digest())).toBeNull();
+  await table.remove(paymentId);
+  expect(await table.find(tokenDigest)).toBeNull();
+});
+
+it('the projection writes rows that were lost, and deletes those of canceled payments', async () => {
+  const open = await linked();
+  const canceled = await linked();
+  await execute(canceled.paymentId, { ...paymentCommands.CancelPayment, at });
+  // A row of a payment that was canceled by a process that died then.
+  const organizationId = randomUUID();
+  const lost = { ...canceled, organizationId, expiresAt: at };
+  await table.add(lost);
+  await projected();
+  expect(await table.find(open.tokenDigest)).toBe(open.paymentId);
+  expect(await table.find(canceled.tokenDigest)).toBeNull();
+  expect(await table.paymentsOfCounterparty(open.counterpartyId)).toEqual([open.paymentId]);
+});
+
+it('a rebuild makes the same rows again', async () => {
+  const open = await linked();
+  const canceled = await linked();
+  await execute(canceled.paymentId, { ...paymentCommands.CancelPayment, at });
+  await projected();
+  await scene.pool.query('DELETE FROM payment_links');
+  await rebuildProjection('payments', { store, pool: scene.pool });
+  expect(await table.find(open.tokenDigest)).toBe(open.paymentId);
+  expect(await table.find(canceled.tokenDigest)).toBeNull();
+});
+
+it('the list finds a payment by the counterparty that its link names, before and after its answer', async () => {
+  const { paymentId, counterpartyId } = await linked();
+  await projected();
+  const contactOf = async () =>
+    (await scene.pool.query('SELECT contact_id FROM payments WHERE payment_id = $1', [paymentId]))
+      .rows;
+  expect(await contactOf()).toEqual([{ contact_id: counterpartyId }]);
+  await execute(paymentId, { ...paymentCommands.SubmitCounterparty, at });
+  await projected();
+  expect(await contactOf()).toEqual([{ contact_id: counterpartyId }]);
+});
+
+it('accesses are recorded in the order of their times, with the outcome of a submission', async () => {
+  const accesses = new PaymentLinkAccesses(scene.pool);
+  const paymentId = randomUUID();
+  const base = { paymentId, organizationId: randomUUID(), actor: null, outcome: null };
+  const opens = Array.from({ length: 300 }, (_, index) => ({
+    ...{ ...base, accessId: randomUUID(), kind: 'open', sealed: `v3.${index}` },
+    at: new Date(Date.parse(at) + index).toISOString(),
+  })) as Parameters<PaymentLinkAccesses['record']>[0][];
+  await Promise.all(opens.map((one) => accesses.record(one)));
+  const accessId = randomUUID();
+  const later = '2026-11-22T09:00:00.000Z';
+  await accesses.record({ ...base, accessId, kind: 'submit', at: later, sealed: null });
+  await accesses.setOutcome(accessId, 'QUEUED');
+  const [newest, second] = await accesses.list(paymentId, 2);
+  expect(newest).toMatchObject({ accessId, kind: 'submit', outcome: 'QUEUED', sealed: null });
+  expect(second).toMatchObject({ kind: 'open', sealed: 'v3.299' });
+  expect(await accesses.list(paymentId, 1_000)).toHaveLength(301);
+  expect(await accesses.list(randomUUID(), 10)).toEqual([]);
+});

@@ -1,0 +1,46 @@
+/**
+ * Which payment the token of a link belongs to, from the log. The use case has written most rows before: here
+ * those come back that were lost, and those of canceled payments go.
+ */
+import { payment, streamNameOf } from '@pis/domain';
+import { domainEventOf, type RecordedEvent } from '@pis/event-store';
+import { asUnreadable, type ReadTable, UnreadableStreams } from './projection.js';
+import { insertLinks, type StoredLink } from './payment-link-table.js';
+
+export const paymentLinksTable: ReadTable = {
+  name: 'payment_links',
+  async write(client, target, events) {
+    const begun = new Map<string, StoredLink>();
+    const canceled = new Set<string>();
+    for (const event of events) {
+      const name = streamNameOf(event.streamId);
+      if (name?.category !== 'payment') continue;
+      if (event.type === 'PaymentAwaitingConfirmation') {
+        const link = linkIn(event);
+        if (link !== null) begun.set(name.id, link);
+      }
+      if (event.type === 'PaymentCanceled') canceled.add(name.id);
+    }
+    for (const paymentId of canceled) begun.delete(paymentId);
+    if (begun.size > 0) await insertLinks(client, target, [...begun.values()]);
+    if (canceled.size > 0)
+      await client.query(`DELETE FROM ${target} WHERE payment_id = ANY($1::uuid[])`, [
+        [...canceled],
+      ]);
+  },
+};
+
+/** Null for a link of an older release, which has no token. @throws UnreadableStreams */
+function linkIn(recorded: RecordedEvent): StoredLink | null {
+  try {
+    const event = domainEventOf(payment, recorded);
+    if (event.type !== 'PaymentAwaitingConfirmation') return null;
+    const { paymentId, organizationId, contactId, link } = event.data;
+    const { tokenDigest, expiresAt, counterpartyId } = link;
+    if (tokenDigest === '') return null;
+    const unsavedId = contactId === null ? counterpartyId : null;
+    return { tokenDigest, paymentId, organizationId, expiresAt, counterpartyId: unsavedId };
+  } catch (cause) {
+    throw new UnreadableStreams([asUnreadable(recorded, cause)]);
+  }
+}
