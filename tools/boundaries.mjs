@@ -102,6 +102,7 @@ export const mayImport = {
     'service-kit',
   ],
   'webhook-dispatcher': [
+    'bank-rails',
     'contracts',
     'domain',
     'event-store',

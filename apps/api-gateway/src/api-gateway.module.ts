@@ -12,9 +12,8 @@ import {
   PaymentSimulation,
   WebhookEndpointDirectory,
 } from '@pis/commands';
-import { defaultCutoffs, type RoutingDirectory } from '@pis/bank-rails';
+import type { RoutingDirectory } from '@pis/bank-rails';
 import { openRoutingDirectory } from '@pis/bank-rails/directory';
-import { paymentRails } from '@pis/domain';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { OpenApiOptions } from '@pis/contracts';
 import { type EventStore, StreamStates } from '@pis/event-store';
@@ -30,7 +29,6 @@ import {
 import type { Keyring } from '@pis/keyring';
 import { directoryQuery, eventsQuery, paymentsQuery, projectionProgress } from '@pis/read-models';
 import {
-  ConfigurationError,
   EVENT_STORE,
   type GatewayConfig,
   KEYRING,
@@ -42,7 +40,8 @@ import {
   type WebhooksConfig,
 } from '@pis/service-kit';
 import { deliveryLog, endpointHealths, replayRequests } from '@pis/webhook-deliveries';
-import { retryWindowsOf, type WebhookUrlOptions } from '@pis/webhooks';
+import { retryWindowsOf } from '@pis/webhooks';
+import { configuredBanks, type ConfiguredBanks } from './configured-banks.js';
 import { ContactsController } from './contacts.controller.js';
 import { DirectoryLists } from './directory-lists.js';
 import { EventsController } from './events.controller.js';
@@ -55,6 +54,7 @@ import { SandboxController } from './sandbox.controller.js';
 import { ScalarScript } from './scalar-script.js';
 import { StatementsController } from './statements.controller.js';
 import {
+  CONFIGURED_BANKS,
   DELIVERY_LOG,
   DIRECTORY_QUERY,
   EVENTS_QUERY,
@@ -64,9 +64,10 @@ import {
   REPLAY_REQUESTS,
   RETRY_WINDOWS,
   ROUTING_DIRECTORY,
+  WEBHOOK_EGRESS,
 } from './tokens.js';
 import { WebhookDeliveriesController } from './webhook-deliveries.controller.js';
-import { webhookEgress, type WebhookEgressConfig } from './webhook-egress.js';
+import { type WebhookEgress, webhookEgress, type WebhookEgressConfig } from './webhook-egress.js';
 import { WebhookReplaysController } from './webhook-replays.controller.js';
 import { WebhookHealth } from './webhook-health.js';
 import { WebhookTests } from './webhook-test.js';
@@ -115,19 +116,29 @@ export class ApiGatewayModule {
           inject: [PG_POOL],
           useFactory: (pool: PgPool) => banks ?? openRoutingDirectory(pool, config.PIS_ENVIRONMENT),
         },
-        { provide: OFFERED_RAILS, useFactory: () => offeredRailsOf(config) },
+        { provide: CONFIGURED_BANKS, useFactory: () => configuredBanks(config) },
+        {
+          provide: OFFERED_RAILS,
+          inject: [CONFIGURED_BANKS],
+          useFactory: ({ rails }: ConfiguredBanks) => rails,
+        },
       ],
     };
   }
 }
 
 function providersFor(config: ApiGatewayConfig): Provider[] {
-  const egress = webhookEgress(config);
+  const egressTo = webhookEgress(config);
   return [
     {
+      provide: WEBHOOK_EGRESS,
+      inject: [CONFIGURED_BANKS],
+      useFactory: ({ hosts }: ConfiguredBanks) => egressTo(hosts),
+    },
+    {
       provide: WebhookTests,
-      inject: [KEYRING],
-      useFactory: (keyring: Keyring) =>
+      inject: [KEYRING, WEBHOOK_EGRESS],
+      useFactory: (keyring: Keyring, egress: WebhookEgress) =>
         new WebhookTests(keyring, {
           ...egress,
           timeoutMs: config.PIS_WEBHOOK_TIMEOUT_MS,
@@ -149,7 +160,7 @@ function providersFor(config: ApiGatewayConfig): Provider[] {
     { provide: ScalarScript, useFactory: () => new ScalarScript() },
     ...limitProviders(config),
     ...readProviders,
-    ...useCases(egress),
+    ...useCases,
   ];
 }
 
@@ -229,37 +240,24 @@ const readProviders: readonly Provider[] = [
   },
 ];
 
-/** Every rail with its own cutoffs when no banks are configured: the simulated bank takes them all. */
-async function offeredRailsOf(config: ApiGatewayConfig): Promise<OfferedRails> {
-  const { PIS_BANKS_FILE: file, PIS_ENVIRONMENT: environment } = config;
-  if (file === undefined) return { connectedRails: paymentRails, cutoffs: defaultCutoffs };
-  // YAML is loaded only by a gateway that needs it.
-  const { BanksFileInvalid, offeredRails, readBanksFile } = await import('@pis/bank-rails/banks');
-  try {
-    return offeredRails(await readBanksFile(file, { environment }));
-  } catch (error) {
-    if (!(error instanceof BanksFileInvalid)) throw error;
-    throw new ConfigurationError(error.problems.map((one) => `PIS_BANKS_FILE: ${one}`));
-  }
-}
-
-function useCases(urls: WebhookUrlOptions): Provider[] {
-  const classes = [
-    PaymentCreation,
-    ContactDirectory,
-    OriginatorDirectory,
-    WebhookEndpointDirectory,
-  ];
-  return classes.map((UseCase) => ({
-    provide: UseCase,
-    inject: [EVENT_STORE, KEYRING, ROUTING_DIRECTORY, OFFERED_RAILS, OwnWrites, StreamStates],
-    useFactory: (
-      store: EventStore,
-      keyring: Keyring,
-      banks: RoutingDirectory,
-      rails: OfferedRails,
-      ownWrites: OwnWrites,
-      states: StreamStates,
-    ) => new UseCase({ store, keyring, banks, rails, ownWrites, states, urls }),
-  }));
-}
+const useCases: readonly Provider[] = [
+  PaymentCreation,
+  ContactDirectory,
+  OriginatorDirectory,
+  WebhookEndpointDirectory,
+].map((UseCase) => ({
+  provide: UseCase,
+  inject: [
+    ...[EVENT_STORE, KEYRING, ROUTING_DIRECTORY, OFFERED_RAILS],
+    ...[OwnWrites, StreamStates, WEBHOOK_EGRESS],
+  ],
+  useFactory: (
+    store: EventStore,
+    keyring: Keyring,
+    banks: RoutingDirectory,
+    rails: OfferedRails,
+    ownWrites: OwnWrites,
+    states: StreamStates,
+    urls: WebhookEgress,
+  ) => new UseCase({ store, keyring, banks, rails, ownWrites, states, urls }),
+}));

@@ -201,6 +201,26 @@ banks:
     }
   });
 
+  it('no webhook is registered for the host of a bank, though its network is allowed', async () => {
+    writeFileSync(file, bank('ACH'));
+    const withFile = await startGateway({
+      databaseUrl: database.url,
+      changes: { PIS_BANKS_FILE: file, PIS_WEBHOOK_ALLOWED_NETWORKS: ['127.0.0.0/8'] },
+    });
+    try {
+      const tenant = await withFile.createTenant();
+      const register = (url: string) =>
+        withFile.call('/v1/webhooks', {
+          ...{ tenant, method: 'POST' },
+          body: { url, subscribedEvents: ['payment.queued'] },
+        });
+      expect(codeOf(await register('https://127.0.0.1:1/'))).toBe('400 VALIDATION_ERROR');
+      expect(codeOf(await register('https://127.0.0.1:2/'))).toBe('201');
+    } finally {
+      await withFile.close();
+    }
+  });
+
   it('the gateway does not start when the file is wrong', async () => {
     await expect(start(bank('BITCOIN'))).rejects.toThrow(/PIS_BANKS_FILE: line \d+: /);
   });

@@ -6,6 +6,10 @@ export const DELIVERY_LOG = Symbol('DeliveryLog');
 export const REPLAY_REQUESTS = Symbol('ReplayRequests');
 /** The retry windows of deliveries that are sent again. */
 export const RETRY_WINDOWS = Symbol('RetryWindows');
+/** What PIS_BANKS_FILE says. */
+export const CONFIGURED_BANKS = Symbol('ConfiguredBanks');
+/** The addresses that webhooks may reach. */
+export const WEBHOOK_EGRESS = Symbol('WebhookEgress');
 /** The rails with a bank, and its cutoffs. */
 export const OFFERED_RAILS = Symbol('OfferedRails');
 export const ROUTING_DIRECTORY = Symbol('RoutingDirectory');

@@ -7,10 +7,11 @@ const config = {
 };
 
 it('webhooks use the configured proxy, and none by default', () => {
-  expect(webhookEgress(config)).toEqual({ allowedNetworks: ['127.0.0.0/8'], ownHosts: [] });
+  expect(webhookEgress(config)([])).toEqual({ allowedNetworks: ['127.0.0.0/8'], ownHosts: [] });
   const proxy = 'https://user:secret@proxy.example:3128';
-  expect(webhookEgress({ ...config, PIS_WEBHOOK_EGRESS_PROXY: proxy })).toMatchObject({
+  const bank = { host: 'sftp.bank.example', port: 22 };
+  expect(webhookEgress({ ...config, PIS_WEBHOOK_EGRESS_PROXY: proxy })([bank])).toMatchObject({
     egressProxy: proxy,
-    ownHosts: [{ host: 'proxy.example', port: 3128 }],
+    ownHosts: [{ host: 'proxy.example', port: 3128 }, bank],
   });
 });

@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
 import { jest } from '@jest/globals';
 import { Global, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
@@ -6,7 +9,11 @@ import { until } from '@pis/local-servers/testing';
 import { MessageContext, waitingSince } from '@pis/messaging';
 import { pino } from 'pino';
 import { PaymentEventsController } from './payment-events.controller.js';
-import { dispatcherFixture, testConfig } from './testing/dispatcher-fixture.js';
+import {
+  type DispatcherFixture,
+  dispatcherFixture,
+  testConfig,
+} from './testing/dispatcher-fixture.js';
 import { WebhookDispatcherModule } from './webhook-dispatcher.module.js';
 
 jest.setTimeout(120_000);
@@ -20,24 +27,53 @@ function message(since?: string): MessageContext {
   ]);
 }
 
+async function startApp(fixture: DispatcherFixture, changes: object) {
+  const tokens = [
+    { provide: EVENT_STORE, useValue: fixture.store },
+    { provide: KEYRING, useValue: fixture.keyring },
+    { provide: PG_POOL, useValue: fixture.pool },
+    { provide: LOGGER, useValue: pino({ level: 'silent' }) },
+    { provide: METRICS, useValue: fixture.metrics },
+  ];
+  class Platform {}
+  Global()(Platform);
+  Module({ providers: tokens, exports: tokens.map(({ provide }) => provide) })(Platform);
+  const config = { ...testConfig, PIS_WEBHOOK_CA_FILE: fixture.receiver.caFile, ...changes };
+  class App {}
+  Module({ imports: [Platform, WebhookDispatcherModule.register(config)] })(App);
+  const app = await NestFactory.createApplicationContext(App, {
+    ...{ logger: false, abortOnError: false },
+  });
+  await app.init();
+  return app;
+}
+
+/** A bank at the address of the receiver. */
+function banksFile(url: string, rails = 'RTP'): string {
+  const folder = mkdtempSync(path.join(os.tmpdir(), 'pis-dispatcher-'));
+  scratch.push(folder);
+  const file = path.join(folder, 'banks.yaml');
+  writeFileSync(
+    file,
+    `banks:
+  - name: bank
+    connections:
+      - name: bank
+        rails: [${rails}]
+        https: { baseUrl: '${url}', caFile: ca, certificateFile: cert, privateKey: { file: key } }
+        terms: { submissionInFlightMaxMs: 1000, referenceMemoryMs: 100000 }
+        iso20022: { routingNumber: '026009593' }
+`,
+  );
+  return file;
+}
+const scratch: string[] = [];
+afterAll(() => scratch.forEach((folder) => rmSync(folder, { recursive: true, force: true })));
+
 describe('The webhook-dispatcher as an app', () => {
   it('delivers a message of the broker, however long it was deferred, parks an invalid one, counts both, and stops cleanly', async () => {
     const fixture = await dispatcherFixture();
-    const tokens = [
-      { provide: EVENT_STORE, useValue: fixture.store },
-      { provide: KEYRING, useValue: fixture.keyring },
-      { provide: PG_POOL, useValue: fixture.pool },
-      { provide: LOGGER, useValue: pino({ level: 'silent' }) },
-      { provide: METRICS, useValue: fixture.metrics },
-    ];
-    class Platform {}
-    Global()(Platform);
-    Module({ providers: tokens, exports: tokens.map(({ provide }) => provide) })(Platform);
-    const config = { ...testConfig, PIS_WEBHOOK_CA_FILE: fixture.receiver.caFile };
-    class App {}
-    Module({ imports: [Platform, WebhookDispatcherModule.register(config)] })(App);
-    const app = await NestFactory.createApplicationContext(App, { logger: false });
-    await app.init();
+    const app = await startApp(fixture, {});
 
     const controller = app.get(PaymentEventsController);
     await expect(
@@ -67,6 +103,37 @@ describe('The webhook-dispatcher as an app', () => {
     expect(metrics).toMatch(/^pis_webhook_attempts_total{outcome="success"} 1$/m);
     expect(metrics).toMatch(/^pis_webhook_backlog{state="due"} 0$/m);
     await app.close();
+    await fixture.close();
+  });
+
+  it('sends nothing to the host of a bank, though its network is allowed', async () => {
+    const fixture = await dispatcherFixture();
+    const app = await startApp(fixture, { PIS_BANKS_FILE: banksFile(fixture.receiver.url) });
+    await fixture.createEndpoint();
+    await app
+      .get(PaymentEventsController)
+      .handle(JSON.parse(JSON.stringify(await fixture.paymentEvent())), message());
+    const errors = await until(
+      async () => {
+        const rows = await fixture.query<{ last_error: string | null }>(
+          'SELECT last_error FROM webhook_delivery_records WHERE last_error IS NOT NULL',
+        );
+        return rows.length > 0 && rows.map(({ last_error: error }) => error);
+      },
+      { timeoutMs },
+    );
+    expect(errors).toEqual([expect.stringContaining('address_blocked')]);
+    expect(fixture.receiver.requests).toEqual([]);
+    await app.close();
+    await fixture.close();
+  });
+
+  it('does not start with a banks file that is wrong, and says where', async () => {
+    const fixture = await dispatcherFixture();
+    const file = banksFile(fixture.receiver.url, 'BITCOIN');
+    await expect(startApp(fixture, { PIS_BANKS_FILE: file })).rejects.toThrow(
+      /PIS_BANKS_FILE: line \d+: /,
+    );
     await fixture.close();
   });
 

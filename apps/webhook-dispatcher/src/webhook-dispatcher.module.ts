@@ -23,6 +23,7 @@ import {
 import type pg from 'pg';
 import type { Registry } from 'prom-client';
 import { createDispatcher, type Dispatcher } from './dispatcher.js';
+import { type BanksConfig, hostsOfBanks } from './hosts-of-banks.js';
 import { DISPATCHER, PaymentEventsController } from './payment-events.controller.js';
 
 @Module({})
@@ -30,8 +31,8 @@ export class WebhookDispatcherModule implements OnApplicationBootstrap, BeforeAp
   constructor(@Inject(DISPATCHER) private readonly dispatcher: Dispatcher) {}
 
   /** @throws ConfigurationError when the CA file cannot be read */
-  static register(config: WebhooksConfig & OwnHostsConfig): DynamicModule {
-    const receivers = { ownHosts: ownHosts(config), ...webhookReceiverCa(config) };
+  static register(config: WebhooksConfig & OwnHostsConfig & BanksConfig): DynamicModule {
+    const receivers = webhookReceiverCa(config);
     return {
       module: WebhookDispatcherModule,
       controllers: [PaymentEventsController],
@@ -39,13 +40,17 @@ export class WebhookDispatcherModule implements OnApplicationBootstrap, BeforeAp
         {
           provide: DISPATCHER,
           inject: [EVENT_STORE, KEYRING, PG_POOL, LOGGER, METRICS],
-          useFactory: (
+          useFactory: async (
             store: EventStore,
             keyring: Keyring,
             pool: pg.Pool,
             logger: Logger,
             metrics: Registry,
-          ) => createDispatcher({ config, ...receivers, store, keyring, pool, logger, metrics }),
+          ) =>
+            createDispatcher({
+              ...{ config, ...receivers, store, keyring, pool, logger, metrics },
+              ownHosts: [...ownHosts(config), ...(await hostsOfBanks(config))],
+            }),
         },
       ],
     };

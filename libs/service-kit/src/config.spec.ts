@@ -59,6 +59,7 @@ it('all bad variables are reported at once', () => {
       'KAFKA_BROKERS',
       'EVENTSTOREDB_URL',
       'PIS_MASTER_KEY',
+      'PIS_BANKS_FILE',
       'PIS_WEBHOOK_ALLOWED_NETWORKS',
     ]),
   );
@@ -88,6 +89,7 @@ it('a first key given in the environment is refused in production', () => {
     problemsOf({
       PIS_ENVIRONMENT: 'production',
       PIS_MASTER_KEY: key,
+      PIS_BANKS_FILE: '/etc/pis/banks.yaml',
       PIS_BOOTSTRAP_API_KEY: 'pis_test_aaaaaaaaaaaaaaaaaaaa',
     }),
   ).toEqual(['PIS_BOOTSTRAP_API_KEY: sandbox only']);

@@ -163,6 +163,8 @@ export const apiClientEnv = {
 } as const;
 
 export const webhooksEnv = {
+  /** Webhooks never go to the banks. */
+  PIS_BANKS_FILE: banksFile,
   PIS_WEBHOOK_ALLOWED_NETWORKS: commaSeparated
     .pipe(z.array(z.union([z.cidrv4(), z.cidrv6()])))
     .default([]),

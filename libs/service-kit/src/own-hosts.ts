@@ -28,9 +28,13 @@ const portOf: Readonly<Record<string, number>> = {
 /** Stands for all addresses of this machine. */
 const everywhere = '0.0.0.0';
 
-export function ownHosts(
-  config: OwnHostsConfig,
-): readonly { readonly host: string; readonly port: number }[] {
+export interface OwnHost {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Those of the banks are in a file: see the apps that send webhooks. */
+export function ownHosts(config: OwnHostsConfig): readonly OwnHost[] {
   const urls = [
     config.DATABASE_URL,
     config.PIS_BANK_URL,

@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { defaultCutoffs } from '../calendar/rail-hours.js';
+import { bankHosts } from './bank-hosts.js';
 import { BanksFileInvalid, railsOf, railsWithoutBank, readBanksFile } from './banks-file.js';
 
 const sample = path.resolve(import.meta.dirname, '../../../../deploy/banks.example.yaml');
@@ -85,6 +86,17 @@ it('sends prenotes only where the file says so', async () => {
   ]);
 });
 
+it('knows where each bank is reached', async () => {
+  const hosts = [
+    { host: 'sftp.first-bank.example', port: 22 },
+    { host: 'rails.second-bank.example', port: 443 },
+  ];
+  expect(bankHosts(await read(sampleText))).toEqual(hosts);
+  const url = 'baseUrl: https://rails.second-bank.example/v1';
+  const other = await read(changed(url, 'baseUrl: https://[2001:db8::7]:8443/v1'));
+  expect(bankHosts(other)[1]).toEqual({ host: '2001:db8::7', port: 8443 });
+});
+
 it('knows which rails no bank takes', async () => {
   const banks = await read(changed('[FEDNOW, RTP, FEDWIRE, SWIFT]', '[RTP]'));
   expect(railsOf(banks)).toEqual(['ACH', 'RTP']);
@@ -103,6 +115,12 @@ it.each<[string, string, string, string]>([
     'name: second-bank-messages',
     'name: first-bank-ach',
     'is the name of another connection',
+  ],
+  [
+    'a name of which the keys of archived files begin',
+    'name: second-bank-messages',
+    'name: file',
+    'banks.1.connections.0.name: file is reserved: choose another name',
   ],
   [
     'another rail than ACH over SFTP',

@@ -9,6 +9,12 @@ const text = (max: number) => z.string().trim().min(1).max(max);
 const name = z
   .string()
   .regex(/^[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?$/, 'must be 1 to 40 of a-z 0-9 and inner hyphens');
+/** The keys of archived files are told apart from those of connections by this word (keyring: ownerOf.railFile). */
+const reservedName = 'file';
+const connectionName = name.refine(
+  (given) => given !== reservedName,
+  `${reservedName} is reserved: choose another name`,
+);
 const path = text(1_000);
 const folder = z.string().regex(/^[\x21-\x7e]{1,500}$/, 'must be a path of printable ASCII');
 const routingNumber = z.string().regex(/^\d{9}$/, 'must be 9 digits, in quotes');
@@ -163,7 +169,7 @@ const cutoffs = z
   });
 
 const connection = z.strictObject({
-  name,
+  name: connectionName,
   rails: z.array(z.enum(paymentRails)).min(1).max(paymentRails.length),
   sftp: sftp.optional(),
   https: https.optional(),
@@ -214,7 +220,7 @@ export function banksSchema({
           const protocol = protocolOf(given, environment, tell);
           if (protocol === null) return;
           const {
-            name: connectionName,
+            name: givenName,
             rails,
             terms,
             cutoffs: times,
@@ -223,7 +229,7 @@ export function banksSchema({
           } = given;
           connections.push({
             bank: one.name,
-            ...{ name: connectionName, rails, protocol, terms, cutoffs: times, ach: achOf, iso },
+            ...{ name: givenName, rails, protocol, terms, cutoffs: times, ach: achOf, iso },
           });
         }),
       );
