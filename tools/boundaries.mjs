@@ -73,6 +73,8 @@ export const mayImport = {
     'webhook-deliveries',
     'webhooks',
   ],
+  // The dashboard's server.
+  dashboard: ['contracts', 'domain', 'event-store', 'http-api', 'keyring', 'service-kit', 'users'],
   // Event store to broker.
   'event-relay': ['event-store', 'integration', 'messaging', 'postgres', 'service-kit'],
   // Event store to PostgreSQL.
@@ -147,6 +149,7 @@ export const mayImport = {
     'service-kit',
     'api-gateway',
     'bank-simulator',
+    'dashboard',
     'directory-projector',
     'event-relay',
     'payments-projector',

@@ -5,6 +5,7 @@ import { openRoutingDirectory } from '@pis/bank-rails/directory';
 import { BankSimulatorModule } from '@pis/bank-simulator/module';
 import { bootstrapDemoOrganization, type DemoOrganization } from '@pis/commands';
 import { allTopicSpecs } from '@pis/contracts';
+import { dashboard } from '@pis/dashboard/app';
 import { directoryProjector } from '@pis/directory-projector/app';
 import { eventRelay } from '@pis/event-relay/app';
 import { applyTopics, isBrokerError } from '@pis/messaging';
@@ -49,6 +50,7 @@ const railExecutorWithBank = {
 /** Every app of the system. A new app needs one line here. */
 export const apps = [
   apiGateway,
+  dashboard,
   paymentsProjector,
   directoryProjector,
   railExecutorWithBank,

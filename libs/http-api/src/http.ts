@@ -215,8 +215,11 @@ const jsonInUtf8 = /^application\/json *(; *charset *= *"?utf-8"? *)?;? *$/i;
 /** A longer media type is refused: matching its end would take quadratic time. */
 const mediaTypeMax = 100;
 
-/** A body must be uncompressed JSON in UTF-8. A request without a body needs no media type. */
-function requireJson({ headers }: FastifyRequest): void {
+/**
+ * A body must be uncompressed JSON in UTF-8. A request without a body needs no media type.
+ * @throws ApiError UNSUPPORTED_MEDIA_TYPE
+ */
+export function requireJson({ headers }: FastifyRequest): void {
   const hasBody =
     headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
   if (!hasBody) return;

@@ -1,8 +1,9 @@
 export { Authentication, type Clocks } from './authentication.js';
+export { BoundedMap } from './bounded-map.js';
 export { networkOf } from './client-address.js';
 export { Cursors, notOfThisList } from './cursor.js';
 export { answerTo, ApiError, type ErrorAnswer, invalid, notFound } from './errors.js';
-export { configureHttp, type HttpOptions } from './http.js';
+export { configureHttp, type HttpOptions, requireJson } from './http.js';
 export { OwnWrites, type WriteKey } from './own-writes.js';
 export { idempotencyKeyInQuery } from './idempotency-key.js';
 export {
@@ -20,4 +21,13 @@ export { type ErrorPage, PageRoute } from './page-route.js';
 export { type Quota, RateLimit, RateLimited, type RateLimitOptions } from './rate-limit.js';
 export { type Counted, postgresTally, type RateLimitTally } from './rate-limit-tally.js';
 export { RequestTimeLimit } from './request-time-limit.js';
-export { accepted, type Answer, answer, type Given, now } from './requests.js';
+export {
+  accepted,
+  type Answer,
+  answer,
+  bodyOf,
+  contextBy,
+  type Given,
+  idIn,
+  now,
+} from './requests.js';

@@ -51,11 +51,16 @@ const traceparentFormat = /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 
 /** The actor and cause for the events of this request. */
 export function contextOf(request: FastifyRequest): CommandContext {
+  return contextBy(`apiKey:${callerOf(request).apiKeyId}`, request);
+}
+
+/** The cause for the events of this request, by another actor than an API key. */
+export function contextBy(actor: string, request: FastifyRequest): CommandContext {
   const { traceparent } = request.headers;
   const given =
     typeof traceparent === 'string' && traceparentFormat.test(traceparent) ? traceparent : null;
   return {
-    actor: `apiKey:${callerOf(request).apiKeyId}`,
+    actor,
     requestId: request.id,
     correlationId: request.id,
     causationId: null,

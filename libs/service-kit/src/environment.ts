@@ -162,6 +162,13 @@ export const apiClientEnv = {
     .optional(),
 } as const;
 
+export const dashboardEnv = {
+  PIS_PUBLIC_URL: gatewayEnv.PIS_PUBLIC_URL,
+  PIS_REQUEST_TIMEOUT_MS: gatewayEnv.PIS_REQUEST_TIMEOUT_MS,
+  /** For users; 0 also turns off the limit of failed sign-ins by address. */
+  PIS_RATE_LIMIT_PER_KEY: gatewayEnv.PIS_RATE_LIMIT_PER_KEY,
+} as const;
+
 export const webhooksEnv = {
   /** Webhooks never go to the banks. */
   PIS_BANKS_FILE: banksFile,
@@ -224,6 +231,7 @@ export type StorageConfig = Parsed<typeof storageEnv>;
 export type BrokerConfig = Parsed<typeof brokerEnv>;
 export type KeyringConfig = Parsed<typeof keyringEnv>;
 export type GatewayConfig = Parsed<typeof gatewayEnv>;
+export type DashboardConfig = Parsed<typeof dashboardEnv>;
 export type WebhooksConfig = Parsed<typeof webhooksEnv>;
 export type RailsConfig = Parsed<typeof railsEnv>;
 export type BankServersConfig = Parsed<typeof bankServersEnv>;

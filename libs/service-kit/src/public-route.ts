@@ -5,7 +5,7 @@
 import { RouteConfig } from '@nestjs/platform-fastify';
 import type { RouteOptions } from 'fastify';
 
-type Purpose = 'health' | 'metrics' | 'docs' | 'page' | 'bank';
+type Purpose = 'health' | 'metrics' | 'docs' | 'page' | 'bank' | 'dashboard';
 
 declare module 'fastify' {
   interface FastifyContextConfig {

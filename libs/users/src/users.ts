@@ -228,10 +228,17 @@ export class Users {
   }
 
   /** After the user has proven who it is once more. Ends all sessions. @throws StoreUnavailable */
-  async disableTotp(whom: UserRef, by: CommandContext): Promise<void | UserChangeRefusal> {
+  async disableTotp(
+    whom: UserRef,
+    by: CommandContext,
+  ): Promise<{ sessionEpoch: number } | Refusal<'USER_NOT_FOUND'>> {
     if ((await this.load(whom)) === null) return { refused: 'USER_NOT_FOUND' };
     await this.credentials.removeTotp(whom.userId);
-    return this.change(whom, { type: 'DisableUserTotp', at: now(), data: {} }, by);
+    const command = { type: 'DisableUserTotp', at: now(), data: {} } as const;
+    const disabled = await this.users.execute(whom.userId, command, by);
+    if ('refused' in disabled || disabled.state === null) return { refused: 'USER_NOT_FOUND' };
+    await this.sessions.endAll(whom.userId);
+    return { sessionEpoch: disabled.state.sessionEpoch };
   }
 
   /** A user of another organization is as unknown as one that does not exist. */

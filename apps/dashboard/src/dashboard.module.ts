@@ -1,0 +1,104 @@
+/**
+ * The dashboard's server: who may do what, and nothing else. The use cases are those of libs/commands and
+ * libs/users, the lists those of libs/read-models: the same as the API's.
+ */
+import { type DynamicModule, Module, type Provider } from '@nestjs/common';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import { type EventStore, StreamStates } from '@pis/event-store';
+import { configureHttp as configureHttpSide, RateLimit } from '@pis/http-api';
+import type { Keyring } from '@pis/keyring';
+import {
+  type DashboardConfig,
+  EVENT_STORE,
+  KEYRING,
+  LOG_WATCH,
+  LOGGER,
+  PG_POOL,
+  type ProcessConfig,
+  streamStates,
+} from '@pis/service-kit';
+import { Passwords, SignIn, Users } from '@pis/users';
+import type pg from 'pg';
+import { sessionHandlers } from './handlers/session.js';
+import { addRoutes, type Handlers } from './routes.js';
+import { SessionCookie } from './session-cookie.js';
+import { SessionPruning } from './session-pruning.js';
+import { SignInLimit } from './sign-in-limit.js';
+
+export type DashboardModuleConfig = DashboardConfig & Pick<ProcessConfig, 'PIS_ENVIRONMENT'>;
+
+const HANDLERS = Symbol('Handlers');
+
+/** The HTTP side of a process that has this module. */
+export function configureHttp(app: NestFastifyApplication, config: DashboardModuleConfig): void {
+  const publicUrl = config.PIS_PUBLIC_URL;
+  configureHttpSide(app, { publicUrl, api: false });
+  const perSecond = config.PIS_RATE_LIMIT_PER_KEY;
+  addRoutes(app.getHttpAdapter().getInstance(), {
+    handlers: app.get<Handlers>(HANDLERS),
+    signIn: app.get(SignIn),
+    cookie: app.get(SessionCookie),
+    logWatch: app.get(LOG_WATCH),
+    userLimit: new RateLimit({ perSecond }),
+    strangerLimit: new RateLimit({ perSecond }),
+    publicUrl,
+    timeoutMs: config.PIS_REQUEST_TIMEOUT_MS,
+    isSandbox: config.PIS_ENVIRONMENT === 'sandbox',
+  });
+}
+
+@Module({})
+export class DashboardModule {
+  static register(config: DashboardModuleConfig): DynamicModule {
+    return { module: DashboardModule, providers: [...userProviders(config), handlers(config)] };
+  }
+}
+
+/** The states of users and of other streams have the same memory. */
+const USER_STATES = Symbol('UserStates');
+
+function userProviders(config: DashboardModuleConfig): Provider[] {
+  const inject = [EVENT_STORE, PG_POOL, KEYRING, Passwords];
+  return [
+    { provide: Passwords, useFactory: () => new Passwords() },
+    { provide: USER_STATES, inject: [PG_POOL, KEYRING, LOGGER], useFactory: streamStates },
+    {
+      provide: Users,
+      inject,
+      useFactory: (store: EventStore, pool: pg.Pool, keyring: Keyring, passwords: Passwords) =>
+        new Users({ store, pool, keyring, passwords }),
+    },
+    {
+      provide: SignIn,
+      inject: [...inject, USER_STATES],
+      useFactory: (
+        store: EventStore,
+        pool: pg.Pool,
+        keyring: Keyring,
+        passwords: Passwords,
+        states: StreamStates,
+      ) => new SignIn({ store, pool, keyring, passwords, states }),
+    },
+    { provide: SessionCookie, useValue: new SessionCookie(config.PIS_PUBLIC_URL) },
+    { provide: SignInLimit, useValue: new SignInLimit(config.PIS_RATE_LIMIT_PER_KEY > 0) },
+    SessionPruning,
+  ];
+}
+
+function handlers(config: DashboardModuleConfig): Provider {
+  return {
+    provide: HANDLERS,
+    inject: [EVENT_STORE, SignIn, Users, SessionCookie, SignInLimit],
+    useFactory: (
+      store: EventStore,
+      signIn: SignIn,
+      users: Users,
+      cookie: SessionCookie,
+      limit: SignInLimit,
+    ): Handlers =>
+      sessionHandlers({
+        ...{ store, signIn, users, cookie, limit },
+        environment: config.PIS_ENVIRONMENT,
+      }),
+  };
+}

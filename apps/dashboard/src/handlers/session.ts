@@ -1,0 +1,145 @@
+/** Signing in and out, and what users change about themselves. */
+import { organization as organizations, type User } from '@pis/domain';
+import { type EventStore, repository } from '@pis/event-store';
+import { ApiError, invalid } from '@pis/http-api';
+import { passwordRule, type SignIn, totpUri, type Users } from '@pis/users';
+import type { Me } from '../operations/session.js';
+import { qrCodeOf } from '../qr-code.js';
+import type { Handlers } from '../routes.js';
+import type { SessionCookie } from '../session-cookie.js';
+import type { SignInLimit } from '../sign-in-limit.js';
+import type { sessionOperations } from '../operations/session.js';
+
+export interface SessionServices {
+  readonly store: EventStore;
+  readonly signIn: SignIn;
+  readonly users: Users;
+  readonly cookie: SessionCookie;
+  readonly limit: SignInLimit;
+  readonly environment: Me['environment'];
+}
+
+/** The same for a wrong password, an unknown address, a wrong code, a disabled user and a locked account. */
+const wrongCredentials = () =>
+  new ApiError(
+    'UNAUTHORIZED',
+    'The e-mail address, the password or the code is wrong. Five failures lock an account for 15 minutes.',
+  );
+
+export function sessionHandlers(
+  services: SessionServices,
+): Handlers<keyof typeof sessionOperations> {
+  const { signIn, users, cookie, limit } = services;
+  const meOf = (user: User) => meWith(services, user);
+
+  return {
+    async signIn({ body, request, reply }) {
+      const { email, password, code = null } = body;
+      const result = await limit.attempt(
+        request.ip,
+        () => signIn.signIn({ email, password, code }),
+        (one) => 'refused' in one && one.refused === 'WRONG_CREDENTIALS',
+      );
+      if ('refused' in result) {
+        if (result.refused === 'CODE_REQUIRED') return { next: 'code' };
+        throw wrongCredentials();
+      }
+      const { token, user } = result;
+      // A session that somebody put into this browser ends here.
+      const former = cookie.read(request);
+      if (former !== null) await signIn.signOut(former);
+      cookie.set(request, reply, token);
+      return { next: 'dashboard', me: await meOf(user) };
+    },
+
+    /** Works without a session, too: the cookie goes in any case. */
+    async signOut({ request, reply }) {
+      const token = cookie.read(request);
+      cookie.clear(request, reply);
+      if (token !== null) await signIn.signOut(token);
+      return null;
+    },
+
+    me: ({ user }) => meOf(user),
+
+    async changePassword({ user, body, by, request, reply }) {
+      await proveAgain(services, request.ip, user, body.password, body.code ?? null);
+      const changed = await users.changePassword(user, body.newPassword, by);
+      if ('refused' in changed) throw passwordProblem('newPassword');
+      const { passwordHash, sessionEpoch } = changed;
+      const begun = await signIn.begin({ user: { ...user, sessionEpoch }, passwordHash });
+      if ('refused' in begun) throw new ApiError('UNAUTHORIZED', 'sign in again');
+      cookie.set(request, reply, begun.token);
+      return null;
+    },
+
+    async prepareOneTimeCodes({ user, body, request }) {
+      await proveAgain(services, request.ip, user, body.password, body.code ?? null);
+      const secret = await users.prepareTotp(user.userId);
+      const { organizationName } = await meOf(user);
+      const uri = totpUri(secret, organizationName, user.email ?? user.userId);
+      return { secret, qrCode: await qrCodeOf(uri) };
+    },
+
+    async confirmOneTimeCodes({ user, body, by }) {
+      const refusal = await users.confirmTotp(user, body.code, by);
+      if (refusal !== undefined) throw codeProblem();
+      return null;
+    },
+
+    async disableOneTimeCodes({ user, body, by, request, reply }) {
+      const proven = await proveAgain(services, request.ip, user, body.password, body.code);
+      const disabled = await users.disableTotp(user, by);
+      if ('refused' in disabled) throw new ApiError('UNAUTHORIZED', 'sign in again');
+      const { sessionEpoch } = disabled;
+      const begun = await signIn.begin({ ...proven, user: { ...user, sessionEpoch } });
+      if ('refused' in begun) throw new ApiError('UNAUTHORIZED', 'sign in again');
+      cookie.set(request, reply, begun.token);
+      return null;
+    },
+  };
+}
+
+/** @throws ApiError VALIDATION_ERROR, RATE_LIMITED */
+async function proveAgain(
+  { signIn, limit }: SessionServices,
+  address: string,
+  { userId }: User,
+  password: string,
+  code: string | null,
+) {
+  const proven = await limit.attempt(
+    address,
+    () => signIn.proveAgain(userId, password, code),
+    (one) => 'refused' in one,
+  );
+  if ('refused' in proven)
+    throw invalid([
+      { field: 'password', issue: 'validation_enum', message: 'the password or the code is wrong' },
+    ]);
+  return proven;
+}
+
+function passwordProblem(field: string): ApiError {
+  return invalid([{ field, issue: 'validation_min_length', message: passwordRule }]);
+}
+
+function codeProblem(): ApiError {
+  return invalid([
+    { field: 'code', issue: 'validation_enum', message: 'this is not the code of this moment' },
+  ]);
+}
+
+async function meWith({ store, environment }: SessionServices, user: User): Promise<Me> {
+  const { userId, organizationId, email, role, hasTotp } = user;
+  const { state } = await repository(store, organizations).load(organizationId);
+  return {
+    userId,
+    organizationId,
+    organizationName: state?.name ?? '',
+    email,
+    role,
+    oneTimeCodes: hasTotp,
+    environment,
+  };
+}

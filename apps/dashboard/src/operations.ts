@@ -1,0 +1,26 @@
+/**
+ * Every operation of the dashboard, with the least role that may call it: the only table of who may do what.
+ * docs/dashboard.md shows it, and a test compares the two. An operation without a role does not compile, and
+ * one without a handler neither.
+ */
+import type { UserRole } from '@pis/domain';
+import { type Declared } from './operation.js';
+import { sessionOperations } from './operations/session.js';
+
+export const operations = {
+  ...sessionOperations,
+} as const satisfies Record<string, Declared>;
+
+export type Operations = typeof operations;
+export type OperationName = keyof Operations;
+
+/** Each role may do what those before it may (domain, user.ts). */
+const rank = { viewer: 0, operator: 1, approver: 2, admin: 3 } as const satisfies Record<
+  UserRole,
+  number
+>;
+
+/** Whether a user of this role may call it. A role that is not known may do nothing. */
+export function mayCall(role: UserRole, { role: least }: Pick<Declared, 'role'>): boolean {
+  return least === 'anyone' || rank[role] >= rank[least];
+}

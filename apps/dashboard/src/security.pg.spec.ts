@@ -1,0 +1,167 @@
+import { createLogger } from '@pis/service-kit';
+import { userRoles } from '@pis/domain';
+import { mayCall, operations } from './operations.js';
+import type { Declared } from './operation.js';
+import { failuresPerNetworkMax } from './sign-in-limit.js';
+import { type Board, type BoardCall, origin, password, startBoard } from './testing/board.js';
+
+let board: Board;
+beforeAll(async () => {
+  board = await startBoard();
+});
+afterAll(() => board?.close());
+
+const id = '00000000-0000-4000-8000-000000000000';
+const all = Object.entries<Declared>(operations).map(([name, operation]) => ({
+  name,
+  operation,
+  path: operation.path.replaceAll(/:\w+/g, id),
+}));
+
+describe.each(all)('$name', ({ operation, path }) => {
+  const { method } = operation;
+
+  it('is open to nobody without a session, unless the table says so', async () => {
+    if (operation.role === 'anyone') return;
+    for (const cookie of [null, `pis_session=${'x'.repeat(43)}`, 'pis_session='])
+      expect((await board.call(path, { method, cookie })).status).toBe(401);
+  });
+
+  it('is refused to the roles below the one in the table', async () => {
+    for (const role of userRoles.filter((one) => !mayCall(one, operation))) {
+      const cookie = await board.signedIn(await board.newUser(role));
+      const reply = await board.call(path, { method, cookie });
+      expect([role, reply.status, reply.body.error?.code]).toEqual([role, 403, 'FORBIDDEN']);
+    }
+  });
+
+  it('is refused when the request comes from another site', async () => {
+    const admin = await board.newUser('admin');
+    const cookie = await board.signedIn(admin);
+    const attacks: BoardCall['headers'][] = [{ 'sec-fetch-site': 'cross-site' }];
+    if (method !== 'GET')
+      attacks.push(
+        { 'sec-fetch-site': 'same-site' },
+        { origin: 'http://evil.example' },
+        { origin: 'null' },
+        { origin: null },
+        { 'x-pis-dashboard': null },
+        { origin: `${origin}.evil.example` },
+      );
+    for (const headers of attacks) {
+      const reply = await board.call(path, { method, cookie, ...(headers && { headers }) });
+      expect([headers, reply.status]).toEqual([headers, 403]);
+    }
+  });
+});
+
+it('a role that is not known may do nothing', () => {
+  for (const { operation } of all)
+    expect(mayCall('root' as 'admin', operation)).toBe(operation.role === 'anyone');
+});
+
+it('every answer refuses to be framed, stored and guessed at', async () => {
+  const cookie = await board.signedIn(await board.newUser('viewer'));
+  for (const path of ['/me', '/nothing'])
+    expect((await board.call(path, { cookie })).headers).toMatchObject({
+      'x-frame-options': 'DENY',
+      'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+      'referrer-policy': 'no-referrer',
+    });
+});
+
+it('what a form of another site can send is no body', async () => {
+  const { email } = await board.newUser('viewer');
+  const body = JSON.stringify({ email, password });
+  for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data']) {
+    const headers = { 'content-type': type };
+    expect((await board.call('/sign-in', { method: 'POST', body, headers })).status).toBe(415);
+  }
+});
+
+it('unknown paths below /dashboard are not found', async () => {
+  for (const path of ['/dashboard', '/dashboard/', '/dashboard/api', '/dashboard/api/nothing'])
+    expect((await board.call(path)).status).toBe(404);
+});
+
+describe('behind HTTPS', () => {
+  it('the cookie is sent over HTTPS alone and cannot be set by another host', async () => {
+    const https = await startBoard({ changes: { PIS_PUBLIC_URL: 'https://pay.example' } });
+    try {
+      const { email } = await https.newUser('viewer');
+      const headers = { origin: 'https://pay.example', host: 'internal:3000' };
+      const reply = await https.call('/sign-in', {
+        method: 'POST',
+        body: { email, password },
+        headers,
+      });
+      expect(reply.headers['set-cookie']).toMatch(
+        /^__Host-pis_session=[\w-]{43}; Path=\/; Secure; HttpOnly; SameSite=Strict$/,
+      );
+      expect(reply.headers['strict-transport-security']).toBeDefined();
+      const token = String(reply.headers['set-cookie']).split(/[=;]/)[1] ?? '';
+      const plain = await https.call('/me', { cookie: `pis_session=${token}` });
+      expect(plain.status).toBe(401);
+      const secured = await https.call('/me', { cookie: `__Host-pis_session=${token}` });
+      expect(secured.status).toBe(200);
+    } finally {
+      await https.close();
+    }
+  });
+});
+
+describe('with limits', () => {
+  let limited: Board;
+  beforeAll(async () => {
+    limited = await startBoard({ changes: { PIS_RATE_LIMIT_PER_KEY: 100 } });
+  });
+  afterAll(() => limited?.close());
+
+  it('one address can fail so many times, and everybody else can still sign in', async () => {
+    const { email } = await limited.newUser('viewer');
+    const attempt = (address: string, given: { email: string; password: string }) =>
+      limited.call('/sign-in', { method: 'POST', body: given, address });
+    const stranger = { email: 'nobody@board.example', password };
+    for (let failures = 1; failures <= failuresPerNetworkMax; failures += 1)
+      expect((await attempt('198.51.100.1', stranger)).status).toBe(401);
+    const refused = await attempt('198.51.100.1', { email, password });
+    expect(refused.status).toBe(429);
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(600);
+    expect((await attempt('198.51.100.2', { email, password })).status).toBe(200);
+  }, 60_000);
+
+  it('whoever tries cookies is stopped without a look at the table', async () => {
+    const cookie = await limited.signedIn(await limited.newUser('viewer'));
+    const address = '198.51.100.9';
+    const statuses = new Set<number>();
+    for (let tries = 1; tries <= 300; tries += 1) {
+      const tried = `pis_session=${String(tries).padStart(43, 'x')}`;
+      statuses.add((await limited.call('/me', { cookie: tried, address })).status);
+    }
+    expect(statuses).toEqual(new Set([401, 429]));
+    expect((await limited.call('/me', { cookie })).status).toBe(200);
+  }, 60_000);
+});
+
+it('logs hold no password, cookie or e-mail address', async () => {
+  const lines: string[] = [];
+  const logger = createLogger('test', 'trace');
+  const record = (...given: unknown[]) => lines.push(JSON.stringify(given));
+  for (const level of ['info', 'warn', 'error', 'debug', 'trace'] as const)
+    Object.defineProperty(logger, level, { value: record });
+  const logged = await startBoard({ logger });
+  try {
+    const user = await logged.newUser('viewer');
+    const cookie = await logged.signedIn(user);
+    await logged.call('/me', { cookie });
+    const body = { email: user.email, password: 'incorrect horse battery' };
+    await logged.call('/sign-in', { method: 'POST', body });
+    expect(lines.join('\n')).toContain('/dashboard/api/sign-in');
+    for (const secret of [password, body.password, user.email, cookie.split('=')[1] ?? ''])
+      expect(lines.join('\n')).not.toContain(secret);
+  } finally {
+    await logged.close();
+  }
+});
