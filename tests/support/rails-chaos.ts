@@ -16,6 +16,7 @@ import { type CuttingLine, startCuttingLine } from './cutting-line.js';
 import { pisJson, readyLine, root, type RunningProcess, startCommand } from './process.js';
 import { changedBanksFile } from './simulated-bank.js';
 import { provision } from './systems.js';
+import { startedWhole, type Undo } from './undo.js';
 import { startUnreliableMessages, type UnreliableMessages } from './unreliable-messages.js';
 
 export interface RailsSystem {
@@ -101,23 +102,13 @@ export class Victim {
   }
 }
 
-/** If one part cannot start, the others are stopped. */
-export async function startRailsSystem(options: RailsSystemOptions): Promise<RailsSystem> {
-  const undo: (() => Promise<unknown>)[] = [];
-  const stop = async () => {
-    for (const step of undo.reverse()) await step();
-  };
-  try {
-    return { ...(await startParts(options, undo)), stop };
-  } catch (error) {
-    await stop();
-    throw error;
-  }
+export function startRailsSystem(options: RailsSystemOptions): Promise<RailsSystem> {
+  return startedWhole((undo) => startParts(options, undo));
 }
 
 async function startParts(
   { onKafka, random, scenarios, settings }: RailsSystemOptions,
-  undo: (() => Promise<unknown>)[],
+  undo: Undo,
 ): Promise<Omit<RailsSystem, 'stop'>> {
   const base = mkdtempSync(path.join(os.tmpdir(), 'pis-rails-chaos-'));
   undo.push(() => rm(base, { recursive: true, force: true }));
@@ -183,10 +174,7 @@ interface BankOptions extends Pick<RailsSystemOptions, 'scenarios' | 'settings' 
 }
 
 /** On fixed ports, behind the lines. Its keys outlive it in its folder. */
-async function startBank(
-  { base, scenarios, settings, random }: BankOptions,
-  undo: (() => Promise<unknown>)[],
-) {
+async function startBank({ base, scenarios, settings, random }: BankOptions, undo: Undo) {
   const database = await createTestDatabase();
   undo.push(() => database.drop());
   const bankPool = openTestPool(database.url, databaseConnections);

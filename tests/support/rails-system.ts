@@ -12,6 +12,7 @@ import { Api } from './api.js';
 import { pisJson, startProcess } from './process.js';
 import { type ChangeBank, changedBanksFile, startSimulatedBank } from './simulated-bank.js';
 import { provision } from './systems.js';
+import { startedWhole, type Undo } from './undo.js';
 
 export interface RailsSystem {
   readonly api: Api;
@@ -34,26 +35,16 @@ const alwaysOpen = {
   swift: 'always',
 };
 
-/** If one part cannot start, the others are stopped. */
-export async function startRailsSystem(
+export function startRailsSystem(
   settings: Readonly<Record<string, string>>,
   changeBank: ChangeBank = () => undefined,
 ): Promise<RailsSystem> {
-  const undo: (() => unknown)[] = [];
-  const stop = async () => {
-    for (const step of undo.splice(0).reverse()) await step();
-  };
-  try {
-    return { ...(await startParts(settings, undo, changeBank)), stop };
-  } catch (error) {
-    await stop();
-    throw error;
-  }
+  return startedWhole((undo) => startParts(settings, undo, changeBank));
 }
 
 async function startParts(
   settings: Readonly<Record<string, string>>,
-  undo: (() => unknown)[],
+  undo: Undo,
   changeBank: ChangeBank,
 ): Promise<Omit<RailsSystem, 'stop'>> {
   const dataDir = mkdtempSync(path.join(os.tmpdir(), 'pis-rails-'));

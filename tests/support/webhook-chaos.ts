@@ -22,6 +22,7 @@ import { Api } from './api.js';
 import { payable } from './payable.js';
 import { pisJson, type RunningProcess, startProcess } from './process.js';
 import { provision } from './systems.js';
+import { startedWhole, type Undo } from './undo.js';
 
 const databaseConnections = 5;
 /** Longer than the recovery of anything that a test kills. */
@@ -44,18 +45,9 @@ export interface ChaosSystem {
   stop(): Promise<void>;
 }
 
-/** Starts everything except a dispatcher. If one part cannot start, the others are stopped. */
-export async function startChaosSystem(options: ChaosOptions): Promise<ChaosSystem> {
-  const undo: (() => Promise<unknown>)[] = [];
-  const stop = async () => {
-    for (const step of undo.reverse()) await step();
-  };
-  try {
-    return { ...(await startParts(options, undo)), stop };
-  } catch (error) {
-    await stop();
-    throw error;
-  }
+/** Starts everything except a dispatcher. */
+export function startChaosSystem(options: ChaosOptions): Promise<ChaosSystem> {
+  return startedWhole((undo) => startParts(options, undo));
 }
 
 interface ChaosOptions {
@@ -65,7 +57,7 @@ interface ChaosOptions {
 
 async function startParts(
   { onKafka, settings }: ChaosOptions,
-  undo: (() => Promise<unknown>)[],
+  undo: Undo,
 ): Promise<Omit<ChaosSystem, 'stop'>> {
   const base = mkdtempSync(path.join(os.tmpdir(), 'pis-chaos-'));
   undo.push(() => rm(base, { recursive: true, force: true }));

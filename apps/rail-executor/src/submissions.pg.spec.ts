@@ -165,12 +165,18 @@ describe('a bank that cannot be reached after the claim', () => {
     notifications: silent,
   });
 
-  it('does not keep the payment from FAILED_IN_FLIGHT in the normal time', async () => {
+  /** A payment that was handed to this bank, after its normal time. */
+  async function overdue(bank: BankConnection): Promise<QueuedMessage> {
     const config = { ...world.config, PIS_RAIL_CONFIRMATION_TIMEOUT_MS: 0 };
-    const executor = world.executor({ bank: away(), config });
     const message = await world.queue('4321');
+    const executor = world.executor({ bank, config });
     await handle(executor, message);
     await executor.deadlineRound();
+    return message;
+  }
+
+  it('does not keep the payment from FAILED_IN_FLIGHT in the normal time', async () => {
+    const message = await overdue(away());
     expect(await world.history(message.paymentId)).toEqual(inFlight);
     expect(await world.pending(message.paymentId)).toMatchObject({ stage: 'in_flight' });
   });
@@ -197,15 +203,11 @@ describe('a bank that cannot be reached after the claim', () => {
   });
 
   it('is asked again, and the payment is COMPLETED when the bank turns out to have it', async () => {
-    const config = { ...world.config, PIS_RAIL_CONFIRMATION_TIMEOUT_MS: 0 };
     const bank: BankConnection = {
       ...away(),
       submit: async (instruction) => (await world.bank.submit(instruction), silent()),
     };
-    const message = await world.queue('4321');
-    const executor = world.executor({ bank, config });
-    await handle(executor, message);
-    await executor.deadlineRound();
+    const message = await overdue(bank);
     for (let times = 0; times < 3; times += 1) await sweep(message, bank);
     expect(await world.history(message.paymentId)).toEqual(inFlight);
     await sweep(message);
@@ -214,11 +216,7 @@ describe('a bank that cannot be reached after the claim', () => {
   });
 
   it('and then has no transfer leaves the payment FAILED_IN_FLIGHT, and staff are alerted', async () => {
-    const config = { ...world.config, PIS_RAIL_CONFIRMATION_TIMEOUT_MS: 0 };
-    const message = await world.queue('4321');
-    const executor = world.executor({ bank: away(), config });
-    await handle(executor, message);
-    await executor.deadlineRound();
+    const message = await overdue(away());
     await sweep(message);
     expect(await world.history(message.paymentId)).toEqual(inFlight);
     expect(world.logger.lines.join()).toContain('the bank does not know a transfer');
@@ -226,11 +224,7 @@ describe('a bank that cannot be reached after the claim', () => {
   });
 
   it('and still has no transfer when none can arrive any more: staff see that it was never executed', async () => {
-    const config = { ...world.config, PIS_RAIL_CONFIRMATION_TIMEOUT_MS: 0 };
-    const message = await world.queue('4321');
-    const executor = world.executor({ bank: away(), config });
-    await handle(executor, message);
-    await executor.deadlineRound();
+    const message = await overdue(away());
     await sweep(message);
     expect(await world.history(message.paymentId)).toEqual(inFlight);
     await world.age(message.paymentId, 2 * world.bank.terms.submissionInFlightMaxMs + 1_000);
@@ -241,11 +235,7 @@ describe('a bank that cannot be reached after the claim', () => {
   });
 
   it('is asked again if a transfer could still arrive when the inquiry was sent', async () => {
-    const config = { ...world.config, PIS_RAIL_CONFIRMATION_TIMEOUT_MS: 0 };
-    const message = await world.queue('4321');
-    const executor = world.executor({ bank: away(), config });
-    await handle(executor, message);
-    await executor.deadlineRound();
+    const message = await overdue(away());
     const slow: BankConnection = {
       ...world.bank,
       inquire: async (reference) => {

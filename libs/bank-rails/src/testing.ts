@@ -1,3 +1,4 @@
+export * from './testing/ach-identity.js';
 export * from './testing/bank-connection.conformance.js';
 export * from './testing/participant-lists.js';
 export * from './testing/transfer-instructions.js';

@@ -6,7 +6,7 @@ import {
   pauseConnections,
   resumeConnection,
 } from '@pis/bank-rails/connections';
-import { instructionEnding } from '@pis/bank-rails/testing';
+import { instructionEnding, testAchIdentity } from '@pis/bank-rails/testing';
 import { PaymentStream } from '@pis/commands';
 import { payment, type PaymentCommand } from '@pis/domain';
 import { paymentExample } from '@pis/domain/testing';
@@ -53,21 +53,7 @@ beforeEach(async () => {
     ...{ name: connection, pool, keyring, transport, log, schedule: atOnceSchedule() },
     archive: fileArchive({ pool, keyring }),
     terms: { submissionInFlightMaxMs: 60_000, referenceMemoryMs: 90 * 24 * 3_600_000 },
-    identity: {
-      odfiRoutingNumber: '021000021',
-      immediateOrigin: '1234567890',
-      immediateOriginName: 'US',
-      immediateDestination: '021000021',
-      immediateDestinationName: 'THE BANK',
-      company: { name: 'ACME PAYMENTS', id: '1234567890' },
-      companies: {},
-      consumerDebits: 'WEB',
-      buildLeadMinutes: 10,
-      acknowledgementMinutes: 60,
-      inquiries: true,
-      prenotes: false,
-      limits: { entriesPerFileMax: 10_000, amountPerFileMaxMinor: 999_999_999_999 },
-    },
+    identity: testAchIdentity,
   });
 });
 afterEach(async () => {

@@ -8,28 +8,12 @@ import {
   feedBeginning,
   type TransferInstruction,
 } from '../bank-connection.js';
-import type { AchIdentity } from '../connections/bank-config.js';
 import { fileArchive } from '../connections/file-archive.js';
 import { achBank, type AchBankOptions } from '../rails/ach/ach-bank.js';
 import { atOnceSchedule } from '../rails/ach/ach-schedule.js';
 import { AchDesk } from './ach-desk.js';
+import { testAchIdentity } from './ach-identity.js';
 import { instructionEnding } from './transfer-instructions.js';
-
-export const testAchIdentity: AchIdentity = {
-  odfiRoutingNumber: '021000021',
-  immediateOrigin: '1234567890',
-  immediateOriginName: 'US',
-  immediateDestination: '021000021',
-  immediateDestinationName: 'THE BANK',
-  company: { name: 'ACME PAYMENTS', id: '1234567890' },
-  companies: {},
-  consumerDebits: 'WEB',
-  buildLeadMinutes: 10,
-  acknowledgementMinutes: 60,
-  inquiries: true,
-  prenotes: false,
-  limits: { entriesPerFileMax: 10_000, amountPerFileMaxMinor: 999_999_999_999 },
-};
 
 const roundsMax = 50;
 

@@ -4,9 +4,6 @@ import { ownerOf } from '@pis/keyring';
 import { fileArchive } from '../../connections/file-archive.js';
 import { type AchWorld, openAchWorld } from '../../testing/ach-world.js';
 import { applyAchFileAgain } from './ach-again.js';
-import { groupIntoFiles } from './nacha-batches.js';
-import { writeNachaFile } from './nacha-writer.js';
-import { correctionEntry } from './returned-entries.js';
 
 let world: AchWorld;
 beforeEach(async () => {
@@ -67,20 +64,8 @@ it('a return that matched nothing is told when its entry is there again', async 
 it('a notification of change is not told a second time', async () => {
   const instruction = await world.submit('4321');
   await world.settle();
-  const original = world.desk.entry(await world.traceOf(instruction));
-  if (original === undefined) throw new Error('the bank has no such entry');
-  const corrected = correctionEntry(original, {
-    changeCode: 'C01',
-    correction: { accountNumber: '1918171614' },
-    traceNumber: '011000130000001',
-  });
-  const [batches = []] = groupIntoFiles([corrected]);
-  const header = {
-    ...{ immediateDestination: '1234567890', immediateOrigin: '021000021', fileIdModifier: 'A' },
-    ...{ createdOn: '2026-11-24', createdAt: '15:00', destinationName: 'US', originName: 'BANK' },
-    referenceCode: '',
-  };
-  world.desk.post('noc.ach', await writeNachaFile({ header, batches }));
+  const trace = await world.traceOf(instruction);
+  await world.desk.postCorrection(trace, 'C01', { accountNumber: '1918171614' });
   await world.settle();
   expect(await again(await newest())).toMatchObject({ problem: null, reports: 0 });
   expect((await world.feed()).map(({ type }) => type)).toEqual(['confirmed', 'corrected']);

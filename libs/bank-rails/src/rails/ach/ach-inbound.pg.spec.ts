@@ -9,26 +9,12 @@ import { fileArchive } from '../../connections/file-archive.js';
 import { ackBytes, failingTransport } from '../../testing/ach-desk.js';
 import { type AchWorld, openAchWorld } from '../../testing/ach-world.js';
 import { instructionEnding } from '../../testing/transfer-instructions.js';
-import { groupIntoFiles } from './nacha-batches.js';
-import { writeNachaFile } from './nacha-writer.js';
-import { correctionEntry } from './returned-entries.js';
 
 let world: AchWorld;
 beforeEach(async () => {
   world = await openAchWorld();
 });
 afterEach(() => world.close());
-
-const bankHeader = {
-  immediateDestination: '1234567890',
-  immediateOrigin: '021000021',
-  createdOn: '2026-11-24',
-  createdAt: null,
-  fileIdModifier: 'Z',
-  destinationName: 'US',
-  originName: 'THE BANK',
-  referenceCode: '',
-} as const;
 
 /** What the feed says after the confirmations. */
 const said = async () =>
@@ -151,15 +137,8 @@ describe('a return', () => {
 
 describe('a notification of change', () => {
   async function postCorrection(instruction: TransferInstruction): Promise<void> {
-    const original = world.desk.entry(await world.traceOf(instruction));
-    if (original === undefined) throw new Error('the bank has no such entry');
-    const corrected = correctionEntry(original, {
-      changeCode: 'C01',
-      correction: { accountNumber: '1918171614' },
-      traceNumber: '011000130000001',
-    });
-    const [batches = []] = groupIntoFiles([corrected]);
-    world.desk.post('noc.ach', await writeNachaFile({ header: bankHeader, batches }));
+    const trace = await world.traceOf(instruction);
+    await world.desk.postCorrection(trace, 'C01', { accountNumber: '1918171614' });
     await world.settle();
   }
 

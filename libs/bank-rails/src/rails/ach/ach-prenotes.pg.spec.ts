@@ -1,6 +1,7 @@
 import { ownerOf } from '@pis/keyring';
 import { correctionPlace, type TransferInstruction } from '../../bank-connection.js';
-import { type AchWorld, openAchWorld, testAchIdentity } from '../../testing/ach-world.js';
+import { testAchIdentity } from '../../testing/ach-identity.js';
+import { type AchWorld, openAchWorld } from '../../testing/ach-world.js';
 import { instructionEnding } from '../../testing/transfer-instructions.js';
 import { atOnceSchedule } from './ach-schedule.js';
 

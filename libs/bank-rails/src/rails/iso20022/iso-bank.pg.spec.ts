@@ -9,15 +9,15 @@ import {
   type BankConnection,
   BankRefused,
   BankUnavailable,
-  simulatedBankTerms,
   type TransferInstruction,
 } from '../../bank-connection.js';
 import { fileArchive } from '../../connections/file-archive.js';
 import { bankConnectionConformance, instructionEnding } from '../../testing.js';
-import { isoBank, type IsoBankOptions } from './iso-bank.js';
+import type { IsoBankOptions } from './iso-bank.js';
 import { type IsoMessage, type IsoRail, isoRails } from './messages.js';
 import { profileOf } from './profiles.js';
 import { readIsoMessage } from './read-messages.js';
+import { isoConnection } from './testing/iso-connection.js';
 import { isoSender } from './testing/sample-messages.js';
 import { SmallBank } from './testing/small-bank.js';
 
@@ -46,17 +46,7 @@ function world(rail: IsoRail): World {
   const name = randomUUID();
   const bank = new SmallBank(profileOf(rail), isoSender);
   const connect = (changes: Partial<IsoBankOptions> = {}) =>
-    isoBank({
-      name,
-      rails: [rail],
-      identity: isoSender,
-      isTest: true,
-      pool,
-      transport: bank,
-      archive: fileArchive({ pool, keyring }),
-      terms: simulatedBankTerms,
-      ...changes,
-    });
+    isoConnection({ pool, keyring, bank, name, rail }, changes);
   return { name, bank, connect };
 }
 

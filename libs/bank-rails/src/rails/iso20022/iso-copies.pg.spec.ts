@@ -7,15 +7,14 @@ import type pg from 'pg';
 import {
   BankAnswerUnclear,
   type BankConnection,
-  simulatedBankTerms,
   type TransferInstruction,
 } from '../../bank-connection.js';
 import { blankErased, blankUnmatched } from '../../connections/archive-retention.js';
 import { type FileArchive, fileArchive } from '../../connections/file-archive.js';
 import { instructionEnding } from '../../testing.js';
-import { isoBank } from './iso-bank.js';
 import { profileOf } from './profiles.js';
 import { readIsoMessage } from './read-messages.js';
+import { isoConnection } from './testing/iso-connection.js';
 import { isoSender } from './testing/sample-messages.js';
 import { SmallBank } from './testing/small-bank.js';
 
@@ -43,17 +42,7 @@ beforeEach(() => {
   connection = connect();
 });
 /** As from another process. */
-const connect = (): BankConnection =>
-  isoBank({
-    name,
-    rails: ['FEDNOW'],
-    identity: isoSender,
-    isTest: true,
-    pool,
-    transport: bank,
-    archive,
-    terms: simulatedBankTerms,
-  });
+const connect = (): BankConnection => isoConnection({ pool, keyring, bank, name, rail: 'FEDNOW' });
 
 /** From Grace, a person, to Ada. */
 const payment = (ending: string): TransferInstruction => ({

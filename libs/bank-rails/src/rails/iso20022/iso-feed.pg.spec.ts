@@ -4,20 +4,17 @@ import { type Keyring } from '@pis/keyring';
 import { testKeyringOn } from '@pis/keyring/testing';
 import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
 import type pg from 'pg';
-import {
-  BankAnswerUnclear,
-  type BankConnection,
-  simulatedBankTerms,
-} from '../../bank-connection.js';
+import { BankAnswerUnclear, type BankConnection } from '../../bank-connection.js';
 import { fileArchive } from '../../connections/file-archive.js';
 import { instructionEnding } from '../../testing.js';
 import { uetrOf } from './identifiers.js';
-import { isoBank, type IsoBankOptions } from './iso-bank.js';
+import type { IsoBankOptions } from './iso-bank.js';
 import { settleIsoTransfer } from './iso-by-hand.js';
 import { IsoTransfers } from './iso-transfers.js';
 import type { StatusReport } from './messages.js';
 import { profileOf } from './profiles.js';
 import { readIsoMessage } from './read-messages.js';
+import { isoConnection } from './testing/iso-connection.js';
 import { isoSender, sampleMessages } from './testing/sample-messages.js';
 import { SmallBank } from './testing/small-bank.js';
 
@@ -44,17 +41,7 @@ beforeEach(() => {
 });
 
 function connect(changes: Partial<IsoBankOptions> = {}): BankConnection {
-  return isoBank({
-    name,
-    rails: ['FEDNOW'],
-    identity: isoSender,
-    isTest: true,
-    pool,
-    transport: bank,
-    archive: fileArchive({ pool, keyring }),
-    terms: simulatedBankTerms,
-    ...changes,
-  });
+  return isoConnection({ pool, keyring, bank, name, rail: 'FEDNOW' }, changes);
 }
 
 const payment = (ending: string) => ({ ...instructionEnding(ending), rail: 'FEDNOW' as const });
