@@ -17,7 +17,7 @@ import {
   sandboxAchIdentity,
   sandboxConnections,
 } from '@pis/bank-simulator/module';
-import { createTestDatabase, openTestPool } from '@pis/local-servers/testing';
+import { createTestDatabase, openTestPool, until } from '@pis/local-servers/testing';
 import { createLogger, MetricsRegistry } from '@pis/service-kit';
 import type pg from 'pg';
 import { bankOver } from './configured-banks.js';
@@ -202,6 +202,32 @@ it('an operator pauses all connections after the restore of a snapshot, which th
   await handle(after, message);
   expect(await world.history(message.paymentId)).toEqual(['Queued']);
   await expect(after.checkBank('messages')).rejects.toThrow(reason);
+});
+
+it('a running executor notices the beginning and the end of a pause', async () => {
+  const executor = world.executor({ banks });
+  const noticed = (what: 'paused' | 'open') =>
+    until(
+      () =>
+        executor.checkBank('messages').then(
+          () => what === 'open',
+          (error: unknown) => what === 'paused' && error instanceof BankUnavailable,
+        ),
+      { timeoutMs: 20_000, what },
+    );
+  const send = async () => {
+    const message = await world.queue('4321', 'OUTBOUND', 'RTP');
+    await handle(executor, message);
+    return world.history(message.paymentId);
+  };
+  expect(await send()).toContain('Processing');
+  const byHand = { connection: 'messages', isRestored: false, reason: 'the bank asked for it' };
+  await pauseConnections(world.pool, byHand);
+  await noticed('paused');
+  expect(await send()).toEqual(['Queued']);
+  await resumeConnection(world.pool, 'messages');
+  await noticed('open');
+  expect(await send()).toContain('Processing');
 });
 
 describe('a dump that was taken during a pause and is read in later', () => {

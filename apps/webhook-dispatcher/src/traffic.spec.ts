@@ -105,6 +105,14 @@ describe('A client whose endpoint', () => {
     expect(traffic.tryBegin('good')).not.toBeNull();
   });
 
+  it('got no attempt after all leaves its slot, and does not count as slow later', () => {
+    traffic.end(traffic.begin('unused'));
+    jest.advanceTimersByTime(500);
+    expect(traffic.speedOf('unused')).toBe('unknown');
+    expect(traffic.freeFor('quick')).toBe(20);
+    expect(traffic.freeFor('slow')).toBe(12);
+  });
+
   it('is slow gets its share of the slow slots, and becomes quick again when it answers quickly', () => {
     make(10, 'slow', 'answered');
     const ticket = traffic.begin('slow');

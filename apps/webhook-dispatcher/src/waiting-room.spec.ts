@@ -27,6 +27,8 @@ describe('Deliveries that wait for a slot', () => {
     ]);
     expect([1, 2, 3].map(() => waiting.tryReserve('b'))).toEqual([true, true, false]);
     waiting.giveUp('a');
+    expect(waiting.tryReserve('a')).toBe(true);
+    waiting.giveUp('a');
     expect(waiting.tryReserve('b')).toBe(true);
     for (let n = 0; n < 3; n++) waiting.giveUp('a');
     for (let n = 0; n < 3; n++) waiting.giveUp('b');

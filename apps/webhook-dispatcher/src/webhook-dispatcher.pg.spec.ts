@@ -193,6 +193,16 @@ describe('A client with a webhook endpoint', () => {
     expect(fixture.receiver.requests).toHaveLength(0);
   });
 
+  it('whose host is one of our own servers gets no connection', async () => {
+    await fixture.createEndpoint();
+    const ownHosts = [{ host: 'localhost', port: fixture.receiver.port }];
+    await started({ ownHosts }).handle(await fixture.paymentEvent());
+    await untilAttempts(1);
+    const { last_error } = await onlyDelivery();
+    expect(last_error).toMatch(/^address_blocked/);
+    expect(fixture.receiver.requests).toHaveLength(0);
+  });
+
   it('that never succeeds is given up when the window is over, and not before', async () => {
     await fixture.createEndpoint();
     fixture.receiver.respondWith(() => ({ status: 503 }));
