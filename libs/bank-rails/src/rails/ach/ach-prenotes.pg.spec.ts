@@ -1,4 +1,5 @@
 import { ownerOf } from '@pis/keyring';
+import type pg from 'pg';
 import { correctionPlace, type TransferInstruction } from '../../bank-connection.js';
 import { testAchIdentity } from '../../testing/ach-identity.js';
 import { type AchWorld, openAchWorld } from '../../testing/ach-world.js';
@@ -19,12 +20,8 @@ beforeEach(async () => {
 afterEach(() => world.close());
 
 const clock = () => Date.now() + aheadMs;
-const open = () =>
-  world.open({
-    identity,
-    clock,
-    schedule: { ...atOnceSchedule(), liveFrom: (sentAtMs) => sentAtMs + waitMs },
-  });
+const schedule = { ...atOnceSchedule(), liveFrom: (sentAtMs: number) => sentAtMs + waitMs };
+const open = () => world.open({ identity, clock, schedule });
 const readiness = async (instruction: TransferInstruction, by = bank) => {
   const result = await by.prepare?.(instruction);
   return result?.outcome === 'wait' ? 'wait' : result;
@@ -162,6 +159,28 @@ it.each([
   expect(await readiness(instructionEnding('4321'))).toBe('wait');
   await world.settle(bank);
   expect(await prenotes()).toHaveLength(2);
+});
+
+it('a return in the moment in which the time is over fails the payment that waits', async () => {
+  const instruction = instructionEnding('4321');
+  await readiness(instruction);
+  await world.settle(bank);
+  await timePasses();
+  const refuse =
+    'UPDATE ach_prenotes SET state = \'refused\', rejection = \'{ "failureCode": "INVALID_CONTACT_DATA" }\'';
+  const pool = new Proxy(world.pool, {
+    get: (target, name) => {
+      if (name !== 'query') return Reflect.get(target, name) as unknown;
+      return async (query: { readonly name?: string }) => {
+        if (query.name === 'ach-prenote-used') await target.query(refuse);
+        return target.query(query as pg.QueryConfig);
+      };
+    },
+  });
+  const racing = world.open({ identity, clock, schedule, pool });
+  await racing.rounds.inbound();
+  expect(await readiness(instruction, racing)).toBe('wait');
+  expect(await readiness(instruction)).toMatchObject({ outcome: 'error' });
 });
 
 it('a late return makes an account that was valid wait for a new prenote', async () => {

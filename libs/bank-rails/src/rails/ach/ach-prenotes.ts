@@ -99,7 +99,7 @@ export class AchPrenotes {
       text: usedSql,
       values: [open.reference, reference],
     });
-    // It was refused in this moment.
+    // It was refused in this moment, and the payment is told why when it asks again.
     return rowCount === 0 ? { outcome: 'wait', untilMs: null } : { outcome: 'ready' };
   }
 
@@ -250,5 +250,9 @@ const knownSql = `
     LEFT JOIN ach_files f ON f.id = e.file_id`;
 
 const usedSql = `
-  WITH waited AS (DELETE FROM ach_prenote_waits WHERE reference = $2)
-  UPDATE ach_prenotes SET used_at = now() WHERE reference = $1 AND state = 'open'`;
+  WITH used AS (
+    UPDATE ach_prenotes SET used_at = now() WHERE reference = $1 AND state = 'open' RETURNING 1
+  ), waited AS (
+    DELETE FROM ach_prenote_waits WHERE reference = $2 AND EXISTS (SELECT FROM used)
+  )
+  SELECT FROM used`;
