@@ -2,7 +2,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type ErasedParty, type ErasureOrder, PartyErasure } from '@pis/commands';
 import { keyAgeMaxMs } from '@pis/keyring';
-import { isRewritten, noteErasure, PartyPayments, repeatErasures } from '@pis/read-models';
+import {
+  isRewritten,
+  noteErasure,
+  PartyPayments,
+  PaymentLinkTable,
+  repeatErasures,
+} from '@pis/read-models';
 import { erasureEnv, loadConfig } from '@pis/service-kit/stores';
 import { type Command, Option } from 'commander';
 import type { Context } from './context.js';
@@ -77,6 +83,7 @@ async function run(
   const erasure = new PartyErasure({
     store,
     payments: new PartyPayments(pool, store),
+    counterpartyPayments: (id) => new PaymentLinkTable(pool).paymentsOfCounterparty(id),
     notify: ({ kind, id, phase, position }) =>
       noteErasure(pool, { kind, id, phase: phase ?? 'withdrawn', at: now(), position }),
     destroyKeys: (owners) => keys.destroy(owners),

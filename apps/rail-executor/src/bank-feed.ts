@@ -7,7 +7,7 @@
  * payment. No transaction is open during a call to the bank or the event store.
  */
 import { type BankNotificationPage, notificationsMax } from '@pis/bank-rails';
-import type { ContactCorrections, PaymentStream } from '@pis/commands';
+import type { ContactReports, PaymentStream } from '@pis/commands';
 import type { Logger } from '@pis/service-kit';
 import type pg from 'pg';
 import type { Bank, Banks } from './banks.js';
@@ -21,7 +21,7 @@ export interface BankFeedOptions {
   readonly banks: Pick<Banks, 'nameOf'>;
   readonly pool: pg.Pool;
   readonly pending: Pick<PendingTransfers, 'held' | 'lookAgain'>;
-  readonly contacts: Pick<ContactCorrections, 'note'>;
+  readonly contacts: Pick<ContactReports, 'noteCorrection' | 'noteReturn'>;
   readonly logger: Logger;
   /** Called when the bank has reported something. */
   readonly onReports?: () => void;

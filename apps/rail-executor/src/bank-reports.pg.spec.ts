@@ -1,9 +1,10 @@
 /** What the bank reports beside confirmations and returns: why it rejects, what it corrects, what it holds. */
 import type { BankConnection, BankNotification, RailRejection } from '@pis/bank-rails';
-import { contact } from '@pis/domain';
+import { contact, type ContactRecord, hasActiveAccount } from '@pis/domain';
 import { contactExample } from '@pis/domain/testing';
 import { repository } from '@pis/event-store';
-import { openWorld, type QueuedMessage, type World } from './testing/world.js';
+import { ownerOf, sealBankAccount } from '@pis/keyring';
+import { keyring, openWorld, type QueuedMessage, type World } from './testing/world.js';
 
 let world: World;
 beforeEach(async () => {
@@ -104,13 +105,7 @@ it.each(['the feed', 'an inquiry'])(
 
 it('a notification of change is recorded once on payment and contact, and changes no status', async () => {
   const { paymentId, reference } = await claimed('4321');
-  const contacts = repository(world.store, contact);
-  const { contactId } = await world.payment(paymentId);
-  const data = contactExample({ contactId: contactId ?? '' });
-  const by = { actor: 'test', requestId: null, correlationId: 'test', causationId: null };
-  const context = { ...by, traceparent: null };
-  const at = new Date().toISOString();
-  await contacts.create(contactId ?? '', { type: 'CreateContact', at, data }, context);
+  const { contacts, contactId, data } = await savedContactOf(paymentId);
   const report = { type: 'corrected', reference, correction } as const;
   const executor = world.executor({ bank: reporting([report, report]) });
   await executor.feedRound();
@@ -121,11 +116,53 @@ it('a notification of change is recorded once on payment and contact, and change
     status: 'COMPLETED',
     corrections: [correction],
   });
-  const noted = await contacts.load(contactId ?? '');
+  const noted = await contacts.load(contactId);
   expect(noted).toMatchObject({ revision: 1, state: { correction: { ...correction, paymentId } } });
   expect(noted.state?.bankAccount).toEqual(data.bankAccount);
   expect(await world.count('rail_notifications')).toBe(0);
 });
+
+it('a return is noted once on the contact, whose account is then no longer active', async () => {
+  const { paymentId, reference } = await claimed('4321');
+  const { contacts, contactId } = await savedContactOf(paymentId);
+  const report = { type: 'returned', reference, returnReasonCode: 'R02' } as const;
+  await world.executor({ bank: reporting([report, report]) }).feedRound();
+  const { returnedAt } = await world.payment(paymentId);
+  const { state, revision } = await contacts.load(contactId);
+  expect(revision).toBe(1);
+  expect(state?.lastReturn).toEqual({ paymentId, returnReasonCode: 'R02', returnedAt });
+  expect(state === null || hasActiveAccount(state)).toBe(false);
+});
+
+it('reports about another account than the saved one are not noted on the contact', async () => {
+  const { paymentId, reference } = await claimed('4321');
+  const owner = ownerOf.contact((await world.payment(paymentId)).contactId ?? '');
+  const numbers = { achRoutingNumber: '021000021', achAccountNumber: '999888777', swiftCode: null };
+  const saved = { subType: 'CHECKING', ...numbers } as const;
+  const bankAccount = await sealBankAccount(keyring, owner, saved, null);
+  const { contacts, contactId } = await savedContactOf(paymentId, { bankAccount });
+  const bank = reporting([
+    { type: 'corrected', reference, correction },
+    { type: 'returned', reference, returnReasonCode: 'R02' },
+  ]);
+  await world.executor({ bank }).feedRound();
+  expect(await world.payment(paymentId)).toMatchObject({ status: 'RETURNED' });
+  expect((await contacts.load(contactId)).revision).toBe(0);
+});
+
+/** The record of a payment's contact, on the account that the payment took unless another one is given. */
+async function savedContactOf(paymentId: string, changes: Partial<ContactRecord> = {}) {
+  const contacts = repository(world.store, contact);
+  const { contactId, contact: party } = await world.payment(paymentId);
+  if (contactId === null) throw new Error('it has no saved contact');
+  const bankAccount = party?.bankAccount ?? null;
+  const data = contactExample({ contactId, bankAccount, ...changes });
+  const by = { actor: 'test', requestId: null, correlationId: 'test', causationId: null };
+  const context = { ...by, traceparent: null };
+  const at = new Date().toISOString();
+  await contacts.create(contactId, { type: 'CreateContact', at, data }, context);
+  return { contacts, contactId, data };
+}
 
 it('a rejection in words that no store takes holds up nothing', async () => {
   const { paymentId, reference } = await claimed('0401');

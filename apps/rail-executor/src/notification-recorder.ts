@@ -15,7 +15,7 @@ import {
   type RailRejection,
 } from '@pis/bank-rails';
 import {
-  type ContactCorrections,
+  type ContactReports,
   type LoadedPayment,
   PaymentMissing,
   type PaymentStream,
@@ -55,7 +55,7 @@ class Unfit extends Error {
 export interface NotificationRecorderOptions {
   readonly payments: PaymentStream;
   readonly pending: Pick<PendingTransfers, 'held' | 'lookAgain'>;
-  readonly contacts: Pick<ContactCorrections, 'note'>;
+  readonly contacts: Pick<ContactReports, 'noteCorrection' | 'noteReturn'>;
   /** Whose feed it is. */
   readonly bank: Pick<Bank, 'name'>;
   readonly banks: Pick<Banks, 'nameOf'>;
@@ -118,9 +118,11 @@ export class NotificationRecorder {
     if (type === 'prenote' && recorded.state.status === 'QUEUED')
       await this.options.pending.lookAgain(paymentId);
     // After the payment: a crash in between leaves the notification, which is recorded again.
-    const { contactId } = recorded.state;
-    if (notification.correction !== null && contactId !== null)
-      await this.options.contacts.note(contactId, { paymentId, ...notification.correction });
+    const { contacts } = this.options;
+    const { state } = recorded;
+    if (notification.correction !== null)
+      await contacts.noteCorrection(state, notification.correction);
+    if (type === 'returned') await contacts.noteReturn(state);
     return recorded;
   }
 

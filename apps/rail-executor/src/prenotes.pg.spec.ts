@@ -126,8 +126,9 @@ it.each([
 
 it('a notification of change about a prenote is noted on the contact, and not applied', async () => {
   const message = await world.queue('0212');
-  const { contactId } = await world.payment(message.paymentId);
-  const data = contactExample({ contactId: contactId ?? '' });
+  const { contactId, contact: party } = await world.payment(message.paymentId);
+  const bankAccount = party?.bankAccount ?? null;
+  const data = contactExample({ contactId: contactId ?? '', bankAccount });
   const contacts = repository(world.store, contact);
   const by = { actor: 'apiKey:test', requestId: null, correlationId: 'c', causationId: null };
   const at = new Date().toISOString();

@@ -1,7 +1,7 @@
 /** The executor without Nest: the handler of messages and the loops, wired together. */
 import { type NamedConnection, normalTimeMs, type RoutingDirectory } from '@pis/bank-rails';
 import { messageHeaders, paymentIntegrationEventSchema } from '@pis/contracts';
-import { ContactCorrections, PaymentStream } from '@pis/commands';
+import { ContactReports, PaymentStream } from '@pis/commands';
 import type { PaymentRail } from '@pis/domain';
 import type { EventStore } from '@pis/event-store';
 import type { Keyring } from '@pis/keyring';
@@ -102,7 +102,7 @@ export class RailExecutor {
     const { config, store, keyring, pool, review, directory, logger, clock = Date.now } = options;
     this.logger = logger;
     const payments = new PaymentStream(store, actor);
-    const contacts = new ContactCorrections(store, actor);
+    const contacts = new ContactReports(store, keyring, actor);
     this.pending = new PendingTransfers(pool, clock);
     const { pending } = this;
     const names = options.banks.map(({ name }) => name);

@@ -1,5 +1,5 @@
 /** Use cases over the event store, for every app that writes. No HTTP: a refusal is a value. */
-export * from './contact-corrections.js';
+export * from './contact-reports.js';
 export {
   ContactDirectory,
   type ContactCreationRefusal,

@@ -20,7 +20,13 @@
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { contactIdentity as identities, type Refusal, type WithdrawalCause } from '@pis/domain';
+import {
+  contact as contacts,
+  contactIdentity as identities,
+  payment as payments,
+  type Refusal,
+  type WithdrawalCause,
+} from '@pis/domain';
 import {
   type CommandContext,
   type EventStore,
@@ -50,6 +56,11 @@ export interface PartyErasureOptions {
   readonly payments: PaymentsOfParties;
   /** Tells every executor how far the erasure has come. Durable before it resolves, and safe to repeat. */
   readonly notify: (party: ErasableParty) => Promise<void>;
+  /**
+   * The payments whose links gave this ID to a counterparty that is no saved contact; more than those, if in
+   * doubt. @throws StoreUnavailable
+   */
+  readonly counterpartyPayments?: (counterpartyId: string) => Promise<readonly string[]>;
   /** For good, and safe to repeat. */
   readonly destroyKeys: (owners: readonly Owner[]) => Promise<void>;
   /**
@@ -124,8 +135,9 @@ export class PartyErasure {
   ): Promise<ErasedParty | PartyErasureRefusal> {
     const { kind, id } = order;
     const stream = partyStream(this.options.store, order);
-    const party = await stream.load();
+    const party = (await stream.load()) ?? (await this.unsaved(stream, order, context));
     if (party === null) return { refused: 'PARTY_NOT_FOUND', kind, id };
+    if ('refused' in party) return party;
     if (kind === 'originator' && party.entityType === 'BUSINESS')
       return { refused: 'PARTY_IS_BUSINESS', kind, id };
     let retentionYears: number | null = null;
@@ -142,6 +154,35 @@ export class PartyErasure {
       ...{ id, erasedAt: erased.updatedAt, alreadyErased: party.phase === 'erased' },
       retentionYears,
     };
+  }
+
+  /**
+   * The counterparty of a payment link that is no saved contact: the link has given it an ID. It gets a stream
+   * for its erasure, unless there is an obstacle.
+   */
+  private async unsaved(
+    stream: PartyStream,
+    order: ErasureOrder,
+    context: CommandContext,
+  ): Promise<ErasableParty | PartyErasureRefusal | null> {
+    const { store, counterpartyPayments } = this.options;
+    const { kind, id } = order;
+    if (kind !== 'contact' || counterpartyPayments === undefined) return null;
+    for (const paymentId of await counterpartyPayments(id)) {
+      const { state } = await repository(store, payments).load(paymentId);
+      if (state?.contactId !== null || state.link?.counterpartyId !== id) continue;
+      const { organizationId, originatorId, link, contact } = state;
+      const entityType = (link.holder ?? contact)?.entityType ?? 'INDIVIDUAL';
+      const place = { phase: null, updatedAt: state.statusAt, position: '' };
+      const found = { kind, id, organizationId, entityType, identity: null, ...place };
+      const early = await this.obstacle(found, order);
+      if (early.refused !== undefined) return early;
+      const data = { contactId: id, organizationId, originatorId, entityType };
+      const note = { type: 'NoteUnsavedContact', at: now(), data } as const;
+      await repository(store, contacts).execute(id, note, context);
+      return stream.load();
+    }
+    return null;
   }
 
   /** From the request to the confirmation. @returns why not, where it is refused; the request is withdrawn then */

@@ -49,7 +49,8 @@ export function partyStream(
       const { state, lastEvent } = await repo.load(id);
       if (state === null || lastEvent === null) return null;
       const { organizationId, entityType, erasure: phase, updatedAt } = state;
-      const identity = isContact(state) ? state.identity : null;
+      const isSaved = isContact(state) && state.unsaved !== true;
+      const identity = isSaved ? state.identity : null;
       const { position } = lastEvent;
       return { kind, id, organizationId, entityType, identity, phase, updatedAt, position };
     },

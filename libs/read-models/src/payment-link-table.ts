@@ -26,7 +26,8 @@ export class PaymentLinkTable {
     const { rows } = await orUnavailable(() =>
       this.pool.query<{ payment_id: string }>({
         name: 'payment_links.find',
-        text: "SELECT payment_id FROM payment_links WHERE token_digest = decode($1, 'hex')",
+        text: `SELECT payment_id FROM payment_links
+          WHERE token_digest = decode($1, 'hex') AND canceled_at IS NULL`,
         values: [tokenDigest],
       }),
     );
@@ -34,9 +35,9 @@ export class PaymentLinkTable {
   }
 
   /** Of a canceled payment: its link is unknown from then on. */
-  async remove(paymentId: string): Promise<void> {
+  async disable(paymentId: string, canceledAt: string): Promise<void> {
     await orUnavailable(() =>
-      this.pool.query('DELETE FROM payment_links WHERE payment_id = $1', [paymentId]),
+      disableLinks(this.pool, 'payment_links', new Map([[paymentId, canceledAt]])),
     );
   }
 
@@ -72,6 +73,19 @@ export async function insertLinks(
       links.map(({ expiresAt }) => expiresAt),
       links.map(({ counterpartyId }) => counterpartyId),
     ],
+  );
+}
+
+/** @param canceled when, ISO 8601, by the payment's ID */
+export async function disableLinks(
+  db: pg.ClientBase | pg.Pool,
+  table: string,
+  canceled: ReadonlyMap<string, string>,
+): Promise<void> {
+  await db.query(
+    `UPDATE ${table} l SET canceled_at = t.at FROM unnest($1::uuid[], $2::timestamptz[]) AS t (id, at)
+     WHERE l.payment_id = t.id AND l.canceled_at IS NULL`,
+    [[...canceled.keys()], [...canceled.values()]],
   );
 }
 

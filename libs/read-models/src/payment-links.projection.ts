@@ -1,17 +1,17 @@
 /**
  * Which payment the token of a link belongs to, from the log. The use case has written most rows before: here
- * those come back that were lost, and those of canceled payments go.
+ * those come back that were lost, and those of canceled payments are disabled.
  */
 import { payment, streamNameOf } from '@pis/domain';
 import { domainEventOf, type RecordedEvent } from '@pis/event-store';
 import { asUnreadable, type ReadTable, UnreadableStreams } from './projection.js';
-import { insertLinks, type StoredLink } from './payment-link-table.js';
+import { disableLinks, insertLinks, type StoredLink } from './payment-link-table.js';
 
 export const paymentLinksTable: ReadTable = {
   name: 'payment_links',
   async write(client, target, events) {
     const begun = new Map<string, StoredLink>();
-    const canceled = new Set<string>();
+    const canceled = new Map<string, string>();
     for (const event of events) {
       const name = streamNameOf(event.streamId);
       if (name?.category !== 'payment') continue;
@@ -19,14 +19,10 @@ export const paymentLinksTable: ReadTable = {
         const link = linkIn(event);
         if (link !== null) begun.set(name.id, link);
       }
-      if (event.type === 'PaymentCanceled') canceled.add(name.id);
+      if (event.type === 'PaymentCanceled') canceled.set(name.id, event.metadata.at);
     }
-    for (const paymentId of canceled) begun.delete(paymentId);
     if (begun.size > 0) await insertLinks(client, target, [...begun.values()]);
-    if (canceled.size > 0)
-      await client.query(`DELETE FROM ${target} WHERE payment_id = ANY($1::uuid[])`, [
-        [...canceled],
-      ]);
+    if (canceled.size > 0) await disableLinks(client, target, canceled);
   },
 };
 

@@ -20,7 +20,7 @@ export interface LinkTable {
   /** The payment's ID, or null. */
   find(tokenDigest: string): Promise<string | null>;
   /** Of a canceled payment: its link is unknown from then on. */
-  remove(paymentId: string): Promise<void>;
+  disable(paymentId: string, canceledAt: string): Promise<void>;
 }
 
 export type LinkAccessKind = 'open' | 'submit' | 'show';

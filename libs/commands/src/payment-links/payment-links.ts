@@ -122,8 +122,9 @@ export class PaymentLinks {
       return { refused: 'NOT_ALLOWED_IN_STATUS', status: after.status };
     if (!('refused' in canceled))
       this.ownWrites.note('payments', organizationId, canceled.position);
-    // Without it, the projection removes the row. The payment is canceled in either case.
-    await this.options.table.remove(paymentId).catch(ignoreUnavailable);
+    // Without it, the projection disables the row. The payment is canceled in either case.
+    const canceledAt = after.canceledAt ?? after.statusAt;
+    await this.options.table.disable(paymentId, canceledAt).catch(ignoreUnavailable);
     return after;
   }
 

@@ -144,6 +144,10 @@ export const order = (id: string, changes: Partial<ErasureOrder> = {}): ErasureO
 });
 export const overriding = (id: string) => order(id, { overridesRetention: true });
 
+function idsIn({ contactId, originatorId, link }: Payment): readonly (string | null)[] {
+  return [contactId, originatorId, link?.counterpartyId ?? null];
+}
+
 /** What the lists would say when they have everything. */
 export function paymentsIn(store: EventStore): PaymentsOfParties {
   const of = async ({ id }: ErasableParty): Promise<Payment[]> => {
@@ -151,7 +155,7 @@ export function paymentsIn(store: EventStore): PaymentsOfParties {
     const ids = new Set(events.map(({ streamId }) => streamId.slice('payment-'.length)));
     const loads = [...ids].map((paymentId) => repository(store, payments).load(paymentId));
     return (await Promise.all(loads)).flatMap(({ state }) =>
-      state !== null && [state.contactId, state.originatorId].includes(id) ? [state] : [],
+      state !== null && idsIn(state).includes(id) ? [state] : [],
     );
   };
   return {

@@ -59,13 +59,15 @@ export interface MemoryTables {
 
 export function memoryTables(): MemoryTables {
   const rows = new Map<string, LinkRow>();
+  const disabled = new Set<string>();
   const accesses: LinkAccess[] = [];
   const table: LinkTable = {
     add: async (row) => void rows.set(row.tokenDigest, row),
-    find: async (digest) => rows.get(digest)?.paymentId ?? null,
-    async remove(paymentId) {
-      for (const [digest, row] of rows) if (row.paymentId === paymentId) rows.delete(digest);
+    find: async (digest) => {
+      const paymentId = rows.get(digest)?.paymentId ?? null;
+      return paymentId === null || disabled.has(paymentId) ? null : paymentId;
     },
+    disable: async (paymentId) => void disabled.add(paymentId),
   };
   const log: LinkAccessLog = {
     record: async (access) => void accesses.push(access),
