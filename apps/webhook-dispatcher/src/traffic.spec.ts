@@ -85,6 +85,8 @@ describe('A client whose endpoint', () => {
     traffic.whenQuickFreed(freed);
     jest.advanceTimersByTime(500);
     expect(freed).toHaveBeenCalledTimes(10);
+    // It is slow from then on, before its attempts are over.
+    expect(traffic.speedOf('a')).toBe('slow');
     expect(traffic.freeFor('quick')).toBe(20);
     expect(traffic.freeFor('slow')).toBe(2);
     expect(traffic.inFlight).toBe(10);
