@@ -36,6 +36,7 @@ export const mayImport = {
   'webhook-deliveries': ['contracts', 'domain', 'postgres', 'webhooks'],
   // What starts and stops an app.
   'service-kit': [
+    'bank-rails',
     'contracts',
     'domain',
     'event-store',
@@ -75,6 +76,18 @@ export const mayImport = {
   ],
   // The dashboard's server.
   dashboard: ['contracts', 'domain', 'event-store', 'http-api', 'keyring', 'service-kit', 'users'],
+  // The pages of payment links.
+  'payment-pages': [
+    'bank-rails',
+    'commands',
+    'contracts',
+    'domain',
+    'event-store',
+    'http-api',
+    'keyring',
+    'read-models',
+    'service-kit',
+  ],
   // Event store to broker.
   'event-relay': ['event-store', 'integration', 'messaging', 'postgres', 'service-kit'],
   // Event store to PostgreSQL.
@@ -152,6 +165,7 @@ export const mayImport = {
     'dashboard',
     'directory-projector',
     'event-relay',
+    'payment-pages',
     'payments-projector',
     'rail-executor',
     'webhook-dispatcher',

@@ -9,6 +9,7 @@ import { dashboard } from '@pis/dashboard/app';
 import { directoryProjector } from '@pis/directory-projector/app';
 import { eventRelay } from '@pis/event-relay/app';
 import { applyTopics, isBrokerError } from '@pis/messaging';
+import { paymentPages } from '@pis/payment-pages/app';
 import { paymentsProjector } from '@pis/payments-projector/app';
 import { isTransient } from '@pis/postgres';
 import { railExecutor } from '@pis/rail-executor/app';
@@ -51,6 +52,7 @@ const railExecutorWithBank = {
 export const apps = [
   apiGateway,
   dashboard,
+  paymentPages,
   paymentsProjector,
   directoryProjector,
   railExecutorWithBank,

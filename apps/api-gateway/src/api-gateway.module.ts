@@ -22,13 +22,15 @@ import {
   configureHttp as configureHttpSide,
   Cursors,
   OwnWrites,
-  postgresTally,
   RateLimit,
+  rateLimitOf,
   RequestTimeLimit,
 } from '@pis/http-api';
 import type { Keyring } from '@pis/keyring';
 import { directoryQuery, eventsQuery, paymentsQuery, projectionProgress } from '@pis/read-models';
 import {
+  configuredBanks,
+  type ConfiguredBanks,
   EVENT_STORE,
   type GatewayConfig,
   KEYRING,
@@ -41,7 +43,6 @@ import {
 } from '@pis/service-kit';
 import { deliveryLog, endpointHealths, replayRequests } from '@pis/webhook-deliveries';
 import { retryWindowsOf } from '@pis/webhooks';
-import { configuredBanks, type ConfiguredBanks } from './configured-banks.js';
 import { ContactsController } from './contacts.controller.js';
 import { DirectoryLists } from './directory-lists.js';
 import { EventsController } from './events.controller.js';
@@ -166,22 +167,22 @@ function providersFor(config: ApiGatewayConfig): Provider[] {
 
 /** Who may ask, how often, and how long. */
 function limitProviders(config: ApiGatewayConfig): Provider[] {
-  const rateLimit = (kind: string, pool: PgPool, logger: Logger) => {
-    const perSecond = config.PIS_RATE_LIMIT_PER_KEY;
-    if (config.PIS_RATE_LIMIT_STORE === 'memory') return new RateLimit({ perSecond });
-    return new RateLimit({ perSecond, tally: postgresTally({ pool, kind, logger }) });
-  };
   return [
     {
       provide: Authentication,
       inject: [EVENT_STORE, PG_POOL, LOGGER],
       useFactory: (store: EventStore, pool: PgPool, logger: Logger) =>
-        new Authentication(store, config.PIS_ENVIRONMENT, rateLimit('address', pool, logger)),
+        new Authentication(
+          store,
+          config.PIS_ENVIRONMENT,
+          rateLimitOf(config, { kind: 'address', pool, logger }),
+        ),
     },
     {
       provide: RateLimit,
       inject: [PG_POOL, LOGGER],
-      useFactory: (pool: PgPool, logger: Logger) => rateLimit('key', pool, logger),
+      useFactory: (pool: PgPool, logger: Logger) =>
+        rateLimitOf(config, { kind: 'key', pool, logger }),
     },
     {
       provide: RequestTimeLimit,

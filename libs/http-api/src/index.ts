@@ -1,6 +1,7 @@
 export { Authentication, type Clocks } from './authentication.js';
 export { BoundedMap } from './bounded-map.js';
 export { networkOf } from './client-address.js';
+export { rateLimitOf } from './configured-rate-limit.js';
 export { Cursors, notOfThisList } from './cursor.js';
 export { answerTo, ApiError, type ErrorAnswer, invalid, notFound } from './errors.js';
 export { configureHttp, type HttpOptions, requireJson } from './http.js';

@@ -10,6 +10,7 @@ export * from './forwarded.js';
 export * from './http-server.js';
 export * from './tracing.js';
 export * from './composition.js';
+export * from './configured-banks.js';
 export * from './own-hosts.js';
 export * from './consumers.js';
 export * from './counted-gauges.js';

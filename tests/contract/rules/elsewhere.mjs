@@ -244,4 +244,179 @@ export const elsewhere = {
   'payment-decision-8': [
     ['libs/domain/src/payment/payment-lives.spec.ts', 'the details set at creation never change'],
   ],
+  'authentication-8': [
+    [
+      'apps/payment-pages/src/payment-pages.pg.spec.ts',
+      'a request is opened, submitted and followed by its link, and each visit is recorded',
+    ],
+  ],
+  'payment-link-2': [
+    [
+      'apps/payment-pages/src/payment-pages.pg.spec.ts',
+      'of many submissions of one link at the same time one is accepted',
+    ],
+  ],
+  'payment-link-10': [
+    [
+      'apps/payment-pages/src/payment-pages.pg.spec.ts',
+      'a request is opened, submitted and followed by its link, and each visit is recorded',
+    ],
+  ],
+  'payment-link-11': [
+    [
+      'apps/payment-pages/src/payment-pages.pg.spec.ts',
+      'a request is opened, submitted and followed by its link, and each visit is recorded',
+    ],
+  ],
+  'payment-link-14': [
+    [
+      'apps/payment-pages/src/payment-pages.pg.spec.ts',
+      'a request is opened, submitted and followed by its link, and each visit is recorded',
+    ],
+    [
+      'tests/payment-pages.spec.ts',
+      'takes bank details on a phone, and follows the payment without a reload',
+    ],
+  ],
+  'payment-link-15': [
+    [
+      'apps/payment-pages/src/payment-pages.pg.spec.ts',
+      'an expired link shows who created it, and takes no submission',
+    ],
+  ],
+  'payment-link-16': [
+    [
+      'apps/payment-pages/src/payment-pages.pg.spec.ts',
+      'a canceled link is unknown at once, also to those who have its page open',
+    ],
+  ],
+  'payment-link-17': [
+    [
+      'apps/payment-pages/src/payment-pages.pg.spec.ts',
+      'a request is opened, submitted and followed by its link, and each visit is recorded',
+    ],
+  ],
+  'link-decision-1': [
+    [
+      'libs/domain/src/payment/payment.spec.ts',
+      'is the amount and the processing fee when the payer of a link is debited',
+    ],
+    [
+      'apps/payment-pages/src/payment-pages.pg.spec.ts',
+      'a request is opened, submitted and followed by its link, and each visit is recorded',
+    ],
+  ],
+  'link-decision-3': [
+    [
+      'apps/payment-pages/src/payment-pages.spec.ts',
+      'is refused for a routing number that no bank has, and shows the bank of one that is known',
+    ],
+  ],
+  'page-1': [
+    [
+      'tests/payment-pages.spec.ts',
+      'takes bank details on a phone, and follows the payment without a reload',
+    ],
+  ],
+  'page-2': [
+    [
+      'tests/payment-pages.spec.ts',
+      'works without JavaScript: problems beside the fields, submission, status by a link',
+    ],
+  ],
+  'page-3': [
+    [
+      'apps/payment-pages/src/payment-pages.pg.spec.ts',
+      'an expired link shows who created it, and takes no submission',
+    ],
+    [
+      'apps/payment-pages/src/payment-pages.pg.spec.ts',
+      'a canceled link is unknown at once, also to those who have its page open',
+    ],
+    [
+      'apps/payment-pages/src/payment-pages-edge.spec.ts',
+      'hold for each address whatever the link is, also for links that are not there',
+    ],
+  ],
+  'page-4': [
+    [
+      'apps/payment-pages/src/payment-pages.spec.ts',
+      'is accepted once; the second one says so and changes nothing',
+    ],
+  ],
+  'page-15': [
+    [
+      'apps/payment-pages/src/payment-pages-edge.spec.ts',
+      'are those of an API key, for each link whatever the address is',
+    ],
+    ['apps/payment-pages/src/payment-pages-edge.spec.ts', 'are off with 0'],
+  ],
+  'path-3': [
+    [
+      'apps/payment-pages/src/payment-pages.pg.spec.ts',
+      'a request is opened, submitted and followed by its link, and each visit is recorded',
+    ],
+  ],
+  'payment-link-4': [
+    [
+      'libs/commands/src/payment-links/payment-links.spec.ts',
+      'comes after 30 days: nothing can be submitted, and the status stays',
+    ],
+  ],
+  'payment-link-5': [
+    [
+      'libs/commands/src/payment-links/payment-links.spec.ts',
+      'that arrives twice at the same time makes one payment, and only its token works',
+    ],
+  ],
+  'payment-link-6': [
+    [
+      'libs/commands/src/payment-links/payment-links.spec.ts',
+      'for money from %s always takes a link',
+    ],
+    [
+      'libs/commands/src/payment-links/payment-links.spec.ts',
+      'to send money takes a link if the recipient is not saved, or has no account',
+    ],
+  ],
+  'payment-link-7': [
+    [
+      'libs/commands/src/payment-links/payment-links.spec.ts',
+      'to send money to a saved contact with an active account needs no link',
+    ],
+  ],
+  'payment-link-12': [
+    [
+      'libs/commands/src/payment-links/payment-links.spec.ts',
+      'is refused with the API’s codes for each wrong field, and the link stays open',
+    ],
+    [
+      'apps/payment-pages/src/payment-pages.pg.spec.ts',
+      'a request is opened, submitted and followed by its link, and each visit is recorded',
+    ],
+  ],
+  'payment-link-13': [
+    [
+      'libs/commands/src/payment-links/payment-links.spec.ts',
+      'queues the payment for the submitted account, with the rail that its bank takes',
+    ],
+  ],
+  'limit-13': [
+    [
+      'apps/payment-pages/src/payment-pages.spec.ts',
+      'is answered alike whether it never existed or was canceled, by the same steps',
+    ],
+  ],
+  'limit-14': [
+    [
+      'apps/payment-pages/src/payment-pages-edge.spec.ts',
+      'are those of an API key, for each link whatever the address is',
+    ],
+  ],
+  'link-decision-2': [
+    [
+      'libs/commands/src/payment-links/payment-links.spec.ts',
+      'to send money takes a link after the account returned %s',
+    ],
+  ],
 };

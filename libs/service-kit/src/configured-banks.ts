@@ -1,12 +1,12 @@
-/** What the gateway takes from PIS_BANKS_FILE: which rails a bank takes, and where no webhook may go. */
-import { defaultCutoffs } from '@pis/bank-rails';
+/** What an app that makes payments takes from PIS_BANKS_FILE: which rails a bank takes, and where no webhook may go. */
+import { defaultCutoffs, type RailPolicy } from '@pis/bank-rails';
 import type { BankHost } from '@pis/bank-rails/banks';
-import type { OfferedRails } from '@pis/commands';
 import { paymentRails } from '@pis/domain';
-import { ConfigurationError, type GatewayConfig, type ProcessConfig } from '@pis/service-kit';
+import { ConfigurationError } from './config.js';
+import type { GatewayConfig, ProcessConfig } from './environment.js';
 
 export interface ConfiguredBanks {
-  readonly rails: OfferedRails;
+  readonly rails: Omit<RailPolicy, 'settings'>;
   readonly hosts: readonly BankHost[];
 }
 
@@ -21,7 +21,7 @@ export async function configuredBanks({
   Pick<ProcessConfig, 'PIS_ENVIRONMENT'>): Promise<ConfiguredBanks> {
   if (file === undefined)
     return { rails: { connectedRails: paymentRails, cutoffs: defaultCutoffs }, hosts: [] };
-  // YAML is loaded only by a gateway that needs it.
+  // YAML is loaded only by an app that needs it.
   const { bankHosts, BanksFileInvalid, offeredRails, readBanksFile } = await import(
     '@pis/bank-rails/banks'
   );

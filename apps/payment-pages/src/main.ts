@@ -1,0 +1,4 @@
+import { runApp } from '@pis/service-kit';
+import { paymentPages } from './app.js';
+
+await runApp(paymentPages);

@@ -1,0 +1,108 @@
+/** What the pages answer under load and in an outage, and what their logs say. */
+import { Writable } from 'node:stream';
+import { StoreUnavailable } from '@pis/event-store';
+import { createLogger } from '@pis/service-kit';
+import { type PagesServer, startPages, token } from './testing/pages-server.js';
+
+let server: PagesServer;
+afterEach(() => server.close());
+
+const get = (path: string, address = '203.0.113.1') =>
+  server.app.inject({ url: path, headers: { 'x-forwarded-for': address } });
+
+describe('The limits', () => {
+  const other = 'D'.repeat(43);
+  const limited = async (perSecond: number) => {
+    server = await startPages({
+      changes: { PIS_RATE_LIMIT_PER_KEY: perSecond },
+      http: { trustedProxies: ['127.0.0.1/32'] },
+    });
+    server.links.add(token);
+    server.links.add(other);
+  };
+
+  it('are those of an API key, for each link whatever the address is', async () => {
+    await limited(1);
+    const statuses = [];
+    for (const last of [1, 2, 3]) {
+      const { statusCode } = await get(`/pay/${token}`, `203.0.113.${last}`);
+      statuses.push(statusCode);
+    }
+    expect(statuses).toEqual([200, 200, 429]);
+    expect((await get(`/pay/${other}`, '203.0.113.9')).statusCode).toBe(200);
+  });
+
+  it('hold for each address whatever the link is, also for links that are not there', async () => {
+    await limited(1);
+    expect((await get(`/pay/${'X'.repeat(43)}`)).statusCode).toBe(404);
+    expect((await get(`/pay/${'Y'.repeat(43)}`)).statusCode).toBe(404);
+    const refused = await get(`/pay/${token}`);
+    expect([refused.statusCode, refused.headers['retry-after']]).toEqual([429, '1']);
+    expect(refused.headers['content-type']).toBe('text/html; charset=utf-8');
+    expect(refused.body).toContain('<h1>Too many requests</h1>');
+    expect(refused.headers['content-security-policy']).toContain("style-src 'self'");
+    expect((await get(`/pay/${token}`, '203.0.113.2')).statusCode).toBe(200);
+  });
+
+  it('hold for submissions, the status and the names of banks too', async () => {
+    await limited(1);
+    await get(`/pay/${token}`);
+    await get(`/pay/${token}`, '203.0.113.2');
+    for (const path of ['/status', '/bank?routingNumber=021000021'])
+      expect((await get(`/pay/${token}${path}`, '203.0.113.3')).statusCode).toBe(429);
+    const { statusCode } = await server.app.inject({
+      method: 'POST',
+      url: `/pay/${token}`,
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      payload: 'subType=CHECKING',
+    });
+    expect(statusCode).toBe(429);
+  });
+
+  it('are off with 0', async () => {
+    await limited(0);
+    for (let request = 0; request < 20; request += 1)
+      expect((await get(`/pay/${token}`)).statusCode).toBe(200);
+  });
+});
+
+describe('Without its stores', () => {
+  it('answers 503 with a page, and asks to try again', async () => {
+    server = await startPages();
+    server.links.add(token);
+    server.links.outage = new StoreUnavailable('away');
+    const { statusCode, headers, body } = await get(`/pay/${token}`);
+    expect([statusCode, headers['retry-after']]).toEqual([503, '1']);
+    expect(body).toContain('<h1>Temporarily unavailable</h1>');
+  });
+
+  it('answers within the time limit if a store does not', async () => {
+    server = await startPages({ changes: { PIS_REQUEST_TIMEOUT_MS: 100 } });
+    server.links.find = () => new Promise(() => undefined);
+    expect((await get(`/pay/${token}`)).statusCode).toBe(503);
+  });
+});
+
+describe('The logs', () => {
+  it('have the route and never the token, also of an error', async () => {
+    const lines: string[] = [];
+    const to = new Writable({
+      write: (chunk: Buffer, _encoding, done) => {
+        lines.push(chunk.toString('utf8'));
+        done();
+      },
+    });
+    server = await startPages({ logger: createLogger('test', 'trace', to) });
+    server.links.add(token);
+    for (const path of ['', '/', '?lang=es', '/status', '/bank?routingNumber=021000021'])
+      await get(`/pay/${token}${path}`);
+    server.links.outage = new Error('broken');
+    expect((await get(`/pay/${token}`)).statusCode).toBe(500);
+    await get(`/pay/${token}/nothing`);
+    const log = lines.join('');
+    expect(log).toContain('"path":"/pay/:token"');
+    expect(log).toContain('"path":"/pay/:token/bank"');
+    expect(log).not.toContain(token);
+    expect(log).not.toContain('021000021');
+  });
+});

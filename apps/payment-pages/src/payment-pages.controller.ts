@@ -1,0 +1,272 @@
+/**
+ * The routes of the pages. The token of a link is its only secret: no log, trace, metric or referrer has it. An
+ * unknown link is answered exactly as a canceled one.
+ */
+import { Body, Controller, Get, Inject, Param, Post, Query, Req, Res } from '@nestjs/common';
+import type { RoutingDirectory } from '@pis/bank-rails';
+import { PaymentLinks } from '@pis/commands';
+import { ApiError, notFound, PageRoute } from '@pis/http-api';
+import type { Keyring } from '@pis/keyring';
+import { KEYRING, LOG_WATCH, type LogWatch } from '@pis/service-kit';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import {
+  type FieldProblem,
+  fieldProblems,
+  type FormValues,
+  inOrder,
+  readForm,
+  valuesOf,
+  withoutSecrets,
+} from './bank-details-form.js';
+import { formToken, isFormToken, isFromOtherSite } from './csrf.js';
+import type { FoundLink, LinkPages, Visitor } from './link-pages.js';
+import { findAsset } from './page-assets.js';
+import { PageLimits } from './page-limits.js';
+import { errorPage, expiredPage, openPage, statusPart, usedPage } from './pages.js';
+import { PAGE_SETTINGS, type PageSettings, ROUTING_DIRECTORY } from './tokens.js';
+import { within } from './time-limit.js';
+
+/** Nothing but this host's own files. */
+const pageHeaders = {
+  'Content-Security-Policy': [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self'",
+    "connect-src 'self'",
+    "form-action 'self'",
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+  ].join('; '),
+  'X-Robots-Tag': 'noindex, nofollow',
+  'Permissions-Policy': 'camera=(), microphone=(), geolocation=(), payment=()',
+} as const;
+
+const html = 'text/html; charset=utf-8';
+/** 32 bytes, base64url. */
+const tokenForm = /^[A-Za-z0-9_-]{43}$/;
+const routingNumberForm = /^\d{9}$/;
+const userAgentMax = 500;
+
+@Controller('pay')
+export class PaymentPagesController {
+  constructor(
+    @Inject(PaymentLinks) private readonly links: LinkPages,
+    @Inject(ROUTING_DIRECTORY) private readonly banks: RoutingDirectory,
+    @Inject(KEYRING) private readonly keyring: Keyring,
+    @Inject(LOG_WATCH) private readonly logWatch: LogWatch,
+    @Inject(PageLimits) private readonly limits: PageLimits,
+    @Inject(PAGE_SETTINGS) private readonly settings: PageSettings,
+  ) {}
+
+  /** Part of an address, as it is left when a line was broken. */
+  @Get()
+  @PageRoute(errorPage, pageHeaders)
+  nothing(): never {
+    throw notFound('link');
+  }
+
+  @Get('assets/:name')
+  @PageRoute(errorPage, pageHeaders)
+  asset(@Param('name') name: string, @Res({ passthrough: true }) reply: FastifyReply): Buffer {
+    const asset = findAsset(name);
+    if (asset === null) throw notFound('file');
+    const cached = asset.isCurrent ? 'public, max-age=31536000, immutable' : 'no-cache';
+    reply.type(asset.type).header('Cache-Control', cached);
+    return asset.content;
+  }
+
+  @Get(':token')
+  @PageRoute(errorPage, pageHeaders)
+  show(
+    @Param('token') token: string,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<string> {
+    this.limits.take(request.ip, token);
+    return within(this.settings.timeoutMs, async () => {
+      const link = await this.find(token);
+      await this.links.recordOpen(link, visitorOf(request));
+      reply.type(html);
+      switch (link.state) {
+        case 'open':
+          return openPage(request, link, this.emptyForm(token));
+        case 'submitted':
+          return usedPage(request, link, { isRefusal: false });
+        case 'expired':
+          reply.code(410);
+          return expiredPage(request, link);
+      }
+    });
+  }
+
+  @Post(':token')
+  @PageRoute(errorPage, pageHeaders)
+  submit(
+    @Param('token') token: string,
+    @Body() body: unknown,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<string> {
+    this.limits.take(request.ip, token);
+    if (!(body instanceof URLSearchParams))
+      throw new ApiError('UNSUPPORTED_MEDIA_TYPE', 'send a form');
+    return within(this.settings.timeoutMs, async () => {
+      this.logWatch.check();
+      const link = await this.find(token);
+      reply.type(html);
+      if (link.state !== 'open') return refused(link, request, reply);
+      this.requireOwnForm(token, body, request);
+      return this.answer(token, link, valuesOf(body), request, reply);
+    });
+  }
+
+  /** The part of the status page that changes, for its script. */
+  @Get(':token/status')
+  @PageRoute(errorPage, pageHeaders)
+  status(
+    @Param('token') token: string,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<string> {
+    this.limits.take(request.ip, token);
+    return within(this.settings.timeoutMs, async () => {
+      const link = await this.find(token);
+      reply.type(html);
+      if (link.state === 'submitted') return statusPart(request, link);
+      reply.code(link.state === 'expired' ? 410 : 409);
+      return '';
+    });
+  }
+
+  /** The name of a bank while its routing number is typed. Only for whoever holds an open link. */
+  @Get(':token/bank')
+  @PageRoute(errorPage, pageHeaders)
+  bank(
+    @Param('token') token: string,
+    @Query('routingNumber') routingNumber: unknown,
+    @Req() request: FastifyRequest,
+  ): Promise<{ readonly bankName: string | null }> {
+    this.limits.take(request.ip, token);
+    if (this.isFromOtherSite(request)) throw foreignForm();
+    return within(this.settings.timeoutMs, async () => {
+      const link = await this.find(token);
+      if (link.state !== 'open') throw notFound('link');
+      return { bankName: await this.bankOf(routingNumber) };
+    });
+  }
+
+  /** @throws ApiError NOT_FOUND; StoreUnavailable */
+  private async find(token: string): Promise<FoundLink> {
+    const link = tokenForm.test(token) ? await this.links.find(token) : null;
+    if (link === null) throw notFound('link');
+    return link;
+  }
+
+  private emptyForm(token: string) {
+    return { formToken: formToken(this.keyring, token), values: {}, problems: [], bankName: null };
+  }
+
+  /** @throws ApiError FORBIDDEN */
+  private requireOwnForm(token: string, body: URLSearchParams, request: FastifyRequest): void {
+    if (this.isFromOtherSite(request) || !isFormToken(this.keyring, token, body.get('formToken')))
+      throw foreignForm();
+  }
+
+  private isFromOtherSite(request: FastifyRequest): boolean {
+    return isFromOtherSite(request, this.settings.publicUrl);
+  }
+
+  /** Of a form that was sent from the page of an open link. */
+  private async answer(
+    token: string,
+    link: FoundLink,
+    values: FormValues,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<string> {
+    const form = readForm(values);
+    const bankName = await this.bankOf(values.achRoutingNumber);
+    const problems = form.ok ? [] : [...form.problems];
+    const isChecked = !problems.some(({ field }) => field === 'achRoutingNumber');
+    if (isChecked && bankName === null)
+      problems.push({ field: 'achRoutingNumber', issue: 'validation_routing_number' });
+    if (!form.ok || problems.length > 0)
+      return this.formAgain(token, link, { values, problems, bankName }, request, reply);
+    const result = await this.links.submit(token, form.submission, visitorOf(request));
+    if (!('refused' in result)) {
+      reply.code(303).header('Location', this.addressOf(token, request));
+      return '';
+    }
+    switch (result.refused) {
+      case 'LINK_NOT_FOUND':
+        throw notFound('link');
+      case 'LINK_EXPIRED':
+      case 'ALREADY_SUBMITTED':
+        return refused(await this.find(token), request, reply);
+      case 'INVALID_REQUEST': {
+        const given = fieldProblems(result.problems);
+        return this.formAgain(token, link, { values, problems: given, bankName }, request, reply);
+      }
+    }
+  }
+
+  /** The form with its problems, without the account numbers. */
+  private formAgain(
+    token: string,
+    link: FoundLink,
+    {
+      values,
+      problems,
+      bankName,
+    }: {
+      readonly values: FormValues;
+      readonly problems: readonly FieldProblem[];
+      readonly bankName: string | null;
+    },
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): string {
+    reply.code(400);
+    return openPage(request, link, {
+      formToken: formToken(this.keyring, token),
+      values: withoutSecrets(values),
+      problems: inOrder(problems),
+      bankName,
+    });
+  }
+
+  private async bankOf(routingNumber: unknown): Promise<string | null> {
+    if (typeof routingNumber !== 'string' || !routingNumberForm.test(routingNumber)) return null;
+    return (await this.banks.find(routingNumber))?.bankName ?? null;
+  }
+
+  /** The page again, so that a reload sends nothing. In the language that was asked for. */
+  private addressOf(token: string, { query }: FastifyRequest): string {
+    const { lang } = query as { readonly lang?: unknown };
+    const language = lang === 'en' || lang === 'es' ? `?lang=${lang}` : '';
+    return `${this.settings.pathPrefix}/pay/${token}${language}`;
+  }
+}
+
+/** The answer to a submission that comes too late. */
+function refused(link: FoundLink, request: FastifyRequest, reply: FastifyReply): string {
+  switch (link.state) {
+    case 'expired':
+      reply.code(410);
+      return expiredPage(request, link);
+    case 'submitted':
+      reply.code(409);
+      return usedPage(request, link, { isRefusal: true });
+    case 'open':
+      throw new Error('an open link refused a submission');
+  }
+}
+
+function foreignForm(): ApiError {
+  return new ApiError('FORBIDDEN', 'this was not sent from the page of the link');
+}
+
+function visitorOf({ ip, headers }: FastifyRequest): Visitor {
+  return { ip, userAgent: headers['user-agent']?.slice(0, userAgentMax) ?? null };
+}

@@ -1,0 +1,173 @@
+/** Fields of a form, each with its label, its hint and its problem. */
+import type { ReactNode } from 'react';
+import { renderToStaticMarkup } from 'react-dom/server';
+import type { FieldName } from '../bank-details-form.js';
+import { countriesIn } from '../countries.js';
+import type { Language } from '../language.js';
+
+interface FieldProps {
+  readonly name: FieldName;
+  readonly label: string;
+  readonly value: string;
+  readonly hint?: string;
+  readonly problem?: { readonly issue: string; readonly text: string };
+}
+
+interface TextFieldProps extends FieldProps {
+  /** Digits show a keypad on a phone, and no browser remembers them. */
+  readonly kind?: 'text' | 'digits';
+  readonly lengthMax: number;
+  readonly complete?: string;
+  /** Where the name of the bank is shown. */
+  readonly bank?: { readonly name: string | null; readonly label: string };
+}
+
+export function TextField({
+  kind = 'text',
+  lengthMax,
+  complete = 'off',
+  bank,
+  ...props
+}: TextFieldProps) {
+  const { name, value } = props;
+  return (
+    <Field {...props} extra={bank === undefined ? null : <Bank field={name} {...bank} />}>
+      <input
+        type="text"
+        id={name}
+        name={name}
+        defaultValue={value}
+        maxLength={lengthMax}
+        autoComplete={complete}
+        required
+        {...(kind === 'digits' ? digits : {})}
+        {...described(props, bank !== undefined)}
+      />
+    </Field>
+  );
+}
+
+const digits = { inputMode: 'numeric', spellCheck: false, autoCapitalize: 'off' } as const;
+
+function Bank({
+  field,
+  name,
+  label,
+}: {
+  readonly field: FieldName;
+  readonly name: string | null;
+  readonly label: string;
+}) {
+  return (
+    <p className="bank" id={`${field}-bank`} aria-live="polite" data-bank data-label={label}>
+      {name === null ? null : `${label}: ${name}`}
+    </p>
+  );
+}
+
+interface SelectFieldProps extends FieldProps {
+  readonly prompt: string;
+  readonly options: readonly (readonly [value: string, text: string])[];
+}
+
+export function SelectField({ prompt, options, ...props }: SelectFieldProps) {
+  const { name, value } = props;
+  return (
+    <Field {...props}>
+      <select
+        id={name}
+        name={name}
+        defaultValue={value}
+        autoComplete="off"
+        required
+        {...described(props)}
+      >
+        <option value="">{prompt}</option>
+        {options.map(([code, text]) => (
+          <option key={code} value={code}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </Field>
+  );
+}
+
+const homeCountry = 'US';
+
+export function CountryField({ language, ...props }: FieldProps & { readonly language: Language }) {
+  const { name, value } = props;
+  const html = optionsHtml(language, value === '' ? homeCountry : value);
+  return (
+    <Field {...props}>
+      <select
+        id={name}
+        name={name}
+        autoComplete="country"
+        required
+        {...described(props)}
+        dangerouslySetInnerHTML={{ __html: html }}
+      />
+    </Field>
+  );
+}
+
+const optionsOf = new Map<Language, string>();
+
+/** Rendered once for each language: 250 elements would take longer than the rest of the page. */
+function optionsHtml(language: Language, selected: string): string {
+  let html = optionsOf.get(language);
+  if (html === undefined) {
+    html = renderToStaticMarkup(
+      countriesIn(language).map(([code, text]) => (
+        <option key={code} value={code}>
+          {text}
+        </option>
+      )),
+    );
+    optionsOf.set(language, html);
+  }
+  // What was typed is never put into the HTML: it only selects one of the options.
+  return html.replace(/value="([A-Z]{2})"/g, (text: string, code: string) =>
+    code === selected ? `${text} selected` : text,
+  );
+}
+
+function Field({
+  name,
+  label,
+  hint,
+  problem,
+  extra = null,
+  children,
+}: FieldProps & { readonly extra?: ReactNode; readonly children: ReactNode }) {
+  return (
+    <div className={problem === undefined ? 'field' : 'field wrong'}>
+      <label htmlFor={name}>{label}</label>
+      {hint === undefined ? null : (
+        <p className="hint" id={`${name}-hint`}>
+          {hint}
+        </p>
+      )}
+      {children}
+      {extra}
+      {/* Always there: the script fills it. */}
+      <p className="error" id={`${name}-error`} data-issue={problem?.issue}>
+        {problem?.text}
+      </p>
+    </div>
+  );
+}
+
+/** What a screen reader says with the field. */
+function described({ name, hint, problem }: FieldProps, hasBank = false) {
+  const parts = [
+    ...(problem === undefined ? [] : [`${name}-error`]),
+    ...(hint === undefined ? [] : [`${name}-hint`]),
+    ...(hasBank ? [`${name}-bank`] : []),
+  ];
+  return {
+    ...(problem === undefined ? {} : { 'aria-invalid': true }),
+    ...(parts.length === 0 ? {} : { 'aria-describedby': parts.join(' ') }),
+  };
+}

@@ -1,0 +1,159 @@
+/** The page of a link that nobody has used yet: the payment, and the form for the bank account. */
+import type { FieldName, FieldProblem, FormValues } from '../bank-details-form.js';
+import type { Language } from '../language.js';
+import type { LinkPayment } from '../link-pages.js';
+import { textsIn } from '../texts/texts-in.js';
+import type { Texts } from '../texts/texts.js';
+import { CountryField, SelectField, TextField } from './fields.js';
+import { issueText } from './issue-text.js';
+import { PaymentFacts, totalText } from './payment-facts.js';
+
+export interface OpenLinkProps {
+  readonly language: Language;
+  readonly payment: LinkPayment;
+  /** The value that proves where the form came from. */
+  readonly formToken: string;
+  /** Without account numbers. */
+  readonly values: FormValues;
+  readonly problems: readonly FieldProblem[];
+  /** Of the routing number in `values`, if it is known. */
+  readonly bankName: string | null;
+}
+
+export function OpenLink(props: OpenLinkProps) {
+  const { language, payment, problems } = props;
+  const texts = textsIn[language];
+  const originator = payment.originatorName ?? texts.details.erased;
+  return (
+    <>
+      <h1>{texts.details.heading}</h1>
+      <p className="introduction">{texts.details.introduction(payment.direction, originator)}</p>
+      {problems.length > 0 ? <ProblemSummary problems={problems} texts={texts} /> : null}
+      <PaymentFacts payment={payment} texts={texts} showsExpiry />
+      <BankDetails {...props} texts={texts} originator={originator} />
+    </>
+  );
+}
+
+function ProblemSummary({
+  problems,
+  texts,
+}: {
+  readonly problems: readonly FieldProblem[];
+  readonly texts: Texts;
+}) {
+  return (
+    <div className="notice problem" role="alert" tabIndex={-1} data-problems>
+      <h2>{texts.form.problems}</h2>
+      <ul>
+        {problems.map(({ field, issue }) => (
+          <li key={field}>
+            <a href={`#${field}`}>
+              {labelOf(field, texts)}: {issueText(issue, texts)}
+            </a>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+function labelOf(field: FieldName, { form }: Texts): string {
+  const labels: Readonly<Record<FieldName, string>> = {
+    subType: form.accountType,
+    achRoutingNumber: form.routingNumber,
+    achAccountNumber: form.accountNumber,
+    achAccountNumberConfirmation: form.confirmAccountNumber,
+    addressLine1: form.addressLine1,
+    city: form.city,
+    state: form.state,
+    postalCode: form.postalCode,
+    countryCode: form.country,
+  };
+  return labels[field];
+}
+
+function BankDetails({
+  language,
+  payment,
+  formToken,
+  values,
+  problems,
+  bankName,
+  texts,
+  originator,
+}: OpenLinkProps & { readonly texts: Texts; readonly originator: string }) {
+  const { form, details, issues } = texts;
+  const field = (name: FieldName) => {
+    const problem = problems.find((one) => one.field === name);
+    return {
+      name,
+      label: labelOf(name, texts),
+      value: values[name] ?? '',
+      ...(problem === undefined
+        ? {}
+        : { problem: { ...problem, text: issueText(problem.issue, texts) } }),
+    };
+  };
+  const accountTypes = [
+    ['CHECKING', form.checking],
+    ['SAVINGS', form.savings],
+  ] as const;
+  return (
+    <form
+      method="post"
+      noValidate
+      autoComplete="off"
+      data-bank-details
+      data-mismatch={issues.accountNumberMismatch}
+      data-submitting={form.submitting}
+    >
+      <input type="hidden" name="formToken" value={formToken} />
+      <fieldset>
+        <legend>
+          <h2>{form.heading}</h2>
+        </legend>
+        <p className="hint">{details.holderNote}</p>
+        <SelectField {...field('subType')} prompt={form.chooseAccountType} options={accountTypes} />
+        <TextField
+          {...field('achRoutingNumber')}
+          hint={form.routingNumberHint}
+          kind="digits"
+          lengthMax={11}
+          bank={{ name: bankName, label: details.bank }}
+        />
+        <TextField
+          {...field('achAccountNumber')}
+          hint={form.accountNumberHint}
+          kind="digits"
+          lengthMax={25}
+        />
+        <TextField {...field('achAccountNumberConfirmation')} kind="digits" lengthMax={25} />
+      </fieldset>
+      <fieldset>
+        <legend>
+          <h2>{form.addressHeading}</h2>
+        </legend>
+        <TextField {...field('addressLine1')} lengthMax={200} complete="address-line1" />
+        <TextField {...field('city')} lengthMax={100} complete="address-level2" />
+        <div className="pair">
+          <TextField
+            {...field('state')}
+            hint={form.stateHint}
+            lengthMax={100}
+            complete="address-level1"
+          />
+          <TextField
+            {...field('postalCode')}
+            hint={form.postalCodeHint}
+            lengthMax={20}
+            complete="postal-code"
+          />
+        </div>
+        <CountryField {...field('countryCode')} language={language} />
+      </fieldset>
+      <p className="consent">{form.consent(payment.direction, originator, totalText(payment))}</p>
+      <button type="submit">{form.submit}</button>
+    </form>
+  );
+}
