@@ -145,6 +145,21 @@ describe('the deadline loop', () => {
     expect(await world.payment(paymentId)).toMatchObject({ status: 'FAILED_IN_FLIGHT' });
   });
 
+  it('reads the pages of the feed to their end: what they do not mention is late', async () => {
+    const { paymentId, ...message } = await world.queue('0401');
+    await handle(world.executor(), { paymentId, ...message });
+    const other = { reference: 'other', type: 'confirmed', at: new Date().toISOString() } as const;
+    const unsaid = { returnReasonCode: null, rejection: null, correction: null };
+    const notifications: BankConnection['notifications'] = ({ after }) => {
+      const sequence = `${Math.min(3, Number(after) + 1)}`;
+      const isEnd = sequence === after;
+      const said = isEnd ? [] : [{ sequence, ...other, ...unsaid }];
+      return Promise.resolve({ notifications: said, cursor: sequence });
+    };
+    await world.executor({ bank: { ...world.bank, notifications } }).deadlineRound();
+    expect(await world.payment(paymentId)).toMatchObject({ status: 'FAILED_IN_FLIGHT' });
+  });
+
   it('waits for what is stored of a feed that cannot be read any more', async () => {
     const message = await world.queue('0401');
     await handle(world.executor(), message);
