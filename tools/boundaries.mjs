@@ -75,7 +75,20 @@ export const mayImport = {
     'webhooks',
   ],
   // The dashboard's server.
-  dashboard: ['contracts', 'domain', 'event-store', 'http-api', 'keyring', 'service-kit', 'users'],
+  dashboard: [
+    'bank-rails',
+    'commands',
+    'contracts',
+    'domain',
+    'event-store',
+    'http-api',
+    'keyring',
+    'read-models',
+    'service-kit',
+    'users',
+    'webhook-deliveries',
+    'webhooks',
+  ],
   // The pages of payment links.
   'payment-pages': [
     'bank-rails',

@@ -11,7 +11,13 @@ const apps = Object.entries(services).filter(([, service]) => service.profiles?.
 const servers = Object.entries(services).filter(([, service]) => service.profiles === undefined);
 const shared = ['cli', 'all-in-one'];
 /** They read the banks file, which the simulator writes. */
-const bankUsers = ['api-gateway', 'payment-pages', 'rail-executor', 'webhook-dispatcher'];
+const bankUsers = [
+  'api-gateway',
+  'dashboard',
+  'payment-pages',
+  'rail-executor',
+  'webhook-dispatcher',
+];
 
 describe('docker-compose.yml', () => {
   it('has PostgreSQL, Kafka and EventStoreDB, and the apps with the profile apps', () => {

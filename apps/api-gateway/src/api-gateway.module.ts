@@ -21,6 +21,7 @@ import {
   Authentication,
   configureHttp as configureHttpSide,
   Cursors,
+  DirectoryLists,
   OwnWrites,
   RateLimit,
   rateLimitOf,
@@ -44,7 +45,6 @@ import {
 import { deliveryLog, endpointHealths, replayRequests } from '@pis/webhook-deliveries';
 import { retryWindowsOf } from '@pis/webhooks';
 import { ContactsController } from './contacts.controller.js';
-import { DirectoryLists } from './directory-lists.js';
 import { EventsController } from './events.controller.js';
 import { OriginatorsController } from './originators.controller.js';
 import { PaymentByKey } from './payment-by-key.js';

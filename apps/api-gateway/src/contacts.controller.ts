@@ -15,16 +15,16 @@ import {
   Body,
   Caller,
   Context,
+  DirectoryLists,
   type Given,
   GivenQuery,
+  granted,
   Id,
   Operation,
   UncheckedBody,
 } from '@pis/http-api';
 import type { CommandContext } from '@pis/event-store';
 import type { DirectoryQuery } from '@pis/read-models';
-import { DirectoryLists } from './directory-lists.js';
-import { granted } from './refusals.js';
 import { DIRECTORY_QUERY } from './tokens.js';
 
 @Controller()

@@ -13,15 +13,15 @@ import {
   answer,
   Caller,
   Context,
+  DirectoryLists,
   type Given,
   GivenQuery,
+  granted,
   Id,
   Operation,
   UncheckedBody,
 } from '@pis/http-api';
 import { assertNoMore, type DirectoryQuery } from '@pis/read-models';
-import { DirectoryLists } from './directory-lists.js';
-import { granted } from './refusals.js';
 import { DIRECTORY_QUERY } from './tokens.js';
 
 @Controller()

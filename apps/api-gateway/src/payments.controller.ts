@@ -20,6 +20,7 @@ import {
   Cursors,
   type Given,
   GivenQuery,
+  granted,
   Id,
   IdempotencyKey,
   notFound,
@@ -31,7 +32,6 @@ import { EVENT_STORE } from '@pis/service-kit';
 import { Controller, Inject, Res } from '@nestjs/common';
 import { type FastifyReply } from 'fastify';
 import { PaymentByKey } from './payment-by-key.js';
-import { granted } from './refusals.js';
 import { PAYMENTS_QUERY } from './tokens.js';
 
 @Controller()

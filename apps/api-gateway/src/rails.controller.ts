@@ -1,9 +1,8 @@
 import { railRejectionText, type RailSelection } from '@pis/bank-rails';
 import { PaymentCreation } from '@pis/commands';
 import { evaluateRails, type PaymentCreateRequest, type RailEvaluationView } from '@pis/contracts';
-import { answer, type Answer, Body, Caller, Operation } from '@pis/http-api';
+import { answer, type Answer, Body, Caller, granted, Operation } from '@pis/http-api';
 import { Controller, Inject } from '@nestjs/common';
-import { granted } from './refusals.js';
 
 @Controller()
 export class RailsController {

@@ -7,8 +7,7 @@ import {
   type SimulateRequest,
 } from '@pis/contracts';
 import type { CommandContext } from '@pis/event-store';
-import { type Answer, answer, Body, Caller, Context, Id, Operation } from '@pis/http-api';
-import { granted } from './refusals.js';
+import { type Answer, answer, Body, Caller, Context, granted, Id, Operation } from '@pis/http-api';
 
 /** Moves a payment to a status by hand. Registered only in the sandbox (rule sandbox-16). */
 @Controller()

@@ -19,6 +19,7 @@ import {
   Cursors,
   type Given,
   GivenQuery,
+  granted,
   Id,
   notFound,
   Operation,
@@ -26,17 +27,16 @@ import {
 import { pastPaymentEvents } from '@pis/integration';
 import { EVENT_STORE, PG_POOL } from '@pis/service-kit';
 import {
-  type AttemptRecord,
+  attemptView,
   deliveryBodyOf,
   deliveryIdOf,
   type DeliveryLog,
-  type DeliveryRecord,
+  deliveryView,
   type PastEvents,
   redeliver,
   type StoredDelivery,
 } from '@pis/webhook-deliveries';
 import type { RetryWindows } from '@pis/webhooks';
-import { granted } from './refusals.js';
 import { DELIVERY_LOG, RETRY_WINDOWS } from './tokens.js';
 
 type PgPool = Parameters<typeof redeliver>[0];
@@ -127,35 +127,4 @@ export class WebhookDeliveriesController {
 export function checkReceives(endpoint: WebhookEndpoint | undefined): void {
   if (endpoint === undefined) throw new ApiError('CONFLICT', 'the webhook endpoint was deleted');
   if (!endpoint.enabled) throw new ApiError('CONFLICT', 'the webhook endpoint is disabled');
-}
-
-function deliveryView(delivery: DeliveryRecord): WebhookDeliveryView {
-  return {
-    deliveryId: delivery.id,
-    webhookId: delivery.endpointId,
-    eventId: delivery.eventId,
-    eventType: delivery.eventType,
-    paymentId: delivery.paymentId,
-    occurredAt: delivery.occurredAt.toISOString(),
-    state: delivery.state,
-    replayed: delivery.isReplay,
-    attemptCount: delivery.attempts,
-    createdAt: delivery.createdAt.toISOString(),
-    nextAttemptAt: delivery.nextAttemptAt?.toISOString() ?? null,
-    finishedAt: delivery.finishedAt?.toISOString() ?? null,
-    finishedReason: delivery.finishedReason,
-    lastStatusCode: delivery.lastStatus,
-    lastError: delivery.lastError,
-  };
-}
-
-function attemptView(attempt: AttemptRecord): WebhookDeliveryDetailView['attempts'][number] {
-  return {
-    attempt: attempt.attempt,
-    at: attempt.at.toISOString(),
-    statusCode: attempt.status,
-    durationMs: attempt.durationMs,
-    error: attempt.error,
-    responseExcerpt: attempt.responseExcerpt,
-  };
 }

@@ -16,6 +16,7 @@ import {
   ApiError,
   Body,
   Caller,
+  granted,
   Id,
   notFound,
   Operation,
@@ -23,7 +24,6 @@ import {
 import { EVENT_STORE } from '@pis/service-kit';
 import { type ReplayRecord, type ReplayRequests, runningReplaysMax } from '@pis/webhook-deliveries';
 import { REPLAY_REQUESTS } from './tokens.js';
-import { granted } from './refusals.js';
 import { checkReceives } from './webhook-deliveries.controller.js';
 
 @Controller()

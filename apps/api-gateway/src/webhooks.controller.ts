@@ -21,11 +21,11 @@ import {
   Body,
   Caller,
   Context,
+  granted,
   Id,
   Operation,
   UncheckedBody,
 } from '@pis/http-api';
-import { granted } from './refusals.js';
 import { healthy, WebhookHealth } from './webhook-health.js';
 import { type WebhookTestResult, WebhookTests } from './webhook-test.js';
 

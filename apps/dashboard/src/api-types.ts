@@ -8,6 +8,8 @@
 import type { BodyInOf, DataOf, IdsOf, QueryInOf } from './operation.js';
 import type { OperationName, Operations } from './operations.js';
 
+export type * from './operations/administration.js';
+export type * from './operations/payments.js';
 export type { Me, SignedIn, TotpSetup } from './operations/session.js';
 export type { OperationName } from './operations.js';
 

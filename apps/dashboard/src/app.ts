@@ -1,9 +1,9 @@
-import { dashboardEnv, defineApp } from '@pis/service-kit';
+import { dashboardEnv, defineApp, webhooksEnv } from '@pis/service-kit';
 import { configureHttp, DashboardModule } from './dashboard.module.js';
 
 export const dashboard = defineApp({
   name: 'dashboard',
-  env: dashboardEnv,
+  env: { ...dashboardEnv, ...webhooksEnv },
   consumers: [],
   publicPort: true,
   configureHttp,

@@ -14,18 +14,21 @@ import {
   LOG_WATCH,
   LOGGER,
   PG_POOL,
-  type ProcessConfig,
   streamStates,
 } from '@pis/service-kit';
 import { Passwords, SignIn, Users } from '@pis/users';
 import type pg from 'pg';
+import { administrationHandlers } from './handlers/administration.js';
+import { partyHandlers } from './handlers/parties.js';
+import { paymentHandlers } from './handlers/payments.js';
 import { sessionHandlers } from './handlers/session.js';
 import { addRoutes, type Handlers } from './routes.js';
 import { SessionCookie } from './session-cookie.js';
 import { SessionPruning } from './session-pruning.js';
 import { SignInLimit } from './sign-in-limit.js';
+import { USE_CASES, type UseCaseConfig, type UseCases, useCases } from './use-cases.js';
 
-export type DashboardModuleConfig = DashboardConfig & Pick<ProcessConfig, 'PIS_ENVIRONMENT'>;
+export type DashboardModuleConfig = DashboardConfig & UseCaseConfig;
 
 const HANDLERS = Symbol('Handlers');
 
@@ -50,7 +53,8 @@ export function configureHttp(app: NestFastifyApplication, config: DashboardModu
 @Module({})
 export class DashboardModule {
   static register(config: DashboardModuleConfig): DynamicModule {
-    return { module: DashboardModule, providers: [...userProviders(config), handlers(config)] };
+    const providers = [...userProviders(config), ...useCases(config), handlers(config)];
+    return { module: DashboardModule, providers };
   }
 }
 
@@ -86,19 +90,26 @@ function userProviders(config: DashboardModuleConfig): Provider[] {
 }
 
 function handlers(config: DashboardModuleConfig): Provider {
+  const { PIS_PUBLIC_URL: publicUrl, PIS_ENVIRONMENT: environment } = config;
   return {
     provide: HANDLERS,
-    inject: [EVENT_STORE, SignIn, Users, SessionCookie, SignInLimit],
+    inject: [EVENT_STORE, PG_POOL, SignIn, Users, SessionCookie, SignInLimit, USE_CASES],
     useFactory: (
       store: EventStore,
+      pool: pg.Pool,
       signIn: SignIn,
       users: Users,
       cookie: SessionCookie,
       limit: SignInLimit,
-    ): Handlers =>
-      sessionHandlers({
-        ...{ store, signIn, users, cookie, limit },
-        environment: config.PIS_ENVIRONMENT,
-      }),
+      cases: UseCases,
+    ): Handlers => {
+      const { payments, directory } = cases;
+      return {
+        ...sessionHandlers({ store, signIn, users, cookie, limit, environment }),
+        ...paymentHandlers({ ...cases, query: payments, store, users, publicUrl }),
+        ...partyHandlers({ ...cases, query: directory }),
+        ...administrationHandlers({ ...cases, query: directory, store, pool, users, environment }),
+      };
+    },
   };
 }

@@ -5,10 +5,16 @@
  */
 import type { UserRole } from '@pis/domain';
 import { type Declared } from './operation.js';
+import { administrationOperations } from './operations/administration.js';
+import { partyOperations } from './operations/parties.js';
+import { paymentOperations } from './operations/payments.js';
 import { sessionOperations } from './operations/session.js';
 
 export const operations = {
   ...sessionOperations,
+  ...paymentOperations,
+  ...partyOperations,
+  ...administrationOperations,
 } as const satisfies Record<string, Declared>;
 
 export type Operations = typeof operations;

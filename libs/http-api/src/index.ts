@@ -3,6 +3,7 @@ export { BoundedMap } from './bounded-map.js';
 export { networkOf } from './client-address.js';
 export { rateLimitOf } from './configured-rate-limit.js';
 export { Cursors, notOfThisList } from './cursor.js';
+export { DirectoryLists } from './directory-lists.js';
 export { answerTo, ApiError, type ErrorAnswer, invalid, notFound } from './errors.js';
 export { configureHttp, type HttpOptions, requireJson } from './http.js';
 export { OwnWrites, type WriteKey } from './own-writes.js';
@@ -21,6 +22,7 @@ export { Operation, type OperationOptions } from './operation.js';
 export { type ErrorPage, PageRoute } from './page-route.js';
 export { type Quota, RateLimit, RateLimited, type RateLimitOptions } from './rate-limit.js';
 export { type Counted, postgresTally, type RateLimitTally } from './rate-limit-tally.js';
+export { granted } from './refusals.js';
 export { RequestTimeLimit } from './request-time-limit.js';
 export {
   accepted,

@@ -138,6 +138,17 @@ export class Users {
     });
   }
 
+  /** The e-mail addresses of those who belong to the organization, by their IDs. @throws StoreUnavailable */
+  async emailsOf(
+    organizationId: string,
+    userIds: readonly string[],
+  ): Promise<ReadonlyMap<string, string>> {
+    const streams = await this.options.store.readStreams(userIds.map(this.users.streamIdOf));
+    const found = streams.flatMap((events) => this.users.fold(events).state ?? []);
+    const own = found.filter((one) => one.organizationId === organizationId);
+    return new Map(own.flatMap(({ userId, email }) => (email === null ? [] : [[userId, email]])));
+  }
+
   /** @throws StoreUnavailable */
   async changeRole(
     whom: UserRef,

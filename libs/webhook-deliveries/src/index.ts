@@ -3,6 +3,7 @@ export * from './delivery.js';
 export * from './delivery-table.js';
 export type { StatementName } from './delivery-statements.js';
 export * from './delivery-log.js';
+export * from './delivery-views.js';
 export * from './delivery-revival.js';
 export * from './replay-requests.js';
 export * from './endpoint-failures.js';

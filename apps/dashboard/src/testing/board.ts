@@ -4,6 +4,8 @@ import { randomUUID } from 'node:crypto';
 import { type DynamicModule, Global, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import { sandboxDirectory } from '@pis/bank-rails';
+import { createOriginator, unrefused } from '@pis/commands';
 import { organization as organizations, type UserRole } from '@pis/domain';
 import {
   type EventStore,
@@ -38,8 +40,25 @@ const config: DashboardModuleConfig = {
   PIS_PUBLIC_URL: undefined,
   PIS_REQUEST_TIMEOUT_MS: 10_000,
   PIS_RATE_LIMIT_PER_KEY: 0,
+  PIS_WEBHOOK_ALLOWED_NETWORKS: ['203.0.113.0/24'],
+  PIS_WEBHOOK_RETRY_INITIAL_MS: 30_000,
+  PIS_WEBHOOK_RETRY_MAX_MS: 3_600_000,
+  PIS_WEBHOOK_TIMEOUT_MS: 30_000,
+  PIS_WEBHOOK_RETRY_WINDOW_PAYMENTS_MS: 1,
+  PIS_WEBHOOK_RETRY_WINDOW_STATEMENTS_MS: 1,
+  PIS_WEBHOOK_RETENTION_DAYS: 30,
 };
 const poolMax = 10;
+const originator = {
+  entityType: 'BUSINESS',
+  companyName: 'Board Trading LLC',
+  email: 'treasury@board.example',
+  bankAccount: {
+    subType: 'CHECKING',
+    achRoutingNumber: '021000021',
+    achAccountNumber: '100020003000',
+  },
+} as const;
 
 export interface BoardCall {
   readonly method?: 'GET' | 'POST' | 'PATCH' | 'DELETE' | 'PUT';
@@ -79,6 +98,8 @@ export interface Board {
   readonly users: Users;
   call(path: string, call?: BoardCall): Promise<BoardReply>;
   newOrganization(): Promise<string>;
+  /** The ID of a new originator with a bank account. */
+  newOriginator(organizationId: string): Promise<string>;
   newUser(role: UserRole, organizationId?: string): Promise<TestUser>;
   /** The Cookie header of a new session. */
   signedIn(user: Pick<TestUser, 'email'>): Promise<string>;
@@ -131,6 +152,13 @@ export async function startBoard({ changes, logger }: BoardOptions = {}): Promis
   };
   return {
     ...{ app, store, pool, users, call, newOrganization },
+    async newOriginator(organizationId) {
+      const created = await createOriginator(
+        { store, by },
+        { organizationId, input: originator, keyring, banks: sandboxDirectory },
+      );
+      return unrefused(created).originatorId;
+    },
     async newUser(role, given) {
       const organizationId = given ?? (await newOrganization());
       const email = `${role}-${randomUUID()}@board.example`;

@@ -1,18 +1,24 @@
 /** The API's error for each refusal of a use case. */
 import {
+  type CancellationRefusal,
   type ContactCreationRefusal,
   type ContactUpdateRefusal,
   grantedOrThrow,
+  type LinkRequestRefusal,
   type OriginatorUpdateRefusal,
   type PaymentCreationRefusal,
   type PaymentSimulationRefusal,
+  type ShowRefusal,
   type WebhookEndpointRefusal,
 } from '@pis/commands';
 import { problem } from '@pis/contracts';
 import { unreachable } from '@pis/domain';
-import { ApiError, invalid, notFound } from '@pis/http-api';
+import { ApiError, invalid, notFound } from './errors.js';
 
 type ClientRefusal =
+  | CancellationRefusal
+  | LinkRequestRefusal
+  | ShowRefusal
   | ContactCreationRefusal
   | ContactUpdateRefusal
   | OriginatorUpdateRefusal
@@ -37,6 +43,8 @@ function apiErrorOf(refusal: ClientRefusal): ApiError {
       return invalid(refusal.problems);
     case 'SUBSCRIPTION_LIMIT_EXCEEDED':
       return invalid([problem('subscribedEvents', 'validation_subscription_limit')]);
+    case 'NO_LINK':
+      return notFound('link of the payment');
     case 'DUPLICATE_CONTACT':
       return new ApiError('CONFLICT', 'a contact with these details exists already');
     case 'IDEMPOTENCY_KEY_REUSED':

@@ -3,7 +3,9 @@
  * have pages and `meta.pagination` (rule contact-item-3).
  */
 import { type OriginatorListQuery } from '@pis/contracts';
-import { answer, type Answer, type Cursors, type Given, type OwnWrites } from '@pis/http-api';
+import type { Cursors } from './cursor.js';
+import type { OwnWrites } from './own-writes.js';
+import { answer, type Answer, type Given } from './requests.js';
 import type { ListPage, PageRequest } from '@pis/read-models';
 
 /** The limit of a page that is requested by `cursor` alone. */

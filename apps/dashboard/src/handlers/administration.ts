@@ -1,0 +1,124 @@
+/** API keys and users: what belongs to administrators. */
+import { createApiKey, revokeApiKey } from '@pis/commands';
+import { problem } from '@pis/contracts';
+import { apiKey as apiKeys, type Environment } from '@pis/domain';
+import { type EventStore, repository } from '@pis/event-store';
+import { ApiError, invalid, notFound, type OwnWrites } from '@pis/http-api';
+import { type DirectoryQuery, findApiKeyDigest } from '@pis/read-models';
+import type { UserChangeRefusal, UserCreationRefusal, Users } from '@pis/users';
+import type pg from 'pg';
+import type { administrationOperations } from '../operations/administration.js';
+import type { Handlers } from '../routes.js';
+
+export interface AdministrationServices {
+  readonly store: EventStore;
+  readonly pool: pg.Pool;
+  readonly users: Users;
+  readonly query: DirectoryQuery;
+  readonly ownWrites: OwnWrites;
+  readonly environment: Environment;
+}
+
+export function administrationHandlers(
+  services: AdministrationServices,
+): Handlers<keyof typeof administrationOperations> {
+  return { ...keyHandlers(services), ...userHandlers(services) };
+}
+
+function keyHandlers({ store, pool, query, ownWrites, environment }: AdministrationServices) {
+  /** The next list shows what was just written. */
+  const written = async (organizationId: string) =>
+    ownWrites.note('directory', organizationId, await store.lastPosition());
+  return {
+    async listApiKeys({ organizationId }) {
+      await ownWrites.visible('directory', organizationId);
+      return (await query.apiKeys(organizationId)).map(
+        ({ apiKeyId, keyType, createdAt, expiresAt, revokedAt }) => ({
+          ...{ apiKeyId, type: keyType, createdAt, expiresAt, revokedAt },
+        }),
+      );
+    },
+    async createApiKey({ organizationId, body, by }) {
+      const { type, expiresAt = null } = body;
+      const input = { organizationId, type, expiresAt, environment };
+      const created = await createApiKey({ store, by }, input);
+      if ('refused' in created) throw keyError(created.refused);
+      await written(organizationId);
+      return created;
+    },
+    async revokeApiKey({ organizationId, ids, by }) {
+      const digest = await findApiKeyDigest(pool, store, ids.apiKeyId);
+      const { state } =
+        digest === null ? { state: null } : await repository(store, apiKeys).load(digest);
+      if (digest === null || state?.organizationId !== organizationId) throw notFound('API key');
+      await revokeApiKey({ store, by }, { digest });
+      await written(organizationId);
+      return null;
+    },
+  } satisfies Handlers<'listApiKeys' | 'createApiKey' | 'revokeApiKey'>;
+}
+
+function keyError(refused: string): ApiError {
+  if (refused === 'EXPIRY_NOT_ISO_8601')
+    return invalid([problem('expiresAt', 'validation_datetime')]);
+  if (refused === 'EXPIRY_NOT_IN_FUTURE') return invalid([problem('expiresAt', 'validation_min')]);
+  return new ApiError('CONFLICT', 'the key cannot be created');
+}
+
+function userHandlers({ users }: AdministrationServices) {
+  /** An administrator who locks the own user out may leave nobody to undo it. */
+  const requireOther = (own: string, userId: string) => {
+    if (own === userId) throw new ApiError('CONFLICT', 'another administrator must do this');
+  };
+  return {
+    listUsers: ({ organizationId }) => users.list(organizationId),
+    async createUser({ organizationId, body, by }) {
+      const created = await users.create({ organizationId, ...body }, by);
+      if ('refused' in created) throw userError(created);
+      return created;
+    },
+    async changeUserRole({ user, organizationId, ids, body, by }) {
+      requireOther(user.userId, ids.userId);
+      check(await users.changeRole({ ...ids, organizationId }, body.role, by));
+      return null;
+    },
+    async disableUser({ user, organizationId, ids, by }) {
+      requireOther(user.userId, ids.userId);
+      check(await users.disable({ ...ids, organizationId }, by));
+      return null;
+    },
+    async enableUser({ organizationId, ids, by }) {
+      check(await users.enable({ ...ids, organizationId }, by));
+      return null;
+    },
+    async resetUser({ user, organizationId, ids, by }) {
+      requireOther(user.userId, ids.userId);
+      const reset = await users.reset({ ...ids, organizationId }, null, by);
+      if ('refused' in reset) throw userError(reset);
+      return { ...ids, password: reset.password };
+    },
+  } satisfies Handlers<
+    'listUsers' | 'createUser' | 'changeUserRole' | 'disableUser' | 'enableUser' | 'resetUser'
+  >;
+}
+
+function check(refusal: void | UserChangeRefusal): void {
+  if (refusal !== undefined) throw userError(refusal);
+}
+
+function userError({ refused }: UserCreationRefusal | UserChangeRefusal): ApiError {
+  switch (refused) {
+    case 'USER_NOT_FOUND':
+      return notFound('user');
+    case 'EMAIL_IN_USE':
+      return new ApiError('CONFLICT', 'a user has this e-mail address');
+    case 'TOO_MANY_USERS':
+      return new ApiError('CONFLICT', 'the organization has as many users as it may have');
+    case 'EMAIL_INVALID':
+      return invalid([problem('email', 'validation_email')]);
+    case 'PASSWORD_LENGTH':
+      return invalid([problem('password', 'validation_min_length')]);
+    case 'ORGANIZATION_NOT_FOUND':
+      return notFound('organization');
+  }
+}
