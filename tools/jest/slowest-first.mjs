@@ -28,6 +28,7 @@ export const slowest = [
   'apps/rail-executor/src/several-banks.pg.spec.ts',
   'tests/contract/webhooks.spec.ts',
   'tests/webhooks-alerts.spec.ts',
+  'tests/payment-pages.spec.ts',
   'tests/webhooks-bench.spec.ts',
   'apps/rail-executor/src/simulation.pg.spec.ts',
   'apps/all-in-one/src/store-calls.esdb.spec.ts',

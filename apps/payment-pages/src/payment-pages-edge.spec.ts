@@ -1,7 +1,8 @@
 /** What the pages answer under load and in an outage, and what their logs say. */
 import { Writable } from 'node:stream';
+import { Controller, Post } from '@nestjs/common';
 import { StoreUnavailable } from '@pis/event-store';
-import { createLogger } from '@pis/service-kit';
+import { createLogger, PublicRoute } from '@pis/service-kit';
 import { type PagesServer, startPages, token } from './testing/pages-server.js';
 
 let server: PagesServer;
@@ -104,5 +105,27 @@ describe('The logs', () => {
     expect(log).toContain('"path":"/pay/:token/bank"');
     expect(log).not.toContain(token);
     expect(log).not.toContain('021000021');
+  });
+});
+
+describe('Beside other apps in one process', () => {
+  @Controller('other')
+  class Other {
+    @Post()
+    @PublicRoute('bank')
+    take(): string {
+      return 'taken';
+    }
+  }
+
+  it('takes forms for the pages alone', async () => {
+    server = await startPages({ controllers: [Other] });
+    const { statusCode } = await server.app.inject({
+      method: 'POST',
+      url: '/other',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      payload: 'a=b',
+    });
+    expect(statusCode).toBe(415);
   });
 });

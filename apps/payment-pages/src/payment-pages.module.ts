@@ -5,7 +5,7 @@ import type { RoutingDirectory } from '@pis/bank-rails';
 import { openRoutingDirectory } from '@pis/bank-rails/directory';
 import { type OfferedRails, PaymentLinks, type PaymentLinksOptions } from '@pis/commands';
 import { type EventStore, StreamStates } from '@pis/event-store';
-import { configureHttp as configureHttpSide, rateLimitOf } from '@pis/http-api';
+import { ApiError, configureHttp as configureHttpSide, rateLimitOf } from '@pis/http-api';
 import type { Keyring } from '@pis/keyring';
 import { PaymentLinkAccesses, PaymentLinkTable } from '@pis/read-models';
 import {
@@ -35,8 +35,16 @@ export function configureHttp(app: NestFastifyApplication): void {
   app.useBodyParser(
     'application/x-www-form-urlencoded',
     { bodyLimit: formBytesMax },
-    (_request, body, done) => done(null, new URLSearchParams(body.toString('utf8'))),
+    (request, body, done) => {
+      // Other apps of the process take JSON alone.
+      if (request.routeOptions.config.errorPage === undefined) done(notAForm());
+      else done(null, new URLSearchParams(body.toString('utf8')));
+    },
   );
+}
+
+function notAForm(): ApiError {
+  return new ApiError('UNSUPPORTED_MEDIA_TYPE', 'send application/json');
 }
 
 type PgPool = ConstructorParameters<typeof PaymentLinkTable>[0];

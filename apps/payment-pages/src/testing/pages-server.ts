@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
-import { type DynamicModule, Global, Module, type Provider } from '@nestjs/common';
+import { type DynamicModule, Global, Module, type Provider, type Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { sandboxDirectory } from '@pis/bank-rails';
@@ -56,6 +56,7 @@ export interface PagesServerOptions {
   readonly changes?: Partial<PaymentPagesConfig>;
   readonly logger?: Logger;
   readonly http?: HttpServerOptions;
+  readonly controllers?: readonly Type[];
 }
 
 /** Over links in memory. */
@@ -63,6 +64,7 @@ export async function startPages({
   changes,
   logger = createLogger('test', 'silent'),
   http,
+  controllers,
 }: PagesServerOptions = {}): Promise<PagesServer> {
   let advancedMs = 0;
   const links = new MemoryLinks(() => Date.now() + advancedMs);
@@ -77,7 +79,7 @@ export async function startPages({
     { provide: PaymentLinks, useValue: links },
     { provide: ROUTING_DIRECTORY, useValue: sandboxDirectory },
   ];
-  const app = await startModule({ platform, replaced, changes, http });
+  const app = await startModule({ platform, replaced, changes, http, controllers });
   return {
     app,
     links,
@@ -93,6 +95,8 @@ export interface ModuleOptions {
   readonly replaced?: readonly Provider[];
   readonly changes?: Partial<PaymentPagesConfig> | undefined;
   readonly http?: HttpServerOptions | undefined;
+  /** Of other apps in the process. */
+  readonly controllers?: readonly Type[] | undefined;
 }
 
 /** The module of the app on a port of this machine. */
@@ -101,6 +105,7 @@ export async function startModule({
   replaced = [],
   changes = {},
   http,
+  controllers = [],
 }: ModuleOptions): Promise<NestFastifyApplication> {
   ensureScript();
   const platform: DynamicModule = {
@@ -110,7 +115,7 @@ export async function startModule({
   };
   const pages = PaymentPagesModule.register({ ...config, ...changes }, replaced);
   const app = await NestFactory.create<NestFastifyApplication>(
-    { module: class Root {}, imports: [platform, pages] },
+    { module: class Root {}, imports: [platform, pages], controllers: [...controllers] },
     httpAdapter(http),
     { bodyParser: false, logger: false, abortOnError: false },
   );
