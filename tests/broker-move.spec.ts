@@ -7,11 +7,12 @@ import { PisClient } from '@pis/client';
 import {
   createTestDatabase,
   type HttpsReceiver,
+  openTestPool,
   startHttpsReceiver,
   type TestDatabase,
   until,
 } from '@pis/local-servers/testing';
-import pg from 'pg';
+import type pg from 'pg';
 import { completed, paymentTo } from './support/payable.js';
 import { type RunningProcess, startProcess } from './support/process.js';
 
@@ -33,7 +34,7 @@ let paymentIds: string[];
 beforeAll(async () => {
   dataDir = mkdtempSync(path.join(os.tmpdir(), 'pis-broker-move-'));
   database = await createTestDatabase();
-  pool = new pg.Pool({ connectionString: database.url });
+  pool = openTestPool(database.url, 1);
   receiver = await startHttpsReceiver();
   delivered = [];
   paymentIds = [];

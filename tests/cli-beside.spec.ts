@@ -5,7 +5,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { jest } from '@jest/globals';
 import { connectionOf } from '@pis/local-servers';
-import { createTestDatabase, until } from '@pis/local-servers/testing';
+import { createTestDatabase, openTestPool, until } from '@pis/local-servers/testing';
 import { Kafka, logLevel } from 'kafkajs';
 import pg from 'pg';
 import { Api } from './support/api.js';
@@ -165,7 +165,7 @@ describe('on Kafka', () => {
 
   it('a part of the log is published again, with the number of omitted events', async () => {
     const database = await createTestDatabase();
-    const pool = new pg.Pool({ connectionString: database.url });
+    const pool = openTestPool(database.url, 1);
     const env = {
       ...environment,
       KAFKA_PREFIX: `${prefix}replay.`,

@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { jest } from '@jest/globals';
-import { createTestDatabase, type TestDatabase } from '@pis/local-servers/testing';
-import pg from 'pg';
+import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
+import type pg from 'pg';
 import { pis, pisJson } from './support/process.js';
 import { expectRefusal } from './support/refusal.js';
 
@@ -20,7 +20,7 @@ let pool: pg.Pool;
 beforeAll(async () => {
   scratch = mkdtempSync(path.join(os.tmpdir(), 'pis-cli-log-'));
   database = await createTestDatabase();
-  pool = new pg.Pool({ connectionString: database.url });
+  pool = openTestPool(database.url, 1);
   environment = {
     DATABASE_URL: database.url,
     PIS_MASTER_KEY: randomBytes(32).toString('base64'),
