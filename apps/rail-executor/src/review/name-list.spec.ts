@@ -33,7 +33,44 @@ describe('a list of names', () => {
     expect(score(name)).toBeLessThan(1);
   });
 
-  it.each(['Ada Lovelace', 'James Watson', 'Moritz James', '', '!!!', '李小龙'])(
+  it.each([
+    ['Vladimir Ivanov', 'Владимир Иванов'],
+    ['Sergey Lavrov', 'СЕРГЕЙ ЛАВРОВ'],
+    ['Sergei Lavrov', 'Сергей Лавров'],
+    ['Fyodor Shcherbakov', 'Фёдор Щербаков'],
+    ['Fedor Shcherbakov', 'Фёдор Щербаков'],
+    ['Georgios Papadopoulos', 'Γεώργιος Παπαδόπουλος'],
+    ['Kyriakos Nikolaidis', 'Κυριάκος Νικολαΐδης'],
+    ['Jurgen Muller', 'Jürgen Müller'],
+    ['Juergen Mueller', 'Jürgen Müller'],
+    ['Groß Gerhard', 'GROSS, Gerhard'],
+    ['Lukasz Zolkiewski', 'Łukasz Żółkiewski'],
+    ['Isik Dogan', 'Işık Doğan'],
+    ['ISIK DOGAN', 'ışık doğan'],
+    ['Ilhan Iscan', 'İlhan İşcan'],
+    ['Joergen Soerensen', 'Jørgen Sørensen'],
+    ['Haakon Aasen', 'Håkon Åsen'],
+    ['李小龙', '李小龙'],
+  ])('finds %s and %s as the same name, whichever is on the list', (one, other) => {
+    for (const [listed, searched] of [
+      [one, other],
+      [other, one],
+    ] as const)
+      expect(new NameList(namesIn(listed)).best(searched, 1)).toMatchObject({ score: 1 });
+  });
+
+  it.each([
+    ['Volodymyr Yefremov', 'Володимир Єфремов'],
+    ['Fyodor Dostoevsky', 'Фёдор Достоевский'],
+    ['Mikhail Khodorkovskii', 'Михаил Ходорковский'],
+    // One Cyrillic letter among Latin ones that looks like them.
+    ['James Moriarty', 'Jаmes Moriarty'],
+    ['James Moriarty', 'James\u200b Mori\u200barty'],
+  ])('finds %s by %s with a score of at least 0.85', (listed, searched) => {
+    expect(new NameList(namesIn(listed)).best(searched, 0.85)).not.toBeNull();
+  });
+
+  it.each(['Ada Lovelace', 'James Watson', 'Виктор Орлов', 'Moritz James', '', '!!!', '李小龙'])(
     'does not take %s for one of them',
     (name) => {
       expect(list.best(name, 0.85)).toBeNull();

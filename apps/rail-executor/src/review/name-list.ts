@@ -1,11 +1,14 @@
 /**
  * A list of names to screen against, for example a sanctions list. Names are compared without accents, case,
- * punctuation and word order. A word counts as found if it differs in a letter or two. The score is the share
- * of letters of both names that are in words that were found: 1 is the same name.
+ * punctuation and word order. Latin, Greek and Cyrillic letters are spelled in ASCII, as the rails spell them.
+ * Letters of other scripts are compared as they are. A word counts as found if it differs in a letter or two.
+ * The score is the share of letters of both names that are in words that were found: 1 is the same name.
  *
  * A name that is the same after normalization is always found. Memory and time are bounded: a list has at
  * most entriesMax names, and only names that share a similar word with the searched one are compared.
  */
+import { spellingOf } from '@pis/bank-rails/iso20022';
+
 export interface ListedName {
   /** The line number when the list gives none. */
   readonly id: string;
@@ -39,7 +42,9 @@ export class NameList {
   private readonly bySpelling = new Map<string, number>();
 
   constructor(names: readonly ListedName[]) {
-    this.entries = names.map((listed) => ({ ...listed, words: wordsOf(listed.name) }));
+    this.entries = names.flatMap((listed) =>
+      wordsOfSpellings(listed.name).map((words) => ({ ...listed, words })),
+    );
     for (const [index, { words }] of this.entries.entries()) {
       this.bySpelling.set(words.join(' '), index);
       const forms = new Set(words.flatMap(formsOf));
@@ -53,7 +58,15 @@ export class NameList {
 
   /** The most similar entry with at least this score; null when there is none. */
   best(name: string, scoreMin: number): Match | null {
-    const words = wordsOf(name);
+    let best: Match | null = null;
+    for (const words of wordsOfSpellings(name)) {
+      const match = this.bestOfWords(words, scoreMin);
+      if (match !== null && match.score > (best?.score ?? 0)) best = match;
+    }
+    return best;
+  }
+
+  private bestOfWords(words: readonly string[], scoreMin: number): Match | null {
     if (words.length === 0) return null;
     const same = this.entries[this.bySpelling.get(words.join(' ')) ?? -1];
     if (same !== undefined) return { entry: same, score: 1 };
@@ -111,29 +124,30 @@ export function namesIn(text: string): readonly ListedName[] {
   return names;
 }
 
-/** Letters that have no decomposition. */
-const spelled: Readonly<Record<string, string>> = {
-  ß: 'ss',
-  æ: 'ae',
-  œ: 'oe',
-  ø: 'o',
-  đ: 'd',
-  ð: 'd',
-  þ: 'th',
-  ł: 'l',
-  ı: 'i',
+/** Letters with a second common spelling. The other spelling is that of the rails. */
+const secondSpellings: Readonly<Record<string, string>> = {
+  ...{ ä: 'ae', ö: 'oe', ü: 'ue', ø: 'oe', å: 'aa' },
+  ...{ ё: 'yo', й: 'y', ї: 'yi', υ: 'u', ύ: 'u' },
 };
+const withSecondSpelling = new RegExp(`[${Object.keys(secondSpellings).join('')}]`, 'g');
+
+/** The words of a name as the rails spell it, and of its second spelling where it has one. */
+function wordsOfSpellings(name: string): readonly (readonly string[])[] {
+  const composed = name.slice(0, nameMax).normalize('NFC').toLowerCase();
+  const second = composed.replaceAll(
+    withSecondSpelling,
+    (letter) => secondSpellings[letter] ?? letter,
+  );
+  return (second === composed ? [composed] : [composed, second]).map(wordsOf);
+}
 
 /** In the order of the alphabet, because the order of words differs between sources. */
 function wordsOf(name: string): readonly string[] {
-  const plain = name
-    .slice(0, nameMax)
-    .normalize('NFKD')
-    .replaceAll(/\p{M}/gu, '')
-    .toLowerCase()
-    .replaceAll(/[ßæœøđðþłı]/g, (letter) => spelled[letter] ?? letter)
-    .replaceAll(/['’`.]/g, '');
+  let plain = '';
+  for (const letter of name.normalize('NFKD')) plain += spellingOf(letter) ?? letter;
   return plain
+    .toLowerCase()
+    .replaceAll(/['`.]/g, '')
     .split(/[^\p{L}\p{N}]+/u)
     .filter((word) => word !== '')
     .slice(0, wordsMax)

@@ -14,7 +14,7 @@ export function railText(text: string, max: number): string {
   let out = '';
   for (const character of text.normalize('NFKD')) {
     if (out.length > 4 * max) break;
-    out += spelling(character);
+    out += spellingOf(character) ?? '.';
   }
   return tidied(out, max);
 }
@@ -34,7 +34,11 @@ export function railName(name: string, max: number = nameMax): string | null {
 /** Max140Text. */
 export const nameMax = 140;
 
-function spelling(character: string): string {
+/**
+ * A character of a text in NFKD, spelled in printable ASCII; '' for a mark that is dropped. Null for a character
+ * without a spelling.
+ */
+export function spellingOf(character: string): string | null {
   if (/^[\x20-\x7e]$/.test(character)) return character;
   if (/^\p{M}$/u.test(character)) return '';
   if (/^[\s\p{Zs}]$/u.test(character)) return ' ';
@@ -42,8 +46,7 @@ function spelling(character: string): string {
   const lower = spellings[character];
   if (lower !== undefined) return lower;
   const small = spellings[character.toLowerCase()];
-  if (small !== undefined) return small.charAt(0).toUpperCase() + small.slice(1);
-  return '.';
+  return small === undefined ? null : small.charAt(0).toUpperCase() + small.slice(1);
 }
 
 /** Of small letters and of marks. A capital letter is spelled like its small one, with a capital. */
