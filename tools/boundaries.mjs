@@ -82,6 +82,7 @@ export const mayImport = {
     'domain',
     'event-store',
     'http-api',
+    'integration',
     'keyring',
     'read-models',
     'service-kit',

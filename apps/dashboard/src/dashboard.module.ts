@@ -17,11 +17,14 @@ import {
   streamStates,
 } from '@pis/service-kit';
 import { Passwords, SignIn, Users } from '@pis/users';
+import { endpointHealths } from '@pis/webhook-deliveries';
+import { retryWindowsOf } from '@pis/webhooks';
 import type pg from 'pg';
 import { administrationHandlers } from './handlers/administration.js';
 import { partyHandlers } from './handlers/parties.js';
 import { paymentHandlers } from './handlers/payments.js';
 import { sessionHandlers } from './handlers/session.js';
+import { webhookHandlers } from './handlers/webhooks.js';
 import { addRoutes, type Handlers } from './routes.js';
 import { SessionCookie } from './session-cookie.js';
 import { SessionPruning } from './session-pruning.js';
@@ -91,6 +94,7 @@ function userProviders(config: DashboardModuleConfig): Provider[] {
 
 function handlers(config: DashboardModuleConfig): Provider {
   const { PIS_PUBLIC_URL: publicUrl, PIS_ENVIRONMENT: environment } = config;
+  const windows = retryWindowsOf(config);
   return {
     provide: HANDLERS,
     inject: [EVENT_STORE, PG_POOL, SignIn, Users, SessionCookie, SignInLimit, USE_CASES],
@@ -108,6 +112,7 @@ function handlers(config: DashboardModuleConfig): Provider {
         ...sessionHandlers({ store, signIn, users, cookie, limit, environment }),
         ...paymentHandlers({ ...cases, query: payments, store, users, publicUrl }),
         ...partyHandlers({ ...cases, query: directory }),
+        ...webhookHandlers({ ...cases, store, pool, healths: endpointHealths(pool), windows }),
         ...administrationHandlers({ ...cases, query: directory, store, pool, users, environment }),
       };
     },

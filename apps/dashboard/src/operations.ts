@@ -9,11 +9,13 @@ import { administrationOperations } from './operations/administration.js';
 import { partyOperations } from './operations/parties.js';
 import { paymentOperations } from './operations/payments.js';
 import { sessionOperations } from './operations/session.js';
+import { webhookOperations } from './operations/webhooks.js';
 
 export const operations = {
   ...sessionOperations,
   ...paymentOperations,
   ...partyOperations,
+  ...webhookOperations,
   ...administrationOperations,
 } as const satisfies Record<string, Declared>;
 

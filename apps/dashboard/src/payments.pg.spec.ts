@@ -194,6 +194,32 @@ it('users are created, changed, disabled and reset by another administrator', as
   expect(demoted.status).toBe(409);
 });
 
+it('webhook endpoints are created with their secret, changed and deleted by administrators', async () => {
+  const { admin, operator, viewer } = await tenant();
+  const body = { url: 'https://203.0.113.7/hook', subscribedEvents: ['payment.completed'] };
+  expect((await send('POST', '/webhooks', operator, body)).status).toBe(403);
+  const created = dataOf<{ id: string; secret: string }>(
+    await send('POST', '/webhooks', admin, body),
+  );
+  expect(created.secret).toMatch(/^\w{32,}$/);
+  const path = `/webhooks/${created.id}`;
+  const changed = await send('PATCH', path, admin, { enabled: false });
+  expect(dataOf(changed)).toMatchObject({ id: created.id, enabled: false });
+  const list = await get('/webhooks', viewer);
+  expect(dataOf(list)).toMatchObject([{ id: created.id, health: 'healthy' }]);
+  expect(list.text).not.toContain(created.secret);
+  expect(dataOf(await get(`${path}/deliveries`, viewer))).toEqual([]);
+  const other = await tenant();
+  expect((await get(`${path}/deliveries`, other.admin)).status).toBe(404);
+  expect((await send('PATCH', path, other.admin, { enabled: true })).status).toBe(404);
+  const unknown = `/deliveries/${randomUUID()}`;
+  expect((await get(unknown, viewer)).status).toBe(404);
+  expect((await send('POST', `${unknown}/redeliver`, operator)).status).toBe(404);
+  const remove = (cookie: string) => board.call(path, { method: 'DELETE', cookie });
+  expect([(await remove(other.admin)).status, (await remove(admin)).status]).toEqual([404, 200]);
+  expect(dataOf(await get('/webhooks', viewer))).toEqual([]);
+});
+
 it("another organization's records read as not found, and its lists are empty", async () => {
   const mine = await tenant();
   const theirs = await tenant();

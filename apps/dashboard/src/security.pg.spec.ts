@@ -1,13 +1,15 @@
 import { createLogger } from '@pis/service-kit';
-import { userRoles } from '@pis/domain';
+import { type UserRole, userRoles } from '@pis/domain';
 import { mayCall, operations } from './operations.js';
 import type { Declared } from './operation.js';
 import { failuresPerNetworkMax } from './sign-in-limit.js';
 import { type Board, type BoardCall, origin, password, startBoard } from './testing/board.js';
 
 let board: Board;
+const cookies = new Map<UserRole, string>();
 beforeAll(async () => {
   board = await startBoard();
+  for (const role of userRoles) cookies.set(role, await board.signedIn(await board.newUser(role)));
 });
 afterAll(() => board?.close());
 
@@ -29,15 +31,14 @@ describe.each(all)('$name', ({ operation, path }) => {
 
   it('is refused to the roles below the one in the table', async () => {
     for (const role of userRoles.filter((one) => !mayCall(one, operation))) {
-      const cookie = await board.signedIn(await board.newUser(role));
+      const cookie = cookies.get(role) ?? null;
       const reply = await board.call(path, { method, cookie });
       expect([role, reply.status, reply.body.error?.code]).toEqual([role, 403, 'FORBIDDEN']);
     }
   });
 
   it('is refused when the request comes from another site', async () => {
-    const admin = await board.newUser('admin');
-    const cookie = await board.signedIn(admin);
+    const cookie = cookies.get('admin') ?? null;
     const attacks: BoardCall['headers'][] = [{ 'sec-fetch-site': 'cross-site' }];
     if (method !== 'GET')
       attacks.push(
@@ -115,7 +116,7 @@ describe('behind HTTPS', () => {
 describe('with limits', () => {
   let limited: Board;
   beforeAll(async () => {
-    limited = await startBoard({ changes: { PIS_RATE_LIMIT_PER_KEY: 100 } });
+    limited = await startBoard({ changes: { PIS_RATE_LIMIT_PER_KEY: 5 } });
   });
   afterAll(() => limited?.close());
 
