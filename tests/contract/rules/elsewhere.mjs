@@ -1,6 +1,181 @@
 /** Rules that tests outside the contract suite prove, alone or together with a contract test. */
 
 export const elsewhere = {
+  'payment-link-3': [
+    [
+      'libs/commands/src/payment-links/link-token.spec.ts',
+      'a token is 32 random bytes in 43 URL-safe characters, and no two are alike',
+    ],
+    [
+      'libs/commands/src/payment-links/payment-links.spec.ts',
+      'for money from %s always takes a link',
+    ],
+    [
+      'libs/commands/src/payment-links/payment-links.spec.ts',
+      'is nowhere in the log, and neither is the account holder',
+    ],
+  ],
+  'payment-link-4': [
+    [
+      'libs/domain/src/payment/payment.spec.ts',
+      'waits for a counterparty that is not saved, and the link expires after exactly 30 days',
+    ],
+    [
+      'libs/commands/src/payment-links/payment-links.spec.ts',
+      'comes after 30 days: nothing can be submitted, and the status stays',
+    ],
+  ],
+  'payment-link-5': [
+    [
+      'libs/commands/src/payment-links/payment-links.spec.ts',
+      'is the same payment with the same link under the same key, and a refusal for another body',
+    ],
+    [
+      'libs/commands/src/payment-links/payment-links.spec.ts',
+      'that arrives twice at the same time makes one payment, and only its token works',
+    ],
+  ],
+  'payment-link-6': [
+    [
+      'libs/commands/src/payment-links/payment-links.spec.ts',
+      'for money from %s always takes a link',
+    ],
+    [
+      'libs/commands/src/payment-links/payment-links.spec.ts',
+      'to send money takes a link if the recipient is not saved, or has no account',
+    ],
+  ],
+  'payment-link-7': [
+    [
+      'libs/commands/src/payment-links/payment-links.spec.ts',
+      'to send money to a saved contact with an active account needs no link',
+    ],
+  ],
+  'payment-link-11': [
+    [
+      'libs/commands/src/payment-links/payment-links.spec.ts',
+      'records who opens it, with the visitor sealed',
+    ],
+    [
+      'libs/commands/src/payment-links/payment-links.spec.ts',
+      'is not made when it cannot be recorded',
+    ],
+    [
+      'apps/payment-pages/src/payment-pages.pg.spec.ts',
+      'a request is opened, submitted and followed by its link, and each visit is recorded',
+    ],
+  ],
+  'payment-link-12': [
+    [
+      'libs/commands/src/payment-links/payment-links.spec.ts',
+      'is refused with the API’s codes for each wrong field, and the link stays open',
+    ],
+    [
+      'libs/commands/src/payment-links/payment-links.spec.ts',
+      'gives an unsaved counterparty an id',
+    ],
+    [
+      'apps/payment-pages/src/payment-pages.pg.spec.ts',
+      'a request is opened, submitted and followed by its link, and each visit is recorded',
+    ],
+  ],
+  'payment-link-13': [
+    [
+      'libs/commands/src/payment-links/payment-links.spec.ts',
+      'queues the payment for the submitted account, with the rail that its bank takes',
+    ],
+  ],
+  'payment-link-14': [
+    [
+      'libs/commands/src/payment-links/payment-links.spec.ts',
+      'is accepted once; after it the link shows the status',
+    ],
+    [
+      'apps/payment-pages/src/payment-pages.pg.spec.ts',
+      'a request is opened, submitted and followed by its link, and each visit is recorded',
+    ],
+    [
+      'tests/payment-pages.spec.ts',
+      'takes bank details on a phone, and follows the payment without a reload',
+    ],
+  ],
+  'payment-link-16': [
+    [
+      'libs/commands/src/payment-links/payment-links.spec.ts',
+      'comes at once with the cancellation: the token is as unknown as one that never was',
+    ],
+    [
+      'libs/commands/src/payment-links/link-races.spec.ts',
+      'of 1,000 pairs of a submission and a cancellation exactly one of each wins',
+    ],
+    [
+      'apps/payment-pages/src/payment-pages.pg.spec.ts',
+      'a canceled link is unknown at once, also to those who have its page open',
+    ],
+  ],
+  'payment-link-17': [
+    [
+      'libs/commands/src/payment-links/payment-links.spec.ts',
+      'shows the payer the amount, the fee on top, the originator and the account holder',
+    ],
+    [
+      'apps/rail-executor/src/linked-payments.pg.spec.ts',
+      'an %s payment moves %d and keeps its paymentAmount',
+    ],
+    [
+      'apps/payment-pages/src/payment-pages.pg.spec.ts',
+      'a request is opened, submitted and followed by its link, and each visit is recorded',
+    ],
+  ],
+  'limit-13': [
+    [
+      'libs/commands/src/payment-links/payment-links.spec.ts',
+      'for money from %s always takes a link',
+    ],
+    [
+      'apps/payment-pages/src/payment-pages.spec.ts',
+      'is answered alike whether it never existed or was canceled, by the same steps',
+    ],
+  ],
+  'link-decision-1': [
+    [
+      'libs/domain/src/payment/payment.spec.ts',
+      'is the amount and the processing fee when the payer of a link is debited',
+    ],
+    [
+      'apps/rail-executor/src/linked-payments.pg.spec.ts',
+      'an %s payment moves %d and keeps its paymentAmount',
+    ],
+    [
+      'apps/payment-pages/src/payment-pages.pg.spec.ts',
+      'a request is opened, submitted and followed by its link, and each visit is recorded',
+    ],
+  ],
+  'link-decision-2': [
+    ['libs/domain/src/contact/contact-reports.spec.ts', 'unless its last return was %s'],
+    [
+      'libs/domain/src/contact/contact-reports.spec.ts',
+      'unless a notification of change is unanswered',
+    ],
+    [
+      'apps/rail-executor/src/bank-reports.pg.spec.ts',
+      'a return is noted once on the contact, whose account is then no longer active',
+    ],
+    [
+      'libs/commands/src/payment-links/payment-links.spec.ts',
+      'to send money takes a link after the account returned %s',
+    ],
+  ],
+  'link-decision-3': [
+    [
+      'libs/commands/src/payment-links/payment-links.spec.ts',
+      'is refused with the API’s codes for each wrong field, and the link stays open',
+    ],
+    [
+      'apps/payment-pages/src/payment-pages.spec.ts',
+      'is refused for a routing number that no bank has, and shows the bank of one that is known',
+    ],
+  ],
   'service-10': [
     [
       'libs/domain/src/payment/payment.spec.ts',
@@ -262,54 +437,10 @@ export const elsewhere = {
       'a request is opened, submitted and followed by its link, and each visit is recorded',
     ],
   ],
-  'payment-link-11': [
-    [
-      'apps/payment-pages/src/payment-pages.pg.spec.ts',
-      'a request is opened, submitted and followed by its link, and each visit is recorded',
-    ],
-  ],
-  'payment-link-14': [
-    [
-      'apps/payment-pages/src/payment-pages.pg.spec.ts',
-      'a request is opened, submitted and followed by its link, and each visit is recorded',
-    ],
-    [
-      'tests/payment-pages.spec.ts',
-      'takes bank details on a phone, and follows the payment without a reload',
-    ],
-  ],
   'payment-link-15': [
     [
       'apps/payment-pages/src/payment-pages.pg.spec.ts',
       'an expired link shows who created it, and takes no submission',
-    ],
-  ],
-  'payment-link-16': [
-    [
-      'apps/payment-pages/src/payment-pages.pg.spec.ts',
-      'a canceled link is unknown at once, also to those who have its page open',
-    ],
-  ],
-  'payment-link-17': [
-    [
-      'apps/payment-pages/src/payment-pages.pg.spec.ts',
-      'a request is opened, submitted and followed by its link, and each visit is recorded',
-    ],
-  ],
-  'link-decision-1': [
-    [
-      'libs/domain/src/payment/payment.spec.ts',
-      'is the amount and the processing fee when the payer of a link is debited',
-    ],
-    [
-      'apps/payment-pages/src/payment-pages.pg.spec.ts',
-      'a request is opened, submitted and followed by its link, and each visit is recorded',
-    ],
-  ],
-  'link-decision-3': [
-    [
-      'apps/payment-pages/src/payment-pages.spec.ts',
-      'is refused for a routing number that no bank has, and shows the bank of one that is known',
     ],
   ],
   'page-1': [
@@ -357,66 +488,10 @@ export const elsewhere = {
       'a request is opened, submitted and followed by its link, and each visit is recorded',
     ],
   ],
-  'payment-link-4': [
-    [
-      'libs/commands/src/payment-links/payment-links.spec.ts',
-      'comes after 30 days: nothing can be submitted, and the status stays',
-    ],
-  ],
-  'payment-link-5': [
-    [
-      'libs/commands/src/payment-links/payment-links.spec.ts',
-      'that arrives twice at the same time makes one payment, and only its token works',
-    ],
-  ],
-  'payment-link-6': [
-    [
-      'libs/commands/src/payment-links/payment-links.spec.ts',
-      'for money from %s always takes a link',
-    ],
-    [
-      'libs/commands/src/payment-links/payment-links.spec.ts',
-      'to send money takes a link if the recipient is not saved, or has no account',
-    ],
-  ],
-  'payment-link-7': [
-    [
-      'libs/commands/src/payment-links/payment-links.spec.ts',
-      'to send money to a saved contact with an active account needs no link',
-    ],
-  ],
-  'payment-link-12': [
-    [
-      'libs/commands/src/payment-links/payment-links.spec.ts',
-      'is refused with the API’s codes for each wrong field, and the link stays open',
-    ],
-    [
-      'apps/payment-pages/src/payment-pages.pg.spec.ts',
-      'a request is opened, submitted and followed by its link, and each visit is recorded',
-    ],
-  ],
-  'payment-link-13': [
-    [
-      'libs/commands/src/payment-links/payment-links.spec.ts',
-      'queues the payment for the submitted account, with the rail that its bank takes',
-    ],
-  ],
-  'limit-13': [
-    [
-      'apps/payment-pages/src/payment-pages.spec.ts',
-      'is answered alike whether it never existed or was canceled, by the same steps',
-    ],
-  ],
   'limit-14': [
     [
       'apps/payment-pages/src/payment-pages-edge.spec.ts',
       'are those of an API key, for each link whatever the address is',
-    ],
-  ],
-  'link-decision-2': [
-    [
-      'libs/commands/src/payment-links/payment-links.spec.ts',
-      'to send money takes a link after the account returned %s',
     ],
   ],
 };

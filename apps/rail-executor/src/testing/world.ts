@@ -15,8 +15,9 @@ import {
   type PaymentDetails,
   type PaymentRail,
   paymentRails,
+  type RailDecision,
 } from '@pis/domain';
-import { memoryEventStore, repository, sealedStore } from '@pis/event-store';
+import { memoryEventStore, repository, sealedStore, systemContext } from '@pis/event-store';
 import { type Owner, ownerOf, sealBankAccount } from '@pis/keyring';
 import { testKeyring } from '@pis/keyring/testing';
 import { createTestDatabase, openTestPool, until } from '@pis/local-servers/testing';
@@ -174,6 +175,36 @@ export async function openWorld({ delayMs = 0, confirmationTimeoutMs = 0 }: Worl
       );
       if ('refused' in created) throw new Error(created.refused);
       return queuedMessage(paymentId, created.events[0]?.id ?? '', created.state);
+    },
+
+    /** A payment that waited for its counterparty, who is no saved contact and has answered. */
+    async queueByLink(ending: string, direction: Direction): Promise<QueuedMessage> {
+      const { contact, ...details } = await paymentDetails(ending, direction);
+      if (!contact?.bankAccount) throw new Error('the example has no account');
+      const { id: counterpartyId, bankAccount, ...names } = contact;
+      const { paymentId, paymentRail } = details;
+      const holder = { ...names, companyName: null };
+      const token = { tokenDigest: 'd1'.repeat(32), sealedToken: 'v3.sealed-token' };
+      const link = { ...token, holder, counterpartyId, createdBy: null };
+      const unsaved = { ...details, contactId: null, contact: null, idempotencyKey: null };
+      const railDecision: RailDecision = {
+        ...{ achService: 'standard', isPossible: true, rejected: [] },
+        ...{ expectedSettlementAt: null, nextCutoffAt: null },
+      };
+      const legalAddress = {
+        ...{ addressLine1: '1 Main Street', city: 'Springfield', state: 'IL' },
+        ...{ postalCode: '62701', countryCode: 'US' },
+      };
+      const at = new Date().toISOString();
+      const answer = { bankAccount, legalAddress, paymentRail, railDecision };
+      const by = systemContext('test');
+      const commands = [
+        { type: 'AwaitConfirmation', at, data: { ...unsaved, link } },
+        { type: 'SubmitCounterparty', at, data: answer },
+      ] as const;
+      const queued = await payments.record(paymentId, payments.fold([]), commands, by);
+      if ('refused' in queued) throw new Error(queued.refused);
+      return queuedMessage(paymentId, queued.events.at(-1)?.id ?? '', queued.state);
     },
 
     /** The types of the payment's events, in order, without the prefix `Payment`. */
