@@ -1,5 +1,5 @@
 /**
- * The copies of the bank's ACH files in the archive, cut so that what speaks of an entry of ours is sealed for its
+ * The copies of inquiries and of the bank's ACH files in the archive, cut so that what speaks of an entry of ours is sealed for its
  * contact. An acknowledgement may quote anything, so its lines are sealed for the originator, too. What is about no
  * entry of ours may name anybody.
  */
@@ -85,6 +85,20 @@ export function ackCopy(
     };
     return { bytes: line, ...owners, paymentId };
   });
+}
+
+/**
+ * An inquiry of ours. A trace number is no personal data: the archive's own key seals it.
+ * @param paymentIds of the entries, in their order
+ */
+export function inquiryCopy(
+  bytes: Uint8Array,
+  paymentIds: readonly (string | null)[],
+): readonly ArchiveSegment[] {
+  return linesOf(bytes).map((line, index) => ({
+    ...archivesOwn(line),
+    paymentId: paymentIds[index - 1] ?? null,
+  }));
 }
 
 /** A text of the bank may quote an entry. A code in letters does not. */

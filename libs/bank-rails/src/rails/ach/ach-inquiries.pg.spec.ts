@@ -71,3 +71,20 @@ it('an entry that is settled before the file goes is not asked about', async () 
   const text = Buffer.from(inquiries()[0]?.bytes ?? []).toString();
   expect(text.match(/"traceNumber"/g)).toHaveLength(1);
 });
+
+it('a file is listed for each payment that it asks about, and for no other one', async () => {
+  const [first, second, other] = await inFlight(3);
+  for (const one of [first, second]) await world.bank.inquire(one?.reference ?? '');
+  await world.settle();
+  const listed = async (instruction: typeof first) =>
+    (await world.archive.list({ paymentId: instruction?.paymentId ?? '', max: 10 })).filter(
+      ({ kind }) => kind === 'inquiry',
+    );
+  const [file] = await listed(first);
+  expect(file).toMatchObject({ rail: 'ACH', way: 'out', name: inquiries()[0]?.name });
+  expect(await listed(second)).toEqual([file]);
+  expect(await listed(other)).toEqual([]);
+  expect(await world.archive.bytes(file?.id ?? '')).toEqual(
+    Buffer.from(inquiries()[0]?.bytes ?? []),
+  );
+});

@@ -5,6 +5,7 @@
 import type pg from 'pg';
 import type { FileArchive } from '../../connections/file-archive.js';
 import type { FileTransport } from '../../connections/file-transport.js';
+import { inquiryCopy } from './ach-copies.js';
 import type { AchLog } from './ach-tables.js';
 import { writeInquiryFile } from './ack-lines.js';
 
@@ -22,8 +23,13 @@ export interface AchInquiriesOptions {
   readonly clock: () => number;
 }
 
+interface WantedEntry {
+  readonly traceNumber: string;
+  readonly paymentId: string | null;
+}
+
 /** Of one file. */
-const tracesMax = 10_000;
+const entriesMax = 10_000;
 
 export class AchInquiries {
   /** Whether this process knows of an entry to ask about. What another one has noted is asked for again. */
@@ -68,8 +74,8 @@ export class AchInquiries {
     this.isWanted = false;
     let isDone = false;
     try {
-      const traceNumbers = await this.wanted();
-      isDone = traceNumbers.length === 0 || (await this.sendInTurn(traceNumbers));
+      const entries = await this.wanted();
+      isDone = entries.length === 0 || (await this.sendInTurn(entries));
     } finally {
       if (!isDone) this.isWanted = true;
     }
@@ -77,12 +83,12 @@ export class AchInquiries {
   }
 
   /** @returns whether nothing is left to ask */
-  private async sendInTurn(traceNumbers: readonly string[]): Promise<boolean> {
+  private async sendInTurn(entries: readonly WantedEntry[]): Promise<boolean> {
     const { inquiryFileEveryMs, clock } = this.options;
     this.nextAtMs = clock() + inquiryFileEveryMs;
     // Another process has just sent one.
     if (!(await this.begin())) return false;
-    return (await this.send(traceNumbers)) && traceNumbers.length < tracesMax;
+    return (await this.send(entries)) && entries.length < entriesMax;
   }
 
   /** One process at a time, and one file in each pause. */
@@ -96,31 +102,33 @@ export class AchInquiries {
     return rowCount === 1;
   }
 
-  private async wanted(): Promise<readonly string[]> {
+  private async wanted(): Promise<readonly WantedEntry[]> {
     const { bank, pool } = this.options;
-    const { rows } = await pool.query<{ trace_number: string }>(
-      `SELECT trace_number FROM ach_entries
+    const { rows } = await pool.query<{ trace_number: string; payment_id: string | null }>(
+      `SELECT trace_number, payment_id FROM ach_entries
         WHERE bank = $1 AND inquiry_wanted_at IS NOT NULL AND status = 'filed'
-        ORDER BY inquiry_wanted_at LIMIT ${tracesMax}`,
+        ORDER BY inquiry_wanted_at LIMIT ${entriesMax}`,
       [bank],
     );
-    return rows.map((row) => row.trace_number);
+    return rows.map((row) => ({ traceNumber: row.trace_number, paymentId: row.payment_id }));
   }
 
   /** @returns whether the bank has it */
-  private async send(traceNumbers: readonly string[]): Promise<boolean> {
+  private async send(entries: readonly WantedEntry[]): Promise<boolean> {
     const { bank, pool, archive, transport, log, clock } = this.options;
+    const traceNumbers = entries.map(({ traceNumber }) => traceNumber);
     const at = new Date(clock()).toISOString();
     const bytes = writeInquiryFile({ at, traceNumbers });
     const name = `PIS-INQUIRY-${traceNumbers[0] ?? ''}-${at.replaceAll(/\D/g, '')}.jsonl`;
     try {
       await transport.put(name, bytes, { isFirst: true });
     } catch (error) {
-      const facts = { err: error, bank, entries: traceNumbers.length };
+      const facts = { err: error, bank, entries: entries.length };
       log.warn(facts, 'the bank could not be asked about ACH entries, and will be');
       return false;
     }
-    const segments = [{ bytes, owner: null, paymentId: null }];
+    const paymentIds = entries.map(({ paymentId }) => paymentId);
+    const segments = inquiryCopy(bytes, paymentIds);
     await archive.keep({
       ...{ connection: bank, rail: 'ACH', way: 'out', kind: 'inquiry', name, segments },
     });
