@@ -163,6 +163,7 @@ describe('what is read', () => {
       erasure: null,
       erasureRequest: null,
       correction: null,
+      lastReturn: null,
     });
   });
 
