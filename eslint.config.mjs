@@ -2,7 +2,7 @@
 import nx from '@nx/eslint-plugin';
 import prettier from 'eslint-config-prettier';
 import tseslint from 'typescript-eslint';
-import { mayImport } from './tools/boundaries.mjs';
+import { importsTypesOnly, mayImport } from './tools/boundaries.mjs';
 
 const depConstraints = [
   ...Object.entries(mayImport).map(([project, allowed]) => ({
@@ -81,6 +81,15 @@ export default tseslint.config(
     },
   },
   { files: code, ignores: tests, rules: ban(testHelpers) },
+  {
+    files: importsTypesOnly.map((name) => `apps/${name}/**/*.{ts,tsx}`),
+    rules: {
+      '@typescript-eslint/no-restricted-imports': [
+        'error',
+        { patterns: [{ regex: '^@pis/', allowTypeImports: true, message: 'types only' }] },
+      ],
+    },
+  },
   {
     files: ['libs/domain/**/*.ts'],
     ignores: tests,

@@ -102,6 +102,8 @@ export const mayImport = {
     'read-models',
     'service-kit',
   ],
+  // Runs in a browser. It imports types alone: see importsTypesOnly.
+  'dashboard-web': ['dashboard'],
   // Event store to broker.
   'event-relay': ['event-store', 'integration', 'messaging', 'postgres', 'service-kit'],
   // Event store to PostgreSQL.
@@ -185,3 +187,9 @@ export const mayImport = {
     'webhook-dispatcher',
   ],
 };
+
+/**
+ * Projects that import only types of other projects. The dashboard's pages are held against the API of their
+ * server by the compiler. Nothing of the server is in their bundle.
+ */
+export const importsTypesOnly = ['dashboard-web'];

@@ -15,7 +15,6 @@ import {
   logWarnings,
   onShutdownSignal,
   platformEnv,
-  type RunningApp,
   startApp,
 } from '@pis/service-kit';
 import { type AllInOneConfig, allInOneApp, allInOneEnv } from './all-in-one-app.js';
@@ -64,15 +63,8 @@ async function run(config: AllInOneConfig, databaseUrl: string, log: Logger): Pr
     throw error;
   });
   const { url } = running;
-  const hasDashboard = await answers(running.app, '/dashboard/');
-  process.stdout.write(`${readyLine({ url, demo: demo.result ?? null, config, hasDashboard })}\n`);
+  process.stdout.write(`${readyLine({ url, demo: demo.result ?? null, config })}\n`);
   process.stderr.write(banner(url, demo.result ?? null));
-}
-
-/** Whether the app serves this page, so that no dead link is printed. */
-async function answers(app: RunningApp['app'], path: string): Promise<boolean> {
-  const { statusCode } = await app.inject(path);
-  return statusCode !== 404;
 }
 
 function embedded(config: AllInOneConfig, log: Logger): Promise<Postgres> {

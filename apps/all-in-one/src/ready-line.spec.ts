@@ -2,7 +2,7 @@ import { banner, type ReadyLine, readyLine } from './ready-line.js';
 
 const demo = { organizationId: 'o', apiKey: 'pis_test_key', originatorIds: ['a', 'b'] };
 const config = {} as ReadyLine['config'];
-const given: ReadyLine = { url: 'http://127.0.0.1:3000', demo, config, hasDashboard: false };
+const given: ReadyLine = { url: 'http://127.0.0.1:3000', demo, config };
 
 it('one line begins with {"ready":true and contains everything for a first call', () => {
   const line = readyLine(given);
@@ -30,10 +30,8 @@ it('links follow the public address', () => {
   const line = readyLine({
     ...given,
     config: { ...config, PIS_PUBLIC_URL: 'https://pay.example/' },
-    hasDashboard: true,
   });
   expect(JSON.parse(line)).toMatchObject({
     docsUrl: 'https://pay.example/docs',
-    dashboardUrl: 'https://pay.example/dashboard/',
   });
 });

@@ -8,16 +8,13 @@ export interface ReadyLine {
   /** Null in production. */
   readonly demo: DemoOrganization | null;
   readonly config: PlatformConfig & { readonly PIS_PUBLIC_URL?: string | undefined };
-  /** Whether the app serves /dashboard/. */
-  readonly hasDashboard: boolean;
 }
 
-export function readyLine({ url, demo, config, hasDashboard }: ReadyLine): string {
+export function readyLine({ url, demo, config }: ReadyLine): string {
   const publicUrl = (config.PIS_PUBLIC_URL ?? url).replace(/\/$/, '');
   return JSON.stringify({
     ready: true,
     apiUrl: url,
-    ...(hasDashboard ? { dashboardUrl: `${publicUrl}/dashboard/` } : {}),
     docsUrl: `${publicUrl}/docs`,
     organizationId: demo?.organizationId ?? null,
     apiKey: demo?.apiKey ?? null,

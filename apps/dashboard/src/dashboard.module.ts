@@ -30,6 +30,7 @@ import { SessionCookie } from './session-cookie.js';
 import { SessionPruning } from './session-pruning.js';
 import { SignInLimit } from './sign-in-limit.js';
 import { USE_CASES, type UseCaseConfig, type UseCases, useCases } from './use-cases.js';
+import { addWebApp, readWebApp } from './web-app.js';
 
 export type DashboardModuleConfig = DashboardConfig & UseCaseConfig;
 
@@ -40,6 +41,7 @@ export function configureHttp(app: NestFastifyApplication, config: DashboardModu
   const publicUrl = config.PIS_PUBLIC_URL;
   configureHttpSide(app, { publicUrl, api: false });
   const perSecond = config.PIS_RATE_LIMIT_PER_KEY;
+  addWebApp(app.getHttpAdapter().getInstance(), readWebApp());
   addRoutes(app.getHttpAdapter().getInstance(), {
     handlers: app.get<Handlers>(HANDLERS),
     signIn: app.get(SignIn),

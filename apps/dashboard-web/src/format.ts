@@ -1,0 +1,68 @@
+/** How values read: amounts in dollars, times in the reader's zone, names of statuses. */
+
+const dollars = new Intl.NumberFormat('en-US', { style: 'currency', currency: 'USD' });
+const minorPerDollar = 100;
+const amountFormat = /^\$?\s*(\d{1,3}(?:,\d{3})+|\d+)(?:\.(\d{1,2}))?$/;
+
+/** `$1,234.56` of 123456. */
+export function money(amountMinor: number): string {
+  return dollars.format(amountMinor / minorPerDollar);
+}
+
+/** Minor units of what a person typed in dollars; null if it is no amount above zero. */
+export function amountMinorOf(text: string): number | null {
+  const match = amountFormat.exec(text.trim());
+  if (match === null) return null;
+  const [, whole = '', cents = ''] = match;
+  const minor = Number(whole.replaceAll(',', '')) * minorPerDollar + Number(cents.padEnd(2, '0'));
+  return Number.isSafeInteger(minor) && minor > 0 ? minor : null;
+}
+
+const dateTime = new Intl.DateTimeFormat('en-US', {
+  year: 'numeric',
+  month: 'short',
+  day: 'numeric',
+  hour: 'numeric',
+  minute: '2-digit',
+});
+const date = new Intl.DateTimeFormat('en-US', { year: 'numeric', month: 'short', day: 'numeric' });
+
+export function timeText(at: string): string {
+  return dateTime.format(new Date(at));
+}
+
+export function dateText(at: string): string {
+  return date.format(new Date(at));
+}
+
+export interface Named {
+  readonly firstName: string | null;
+  readonly lastName: string | null;
+  readonly companyName: string | null;
+}
+
+/** Null when the party was erased. */
+export function nameOf({ firstName, lastName, companyName }: Named): string | null {
+  const person = [firstName, lastName].filter((part) => part !== null && part !== '').join(' ');
+  return companyName ?? (person === '' ? null : person);
+}
+
+export const directionNames = { INBOUND: 'Request', OUTBOUND: 'Send' } as const;
+export const recipientTypes = { INDIVIDUAL: 'Individual', BUSINESS: 'Business' } as const;
+
+export const statusNames = {
+  AWAITING_CONFIRMATION: 'Awaiting confirmation',
+  QUEUED: 'Queued',
+  PROCESSING: 'Processing',
+  COMPLETED: 'Completed',
+  RETURNED: 'Returned',
+  FAILED: 'Failed',
+  FAILED_IN_FLIGHT: 'Failed in flight',
+  BLOCKED: 'Blocked',
+  CANCELED: 'Canceled',
+} as const;
+
+/** A status or direction of a later version reads as it is called. */
+export function labelOf(names: Readonly<Record<string, string>>, name: string): string {
+  return names[name] ?? name;
+}

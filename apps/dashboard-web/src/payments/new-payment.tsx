@@ -1,0 +1,241 @@
+/** Requests money from somebody, or sends it. */
+import { Button, Group, NativeSelect, SimpleGrid, Stack, Textarea, TextInput } from '@mantine/core';
+import type { DashboardApi } from '@pis/dashboard/api';
+import { useMutation, useQuery } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { type FormEvent, useState } from 'react';
+import { ApiFailure, call } from '../api.js';
+import { amountMinorOf, directionNames, nameOf, recipientTypes } from '../format.js';
+import { contactChoices, originatorChoices, queryClient } from '../queries.js';
+import { FormProblem, LoadFailed, PageHeader } from '../ui.js';
+
+const newRecipient = 'new';
+const noteMax = 500;
+
+const empty = {
+  originatorId: '',
+  direction: 'INBOUND',
+  recipient: newRecipient,
+  entityType: 'INDIVIDUAL',
+  firstName: '',
+  lastName: '',
+  companyName: '',
+  amount: '',
+  note: '',
+};
+type Form = typeof empty;
+type Body = DashboardApi['createPayment']['body'];
+
+const optionsOf = (names: Readonly<Record<string, string>>) =>
+  Object.entries(names).map(([value, label]) => ({ value, label }));
+
+export function NewPaymentPage() {
+  const originators = useQuery(originatorChoices);
+  const contacts = useQuery(contactChoices);
+  const failure = originators.error ?? contacts.error;
+  return (
+    <>
+      <PageHeader title="New payment" />
+      {failure !== null ? (
+        <LoadFailed error={failure} />
+      ) : originators.data === undefined || contacts.data === undefined ? null : (
+        <PaymentForm originators={originators.data} contacts={contacts.data} />
+      )}
+    </>
+  );
+}
+
+interface FormProps {
+  readonly originators: DashboardApi['listOriginators']['data'];
+  readonly contacts: DashboardApi['listContacts']['data'];
+}
+
+function PaymentForm({ originators, contacts }: FormProps) {
+  const navigate = useNavigate();
+  const [form, setForm] = useState<Form>({
+    ...empty,
+    originatorId: originators[0]?.originatorId ?? '',
+  });
+  // One for the whole form: pressing the button twice creates one payment.
+  const [idempotencyKey] = useState(() => crypto.randomUUID());
+  const [problems, setProblems] = useState<Readonly<Record<string, string>>>({});
+  const create = useMutation({
+    mutationFn: (body: Body) => call('createPayment', { body }),
+    onSuccess: async ({ paymentId }) => {
+      await queryClient.invalidateQueries({ queryKey: ['payments'] });
+      await navigate({ to: '/payments/$paymentId', params: { paymentId }, replace: true });
+    },
+  });
+  const set = (change: Partial<Form>) => {
+    setForm((before) => ({ ...before, ...change }));
+    setProblems({});
+    create.reset();
+  };
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    if (create.isPending) return;
+    const found = problemsOf(form);
+    setProblems(found);
+    if (Object.keys(found).length === 0) create.mutate(bodyOf(form, idempotencyKey));
+  };
+  const failure = create.error instanceof ApiFailure ? create.error : null;
+  const problemOf = (field: string, sentAs = field): string | null =>
+    problems[field] ?? failure?.problemOf(sentAs) ?? null;
+  const contactsOfOriginator = contacts.filter(
+    ({ originatorId }) => originatorId === form.originatorId,
+  );
+  const isNew = form.recipient === newRecipient;
+
+  return (
+    <form className="card narrow" onSubmit={submit} noValidate>
+      <Stack gap="md">
+        {failure !== null && failure.problems.length === 0 ? <FormProblem error={failure} /> : null}
+        <SimpleGrid cols={{ base: 1, xs: 2 }}>
+          <NativeSelect
+            label="Originator"
+            data={originators.map((one) => ({
+              value: one.originatorId,
+              label: nameOf(one) ?? one.originatorId,
+            }))}
+            value={form.originatorId}
+            error={problemOf('originatorId')}
+            onChange={({ currentTarget }) =>
+              set({ originatorId: currentTarget.value, recipient: newRecipient })
+            }
+          />
+          <NativeSelect
+            label="Direction"
+            data={optionsOf(directionNames)}
+            value={form.direction}
+            error={problemOf('direction')}
+            onChange={({ currentTarget }) => set({ direction: currentTarget.value })}
+          />
+        </SimpleGrid>
+        <NativeSelect
+          label="Recipient"
+          data={[
+            { value: newRecipient, label: 'New recipient' },
+            ...contactsOfOriginator.map((one) => ({
+              value: one.contactId,
+              label: nameOf(one) ?? one.contactId,
+            })),
+          ]}
+          value={form.recipient}
+          error={problemOf('recipient', 'recipient.contactId')}
+          onChange={({ currentTarget }) => set({ recipient: currentTarget.value })}
+        />
+        {isNew ? <NewRecipient form={form} set={set} problemOf={problemOf} /> : null}
+        <TextInput
+          label="Amount"
+          inputMode="decimal"
+          placeholder="0.00"
+          leftSection="$"
+          value={form.amount}
+          error={problemOf('amount', 'paymentAmount')}
+          onChange={({ currentTarget }) => set({ amount: currentTarget.value })}
+        />
+        <Textarea
+          label="Note"
+          rows={2}
+          maxLength={noteMax}
+          value={form.note}
+          error={problemOf('note', 'paymentNote')}
+          onChange={({ currentTarget }) => set({ note: currentTarget.value })}
+        />
+        <Group justify="flex-end" mt="xs">
+          <Button variant="default" onClick={() => void navigate({ to: '/payments' })}>
+            Back
+          </Button>
+          <Button type="submit" loading={create.isPending}>
+            Create payment
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}
+
+interface RecipientProps {
+  readonly form: Form;
+  readonly set: (change: Partial<Form>) => void;
+  readonly problemOf: (field: string, sentAs?: string) => string | null;
+}
+
+function NewRecipient({ form, set, problemOf }: RecipientProps) {
+  const isBusiness = form.entityType === 'BUSINESS';
+  return (
+    <>
+      <NativeSelect
+        label="Recipient type"
+        data={optionsOf(recipientTypes)}
+        value={form.entityType}
+        error={problemOf('entityType', 'recipient.entityType')}
+        onChange={({ currentTarget }) => set({ entityType: currentTarget.value })}
+      />
+      {isBusiness ? (
+        <TextInput
+          label="Company name"
+          autoComplete="off"
+          value={form.companyName}
+          error={problemOf('companyName', 'recipient.companyName')}
+          onChange={({ currentTarget }) => set({ companyName: currentTarget.value })}
+        />
+      ) : (
+        <SimpleGrid cols={{ base: 1, xs: 2 }}>
+          <TextInput
+            label="First name"
+            autoComplete="off"
+            value={form.firstName}
+            error={problemOf('firstName', 'recipient.firstName')}
+            onChange={({ currentTarget }) => set({ firstName: currentTarget.value })}
+          />
+          <TextInput
+            label="Last name"
+            autoComplete="off"
+            value={form.lastName}
+            error={problemOf('lastName', 'recipient.lastName')}
+            onChange={({ currentTarget }) => set({ lastName: currentTarget.value })}
+          />
+        </SimpleGrid>
+      )}
+    </>
+  );
+}
+
+/** What can be said without the server, by field. */
+function problemsOf(form: Form): Readonly<Record<string, string>> {
+  const isNew = form.recipient === newRecipient;
+  const names = form.entityType === 'BUSINESS' ? ['companyName'] : ['firstName', 'lastName'];
+  const missing = (isNew ? (names as (keyof Form)[]) : []).filter(
+    (name) => form[name].trim() === '',
+  );
+  return {
+    ...Object.fromEntries(missing.map((name) => [name, 'Fill in this field.'])),
+    ...(form.originatorId === '' ? { originatorId: 'There is no originator to pay from.' } : {}),
+    ...(amountMinorOf(form.amount) === null
+      ? { amount: 'Enter an amount in dollars, such as 1,234.56.' }
+      : {}),
+  };
+}
+
+function bodyOf(form: Form, idempotencyKey: string): Body {
+  const { originatorId, direction, recipient, entityType, note } = form;
+  const isBusiness = entityType === 'BUSINESS';
+  return {
+    originatorId,
+    direction: direction as Body['direction'],
+    recipient:
+      recipient === newRecipient
+        ? {
+            entityType,
+            ...(isBusiness
+              ? { companyName: form.companyName.trim() }
+              : { firstName: form.firstName.trim(), lastName: form.lastName.trim() }),
+          }
+        : { contactId: recipient },
+    // Checked before.
+    paymentAmount: amountMinorOf(form.amount) ?? 0,
+    ...(note.trim() === '' ? {} : { paymentNote: note.trim() }),
+    idempotencyKey,
+  };
+}

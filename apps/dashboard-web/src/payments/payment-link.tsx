@@ -1,0 +1,125 @@
+/** The link of a payment: its URL for those who may send it, and who opened it. */
+import { Badge, Button, CopyButton, Group, Stack, Text } from '@mantine/core';
+import type { DashboardApi } from '@pis/dashboard/api';
+import { queryOptions, useQuery } from '@tanstack/react-query';
+import { call } from '../api.js';
+import { money } from '../format.js';
+import { LoadFailed, Section, Time } from '../ui.js';
+
+type LinkData = NonNullable<DashboardApi['getPayment']['data']['link']>;
+
+interface Props {
+  readonly paymentId: string;
+  readonly link: LinkData;
+  readonly mayShow: boolean;
+}
+
+/** Each call is recorded as a showing of the link: once for each visit of the page. */
+const urlQuery = (paymentId: string) =>
+  queryOptions({
+    queryKey: ['link', paymentId],
+    queryFn: ({ signal }) => call('showLink', { ids: { paymentId }, signal }),
+    staleTime: Infinity,
+    refetchOnWindowFocus: false,
+  });
+
+const stateTexts = {
+  open: { label: 'Open', color: 'teal' },
+  used: { label: 'Used', color: 'blue' },
+  expired: { label: 'Expired', color: 'orange' },
+  canceled: { label: 'Canceled', color: 'gray' },
+} as const satisfies Record<LinkData['state'], { label: string; color: string }>;
+
+export function PaymentLinkSection({ paymentId, link, mayShow }: Props) {
+  const { label, color } = stateTexts[link.state];
+  return (
+    <Section title="Payment link">
+      <Stack gap="md">
+        <Group gap="xs">
+          <Badge variant="light" color={color} radius="sm" tt="none">
+            {label}
+          </Badge>
+          <Text size="sm" c="dimmed">
+            {link.state === 'expired' ? 'Expired' : 'Expires'} <Time at={link.expiresAt} />
+            {link.payerFee > 0 ? `. The payer pays ${money(link.payerFee)} on top.` : ''}
+          </Text>
+        </Group>
+        {link.state === 'expired' ? (
+          <Text size="sm">
+            Nobody can confirm any more. Cancel the payment and create a new one.
+          </Text>
+        ) : null}
+        {mayShow && link.state !== 'canceled' ? <LinkUrl paymentId={paymentId} /> : null}
+        <Accesses link={link} />
+      </Stack>
+    </Section>
+  );
+}
+
+function LinkUrl({ paymentId }: { readonly paymentId: string }) {
+  const shown = useQuery(urlQuery(paymentId));
+  if (shown.isError) return <LoadFailed error={shown.error} />;
+  if (shown.data === undefined) return null;
+  const { url, qrCode } = shown.data;
+  return (
+    <Group align="flex-start" gap="lg" className="link">
+      <Stack gap="sm" flex={1} miw={0}>
+        <code className="link-url">{url}</code>
+        <CopyButton value={url}>
+          {({ copied, copy }) => (
+            <Button variant="default" size="xs" w="fit-content" onClick={copy}>
+              {copied ? 'Copied' : 'Copy the URL'}
+            </Button>
+          )}
+        </CopyButton>
+      </Stack>
+      <img
+        className="qr"
+        alt="QR code of the URL"
+        src={`data:image/svg+xml;utf8,${encodeURIComponent(qrCode)}`}
+      />
+    </Group>
+  );
+}
+
+const kinds = { open: 'Opened', submit: 'Submitted', show: 'Shown here' } as const;
+
+function Accesses({ link }: { readonly link: LinkData }) {
+  if (link.accesses.length === 0)
+    return (
+      <Text size="sm" c="dimmed">
+        Nobody has opened it yet.
+      </Text>
+    );
+  return (
+    <table className="list plain">
+      <thead>
+        <tr>
+          <th scope="col">Access</th>
+          <th scope="col">Time</th>
+          <th scope="col" className="wide">
+            Who
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {link.accesses.map((access, index) => (
+          <tr key={index} className="row">
+            <td>
+              {kinds[access.kind]}
+              {access.outcome === null
+                ? ''
+                : ` (${access.outcome.toLowerCase().replaceAll('_', ' ')})`}
+            </td>
+            <td>
+              <Time at={access.at} />
+            </td>
+            <td className="wide" title={access.visitor?.userAgent ?? undefined}>
+              {access.visitor?.ip ?? access.actorEmail ?? access.actor ?? 'Not kept'}
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}

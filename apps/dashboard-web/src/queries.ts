@@ -1,0 +1,87 @@
+/** What is known of the server's state, and how long it counts as fresh. */
+import type { Me } from '@pis/dashboard/api';
+import { QueryCache, QueryClient, queryOptions } from '@tanstack/react-query';
+import { ApiFailure, call, callPage, type Page } from './api.js';
+
+const staleMs = 5_000;
+const retriesMax = 2;
+
+export const queryClient = new QueryClient({
+  queryCache: new QueryCache({ onError: noteEndOfSession }),
+  defaultOptions: {
+    queries: {
+      staleTime: staleMs,
+      // A refusal stays one. Only a server that cannot answer is asked again.
+      retry: (failures, error) =>
+        failures < retriesMax &&
+        error instanceof ApiFailure &&
+        (error.status === 0 || error.status >= 500),
+    },
+    mutations: { onError: noteEndOfSession },
+  },
+});
+
+/** Null when nobody is signed in. */
+export const meQuery = queryOptions({
+  queryKey: ['me'],
+  queryFn: async ({ signal }): Promise<Me | null> => {
+    try {
+      return await call('me', { signal });
+    } catch (error) {
+      if (error instanceof ApiFailure && error.status === 401) return null;
+      throw error;
+    }
+  },
+});
+
+export function signedIn(me: Me): void {
+  become(me);
+}
+
+/** Nothing of the session's user stays in memory. */
+export function signedOut(): void {
+  become(null);
+}
+
+function become(me: Me | null): void {
+  // The query of the user itself stays: pages watch it.
+  queryClient.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== meQuery.queryKey[0] });
+  queryClient.setQueryData(meQuery.queryKey, me);
+}
+
+function noteEndOfSession(error: Error): void {
+  if (error instanceof ApiFailure && error.status === 401) signedOut();
+}
+
+const choicesPageMax = '100';
+/** More would be no choice but a search. */
+const choicesMax = 500;
+
+/** The first originators and contacts, to choose from. */
+export const originatorChoices = queryOptions({
+  queryKey: ['originators', 'choices'],
+  queryFn: ({ signal }) =>
+    firstPages((cursor) => callPage('listOriginators', { query: pageAt(cursor), signal })),
+});
+export const contactChoices = queryOptions({
+  queryKey: ['contacts', 'choices'],
+  queryFn: ({ signal }) =>
+    firstPages((cursor) => callPage('listContacts', { query: pageAt(cursor), signal })),
+});
+
+function pageAt(cursor: string | null): { readonly limit: string; readonly cursor?: string } {
+  return { limit: choicesPageMax, ...(cursor === null ? {} : { cursor }) };
+}
+
+async function firstPages<Item>(
+  load: (cursor: string | null) => Promise<Page<readonly Item[]>>,
+): Promise<readonly Item[]> {
+  const all: Item[] = [];
+  let cursor: string | null = null;
+  do {
+    const page = await load(cursor);
+    all.push(...page.data);
+    cursor = page.nextCursor;
+  } while (cursor !== null && all.length < choicesMax);
+  return all;
+}

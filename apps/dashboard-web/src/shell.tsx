@@ -1,0 +1,163 @@
+/** The frame of every page that takes a session: navigation, who is signed in, sign-out. */
+import {
+  ActionIcon,
+  AppShell,
+  Badge,
+  Burger,
+  Button,
+  Group,
+  NavLink,
+  Stack,
+  Text,
+  useComputedColorScheme,
+  useMantineColorScheme,
+} from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
+import type { Me } from '@pis/dashboard/api';
+import { useMutation, useQuery } from '@tanstack/react-query';
+import { Link, Outlet, useLocation, useRouter } from '@tanstack/react-router';
+import { useEffect } from 'react';
+import { call } from './api.js';
+import { Brand } from './brand.js';
+import { meQuery, signedOut } from './queries.js';
+import { LoadFailed } from './ui.js';
+
+/** The screens that exist, and the least role that sees each. */
+const screens = [{ path: '/payments', label: 'Payments', roles: null }] as const;
+
+export function Shell() {
+  const me = useQuery(meQuery);
+  const router = useRouter();
+  const isSignedOut = me.data === null;
+  useEffect(() => {
+    if (!isSignedOut) return;
+    const { href } = router.state.location;
+    void router.navigate({ to: '/sign-in', search: { next: href }, replace: true });
+  }, [isSignedOut, router]);
+  if (me.isError)
+    return (
+      <main className="sign-in">
+        <LoadFailed error={me.error} retry={() => void me.refetch()} />
+      </main>
+    );
+  return me.data ? <Frame me={me.data} /> : null;
+}
+
+function Frame({ me }: { readonly me: Me }) {
+  const { pathname } = useLocation();
+  const [isOpen, { toggle, close }] = useDisclosure(false);
+  useEffect(close, [pathname, close]);
+  return (
+    <AppShell
+      layout="alt"
+      header={{ height: { base: 56, sm: 0 } }}
+      navbar={{ width: 232, breakpoint: 'sm', collapsed: { mobile: !isOpen } }}
+      padding={{ base: 'md', sm: 'xl' }}
+    >
+      <AppShell.Header hiddenFrom="sm">
+        <Group h="100%" px="md" justify="space-between" wrap="nowrap">
+          <Brand name={me.organizationName} />
+          <Burger opened={isOpen} onClick={toggle} size="sm" aria-label="Open the navigation" />
+        </Group>
+      </AppShell.Header>
+      <AppShell.Navbar p="md" aria-label="Main">
+        <Navigation me={me} close={close} isOpen={isOpen} />
+      </AppShell.Navbar>
+      <AppShell.Main>
+        <div className="page">
+          <Outlet />
+        </div>
+      </AppShell.Main>
+    </AppShell>
+  );
+}
+
+function Navigation({
+  me,
+  isOpen,
+  close,
+}: {
+  readonly me: Me;
+  readonly isOpen: boolean;
+  readonly close: () => void;
+}) {
+  const { pathname } = useLocation();
+  return (
+    <>
+      <Group justify="space-between" wrap="nowrap" mb="lg" px={4}>
+        <Brand name={me.organizationName} />
+        <Burger
+          hiddenFrom="sm"
+          opened={isOpen}
+          onClick={close}
+          size="sm"
+          aria-label="Close the navigation"
+        />
+      </Group>
+      <Stack gap={2} flex={1}>
+        {screens.map(({ path, label }) => (
+          <NavLink
+            key={path}
+            component={Link}
+            to={path}
+            label={label}
+            active={pathname === path || pathname.startsWith(`${path}/`)}
+          />
+        ))}
+      </Stack>
+      <SignedInUser me={me} />
+    </>
+  );
+}
+
+function SignedInUser({ me }: { readonly me: Me }) {
+  const signOut = useMutation({ mutationFn: () => call('signOut'), onSuccess: signedOut });
+  return (
+    <Stack gap="xs" className="signed-in-user">
+      {me.environment === 'sandbox' ? (
+        <Badge variant="light" color="yellow" radius="sm" tt="none" w="fit-content">
+          Sandbox
+        </Badge>
+      ) : null}
+      <div>
+        <Text size="sm" truncate>
+          {me.email ?? me.userId}
+        </Text>
+        <Text size="xs" c="dimmed" tt="capitalize">
+          {me.role}
+        </Text>
+      </div>
+      <Group gap="xs" wrap="nowrap">
+        <Button
+          variant="default"
+          size="xs"
+          flex={1}
+          loading={signOut.isPending}
+          onClick={() => signOut.mutate()}
+        >
+          Sign out
+        </Button>
+        <ColorSchemeSwitch />
+      </Group>
+    </Stack>
+  );
+}
+
+function ColorSchemeSwitch() {
+  const { setColorScheme } = useMantineColorScheme();
+  const scheme = useComputedColorScheme('light');
+  const other = scheme === 'dark' ? 'light' : 'dark';
+  return (
+    <ActionIcon
+      variant="default"
+      size={30}
+      aria-label={`Use ${other} colors`}
+      onClick={() => setColorScheme(other)}
+    >
+      <svg width="14" height="14" viewBox="0 0 16 16" aria-hidden="true">
+        <circle cx="8" cy="8" r="6.5" fill="none" stroke="currentColor" strokeWidth="1.5" />
+        <path d="M8 1.5a6.5 6.5 0 0 1 0 13z" fill="currentColor" />
+      </svg>
+    </ActionIcon>
+  );
+}
