@@ -8,6 +8,7 @@ export * from './anchor.js';
 export { appendEventsMax } from './proposed-append.js';
 export * from './command-context.js';
 export * from './conflicts.js';
+export * from './event-count.js';
 export * from './event-hash.js';
 export * from './memory/memory-event-store.js';
 export * from './postgres/postgres-event-store.js';

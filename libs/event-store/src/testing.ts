@@ -8,3 +8,4 @@ export * from './testing/cluster-faults.js';
 export * from './testing/server-faults.js';
 export * from './testing/counting-store.js';
 export * from './testing/memory-sealing.js';
+export * from './testing/short-sighted-store.js';

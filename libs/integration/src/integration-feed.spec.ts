@@ -17,7 +17,7 @@ import {
   streamPageMax,
   StreamStates,
 } from '@pis/event-store';
-import { MemorySealing } from '@pis/event-store/testing';
+import { MemorySealing, shortSightedStore } from '@pis/event-store/testing';
 import type { Message } from '@pis/messaging';
 import { integrationFeed } from './integration-feed.js';
 
@@ -210,6 +210,16 @@ it('counts the events of the wanted topics after a position, up to a limit', asy
   expect(await count(first?.offset ?? '', topics.payments)).toBe(2);
   expect(await count(beginning, topics.payments, 1)).toBe(1);
   expect(await count(beginning, topics.directory)).toBe(0);
+});
+
+it('counts events that follow pages without any of the wanted topics', async () => {
+  const store = await lifeOf('p8');
+  const contacts = repository(store, contactAggregate, { states: new StreamStates() });
+  const record = contactExample();
+  await contacts.create(record.contactId, { type: 'CreateContact', at, data: record }, context);
+  const feed = integrationFeed(shortSightedStore(store));
+  const wanted = { after: beginning, topics: [topics.directory], max: 1_000 };
+  expect(await feed.countAfter(wanted)).toBe(1);
 });
 
 it('waits for a stream that lags behind the log', async () => {

@@ -7,6 +7,8 @@
  */
 import { type ContactEvent, type OriginatorEvent, streamPrefixOf } from '@pis/domain';
 import {
+  countEvents,
+  countPagesMax,
   type EventStore,
   type Position,
   type RecordedEvent,
@@ -56,16 +58,15 @@ export function integrationFeed(store: EventStore, given: Partial<FeedLimits> = 
         yield { messages, position: page.position };
       }
     },
-    async countAfter({ after, topics: wanted, max }) {
-      const streamPrefixes = prefixesOf(wanted);
-      const { events } = await store.readLog({
-        after,
-        streamPrefixes,
-        pageMax: max,
-        leaveSealed: true,
-      });
-      return events.length;
-    },
+    countAfter: countIn(store),
+  };
+}
+
+/** Counts events instead of messages: nearly every event makes a message, and translating costs much more. */
+function countIn(store: EventStore): MessageSource['countAfter'] {
+  return async ({ after, topics: wanted, max }) => {
+    const streamPrefixes = prefixesOf(wanted);
+    return countEvents(store, { after, streamPrefixes, max, pagesMax: countPagesMax });
   };
 }
 
@@ -102,17 +103,7 @@ export function integrationFeeds(options: FeedsOptions): (reader: string) => Mes
       yield* feed.subscribe({ ...subscription, streamPrefixes: prefixesOf(wanted), signal });
       if (!ending.aborted) logOfReader.throwIfAborted();
     },
-    // Counts events instead of messages: nearly every event makes a message, and translating costs much more.
-    async countAfter({ after, topics: wanted, max }) {
-      const streamPrefixes = prefixesOf(wanted);
-      const { events } = await options.store.readLog({
-        after,
-        streamPrefixes,
-        pageMax: max,
-        leaveSealed: true,
-      });
-      return events.length;
-    },
+    countAfter: countIn(options.store),
   });
 }
 

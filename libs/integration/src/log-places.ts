@@ -3,6 +3,7 @@ import {
   type Anchor,
   anchorAt,
   anchorOf,
+  countEvents,
   type EventStore,
   hasAnchor,
   type Position,
@@ -90,7 +91,7 @@ export async function moveReaders(
   transport?: Transport,
 ): Promise<readonly MovedReader[]> {
   const checkpoints = await readCheckpoints(pool);
-  const eventsToRead = await countAfter(store, anchor?.position ?? '');
+  const eventsToRead = await countEvents(store, { after: anchor?.position ?? '', max: countMax });
   const moved: MovedReader[] = [];
   for (const group of groups) {
     const from = checkpoints.find(({ reader }) => reader === group)?.position ?? '';
@@ -102,17 +103,6 @@ export async function moveReaders(
 
 function transportOf(group: string): Transport {
   return group === relayGroup ? 'kafka' : 'embedded';
-}
-
-async function countAfter(store: EventStore, from: Position): Promise<number> {
-  let count = 0;
-  for (let after = from; count < countMax; ) {
-    const { events, position } = await store.readLog({ after, pageMax, leaveSealed: true });
-    count += events.length;
-    if (position === after) break;
-    after = position;
-  }
-  return Math.min(count, countMax);
 }
 
 export interface ExportedCheckpoint {

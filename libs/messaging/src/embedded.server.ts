@@ -218,7 +218,7 @@ export class EmbeddedConsumerStrategy extends ConsumerStrategy {
     }
   }
 
-  /** Also counts unread messages, up to a limit, because that costs a page of the log. */
+  /** Also counts unread messages, up to a limit, because that costs pages of the log. */
   async #measure() {
     const after = this.#readTo;
     try {

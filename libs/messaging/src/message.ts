@@ -50,7 +50,7 @@ export interface MessageSource {
     /** Called with null when the log connects, and with the reason when it does not. */
     readonly onConnection?: (failure: Error | null) => void;
   }): AsyncIterable<MessagePage>;
-  /** How many messages of the topics come after a position, as far as known; counted up to `max`. */
+  /** How many messages of the topics come after a position, as far as known; counted up to `max`. 0 says none. */
   countAfter(options: {
     readonly after: string;
     readonly topics: readonly string[];

@@ -1,5 +1,6 @@
 import { at, contactExample, ids, organizationExample } from '@pis/domain/testing';
-import { beginning, type EventStore, memoryEventStore } from '@pis/event-store';
+import { beginning, memoryEventStore } from '@pis/event-store';
+import { shortSightedStore } from '@pis/event-store/testing';
 import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
 import type pg from 'pg';
 import { paymentsProjection } from './payments.projection.js';
@@ -20,22 +21,8 @@ afterEach(async () => {
   await database.drop();
 });
 
-/** Looks at one event of the log for each page, as a store does that bounds its pages. */
-function shortSighted(store: EventStore): EventStore {
-  return {
-    ...store,
-    async readLog({ streamPrefixes, ...options }) {
-      const { events, position } = await store.readLog({ ...options, pageMax: 1 });
-      const asked = events.filter(
-        ({ streamId }) => streamPrefixes?.some((prefix) => streamId.startsWith(prefix)) ?? true,
-      );
-      return { events: asked, position };
-    },
-  };
-}
-
 it('a projection is behind although pages without its events follow its checkpoint', async () => {
-  const store = shortSighted(memoryEventStore());
+  const store = shortSightedStore(memoryEventStore());
   const others = () =>
     appendEvents(store, `organization-${ids.organization}`, [
       { type: 'OrganizationCreated', at, data: organizationExample() },

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { ids, organizationExample } from '@pis/domain/testing';
 import { type EventStore, memoryEventStore, StoreUnavailable } from '@pis/event-store';
+import { shortSightedStore } from '@pis/event-store/testing';
 import {
   createTestDatabase,
   openTestPool,
@@ -12,7 +14,7 @@ import { paymentsProjection } from './payments.projection.js';
 import { projectionProgress } from './projection-progress.js';
 import { ProjectionRunner } from './projection-runner.js';
 import type { Projection, ReadTable } from './projection.js';
-import { completePayment, queuePayment, type TestPayment } from './testing.js';
+import { appendEvents, completePayment, queuePayment, type TestPayment } from './testing.js';
 
 const at = '2026-11-21T09:00:00.000Z';
 const timeoutMs = 20_000;
@@ -187,6 +189,23 @@ describe('a projection', () => {
     expect(() => runner.check()).toThrow(/PaymentProcessing: revision 1 after nothing/);
     expect(await rowOf(pool, later)).toBeUndefined();
     expect(await runner.lag()).toBe(3);
+  });
+
+  it('lags behind events that follow pages without any of its own', async () => {
+    const pool = openPool();
+    const other = { type: 'OrganizationCreated', at, data: organizationExample() } as const;
+    await appendEvents(
+      store,
+      `organization-${ids.organization}`,
+      Array.from({ length: 20 }, () => other),
+    );
+    await queuePayment(store, at);
+    const standby = new ProjectionRunner({
+      projection: paymentsProjection,
+      store: shortSightedStore(store),
+      pool,
+    });
+    expect(await standby.lag()).toBe(1);
   });
 
   it('accepts every text that a client may send', async () => {

@@ -11,6 +11,8 @@
  */
 import {
   beginning,
+  countEvents,
+  countPagesMax,
   type EventStore,
   type LogPage,
   type Position,
@@ -111,18 +113,16 @@ export class ProjectionRunner implements LocalProgress {
     if (this.lastError !== null) throw new Error(`projection ${this.name}: ${this.lastError}`);
   }
 
-  /** Events not yet in the tables, counted up to a thousand. @throws StoreUnavailable */
+  /**
+   * Events not yet in the tables, counted up to a thousand. If the count does not reach the end of the log, it is a
+   * lower bound, but not 0.
+   * @throws StoreUnavailable
+   */
   async lag(): Promise<number> {
     const { store, pool, projection } = this.options;
     const after = this.isActive ? this.position : await readCheckpoint(pool, this.name);
     const { streamPrefixes } = projection;
-    const { events } = await store.readLog({
-      after,
-      streamPrefixes,
-      pageMax: lagMax,
-      leaveSealed: true,
-    });
-    return events.length;
+    return countEvents(store, { after, streamPrefixes, max: lagMax, pagesMax: countPagesMax });
   }
 
   /** Resolves true once the tables have reached `position`, false after `timeoutMs`. */

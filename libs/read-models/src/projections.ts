@@ -1,5 +1,5 @@
 /** The projections of the service by name, and the progress of each. */
-import { type EventStore, type Position } from '@pis/event-store';
+import { countEvents, type EventStore, type Position } from '@pis/event-store';
 import type pg from 'pg';
 import { orUnavailable } from './or-unavailable.js';
 import { directoryProjection } from './directory.projection.js';
@@ -28,7 +28,6 @@ export interface ProjectionStatus {
 
 /** A longer lag is reported as this. */
 export const lagMax = 100_000;
-const lagPageMax = 1_000;
 
 /** @throws StoreUnavailable */
 export async function projectionStatus(
@@ -44,29 +43,9 @@ export async function projectionStatus(
     projectionNames.map(async (name) => {
       const row = rows.find((candidate) => candidate.name === name);
       const position = row?.position ?? '';
-      const lag = await eventsAfter(store, position, projections[name].streamPrefixes);
+      const { streamPrefixes } = projections[name];
+      const lag = await countEvents(store, { after: position, streamPrefixes, max: lagMax });
       return { name, position, lag, updatedAt: row?.updated_at.toISOString() ?? null };
     }),
   );
-}
-
-async function eventsAfter(
-  store: EventStore,
-  position: Position,
-  streamPrefixes: readonly string[],
-): Promise<number> {
-  let count = 0;
-  let after = position;
-  while (count < lagMax) {
-    const page = await store.readLog({
-      after,
-      streamPrefixes,
-      pageMax: lagPageMax,
-      leaveSealed: true,
-    });
-    count += page.events.length;
-    if (page.position <= after) break;
-    after = page.position;
-  }
-  return Math.min(count, lagMax);
 }

@@ -18,7 +18,7 @@ import type { LogWatch } from './log-watch.js';
 import { heldLogger } from './quarantine-metrics.js';
 import { EVENT_STORE, HEALTH, LOG_WATCH, LOGGER, METRICS, PG_POOL } from './tokens.js';
 
-/** How often the lag is measured. Each time reads a page of the log. */
+/** How often the lag is measured. Each time reads pages of the log. */
 const lagIntervalMs = 15_000;
 
 /** The only provider in the module of a projector. */
@@ -45,6 +45,7 @@ export class Projector implements OnApplicationBootstrap, BeforeApplicationShutd
   private readonly logger: Logger;
   private readonly health: Health;
   private lagTimer: NodeJS.Timeout | undefined;
+  private isMeasuring = false;
 
   constructor(projection: Projection, ...platform: ProjectorPlatform) {
     const [store, pool, logger, registry, health, logWatch] = platform;
@@ -83,12 +84,17 @@ export class Projector implements OnApplicationBootstrap, BeforeApplicationShutd
     this.logger.error({ err }, 'projection stopped');
   }
 
+  /** One at a time: it takes long while the projection is far behind. */
   private async measure(): Promise<void> {
+    if (this.isMeasuring) return;
+    this.isMeasuring = true;
     try {
       this.metrics.lag(await this.runner.lag());
     } catch (err) {
       // /health/ready names the unavailable dependency. The gauge keeps its last value.
       this.logger.debug({ err }, 'lag not measured');
+    } finally {
+      this.isMeasuring = false;
     }
   }
 }
