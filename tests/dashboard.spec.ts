@@ -155,6 +155,26 @@ function originOf(url: string): string {
     );
 
     it(
+      'shows a new API key once, and the key works',
+      async () => {
+        await signIn();
+        await page.getByRole('link', { name: 'API keys', exact: true }).click();
+        await page.getByRole('button', { name: 'New API key' }).click();
+        await page.getByLabel('Type', { exact: true }).selectOption({ label: 'Read only' });
+        await page.getByRole('button', { name: 'Create key' }).click();
+        const key = (await page.getByText(/^pis_test_\S+$/).textContent()) ?? '';
+        const headers = { authorization: `Bearer ${key}` };
+        const answer = await fetch(`${system.apiUrl}/v1/originators/`, { headers });
+        expect(answer.status).toBe(200);
+        await page.reload();
+        await page.getByRole('button', { name: 'Revoke' }).first().waitFor();
+        expect(await page.getByText(key).count()).toBe(0);
+        expect(complaints).toEqual([]);
+      },
+      limitMs,
+    );
+
+    it(
       'asks for the one-time code of a user who has turned codes on',
       async () => {
         await signIn();

@@ -17,6 +17,9 @@ const routes = {
   simulatePayment: ['POST', '/payments/:paymentId/simulate'],
   listContacts: ['GET', '/contacts'],
   listOriginators: ['GET', '/originators'],
+  listApiKeys: ['GET', '/api-keys'],
+  createApiKey: ['POST', '/api-keys'],
+  revokeApiKey: ['POST', '/api-keys/:apiKeyId/revoke'],
 } as const satisfies {
   readonly [Name in OperationName]?: readonly [
     DashboardApi[Name]['method'],

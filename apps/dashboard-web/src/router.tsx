@@ -8,6 +8,7 @@ import {
 import { NewPaymentPage } from './payments/new-payment.js';
 import { PaymentListPage, paymentSearchOf } from './payments/payment-list.js';
 import { PaymentPage } from './payments/payment-page.js';
+import { ApiKeysPage } from './settings/api-keys.js';
 import { Shell } from './shell.js';
 import { SignInPage } from './sign-in.js';
 import { LoadFailed, NotFound } from './ui.js';
@@ -42,6 +43,12 @@ const payment = createRoute({
   component: PaymentPage,
 });
 
+const apiKeys = createRoute({
+  getParentRoute: () => shell,
+  path: '/api-keys',
+  component: ApiKeysPage,
+});
+
 const start = createRoute({
   getParentRoute: () => root,
   path: '/',
@@ -51,7 +58,11 @@ const start = createRoute({
 });
 
 export const router = createRouter({
-  routeTree: root.addChildren([start, signIn, shell.addChildren([payments, newPayment, payment])]),
+  routeTree: root.addChildren([
+    start,
+    signIn,
+    shell.addChildren([payments, newPayment, payment, apiKeys]),
+  ]),
   basepath: '/dashboard',
   defaultErrorComponent: ({ error }) => <LoadFailed error={error as Error} />,
   defaultNotFoundComponent: NotFound,

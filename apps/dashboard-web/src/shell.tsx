@@ -22,8 +22,11 @@ import { Brand } from './brand.js';
 import { meQuery, signedOut } from './queries.js';
 import { LoadFailed } from './ui.js';
 
-/** The screens that exist, and the least role that sees each. */
-const screens = [{ path: '/payments', label: 'Payments', roles: null }] as const;
+/** The screens that exist. */
+const screens = [
+  { path: '/payments', label: 'Payments', forAdmins: false },
+  { path: '/api-keys', label: 'API keys', forAdmins: true },
+] as const;
 
 export function Shell() {
   const me = useQuery(meQuery);
@@ -95,15 +98,17 @@ function Navigation({
         />
       </Group>
       <Stack gap={2} flex={1}>
-        {screens.map(({ path, label }) => (
-          <NavLink
-            key={path}
-            component={Link}
-            to={path}
-            label={label}
-            active={pathname === path || pathname.startsWith(`${path}/`)}
-          />
-        ))}
+        {screens
+          .filter(({ forAdmins }) => !forAdmins || me.role === 'admin')
+          .map(({ path, label }) => (
+            <NavLink
+              key={path}
+              component={Link}
+              to={path}
+              label={label}
+              active={pathname === path || pathname.startsWith(`${path}/`)}
+            />
+          ))}
       </Stack>
       <SignedInUser me={me} />
     </>
