@@ -48,7 +48,10 @@ export interface ReplayLimits {
 }
 
 export interface ReplayDeps {
-  readonly table: ReplayTable;
+  readonly table: Pick<
+    ReplayTable,
+    'lease' | 'backlog' | 'postpone' | 'cancel' | 'advance' | 'prune'
+  >;
   readonly store: EventStore;
   readonly pool: pg.Pool;
   readonly events: EventsQuery;

@@ -1,0 +1,78 @@
+import { setImmediate } from 'node:timers/promises';
+import { memoryEventStore } from '@pis/event-store';
+import { until } from '@pis/local-servers/testing';
+import pg from 'pg';
+import { dispatcherLimits } from './limits.js';
+import { type ReplayDeps, ReplayWorker } from './replay-worker.js';
+
+const unexpected = () => Promise.reject(new Error('without a replay there is no work'));
+
+/** A worker whose table has no replay, and how often it looked for one. */
+function idleWorker(leased: () => Promise<null>) {
+  const asked = { times: 0 };
+  const errors: unknown[] = [];
+  const table: ReplayDeps['table'] = {
+    async lease() {
+      asked.times += 1;
+      return leased();
+    },
+    prune: () => Promise.resolve(0),
+    ...{ backlog: unexpected, postpone: unexpected, cancel: unexpected, advance: unexpected },
+  };
+  const worker = new ReplayWorker({
+    table,
+    store: memoryEventStore(),
+    // Never connected.
+    pool: new pg.Pool(),
+    events: {
+      after: unexpected,
+      positionBefore: unexpected,
+      between: unexpected,
+      reached: unexpected,
+    },
+    endpointOf: unexpected,
+    notify: () => undefined,
+    now: () => new Date(),
+    ...{ windowMs: 1, keptMs: 1 },
+    logError: (error) => errors.push(error),
+    limits: { ...dispatcherLimits.replays, pollMs: 1 },
+  });
+  return { worker, asked, errors };
+}
+
+describe('A replay worker', () => {
+  it('looks for replays again and again, and never after it was stopped', async () => {
+    const { worker, asked, errors } = idleWorker(() => Promise.resolve(null));
+    worker.start();
+    await until(() => asked.times >= 3, { timeoutMs: 20_000 });
+    await worker.stop();
+    const before = asked.times;
+    // Longer than a hundred rounds of a worker that goes on.
+    await hundredRoundsOfAnother();
+    expect(asked.times).toBe(before);
+    expect(errors).toEqual([]);
+  });
+
+  it('has stopped only when its current round has ended', async () => {
+    const rounds: (() => void)[] = [];
+    const { worker, asked } = idleWorker(
+      () => new Promise((resolve) => rounds.push(() => resolve(null))),
+    );
+    worker.start();
+    await until(() => asked.times === 1, { timeoutMs: 20_000 });
+    let hasStopped = false;
+    const stopped = worker.stop().then(() => (hasStopped = true));
+    for (let turn = 0; turn < 50; turn += 1) await setImmediate();
+    expect(hasStopped).toBe(false);
+    for (const end of rounds) end();
+    await stopped;
+    expect(asked.times).toBe(1);
+  });
+});
+
+async function hundredRoundsOfAnother(): Promise<void> {
+  const { worker, asked } = idleWorker(() => Promise.resolve(null));
+  worker.start();
+  await until(() => asked.times >= 100, { timeoutMs: 20_000 });
+  await worker.stop();
+}
