@@ -194,7 +194,7 @@ export class PaymentExecution {
       await pending.wait(transfer, { initialMs: reviewInMs, maxMs: reviewInMs });
       return;
     }
-    const rejection = await rejectionBeforeRail(instruction, directory);
+    const rejection = await rejectionBeforeRail(instruction, state, directory);
     if (rejection !== null) return this.end(current, failureBy(rejection), cause);
     const result = await review.of(instruction);
     switch (result.outcome) {

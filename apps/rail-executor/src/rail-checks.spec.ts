@@ -1,7 +1,7 @@
 import { type DirectoryEntry, directoryOf, type TransferInstruction } from '@pis/bank-rails';
 import { instructionEnding } from '@pis/bank-rails/testing';
-import { payment, paymentRails } from '@pis/domain';
-import { fold, paymentExample } from '@pis/domain/testing';
+import { type PayerFeeTerms, type Payment, payment, paymentRails } from '@pis/domain';
+import { fold, linkExample, paymentExample } from '@pis/domain/testing';
 import { rejectionBeforeRail, rejectionWithoutRail } from './rail-checks.js';
 
 const reachable = { bankName: 'A Bank', rails: paymentRails };
@@ -12,6 +12,11 @@ const directory = directoryOf(
   ]),
 );
 const good = instructionEnding('4321');
+const unlinked: PayerFeeTerms = {
+  direction: 'INBOUND',
+  link: null,
+  ...{ discountFeeMinor: 100, flatFeeMinor: 25 },
+};
 const account = (changes: Partial<TransferInstruction['contactAccount']>) => ({
   ...good.contactAccount,
   ...changes,
@@ -19,7 +24,9 @@ const account = (changes: Partial<TransferInstruction['contactAccount']>) => ({
 
 it.each(paymentRails)('a transfer that %s takes passes the checks', async (rail) => {
   const contactAccount = account({ swiftCode: 'DEUTDEFF' });
-  expect(await rejectionBeforeRail({ ...good, rail, contactAccount }, directory)).toBeNull();
+  expect(
+    await rejectionBeforeRail({ ...good, rail, contactAccount }, unlinked, directory),
+  ).toBeNull();
 });
 
 it.each<[string, Partial<TransferInstruction>, string, string | null, string]>([
@@ -94,7 +101,7 @@ it.each<[string, Partial<TransferInstruction>, string, string | null, string]>([
     'above what Same-day ACH takes (1,000,000.00 USD)',
   ],
 ])('%s is rejected, with the field and what to do', async (_what, changes, code, field, text) => {
-  const rejection = await rejectionBeforeRail({ ...good, ...changes }, directory);
+  const rejection = await rejectionBeforeRail({ ...good, ...changes }, unlinked, directory);
   expect(rejection).toMatchObject({ failureCode: code, field });
   expect(rejection?.message).toContain(text);
   expect(rejection?.message).toMatch(/(update the (contact|originator), then )?create/);
@@ -103,11 +110,24 @@ it.each<[string, Partial<TransferInstruction>, string, string | null, string]>([
 
 it('an ACH transfer to a number that the directory does not have passes', async () => {
   const contactAccount = account({ achRoutingNumber: '322271627' });
-  expect(await rejectionBeforeRail({ ...good, contactAccount }, directory)).toBeNull();
+  expect(await rejectionBeforeRail({ ...good, contactAccount }, unlinked, directory)).toBeNull();
+});
+
+it('an amount that only the fee of the payer of a link puts above the limit is called so', async () => {
+  const tooLarge = { ...good, rail: 'RTP', amountMinor: 1_000_000_001 } as const;
+  const messageFor = async (link: typeof linkExample | null) =>
+    (await rejectionBeforeRail(tooLarge, { ...unlinked, link }, directory))?.message;
+  expect(await messageFor(linkExample)).toMatch(
+    /^paymentAmount plus the processing fee that the payer of the link pays is above what RTP takes/,
+  );
+  expect(await messageFor(null)).toMatch(/^paymentAmount is above what RTP takes/);
 });
 
 describe('a payment that no rail could take at creation', () => {
-  const withDecision = (code: 'address_required' | 'amount_above_rail_limit') => {
+  const withDecision = (
+    code: 'address_required' | 'amount_above_rail_limit',
+    changes: Partial<Payment> = {},
+  ) => {
     const state = fold(payment, [
       {
         type: 'PaymentQueued',
@@ -124,7 +144,7 @@ describe('a payment that no rail could take at creation', () => {
       },
     ]);
     if (state === null) throw new Error('no payment');
-    return state;
+    return { ...state, ...changes };
   };
 
   it('for want of an address names the field', () => {
@@ -139,5 +159,15 @@ describe('a payment that no rail could take at creation', () => {
       failureCode: 'INTERNAL_ERROR',
       message: expect.stringContaining('SWIFT does not take an amount this large') as string,
     });
+  });
+
+  it('says that the fee of the payer of a link counts', () => {
+    const messageOf = (changes: Partial<Payment>) =>
+      rejectionWithoutRail(withDecision('amount_above_rail_limit', changes))?.message;
+    const linked = { direction: 'INBOUND', link: linkExample } as const;
+    const text = 'paymentAmount plus the processing fee that the payer of the link pays';
+    expect(messageOf(linked)).toContain(text);
+    expect(messageOf({ ...linked, link: null })).not.toContain('fee');
+    expect(messageOf({ ...linked, direction: 'OUTBOUND' })).not.toContain('fee');
   });
 });

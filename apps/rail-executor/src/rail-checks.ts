@@ -12,12 +12,18 @@ import {
   type TransferInstruction,
 } from '@pis/bank-rails';
 import { railName } from '@pis/bank-rails/iso20022';
-import type { Payment } from '@pis/domain';
+import {
+  type PayerFeeTerms,
+  payerFeeMinor,
+  type Payment,
+  type RailRejectionCode,
+} from '@pis/domain';
 
 type Side = 'originator' | 'contact';
 
 /** Of a payment that no rail could take when it was created; null when a rail was chosen. */
-export function rejectionWithoutRail({ railDecision, contact }: Payment): RailRejection | null {
+export function rejectionWithoutRail(payment: Payment): RailRejection | null {
+  const { railDecision, contact } = payment;
   if (railDecision?.isPossible !== false) return null;
   const isAddressAsked = railDecision.rejected.some(({ code }) => code === 'address_required');
   if (isAddressAsked && (contact?.legalAddress ?? null) === null)
@@ -26,20 +32,31 @@ export function rejectionWithoutRail({ railDecision, contact }: Payment): RailRe
       'legalAddress',
       'is missing, and no rail reaches the bank without it',
     );
-  const reasons = railDecision.rejected.map(railRejectionText).join(' ');
-  return impossible(`No rail can take this payment. ${reasons}`);
+  const reasons = railDecision.rejected.map(railRejectionText);
+  const isTooLarge = railDecision.rejected.some(({ code }) => aboutAmount.has(code));
+  if (isTooLarge && payerFeeMinor(payment) > 0)
+    reasons.push(`The transfer moves ${amountWithFee}.`);
+  return impossible(`No rail can take this payment. ${reasons.join(' ')}`);
 }
+
+const aboutAmount: ReadonlySet<RailRejectionCode> = new Set([
+  'amount_above_rail_limit',
+  'amount_above_organization_limit',
+]);
+const amountWithFee = 'paymentAmount plus the processing fee that the payer of the link pays';
 
 /**
  * Null when the rail can take the transfer as far as we know.
+ * @param payment the payment that the instruction is for
  * @throws when the directory cannot be reached
  */
 export async function rejectionBeforeRail(
   instruction: TransferInstruction,
+  payment: PayerFeeTerms,
   directory: RoutingDirectory,
 ): Promise<RailRejection | null> {
   return (
-    amountRejection(instruction) ??
+    amountRejection(instruction, payment) ??
     nameRejection('originator', instruction) ??
     nameRejection('contact', instruction) ??
     accountRejection('originator', instruction) ??
@@ -49,14 +66,18 @@ export async function rejectionBeforeRail(
   );
 }
 
-function amountRejection({ rail, achService, amountMinor }: TransferInstruction) {
+function amountRejection(
+  { rail, achService, amountMinor }: TransferInstruction,
+  payment: PayerFeeTerms,
+) {
   const isSameDay = achService === 'same_day';
   const limitMinor = isSameDay ? sameDayLimitMinor : railLimitMinor[rail];
   if (amountMinor <= limitMinor) return null;
   const dollars = (limitMinor / 100).toLocaleString('en-US', { minimumFractionDigits: 2 });
   const name = isSameDay ? 'Same-day ACH' : rail;
+  const what = payerFeeMinor(payment) > 0 ? amountWithFee : 'paymentAmount';
   return impossible(
-    `paymentAmount is above what ${name} takes (${dollars} USD): create payments of smaller amounts.`,
+    `${what} is above what ${name} takes (${dollars} USD): create payments of smaller amounts.`,
   );
 }
 
