@@ -10,7 +10,7 @@ import { BankUnavailable, defaultCutoffs } from '@pis/bank-rails';
 import { AchDesk, BankCore, inProcessFiles, sandboxAchIdentity } from '@pis/bank-simulator/module';
 import { contact } from '@pis/domain';
 import { contactExample } from '@pis/domain/testing';
-import { repository } from '@pis/event-store';
+import { type EventStore, memoryEventStore, repository } from '@pis/event-store';
 import type { RailExecutor } from './rail-executor.js';
 import { keyring, openWorld, type QueuedMessage, type World } from './testing/world.js';
 
@@ -32,7 +32,7 @@ const clock = () => Date.now() + aheadMs;
 const schedule = { ...atOnceSchedule(), liveFrom: (sentAtMs: number) => sentAtMs + waitMs };
 
 /** A process: an executor over its own connection to the same bank. */
-function life({ prenotes = true, transport = files } = {}) {
+function life({ prenotes = true, transport = files, store = world.store } = {}) {
   const { pool } = world;
   const connection = achBank({
     ...{ name: 'test-ach', pool, keyring, transport, clock, schedule },
@@ -42,7 +42,7 @@ function life({ prenotes = true, transport = files } = {}) {
     log: { info: () => undefined, warn: () => undefined, error: () => undefined },
   });
   const banks: readonly NamedConnection[] = [{ name: 'test-ach', rails: ['ACH'], connection }];
-  const executor = world.executor({ banks, clock });
+  const executor = world.executor({ banks, clock, store });
   return {
     executor,
     connection,
@@ -143,6 +143,39 @@ it('a notification of change about a prenote is noted on the contact, and not ap
   const { state } = await contacts.load(contactId ?? '');
   expect(state?.correction).toMatchObject({ changeCode: 'C01', paymentId: message.paymentId });
   expect(state?.bankAccount).toEqual(data.bankAccount);
+});
+
+/** The log of a payment as an older backup has it. */
+async function restoredLog(events: number, { paymentId }: QueuedMessage): Promise<EventStore> {
+  const restored = memoryEventStore();
+  const stream = await world.store.readStream(`payment-${paymentId}`);
+  await restored.append(`payment-${paymentId}`, 'noStream', stream.slice(0, events));
+  return restored;
+}
+
+it('a payment that was executed before the log was restored is not failed by a prenote', async () => {
+  const message = await world.queue('0211');
+  const before = life({ prenotes: false });
+  await handle(before.executor, message);
+  await before.settle();
+  await entriesAreDue();
+  await before.settle();
+  const { paymentId } = message;
+  expect(await world.history(paymentId)).toEqual(completed);
+  expect(await world.pending(paymentId)).toBeNull();
+
+  const store = await restoredLog(1, message);
+  const after = life({ store });
+  await handle(after.executor, message);
+  await after.settle();
+  const history = await store.readStream(`payment-${paymentId}`);
+  expect(history.map(({ type }) => type)).toEqual([
+    'PaymentQueued',
+    'PaymentProcessing',
+    'PaymentCompleted',
+  ]);
+  expect(await prenotesSent()).toBe(0);
+  expect(await bankBooks(world.pool)).toMatchObject([{ state: 'executed' }]);
 });
 
 it('while the bank is away the payment waits, and fails for no deadline', async () => {

@@ -71,6 +71,7 @@ export class AchPrenotes {
   /** @throws connection errors of PostgreSQL, StoreUnavailable: nothing has changed */
   async readiness(order: TransferInstruction): Promise<Readiness> {
     const { bank, pool, clock } = this.options;
+    if (await this.isSubmitted(order)) return { outcome: 'ready' };
     const account = this.accountOf(order);
     const { rows } = await pool.query<KnownPrenote>({
       name: 'ach-prenotes-known',
@@ -83,6 +84,19 @@ export class AchPrenotes {
     const isOver = open !== null && this.readyAtMs(open) <= clock();
     if (isOver && open.received_at !== null) return this.pass(order, open);
     return this.wait(order, account, open);
+  }
+
+  /**
+   * Whether there is an entry of the payment: a log that was restored may not know. Then no prenote decides about the
+   * payment. What became of the entry does, and a further submission says it.
+   */
+  private async isSubmitted({ reference }: TransferInstruction): Promise<boolean> {
+    const { rowCount } = await this.options.pool.query({
+      name: 'ach-prenotes-submitted',
+      text: 'SELECT FROM ach_entries WHERE reference = $1',
+      values: [reference],
+    });
+    return rowCount !== 0;
   }
 
   /** The time is over. No return must be in the inbox that was there by then. */
