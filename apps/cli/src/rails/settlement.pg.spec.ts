@@ -165,6 +165,15 @@ describe('a payment that may still be on its way', () => {
 });
 
 describe('the connection of a payment that names none', () => {
+  it('must be given, and nothing is written without it', async () => {
+    const paymentId = await given({ status: 'QUEUED', pausedAgoMs: 0 });
+    const refusal = settle(paymentId, 'executed');
+    await expect(refusal).rejects.toThrow(CommandFailed);
+    await expect(refusal).rejects.toThrow('the payment names no connection: give --connection');
+    expect(await statusOf(paymentId)).toBe('QUEUED');
+    expect((await pool.query('SELECT FROM iso_transfers')).rowCount).toBe(0);
+  });
+
   it('is one that was used before, and the refusal lists those', async () => {
     const paymentId = await given({ status: 'QUEUED', pausedAgoMs: 0 });
     await readPauses(pool, ['other']);
