@@ -59,11 +59,12 @@ describe('the executor as a Nest module', () => {
         ],
         banks: {
           provide: BANKS,
-          useFactory: (simulator: BankSimulator) =>
-            onlyBank({
-              ...directBankConnection(simulator),
-              close: () => Promise.resolve(void closed.push('bank')),
-            }),
+          useFactory: (simulator: BankSimulator) => {
+            const connection = directBankConnection(simulator);
+            const close = () => Promise.resolve(void closed.push('bank'));
+            const former = { name: 'former', rails: [], connection };
+            return [...onlyBank({ ...connection, close }), former];
+          },
           inject: [BankSimulator],
         },
       },
@@ -81,7 +82,11 @@ describe('the executor as a Nest module', () => {
     await until(async () => (await world.history(message.paymentId)).at(-1) === 'Returned', {
       timeoutMs: 20_000,
     });
-    expect(await health.readiness()).toMatchObject({ dependencies: { bank: { status: 'up' } } });
+    const { dependencies } = await health.readiness();
+    expect(dependencies).toMatchObject({
+      bank: { status: 'up' },
+      'bank former (takes no new payments)': { status: 'up' },
+    });
     await until(async () => (await archive.list({ max: 1 })).length === 0, { timeoutMs: 20_000 });
     await app.close();
     await logWatch.stop();

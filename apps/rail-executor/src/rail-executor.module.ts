@@ -127,9 +127,10 @@ export class RailExecutorModule
     notificationGauges(this.metrics, this.pool);
     pendingGauges(this.metrics, this.pool);
     railGauges(this.metrics, this.pool);
-    for (const name of this.executor.bankNames)
-      this.health.register(healthNameOf(name), () => this.executor.checkBank(name));
-    for (const bank of this.banks) bank.start?.();
+    for (const bank of this.banks) {
+      this.health.register(healthNameOf(bank), () => this.executor.checkBank(bank.name));
+      bank.start?.();
+    }
     this.executor.start();
     this.upkeep.start();
   }
@@ -166,7 +167,8 @@ export function onlyBank(connection: BankConnection): readonly NamedConnection[]
   return [{ name: firstConnectionName, rails: paymentRails, connection }];
 }
 
-/** The name of the only bank of older releases stays. */
-function healthNameOf(name: string): string {
-  return name === firstConnectionName ? 'bank' : `bank ${name}`;
+/** The name of the only bank of older releases stays. A connection without rails is there for payments under way. */
+function healthNameOf({ name, rails }: NamedConnection): string {
+  const bank = name === firstConnectionName ? 'bank' : `bank ${name}`;
+  return rails.length === 0 ? `${bank} (takes no new payments)` : bank;
 }
