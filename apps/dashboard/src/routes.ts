@@ -16,6 +16,7 @@ import {
   networkOf,
   type RateLimit,
   requireJson,
+  slowBodyMs,
 } from '@pis/http-api';
 import type { LogWatch } from '@pis/service-kit';
 import { HashingBusy, type SignIn } from '@pis/users';
@@ -121,12 +122,16 @@ async function admit(
   if (operation.role !== 'anyone') {
     const session = await sessionOf(request, options);
     options.userLimit.take(session.user.userId);
-    if (!mayCall(session.user.role, operation))
-      throw new ApiError('FORBIDDEN', `the role ${session.user.role} cannot do this`);
+    requireRole(session, operation);
     sessions.set(request, session);
   }
   requireJson(request);
   if (operation.method !== 'GET') options.logWatch.check();
+}
+
+/** @throws ApiError FORBIDDEN */
+function requireRole({ user: { role } }: Session, operation: Declared): void {
+  if (!mayCall(role, operation)) throw new ApiError('FORBIDDEN', `the role ${role} cannot do this`);
 }
 
 /** @throws ApiError UNAUTHORIZED, RATE_LIMITED */
@@ -145,21 +150,39 @@ async function sessionOf(
   return { user, token };
 }
 
+/**
+ * Whoever may act now. The user may have been disabled or demoted, or have signed out, while the body came.
+ * @throws ApiError UNAUTHORIZED, FORBIDDEN, RATE_LIMITED
+ */
+async function sessionAfterBody(
+  operation: Declared,
+  { request, reply }: Exchange,
+  options: RouteOptions,
+): Promise<Session | undefined> {
+  if (operation.role === 'anyone') return undefined;
+  const admitted = sessions.get(request);
+  // No request reaches a handler that the hook did not admit.
+  if (admitted === undefined) throw new ApiError('FORBIDDEN', 'the request was not admitted');
+  const session = reply.elapsedTime < slowBodyMs ? admitted : await sessionOf(request, options);
+  requireRole(session, operation);
+  return session;
+}
+
+interface Exchange {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+}
+
 type Handle = (call: SignedInCall<Declared>) => unknown;
 
 async function handle(
   operation: Declared,
   handler: Handle,
-  { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
+  exchange: Exchange,
   options: RouteOptions,
 ): Promise<unknown> {
-  const session = sessions.get(request);
-  // A second check: no request reaches a handler that the hook did not admit.
-  if (
-    operation.role !== 'anyone' &&
-    (session === undefined || !mayCall(session.user.role, operation))
-  )
-    throw new ApiError('FORBIDDEN', 'the request was not admitted');
+  const { request, reply } = exchange;
+  const session = await sessionAfterBody(operation, exchange, options);
   const inputs = inputsOf(operation, request);
   const user = session?.user;
   const call = {

@@ -188,10 +188,10 @@ function admit(
 }
 
 /**
- * If the body took longer than this, the key is checked again. It may have been revoked meanwhile: the
- * cached read can be 4.5 s old, and a revocation must take effect within 5 s.
+ * If the body took longer than this, the key or session is checked again. It may have been revoked meanwhile:
+ * the cached read of a key can be 4.5 s old, and a revocation must take effect within 5 s.
  */
-const slowBodyMs = 400;
+export const slowBodyMs = 400;
 
 /** @throws ApiError UNAUTHORIZED, RATE_LIMITED; StoreUnavailable */
 async function stillValid(request: FastifyRequest, { authentication }: Gates): Promise<void> {

@@ -5,7 +5,7 @@ export { rateLimitOf } from './configured-rate-limit.js';
 export { Cursors, notOfThisList } from './cursor.js';
 export { DirectoryLists } from './directory-lists.js';
 export { answerTo, ApiError, type ErrorAnswer, invalid, notFound } from './errors.js';
-export { configureHttp, type HttpOptions, requireJson } from './http.js';
+export { configureHttp, type HttpOptions, requireJson, slowBodyMs } from './http.js';
 export { OwnWrites, type WriteKey } from './own-writes.js';
 export { idempotencyKeyInQuery } from './idempotency-key.js';
 export {
