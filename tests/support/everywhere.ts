@@ -23,11 +23,11 @@ export function tablePlaces(databaseUrl: string): Promise<Places> {
       const id = pg.escapeIdentifier;
       // Each table is read once, for all its columns.
       const { rows } = await client.query<(string | null)[]>({
-        text: `SELECT ${columns.map((column) => `${id(column)}::text`).join(', ')}
+        text: `SELECT ${columns.map(textOf).join(', ')}
                FROM ONLY ${id(schema)}.${id(table)}`,
         rowMode: 'array',
       });
-      for (const [index, column] of columns.entries())
+      for (const [index, { column }] of columns.entries())
         add(
           places,
           `${wholeTable(table)}.${column}`,
@@ -66,13 +66,25 @@ export function emptyTables(databaseUrl: string): Promise<readonly string[]> {
 interface Table {
   readonly schema: string;
   readonly table: string;
-  readonly columns: readonly string[];
+  readonly columns: readonly Column[];
+}
+
+interface Column {
+  readonly column: string;
+  readonly type: string;
+}
+
+/** SQL: bytes in hexadecimal, and as the text that they may be. */
+function textOf({ column, type }: Column): string {
+  const id = pg.escapeIdentifier(column);
+  return type === 'bytea' ? `concat(${id}::text, ' ', encode(${id}, 'escape'))` : `${id}::text`;
 }
 
 async function tablesOf(client: pg.Client): Promise<readonly Table[]> {
   const { rows } = await client.query<Table>(
     `SELECT c.table_schema AS schema, c.table_name AS table,
-       array_agg(c.column_name::text ORDER BY c.ordinal_position) AS columns
+       json_agg(json_build_object('column', c.column_name, 'type', c.data_type)
+         ORDER BY c.ordinal_position) AS columns
      FROM information_schema.columns c JOIN information_schema.tables t USING (table_schema, table_name)
      WHERE t.table_type = 'BASE TABLE' AND c.table_schema NOT IN ('pg_catalog', 'information_schema')
      GROUP BY 1, 2 ORDER BY 1, 2`,

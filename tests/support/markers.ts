@@ -4,10 +4,10 @@
  */
 
 /**
- * What a value tells. `account` is a full number or a SWIFT code, which is never meant to be held in the clear.
- * `declared` is an account number in the scenarios file of the simulated bank.
+ * What a value tells. `account` is a full number or a SWIFT code, `visitor` an IP address or a user agent, `secret`
+ * the token of a link or what a user signs in with: these are never meant to be held in the clear. `declared` is an account number in the scenarios file of the simulated bank.
  */
-export type MarkerKind = 'name' | 'details' | 'account' | 'declared';
+export type MarkerKind = 'name' | 'details' | 'account' | 'visitor' | 'secret' | 'declared';
 
 export interface Marker {
   /** Of the party. */

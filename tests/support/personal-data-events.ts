@@ -7,6 +7,7 @@ import { until } from '@pis/local-servers/testing';
 import { withStore } from './everywhere.js';
 import { sendBankFiles } from './marked-bank-files.js';
 import type { MarkedBank } from './markers.js';
+import { linksAreUsed } from './personal-data-links.js';
 import type { MarkedRun, Record } from './personal-data-run.js';
 
 const deferralLimitMs = 240_000;
@@ -74,6 +75,7 @@ export async function everythingHappens(
     individualPays(run, otto),
     snapshotIsTaken(run, olga),
     railsAreTaken(run, olga),
+    linksAreUsed(run, olga),
     ...Object.entries(outcomes).map(async ([ending, statuses], index) => {
       const isByFiles = (index % 2 === 0) === (halves === 'even by files');
       const bank = isByFiles ? 'unlisted' : index % 4 < 2 ? 'with RTP' : 'with FEDNOW';

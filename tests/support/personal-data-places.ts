@@ -37,11 +37,6 @@ export const mayBeEmpty: Readonly<Record<string, string>> = {
   routing_directory: 'the sandbox ships its own; holds banks',
   routing_directory_imports: 'as routing_directory; holds times',
   ach_inbox_files: 'only for files that a bank does not let us delete; holds names of files',
-  user_credentials:
-    'operators create users, who are no parties; holds IDs, MACs, hashes and sealed secrets',
-  payment_links: 'users request payments by link; holds digests and IDs',
-  payment_link_accesses: 'counterparties open links; holds IDs, times and sealed visitors',
-  user_sessions: 'users sign in; holds digests and IDs',
   ach_prenotes: 'only for connections with prenotes; holds MACs of accounts and codes of the bank',
   ach_prenote_waits: 'as ach_prenotes; holds references',
   rate_limits: 'rows are of the last second; holds counts',

@@ -28,11 +28,15 @@ export interface Record {
   /** As created, and as changed. */
   readonly parties: readonly MarkedParty[];
   readonly paymentIds: string[];
+  /** The page of the payment link that the contact was sent. */
+  readonly linkUrl?: string;
 }
 
 /** One run on one system. */
 export class MarkedRun {
   readonly records = new Map<string, Record>();
+  /** Of users and links. They belong to no contact or originator. */
+  readonly secrets: Marker[] = [];
   readonly api: Api;
   readonly pool: pg.Pool;
 
@@ -50,7 +54,7 @@ export class MarkedRun {
   }
 
   get markers(): readonly Marker[] {
-    return [...this.records.keys()].flatMap((tag) => this.markersOf(tag));
+    return [...[...this.records.keys()].flatMap((tag) => this.markersOf(tag)), ...this.secrets];
   }
 
   markersOf(tag: string): readonly Marker[] {
@@ -61,6 +65,16 @@ export class MarkedRun {
     const record = this.records.get(tag);
     if (record === undefined) throw new Error(`no record ${tag}`);
     return record;
+  }
+
+  linkOf(tag: string): string {
+    return this.record(tag).linkUrl ?? '';
+  }
+
+  /** Marks what must never be in the clear. @returns the text */
+  secret(tag: string, field: string, text: string): string {
+    this.secrets.push({ tag, field, kind: 'secret', text: text.toLowerCase() });
+    return text;
   }
 
   /** As an operator makes one, and then changed over the API. */

@@ -29,6 +29,7 @@ import {
   streamIsQuarantined,
   wantedTag,
 } from './personal-data-events.js';
+import { canceledTag, linkTags, pageNamesNobody } from './personal-data-links.js';
 import { holdingPlaces, mayBeEmpty } from './personal-data-places.js';
 import { answering, MarkedRun } from './personal-data-run.js';
 import { markedSettings } from './personal-data-settings.js';
@@ -54,7 +55,7 @@ export function searched({ start, broker, ...options }: SearchOptions): void {
   /** Their payments are final. */
   const erasedContacts = [
     ...['ada', 'parked', deferredTag(options.deferred), 'omar', 'sven', 'inga', longTag],
-    ...[correctedTag, wantedTag],
+    ...[correctedTag, wantedTag, ...linkTags],
   ];
   const folder = mkdtempSync(path.join(os.tmpdir(), 'pis-personal-data-'));
   let receiver: Awaited<ReturnType<typeof startHttpsReceiver>>;
@@ -105,16 +106,23 @@ export function searched({ start, broker, ...options }: SearchOptions): void {
       );
       // So that the search below would find what the keys still open.
       const opened = openedPlaces(places, await livingKeys(system));
-      for (const tag of [...erasedContacts, 'otto', 'paul'])
+      const isOpened = (tag: string, ...found: readonly string[]) =>
         expect([tag, foundIn(opened, run.markersOf(tag))]).toEqual([
           tag,
-          expect.arrayContaining(['events.data, opened: account', 'events.data, opened: name']),
+          expect.arrayContaining(found.map((one) => one.replace(':', ', opened:'))),
         ]);
-      for (const tag of ['ada', 'omar', 'sven', 'inga', 'otto', 'paul', 'oscar'])
-        expect([tag, foundIn(opened, run.markersOf(tag))]).toEqual([
-          tag,
-          expect.arrayContaining(['rail_file_parts.sealed, opened: account']),
-        ]);
+      for (const tag of [...erasedContacts, 'otto', 'paul']) {
+        isOpened(tag, 'events.data: name');
+        // Nobody has entered one.
+        if (tag !== canceledTag) isOpened(tag, 'events.data: account');
+      }
+      for (const tag of linkTags) isOpened(tag, 'payment_link_accesses.sealed: visitor');
+      expect(fieldsIn(opened, run.secrets)).toEqual([
+        'events.data, opened: email of ursula',
+        ...linkTags.map((tag) => `events.data, opened: token of ${tag}`).toSorted(),
+      ]);
+      for (const tag of ['ada', 'omar', 'sven', 'inga', 'otto', 'paul', 'oscar', 'lena', 'lise'])
+        isOpened(tag, 'rail_file_parts.sealed: account');
       expect(foundIn(opened, [correction])).toEqual(
         expect.arrayContaining(['ach_feed.corrected, opened: declared']),
       );
@@ -160,6 +168,7 @@ export function searched({ start, broker, ...options }: SearchOptions): void {
           expect.arrayContaining(['rail_file_parts.sealed, opened: account']),
         ]);
       for (const tag of erasedContacts) await run.showsErased(tag);
+      for (const tag of linkTags) await pageNamesNobody(run, tag);
     },
     erasureLimitMs,
   );
@@ -177,7 +186,12 @@ export function searched({ start, broker, ...options }: SearchOptions): void {
       places.set('answers', answers.join('\n'));
       const markers = [...run.markers, ...bait.markers, ...foreign.markers, correction];
       expect(foundIn(places, markers)).toEqual([]);
-      for (const span of ['POST /v1/payments', 'rail-executor pis.', 'webhook attempt'])
+      for (const span of [
+        'POST /v1/payments',
+        'rail-executor pis.',
+        'webhook attempt',
+        'POST /pay/:token',
+      ])
         expect(places.get('traces')).toContain(`"${span}`);
       expect(places.get('traces')).toContain('"kind":"in_flight"');
       expect(places.get('logs')).toContain('"level":"debug"');

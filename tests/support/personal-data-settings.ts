@@ -29,6 +29,8 @@ export function markedSettings(options: MarkedSettings): Readonly<Record<string,
     PIS_WEBHOOK_CA_FILE: receiver.caFile,
     PIS_WEBHOOK_RETRY_INITIAL_MS: '200',
     PIS_WEBHOOK_RETRY_MAX_MS: '2000',
+    // So that visitors of links have addresses that can be found again.
+    PIS_TRUSTED_PROXIES: '127.0.0.0/8',
     PIS_RAIL_CONFIRMATION_TIMEOUT_MS: String(confirmationTimeoutMs),
     PIS_STAFF_WEBHOOK_URL: collector.staffUrl,
     PIS_REVIEW_RULES_FILE: reviewRules(options),

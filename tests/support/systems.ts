@@ -17,6 +17,8 @@ export interface System {
   readonly environment: Readonly<Record<string, string>>;
   /** Of every process, where it serves its health and metrics. */
   readonly urls: readonly string[];
+  /** Where the process of an app answers. */
+  urlOf(app: string): string;
   /** The process of the simulated bank, for requests that are none. Absent where it has none of its own. */
   readonly bankUrl?: string;
   /** Everything any process of the system logged. */
@@ -39,6 +41,7 @@ export const allInOne: StartSystem = async (settings) => {
     databaseUrl: connectionOf(path.join(dataDir, 'postgres'), 'pis') ?? '',
     environment,
     urls: [String(running.ready['apiUrl'])],
+    urlOf: () => String(running.ready['apiUrl']),
     logs: () => running.stderr(),
     stdout: () => running.stdout(),
     stop: async () => {
@@ -132,6 +135,7 @@ async function distributed(
     databaseUrl: database.url,
     environment,
     urls: [...running.keys()].map(urlOf),
+    urlOf,
     bankUrl: urlOf('bank-simulator'),
     logs: () => processes.map((process) => process.stderr()).join('\n'),
     stdout: () => processes.map((process) => process.stdout()).join('\n'),
