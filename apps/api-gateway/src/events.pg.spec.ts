@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { paymentEvents, paymentExample } from '@pis/domain/testing';
 import { appendEvents, completePayment, queuePayment } from '@pis/read-models/testing';
 import { integrationFeed } from '@pis/integration';
@@ -105,6 +106,40 @@ describe('the feed of events', () => {
     const sent = await sentBodies(payment.streamId);
     expect(sent).toHaveLength(4);
     for (const one of sent) expect(body).toContain(one);
+  });
+
+  it('has payments by link as webhooks have them: they wait, and are canceled or submitted', async () => {
+    const { organizationId } = tenant;
+    const { awaiting, canceled, queuedFromLink } = paymentEvents;
+    const ids = { canceled: randomUUID(), queued: randomUUID() };
+    for (const paymentId of Object.values(ids)) {
+      const own = { paymentId, organizationId };
+      const waits = { ...awaiting, data: { ...awaiting.data, ...own } };
+      const goesOn = { ...queuedFromLink, data: { ...queuedFromLink.data, ...own } };
+      const next = paymentId === ids.canceled ? canceled : goesOn;
+      await appendEvents(gateway.store, `payment-${paymentId}`, [waits, next]);
+    }
+    await createPayment();
+    const waiting = 'payment.awaiting_confirmation';
+    const { events } = await page({ limit: '4' });
+    expect(events).toMatchObject([
+      { eventType: waiting, data: { paymentId: ids.canceled, contact: null } },
+      { eventType: 'payment.canceled', data: { contact: null } },
+      { eventType: waiting, data: { paymentId: ids.queued, contact: null } },
+      { eventType: 'payment.queued', data: { contact: { firstName: 'Ada' } } },
+    ]);
+    for (const [eventType, count] of [
+      [waiting, 2],
+      ['payment.canceled', 1],
+    ] as const)
+      expect((await page({ eventType })).events).toHaveLength(count);
+    const authorization = `Bearer ${tenant.keys.full_access}`;
+    const { body } = await gateway.app.inject({ url: '/v1/events', headers: { authorization } });
+    for (const paymentId of Object.values(ids)) {
+      const sent = await sentBodies(`payment-${paymentId}`);
+      expect(sent).toHaveLength(2);
+      for (const one of sent) expect(body).toContain(one);
+    }
   });
 
   /** The bodies that the dispatcher makes from the broker's messages. */
