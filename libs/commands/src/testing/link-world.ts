@@ -86,8 +86,10 @@ export function memoryTables(): MemoryTables {
 }
 
 export async function linkWorld(overrides: Partial<PaymentLinksOptions> = {}) {
-  const keyring = testKeyring();
-  const store = sealedStore(memoryEventStore(), keyring);
+  const {
+    keyring = testKeyring(),
+    store = sealedStore(memoryEventStore(), keyring),
+  }: Pick<typeof overrides, 'keyring' | 'store'> = overrides;
   const memory = memoryTables();
   const clock = { at };
   const feeSchedule = { discountBasisPoints: 25, flatFeeMinor: 50, returnFeeMinor: 400 };
