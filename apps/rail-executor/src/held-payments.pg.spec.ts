@@ -15,7 +15,7 @@ const notices = async () =>
     ({ kind }) => kind,
   );
 
-/** A payment that the bank holds, and an executor whose clock shows how much time has passed. */
+/** A payment that the bank holds, and an executor and a database whose clocks show how much time has passed. */
 async function held(inquire = (reference: string) => world.bank.inquire(reference)) {
   const { paymentId, value, delivery } = await world.queue('0502');
   await world.executor().handle(value, delivery);
@@ -30,14 +30,15 @@ async function held(inquire = (reference: string) => world.bank.inquire(referenc
   /** Everything that is due so long after the claim. */
   const after = async (ms: number) => {
     const clock = () => Date.now() + ms;
-    const executor = world.executor({ bank, staff: channels, clock });
+    await using ahead = await world.poolWithClockAhead(`${ms} milliseconds`);
+    const executor = world.executor({ bank, staff: channels, clock, pool: ahead.pool });
     for (let times = 0; times < 2; times += 1) {
       await world.timePasses(paymentId);
       await executor.sweepRound();
       await executor.deadlineRound();
     }
   };
-  return { paymentId, inquiries, after };
+  return { paymentId, inquiries, bank, after };
 }
 
 it('staff learn of a payment that the bank still holds after a day, once, and it stays PROCESSING', async () => {
@@ -79,3 +80,25 @@ it('a payment that the bank executes at last is COMPLETED, however late', async 
   await after(world.bank.terms.referenceMemoryMs + 1_000);
   expect(await world.payment(paymentId)).toMatchObject({ status: 'COMPLETED' });
 });
+
+it.each(['PROCESSING', 'FAILED_IN_FLIGHT'] as const)(
+  'a bank is still asked about a payment that is %s when only the clock of the executor is far ahead',
+  async (status) => {
+    const { paymentId, inquiries, bank } = await held();
+    if (status === 'FAILED_IN_FLIGHT') {
+      await world.pool.query('UPDATE rail_pending SET overdue_at = now() WHERE payment_id = $1', [
+        paymentId,
+      ]);
+      await world.executor().deadlineRound();
+    }
+    expect(await world.payment(paymentId)).toMatchObject({ status });
+    const clock = () => Date.now() + world.bank.terms.referenceMemoryMs + 1_000;
+    const executor = world.executor({ bank, clock });
+    await world.timePasses(paymentId);
+    await executor.sweepRound();
+    await executor.deadlineRound();
+    expect(inquiries).toHaveLength(1);
+    expect(await world.payment(paymentId)).toMatchObject({ status });
+    expect(await world.pending(paymentId)).not.toBeNull();
+  },
+);

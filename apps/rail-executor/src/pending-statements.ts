@@ -1,4 +1,6 @@
 /** The rows of rail_pending, and the statements of PendingTransfers that are more than a line or two. */
+import type pg from 'pg';
+
 /** See the migration `rail_submissions`. */
 export type Stage = 'queued' | 'claimed' | 'submitted' | 'in_flight';
 
@@ -82,7 +84,7 @@ export const sealSql = `
     overdue_at = CASE p.stage WHEN 'queued' THEN excluded.overdue_at
       WHEN 'claimed' THEN coalesce(p.overdue_at, excluded.overdue_at)
       ELSE p.overdue_at END
-  RETURNING last_submission_at AS last, least(now(), $4) AS now`;
+  RETURNING last_submission_at AS last, least(now(), $4) AS now, greatest(now(), $4) AS latest`;
 
 /** In the same order as the notes. */
 export const takenSql = `
@@ -109,4 +111,11 @@ export const endSql = `
 /** A tenth more or less, so that payments that failed together are not retried together. */
 export function jittered(ms: number): number {
   return ms * (0.9 + 0.2 * Math.random());
+}
+
+/** PostgreSQL's clock, milliseconds since the epoch. */
+export async function databaseNowMs(pool: pg.Pool): Promise<number> {
+  const { rows } = await pool.query<{ now: Date }>('SELECT now() AS now');
+  if (rows[0] === undefined) throw new Error('the clock returned no row');
+  return rows[0].now.getTime();
 }

@@ -17,6 +17,7 @@ import type pg from 'pg';
 import { unknownConnection } from './banks.js';
 import {
   columns,
+  databaseNowMs,
   doubled,
   type DueColumn,
   endSql,
@@ -49,8 +50,9 @@ export interface Backoff {
 /** The state after which no further submission can be noted. Milliseconds since the epoch. */
 export interface Sealed {
   readonly lastNotedAtMs: number;
-  /** The earlier of both clocks. */
+  /** The earlier of both clocks, and the later one. */
   readonly nowMs: number;
+  readonly latestMs: number;
 }
 
 /** Whether the row may be due sooner than it was, so that the loops must look. */
@@ -114,7 +116,7 @@ export class PendingTransfers {
 
   /** From now on no submission can be noted. If the time of the last one is unknown, it counts as just noted. */
   async seal(transfer: Transfer, overdueInMs: number): Promise<Sealed> {
-    const { rows } = await this.pool.query<{ last: Date; now: Date }>({
+    const { rows } = await this.pool.query<{ last: Date; now: Date; latest: Date }>({
       name: 'rail-pending-seal',
       text: sealSql,
       values: [
@@ -127,10 +129,13 @@ export class PendingTransfers {
         transfer.connection,
       ],
     });
-    const row = rows[0];
-    if (row === undefined) throw new Error('the seal returned no row');
-    return { lastNotedAtMs: row.last.getTime(), nowMs: row.now.getTime() };
+    if (rows[0] === undefined) throw new Error('the seal returned no row');
+    const { last, now, latest } = rows[0];
+    return { lastNotedAtMs: last.getTime(), nowMs: now.getTime(), latestMs: latest.getTime() };
   }
+
+  /** PostgreSQL's clock, milliseconds since the epoch. */
+  nowMs = (): Promise<number> => databaseNowMs(this.pool);
 
   /**
    * The bank has taken it.

@@ -118,7 +118,7 @@ export class RailExecutor {
       banks,
       keyring,
       pending,
-      tellStaff: (paymentId, kind) => notices.tell(paymentId, kind),
+      tellStaff: (paymentId, kind) => notices.tell(paymentId, kind, clock()),
       erasures: new ErasureGuard(pool, store),
       review,
       directory,

@@ -201,8 +201,11 @@ describe('a payment whose connection is not configured any more', () => {
   it('is overdue at last when its bank held it without a time', async () => {
     const message = await world.queue('0502');
     await handle(world.executor({ banks: banksWith(world.bank, second) }), message);
-    const clock = () => Date.now() + world.bank.terms.referenceMemoryMs + 1_000;
-    await untilInFlight(world.executor({ banks: remaining(), clock }), message.paymentId);
+    const aheadMs = world.bank.terms.referenceMemoryMs + 1_000;
+    const clock = () => Date.now() + aheadMs;
+    await using ahead = await world.poolWithClockAhead(`${aheadMs} milliseconds`);
+    const executor = world.executor({ banks: remaining(), clock, pool: ahead.pool });
+    await untilInFlight(executor, message.paymentId);
   });
 
   it('is overdue in time when its row was lost and its message comes again', async () => {

@@ -78,7 +78,7 @@ export class TransferOutcome {
   async ask(current: LoadedPayment, cause: Cause): Promise<void> {
     const { pending, logger } = this.options;
     const { paymentId, status } = current.state;
-    if (!this.isRemembered(current)) {
+    if (await this.hasForgotten(current)) {
       if (status === 'FAILED_IN_FLIGHT') return this.end(current);
       await pending.postponeOverdue(paymentId, 0);
     }
@@ -163,13 +163,19 @@ export class TransferOutcome {
     return this.options.banks.of(state).connection;
   }
 
-  /** Whether the bank's answers about it are reliable. */
-  private isRemembered({ state }: LoadedPayment): boolean {
-    const { banks, clock } = this.options;
+  /** Whether the bank has forgotten it by both clocks: a wrong one must not end the inquiries. */
+  private async hasForgotten(current: LoadedPayment): Promise<boolean> {
+    if (this.isRemembered(current)) return false;
+    return !this.isRemembered(current, await this.options.pending.nowMs());
+  }
+
+  /** Whether the bank's answers about it are reliable, by this process's clock when none is given. */
+  private isRemembered({ state }: LoadedPayment, nowMs: number = this.options.clock()): boolean {
+    const { banks } = this.options;
     const terms = banks.isConfigured(banks.nameOf(state))
       ? banks.of(state).connection.terms
       : { referenceMemoryMs: memoryDefaultMs };
-    return remembers(terms, claimedAtMs(state), clock());
+    return remembers(terms, claimedAtMs(state), nowMs);
   }
 
   /** Whether an answer that it is not executed can be relied on. */
@@ -186,7 +192,7 @@ export class TransferOutcome {
 
   private proves(evidence: Evidence, claimed: LoadedPayment, sealed: Sealed): boolean {
     // The later clock decides what the bank has forgotten, the earlier one what has arrived.
-    if (!this.isRemembered(claimed)) return false;
+    if (!this.isRemembered(claimed, sealed.latestMs)) return false;
     return provesFailure(evidence, this.bankOf(claimed).terms, {
       claimedAtMs: claimedAtMs(claimed.state),
       lastNotedAtMs: sealed.lastNotedAtMs,

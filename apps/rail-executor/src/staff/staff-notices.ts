@@ -74,8 +74,8 @@ export class StaffNotices {
   }
 
   /** Notes what no event says. Once for each payment and kind. @throws connection errors */
-  async tell(paymentId: string, kind: 'held' | 'unanswered'): Promise<void> {
-    await this.add([{ paymentId, kind, at: new Date().toISOString() }]);
+  async tell(paymentId: string, kind: 'held' | 'unanswered', atMs: number): Promise<void> {
+    await this.add([{ paymentId, kind, at: new Date(atMs).toISOString() }]);
   }
 
   private async add(

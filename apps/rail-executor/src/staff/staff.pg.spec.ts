@@ -97,18 +97,18 @@ it('a payment that the bank has forgotten is told once more, and the bank is not
     return world.bank.inquire(reference);
   };
   const { referenceMemoryMs } = world.bank.terms;
-  const later = (ms: number) =>
-    world.executor({
-      staff: channels,
-      bank: { ...world.bank, inquire },
-      clock: () => Date.now() + ms,
-    });
-  await later(referenceMemoryMs - 3_600_000).sweepRound();
+  const sweepAfter = async (ms: number) => {
+    await using ahead = await world.poolWithClockAhead(`${ms} milliseconds`);
+    const { pool } = ahead;
+    const [bank, clock] = [{ ...world.bank, inquire }, () => Date.now() + ms];
+    await world.executor({ staff: channels, bank, clock, pool }).sweepRound();
+  };
+  await sweepAfter(referenceMemoryMs - 3_600_000);
   expect(inquiries).toBe(1);
   await world.timePasses(paymentId);
-  await later(referenceMemoryMs + 3_600_000).sweepRound();
+  await sweepAfter(referenceMemoryMs + 3_600_000);
   await world.timePasses(paymentId);
-  await later(referenceMemoryMs + 3_600_000).sweepRound();
+  await sweepAfter(referenceMemoryMs + 3_600_000);
   expect(inquiries).toBe(1);
   expect(await world.payment(paymentId)).toMatchObject({ status: 'FAILED_IN_FLIGHT' });
   await executor.staffRound();
