@@ -167,7 +167,9 @@ describe('A replay to an endpoint that', () => {
     fixture.receiver.respondWith(() => ({ status: 503 }));
     const events = await fixture.published();
     const limits = { unhealthyAfterFailures: Infinity };
-    const dispatcher = fixture.started({ limits });
+    // No retry is due by itself, however long the test takes.
+    const config = { ...testConfig, PIS_WEBHOOK_RETRY_INITIAL_MS: 3_600_000 };
+    const dispatcher = fixture.started({ limits, config });
     await Promise.all(events.map((event) => dispatcher.handle(event)));
     await until(async () => (await fixture.records()).every(({ attempts }) => attempts === 1), {
       timeoutMs,
@@ -176,7 +178,10 @@ describe('A replay to an endpoint that', () => {
 
     fixture.receiver.respondWith(() => ({ hang: true }));
     fixture.index.start();
-    fixture.started({ limits: { ...limits, shutdownGraceMs: 50, replays: { dueMax: 8 } } });
+    fixture.started({
+      limits: { ...limits, shutdownGraceMs: 50, replays: { dueMax: 8 } },
+      config,
+    });
     const replay = await fixture.requested();
     await until(async () => ((await fixture.current(replay))?.eventsSent ?? 0) > 0, { timeoutMs });
     await fixture.untilReceived(waiting + 1);
