@@ -10,11 +10,11 @@ import {
   token,
 } from '../apps/payment-pages/src/testing/pages-server.js';
 import { browserPath, openBrowser } from './support/browser.js';
+import { fillBankDetails, headed, phone, submitBankDetails } from './support/payer.js';
 import { root } from './support/process.js';
 
 const limitMs = 240_000;
 const shownLimitMs = 30_000;
-const phone = { viewport: { width: 360, height: 740 }, isMobile: true, hasTouch: true };
 /** The largest, in CSS pixels, that WCAG 2.2 AA asks of a target. */
 const targetMin = 24;
 const axeSource = readFileSync(
@@ -74,26 +74,9 @@ interface Axe {
     /** The value of an expression in the page. Text, because the names of a browser are unknown here. */
     const inPage = <Value>(expression: string): Promise<Value> => page.evaluate(expression);
 
-    const heading = (name: string) => page.getByRole('heading', { name, level: 1 }).waitFor();
-
-    async function fill(changes: Readonly<Record<string, string>> = {}) {
-      const texts = {
-        'Routing number': '021000021',
-        'Account number': '000123456789',
-        'Confirm account number': '000123456789',
-        'Address line 1': '12 St James Square',
-        City: 'Sacramento',
-        State: 'CA',
-        'ZIP code': '95814',
-        ...changes,
-      };
-      await page.getByLabel('Account type').selectOption('Checking');
-      for (const [label, text] of Object.entries(texts))
-        await page.getByLabel(label, { exact: true }).fill(text);
-      await page.getByLabel('Country').selectOption('United States');
-    }
-
-    const submit = () => page.getByRole('button', { name: 'Submit bank details' }).click();
+    const heading = (name: string) => headed(page, name);
+    const fill = (changes?: Readonly<Record<string, string>>) => fillBankDetails(page, changes);
+    const submit = () => submitBankDetails(page);
 
     /** Problems that axe finds. The debugger's protocol runs it: the content security policy would not let the page. */
     async function problems() {

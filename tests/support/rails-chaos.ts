@@ -131,7 +131,7 @@ async function startParts(
   };
   await pisJson(['migrate'], environment);
   if (kafka !== null) await pisJson(['kafka', 'apply'], environment);
-  const apiKey = await provision(environment);
+  const { apiKey } = await provision(environment);
   const start = async (app: string) => {
     const running = await startApp(app, environment);
     undo.push(() => running.kill());

@@ -59,7 +59,7 @@ async function startParts(
     ...settings,
   };
   await pisJson(['migrate'], environment);
-  const apiKey = await provision(environment);
+  const { apiKey } = await provision(environment);
   const bank = await startSimulatedBank(environment);
   undo.push(() => bank.process.stop());
   environment['PIS_BANKS_FILE'] = changedBanksFile(bank.banksFile, (connection) => {

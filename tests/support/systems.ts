@@ -9,9 +9,18 @@ import { createTestDatabase } from '@pis/local-servers/testing';
 import { pisJson, type RunningProcess, startProcess } from './process.js';
 import { appsOfTheReadme, banksFileOfTheReadme } from './readme.js';
 
-export interface System {
-  readonly apiUrl: string;
+export interface Provisioned {
+  readonly organizationId: string;
+  readonly originatorId: string;
   readonly apiKey: string;
+}
+
+/** With an organization, one of its originators and a key. */
+export interface System extends Provisioned {
+  readonly apiUrl: string;
+  /** Where the dashboard and the pages of payment links are served. */
+  readonly dashboardUrl: string;
+  readonly pagesUrl: string;
   /** The PostgreSQL that holds read models, deliveries and checkpoints. */
   readonly databaseUrl: string;
   readonly environment: Readonly<Record<string, string>>;
@@ -38,6 +47,10 @@ export const allInOne: StartSystem = async (settings) => {
   return {
     apiUrl: String(running.ready['apiUrl']),
     apiKey: String(running.ready['apiKey']),
+    organizationId: String(running.ready['organizationId']),
+    originatorId: [running.ready['originatorIds']].flat().map(String)[0] ?? '',
+    dashboardUrl: String(running.ready['apiUrl']),
+    pagesUrl: String(running.ready['apiUrl']),
     databaseUrl: connectionOf(path.join(dataDir, 'postgres'), 'pis') ?? '',
     environment,
     urls: [String(running.ready['apiUrl'])],
@@ -122,7 +135,7 @@ async function distributed(
   };
   await pisJson(['migrate'], environment);
   await pisJson(['kafka', 'apply'], environment);
-  const apiKey = await provision(environment);
+  const provisioned = await provision(environment);
 
   // One after another, as the README says: the bank comes first.
   const running = new Map<string, RunningProcess>();
@@ -131,7 +144,9 @@ async function distributed(
   const urlOf = (app: string) => String(running.get(app)?.ready['url']);
   return {
     apiUrl: urlOf('api-gateway'),
-    apiKey,
+    ...provisioned,
+    dashboardUrl: urlOf('dashboard'),
+    pagesUrl: urlOf('payment-pages'),
     databaseUrl: database.url,
     environment,
     urls: [...running.keys()].map(urlOf),
@@ -148,7 +163,9 @@ async function distributed(
 }
 
 /** Creates an organization with one originator and one key, like an operator. */
-export async function provision(environment: Readonly<Record<string, string>>): Promise<string> {
+export async function provision(
+  environment: Readonly<Record<string, string>>,
+): Promise<Provisioned> {
   const { organizationId } = await pisJson<{ organizationId: string }>(
     ['organization', 'create', '--name', 'Scenario Inc'],
     environment,
@@ -168,7 +185,7 @@ export async function provision(environment: Readonly<Record<string, string>>): 
       },
     }),
   );
-  await pisJson(
+  const { originatorId } = await pisJson<{ originatorId: string }>(
     ['originator', 'create', '--organization', organizationId, '--file', file],
     environment,
   );
@@ -177,5 +194,5 @@ export async function provision(environment: Readonly<Record<string, string>>): 
     ['api-key', 'create', '--organization', organizationId, '--type', 'full_access'],
     environment,
   );
-  return apiKey;
+  return { organizationId, originatorId, apiKey };
 }

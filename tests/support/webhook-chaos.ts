@@ -80,7 +80,7 @@ async function startParts(
   };
   await pisJson(['migrate'], environment);
   if (kafka !== null) await pisJson(['kafka', 'apply'], environment);
-  const apiKey = await provision(environment);
+  const { apiKey } = await provision(environment);
   const start = async (app: string, more: Readonly<Record<string, string>> = {}) => {
     const process = await startProcess(app, { ...environment, ...more });
     undo.push(() => process.stop());

@@ -17,6 +17,7 @@ export const slowest = [
   'tests/event-store-bench.spec.ts',
   'tests/contract/api.spec.ts',
   'tests/main-job.spec.ts',
+  'tests/payment-links.spec.ts',
   'tests/erasure-two-gateways.spec.ts',
   'tests/all-in-one-bank.spec.ts',
   'tests/erasure.spec.ts',
