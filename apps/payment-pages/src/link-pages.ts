@@ -1,5 +1,12 @@
 /** What the pages need of payment links. */
 import type { PaymentLinks } from '@pis/commands';
 
-export type { FoundLink, LinkPayment, SubmissionRefusal, Visitor } from '@pis/commands';
-export type LinkPages = Pick<PaymentLinks, 'find' | 'submit' | 'recordOpen'>;
+export type {
+  ExpiredLinkPayment,
+  FoundLink,
+  LinkPayment,
+  NetworkVisitor,
+  SubmissionRefusal,
+  Visitor,
+} from '@pis/commands';
+export type LinkPages = Pick<PaymentLinks, 'find' | 'submit' | 'recordOpen' | 'recordRefusal'>;

@@ -4,7 +4,7 @@ import type { FastifyRequest } from 'fastify';
 import type { ReactNode } from 'react';
 import { renderToStaticMarkup } from 'react-dom/server';
 import { languageOf } from './language.js';
-import type { FoundLink } from './link-pages.js';
+import type { ExpiredLinkPayment, LinkPayment } from './link-pages.js';
 import { assetName } from './page-assets.js';
 import { textsIn } from './texts/texts-in.js';
 import { ErrorContent, errorHeading } from './views/error-page.js';
@@ -15,11 +15,7 @@ import { LiveStatus, UsedLink } from './views/used-link.js';
 
 export type FilledForm = Pick<OpenLinkProps, 'formToken' | 'values' | 'problems' | 'bankName'>;
 
-export function openPage(
-  request: FastifyRequest,
-  { payment }: FoundLink,
-  form: FilledForm,
-): string {
+export function openPage(request: FastifyRequest, payment: LinkPayment, form: FilledForm): string {
   const language = languageOf(request);
   const { details, form: texts } = textsIn[language];
   const prefix = form.problems.length > 0 ? `${texts.errorTitle}: ` : '';
@@ -33,7 +29,7 @@ export function openPage(
 /** @param isRefusal whether this is the answer to a second submission */
 export function usedPage(
   request: FastifyRequest,
-  { payment }: FoundLink,
+  payment: LinkPayment,
   { isRefusal }: { readonly isRefusal: boolean },
 ): string {
   const language = languageOf(request);
@@ -44,7 +40,7 @@ export function usedPage(
   );
 }
 
-export function expiredPage(request: FastifyRequest, { payment }: FoundLink): string {
+export function expiredPage(request: FastifyRequest, payment: ExpiredLinkPayment): string {
   const language = languageOf(request);
   return page(
     request,
@@ -63,7 +59,7 @@ export const errorPage: ErrorPage = ({ status }, request) => {
 };
 
 /** The part of the status page that changes. */
-export function statusPart(request: FastifyRequest, { payment }: FoundLink): string {
+export function statusPart(request: FastifyRequest, payment: LinkPayment): string {
   return renderToStaticMarkup(<LiveStatus language={languageOf(request)} payment={payment} />);
 }
 

@@ -45,6 +45,16 @@ describe('The limits', () => {
     expect((await get(`/pay/${token}`, '203.0.113.2')).statusCode).toBe(200);
   });
 
+  it('are a tenth of it for each address', async () => {
+    // 2 per second for an address, 20 for a link: the requests come within a few seconds.
+    await limited(20);
+    const requests = Array.from({ length: 30 }, () => get(`/pay/${token}`));
+    const statuses = (await Promise.all(requests)).map(({ statusCode }) => statusCode);
+    expect(statuses.slice(0, 4)).toEqual([200, 200, 200, 200]);
+    expect(statuses).toContain(429);
+    expect((await get(`/pay/${token}`, '203.0.113.2')).statusCode).toBe(200);
+  });
+
   it('hold for submissions, the status and the names of banks too', async () => {
     await limited(1);
     await get(`/pay/${token}`);

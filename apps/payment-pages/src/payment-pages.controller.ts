@@ -5,7 +5,7 @@
 import { Body, Controller, Get, Inject, Param, Post, Query, Req, Res } from '@nestjs/common';
 import type { RoutingDirectory } from '@pis/bank-rails';
 import { PaymentLinks } from '@pis/commands';
-import { ApiError, notFound, PageRoute } from '@pis/http-api';
+import { ApiError, networkOf, notFound, PageRoute } from '@pis/http-api';
 import type { Keyring } from '@pis/keyring';
 import { KEYRING, LOG_WATCH, type LogWatch } from '@pis/service-kit';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -19,7 +19,7 @@ import {
   withoutSecrets,
 } from './bank-details-form.js';
 import { formToken, isFormToken, isFromOtherSite } from './csrf.js';
-import type { FoundLink, LinkPages, Visitor } from './link-pages.js';
+import type { FoundLink, LinkPages, LinkPayment, NetworkVisitor } from './link-pages.js';
 import { findAsset } from './page-assets.js';
 import { PageLimits } from './page-limits.js';
 import { errorPage, expiredPage, openPage, statusPart, usedPage } from './pages.js';
@@ -47,6 +47,8 @@ const html = 'text/html; charset=utf-8';
 const tokenForm = /^[A-Za-z0-9_-]{43}$/;
 const routingNumberForm = /^\d{9}$/;
 const userAgentMax = 500;
+
+type OpenLink = Extract<FoundLink, { readonly state: 'open' }>;
 
 @Controller('pay')
 export class PaymentPagesController {
@@ -90,12 +92,12 @@ export class PaymentPagesController {
       reply.type(html);
       switch (link.state) {
         case 'open':
-          return openPage(request, link, this.emptyForm(token));
+          return openPage(request, link.payment, this.emptyForm(token));
         case 'submitted':
-          return usedPage(request, link, { isRefusal: false });
+          return usedPage(request, link.payment, { isRefusal: false });
         case 'expired':
           reply.code(410);
-          return expiredPage(request, link);
+          return expiredPage(request, link.payment);
       }
     });
   }
@@ -115,7 +117,10 @@ export class PaymentPagesController {
       this.logWatch.check();
       const link = await this.find(token);
       reply.type(html);
-      if (link.state !== 'open') return refused(link, request, reply);
+      if (link.state !== 'open') {
+        await this.links.recordRefusal(link, visitorOf(request));
+        return refused(link, request, reply);
+      }
       this.requireOwnForm(token, body, request);
       return this.answer(token, link, valuesOf(body), request, reply);
     });
@@ -133,7 +138,7 @@ export class PaymentPagesController {
     return within(this.settings.timeoutMs, async () => {
       const link = await this.find(token);
       reply.type(html);
-      if (link.state === 'submitted') return statusPart(request, link);
+      if (link.state === 'submitted') return statusPart(request, link.payment);
       reply.code(link.state === 'expired' ? 410 : 409);
       return '';
     });
@@ -180,7 +185,7 @@ export class PaymentPagesController {
   /** Of a form that was sent from the page of an open link. */
   private async answer(
     token: string,
-    link: FoundLink,
+    link: OpenLink,
     values: FormValues,
     request: FastifyRequest,
     reply: FastifyReply,
@@ -191,8 +196,10 @@ export class PaymentPagesController {
     const isChecked = !problems.some(({ field }) => field === 'achRoutingNumber');
     if (isChecked && bankName === null)
       problems.push({ field: 'achRoutingNumber', issue: 'validation_routing_number' });
-    if (!form.ok || problems.length > 0)
-      return this.formAgain(token, link, { values, problems, bankName }, request, reply);
+    if (!form.ok || problems.length > 0) {
+      await this.links.recordRefusal(link, visitorOf(request));
+      return this.formAgain(token, link.payment, { values, problems, bankName }, request, reply);
+    }
     const result = await this.links.submit(token, form.submission, visitorOf(request));
     if (!('refused' in result)) {
       reply.code(303).header('Location', this.addressOf(token, request));
@@ -206,7 +213,8 @@ export class PaymentPagesController {
         return refused(await this.find(token), request, reply);
       case 'INVALID_REQUEST': {
         const given = fieldProblems(result.problems);
-        return this.formAgain(token, link, { values, problems: given, bankName }, request, reply);
+        const filled = { values, problems: given, bankName };
+        return this.formAgain(token, link.payment, filled, request, reply);
       }
     }
   }
@@ -214,7 +222,7 @@ export class PaymentPagesController {
   /** The form with its problems, without the account numbers. */
   private formAgain(
     token: string,
-    link: FoundLink,
+    payment: LinkPayment,
     {
       values,
       problems,
@@ -228,7 +236,7 @@ export class PaymentPagesController {
     reply: FastifyReply,
   ): string {
     reply.code(400);
-    return openPage(request, link, {
+    return openPage(request, payment, {
       formToken: formToken(this.keyring, token),
       values: withoutSecrets(values),
       problems: inOrder(problems),
@@ -254,10 +262,10 @@ function refused(link: FoundLink, request: FastifyRequest, reply: FastifyReply):
   switch (link.state) {
     case 'expired':
       reply.code(410);
-      return expiredPage(request, link);
+      return expiredPage(request, link.payment);
     case 'submitted':
       reply.code(409);
-      return usedPage(request, link, { isRefusal: true });
+      return usedPage(request, link.payment, { isRefusal: true });
     case 'open':
       throw new Error('an open link refused a submission');
   }
@@ -267,6 +275,7 @@ function foreignForm(): ApiError {
   return new ApiError('FORBIDDEN', 'this was not sent from the page of the link');
 }
 
-function visitorOf({ ip, headers }: FastifyRequest): Visitor {
-  return { ip, userAgent: headers['user-agent']?.slice(0, userAgentMax) ?? null };
+function visitorOf({ ip, headers }: FastifyRequest): NetworkVisitor {
+  const userAgent = headers['user-agent']?.slice(0, userAgentMax) ?? null;
+  return { ip, network: networkOf(ip), userAgent };
 }

@@ -86,11 +86,18 @@ function settingsFor(config: PaymentPagesConfig): Provider[] {
       inject: [PG_POOL, LOGGER],
       useFactory: (pool: PgPool, logger: Logger) =>
         new PageLimits(
-          rateLimitOf(config, { kind: 'page-address', pool, logger }),
+          rateLimitOf(addressLimit(config), { kind: 'page-address', pool, logger }),
           rateLimitOf(config, { kind: 'page-link', pool, logger }),
         ),
     },
   ];
+}
+
+/** A person needs few requests. A link, which many may open, has the whole limit. 0 stays 0. */
+const shareOfAddress = 1 / 10;
+
+function addressLimit({ PIS_RATE_LIMIT_PER_KEY: perSecond, ...config }: PaymentPagesConfig) {
+  return { ...config, PIS_RATE_LIMIT_PER_KEY: Math.ceil(perSecond * shareOfAddress) };
 }
 
 /** No page shows a list, so nothing waits for one. */

@@ -19,6 +19,7 @@ import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-
 import { PaymentLinkAccesses, PaymentLinkTable } from '@pis/read-models';
 import { createLogger, EVENT_STORE, KEYRING, LOG_WATCH, LOGGER, PG_POOL } from '@pis/service-kit';
 import type pg from 'pg';
+import { describeLinkPages, type LinkPagesScene } from './testing/link-pages-suite.js';
 import { startModule } from './testing/pages-server.js';
 
 const by = systemContext('test');
@@ -138,12 +139,14 @@ it('a request is opened, submitted and followed by its link, and each visit is r
   expect(status.body).toContain('Queued');
   const listed = await linksAt(now).accesses(organizationId, paymentId);
   if ('refused' in listed) throw new Error(listed.refused);
-  expect(listed.map(({ kind, outcome, visitor }) => ({ kind, outcome, visitor }))).toEqual([
-    { kind: 'open', outcome: null, visitor: { ip: '127.0.0.1', userAgent: 'Phone/1' } },
-    { kind: 'submit', outcome: 'QUEUED', visitor: { ip: '127.0.0.1', userAgent: 'Phone/2' } },
-    { kind: 'open', outcome: null, visitor: { ip: '127.0.0.1', userAgent: 'Phone/1' } },
-    { kind: 'open', outcome: null, visitor: { ip: '127.0.0.1', userAgent: 'Phone/1' } },
+  const phone = (userAgent: string) => ({ ip: '127.0.0.1', userAgent });
+  expect(listed.filter(({ kind }) => kind === 'submit')).toMatchObject([
+    { outcome: 'QUEUED', visitor: phone('Phone/2') },
   ]);
+  const opens = listed.filter(({ kind }) => kind === 'open');
+  for (const open of opens)
+    expect(open).toMatchObject({ outcome: null, visitor: phone('Phone/1') });
+  expect(opens.reduce((sum, { count }) => sum + count, 0)).toBe(3);
 });
 
 it('a payment to the counterparty shows no fee', async () => {
@@ -177,6 +180,32 @@ it('an expired link shows who created it, and takes no submission', async () => 
   expect((await paymentOf(paymentId))?.status).toBe('AWAITING_CONFIRMATION');
 });
 
+const accessCount = async () =>
+  Number((await pool.query('SELECT count(*) FROM payment_link_accesses')).rows[0]?.count);
+
+it('requests of one visitor are counted in few rows, however many they are', async () => {
+  const created = Date.now() - linkLifetimeMs;
+  const expired = await requested('INBOUND', () => new Date(created).toISOString());
+  const open = await requested();
+  const before = await accessCount();
+  for (let round = 0; round < 100; round += 1) {
+    await app.inject({ url: expired.path, headers: { 'user-agent': `Phone/${round}` } });
+    await post(expired.path, '');
+    await get(open.path);
+  }
+  // The clock may reach another minute or hour meanwhile.
+  expect((await accessCount()) - before).toBeLessThan(20);
+  const counts = async ({ paymentId }: { readonly paymentId: string }) => {
+    const listed = await linksAt(now).accesses(organizationId, paymentId);
+    if ('refused' in listed) throw new Error(listed.refused);
+    return (of: string) =>
+      listed.reduce((sum, { kind, count }) => sum + (kind === of ? count : 0), 0);
+  };
+  const ofExpired = await counts(expired);
+  expect([ofExpired('open'), ofExpired('submit')]).toEqual([100, 100]);
+  expect((await counts(open))('open')).toBe(100);
+});
+
 it('of many submissions of one link at the same time one is accepted', async () => {
   const { paymentId, path } = await requested();
   const form = await formOf(path);
@@ -195,3 +224,33 @@ it('without its database it answers 503 with a page', async () => {
   expect([statusCode, headers['retry-after']]).toEqual([503, '1']);
   expect(body).toContain('<h1>Temporarily unavailable</h1>');
 });
+
+const realScene = (): LinkPagesScene => {
+  const ids = new Map<string, string>();
+  const made = async (clock = now) => {
+    const { paymentId, path } = await requested('INBOUND', clock);
+    const token = path.split('/').at(-1) ?? '';
+    ids.set(token, paymentId);
+    return token;
+  };
+  return {
+    links: linksAt(now),
+    open: () => made(),
+    expired: () => made(() => new Date(Date.now() - linkLifetimeMs).toISOString()),
+    async canceled() {
+      const token = await made();
+      await linksAt(now).cancel(organizationId, ids.get(token) ?? '', by);
+      return token;
+    },
+    async accesses(token) {
+      const listed = await linksAt(now).accesses(organizationId, ids.get(token) ?? '');
+      if ('refused' in listed) throw new Error(listed.refused);
+      return listed
+        .map(({ kind, outcome, count, visitor }) => ({ kind, outcome, count, visitor }))
+        .toReversed();
+    },
+  };
+};
+let scene: LinkPagesScene;
+beforeAll(() => void (scene = realScene()));
+describeLinkPages('the real links', () => scene);

@@ -1,4 +1,5 @@
 /** The pages of links as a browser without JavaScript gets them. */
+import { describeLinkPages } from './testing/link-pages-suite.js';
 import { token, type PagesServer, startPages } from './testing/pages-server.js';
 import { linkLifetimeMs } from '@pis/domain';
 
@@ -114,7 +115,7 @@ describe('The page of an open link', () => {
     server.links.accesses.length = 0;
     await pay({ 'user-agent': 'Phone/1' });
     expect(server.links.accesses).toEqual([
-      { kind: 'open', visitor: { ip: '127.0.0.1', userAgent: 'Phone/1' } },
+      { token, kind: 'open', outcome: null, visitor: { ip: '127.0.0.1', userAgent: 'Phone/1' } },
     ]);
   });
 
@@ -192,6 +193,22 @@ describe('A submission', () => {
     expect(body).toContain('value="California"');
     expect(body).toContain('value="Sacramento"');
     expect(body).toContain('<title>Error: Payment details');
+  });
+
+  it('is recorded when it is refused: with a problem, without an equal confirmation, of a used or expired link', async () => {
+    const outcomes = () =>
+      server.links.accesses.flatMap(({ kind, outcome }) => (kind === 'submit' ? [outcome] : []));
+    const value = await formToken();
+    server.links.accesses.length = 0;
+    await post({ formToken: value, postalCode: '' });
+    await post({ formToken: value, achAccountNumberConfirmation: '4444' });
+    await post({ formToken: value, achRoutingNumber: '999999992' });
+    server.links.change(token, { status: 'QUEUED' });
+    expect((await post({ formToken: value })).statusCode).toBe(409);
+    server.links.change(token, { expiresAt: new Date().toISOString() });
+    expect((await post({ formToken: value })).statusCode).toBe(410);
+    const invalid = 'INVALID_REQUEST';
+    expect(outcomes()).toEqual([invalid, invalid, invalid, 'ALREADY_SUBMITTED', 'LINK_EXPIRED']);
   });
 
   it('is refused for a routing number that no bank has, and shows the bank of one that is known', async () => {
@@ -335,4 +352,25 @@ describe('The status part', () => {
   it('is not there before the link is used', async () => {
     expect((await get(`/pay/${token}/status`)).statusCode).toBe(409);
   });
+});
+
+let last = 0;
+describeLinkPages('links in memory', () => {
+  const { links } = server;
+  const add = async (changes: Parameters<typeof links.add>[1] = {}) => {
+    last += 1;
+    const added = String(last).padStart(43, 'S');
+    links.add(added, changes);
+    return added;
+  };
+  return {
+    links,
+    open: () => add(),
+    expired: () => add({ expiresAt: new Date(0).toISOString() }),
+    canceled: () => add({ status: 'CANCELED' }),
+    accesses: async (of) =>
+      links.accesses
+        .filter((access) => access.token === of)
+        .map(({ kind, outcome, visitor }) => ({ kind, outcome, count: 1, visitor })),
+  };
 });

@@ -89,7 +89,8 @@ export async function disableLinks(
   );
 }
 
-export interface StoredAccess {
+/** An access as it is recorded. */
+export interface NewAccess {
   readonly accessId: string;
   readonly paymentId: string;
   readonly organizationId: string;
@@ -101,6 +102,13 @@ export interface StoredAccess {
   readonly sealed: string | null;
 }
 
+/** `at` and the visitor are those of the first access of the row. */
+export interface StoredAccess extends NewAccess {
+  /** ISO 8601. */
+  readonly lastAt: string;
+  readonly count: number;
+}
+
 interface AccessRow {
   readonly access_id: string;
   readonly payment_id: string;
@@ -110,13 +118,15 @@ interface AccessRow {
   readonly actor: string | null;
   readonly outcome: string | null;
   readonly sealed: Buffer | null;
+  readonly last_at: Date;
+  readonly count: number;
 }
 
 /** Rows in one commit. */
 const batchMax = 256;
 
 export class PaymentLinkAccesses {
-  private readonly commits: GroupCommit<StoredAccess, null>;
+  private readonly commits: GroupCommit<NewAccess, null>;
 
   constructor(private readonly pool: pg.Pool) {
     this.commits = new GroupCommit({
@@ -126,8 +136,10 @@ export class PaymentLinkAccesses {
     });
   }
 
-  /** Durable when it resolves. Those that arrive together share a commit. */
-  async record(access: StoredAccess): Promise<void> {
+  /**
+   * Durable when it resolves. Those that arrive together share a commit. Those with one ID count in one row.
+   */
+  async record(access: NewAccess): Promise<void> {
     await orUnavailable(() => this.commits.add(access));
   }
 
@@ -140,14 +152,13 @@ export class PaymentLinkAccesses {
     );
   }
 
-  /** The newest first. */
-  async list(paymentId: string, limit: number): Promise<readonly StoredAccess[]> {
+  /**
+   * The newest first, so many of each kind: no number of opens pushes out a submission. The submission that was
+   * accepted is always there.
+   */
+  async list(paymentId: string, limitOfKind: number): Promise<readonly StoredAccess[]> {
     const { rows } = await orUnavailable(() =>
-      this.pool.query<AccessRow>(
-        `SELECT access_id, payment_id, organization_id, kind, at, actor, outcome, sealed
-         FROM payment_link_accesses WHERE payment_id = $1 ORDER BY at DESC, access_id LIMIT $2`,
-        [paymentId, limit],
-      ),
+      this.pool.query<AccessRow>(listText, [paymentId, limitOfKind]),
     );
     return rows.map((row) => ({
       accessId: row.access_id,
@@ -158,18 +169,56 @@ export class PaymentLinkAccesses {
       actor: row.actor,
       outcome: row.outcome,
       sealed: row.sealed?.toString('utf8') ?? null,
+      lastAt: row.last_at.toISOString(),
+      count: row.count,
     }));
   }
 }
 
-async function insertAccesses(pool: pg.Pool, accesses: readonly StoredAccess[]): Promise<null[]> {
-  const all = <Value>(of: (access: StoredAccess) => Value) => accesses.map(of);
+const listText = `SELECT access_id, payment_id, organization_id, kind, at, actor, outcome, sealed, count,
+    COALESCE(last_at, at) AS last_at
+  FROM (
+    SELECT a.* FROM (VALUES ('open'), ('submit'), ('show')) AS k (kind) CROSS JOIN LATERAL (
+      SELECT * FROM payment_link_accesses WHERE payment_id = $1 AND kind = k.kind
+      ORDER BY at DESC, access_id LIMIT $2) a
+    UNION
+    (SELECT * FROM payment_link_accesses
+      WHERE payment_id = $1 AND kind = 'submit' AND outcome = 'QUEUED' LIMIT 1)
+  ) AS listed ORDER BY at DESC, access_id`;
+
+interface CountedAccess {
+  access: NewAccess;
+  lastAt: string;
+  count: number;
+}
+
+/** A statement cannot change a row twice. */
+function countedById(accesses: readonly NewAccess[]): readonly CountedAccess[] {
+  const counted = new Map<string, CountedAccess>();
+  for (const access of accesses) {
+    const { accessId, at } = access;
+    const known = counted.get(accessId);
+    if (known === undefined) {
+      counted.set(accessId, { access, lastAt: at, count: 1 });
+      continue;
+    }
+    known.count += 1;
+    if (at > known.lastAt) known.lastAt = at;
+  }
+  return [...counted.values()];
+}
+
+async function insertAccesses(pool: pg.Pool, accesses: readonly NewAccess[]): Promise<null[]> {
+  const rows = countedById(accesses);
+  const all = <Value>(of: (access: NewAccess) => Value) => rows.map(({ access }) => of(access));
   await pool.query({
-    name: 'payment_link_accesses.insert',
-    text: `INSERT INTO payment_link_accesses
-        (access_id, payment_id, organization_id, kind, at, actor, outcome, sealed)
+    name: 'payment_link_accesses.count',
+    text: `INSERT INTO payment_link_accesses AS a
+        (access_id, payment_id, organization_id, kind, at, actor, outcome, sealed, last_at, count)
       SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::text[], $5::timestamptz[],
-        $6::text[], $7::text[], $8::bytea[])`,
+        $6::text[], $7::text[], $8::bytea[], $9::timestamptz[], $10::integer[])
+      ON CONFLICT (access_id) DO UPDATE SET count = a.count + excluded.count,
+        last_at = GREATEST(a.last_at, excluded.last_at)`,
     values: [
       all(({ accessId }) => accessId),
       all(({ paymentId }) => paymentId),
@@ -179,6 +228,8 @@ async function insertAccesses(pool: pg.Pool, accesses: readonly StoredAccess[]):
       all(({ actor }) => actor),
       all(({ outcome }) => outcome),
       all(({ sealed }) => (sealed === null ? null : Buffer.from(sealed))),
+      rows.map(({ lastAt }) => lastAt),
+      rows.map(({ count }) => count),
     ],
   });
   return accesses.map(() => null);

@@ -4,7 +4,7 @@ import { payment as payments, type PaymentCommand } from '@pis/domain';
 import { linkRequest, paymentCommands, paymentExample } from '@pis/domain/testing';
 import { type EventStore, repository, sealedStore, systemContext } from '@pis/event-store';
 import { MemorySealing } from '@pis/event-store/testing';
-import { PaymentLinkAccesses, PaymentLinkTable } from './payment-link-table.js';
+import { type NewAccess, PaymentLinkAccesses, PaymentLinkTable } from './payment-link-table.js';
 import { rebuildProjection } from './rebuild.js';
 import { rebuildScene, type RebuildScene } from './testing/rebuild-scene.js';
 
@@ -98,22 +98,75 @@ it('the list finds a payment by the counterparty that its link names, before and
   expect(await contactOf()).toEqual([{ contact_id: counterpartyId }]);
 });
 
-it('accesses are recorded in the order of their times, with the outcome of a submission', async () => {
-  const accesses = new PaymentLinkAccesses(scene.pool);
-  const paymentId = randomUUID();
-  const base = { paymentId, organizationId: randomUUID(), actor: null, outcome: null };
-  const opens = Array.from({ length: 300 }, (_, index) => ({
-    ...{ ...base, accessId: randomUUID(), kind: 'open', sealed: `v3.${index}` },
-    at: new Date(Date.parse(at) + index).toISOString(),
-  })) as Parameters<PaymentLinkAccesses['record']>[0][];
-  await Promise.all(opens.map((one) => accesses.record(one)));
-  const accessId = randomUUID();
-  const later = '2026-11-22T09:00:00.000Z';
-  await accesses.record({ ...base, accessId, kind: 'submit', at: later, sealed: null });
-  await accesses.setOutcome(accessId, 'QUEUED');
-  const [newest, second] = await accesses.list(paymentId, 2);
-  expect(newest).toMatchObject({ accessId, kind: 'submit', outcome: 'QUEUED', sealed: null });
-  expect(second).toMatchObject({ kind: 'open', sealed: 'v3.299' });
-  expect(await accesses.list(paymentId, 1_000)).toHaveLength(301);
-  expect(await accesses.list(randomUUID(), 10)).toEqual([]);
+describe('the record of accesses', () => {
+  let accesses: PaymentLinkAccesses;
+  let paymentId: string;
+  beforeEach(() => {
+    accesses = new PaymentLinkAccesses(scene.pool);
+    paymentId = randomUUID();
+  });
+  const organizationId = randomUUID();
+  const laterBy = (ms: number) => new Date(Date.parse(at) + ms).toISOString();
+  const access = (changes: Partial<NewAccess> & Pick<NewAccess, 'kind'>): NewAccess => ({
+    ...{ accessId: randomUUID(), paymentId, organizationId, at },
+    ...{ actor: null, outcome: null, sealed: null, ...changes },
+  });
+  const opens = (count: number, afterMs = 0) =>
+    Promise.all(
+      Array.from({ length: count }, (_, index) =>
+        accesses.record(
+          access({ kind: 'open', at: laterBy(afterMs + index), sealed: `v3.${index}` }),
+        ),
+      ),
+    );
+
+  it('has the order of their times, with the outcome of a submission', async () => {
+    await opens(300);
+    const later = '2026-11-22T09:00:00.000Z';
+    const submit = access({ kind: 'submit', at: later });
+    await accesses.record(submit);
+    await accesses.setOutcome(submit.accessId, 'QUEUED');
+    const [newest, second] = await accesses.list(paymentId, 2);
+    expect(newest).toMatchObject({ ...submit, outcome: 'QUEUED', lastAt: later, count: 1 });
+    expect(second).toMatchObject({ kind: 'open', sealed: 'v3.299' });
+    expect(await accesses.list(paymentId, 1_000)).toHaveLength(301);
+    expect(await accesses.list(randomUUID(), 10)).toEqual([]);
+  });
+
+  it('counts accesses of one ID in one row, whether they arrive together or not', async () => {
+    const open = access({ kind: 'open', sealed: 'v3.first' });
+    await Promise.all(
+      Array.from({ length: 50 }, (_, index) =>
+        accesses.record({ ...open, at: laterBy(index), sealed: index === 0 ? open.sealed : 'v3.' }),
+      ),
+    );
+    await accesses.record({ ...open, at: laterBy(900) });
+    expect(await accesses.list(paymentId, 10)).toEqual([
+      { ...open, lastAt: laterBy(900), count: 51 },
+    ]);
+  });
+
+  it('lists submissions and showings that are older than any number of opens', async () => {
+    await accesses.record(access({ kind: 'show', actor: 'user:u-1' }));
+    await accesses.record(access({ kind: 'submit', outcome: 'QUEUED', at: laterBy(1) }));
+    for (const ms of [2, 3, 4])
+      await accesses.record(
+        access({ kind: 'submit', outcome: 'ALREADY_SUBMITTED', at: laterBy(ms) }),
+      );
+    await opens(20, 10);
+    const listed = await accesses.list(paymentId, 2);
+    expect(listed.map(({ kind, outcome }) => outcome ?? kind)).toEqual([
+      ...['open', 'open', 'ALREADY_SUBMITTED', 'ALREADY_SUBMITTED', 'QUEUED', 'show'],
+    ]);
+  });
+
+  it('has the rows of an earlier release as one access each', async () => {
+    const { accessId } = access({ kind: 'open' });
+    await scene.pool.query(
+      `INSERT INTO payment_link_accesses (access_id, payment_id, organization_id, kind, at)
+       VALUES ($1, $2, $3, 'open', $4)`,
+      [accessId, paymentId, organizationId, at],
+    );
+    expect(await accesses.list(paymentId, 1)).toMatchObject([{ accessId, lastAt: at, count: 1 }]);
+  });
 });

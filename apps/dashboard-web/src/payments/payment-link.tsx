@@ -110,9 +110,16 @@ function Accesses({ link }: { readonly link: LinkData }) {
               {access.outcome === null
                 ? ''
                 : ` (${access.outcome.toLowerCase().replaceAll('_', ' ')})`}
+              {access.count === 1 ? '' : `, ${access.count} times`}
             </td>
             <td>
               <Time at={access.at} />
+              {access.lastAt === access.at ? null : (
+                <>
+                  {' to '}
+                  <Time at={access.lastAt} />
+                </>
+              )}
             </td>
             <td className="wide" title={access.visitor?.userAgent ?? undefined}>
               {access.visitor?.ip ?? access.actorEmail ?? access.actor ?? 'Not kept'}

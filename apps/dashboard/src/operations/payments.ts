@@ -31,7 +31,11 @@ export interface TimelineEntry {
 export interface LinkAccessView {
   /** A visitor opened or submitted it; a user was shown it. */
   readonly kind: 'open' | 'submit' | 'show';
+  /** The first time. */
   readonly at: string;
+  readonly lastAt: string;
+  /** How often: accesses of one visitor within a short time are one entry. */
+  readonly count: number;
   readonly actor: string | null;
   readonly actorEmail: string | null;
   readonly outcome: string | null;

@@ -1,5 +1,5 @@
 /** Payment links in memory, with a clock. */
-import type { LinkSubmission } from '@pis/contracts';
+import { type LinkSubmission, linkSubmissionSchema, validate } from '@pis/contracts';
 import { linkLifetimeMs } from '@pis/domain';
 import type {
   FoundLink,
@@ -10,7 +10,9 @@ import type {
 } from '../link-pages.js';
 
 export interface Access {
+  readonly token: string;
   readonly kind: 'open' | 'submit';
+  readonly outcome: string | null;
   readonly visitor: Visitor;
 }
 
@@ -54,38 +56,70 @@ export class MemoryLinks implements LinkPages {
       const payment = this.payments.get(token);
       if (payment === undefined || payment.status === 'CANCELED') return null;
       const ids = { paymentId: token, organizationId: token, counterpartyId: token };
-      if (this.clock() >= Date.parse(payment.expiresAt))
-        return { ...ids, state: 'expired', payment };
-      const isOpen = payment.status === 'AWAITING_CONFIRMATION';
-      return { ...ids, state: isOpen ? 'open' : 'submitted', payment };
+      const { organizationName, originatorName, direction } = payment;
+      const state = this.stateOf(payment);
+      if (state === 'expired')
+        return { ...ids, state, payment: { organizationName, originatorName, direction } };
+      return { ...ids, state, payment };
     });
   }
 
   submit(
     token: string,
     submission: LinkSubmission,
-    visitor: Visitor,
+    { ip, userAgent }: Visitor,
   ): Promise<{ readonly status: 'QUEUED' } | SubmissionRefusal> {
     return this.unlessAway(() => {
       const payment = this.payments.get(token);
       if (payment === undefined || payment.status === 'CANCELED')
         return { refused: 'LINK_NOT_FOUND' };
-      if (this.clock() >= Date.parse(payment.expiresAt)) return { refused: 'LINK_EXPIRED' };
-      if (payment.status !== 'AWAITING_CONFIRMATION') return { refused: 'ALREADY_SUBMITTED' };
-      this.accesses.push({ kind: 'submit', visitor });
+      const result = this.resultOf(payment, submission);
+      const outcome = 'refused' in result ? result.refused : result.status;
+      this.accesses.push({ token, kind: 'submit', outcome, visitor: { ip, userAgent } });
+      if ('refused' in result) return result;
       this.submissions.push(submission);
       this.change(token, { status: 'QUEUED', bankName: 'JPMorgan Chase Bank' });
-      return { status: 'QUEUED' };
+      return result;
     });
   }
 
-  recordOpen(_link: FoundLink, visitor: Visitor): Promise<void> {
+  recordOpen({ paymentId: token }: FoundLink, { ip, userAgent }: Visitor): Promise<void> {
     return this.unlessAway(() => {
-      this.accesses.push({ kind: 'open', visitor });
+      this.accesses.push({ token, kind: 'open', outcome: null, visitor: { ip, userAgent } });
     });
+  }
+
+  recordRefusal({ paymentId: token, state }: FoundLink, { ip, userAgent }: Visitor): Promise<void> {
+    return this.unlessAway(() => {
+      const outcome = refusals[state];
+      this.accesses.push({ token, kind: 'submit', outcome, visitor: { ip, userAgent } });
+    });
+  }
+
+  private resultOf(
+    payment: LinkPayment,
+    submission: unknown,
+  ): { readonly status: 'QUEUED' } | SubmissionRefusal {
+    const state = this.stateOf(payment);
+    if (state !== 'open') return { refused: refusals[state] };
+    const valid = validate<LinkSubmission>(linkSubmissionSchema, submission);
+    return valid.ok
+      ? { status: 'QUEUED' }
+      : { refused: 'INVALID_REQUEST', problems: valid.problems };
+  }
+
+  private stateOf({ expiresAt, status }: LinkPayment): FoundLink['state'] {
+    if (this.clock() >= Date.parse(expiresAt)) return 'expired';
+    return status === 'AWAITING_CONFIRMATION' ? 'open' : 'submitted';
   }
 
   private unlessAway<Result>(work: () => Result): Promise<Result> {
     return this.outage === null ? Promise.resolve(work()) : Promise.reject(this.outage);
   }
 }
+
+const refusals = {
+  open: 'INVALID_REQUEST',
+  submitted: 'ALREADY_SUBMITTED',
+  expired: 'LINK_EXPIRED',
+} as const;

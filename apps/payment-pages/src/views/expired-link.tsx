@@ -1,6 +1,6 @@
 /** The page of an expired link. It shows who created the link and the direction, nothing else. */
 import type { Language } from '../language.js';
-import type { LinkPayment } from '../link-pages.js';
+import type { ExpiredLinkPayment } from '../link-pages.js';
 import { textsIn } from '../texts/texts-in.js';
 
 export function ExpiredLink({
@@ -8,7 +8,7 @@ export function ExpiredLink({
   payment: { direction, originatorName, organizationName },
 }: {
   readonly language: Language;
-  readonly payment: Pick<LinkPayment, 'direction' | 'originatorName' | 'organizationName'>;
+  readonly payment: ExpiredLinkPayment;
 }) {
   const { expired } = textsIn[language];
   return (

@@ -1,17 +1,27 @@
 /** Who opened a link, submitted it, and was shown it. Visitors are sealed under the counterparty's key. */
 import { randomUUID } from 'node:crypto';
 import { KeyDestroyed, type Keyring, ownerOf } from '@pis/keyring';
-import type { LinkAccess, LinkAccessKind, LinkAccessLog } from './link-ports.js';
+import type { LinkAccessKind, LinkAccessLog, NewLinkAccess } from './link-ports.js';
+import { VisitRows } from './visit-rows.js';
 
 export interface Visitor {
   readonly ip: string;
   readonly userAgent: string | null;
 }
 
+/** A visitor, and the network that the address belongs to: visits from one network count together. */
+export interface NetworkVisitor extends Visitor {
+  readonly network: string;
+}
+
 export interface ShownAccess {
   readonly kind: LinkAccessKind;
-  /** ISO 8601. */
+  /** The first time. ISO 8601. */
   readonly at: string;
+  /** The last time. ISO 8601. */
+  readonly lastAt: string;
+  /** How often. */
+  readonly count: number;
   readonly actor: string | null;
   readonly outcome: string | null;
   /** Null for `show`, and once the counterparty was erased. */
@@ -24,23 +34,49 @@ interface Visit {
   readonly counterpartyId: string;
 }
 
+/** Why a submission was refused before it was made. */
+export type RefusedVisit = 'LINK_EXPIRED' | 'ALREADY_SUBMITTED' | 'INVALID_REQUEST';
+
 /** Longer ones are cut. */
 const userAgentLengthMax = 512;
+/** Of each kind. */
 const listMax = 200;
 
 export class LinkAccesses {
+  private readonly rows = new VisitRows();
+
   constructor(
     private readonly log: LinkAccessLog,
     private readonly keyring: Keyring,
   ) {}
 
-  async opened(visit: Visit, visitor: Visitor, at: string): Promise<void> {
-    await this.visited('open', visit, visitor, at);
+  async opened(
+    visit: Visit & { readonly isExpired: boolean },
+    visitor: NetworkVisitor,
+    at: string,
+  ): Promise<void> {
+    const access = { kind: 'open', outcome: null } as const;
+    const accessId = this.rows.idOf({ ...visit, ...access }, visitor, at);
+    await this.visited({ ...access, accessId, at }, visit, visitor);
+  }
+
+  /** A submission that is not made. */
+  async refused(
+    visit: Visit & { readonly isExpired: boolean },
+    visitor: NetworkVisitor,
+    outcome: RefusedVisit,
+    at: string,
+  ): Promise<void> {
+    const access = { kind: 'submit', outcome } as const;
+    const accessId = this.rows.idOf({ ...visit, ...access }, visitor, at);
+    await this.visited({ ...access, accessId, at }, visit, visitor);
   }
 
   /** @returns the ID of the access, for its outcome */
-  submitting(visit: Visit, visitor: Visitor, at: string): Promise<string> {
-    return this.visited('submit', visit, visitor, at);
+  async submitting(visit: Visit, visitor: Visitor, at: string): Promise<string> {
+    const accessId = randomUUID();
+    await this.visited({ kind: 'submit', outcome: null, accessId, at }, visit, visitor);
+    return accessId;
   }
 
   ended(accessId: string, outcome: string): Promise<void> {
@@ -50,7 +86,7 @@ export class LinkAccesses {
   async shown({
     userId,
     ...of
-  }: Pick<LinkAccess, 'paymentId' | 'organizationId' | 'at'> & {
+  }: Pick<NewLinkAccess, 'paymentId' | 'organizationId' | 'at'> & {
     readonly userId: string;
   }): Promise<void> {
     const accessId = randomUUID();
@@ -65,34 +101,20 @@ export class LinkAccesses {
       sealed === null ? [] : [{ sealed, owner, place: placeOf(accessId) }],
     );
     const opened = (await this.keyring.openAll(texts)).values();
-    return listed.map(({ kind, at, actor, outcome, sealed }) => {
+    return listed.map(({ kind, at, lastAt, count, actor, outcome, sealed }) => {
       const text = sealed === null ? null : (opened.next().value ?? null);
       const visitor = text === null ? null : (JSON.parse(text) as Visitor);
-      return { kind, at, actor, outcome, visitor };
+      return { kind, at, lastAt, count, actor, outcome, visitor };
     });
   }
 
   private async visited(
-    kind: LinkAccessKind,
+    access: Pick<NewLinkAccess, 'accessId' | 'kind' | 'outcome' | 'at'>,
     { paymentId, organizationId, counterpartyId }: Visit,
     visitor: Visitor,
-    at: string,
-  ): Promise<string> {
-    const accessId = randomUUID();
-    const sealed = await this.sealed(counterpartyId, accessId, visitor);
-    const outcome = null;
-    const actor = null;
-    await this.log.record({
-      accessId,
-      paymentId,
-      organizationId,
-      kind,
-      at,
-      actor,
-      outcome,
-      sealed,
-    });
-    return accessId;
+  ): Promise<void> {
+    const sealed = await this.sealed(counterpartyId, access.accessId, visitor);
+    await this.log.record({ ...access, paymentId, organizationId, actor: null, sealed });
   }
 
   /** Null for a counterparty that was erased. */

@@ -6,7 +6,7 @@ import { repository } from '@pis/event-store';
 import { ownerOf } from '@pis/keyring';
 import { PartyErasure } from '../party-erasure.js';
 import { completed, order, overriding, paymentsIn } from '../testing/erasure-world.js';
-import { account, by, linkWorld, submission, visitor } from '../testing/link-world.js';
+import { account, by, client, linkWorld, submission, visitor } from '../testing/link-world.js';
 import { unrefused } from '../use-case.js';
 
 type World = Awaited<ReturnType<typeof linkWorld>>;
@@ -37,7 +37,7 @@ async function completedPayment() {
   const { token, paymentId } = await world.linked();
   const link = await world.links.find(token);
   if (link === null) throw new Error('no link');
-  await world.links.recordOpen(link, visitor);
+  await world.links.recordOpen(link, client);
   unrefused(await world.links.submit(token, submission, visitor));
   for (const command of completed)
     unrefused(await repository(world.store, payments).execute(paymentId, command, by));
@@ -66,7 +66,8 @@ it('takes its name, its account and the record of its visits, and keeps the paym
   // The page goes on, and names nobody.
   const link = await world.links.find(token);
   expect(link).toMatchObject({ state: 'submitted', payment: { holder: null, bankName: null } });
-  if (link !== null) await world.links.recordOpen(link, visitor);
+  const another = { ...client, userAgent: 'Browser/2.0' };
+  if (link !== null) await world.links.recordOpen(link, another);
   expect(world.memory.accesses.at(-1)).toMatchObject({ kind: 'open', sealed: null });
   expect(await erasure.erase(overriding(counterpartyId), by)).toMatchObject({
     alreadyErased: true,

@@ -25,7 +25,8 @@ export interface LinkTable {
 
 export type LinkAccessKind = 'open' | 'submit' | 'show';
 
-export interface LinkAccess {
+/** An access as it is recorded. */
+export interface NewLinkAccess {
   readonly accessId: string;
   readonly paymentId: string;
   readonly organizationId: string;
@@ -40,12 +41,19 @@ export interface LinkAccess {
   readonly sealed: string | null;
 }
 
+/** One row of the record. `at` and the visitor are those of its first access. */
+export interface LinkAccess extends NewLinkAccess {
+  /** Of the last access. ISO 8601. */
+  readonly lastAt: string;
+  readonly count: number;
+}
+
 /** The record of who opened a link, submitted it, and was shown it. Nothing is ever deleted. */
 export interface LinkAccessLog {
-  /** Durable when it resolves. */
-  record(access: LinkAccess): Promise<void>;
+  /** Durable when it resolves. Accesses with the same ID count in one row. */
+  record(access: NewLinkAccess): Promise<void>;
   /** What a submission came to. */
   setOutcome(accessId: string, outcome: string): Promise<void>;
-  /** The newest first. */
-  list(paymentId: string, limit: number): Promise<readonly LinkAccess[]>;
+  /** The newest first, so many of each kind. The submission that was accepted is always there. */
+  list(paymentId: string, limitOfKind: number): Promise<readonly LinkAccess[]>;
 }

@@ -30,14 +30,22 @@ export interface LinkPayment {
   readonly expiresAt: string;
 }
 
-export interface FoundLink {
+/** All that an expired link shows: who created it, and the direction. */
+export type ExpiredLinkPayment = Pick<
+  LinkPayment,
+  'organizationName' | 'originatorName' | 'direction'
+>;
+
+export type FoundLink = {
   readonly paymentId: string;
   readonly organizationId: string;
   /** Whom the record of visits is sealed for. */
   readonly counterpartyId: string;
-  readonly state: LinkState;
-  readonly payment: LinkPayment;
-}
+} & (
+  | { readonly state: 'open'; readonly payment: LinkPayment }
+  | { readonly state: 'submitted'; readonly payment: LinkPayment }
+  | { readonly state: 'expired'; readonly payment: ExpiredLinkPayment }
+);
 
 export interface LinkedPayment extends Payment {
   readonly link: PaymentLink;
@@ -47,17 +55,22 @@ export function foundLink(
   payment: LinkedPayment,
   { at, organizationName }: { readonly at: string; readonly organizationName: string },
 ): FoundLink {
-  const { link, originator, contact } = payment;
-  return {
+  const { link, originator, contact, direction } = payment;
+  const ids = {
     paymentId: payment.paymentId,
     organizationId: payment.organizationId,
     counterpartyId: link.counterpartyId,
-    state: stateAt(payment, at),
+  };
+  const state = stateAt(payment, at);
+  const originatorName = originator.erased === true ? null : nameOf(originator);
+  const creator = { organizationName, originatorName, direction };
+  if (state === 'expired') return { ...ids, state, payment: creator };
+  return {
+    ...ids,
+    state,
     payment: {
-      organizationName,
-      originatorName: originator.erased === true ? null : nameOf(originator),
+      ...creator,
       holder: link.holder && { entityType: link.holder.entityType, name: nameOf(link.holder) },
-      direction: payment.direction,
       status: payment.status,
       statusAt: payment.statusAt,
       amountMinor: payment.amountMinor,

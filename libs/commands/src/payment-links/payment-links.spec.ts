@@ -13,6 +13,7 @@ import {
   stranger,
   submission,
   tokenIn,
+  client,
   visitor,
 } from '../testing/link-world.js';
 import { unrefused } from '../use-case.js';
@@ -147,7 +148,7 @@ describe('the token', () => {
       url,
     });
     expect(await world.links.accesses(world.organizationId, paymentId)).toEqual([
-      { kind: 'show', at, actor: 'user:u-2', outcome: null, visitor: null },
+      { kind: 'show', at, lastAt: at, count: 1, actor: 'user:u-2', outcome: null, visitor: null },
     ]);
   });
 
@@ -193,12 +194,14 @@ describe('an open link', () => {
     const { token, paymentId } = await world.linked();
     const link = await world.links.find(token);
     if (link === null) throw new Error('no link');
-    await world.links.recordOpen(link, { ...visitor, userAgent: 'x'.repeat(10_000) });
+    await world.links.recordOpen(link, { ...client, userAgent: 'x'.repeat(10_000) });
     expect(JSON.stringify(world.memory.accesses)).not.toContain(visitor.ip);
     expect(await world.links.accesses(world.organizationId, paymentId)).toEqual([
       {
         kind: 'open',
         at,
+        lastAt: at,
+        count: 1,
         actor: null,
         outcome: null,
         visitor: { ip: visitor.ip, userAgent: 'x'.repeat(512) },
@@ -251,7 +254,10 @@ describe('a submission', () => {
     const after = await repository(world.store, contacts).load(contactId);
     expect(after.revision).toBe(before.revision);
     expect(await world.links.accesses(world.organizationId, paymentId)).toEqual([
-      { kind: 'submit', at: afterDays(1), actor: null, outcome: 'QUEUED', visitor },
+      {
+        ...{ kind: 'submit', at: afterDays(1), lastAt: afterDays(1), count: 1 },
+        ...{ actor: null, outcome: 'QUEUED', visitor },
+      },
     ]);
   });
 

@@ -19,7 +19,13 @@ import {
 import { type CommandContext, type Loaded, repository, StoreUnavailable } from '@pis/event-store';
 import { KeyDestroyed, type Keyring, ownerOf } from '@pis/keyring';
 import { now, type OwnWrites, unlessErased } from '../use-case.js';
-import { LinkAccesses, type ShownAccess, type Visitor } from './link-accesses.js';
+import {
+  LinkAccesses,
+  type NetworkVisitor,
+  type RefusedVisit,
+  type ShownAccess,
+  type Visitor,
+} from './link-accesses.js';
 import type { LinkAccessLog, LinkTable } from './link-ports.js';
 import {
   LinkRequests,
@@ -31,7 +37,7 @@ import { LinkSubmissions, type SubmissionRefusal } from './link-submissions.js';
 import { digestOf, isSameDigest, isToken, tokenPlace } from './link-token.js';
 import { type FoundLink, foundLink, type LinkedPayment } from './link-view.js';
 
-export type { ShownAccess, Visitor } from './link-accesses.js';
+export type { NetworkVisitor, ShownAccess, Visitor } from './link-accesses.js';
 export type { LinkRequestRefusal, Requester } from './link-requests.js';
 export type { SubmissionRefusal } from './link-submissions.js';
 
@@ -142,7 +148,7 @@ export class PaymentLinks {
     return { url };
   }
 
-  /** Who opened, submitted and was shown the link: the newest first, up to a limit. @throws StoreUnavailable */
+  /** Who opened, submitted and was shown the link: the newest first, up to a limit of each. @throws StoreUnavailable */
   async accesses(
     organizationId: string,
     paymentId: string,
@@ -163,8 +169,16 @@ export class PaymentLinks {
   }
 
   /** Durable when it resolves: answer the page after that. @throws StoreUnavailable */
-  async recordOpen(link: FoundLink, visitor: Visitor): Promise<void> {
-    await this.visits.opened(link, visitor, this.clock());
+  async recordOpen(link: FoundLink, visitor: NetworkVisitor): Promise<void> {
+    await this.visits.opened(visitOf(link), visitor, this.clock());
+  }
+
+  /**
+   * Records a submission that is not made: of a link that is not open, or of a form with problems.
+   * @throws StoreUnavailable
+   */
+  async recordRefusal(link: FoundLink, visitor: NetworkVisitor): Promise<void> {
+    await this.visits.refused(visitOf(link), visitor, refusedVisits[link.state], this.clock());
   }
 
   /**
@@ -221,6 +235,16 @@ export class PaymentLinks {
       throw error;
     }
   }
+}
+
+const refusedVisits = {
+  open: 'INVALID_REQUEST',
+  submitted: 'ALREADY_SUBMITTED',
+  expired: 'LINK_EXPIRED',
+} as const satisfies Record<FoundLink['state'], RefusedVisit>;
+
+function visitOf({ paymentId, organizationId, counterpartyId, state }: FoundLink) {
+  return { paymentId, organizationId, counterpartyId, isExpired: state === 'expired' };
 }
 
 function isLinked(payment: Payment): payment is LinkedPayment {

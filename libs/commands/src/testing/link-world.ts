@@ -27,6 +27,7 @@ import { unrefused } from '../use-case.js';
 export const by = systemContext('test');
 export const at = '2026-11-23T15:00:00.000Z';
 export const visitor = { ip: '203.0.113.7', userAgent: 'Browser/1.0' };
+export const client = { ...visitor, network: visitor.ip };
 export const account = {
   subType: 'CHECKING',
   achRoutingNumber: '021000021',
@@ -70,17 +71,25 @@ export function memoryTables(): MemoryTables {
     disable: async (paymentId) => void disabled.add(paymentId),
   };
   const log: LinkAccessLog = {
-    record: async (access) => void accesses.push(access),
+    async record(access) {
+      const index = accesses.findIndex(({ accessId }) => accessId === access.accessId);
+      const known = accesses[index];
+      if (known === undefined) accesses.push({ ...access, lastAt: access.at, count: 1 });
+      else accesses[index] = { ...known, lastAt: access.at, count: known.count + 1 };
+    },
     async setOutcome(accessId, outcome) {
       const index = accesses.findIndex((access) => access.accessId === accessId);
       const access = accesses[index];
       if (access !== undefined) accesses[index] = { ...access, outcome };
     },
-    list: async (paymentId, limit) =>
-      accesses
-        .filter((access) => access.paymentId === paymentId)
-        .toReversed()
-        .slice(0, limit),
+    async list(paymentId, limitOfKind) {
+      const counts = { open: 0, submit: 0, show: 0 };
+      return accesses.toReversed().filter((access) => {
+        if (access.paymentId !== paymentId) return false;
+        counts[access.kind] += 1;
+        return counts[access.kind] <= limitOfKind || access.outcome === 'QUEUED';
+      });
+    },
   };
   return { rows, accesses, table, log };
 }
