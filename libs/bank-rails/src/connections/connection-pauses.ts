@@ -156,7 +156,7 @@ const numberedDays = 7;
 
 /**
  * Lets new transfers go over the connection, and entries that wait: whoever calls this has voided those of ended
- * payments. After a restore its numbers move ahead, so that none is used twice.
+ * payments. After a restore its numbers move ahead, so that none is used twice, and accounts are checked again.
  * @returns false when it was not paused
  */
 export function resumeConnection(pool: pg.Pool, connection: string): Promise<boolean> {
@@ -169,7 +169,10 @@ export function resumeConnection(pool: pg.Pool, connection: string): Promise<boo
     );
     const [row] = rows;
     if (row?.is_paused !== true) return false;
-    if (row.is_restored) await moveNumbersAhead(client, connection);
+    if (row.is_restored) {
+      await moveNumbersAhead(client, connection);
+      await forgetPrenotes(client, connection);
+    }
     await client.query(
       `UPDATE rail_connections SET paused_at = NULL, pause_reason = NULL, is_restored = false,
          identity = rail_database_identity() WHERE connection = $1`,
@@ -193,6 +196,19 @@ async function moveNumbersAhead(client: pg.ClientBase, connection: string): Prom
      SELECT $1, current_date + day, $2 FROM generate_series(-1, $3::integer) AS day
      ON CONFLICT ON CONSTRAINT iso_message_numbers_pkey DO UPDATE SET last = n.last + excluded.last`,
     [connection, numbersAhead.messages, numberedDays],
+  );
+}
+
+/** The bank may have returned them since the backup. Payments that wait for one are looked at, and send another. */
+async function forgetPrenotes(client: pg.ClientBase, connection: string): Promise<void> {
+  await client.query(
+    "UPDATE ach_prenotes SET state = 'dropped' WHERE bank = $1 AND state = 'open'",
+    [connection],
+  );
+  await client.query(
+    `UPDATE rail_pending p SET deadline_at = least(p.deadline_at, now()) FROM ach_prenote_waits w
+      WHERE w.bank = $1 AND p.reference = w.reference AND p.stage = 'queued'`,
+    [connection],
   );
 }
 
