@@ -150,6 +150,8 @@ class NachaBank implements AchBank {
   private readonly inboundLoop: WakeLoop;
   /** When the last look at the whole inbox began, milliseconds since the epoch. */
   private inboxReadAtMs = 0;
+  /** The same of the last look that left no file unread. */
+  private inboxTakenInAtMs = 0;
   private readonly listeners = new Set<() => void>();
   private readonly endListening: () => void;
   private readonly clock: () => number;
@@ -171,7 +173,7 @@ class NachaBank implements AchBank {
     this.inquiries = new AchInquiries(shared);
     this.prenotes = new AchPrenotes({
       ...shared,
-      inboxReadAtMs: () => this.inboxReadAtMs,
+      inboxTakenInAtMs: () => this.inboxTakenInAtMs,
       onPrenote: () => this.outboundLoop.wake(),
       onInboxNeeded: () => this.inboundLoop.wake(),
     });
@@ -266,8 +268,9 @@ class NachaBank implements AchBank {
 
   private async read(inbox: AchInbox): Promise<number | null> {
     const beganAtMs = this.clock();
-    const nextInMs = await inbox.round();
+    const { nextInMs, isComplete } = await inbox.round();
     if (nextInMs === null) this.inboxReadAtMs = beganAtMs;
+    if (isComplete) this.inboxTakenInAtMs = beganAtMs;
     return nextInMs;
   }
 

@@ -40,6 +40,15 @@ interface Stuck {
   readonly file: RemoteFile;
   readonly state: StayingState;
   readonly error: BankUnavailable | BankRefused;
+  /** Whether what the file says now was taken in. */
+  readonly isRead: boolean;
+}
+
+export interface InboxRound {
+  /** 0 when there is more to take in, else null. */
+  readonly nextInMs: 0 | null;
+  /** Whether everything that the bank had for us when the round began was taken in. */
+  readonly isComplete: boolean;
 }
 
 export class AchInbox {
@@ -48,21 +57,29 @@ export class AchInbox {
   constructor(private readonly options: AchInboxOptions) {}
 
   /**
-   * Takes in what the bank has for us. Returns 0 when there is more, else null.
+   * Takes in what the bank has for us.
    * @throws BankUnavailable after the other files were taken in, when one fails for the first time or the bank
    * is away; connection errors of PostgreSQL, StoreUnavailable. The files stay in the inbox
    */
-  async round(): Promise<number | null> {
+  async round(): Promise<InboxRound> {
     const { transport, staying } = this.options;
     const listed = await transport.list(inboxListMax);
     const names = namesOf(listed);
     for (const name of this.unreadable.keys()) if (!names.has(name)) this.unreadable.delete(name);
     const known = await staying.among(listed);
-    const due = listed.filter((file) => known.get(file.name) !== true && !this.isWaiting(file));
+    const due: RemoteFile[] = [];
+    let isComplete = listed.length < inboxListMax;
+    for (const file of listed) {
+      const before = known.get(file.name);
+      if (before?.isResting === true) isComplete &&= before.state === 'kept';
+      else if (this.isWaiting(file)) isComplete = false;
+      else due.push(file);
+    }
     const stuck: Stuck[] = [];
     let failuresInARow = 0;
     for (const file of due.slice(0, filesPerRoundMax)) {
       const result = await this.takeIn(file);
+      if (result === 'waiting' || (result !== 'out' && !result.isRead)) isComplete = false;
       if (typeof result === 'object') {
         stuck.push(result);
         failuresInARow += 1;
@@ -73,7 +90,8 @@ export class AchInbox {
       if (result === 'out' && known.has(file.name)) await staying.delete(file.name);
     }
     await this.remember(stuck);
-    return due.length > filesPerRoundMax ? 0 : null;
+    const hasMore = due.length > filesPerRoundMax;
+    return { nextInMs: hasMore ? 0 : null, isComplete: isComplete && !hasMore };
   }
 
   private async takeIn(file: RemoteFile): Promise<'out' | 'waiting' | Stuck> {
@@ -107,7 +125,12 @@ export class AchInbox {
     try {
       // The bank has used the name again: the newer file is read next.
       if (!(await transport.remove(file)))
-        return { file, state: 'kept', error: new BankUnavailable('it was written again') };
+        return {
+          file,
+          state: 'kept',
+          error: new BankUnavailable('it was written again'),
+          isRead: false,
+        };
     } catch (error) {
       return stuckBy(file, 'kept', error);
     }
@@ -158,7 +181,7 @@ const failed = { unread: 'read', kept: 'removed' } as const satisfies Record<Sta
 /** @throws any error that is not the bank's */
 function stuckBy(file: RemoteFile, state: StayingState, error: unknown): Stuck {
   if (error instanceof BankUnavailable || error instanceof BankRefused)
-    return { file, state, error };
+    return { file, state, error, isRead: state === 'kept' };
   throw error;
 }
 

@@ -39,8 +39,8 @@ export interface AchPrenotesOptions {
   readonly schedule: AchSchedule;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
-  /** When the last look at the whole inbox began, on the same clock. */
-  readonly inboxReadAtMs: () => number;
+  /** When the last look at the inbox began that left no file unread, on the same clock. */
+  readonly inboxTakenInAtMs: () => number;
   /** A prenote waits for a file. */
   readonly onPrenote: () => void;
   /** The inbox is to be read. */
@@ -101,8 +101,8 @@ export class AchPrenotes {
 
   /** The time is over. No return must be in the inbox that was there by then. */
   private async pass({ reference }: TransferInstruction, open: KnownPrenote): Promise<Readiness> {
-    const { pool, inboxReadAtMs, onInboxNeeded } = this.options;
-    if (open.used_at === null && inboxReadAtMs() < this.readyAtMs(open)) {
+    const { pool, inboxTakenInAtMs, onInboxNeeded } = this.options;
+    if (open.used_at === null && inboxTakenInAtMs() < this.readyAtMs(open)) {
       onInboxNeeded();
       return { outcome: 'wait', untilMs: null };
     }

@@ -9,6 +9,18 @@ import { keepableText } from './ach-tables.js';
 /** 'unread': its content is not known. 'kept': it was recorded, and could not be removed. */
 export type StayingState = 'unread' | 'kept';
 
+export interface StayingFile {
+  readonly state: StayingState;
+  /** It waits for its next try. */
+  readonly isResting: boolean;
+}
+
+interface LookRow {
+  readonly name: string | null;
+  readonly state: StayingState | null;
+  readonly is_resting: boolean;
+}
+
 /** The first repetition is at once: the cause may have been the connection. */
 const retryMinMs = 60_000;
 const retryMaxMs = 24 * 3_600_000;
@@ -25,17 +37,19 @@ export class AchStayingFiles {
     private readonly bank: string,
   ) {}
 
-  /** The listed files that the table has, by name. True: the file waits for its next try. */
-  async among(listed: readonly RemoteFile[]): Promise<ReadonlyMap<string, boolean>> {
+  /** The listed files that the table has, by name. */
+  async among(listed: readonly RemoteFile[]): Promise<ReadonlyMap<string, StayingFile>> {
     if (listed.length === 0 && !this.mayHaveRows) return new Map();
-    const { rows } = await this.pool.query<{ name: string | null; is_resting: boolean }>({
+    const { rows } = await this.pool.query<LookRow>({
       name: 'ach-inbox-look',
       text: lookSql,
       values: [this.bank, ...columnsOf(listed), goneAfterMs],
     });
     this.mayHaveRows = rows.length > 0;
     return new Map(
-      rows.flatMap(({ name, is_resting: isResting }) => (name === null ? [] : [[name, isResting]])),
+      rows.flatMap(({ name, state, is_resting: isResting }) =>
+        name === null || state === null ? [] : [[name, { state, isResting }]],
+      ),
     );
   }
 
@@ -79,15 +93,15 @@ const lookSql = `
   ), seen AS (
     UPDATE ach_inbox_files f SET seen_at = now() FROM listed l
      WHERE f.bank = $1 AND f.name = l.name AND f.size_bytes = l.size_bytes AND f.version = l.version
-    RETURNING f.name, f.next_try_at > now() AS is_resting
+    RETURNING f.name, f.state, f.next_try_at > now() AS is_resting
   ), gone AS (
     DELETE FROM ach_inbox_files f
      WHERE f.bank = $1 AND f.seen_at < now() - $5 * interval '1 millisecond'
        AND NOT EXISTS (SELECT FROM listed l WHERE l.name = f.name)
   )
-  SELECT name, is_resting FROM seen
+  SELECT name, state, is_resting FROM seen
   UNION ALL
-  SELECT NULL, false WHERE EXISTS (SELECT FROM ach_inbox_files WHERE bank = $1)`;
+  SELECT NULL, NULL, false WHERE EXISTS (SELECT FROM ach_inbox_files WHERE bank = $1)`;
 
 const isSame =
   '(f.size_bytes, f.version, f.state) = (excluded.size_bytes, excluded.version, excluded.state)';
