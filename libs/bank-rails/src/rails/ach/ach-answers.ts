@@ -178,7 +178,10 @@ async function applyListed(
     const { change, report } =
       fileStatus === 'duplicate' && answer.status === 'rejected'
         ? { change: null, report: doubtOf(entry) }
-        : effectOf(answer, entry, fileStatus === 'accepted' && mayHaveTwoCopies(file));
+        : effectOf(answer, entry, {
+            isDoubtful: fileStatus === 'accepted' && mayHaveTwoCopies(file),
+            wasKept: fileStatus === 'update' || entry.answer !== null,
+          });
     if (change !== null) changes.push(change);
     if (report !== null) reports.push(report);
   }
@@ -220,7 +223,7 @@ function doubtOf({ status, traceNumber }: KnownEntry): AchReport | null {
 function effectOf(
   answer: AckEntry,
   { reference, status, isBusiness }: KnownEntry,
-  isDoubtful: boolean,
+  { isDoubtful, wasKept }: { readonly isDoubtful: boolean; readonly wasKept: boolean },
 ): { readonly change: EntryChange | null; readonly report: AchReport | null } {
   const change = (to: Partial<EntryChange>): EntryChange => ({
     reference,
@@ -233,7 +236,10 @@ function effectOf(
   switch (answer.status) {
     case 'accepted':
       if (isSettled) return { change: null, report: null };
-      return { change: change({ status: 'accepted' }), report: { reference, type: 'confirmed' } };
+      return {
+        change: change({ status: 'accepted' }),
+        report: { reference, type: 'confirmed', wasKept },
+      };
     case 'rejected': {
       const doubt: AchReport = {
         reference: unmatchedTrace(answer.traceNumber),

@@ -13,7 +13,10 @@ import { keepableText, rejectionText } from './ach-tables.js';
 
 /** One notification without its place in the feed. */
 export type AchReport = Pick<BankNotification, 'reference' | 'type'> &
-  Partial<Pick<BankNotification, 'returnReasonCode' | 'rejection' | 'correction'>>;
+  Partial<Pick<BankNotification, 'returnReasonCode' | 'rejection' | 'correction'>> & {
+    /** Of a confirmation: the bank may have kept the entry back after it had its file. Not in the feed. */
+    readonly wasKept?: boolean;
+  };
 
 /** Longer than any reference of ours, and than `ACH file` with the longest name of a file. */
 const referenceMax = 220;

@@ -1,7 +1,7 @@
 /** The entries and files of ours that a file of the bank is about. */
 import type pg from 'pg';
 import type { AckFile } from './ack-file.js';
-import type { AchEntryStatus } from './ach-tables.js';
+import type { AchEntryAnswer, AchEntryStatus } from './ach-tables.js';
 
 /** An entry of ours, as it is now. It stays so while the transaction holds the lock of the bank's row. */
 export interface KnownEntry {
@@ -12,6 +12,7 @@ export interface KnownEntry {
   readonly traceNumber: string;
   readonly fileId: string;
   readonly status: AchEntryStatus;
+  readonly answer: AchEntryAnswer | null;
   readonly amountMinor: number;
   readonly individualId: string;
   readonly isBusiness: boolean;
@@ -26,6 +27,7 @@ interface KnownRow {
   trace_number: string;
   file_id: string;
   status: AchEntryStatus;
+  answer: AchEntryAnswer | null;
   amount_minor: string;
   individual_id: string;
   standard_entry_class: string;
@@ -44,7 +46,7 @@ export async function entriesByTrace(
   if (traceNumbers.length === 0) return new Map();
   const { rows } = await on.query<KnownRow>({
     name: 'ach-entries-by-trace',
-    text: `SELECT reference, payment_id, originator_id, contact_id, trace_number, file_id, status, amount_minor,
+    text: `SELECT reference, payment_id, originator_id, contact_id, trace_number, file_id, status, answer, amount_minor,
                   individual_id, standard_entry_class, return_reason_code
              FROM ach_entries WHERE bank = $1 AND trace_number = ANY ($2::text[]) ORDER BY file_id`,
     values: [bank, traceNumbers],
@@ -60,6 +62,7 @@ export async function entriesByTrace(
         traceNumber: row.trace_number,
         fileId: row.file_id,
         status: row.status,
+        answer: row.answer,
         amountMinor: Number(row.amount_minor),
         individualId: row.individual_id,
         isBusiness: row.standard_entry_class === 'CCD',

@@ -50,10 +50,7 @@ export async function withPrenoteAnswers(
   const known = await prenotesOf(client, bank, own);
   const fates = own.flatMap((report) => fateOf(report, known.get(report.reference)));
   const confirmed = own.filter(({ type }) => type === 'confirmed');
-  const accepted = await accept(
-    client,
-    confirmed.map(({ reference }) => reference),
-  );
+  const accepted = await accept(client, confirmed);
   const ended = await end(client, fates);
   const waiting = new Map(
     (await waitsFor(client, [...accepted, ...ended])).map((reference) => [
@@ -116,24 +113,35 @@ async function prenotesOf(
   return new Map(rows.map((row) => [row.reference, row]));
 }
 
-/** What the bank says of one prenote holds for its account, also when another one was sent since. */
-const openOfAccount = `o.bank = p.bank AND o.account = p.account AND o.state = 'open'`;
+/**
+ * What the bank says of one prenote holds for its account, also when another one was sent since. Not when it refused
+ * the one: then the other is for what was changed.
+ */
+const openOfAccount = `o.bank = p.bank AND o.account = p.account AND o.state = 'open' AND p.state <> 'refused'`;
 
-/** @returns the prenotes whose time is known now */
+/**
+ * A prenote goes with its file. One that the bank kept back goes no earlier than it says.
+ * @returns the prenotes whose time is known now
+ */
 async function accept(
   client: pg.ClientBase,
-  references: readonly string[],
+  confirmed: readonly AchReport[],
 ): Promise<readonly string[]> {
-  if (references.length === 0) return [];
+  if (confirmed.length === 0) return [];
   const { rows } = await client.query<{ reference: string }>({
     name: 'ach-prenotes-accept',
-    text: `UPDATE ach_prenotes o SET received_at = coalesce(f.uploaded_at, now())
-             FROM ach_prenotes p
+    text: `UPDATE ach_prenotes o SET received_at =
+             CASE WHEN r.was_kept THEN now() ELSE coalesce(f.uploaded_at, now()) END
+             FROM unnest($1::text[], $2::boolean[]) AS r (reference, was_kept)
+             JOIN ach_prenotes p ON p.reference = r.reference
              LEFT JOIN ach_entries e ON e.reference = p.reference
              LEFT JOIN ach_files f ON f.id = e.file_id
-            WHERE p.reference = ANY ($1::text[]) AND ${openOfAccount} AND o.received_at IS NULL
+            WHERE ${openOfAccount} AND o.received_at IS NULL
            RETURNING o.reference`,
-    values: [references],
+    values: [
+      confirmed.map(({ reference }) => reference),
+      confirmed.map(({ wasKept }) => wasKept === true),
+    ],
   });
   return rows.map(({ reference }) => reference);
 }
