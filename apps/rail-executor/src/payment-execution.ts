@@ -16,6 +16,7 @@ import {
   BankAnswerUnclear,
   BankRefused,
   BankUnavailable,
+  type Readiness,
   type RoutingDirectory,
   type TransferInstruction,
 } from '@pis/bank-rails';
@@ -245,23 +246,28 @@ export class PaymentExecution {
     }
     await bank.pass();
     if (bank.isDoubtful) await this.checkBank(bank, transfer);
-    const readiness = (await bank.connection.prepare?.(instruction)) ?? { outcome: 'ready' };
+    const readiness = (await bank.connection.prepare?.(instruction)) ?? ready;
     switch (readiness.outcome) {
       case 'ready':
         return this.claim(current, transfer, cause);
       case 'error':
         return this.end(current, failureBy(readiness.rejection), cause);
       case 'wait': {
-        const { untilMs } = readiness;
-        const inMs = untilMs === null ? null : Math.max(untilMs - clock(), readinessPauseMinMs);
-        const exact =
-          inMs === null ? null : ({ initialMs: inMs, maxMs: inMs, isExact: true } as const);
-        await pending.wait(transfer, exact ?? retryBackoff);
+        await pending.wait(transfer, this.waitFor(readiness.untilMs));
+        // An answer that came before the row was written has woken nobody.
+        const since = (await bank.connection.prepare?.(instruction)) ?? ready;
+        if (isSooner(since, readiness.untilMs)) await pending.lookAgain(transfer.paymentId);
         return;
       }
       default:
         return unreachable(readiness);
     }
+  }
+
+  private waitFor(untilMs: number | null): Backoff {
+    if (untilMs === null) return retryBackoff;
+    const inMs = Math.max(untilMs - this.options.clock(), readinessPauseMinMs);
+    return { initialMs: inMs, maxMs: inMs, isExact: true };
   }
 
   private async checkBank({ connection }: Bank, { reference }: Transfer): Promise<void> {
@@ -337,6 +343,14 @@ export class PaymentExecution {
   private transferOf(payment: Payment): Transfer {
     return transferOf(payment, this.options.banks);
   }
+}
+
+const ready: Readiness = { outcome: 'ready' };
+
+/** Whether it is worth a look before this time. Null: it is looked at soon anyway. */
+function isSooner(since: Readiness, untilMs: number | null): boolean {
+  if (since.outcome !== 'wait') return true;
+  return untilMs !== null && (since.untilMs === null || since.untilMs < untilMs);
 }
 
 /** Our stores are unavailable (every payment would fail alike), or a retry cannot change the outcome. */

@@ -6,7 +6,7 @@ import { instantOf, type NamedConnection } from '@pis/bank-rails';
 import { achBank, atOnceSchedule, cutoffSchedule } from '@pis/bank-rails/ach';
 import { fileArchive, type FileTransport } from '@pis/bank-rails/connections';
 import { bankBooks } from '@pis/bank-rails/sandbox';
-import { BankUnavailable, defaultCutoffs } from '@pis/bank-rails';
+import { type BankConnection, BankUnavailable, defaultCutoffs } from '@pis/bank-rails';
 import { AchDesk, BankCore, inProcessFiles, sandboxAchIdentity } from '@pis/bank-simulator/module';
 import { contact } from '@pis/domain';
 import { contactExample } from '@pis/domain/testing';
@@ -32,7 +32,13 @@ const clock = () => Date.now() + aheadMs;
 const schedule = { ...atOnceSchedule(), liveFrom: (sentAtMs: number) => sentAtMs + waitMs };
 
 /** A process: an executor over its own connection to the same bank. */
-function life({ prenotes = true, transport = files, store = world.store } = {}) {
+function life({
+  prenotes = true,
+  transport = files,
+  store = world.store,
+  /** Called once, before the first answer of `prepare` arrives. */
+  onPrepared = () => Promise.resolve(),
+} = {}) {
   const { pool } = world;
   const connection = achBank({
     ...{ name: 'test-ach', pool, keyring, transport, clock, schedule },
@@ -41,7 +47,17 @@ function life({ prenotes = true, transport = files, store = world.store } = {}) 
     identity: { ...sandboxAchIdentity, prenotes },
     log: { info: () => undefined, warn: () => undefined, error: () => undefined },
   });
-  const banks: readonly NamedConnection[] = [{ name: 'test-ach', rails: ['ACH'], connection }];
+  let isFirst = true;
+  const prepare: BankConnection['prepare'] = async (instruction) => {
+    const readiness = (await connection.prepare?.(instruction)) ?? { outcome: 'ready' };
+    if (isFirst) await onPrepared();
+    isFirst = false;
+    return readiness;
+  };
+  const prepared = { ...connection, prepare };
+  const banks: readonly NamedConnection[] = [
+    { name: 'test-ach', rails: ['ACH'], connection: prepared },
+  ];
   const executor = world.executor({ banks, clock, store });
   return {
     executor,
@@ -176,6 +192,21 @@ it('a payment that was executed before the log was restored is not failed by a p
   ]);
   expect(await prenotesSent()).toBe(0);
   expect(await bankBooks(world.pool)).toMatchObject([{ state: 'executed' }]);
+});
+
+it('an answer that comes before the wait is noted is not overlooked', async () => {
+  const message = await world.queue('0211');
+  const one: ReturnType<typeof life> = life({
+    onPrepared: async () => {
+      await one.connection.rounds.outbound();
+      await one.connection.rounds.inbound();
+      await one.executor.feedRound();
+    },
+  });
+  await handle(one.executor, message);
+  await one.settle();
+  expect(await world.history(message.paymentId)).toEqual(['Queued', 'Failed']);
+  expect(await bankBooks(world.pool)).toEqual([]);
 });
 
 it('while the bank is away the payment waits, and fails for no deadline', async () => {
