@@ -1,4 +1,4 @@
-import { networkOf } from './client-address.js';
+import { networkOf, siteOf } from './client-address.js';
 
 it.each([
   ['203.0.113.7', '203.0.113.7'],
@@ -23,4 +23,14 @@ it.each([
   ['[not an address]:80', '[not an address]:80'],
 ])('%s counts as %s', (address, network) => {
   expect(networkOf(address)).toBe(network);
+});
+
+it.each([
+  ['2001:db8:1:2:3:4:5:6', '2001:db8:1::/48'],
+  ['[2001:db8:1:ffff::1]:443', '2001:db8:1::/48'],
+  ['203.0.113.7', null],
+  ['::ffff:203.0.113.7', null],
+  [undefined, null],
+])('%s belongs to the site %s', (address, site) => {
+  expect(siteOf(address)).toBe(site);
 });

@@ -3,7 +3,9 @@ import { withoutPort } from '@pis/service-kit';
 
 const mappedIpv4 = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i;
 const groupsOfIpv6 = 8;
+const bitsOfGroup = 16;
 const groupsOfNetwork = 4;
+const groupsOfSite = 3;
 
 /**
  * The network whose failed authentications count together: an IPv4 address, or the /64 of an IPv6
@@ -13,16 +15,27 @@ export function networkOf(text: string | undefined): string {
   const address = withoutPort(text);
   const ipv4 = mappedIpv4.exec(address)?.[1];
   if (ipv4 !== undefined) return ipv4;
-  if (!isIPv6(address)) return address;
+  return prefixOf(address, groupsOfNetwork) ?? address;
+}
+
+/** The /48 of an IPv6 address: a site with many networks. Null for every other address. */
+export function siteOf(text: string | undefined): string | null {
+  const address = withoutPort(text);
+  return mappedIpv4.test(address) ? null : prefixOf(address, groupsOfSite);
+}
+
+/** Null if it is no IPv6 address. */
+function prefixOf(address: string, groups: number): string | null {
+  if (!isIPv6(address)) return null;
   const [before = '', after] = address.replace(/%.*$/, '').split('::');
   const left = groupsIn(before);
   const right = groupsIn(after ?? '');
   const zeros = Math.max(0, groupsOfIpv6 - left.length - right.length);
   return [...left, ...Array.from({ length: zeros }, () => '0'), ...right]
-    .slice(0, groupsOfNetwork)
+    .slice(0, groups)
     .map((group) => parseInt(group, 16).toString(16))
     .join(':')
-    .concat('::/64');
+    .concat(`::/${groups * bitsOfGroup}`);
 }
 
 /** An IPv4 address at the end stands for two groups. */

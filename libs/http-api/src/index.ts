@@ -1,6 +1,6 @@
 export { Authentication, type Clocks } from './authentication.js';
 export { BoundedMap } from './bounded-map.js';
-export { networkOf } from './client-address.js';
+export { networkOf, siteOf } from './client-address.js';
 export { rateLimitOf } from './configured-rate-limit.js';
 export { Cursors, notOfThisList } from './cursor.js';
 export { DirectoryLists } from './directory-lists.js';
