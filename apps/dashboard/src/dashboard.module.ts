@@ -25,6 +25,7 @@ import { partyHandlers } from './handlers/parties.js';
 import { paymentHandlers } from './handlers/payments.js';
 import { sessionHandlers } from './handlers/session.js';
 import { webhookHandlers } from './handlers/webhooks.js';
+import { ChangeLimit } from './change-limit.js';
 import { addRoutes, type Handlers } from './routes.js';
 import { SessionCookie } from './session-cookie.js';
 import { SessionPruning } from './session-pruning.js';
@@ -67,19 +68,24 @@ export class DashboardModule {
 const USER_STATES = Symbol('UserStates');
 
 function userProviders(config: DashboardModuleConfig): Provider[] {
-  const inject = [EVENT_STORE, PG_POOL, KEYRING, Passwords];
+  const inject = [EVENT_STORE, PG_POOL, KEYRING, Passwords, USER_STATES];
   return [
     { provide: Passwords, useFactory: () => new Passwords() },
     { provide: USER_STATES, inject: [PG_POOL, KEYRING, LOGGER], useFactory: streamStates },
     {
       provide: Users,
       inject,
-      useFactory: (store: EventStore, pool: pg.Pool, keyring: Keyring, passwords: Passwords) =>
-        new Users({ store, pool, keyring, passwords }),
+      useFactory: (
+        store: EventStore,
+        pool: pg.Pool,
+        keyring: Keyring,
+        passwords: Passwords,
+        states: StreamStates,
+      ) => new Users({ store, pool, keyring, passwords, states }),
     },
     {
       provide: SignIn,
-      inject: [...inject, USER_STATES],
+      inject,
       useFactory: (
         store: EventStore,
         pool: pg.Pool,
@@ -90,6 +96,7 @@ function userProviders(config: DashboardModuleConfig): Provider[] {
     },
     { provide: SessionCookie, useValue: new SessionCookie(config.PIS_PUBLIC_URL) },
     { provide: SignInLimit, useValue: new SignInLimit(config.PIS_RATE_LIMIT_PER_KEY > 0) },
+    { provide: ChangeLimit, useValue: new ChangeLimit(config.PIS_RATE_LIMIT_PER_KEY > 0) },
     SessionPruning,
   ];
 }
@@ -99,7 +106,16 @@ function handlers(config: DashboardModuleConfig): Provider {
   const windows = retryWindowsOf(config);
   return {
     provide: HANDLERS,
-    inject: [EVENT_STORE, PG_POOL, SignIn, Users, SessionCookie, SignInLimit, USE_CASES],
+    inject: [
+      EVENT_STORE,
+      PG_POOL,
+      SignIn,
+      Users,
+      SessionCookie,
+      SignInLimit,
+      ChangeLimit,
+      USE_CASES,
+    ],
     useFactory: (
       store: EventStore,
       pool: pg.Pool,
@@ -107,15 +123,24 @@ function handlers(config: DashboardModuleConfig): Provider {
       users: Users,
       cookie: SessionCookie,
       limit: SignInLimit,
+      changes: ChangeLimit,
       cases: UseCases,
     ): Handlers => {
       const { payments, directory } = cases;
       return {
-        ...sessionHandlers({ store, signIn, users, cookie, limit, environment }),
+        ...sessionHandlers({ store, signIn, users, cookie, limit, changes, environment }),
         ...paymentHandlers({ ...cases, query: payments, store, users, publicUrl }),
         ...partyHandlers({ ...cases, query: directory }),
         ...webhookHandlers({ ...cases, store, pool, healths: endpointHealths(pool), windows }),
-        ...administrationHandlers({ ...cases, query: directory, store, pool, users, environment }),
+        ...administrationHandlers({
+          ...cases,
+          query: directory,
+          store,
+          pool,
+          users,
+          environment,
+          changes,
+        }),
       };
     },
   };

@@ -17,7 +17,7 @@ it('the demo user may do everything, and the password is shown once', async () =
   try {
     const keyring = await testKeyringOn(pool);
     const store = sealedStore(memoryEventStore(), keyring);
-    const stores = { store, pool, keyring, passwords: new Passwords() };
+    const stores = { store, pool, keyring, passwords: new Passwords(), states: new StreamStates() };
     const organizationId = '00000000-0000-4000-8000-00000000de00';
     const feeSchedule = { discountBasisPoints: 0, flatFeeMinor: 0, returnFeeMinor: 0 };
     await repository(store, organizations).create(
@@ -31,7 +31,7 @@ it('the demo user may do everything, and the password is shown once', async () =
     );
     const demo = await bootstrapDemoUser({ ...stores, organizationId });
     if (demo === null) throw new Error('there is no demo user');
-    const signIn = new SignIn({ ...stores, states: new StreamStates() });
+    const signIn = new SignIn(stores);
     expect(await signIn.signIn({ ...demo, code: null })).toMatchObject({
       user: { organizationId, role: 'admin' },
     });

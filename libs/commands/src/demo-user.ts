@@ -11,7 +11,7 @@ export interface DemoUser {
 const demoUserId = '00000000-0000-4000-8000-00000000de10';
 const demoEmail = 'demo@demo-trading.example';
 
-/** The demo user with a random password. Null when an earlier start has made it: the password is shown once. */
+/** The demo user with a random password. Null when an earlier start has made it, or there is no room: the password is shown once. */
 export async function bootstrapDemoUser(
   options: UsersOptions & { readonly organizationId: string },
 ): Promise<DemoUser | null> {
@@ -21,6 +21,7 @@ export async function bootstrapDemoUser(
     systemContext('bootstrap'),
   );
   if (!('refused' in created)) return { email: demoEmail, password: created.password };
-  if (created.refused === 'EMAIL_IN_USE') return null;
+  // A full organization is not asked about the address.
+  if (created.refused === 'EMAIL_IN_USE' || created.refused === 'TOO_MANY_USERS') return null;
   throw new Error(`the demo user was refused: ${created.refused}`);
 }

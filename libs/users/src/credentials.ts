@@ -24,6 +24,13 @@ export interface Attempt {
   readonly isLast: boolean;
 }
 
+export interface Room {
+  /** Whether the organization may have another user. */
+  readonly hasRoom: boolean;
+  /** Whether another user has the e-mail address. */
+  readonly isInUse: boolean;
+}
+
 export interface CredentialRow {
   readonly userId: string;
   readonly hasPassword: boolean;
@@ -42,6 +49,14 @@ function attemptWhere(isAsked: string): string {
 }
 
 const statements = {
+  // A creation of the same user that died is completed, so it does not count.
+  room: `
+    SELECT $3 > (
+        SELECT count(*) FROM user_credentials
+          WHERE organization_id = $2 AND (email_mac <> $1 OR password_hash IS NOT NULL)) AS "hasRoom",
+      EXISTS (
+        SELECT FROM user_credentials
+          WHERE email_mac = $1 AND password_hash IS NOT NULL) AS "isInUse"`,
   claim: `
     WITH claimed AS (
       INSERT INTO user_credentials (user_id, email_mac, organization_id)
@@ -87,6 +102,12 @@ const statements = {
 /** Every method throws StoreUnavailable. */
 export class Credentials {
   constructor(private readonly pool: pg.Pool) {}
+
+  /** What stands against a new user, before the expensive work; `claim` decides. */
+  async room(emailMac: string, organizationId: string): Promise<Room> {
+    const { rows } = await this.run<Room>('room', [emailMac, organizationId, usersMax]);
+    return rows[0] ?? { hasRoom: false, isInUse: false };
+  }
 
   /**
    * Reserves the e-mail address for a user. If somebody reserved it before, returns whom for.

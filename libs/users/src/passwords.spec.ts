@@ -67,3 +67,25 @@ it('a flood is refused instead of taking memory', async () => {
   // The turns are free again.
   await flooded.hash('correct horse battery');
 }, 60_000);
+
+describe('new passwords', () => {
+  const given = 'correct horse battery';
+  const counted = (results: readonly PromiseSettledResult<unknown>[]) =>
+    results.filter(({ status }) => status === 'fulfilled').length;
+
+  it('are hashed two at once for an organization', async () => {
+    const one = new Passwords();
+    const asked = () => one.hashNew('organization', given);
+    expect(counted(await Promise.allSettled([1, 2, 3, 4].map(asked)))).toBe(2);
+    await asked();
+  });
+
+  it('leave most of the queue to those who sign in', async () => {
+    const one = new Passwords();
+    const changes = Array.from({ length: 40 }, (_, n) => one.hashNew(`organization ${n}`, given));
+    const settled = Promise.allSettled(changes);
+    const signIns = Array.from({ length: 24 }, () => one.check(given, null));
+    expect(counted(await Promise.allSettled(signIns))).toBe(24);
+    expect(counted(await settled)).toBe(10);
+  }, 60_000);
+});

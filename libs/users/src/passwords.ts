@@ -53,6 +53,10 @@ const phcForm =
 /** Two of the four threads of the pool: files and names are looked up on the others. */
 const hashingMax = 2;
 const waitingMax = 32;
+/** New passwords get no more of the queue than this. The rest is for signing in. */
+const waitingChangesMax = 8;
+/** New passwords of one organization. */
+export const changesAtOnceMax = 2;
 
 const argon2Async = promisify(argon2);
 
@@ -66,11 +70,28 @@ export interface PasswordCheck {
 export class Passwords {
   private hashing = 0;
   private readonly waiting: (() => void)[] = [];
+  /** New passwords that are hashed or wait for it, by organization. */
+  private readonly changes = new Map<string, number>();
+
+  /** A new password of a user of the organization, in PHC form. @throws HashingBusy */
+  async hashNew(organizationId: string, password: string): Promise<string> {
+    const underWay = this.changes.get(organizationId) ?? 0;
+    if (underWay >= changesAtOnceMax)
+      throw new HashingBusy('too many new passwords at the same time; retry shortly');
+    this.changes.set(organizationId, underWay + 1);
+    try {
+      return await this.hash(password, waitingChangesMax);
+    } finally {
+      const left = (this.changes.get(organizationId) ?? 1) - 1;
+      if (left > 0) this.changes.set(organizationId, left);
+      else this.changes.delete(organizationId);
+    }
+  }
 
   /** In PHC form. @throws HashingBusy */
-  async hash(password: string): Promise<string> {
+  async hash(password: string, queueMax = waitingMax): Promise<string> {
     const salt = randomBytes(saltBytes);
-    const tag = await this.derive(password, salt, cost);
+    const tag = await this.derive(password, salt, cost, queueMax);
     return phcOf(salt, tag);
   }
 
@@ -93,8 +114,13 @@ export class Passwords {
     return { isRight: isSame && hash !== null, isOutdated };
   }
 
-  private async derive(password: string, nonce: Buffer, by: Cost): Promise<Buffer> {
-    await this.turn();
+  private async derive(
+    password: string,
+    nonce: Buffer,
+    by: Cost,
+    queueMax = waitingMax,
+  ): Promise<Buffer> {
+    await this.turn(queueMax);
     try {
       return await argon2Async('argon2id', {
         message: normalized(password),
@@ -112,13 +138,13 @@ export class Passwords {
     }
   }
 
-  private async turn(): Promise<void> {
+  private async turn(queueMax: number): Promise<void> {
     if (this.hashing < hashingMax) {
       this.hashing += 1;
       return;
     }
-    if (this.waiting.length >= waitingMax)
-      throw new HashingBusy('too many sign-ins at the same time; retry shortly');
+    if (this.waiting.length >= queueMax)
+      throw new HashingBusy('too many passwords at the same time; retry shortly');
     await new Promise<void>((resolve) => this.waiting.push(resolve));
   }
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { user as users } from '@pis/domain';
 import { beginning, repository } from '@pis/event-store';
-import { Credentials } from './credentials.js';
+import { Credentials, usersMax } from './credentials.js';
 import {
   at,
   by,
@@ -84,13 +84,37 @@ describe('creating a user', () => {
   it('gives one user when ten ask at the same time', async () => {
     const email = newEmail();
     const input = { organizationId, email, role: 'viewer', password } as const;
-    const results = await Promise.all(
+    const results = await Promise.allSettled(
       Array.from({ length: 10 }, () => world.users.create(input, by)),
     );
-    const created = results.filter((result) => !('refused' in result));
+    // Some are too many at once.
+    const created = results.filter(
+      (result) => result.status === 'fulfilled' && !('refused' in result.value),
+    );
     expect(created).toHaveLength(1);
     expect(await world.users.list(organizationId)).toHaveLength(1);
     await world.signedIn(email);
+  });
+
+  it('hashes nothing for an address that is in use', async () => {
+    const { email } = await world.newUser();
+    const input = { organizationId, email, role: 'viewer', password } as const;
+    expect(await world.usersThatHashNothing.create(input, by)).toEqual({ refused: 'EMAIL_IN_USE' });
+  });
+
+  it('says nothing about the address when the organization is full', async () => {
+    const { email } = await world.newUser();
+    await world.pool.query(
+      `INSERT INTO user_credentials (user_id, email_mac, organization_id, password_hash)
+        SELECT gen_random_uuid(), $1::text || '-' || n, $1::uuid, '' FROM generate_series(1, $2::int) AS n`,
+      [organizationId, usersMax],
+    );
+    for (const given of [email, newEmail()]) {
+      const input = { organizationId, email: given, role: 'viewer', password } as const;
+      expect(await world.usersThatHashNothing.create(input, by)).toEqual({
+        refused: 'TOO_MANY_USERS',
+      });
+    }
   });
 
   it('is completed by the next try, wherever the first one died', async () => {
@@ -119,6 +143,18 @@ describe('creating a user', () => {
     const ids = (await world.users.list(organizationId)).map(({ userId }) => userId);
     expect(new Set(ids)).toEqual(new Set([firstId, secondId]));
   });
+});
+
+it('streams of users are never read whole', async () => {
+  const { userId, email, ref } = await world.newUser();
+  const whole = () => Promise.reject(new Error('whole streams are read'));
+  const users = world.usersOver(
+    Object.create(world.store, { readStreams: { value: whole } }) as typeof world.store,
+  );
+  expect(await users.list(ref.organizationId)).toMatchObject([{ userId }]);
+  expect(await users.emailsOf(ref.organizationId, [randomUUID(), userId])).toEqual(
+    new Map([[userId, email]]),
+  );
 });
 
 it('users of another organization are as unknown as those who do not exist', async () => {

@@ -19,7 +19,12 @@ import {
   type UserRefusal,
   type UserRole,
 } from '@pis/domain';
-import { type CommandContext, type EventStore, repository } from '@pis/event-store';
+import {
+  type CommandContext,
+  type EventStore,
+  repository,
+  type StreamStates,
+} from '@pis/event-store';
 import { type Keyring, ownerOf } from '@pis/keyring';
 import type pg from 'pg';
 import { Credentials } from './credentials.js';
@@ -38,7 +43,11 @@ export interface UsersOptions {
   readonly pool: pg.Pool;
   readonly keyring: Keyring;
   readonly passwords: Passwords;
+  readonly states: StreamStates;
 }
+
+/** Streams of users that are read at once for one list. */
+const loadingMax = 8;
 
 /** What administrators and operators see of a user. */
 export interface UserView {
@@ -79,7 +88,7 @@ export class Users {
   private readonly sessions;
 
   constructor(private readonly options: UsersOptions) {
-    this.users = repository(options.store, users);
+    this.users = repository(options.store, users, { states: options.states });
     this.credentials = new Credentials(options.pool);
     this.sessions = new Sessions(options.pool);
   }
@@ -108,8 +117,12 @@ export class Users {
     const { state } = await repository(store, organizations).load(organizationId);
     if (state === null) return { refused: 'ORGANIZATION_NOT_FOUND' };
 
-    const hash = await passwords.hash(password);
     const emailMac = emailMacOf(keyring, email.value);
+    const { hasRoom, isInUse } = await this.credentials.room(emailMac, organizationId);
+    // First: a full organization learns nothing about the address.
+    if (!hasRoom) return { refused: 'TOO_MANY_USERS' };
+    if (isInUse) return { refused: 'EMAIL_IN_USE' };
+    const hash = await passwords.hashNew(organizationId, password);
     const wanted = input.userId ?? randomUUID();
     const claimed = await this.credentials.claim({ userId: wanted, emailMac, organizationId });
     if (claimed === null) return { refused: 'TOO_MANY_USERS' };
@@ -128,11 +141,9 @@ export class Users {
   /** In the order of their creation. @throws StoreUnavailable */
   async list(organizationId: string): Promise<readonly UserView[]> {
     const rows = await this.credentials.ofOrganization(organizationId);
-    const streams = await this.options.store.readStreams(
-      rows.map(({ userId }) => this.users.streamIdOf(userId)),
-    );
+    const found = await this.loadAll(rows.map(({ userId }) => userId));
     return rows.flatMap(({ hasPassword, lockedUntil, lastSignInAt }, index) => {
-      const { state } = this.users.fold(streams[index] ?? []);
+      const state = found[index] ?? null;
       if (state === null || !hasPassword || state.organizationId !== organizationId) return [];
       return [viewOf(state, { lockedUntil, lastSignInAt })];
     });
@@ -143,9 +154,8 @@ export class Users {
     organizationId: string,
     userIds: readonly string[],
   ): Promise<ReadonlyMap<string, string>> {
-    const streams = await this.options.store.readStreams(userIds.map(this.users.streamIdOf));
-    const found = streams.flatMap((events) => this.users.fold(events).state ?? []);
-    const own = found.filter((one) => one.organizationId === organizationId);
+    const found = await this.loadAll(userIds);
+    const own = found.flatMap((one) => (one?.organizationId === organizationId ? [one] : []));
     return new Map(own.flatMap(({ userId, email }) => (email === null ? [] : [[userId, email]])));
   }
 
@@ -184,8 +194,9 @@ export class Users {
     const given = password ?? generatePassword();
     const refusal = passwordRefusal(given);
     if (refusal !== null) return refusal;
-    if ((await this.load(whom)) === null) return { refused: 'USER_NOT_FOUND' };
-    const hash = await this.options.passwords.hash(given);
+    const user = await this.load(whom);
+    if (user === null) return { refused: 'USER_NOT_FOUND' };
+    const hash = await this.options.passwords.hashNew(user.organizationId, given);
     if (!(await this.credentials.reset(whom.userId, hash))) return { refused: 'USER_NOT_FOUND' };
     const commands = [
       { type: 'ChangeUserPassword', at: now(), data: {} },
@@ -207,8 +218,9 @@ export class Users {
   ): Promise<{ passwordHash: string; sessionEpoch: number } | UserChangeRefusal> {
     const refusal = passwordRefusal(password);
     if (refusal !== null) return refusal;
-    if ((await this.load(whom)) === null) return { refused: 'USER_NOT_FOUND' };
-    const passwordHash = await this.options.passwords.hash(password);
+    const user = await this.load(whom);
+    if (user === null) return { refused: 'USER_NOT_FOUND' };
+    const passwordHash = await this.options.passwords.hashNew(user.organizationId, password);
     if (!(await this.credentials.setPassword(whom.userId, passwordHash)))
       return { refused: 'USER_NOT_FOUND' };
     const command = { type: 'ChangeUserPassword', at: now(), data: {} } as const;
@@ -250,6 +262,17 @@ export class Users {
     if ('refused' in disabled || disabled.state === null) return { refused: 'USER_NOT_FOUND' };
     await this.sessions.endAll(whom.userId);
     return { sessionEpoch: disabled.state.sessionEpoch };
+  }
+
+  /** In the order of the IDs. Streams are read a page at a time, and a few at once. */
+  private async loadAll(userIds: readonly string[]): Promise<readonly (User | null)[]> {
+    const found: (User | null)[] = [];
+    for (let from = 0; from < userIds.length; from += loadingMax) {
+      const some = userIds.slice(from, from + loadingMax);
+      const loaded = await Promise.all(some.map((userId) => this.users.load(userId)));
+      found.push(...loaded.map(({ state }) => state));
+    }
+    return found;
   }
 
   /** A user of another organization is as unknown as one that does not exist. */

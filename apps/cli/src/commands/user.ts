@@ -1,4 +1,5 @@
 import { type UserRole, userRoles } from '@pis/domain';
+import { StreamStates } from '@pis/event-store';
 import { Passwords, Users } from '@pis/users';
 import { Command, Option } from 'commander';
 import { type Context, withContext } from '../context.js';
@@ -8,7 +9,10 @@ import { passwordOnStdin } from '../password.js';
 import { granted } from '../refusals.js';
 
 const usersOf = async ({ store, pool, keyring }: Context) =>
-  new Users({ store, pool, keyring: await keyring(), passwords: new Passwords() });
+  new Users({
+    ...{ store, pool, keyring: await keyring() },
+    ...{ passwords: new Passwords(), states: new StreamStates() },
+  });
 
 const onStdin =
   'the password is one line on stdin; without one it is generated and printed this once';

@@ -8,6 +8,7 @@ import { type DirectoryQuery, findApiKeyDigest } from '@pis/read-models';
 import type { UserChangeRefusal, UserCreationRefusal, Users } from '@pis/users';
 import type pg from 'pg';
 import type { administrationOperations } from '../operations/administration.js';
+import type { ChangeLimit } from '../change-limit.js';
 import type { Handlers } from '../routes.js';
 
 export interface AdministrationServices {
@@ -17,6 +18,7 @@ export interface AdministrationServices {
   readonly query: DirectoryQuery;
   readonly ownWrites: OwnWrites;
   readonly environment: Environment;
+  readonly changes: ChangeLimit;
 }
 
 export function administrationHandlers(
@@ -65,7 +67,7 @@ function keyError(refused: string): ApiError {
   return new ApiError('CONFLICT', 'the key cannot be created');
 }
 
-function userHandlers({ users }: AdministrationServices) {
+function userHandlers({ users, changes }: AdministrationServices) {
   /** An administrator who locks the own user out may leave nobody to undo it. */
   const requireOther = (own: string, userId: string) => {
     if (own === userId) throw new ApiError('CONFLICT', 'another administrator must do this');
@@ -79,6 +81,7 @@ function userHandlers({ users }: AdministrationServices) {
     },
     async changeUserRole({ user, organizationId, ids, body, by }) {
       requireOther(user.userId, ids.userId);
+      changes.take(organizationId);
       check(await users.changeRole({ ...ids, organizationId }, body.role, by));
       return null;
     },
@@ -88,11 +91,13 @@ function userHandlers({ users }: AdministrationServices) {
       return null;
     },
     async enableUser({ organizationId, ids, by }) {
+      changes.take(organizationId);
       check(await users.enable({ ...ids, organizationId }, by));
       return null;
     },
     async resetUser({ user, organizationId, ids, by }) {
       requireOther(user.userId, ids.userId);
+      changes.take(organizationId);
       const reset = await users.reset({ ...ids, organizationId }, null, by);
       if ('refused' in reset) throw userError(reset);
       return { ...ids, password: reset.password };

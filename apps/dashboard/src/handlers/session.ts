@@ -5,6 +5,7 @@ import { ApiError, invalid } from '@pis/http-api';
 import { passwordRule, type SignIn, totpUri, type Users } from '@pis/users';
 import type { Me } from '../operations/session.js';
 import { qrCodeOf } from '../qr-code.js';
+import type { ChangeLimit } from '../change-limit.js';
 import type { Handlers } from '../routes.js';
 import type { SessionCookie } from '../session-cookie.js';
 import type { SignInLimit } from '../sign-in-limit.js';
@@ -16,6 +17,7 @@ export interface SessionServices {
   readonly users: Users;
   readonly cookie: SessionCookie;
   readonly limit: SignInLimit;
+  readonly changes: ChangeLimit;
   readonly environment: Me['environment'];
 }
 
@@ -29,7 +31,7 @@ const wrongCredentials = () =>
 export function sessionHandlers(
   services: SessionServices,
 ): Handlers<keyof typeof sessionOperations> {
-  const { signIn, users, cookie, limit } = services;
+  const { signIn, users, cookie, limit, changes } = services;
   const meOf = (user: User) => meWith(services, user);
 
   return {
@@ -64,6 +66,7 @@ export function sessionHandlers(
 
     async changePassword({ user, body, by, request, reply }) {
       await proveAgain(services, request.ip, user, body.password, body.code ?? null);
+      changes.take(user.userId);
       const changed = await users.changePassword(user, body.newPassword, by);
       if ('refused' in changed) throw passwordProblem('newPassword');
       const { passwordHash, sessionEpoch } = changed;
@@ -82,6 +85,7 @@ export function sessionHandlers(
     },
 
     async confirmOneTimeCodes({ user, body, by }) {
+      changes.take(user.userId);
       const refusal = await users.confirmTotp(user, body.code, by);
       if (refusal !== undefined) throw codeProblem();
       return null;
@@ -89,6 +93,7 @@ export function sessionHandlers(
 
     async disableOneTimeCodes({ user, body, by, request, reply }) {
       const proven = await proveAgain(services, request.ip, user, body.password, body.code);
+      changes.take(user.userId);
       const disabled = await users.disableTotp(user, by);
       if ('refused' in disabled) throw new ApiError('UNAUTHORIZED', 'sign in again');
       const { sessionEpoch } = disabled;

@@ -32,6 +32,8 @@ export interface UsersWorld {
   readonly keyring: Keyring;
   readonly store: EventStore;
   readonly users: Users;
+  readonly usersThatHashNothing: Users;
+  usersOver(store: EventStore): Users;
   newOrganization(): Promise<string>;
   /** A user of a new organization. */
   newUser(role?: UserRole): Promise<{
@@ -46,13 +48,19 @@ export interface UsersWorld {
   close(): Promise<void>;
 }
 
+class HashingNothing extends Passwords {
+  override hash(): Promise<never> {
+    return Promise.reject(new Error('nothing should be hashed'));
+  }
+}
+
 export async function usersWorld(): Promise<UsersWorld> {
   const database = await createTestDatabase();
   const pool = openTestPool(database.url, poolMax);
   const keyring = await testKeyringOn(pool);
   const store = sealedStore(memoryEventStore(), keyring);
   const stores = { store, pool, keyring, passwords: new Passwords() };
-  const users = new Users(stores);
+  const users = new Users({ ...stores, states: new StreamStates() });
   const newOrganization = async () => {
     const id = randomUUID();
     const feeSchedule = { discountBasisPoints: 0, flatFeeMinor: 0, returnFeeMinor: 0 };
@@ -64,6 +72,12 @@ export async function usersWorld(): Promise<UsersWorld> {
     new SignIn({ ...stores, states: new StreamStates(), ...options });
   return {
     ...{ pool, keyring, store, users, newOrganization, aProcess },
+    usersOver: (over) => new Users({ ...stores, store: over, states: new StreamStates() }),
+    usersThatHashNothing: new Users({
+      ...stores,
+      passwords: new HashingNothing(),
+      states: new StreamStates(),
+    }),
     async newUser(role = 'operator') {
       const organizationId = await newOrganization();
       const email = newEmail();
