@@ -80,7 +80,7 @@ export interface RouteOptions {
   readonly logWatch: LogWatch;
   /** Of each user. */
   readonly userLimit: RateLimit;
-  /** Of each network: requests with a cookie that is no session. */
+  /** Of each network: requests with a cookie that is no session, and of operations that need none. */
   readonly strangerLimit: RateLimit;
   readonly publicUrl: string | undefined;
   readonly timeoutMs: number;
@@ -119,7 +119,9 @@ async function admit(
   options: RouteOptions,
 ): Promise<void> {
   requireSameOrigin(request, options.publicUrl);
-  if (operation.role !== 'anyone') {
+  // It may look at the tables for anybody.
+  if (operation.role === 'anyone') options.strangerLimit.take(networkOf(request.ip));
+  else {
     const session = await sessionOf(request, options);
     options.userLimit.take(session.user.userId);
     requireRole(session, operation);

@@ -2,6 +2,7 @@ import { createLogger } from '@pis/service-kit';
 import { type UserRole, userRoles } from '@pis/domain';
 import { mayCall, operations } from './operations.js';
 import type { Declared } from './operation.js';
+import { ChangeLimit, changesPerHourMax } from './change-limit.js';
 import { failuresPerNetworkMax } from './sign-in-limit.js';
 import { type Board, type BoardCall, origin, password, startBoard } from './testing/board.js';
 
@@ -132,6 +133,31 @@ describe('with limits', () => {
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(600);
     expect((await attempt('198.51.100.2', { email, password })).status).toBe(200);
   }, 60_000);
+
+  it('whoever signs out again and again is stopped', async () => {
+    const signOut = (address: string) =>
+      limited.call('/sign-out', { method: 'POST', cookie: null, address });
+    const statuses = await Promise.all(
+      Array.from({ length: 300 }, async () => (await signOut('198.51.100.10')).status),
+    );
+    expect(new Set(statuses)).toEqual(new Set([200, 429]));
+    expect((await signOut('198.51.100.11')).status).toBe(200);
+  });
+
+  it('changes of users are limited, and disabling is not', async () => {
+    const admin = await limited.newUser('admin');
+    const { userId } = await limited.newUser('viewer', admin.organizationId);
+    const changes = limited.app.get(ChangeLimit);
+    const cookie = await limited.signedIn(admin);
+    for (let change = 1; change <= changesPerHourMax; change += 1)
+      changes.take(admin.organizationId);
+    const post = (path: string, body?: unknown) =>
+      limited.call(`/users/${userId}/${path}`, { method: 'POST', cookie, body });
+    expect((await post('role', { role: 'admin' })).status).toBe(429);
+    expect((await post('enable')).status).toBe(429);
+    expect((await post('reset')).status).toBe(429);
+    expect((await post('disable')).status).toBe(200);
+  });
 
   it('whoever tries cookies is stopped without a look at the table', async () => {
     const cookie = await limited.signedIn(await limited.newUser('viewer'));

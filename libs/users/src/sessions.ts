@@ -87,6 +87,7 @@ export class Sessions {
   }
 
   async end(token: string): Promise<void> {
+    if (!tokenForm.test(token)) return;
     await this.run('end', [digestOf(token)]);
   }
 

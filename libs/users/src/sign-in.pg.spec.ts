@@ -1,7 +1,8 @@
 import { user as users } from '@pis/domain';
 import { repository } from '@pis/event-store';
 import { HashingBusy, Passwords } from './passwords.js';
-import { sessionsPerUserMax } from './sessions.js';
+import { Sessions, sessionsPerUserMax } from './sessions.js';
+import { refusalStepMs } from './sign-in.js';
 import {
   at,
   by,
@@ -53,6 +54,16 @@ describe('signing in', () => {
     await signIn.signIn({ email, password: other, code: null });
     await signIn.signIn({ email: newEmail(), password: other, code: null });
     expect(counting.checked).toEqual([expect.stringContaining('$argon2id$'), null]);
+  });
+
+  it('answers a refusal at a fixed step of time', async () => {
+    const { email } = await world.newUser();
+    for (const address of [email, newEmail()]) {
+      const beganAtMs = performance.now();
+      await world.aProcess().signIn({ email: address, password: other, code: null });
+      // A timer may fire a millisecond early.
+      expect(performance.now() - beganAtMs).toBeGreaterThan(refusalStepMs - 2);
+    }
   });
 
   it('is locked for 15 minutes after five failures, also for the right password', async () => {
@@ -269,6 +280,14 @@ describe('a session', () => {
     expect(await world.aProcess().userOf(tokens[0] ?? '')).toBeNull();
     expect(await world.aProcess().userOf(tokens.at(-1) ?? '')).toMatchObject({ userId });
   }, 60_000);
+
+  it('that cannot be one is ended without the database', async () => {
+    const noPool = { query: () => Promise.reject(new Error('it was asked')) };
+    const sessions = new Sessions(noPool as unknown as typeof world.pool);
+    for (const token of ['', 'x', 'x'.repeat(10_000)])
+      expect(await sessions.end(token)).toBeUndefined();
+    await expect(sessions.end('x'.repeat(43))).rejects.toThrow('it was asked');
+  });
 
   it('has no other token', async () => {
     const x = 'x';

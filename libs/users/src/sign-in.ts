@@ -2,12 +2,13 @@
  * Signing in, and the session behind each request.
  *
  * What always holds: a wrong password, an unknown e-mail address, a disabled user and a locked account give
- * the same answer after the same work. A code is accepted once. A session counts only while its user's stream
+ * the same answer after the same hashing, at a fixed step of time. A code is accepted once. A session counts only while its user's stream
  * says so, and that is read with each request: a disabled user is out at once, in every process.
  */
 import { isSignedIn, type Refusal, type User, user as users } from '@pis/domain';
 import { type EventStore, repository, type StreamStates } from '@pis/event-store';
 import { type Keyring, ownerOf } from '@pis/keyring';
+import { pause } from '@pis/postgres';
 import type pg from 'pg';
 import { type Attempt, Credentials } from './credentials.js';
 import type { Passwords } from './passwords.js';
@@ -27,6 +28,16 @@ export interface SignInOptions {
 
 /** CODE_REQUIRED: the password is right, and the user has one-time codes. */
 export type SignInRefusal = Refusal<'WRONG_CREDENTIALS' | 'CODE_REQUIRED'>;
+
+/** Refused sign-ins are answered at a multiple of this after they began. */
+export const refusalStepMs = 250;
+
+/** An attempt on a known account is written down, which takes a little longer: the answer must not show it. */
+async function nextStep(beganAtMs: number): Promise<void> {
+  const sinceMs = performance.now() - beganAtMs;
+  const untilMs = Math.ceil(sinceMs / refusalStepMs) * refusalStepMs;
+  await pause(untilMs - sinceMs);
+}
 
 const wrong = { refused: 'WRONG_CREDENTIALS' } as const;
 
@@ -64,11 +75,13 @@ export class SignIn {
     readonly password: string;
     readonly code: string | null;
   }): Promise<SignedIn | SignInRefusal> {
+    const beganAtMs = performance.now();
     const mac = emailMacOf(this.options.keyring, input.email);
     const attempt = await this.credentials.attempt(mac);
     const proven = await this.prove(attempt, input.password, input.code);
-    if ('refused' in proven) return proven;
-    return this.begin(proven);
+    if (!('refused' in proven)) return this.begin(proven);
+    if (proven.refused === 'WRONG_CREDENTIALS') await nextStep(beganAtMs);
+    return proven;
   }
 
   /** Whether a user who is signed in is still the one who knows the password. Failures count as at sign-in. */
