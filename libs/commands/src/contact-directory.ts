@@ -111,12 +111,26 @@ export class ContactDirectory {
    * @param body as it was sent: which names may be cleared depends on the contact
    * @throws StoreUnavailable
    */
-  async update(
+  update(
     organizationId: string,
     contactId: string,
     body: unknown,
     context: CommandContext,
   ): Promise<Contact | ContactUpdateRefusal> {
+    return this.updateUnless<never>(organizationId, contactId, body, context, () => null);
+  }
+
+  /**
+   * As `update`, unless the very contact that would be changed is refused.
+   * @throws StoreUnavailable
+   */
+  async updateUnless<Refused extends Refusal<string>>(
+    organizationId: string,
+    contactId: string,
+    body: unknown,
+    context: CommandContext,
+    refusalOf: (current: Contact) => Refused | null,
+  ): Promise<Contact | ContactUpdateRefusal | Refused> {
     const updating = againOnConflict(this.store, this.contacts.streamIdOf(contactId), async () => {
       const loaded = await this.contacts.load(contactId, organizationId);
       const current = isUsable(loaded.state, organizationId) ? loaded.state : null;
@@ -127,6 +141,8 @@ export class ContactDirectory {
       );
       if (!patch.ok) return invalidRequest(patch.problems);
       if (current === null) return { refused: 'CONTACT_NOT_FOUND' } as const;
+      const refusal = refusalOf(current);
+      if (refusal !== null) return refusal;
 
       const command = await this.updateOf(current, patch.value);
       const decision = contacts.decide(command, current);

@@ -18,8 +18,9 @@ export interface DemoOrganization {
 }
 
 /** The same ids on every start: that is how a start that was cut off finds what it had made. */
+export const demoOrganizationId = '00000000-0000-4000-8000-00000000de00';
 const demo = {
-  organizationId: '00000000-0000-4000-8000-00000000de00',
+  organizationId: demoOrganizationId,
   name: 'Demo Organization',
   feeSchedule: { discountBasisPoints: 10, flatFeeMinor: 25, returnFeeMinor: 400 },
   originators: [
@@ -72,8 +73,13 @@ export async function bootstrapDemoOrganization(options: {
   readonly environment: Environment;
   /** The first key's value instead of a random one. */
   readonly apiKey?: string | undefined;
+  /**
+   * Called before the key is made, so only for a new organization. It is called again by the next start when this one
+   * dies before the key exists.
+   */
+  readonly beforeKey?: (demo: Omit<DemoOrganization, 'apiKey'>) => Promise<void>;
 }): Promise<DemoOrganization> {
-  const { store, keyring, banks, environment } = options;
+  const { store, keyring, banks, environment, beforeKey } = options;
   const { organizationId, name, feeSchedule } = demo;
   const context = { store, by: systemContext('bootstrap') };
   const missing = await idsMissing(store, [
@@ -87,7 +93,9 @@ export async function bootstrapDemoOrganization(options: {
     const created = { organizationId, originatorId, input, keyring, banks };
     unrefused(await createOriginator(context, created));
   }
+  const originatorIds = demo.originators.map(({ originatorId }) => originatorId);
   const existing = await hasApiKey(store, organizationId);
+  if (!existing) await beforeKey?.({ organizationId, originatorIds });
   const created = existing
     ? null
     : unrefused(
@@ -101,7 +109,7 @@ export async function bootstrapDemoOrganization(options: {
   return {
     organizationId,
     apiKey: created?.apiKey ?? null,
-    originatorIds: demo.originators.map(({ originatorId }) => originatorId),
+    originatorIds,
   };
 }
 

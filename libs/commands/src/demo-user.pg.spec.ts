@@ -8,7 +8,7 @@ import {
 } from '@pis/event-store';
 import { testKeyringOn } from '@pis/keyring/testing';
 import { createTestDatabase, openTestPool } from '@pis/local-servers/testing';
-import { Passwords, SignIn } from '@pis/users';
+import { Passwords, SignIn, Users } from '@pis/users';
 import { bootstrapDemoUser } from './demo-user.js';
 
 it('the demo user may do everything, and the password is shown once', async () => {
@@ -29,16 +29,17 @@ it('the demo user may do everything, and the password is shown once', async () =
       },
       systemContext('test'),
     );
-    const demo = await bootstrapDemoUser({ ...stores, organizationId });
+    const users = new Users(stores);
+    const demo = await bootstrapDemoUser(users, organizationId);
     if (demo === null) throw new Error('there is no demo user');
     const signIn = new SignIn(stores);
     expect(await signIn.signIn({ ...demo, code: null })).toMatchObject({
       user: { organizationId, role: 'admin' },
     });
-    expect(await bootstrapDemoUser({ ...stores, organizationId })).toBeNull();
-    await expect(
-      bootstrapDemoUser({ ...stores, organizationId: '00000000-0000-4000-8000-000000000000' }),
-    ).rejects.toThrow('ORGANIZATION_NOT_FOUND');
+    expect(await bootstrapDemoUser(users, organizationId)).toBeNull();
+    await expect(bootstrapDemoUser(users, '00000000-0000-4000-8000-000000000000')).rejects.toThrow(
+      'ORGANIZATION_NOT_FOUND',
+    );
   } finally {
     await pool.end();
     await database.drop();

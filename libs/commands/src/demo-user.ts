@@ -1,6 +1,6 @@
 /** The sandbox's demo user, who may do everything in the demo organization. */
 import { systemContext } from '@pis/event-store';
-import { Users, type UsersOptions } from '@pis/users';
+import type { Users } from '@pis/users';
 
 export interface DemoUser {
   readonly email: string;
@@ -8,15 +8,15 @@ export interface DemoUser {
 }
 
 /** The same ID on every start, so a start that was cut off is completed by the next one. */
-const demoUserId = '00000000-0000-4000-8000-00000000de10';
+export const demoUserId = '00000000-0000-4000-8000-00000000de10';
 const demoEmail = 'demo@demo-trading.example';
 
 /** The demo user with a random password. Null when an earlier start has made it, or there is no room: the password is shown once. */
 export async function bootstrapDemoUser(
-  options: UsersOptions & { readonly organizationId: string },
+  users: Users,
+  organizationId: string,
 ): Promise<DemoUser | null> {
-  const { organizationId, ...stores } = options;
-  const created = await new Users(stores).create(
+  const created = await users.create(
     { organizationId, email: demoEmail, role: 'admin', userId: demoUserId },
     systemContext('bootstrap'),
   );

@@ -39,6 +39,17 @@ export class OriginatorDirectory {
     this.originators = repository(store, originators, { states });
   }
 
+  /** @throws StoreUnavailable */
+  async find(
+    organizationId: string,
+    originatorId: string,
+  ): Promise<Originator | Refusal<'ORIGINATOR_NOT_FOUND'>> {
+    const { state, lastEvent } = await this.originators.load(originatorId, organizationId);
+    if (!isUsable(state, organizationId)) return { refused: 'ORIGINATOR_NOT_FOUND' };
+    this.ownWrites.note('directory', organizationId, lastEvent?.position ?? null);
+    return state;
+  }
+
   /**
    * Applies a PATCH; one that changes nothing writes nothing.
    * @param body as it was sent: which names may be cleared depends on the originator

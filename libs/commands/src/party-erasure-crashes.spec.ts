@@ -9,7 +9,7 @@ import {
   completed,
   type Deps,
   overriding,
-  paymentsIn,
+  transfersIn,
   setUp,
 } from './testing/erasure-world.js';
 import { unrefused } from './use-case.js';
@@ -23,7 +23,7 @@ function failing(deps: Deps, failAt: number, when: 'before' | 'after') {
     if (when === 'after') await work();
     throw new Error('the process died');
   };
-  const { store, payments: of, destroyKeys } = deps;
+  const { store, transfers: of, destroyKeys } = deps;
   return {
     get isOver() {
       return calls < failAt;
@@ -35,8 +35,8 @@ function failing(deps: Deps, failAt: number, when: 'before' | 'after') {
         readStream: (...args: Parameters<EventStore['readStream']>) =>
           call(() => store.readStream(...args)),
       },
-      payments: {
-        hasReached: () => call(() => of.hasReached('payments', '')),
+      transfers: {
+        haveReached: () => call(() => of.haveReached('')),
         open: (party: ErasableParty) => call(() => of.open(party)),
         lastFinalAt: (party: ErasableParty) => call(() => of.lastFinalAt(party)),
       },
@@ -123,10 +123,10 @@ describe.each(['before', 'after'] as const)('an erasure that dies %s any of its 
 });
 
 function depsOf(store: EventStore, destroyKeys: Deps['destroyKeys']): Deps {
-  const payments = paymentsIn(store);
+  const transfers = transfersIn(store);
   const notify = () => Promise.resolve();
   const waits = { settleMs: 0, keysInUseMs: 0, listWaitMaxMs: 0 };
-  return { store, payments, notify, destroyKeys, defaultRetentionYears: 7, ...waits };
+  return { store, transfers, notify, destroyKeys, defaultRetentionYears: 7, ...waits };
 }
 
 async function firstPayment(store: EventStore): Promise<Payment> {

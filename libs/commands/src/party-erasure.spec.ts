@@ -1,9 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { originator as originators, payment as payments } from '@pis/domain';
+import {
+  collection as collections,
+  originator as originators,
+  payment as payments,
+} from '@pis/domain';
 import { later } from '@pis/domain/testing';
 import { repository } from '@pis/event-store';
 import { KeyDestroyed, ownerOf } from '@pis/keyring';
-import { by, completed, order, overriding, paymentsIn, setUp } from './testing/erasure-world.js';
+import { by, completed, order, overriding, transfersIn, setUp } from './testing/erasure-world.js';
 import { unrefused } from './use-case.js';
 
 describe('erasing a contact', () => {
@@ -29,6 +33,7 @@ describe('erasing a contact', () => {
     const paymentId = await newPayment(contactId);
     expect(await erasureOn().erase(overriding(contactId), by)).toEqual({
       refused: 'PAYMENTS_NOT_FINAL',
+      transfer: 'payment',
       count: 1,
       paymentId,
     });
@@ -168,11 +173,11 @@ describe('a payment that comes after the check', () => {
     const paying = slow.pay(contactId);
     await hasRead;
     let late = '';
-    const lists = paymentsIn(store);
+    const lists = transfersIn(store);
     let checks = 0;
     const erasure = erasureOn({
       listWaitMaxMs: 60_000,
-      payments: {
+      transfers: {
         ...lists,
         async open(party) {
           const open = await lists.open(party);
@@ -204,12 +209,12 @@ describe('a payment that comes after the check', () => {
     const { newContact, newPayment, erasureOn, store, destroyed, contactState } = await setUp();
     const contactId = await newContact();
     const paymentId = await newPayment(contactId);
-    const lists = paymentsIn(store);
+    const lists = transfersIn(store);
     const unseen = { ...lists, open: async () => null };
     // The run dies before it looks for late payments.
     let notices = 0;
     const dying = erasureOn({
-      payments: unseen,
+      transfers: unseen,
       notify: async () => {
         notices += 1;
         if (notices > 1) throw new Error('the process died');
@@ -218,6 +223,7 @@ describe('a payment that comes after the check', () => {
     await expect(dying.erase(overriding(contactId), by)).rejects.toThrow('died');
     expect(await erasureOn().erase(overriding(contactId), by)).toEqual({
       refused: 'LATE_PAYMENT_NOT_FINAL',
+      transfer: 'payment',
       paymentId,
     });
     expect([...destroyed]).toEqual([]);
@@ -233,15 +239,15 @@ describe('what executors are told', () => {
     const { newContact, erasureOn, store, notices } = await setUp();
     const contactId = await newContact();
     const order: string[] = [];
-    const lists = paymentsIn(store);
+    const lists = transfersIn(store);
     await erasureOn({
       notify: async (party) => {
         notices.push(party);
         order.push(`notice ${party.phase ?? ''}`);
       },
-      payments: {
+      transfers: {
         ...lists,
-        hasReached: async () => order.push('list') > 0,
+        haveReached: async () => order.push('list') > 0,
         open: async (party) => {
           order.push('check');
           return lists.open(party);
@@ -331,6 +337,25 @@ describe('erasing an originator', () => {
     });
   });
 
+  it('is refused while a collection of its fees is not final, and while its retention period runs', async () => {
+    const { newOriginator, newCollection, erasureOn, store, destroyed } = await setUp();
+    const danaId = await newOriginator(dana);
+    const collectionId = await newCollection(danaId);
+    const orderOfDana = { kind: 'originator', overridesRetention: true } as const;
+    expect(await erasureOn().erase(order(danaId, orderOfDana), by)).toEqual({
+      refused: 'PAYMENTS_NOT_FINAL',
+      transfer: 'collection',
+      count: 1,
+      paymentId: collectionId,
+    });
+    expect(destroyed.size).toBe(0);
+    for (const command of completed)
+      unrefused(await repository(store, collections).execute(collectionId, command, by));
+    const kept = await erasureOn().erase(order(danaId, { kind: 'originator' }), by);
+    expect(kept).toMatchObject({ refused: 'RETENTION_RUNNING' });
+    unrefused(await erasureOn().erase(order(danaId, orderOfDana), by));
+  });
+
   it('leaves nothing to use or change, and its contacts as they are', async () => {
     const world = await setUp();
     const { newOriginator, newContact, erasureOn, here, store, destroyed, organizationId } = world;
@@ -339,6 +364,8 @@ describe('erasing an originator', () => {
     unrefused(await erasureOn().erase(order(danaId, { kind: 'originator' }), by));
     expect(await world.contactState(contactId)).toMatchObject({ firstName: 'Ada', erasure: null });
     expect(destroyed.has(ownerOf.originator(danaId))).toBe(true);
+    // The records of banks hold under this key what a collection of its fees has sent.
+    expect(destroyed.has(ownerOf.contact(danaId))).toBe(true);
     const { state } = await repository(store, originators).load(danaId);
     expect(state).toMatchObject({ firstName: null, bankAccount: null, erased: true });
     expect(await here.pay(contactId, danaId)).toEqual({ refused: 'ORIGINATOR_NOT_FOUND' });

@@ -17,14 +17,18 @@
  * ends with a party that is erased, or with one that is as it was before. Of two runs at the same time, only
  * the one with the later request can confirm. No key is destroyed while a payment of the party is known
  * that is not final.
+ *
+ * What is said of payments holds for collections of fees from an originator, too.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import {
+  approval as approvals,
   contact as contacts,
   contactIdentity as identities,
   payment as payments,
   type Refusal,
+  type TransferOwner,
   type WithdrawalCause,
 } from '@pis/domain';
 import {
@@ -34,26 +38,35 @@ import {
   repository,
   StoreUnavailable,
 } from '@pis/event-store';
-import { type Owner, ownerOf } from '@pis/keyring';
+import { type Owner, ownersOfParty } from '@pis/keyring';
 import { organizationRetention } from './organization-retention.js';
 import { type ErasableParty, partyStream, type PartyStream } from './party-stream.js';
 import { now } from './use-case.js';
 
-/** What is known of a party's payments, as far as the list of payments has come. Every method throws StoreUnavailable. */
-export interface PaymentsOfParties {
-  /** Whether the list has everything that was recorded up to a position. */
-  hasReached(list: 'payments', position: Position): Promise<boolean>;
-  /** Payments that are not final; null when there are none. */
-  open(
-    party: ErasableParty,
-  ): Promise<{ readonly count: number; readonly paymentId: string } | null>;
-  /** When the last payment became final, ISO 8601; null without payments. */
+/**
+ * What is known of a party's payments, and of the collections of fees from it, as far as the lists have come. Every
+ * method throws StoreUnavailable.
+ */
+export interface TransfersOfParties {
+  /** Whether the lists have everything that was recorded up to a position. */
+  haveReached(position: Position): Promise<boolean>;
+  /** Transfers that are not final; null when there are none. */
+  open(party: ErasableParty): Promise<OpenTransfers | null>;
+  /** When the last transfer became final, ISO 8601; null without transfers. */
   lastFinalAt(party: ErasableParty): Promise<string | null>;
+}
+
+export interface OpenTransfers {
+  /** What they are: those of one owner are counted at a time. */
+  readonly transfer: TransferOwner;
+  readonly count: number;
+  /** The ID of one of them, also of a collection. */
+  readonly paymentId: string;
 }
 
 export interface PartyErasureOptions {
   readonly store: EventStore;
-  readonly payments: PaymentsOfParties;
+  readonly transfers: TransfersOfParties;
   /** Tells every executor how far the erasure has come. Durable before it resolves, and safe to repeat. */
   readonly notify: (party: ErasableParty) => Promise<void>;
   /**
@@ -61,6 +74,8 @@ export interface PartyErasureOptions {
    * doubt. @throws StoreUnavailable
    */
   readonly counterpartyPayments?: (counterpartyId: string) => Promise<readonly string[]>;
+  /** The same of approvals, whose payments may never have been created. @throws StoreUnavailable */
+  readonly counterpartyApprovals?: (counterpartyId: string) => Promise<readonly string[]>;
   /** For good, and safe to repeat. */
   readonly destroyKeys: (owners: readonly Owner[]) => Promise<void>;
   /**
@@ -72,7 +87,7 @@ export interface PartyErasureOptions {
   readonly settleMs: number;
   /** How long processes may use keys that were destroyed. */
   readonly keysInUseMs: number;
-  /** How long the list of payments may take to catch up, and late payments to fail. */
+  /** How long the lists of transfers may take to catch up, and late transfers to fail. */
   readonly listWaitMaxMs?: number;
   readonly pause?: (ms: number) => Promise<unknown>;
 }
@@ -99,7 +114,7 @@ export interface ErasedParty {
 
 /** Why a party cannot be erased yet. */
 export type ErasureObstacle =
-  | (Refusal<'PAYMENTS_NOT_FINAL'> & { readonly count: number; readonly paymentId: string })
+  | (Refusal<'PAYMENTS_NOT_FINAL'> & OpenTransfers)
   | (Refusal<'RETENTION_RUNNING'> & { readonly until: string; readonly retentionYears: number });
 
 /** Nothing stands against an erasure. */
@@ -112,7 +127,7 @@ interface Unhindered {
 export type PartyErasureRefusal =
   | ErasureObstacle
   /** The erasure is confirmed, and waits for a payment that came late. */
-  | (Refusal<'LATE_PAYMENT_NOT_FINAL'> & { readonly paymentId: string })
+  | (Refusal<'LATE_PAYMENT_NOT_FINAL'> & Omit<OpenTransfers, 'count'>)
   | (Refusal<'PARTY_NOT_FOUND' | 'PARTY_IS_BUSINESS' | 'ERASURE_INTERRUPTED'> &
       Pick<ErasureOrder, 'kind' | 'id'>);
 
@@ -157,30 +172,44 @@ export class PartyErasure {
   }
 
   /**
-   * The counterparty of a payment link that is no saved contact: the link has given it an ID. It gets a stream
-   * for its erasure, unless there is an obstacle.
+   * The counterparty of a payment link or of an approval that is no saved contact: it was given an ID. It gets a
+   * stream for its erasure, unless there is an obstacle.
    */
   private async unsaved(
     stream: PartyStream,
     order: ErasureOrder,
     context: CommandContext,
   ): Promise<ErasableParty | PartyErasureRefusal | null> {
-    const { store, counterpartyPayments } = this.options;
     const { kind, id } = order;
-    if (kind !== 'contact' || counterpartyPayments === undefined) return null;
-    for (const paymentId of await counterpartyPayments(id)) {
+    const known = kind === 'contact' ? await this.counterparty(id) : null;
+    if (known === null) return null;
+    const { updatedAt, ...data } = known;
+    const { organizationId, entityType } = data;
+    const place = { phase: null, updatedAt, position: '' };
+    const found = { kind, id, organizationId, entityType, identity: null, ...place };
+    const early = await this.obstacle(found, order);
+    if (early.refused !== undefined) return early;
+    const note = { type: 'NoteUnsavedContact', at: now(), data } as const;
+    await repository(this.options.store, contacts).execute(id, note, context);
+    return stream.load();
+  }
+
+  /** What is known of a counterparty that is no saved contact, by its payment or by its approval. */
+  private async counterparty(contactId: string) {
+    const { store, counterpartyPayments, counterpartyApprovals } = this.options;
+    for (const paymentId of (await counterpartyPayments?.(contactId)) ?? []) {
       const { state } = await repository(store, payments).load(paymentId);
-      if (state?.contactId !== null || state.link?.counterpartyId !== id) continue;
-      const { organizationId, originatorId, link, contact } = state;
+      if (state?.contactId !== null || state.link?.counterpartyId !== contactId) continue;
+      const { organizationId, originatorId, link, contact, statusAt: updatedAt } = state;
       const entityType = (link.holder ?? contact)?.entityType ?? 'INDIVIDUAL';
-      const place = { phase: null, updatedAt: state.statusAt, position: '' };
-      const found = { kind, id, organizationId, entityType, identity: null, ...place };
-      const early = await this.obstacle(found, order);
-      if (early.refused !== undefined) return early;
-      const data = { contactId: id, organizationId, originatorId, entityType };
-      const note = { type: 'NoteUnsavedContact', at: now(), data } as const;
-      await repository(store, contacts).execute(id, note, context);
-      return stream.load();
+      return { contactId, organizationId, originatorId, entityType, updatedAt };
+    }
+    for (const approvalId of (await counterpartyApprovals?.(contactId)) ?? []) {
+      const { state } = await repository(store, approvals).load(approvalId);
+      if (state?.contactId !== null || state.recipient.id !== contactId) continue;
+      const { organizationId, originatorId, recipient, requestedAt: updatedAt } = state;
+      const { entityType } = recipient;
+      return { contactId, organizationId, originatorId, entityType, updatedAt };
     }
     return null;
   }
@@ -222,7 +251,7 @@ export class PartyErasure {
       const party = await existing(stream, order);
       await this.options.notify(party);
       await this.pause(this.options.settleMs);
-      await this.listReaches(await this.options.store.lastPosition());
+      await this.listsReach(await this.options.store.lastPosition());
       return await this.obstacle(party, order);
     } catch (error) {
       // The party can be used again. If that fails too, the next run decides.
@@ -252,16 +281,17 @@ export class PartyErasure {
     stream: PartyStream,
     order: ErasureOrder,
   ): Promise<Extract<PartyErasureRefusal, { refused: 'LATE_PAYMENT_NOT_FINAL' }> | null> {
-    const { store, payments, notify } = this.options;
+    const { store, transfers, notify } = this.options;
     const party = await existing(stream, order);
     await notify(party);
-    await this.listReaches(await store.lastPosition());
+    await this.listsReach(await store.lastPosition());
     const deadlineMs = performance.now() + this.listWaitMaxMs;
     for (;;) {
-      const open = await payments.open(party);
+      const open = await transfers.open(party);
       if (open === null) return null;
+      const { transfer, paymentId } = open;
       if (performance.now() > deadlineMs)
-        return { refused: 'LATE_PAYMENT_NOT_FINAL', paymentId: open.paymentId };
+        return { refused: 'LATE_PAYMENT_NOT_FINAL', transfer, paymentId };
       await this.pause(listPollMs);
     }
   }
@@ -270,12 +300,12 @@ export class PartyErasure {
     party: ErasableParty,
     { overridesRetention }: ErasureOrder,
   ): Promise<ErasureObstacle | Unhindered> {
-    const { payments } = this.options;
-    const open = await payments.open(party);
+    const { transfers } = this.options;
+    const open = await transfers.open(party);
     if (open !== null) return { refused: 'PAYMENTS_NOT_FINAL', ...open };
     const retentionYears = await this.retentionYearsOf(party);
     if (overridesRetention || retentionYears === 0) return { retentionYears };
-    const last = await payments.lastFinalAt(party);
+    const last = await transfers.lastFinalAt(party);
     if (last === null) return { retentionYears };
     const until = yearsAfter(last, retentionYears);
     return until > new Date().toISOString()
@@ -291,11 +321,13 @@ export class PartyErasure {
     return retention.retentionYears ?? defaultRetentionYears;
   }
 
-  private async listReaches(position: Position): Promise<void> {
+  private async listsReach(position: Position): Promise<void> {
     const deadlineMs = performance.now() + this.listWaitMaxMs;
-    while (!(await this.options.payments.hasReached('payments', position))) {
+    while (!(await this.options.transfers.haveReached(position))) {
       if (performance.now() > deadlineMs)
-        throw new StoreUnavailable('the list of payments does not catch up with the event store');
+        throw new StoreUnavailable(
+          'the lists of payments and of fees do not catch up with the event store',
+        );
       await this.pause(listPollMs);
     }
   }
@@ -319,7 +351,7 @@ export class PartyErasure {
       const released = await repository(store, identities).execute(identity, command, context);
       if ('refused' in released) throw new Error(`contact ${id}: ${released.refused}`);
     }
-    await destroyKeys([kind === 'contact' ? ownerOf.contact(id) : ownerOf.originator(id)]);
+    await destroyKeys(ownersOfParty({ kind, id }));
     await this.pause(keysInUseMs);
     const refused = await stream.take({ type: 'CompleteErasure', at: now(), data: {} }, context);
     if (refused !== null) throw new Error(`${kind} ${id}: ${refused.refused}`);

@@ -35,7 +35,7 @@ import {
 } from '@pis/event-store';
 import { KeyDestroyed, type Keyring, openBankCodes, ownerOf } from '@pis/keyring';
 import { v5 as uuidV5 } from 'uuid';
-import { draftOf, type OfferedRails, partyOf, RailChoice } from './payment-draft.js';
+import { type Drafted, draftOf, type OfferedRails, partyOf, RailChoice } from './payment-draft.js';
 import {
   type BankUseCaseOptions,
   type InvalidRequest,
@@ -111,7 +111,7 @@ export class PaymentCreation {
     const nothing = this.payments.fold([]);
     try {
       const rail = await this.railOf(request, parties, at);
-      const data = detailsOf(paymentId, key, request, parties, rail);
+      const data = detailsOf({ paymentId, idempotencyKey: key, request, at }, parties, rail);
       const command = { type: 'QueuePayment', at, data } as const;
       const queued = await this.payments.record(paymentId, nothing, [command], context);
       // Everything that the domain refuses was checked above: a refusal is a fault of ours.
@@ -205,16 +205,13 @@ export class PaymentCreation {
 }
 
 function detailsOf(
-  paymentId: string,
-  idempotencyKey: string,
-  request: PaymentCreateRequest,
+  created: Pick<Drafted, 'paymentId' | 'idempotencyKey' | 'request' | 'at'>,
   { organization, originator, contact }: Referenced,
   { paymentRail, decision }: RailSelection,
 ): PaymentDetails {
   return {
-    ...draftOf({ paymentId, idempotencyKey, request, organization, originator }),
+    ...draftOf({ ...created, organization, originator, paymentRail }),
     contactId: contact.contactId,
-    paymentRail,
     railDecision: decision,
     contact: partyOf(contact.contactId, contact),
   };

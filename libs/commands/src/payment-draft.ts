@@ -15,6 +15,8 @@ import {
   type Originator,
   type PaymentDetails,
   type PaymentParty,
+  type PaymentRail,
+  paymentRails,
 } from '@pis/domain';
 
 /** The rails of this system, with the cutoffs of its banks. */
@@ -29,23 +31,31 @@ export interface Drafted {
   >;
   readonly organization: Organization;
   readonly originator: Originator;
+  /** The one that is known when it is created: its fees depend on it. */
+  readonly paymentRail: PaymentRail;
+  /** When it is created, ISO 8601. */
+  readonly at: string;
 }
 
-/** All but the counterparty and the rail. */
+/** All but the counterparty and how the rail was chosen. */
 export function draftOf({
   paymentId,
   idempotencyKey,
   request,
   organization,
   originator,
-}: Drafted): Omit<PaymentDetails, 'contactId' | 'contact' | 'paymentRail' | 'railDecision'> {
+  paymentRail,
+  at,
+}: Drafted): Omit<PaymentDetails, 'contactId' | 'contact' | 'railDecision'> {
   const { direction, paymentAmount: amountMinor, paymentNote, externalPaymentId } = request;
+  const { originatorId } = originator;
   return {
     paymentId,
     organizationId: organization.organizationId,
-    originatorId: originator.originatorId,
+    originatorId,
     amountMinor,
-    ...feesOf(organization.feeSchedule, amountMinor),
+    ...feesOf(organization, { originatorId, rail: paymentRail, direction, amountMinor, at }),
+    paymentRail,
     currencyCode: 'USD',
     direction,
     paymentNote,
@@ -74,6 +84,9 @@ export interface Transfer {
   } | null;
   readonly hasContactAddress: boolean;
 }
+
+/** Rejections of a rail that stay as long as the amount and the settings do. */
+const aboveLimit = ['amount_above_rail_limit', 'amount_above_organization_limit'];
 
 export class RailChoice {
   private readonly banks: RoutingDirectory;
@@ -105,7 +118,29 @@ export class RailChoice {
         participation: bank?.rails ?? null,
         hasContactAddress,
       },
-      { ...this.rails, settings: organization.railSettings ?? defaultRailSettings },
+      this.policyOf(organization),
     );
+  }
+
+  /**
+   * Whether no bank could be paid or debited because of the amount. The account is not known yet: any bank in the
+   * US may be answered, which takes part in any rail.
+   */
+  isAboveLimits(
+    { direction, amountMinor, at }: Pick<Transfer, 'direction' | 'amountMinor' | 'at'>,
+    organization: Organization,
+  ): boolean {
+    const { decision } = selectRail(
+      {
+        ...{ direction, amountMinor, atMs: Date.parse(at), swiftCode: null },
+        ...{ participation: paymentRails, hasContactAddress: true },
+      },
+      this.policyOf(organization),
+    );
+    return !decision.isPossible && decision.rejected.some(({ code }) => aboveLimit.includes(code));
+  }
+
+  private policyOf(organization: Organization): RailPolicy {
+    return { ...this.rails, settings: organization.railSettings ?? defaultRailSettings };
   }
 }

@@ -4,7 +4,7 @@
  * is appended here, and the executor finds it recorded when the report arrives.
  */
 import type { ReportByHand, ReportByHandResult } from '@pis/bank-rails/sandbox';
-import type { SimulateRequest } from '@pis/contracts';
+import { simulatedOutcomes, type SimulateRequest } from '@pis/contracts';
 import {
   isRefusal,
   type Payment,
@@ -95,6 +95,15 @@ const statusAfter = {
   time_out: 'FAILED_IN_FLIGHT',
   fail: 'FAILED',
 } as const satisfies Record<SimulateRequest['outcome'], PaymentStatus>;
+
+/** The outcomes that the payment's state allows. The books of the simulated bank may still say otherwise. */
+export function possibleOutcomes(state: Payment): readonly SimulateRequest['outcome'][] {
+  return simulatedOutcomes.filter((outcome) => {
+    const from = onlyFrom[outcome];
+    const command = commandOf({ outcome, returnReasonCode: null }, now());
+    return (from === null || from === state.status) && !isRefusal(payments.decide(command, state));
+  });
+}
 
 /** What the bank would report. Null for what happens without it. */
 function reportOf({ outcome, returnReasonCode }: SimulateRequest): ReportByHand | null {

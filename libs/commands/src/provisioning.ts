@@ -9,6 +9,7 @@ import {
   type Environment,
   type FeeSchedule,
   organization as organizations,
+  organizationNameMax,
   originator as originators,
   type Refusal,
 } from '@pis/domain';
@@ -53,7 +54,6 @@ export type ProvisioningRefusal =
   | ApiKeyRevocationRefusal;
 
 const noFees: FeeSchedule = { discountBasisPoints: 0, flatFeeMinor: 0, returnFeeMinor: 0 };
-const nameLengthMax = 200;
 
 /** @throws StoreUnavailable */
 export async function createOrganization(
@@ -65,8 +65,8 @@ export async function createOrganization(
   },
 ): Promise<{ organizationId: string } | OrganizationCreationRefusal> {
   const name = input.name.trim();
-  if (name === '' || name.length > nameLengthMax)
-    return { refused: 'ORGANIZATION_NAME_LENGTH', lengthMax: nameLengthMax };
+  if (name === '' || name.length > organizationNameMax)
+    return { refused: 'ORGANIZATION_NAME_LENGTH', lengthMax: organizationNameMax };
   const organizationId = input.organizationId ?? randomUUID();
   const data = { organizationId, name, feeSchedule: input.feeSchedule ?? noFees };
   const command = { type: 'CreateOrganization', at: now(), data } as const;

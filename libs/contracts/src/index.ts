@@ -1,6 +1,8 @@
 export * from './topics.js';
 export * from './payment-view.js';
+export * from './fee-schedules.js';
 export * from './rail-view.js';
+export * from './settlement-account.js';
 export * from './directory-view.js';
 export * from './integration-events.js';
 export * from './error-codes.js';
@@ -11,7 +13,12 @@ export {
   type ValidationCode,
   validationCodes,
 } from './validation.js';
-export { type BankAccountRequest, email as emailSchema, uuid as idSchema } from './fields.js';
+export {
+  type BankAccountRequest,
+  email as emailSchema,
+  text as textSchema,
+  uuid as idSchema,
+} from './fields.js';
 export * from './link-requests.js';
 export * from './party-requests.js';
 export * from './payment-requests.js';
@@ -27,12 +34,15 @@ export * from './delivery-requests.js';
 export * from './delivery-view.js';
 export * from './sample-events.js';
 export * from './statement-requests.js';
+export * from './export-requests.js';
+export * from './export-view.js';
 export * from './operations/parties.js';
 export * from './operations/payments.js';
 export * from './operations/rails.js';
 export * from './operations/webhooks.js';
 export * from './operations/deliveries.js';
 export * from './operations/statements.js';
+export * from './operations/exports.js';
 export {
   type BodyOf,
   type DataOf,

@@ -3,7 +3,7 @@
  * `data` is exactly the webhook's: the single read at the moment of the transition, plus
  * previousStatus (rule event-data-1).
  */
-import type { Payment, PaymentEventType, PaymentStatus } from '@pis/domain';
+import type { EventType, Payment, PaymentEventType, PaymentStatus } from '@pis/domain';
 import { z } from 'zod';
 import type { ContactView, OriginatorView } from './directory-view.js';
 import { paymentView, type PaymentView } from './payment-view.js';
@@ -65,11 +65,41 @@ export type DirectoryIntegrationEvent = IntegrationEvent<
   OriginatorView | ContactView
 >;
 
+/** Rules statement-event-1 to statement-event-4. */
+export interface StatementEventData {
+  readonly statementId: string;
+  readonly originatorId: string;
+  readonly periodYear: number;
+  readonly periodMonth: number;
+}
+
+export type StatementIntegrationEvent = IntegrationEvent<
+  Extract<EventType, `statement.${string}`>,
+  StatementEventData
+>;
+
+/** As paymentIntegrationEventSchema. */
+export const statementIntegrationEventSchema = z.looseObject({
+  eventId: z.uuid(),
+  eventType: z.string().startsWith('statement.'),
+  organizationId: z.uuid(),
+  position: z.string(),
+  occurredAt: z.iso.datetime(),
+  data: z.looseObject({
+    statementId: z.uuid(),
+    originatorId: z.uuid(),
+    periodYear: z.int(),
+    periodMonth: z.int(),
+  }),
+}) as unknown as z.ZodType<StatementIntegrationEvent>;
+
+/** Events that become webhooks. */
+export type WebhookIntegrationEvent = PaymentIntegrationEvent | StatementIntegrationEvent;
+
 interface EventsByTopic {
   readonly [topics.payments]: PaymentIntegrationEvent;
   readonly [topics.directory]: DirectoryIntegrationEvent;
-  /** Nothing is published to it yet. */
-  readonly [topics.statements]: never;
+  readonly [topics.statements]: StatementIntegrationEvent;
 }
 
 /** What a topic carries. A new topic does not compile until `EventsByTopic` has it. */

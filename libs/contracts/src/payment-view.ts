@@ -82,7 +82,7 @@ function partyView(party: PaymentParty): PartyView {
   };
 }
 
-function withAccount(party: PaymentParty): PartyWithAccountView {
+export function partyWithAccountView(party: PaymentParty): PartyWithAccountView {
   if (party.erased === true) return erasedPartyView({ ...partyView(party), bankAccount: null });
   return {
     ...partyView(party),
@@ -159,8 +159,8 @@ export function paymentView(payment: Payment): PaymentView {
     ...fields(payment),
     failureReason: payment.failureReason,
     returnReasonCode: payment.returnReasonCode,
-    originator: withAccount(payment.originator),
-    contact: contact === null ? null : withAccount(contact),
+    originator: partyWithAccountView(payment.originator),
+    contact: contact === null ? null : partyWithAccountView(contact),
   };
 }
 

@@ -33,6 +33,13 @@ import {
   webhookHealths,
 } from './directory-view.js';
 import { type ErrorEnvelope, errorCodes, type Problem } from './error-codes.js';
+import {
+  type ExportCreatedView,
+  exportFormats,
+  exportKinds,
+  exportStatuses,
+  type ExportView,
+} from './export-view.js';
 import { legalAddress, uuid } from './fields.js';
 import type { PaymentEventData } from './integration-events.js';
 import type {
@@ -200,6 +207,27 @@ export const statementSchema = z.object({
   generatedAt: timestamp,
   sizeBytes: z.number().meta({ type: 'integer', minimum: 0 }),
   sha256: z.string().meta({ pattern: '^[0-9a-f]{64}$' }),
+});
+
+/** What `POST /v1/exports` answers (rule export-1), and the export itself (rule export-2). */
+const createdExport = { exportId: uuid, status: z.enum(exportStatuses) } as const;
+export const exportCreatedSchema = schemaOf<ExportCreatedView>()(createdExport);
+export const exportSchema = schemaOf<ExportView>()({
+  ...createdExport,
+  kind: z.enum(exportKinds),
+  format: z.enum(exportFormats),
+  from: timestamp.nullable(),
+  to: timestamp.nullable(),
+  originatorId: uuid.nullable(),
+  rows: z.number().meta({ type: 'integer', minimum: 0 }),
+  sizeBytes: z.number().meta({ type: 'integer', minimum: 0 }),
+  sha256: z.string().meta({ pattern: '^[0-9a-f]{64}$' }).nullable(),
+  progress: z.number().meta({ minimum: 0, maximum: 1 }),
+  createdAt: timestamp,
+  startedAt: timestamp.nullable(),
+  finishedAt: timestamp.nullable(),
+  expiresAt: timestamp.nullable(),
+  reason: z.string().nullable(),
 });
 
 /** `meta` of an answer that is not a list, of a list that pages on request, and of one that always pages. */

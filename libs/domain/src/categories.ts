@@ -8,13 +8,18 @@
 /** No category contains a hyphen: the first one ends it. */
 export const categories = [
   'apiKey',
+  'approval',
+  'collection',
   'contact',
   'contactIdentity',
+  'feePeriod',
   'operatorAction',
   'operatorNotice',
   'organization',
   'originator',
   'payment',
+  'settlement',
+  'statement',
   'store',
   'user',
   'webhookEndpoints',

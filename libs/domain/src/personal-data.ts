@@ -8,6 +8,7 @@
  * What always holds: a new category, a new event of a category with personal data, and a new field of such
  * an event do not compile until they are classified here.
  */
+import type { ApprovalEvent, ApprovalRequest } from './approval/approval.js';
 import { type Category, streamNameOf } from './categories.js';
 import type { ContactEvent, ContactRecord } from './contact/contact.js';
 import type { DomainEvent } from './decider.js';
@@ -19,7 +20,7 @@ import type {
 import type { PartyChanges, PartyProfile, PaymentParty } from './party.js';
 import type { PaymentDetails } from './payment/payment-details.js';
 import type { PaymentEvent } from './payment/payment.js';
-import type { ReviewFindings } from './payment/rail-facts.js';
+import type { PaymentBlock, ReviewFindings } from './payment/rail-facts.js';
 import type { UserEvent, UserRecord } from './user/user.js';
 
 /** Whom personal data belongs to: the keyring's name of the same record. */
@@ -120,6 +121,7 @@ const paymentDetails = {
   paymentNote: 'open',
   externalPaymentId: 'open',
   idempotencyKey: 'open',
+  approval: 'open',
   originator: { owner: ({ id }: PaymentParty) => `originator:${checked(id)}`, fields: partyFields },
   contact: { owner: ({ id }: PaymentParty) => `contact:${checked(id)}`, fields: partyFields },
 } as const satisfies Extract<EventPrivacy<PaymentDetails>, { parts: unknown }>['parts'];
@@ -145,6 +147,7 @@ const contactEvents: PrivacyOf<ContactEvent> = {
   ContactCorrectionReported: {
     parts: { paymentId: 'open', changeCode: 'open', corrected: 'open' },
   },
+  ContactCorrectionDismissed: { parts: { paymentId: 'open', changeCode: 'open' } },
   ContactReturnReported: {
     parts: { paymentId: 'open', returnReasonCode: 'open', returnedAt: 'open' },
   },
@@ -168,6 +171,16 @@ const originatorEvents: PrivacyOf<OriginatorEvent> = {
   OriginatorErasureConfirmed: { parts: {} },
   OriginatorErased: { parts: erasedRecord },
 };
+
+const blockFindings = {
+  rules: 'open',
+  reasons: 'open',
+  originator: {
+    owner: ({ id }: ReviewFindings) => `originator:${checked(id)}`,
+    fields: findingsFields,
+  },
+  contact: { owner: ({ id }: ReviewFindings) => `contact:${checked(id)}`, fields: findingsFields },
+} as const satisfies Extract<EventPrivacy<PaymentBlock>, { parts: unknown }>['parts'];
 
 const paymentEvents: PrivacyOf<PaymentEvent> = {
   PaymentAwaitingConfirmation: {
@@ -194,15 +207,8 @@ const paymentEvents: PrivacyOf<PaymentEvent> = {
   PaymentCompleted: { parts: {} },
   PaymentFailed: { parts: { failureCode: 'open', failureMessage: 'open', failureReason: 'open' } },
   PaymentFailedInFlight: { parts: { failureReason: 'open' } },
-  PaymentBlocked: {
-    parts: {
-      rules: 'open',
-      reasons: 'open',
-      originator: { owner: ({ id }) => `originator:${checked(id)}`, fields: findingsFields },
-      contact: { owner: ({ id }) => `contact:${checked(id)}`, fields: findingsFields },
-    },
-  },
-  PaymentReturned: { parts: { returnReasonCode: 'open' } },
+  PaymentBlocked: { parts: blockFindings },
+  PaymentReturned: { parts: { returnReasonCode: 'open', returnReference: 'open' } },
   PaymentCanceled: { parts: {} },
   // Sealed by the connection to the bank.
   PaymentCorrected: { parts: { changeCode: 'open', corrected: 'open' } },
@@ -215,6 +221,44 @@ const paymentEvents: PrivacyOf<PaymentEvent> = {
       railCode: 'open',
     },
   },
+};
+
+/** The debited party of a collection is an originator; see collection.ts. */
+const collectionEvents: PrivacyOf<PaymentEvent> = {
+  ...paymentEvents,
+  PaymentQueued: {
+    parts: { ...paymentDetails, contact: paymentDetails.originator },
+  },
+  PaymentBlocked: {
+    parts: { ...blockFindings, contact: blockFindings.originator },
+  },
+};
+
+/** Users are asked to keep the reason free of personal data, and the note of a payment, too. */
+const approvalEvents: PrivacyOf<ApprovalEvent> = {
+  ApprovalRequested: {
+    parts: {
+      approvalId: 'open',
+      organizationId: 'open',
+      originatorId: 'open',
+      direction: 'open',
+      contactId: 'open',
+      recipient: {
+        owner: ({ id }: ApprovalRequest['recipient']) => `contact:${checked(id)}`,
+        fields: partyFields,
+      },
+      amountMinor: 'open',
+      paymentNote: 'open',
+      externalPaymentId: 'open',
+      requestedBy: 'open',
+    },
+  },
+  ApprovalGranted: { parts: { grantedBy: 'open' } },
+  ApprovalRejected: { parts: { rejectedBy: 'open', reason: 'open' } },
+  ApprovalWithdrawn: { parts: {} },
+  ApprovalEnded: { parts: { cause: 'open' } },
+  ApprovedPaymentCreated: { parts: {} },
+  ApprovedPaymentRefused: { parts: { refused: 'open', problems: 'open' } },
 };
 
 const userRecord: PersonalObject<UserRecord> = {
@@ -236,19 +280,27 @@ const userEvents: PrivacyOf<UserEvent> = {
   UserPasswordChanged: { parts: {} },
   UserTotpEnabled: { parts: {} },
   UserTotpDisabled: { parts: {} },
+  UserErased: { parts: {} },
 };
 
 /** Categories that are `open` have no personal data. */
 export const personalData = {
+  approval: approvalEvents,
+  collection: collectionEvents,
   contact: contactEvents,
   originator: originatorEvents,
   payment: paymentEvents,
   user: userEvents,
   apiKey: 'open',
   contactIdentity: 'open',
+  feePeriod: 'open',
   operatorAction: 'open',
   operatorNotice: 'open',
   organization: 'open',
+  // The account number is sealed by the use case.
+  settlement: 'open',
+  // Counts and sums; the document is sealed in the store of documents.
+  statement: 'open',
   store: 'open',
   webhookEndpoints: 'open',
 } as const satisfies Record<Category, Readonly<Record<string, unknown>> | 'open'>;

@@ -158,7 +158,9 @@ function replaced(
 }
 
 interface Places {
-  readonly category: string;
+  /** Of the names of the category's streams. */
+  readonly prefix: string;
+  readonly type: string;
   /** Schema versions up to this one were stored in plain text. */
   readonly plainUntil: number;
   readonly places: readonly Place[];
@@ -170,22 +172,23 @@ interface AnyObject {
   readonly fields: Readonly<Record<string, 'open' | 'personal'>>;
 }
 
-/** By event type, of which no two categories have the same. */
-const placesOfType: ReadonlyMap<string, Places> = new Map(
+/** By event type, of the categories that have it: a collection has the events of a payment. */
+const placesOfType: ReadonlyMap<string, readonly Places[]> = Map.groupBy(
   Object.entries(personalData).flatMap(([category, events]) =>
     events === 'open' ? [] : placesOfEvents(category, events),
   ),
+  ({ type }) => type,
 );
 
 function placesOfEvents(
   category: string,
   events: Readonly<Record<string, unknown>>,
-): (readonly [string, Places])[] {
+): readonly Places[] {
   return Object.entries(events as Readonly<Record<string, AnyPrivacy>>).flatMap(
     ([type, privacy]) => {
       const { plainUntil = 0 } = privacy;
       const places = placesOf(privacy);
-      return places.length === 0 ? [] : [[type, { category, plainUntil, places }] as const];
+      return places.length === 0 ? [] : [{ prefix: `${category}-`, type, plainUntil, places }];
     },
   );
 }
@@ -213,7 +216,6 @@ function placeOf(field: string | null, { owner, fields }: AnyObject): Place {
 
 /** Null for an event without personal data, also for one of a stream that is not ours. */
 function placesIn(streamId: string, type: string): Places | null {
-  const places = placesOfType.get(type);
-  if (places === undefined || !streamId.startsWith(places.category)) return null;
-  return streamId[places.category.length] === '-' ? places : null;
+  const places = placesOfType.get(type)?.find(({ prefix }) => streamId.startsWith(prefix));
+  return places ?? null;
 }

@@ -56,6 +56,27 @@ const folded = {
       data: { allowedRails: ['ACH'], preference: 'cheapest', limitsMinor: { ACH: 100 } },
     },
     { type: 'OrganizationRetentionSet', at: later, data: { retentionYears: 10 } },
+    {
+      type: 'OrganizationBrandingSet',
+      at: later,
+      data: { name: 'Acme', logo: { digest: 'd', width: 1, height: 2, png: 'iVBO' } },
+    },
+    { type: 'OrganizationBrandingSet', at: later, data: { name: 'Acme Inc' } },
+    {
+      type: 'OrganizationFeesSet',
+      at: later,
+      data: {
+        rules: [
+          {
+            ...{ originatorId: null, rail: 'ACH', direction: null, from: at },
+            ...{ discountBasisPoints: 10, discountMinMinor: null, discountCapMinor: 500 },
+            ...{ flatFeeMinor: 25, returnFeeMinor: 400 },
+          },
+        ],
+      },
+    },
+    { type: 'OrganizationApprovalsSet', at: later, data: { approvalAboveMinor: 100 } },
+    { type: 'OrganizationTimeZoneSet', at: later, data: { timeZone: 'Asia/Tokyo' } },
   ]),
   originator: states(originator, [
     { type: 'OriginatorCreated', at, data: originatorExample() },
@@ -74,6 +95,11 @@ const folded = {
       type: 'ContactCorrectionReported',
       at: later,
       data: { paymentId: ids.payment, changeCode: 'C01', corrected: 'v2.sealed' },
+    },
+    {
+      type: 'ContactCorrectionDismissed',
+      at: later,
+      data: { paymentId: ids.payment, changeCode: 'C01' },
     },
     {
       type: 'ContactReturnReported',
@@ -117,6 +143,10 @@ const known: readonly string[] = [
   'organization 1 081ae0108499488f',
   'organization 2 737a5c72099d0169',
   'organization 3 bb513f5c1e95f1dc',
+  'organization 4 fcdd17bb4b5aab14',
+  'organization 5 d82d502e1b5f14b9',
+  'organization 6 938ccb9aa614c8f9',
+  'organization 7 4a2adc09cac0bee6',
   'originator 1 1849e2e437ffa7bc',
   'originator 2 17287074f25b48bf',
   'originator 3 29362a9d9ded71ea',
@@ -125,8 +155,10 @@ const known: readonly string[] = [
   'contact 3 8e97d7f975d6830b',
   'contact 4 f8b92d815a29956c',
   'contact 5 555bba724d42834c',
+  'contact 6 80f8cb3ab9e52e0c',
   'contactIdentity 1 6d4dd1040e14ab9c',
   'webhookEndpoints 1 efd205479037d161',
+  'webhookEndpoints 2 3457763e75493ff9',
 ];
 
 it.each(Object.keys(folded) as (keyof typeof folded)[])(

@@ -2,3 +2,4 @@
 export * from './testing/given.js';
 export * from './testing/examples.js';
 export * from './testing/payment-examples.js';
+export * from './testing/payment-lives.js';

@@ -4,8 +4,8 @@ import { createCipheriv, createDecipheriv, type KeyObject, randomBytes } from 'n
 /** Of every key: master keys, data keys and the MAC root. */
 export const keyBytes = 32;
 /** NIST SP 800-38D: 96-bit random nonces; a key seals far fewer texts than their 2^32 bound. */
-const ivBytes = 12;
-const tagBytes = 16;
+export const ivBytes = 12;
+export const tagBytes = 16;
 
 /** Give up: the text was altered, is another owner's, or its data key is not in the table. */
 export class CannotOpen extends Error {
@@ -26,7 +26,7 @@ export interface Encrypted {
   readonly text: Buffer;
 }
 
-export function encrypt(key: KeyObject, plaintext: Buffer, additionalData: string): Encrypted {
+export function encrypt(key: KeyObject, plaintext: Uint8Array, additionalData: string): Encrypted {
   const iv = nonce();
   const cipher = createCipheriv('aes-256-gcm', key, iv, { authTagLength: tagBytes });
   cipher.setAAD(Buffer.from(additionalData));

@@ -4,9 +4,10 @@
  *
  *   sealed text           v2.<key version>.<iv>.<ciphertext + tag>          iv and text in base64url
  *   sealed for a place    v3.<key version>.<iv>.<ciphertext + tag>
+ *   sealed bytes          form (1 byte), key version (4), iv (12), ciphertext, tag (16)
  */
 import { createSecretKey, type KeyObject } from 'node:crypto';
-import { CannotOpen, decrypt, encrypt, KeyDestroyed } from './cipher.js';
+import { CannotOpen, decrypt, encrypt, ivBytes, KeyDestroyed, tagBytes } from './cipher.js';
 import { DataKeys } from './data-keys.js';
 import type { DataKeyTable } from './data-key-table.js';
 import { Macs } from './macs.js';
@@ -14,6 +15,12 @@ import { type MasterKeys, v1KeyOf } from './master-keys.js';
 import type { Owner } from './owner.js';
 import type { Keyring, Sealed, SealedText } from './port.js';
 import { parseV1, v1DigestOf, v1SealedFor, type V1Text } from './v1-texts.js';
+
+/** The first of sealed bytes: the form of version 1. */
+const bytesForm = 1;
+const headerBytes = 5;
+/** How much longer sealed bytes are. */
+export const sealedBytesOverhead = headerBytes + ivBytes + tagBytes;
 
 const sealedForm = /^(v2|v3)\.(\d{1,9})\.([\w-]+)\.([\w-]+)$/;
 
@@ -78,6 +85,26 @@ export function createKeyring({ masterKeys, table, nowMs }: KeyringOptions): Sto
       return new Set(owners.filter((_, index) => destroyed[index]));
     },
 
+    async sealBytes(owner, bytes, place) {
+      const { key, version } = await dataKeys.current(owner);
+      const header = Buffer.alloc(headerBytes);
+      header.writeUInt8(bytesForm, 0);
+      header.writeUInt32BE(version, 1);
+      const { iv, text } = encrypt(key, bytes, bytesSealedFor(owner, version, place));
+      return Buffer.concat([header, iv, text]);
+    },
+
+    async openBytes(sealed, owner, place) {
+      const bytes = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength);
+      if (bytes.length < sealedBytesOverhead || bytes.readUInt8(0) !== bytesForm)
+        throw new CannotOpen('not sealed bytes of a known form');
+      const version = bytes.readUInt32BE(1);
+      const key = await dataKeys.withVersion(owner, version);
+      const textAt = headerBytes + ivBytes;
+      const encrypted = { iv: bytes.subarray(headerBytes, textAt), text: bytes.subarray(textAt) };
+      return decrypt(key, encrypted, bytesSealedFor(owner, version, place));
+    },
+
     async seal(owner, plaintext, place) {
       const { key, version } = await dataKeys.current(owner);
       const additionalData = sealedFor(owner, version, place);
@@ -104,6 +131,11 @@ async function openOrNull(
 function sealedFor(owner: Owner, version: number, place: string | undefined): string {
   // No owner has a space.
   return place === undefined ? `v2/${version}/${owner}` : `v3/${version}/${owner} ${place}`;
+}
+
+/** Differs from that of every text: no text opens as bytes. */
+function bytesSealedFor(owner: Owner, version: number, place: string): string {
+  return `bytes${bytesForm}/${version}/${owner} ${place}`;
 }
 
 function encryptedOf(iv: string, text: string) {

@@ -3,10 +3,13 @@
  * the names never change.
  */
 export type Owner =
-  `${'contact' | 'originator' | 'user' | 'webhookEndpoint' | 'railArchive'}:${string}`;
+  `${'contact' | 'originator' | 'user' | 'webhookEndpoint' | 'railArchive' | 'export'}:${string}`;
 
 export const ownerOf = {
-  /** A contact's bank account, in its record and in each of its payments. */
+  /**
+   * A contact's bank account, in its record and in each of its payments. With the ID of an originator: what the
+   * records of banks hold of a collection from it.
+   */
   contact: (contactId: string): Owner => `contact:${contactId}`,
   /** An originator's bank account, in its record and in each of its payments. */
   originator: (originatorId: string): Owner => `originator:${originatorId}`,
@@ -21,4 +24,17 @@ export const ownerOf = {
   railArchive: (period: string): Owner => `railArchive:${period}`,
   /** The parts of one archived bank file that may speak of anybody. */
   railFile: (fileId: string): Owner => `railArchive:file/${fileId}`,
+  /** The file of one export. */
+  exportFile: (fileId: string): Owner => `export:${fileId}`,
 } as const;
+
+/** All that the personal data of a party is sealed under: its erasure destroys their keys. */
+export function ownersOfParty({
+  kind,
+  id,
+}: {
+  readonly kind: 'contact' | 'originator';
+  readonly id: string;
+}): readonly Owner[] {
+  return kind === 'contact' ? [ownerOf.contact(id)] : [ownerOf.originator(id), ownerOf.contact(id)];
+}

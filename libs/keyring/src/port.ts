@@ -35,6 +35,14 @@ export interface Keyring {
    */
   open(sealed: Sealed, owner: Owner, place?: string): Promise<string>;
   /**
+   * Seals part of a document. The sealed bytes are `sealedBytesOverhead` longer.
+   * @param place which part of which document it is: it opens nowhere else
+   * @throws as seal
+   */
+  sealBytes(owner: Owner, bytes: Uint8Array, place: string): Promise<Buffer>;
+  /** @throws as open */
+  openBytes(sealed: Uint8Array, owner: Owner, place: string): Promise<Buffer>;
+  /**
    * In order; null where the owner's keys were destroyed. One query for all keys that are not cached.
    * @throws as open
    */

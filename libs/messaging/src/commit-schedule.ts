@@ -8,7 +8,8 @@ export interface CommitLimits {
   readonly commitIntervalMs: number;
 }
 
-export const defaultCommitLimits: CommitLimits = { commitCountMax: 20, commitIntervalMs: 250 };
+/** A multiple of the handlers that run at once: what they work on is repeated after a crash anyway. */
+export const defaultCommitLimits: CommitLimits = { commitCountMax: 200, commitIntervalMs: 250 };
 
 export class CommitSchedule {
   #pending = 0;

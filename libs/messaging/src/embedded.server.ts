@@ -246,7 +246,7 @@ const logName = 'log';
 const replayMax = 100;
 /** Messages not read yet are counted up to here. */
 const unreadMax = 1_000;
-const replayPollDefaultMs = 5_000;
+const replayPollDefaultMs = 15_000;
 const lastCommitMs = 3_000;
 const readBackoffInitialMs = 100;
 const readBackoffMaxMs = 5_000;

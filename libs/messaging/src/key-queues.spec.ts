@@ -75,6 +75,18 @@ describe('key queues', () => {
     expect(started).toEqual(['1', '3', '1#2', '1#3', '1#4']);
   });
 
+  it('do not retry together what failed together', async () => {
+    const chances = [0, 0.75];
+    const { queues, waiting, end } = scene(
+      { backoffInitialMs: 100 },
+      { random: () => chances.shift() ?? 1 },
+    );
+    const partition = queues.open('r', unused);
+    for (const key of ['a', 'b', 'c']) submit(partition, key, key);
+    for (const key of ['a', 'b', 'c']) await end(key, new Error('no'));
+    expect(waiting.map(({ ms }) => Math.round(ms))).toEqual([90, 105, 110]);
+  });
+
   it('park a message after the last attempt and go on with its key', async () => {
     const { queues, started, parked, end, passTime } = scene({ attemptsMax: 2 });
     const partition = queues.open('r', unused);

@@ -31,7 +31,9 @@ export interface KeyQueueLimits extends PartitionLimits {
 }
 
 export const defaultKeyQueueLimits: KeyQueueLimits = {
-  concurrencyMax: 32,
+  // Handlers mostly wait for a commit that they share. With 32 they all wait for the same one, and the process
+  // and its database take turns. More handlers overlap, and share each commit with more others.
+  concurrencyMax: 64,
   attemptsMax: 8,
   backoffInitialMs: 100,
   backoffMaxMs: 30_000,
@@ -47,7 +49,15 @@ export interface KeyQueuesOptions extends AttemptOptions {
   readonly deferral: Pick<Deferral, 'mayHold' | 'follow' | 'defer' | 'recheck'>;
   readonly delay: Delay;
   readonly nowMs: () => number;
+  /** From 0 up to 1; Math.random when absent. */
+  readonly random?: () => number;
 }
+
+/**
+ * A tenth more or less. Messages that failed together would be retried together each time: those that share a
+ * statement fail by the fault of one of them, and the fault of another one never shows.
+ */
+const spread = 0.1;
 
 export class KeyQueues {
   readonly #queues = new Map<string, KeyQueue>();
@@ -206,7 +216,8 @@ export class KeyQueues {
 
   #backoff(item: Item, tries: number): Promise<void> {
     const { backoffInitialMs, backoffMaxMs } = this.options.limits;
-    const ms = backoffMs(tries, backoffInitialMs, backoffMaxMs);
+    const exactMs = backoffMs(tries, backoffInitialMs, backoffMaxMs);
+    const ms = exactMs * (1 + spread * (2 * (this.options.random ?? Math.random)() - 1));
     return this.options.delay(ms, AbortSignal.any([item.partition.signal, this.#stop.signal]));
   }
 

@@ -1,4 +1,5 @@
 /** What every part of the service that talks to PostgreSQL shares. Knows nothing of its tables. */
+export * from './binary-array.js';
 export * from './group-commit.js';
 export * from './listener.js';
 export * from './migrate.js';

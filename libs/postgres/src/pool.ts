@@ -18,8 +18,11 @@ const serverSettings = [
   '-c tcp_user_timeout=25000',
 ].join(' ');
 
-/** Connections of one pool. A process has two: one for its queries and one for its event store. */
-const poolMax = 10;
+/**
+ * Connections of one pool. A process has two: one for its queries and one for its event store. In all-in-one
+ * each projection holds one of the first pool, and half of them must remain for queries.
+ */
+const poolMax = 12;
 
 /** Receives reports of lost connections. Every logger of pino fits. */
 export interface PoolLog {

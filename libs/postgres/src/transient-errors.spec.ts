@@ -2,6 +2,7 @@ import {
   isBrokenConnection,
   isConnectionLoss,
   isDataError,
+  isQueryCanceled,
   isTransient,
   reasonOf,
   sqlStateOf,
@@ -109,6 +110,12 @@ describe('what PostgreSQL says', () => {
     expect(isBrokenConnection(new Error('Connection terminated unexpectedly'))).toBe(true);
     expect(isBrokenConnection(coded('ECONNREFUSED'))).toBe(false);
     expect(isBrokenConnection(coded('23505', 'Connection terminated'))).toBe(false);
+  });
+
+  it('tells that a query was ended, also by the cause of our own error', () => {
+    expect(isQueryCanceled(coded('57014'))).toBe(true);
+    expect(isQueryCanceled(new Error('wrapped', { cause: coded('57014') }))).toBe(true);
+    expect(isQueryCanceled(coded('57P01'))).toBe(false);
   });
 
   it('has a readable reason', () => {

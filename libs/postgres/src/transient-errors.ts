@@ -94,6 +94,14 @@ export function isBrokenConnection(error: unknown): boolean {
   return brokenCodes.has(code) || (code === '' && message.startsWith('Connection terminated'));
 }
 
+/**
+ * PostgreSQL ended the query: it ran into `statement_timeout`, or an operator canceled it. It is transient, but a query
+ * that is too large ends so every time: a loop that repeats it must count.
+ */
+export function isQueryCanceled(error: unknown): boolean {
+  return someLink(error, ({ code }) => code === '57014');
+}
+
 /** PostgreSQL will never take this data: a retry is useless. */
 export function isDataError(error: unknown): boolean {
   return dataStates.test(sqlStateOf(error));

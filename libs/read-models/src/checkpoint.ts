@@ -57,16 +57,40 @@ export async function saveCheckpoint(
 ): Promise<void> {
   await client.query({
     name: 'projection_checkpoints.save',
-    text: `UPDATE projection_checkpoints SET position = $2, event_id = $3, stream_id = $4,
-        revision = $5, updated_at = now() WHERE name = $1`,
-    values: [
-      projection,
-      anchor?.position ?? beginning,
-      anchor?.eventId ?? null,
-      anchor?.streamId ?? null,
-      anchor?.revision ?? null,
-    ],
+    text: `${setCheckpoint} WHERE name = $1`,
+    values: [projection, ...placeOf(anchor)],
   });
+}
+
+/**
+ * Saves the checkpoint if it is still at `from`. Inside a transaction it locks the row as `lockCheckpoint` does, so it
+ * comes before the tables are written.
+ * @returns false if another process has moved the checkpoint: nothing is saved
+ */
+export async function advanceCheckpoint(
+  client: pg.ClientBase,
+  projection: string,
+  from: Position,
+  to: Anchor,
+): Promise<boolean> {
+  const { rowCount } = await client.query({
+    name: 'projection_checkpoints.move',
+    text: `${setCheckpoint} WHERE name = $1 AND position = $6`,
+    values: [projection, ...placeOf(to), from],
+  });
+  return rowCount === 1;
+}
+
+const setCheckpoint = `UPDATE projection_checkpoints SET position = $2, event_id = $3, stream_id = $4,
+        revision = $5, updated_at = now()`;
+
+function placeOf(anchor: Anchor | null) {
+  return [
+    anchor?.position ?? beginning,
+    anchor?.eventId ?? null,
+    anchor?.streamId ?? null,
+    anchor?.revision ?? null,
+  ];
 }
 
 /**

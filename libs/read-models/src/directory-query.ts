@@ -58,7 +58,10 @@ export function directoryQuery(pool: pg.Pool): DirectoryQuery {
   return {
     async organizations() {
       const rows = await orUnavailable(() =>
-        prisma.organization.findMany({ orderBy: [newestFirst, { organizationId: 'desc' }] }),
+        prisma.organization.findMany({
+          select: { organizationId: true, name: true, createdAt: true },
+          orderBy: [newestFirst, { organizationId: 'desc' }],
+        }),
       );
       return rows.map(({ organizationId, name, createdAt }) => ({
         organizationId,

@@ -25,7 +25,7 @@ import { rebuildProjection } from './rebuild.js';
 import { appendEvents } from './testing.js';
 
 const { organization: organizationId } = ids;
-const timeoutMs = 20_000;
+const timeoutMs = 60_000;
 
 let database: TestDatabase;
 let store: EventStore;
@@ -197,6 +197,16 @@ describe('the lists of the directory', () => {
       await append(streamId, 'OrganizationRetentionSet', { retentionYears });
       expect(await years()).toEqual([{ years: retentionYears }]);
     }
+  });
+
+  it('have the time zone that an organization has set, and New York before', async () => {
+    const zones = async () =>
+      (await pool.query('SELECT time_zone AS zone FROM organizations')).rows;
+    const streamId = `organization-${organizationId}`;
+    await append(streamId, 'OrganizationCreated', organizationExample());
+    expect(await zones()).toEqual([{ zone: 'America/New_York' }]);
+    await append(streamId, 'OrganizationTimeZoneSet', { timeZone: 'Asia/Tokyo' });
+    expect(await zones()).toEqual([{ zone: 'Asia/Tokyo' }]);
   });
 
   it('store no sealed value in any table, and are the same after a rebuild', async () => {

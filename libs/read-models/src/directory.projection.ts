@@ -1,5 +1,5 @@
 /**
- * Directory: organizations, originators, contacts, webhook endpoints and API keys, for lists. `item`
+ * Directory: organizations, originators, contacts, webhook endpoints, API keys, approvals and statements, for lists. `item`
  * is the finished list item (rules originator-item-1 and contact-item-1). No secret and no sealed value
  * enters a row: items are built field by field.
  */
@@ -19,6 +19,7 @@ import {
   apiKey,
   contact,
   type ContactEvent,
+  defaultTimeZone,
   erasedFields,
   organization,
   originator,
@@ -27,7 +28,9 @@ import {
   webhookEndpoints,
 } from '@pis/domain';
 import { domainEventOf, type RecordedEvent } from '@pis/event-store';
+import { approvalsTable } from './approvals.projection.js';
 import { withErasures } from './erased-parties.js';
+import { statementsTable } from './statements.projection.js';
 import { prefixesFollowedBy } from './projected-streams.js';
 import { type Projection, readTable, type ReadTableDefinition } from './projection.js';
 
@@ -55,6 +58,11 @@ export type OrganizationRow = {
   readonly createdAt: string;
   /** Null for the period of the installation. */
   readonly retentionYears: number | null;
+  readonly timeZone: string;
+  /** SHA-256 of the logo, hex; null without one. */
+  readonly logoDigest: string | null;
+  /** The PNG, base64. */
+  readonly logo: string | null;
   readonly revision: number;
 };
 
@@ -67,6 +75,9 @@ export const organizationsTable: ReadTableDefinition<OrganizationRow> = {
     name: 'text',
     createdAt: 'timestamptz(3)',
     retentionYears: 'integer',
+    timeZone: 'text',
+    logoDigest: 'text',
+    logo: 'text',
     revision: 'integer',
   },
   category: 'organization',
@@ -80,12 +91,25 @@ export const organizationsTable: ReadTableDefinition<OrganizationRow> = {
           name: event.data.name,
           createdAt: event.at,
           retentionYears: null,
+          timeZone: defaultTimeZone,
+          logoDigest: null,
+          logo: null,
         };
-      // The list does not show rail settings.
+      // The list shows no rail settings, fees or amount for approvals.
       case 'OrganizationRailsSet':
+      case 'OrganizationFeesSet':
+      case 'OrganizationApprovalsSet':
         return existing(row);
       case 'OrganizationRetentionSet':
         return { ...existing(row), retentionYears: event.data.retentionYears };
+      case 'OrganizationTimeZoneSet':
+        return { ...existing(row), timeZone: event.data.timeZone };
+      case 'OrganizationBrandingSet': {
+        const { name, logo } = event.data;
+        const before = { ...existing(row), name };
+        if (logo === undefined) return before;
+        return { ...before, logoDigest: logo?.digest ?? null, logo: logo?.png ?? null };
+      }
       default:
         return unreachable(event);
     }
@@ -207,6 +231,7 @@ export const contactsTable: ReadTableDefinition<ContactRow> = {
       case 'ContactIdentityForfeited':
       case 'ContactCreationForfeited':
       case 'ContactCorrectionReported':
+      case 'ContactCorrectionDismissed':
       case 'ContactReturnReported':
       case 'ContactErasureRequested':
       case 'ContactErasureWithdrawn':
@@ -344,5 +369,7 @@ export const directoryProjection: Projection = {
     withErasures(readTable(contactsTable)),
     readTable(webhookEndpointsTable),
     readTable(apiKeysTable),
+    readTable(approvalsTable),
+    readTable(statementsTable),
   ],
 };

@@ -6,10 +6,13 @@
  * position never misses one before it.
  */
 import {
+  type Category,
   isTransition,
   payment,
   type PaymentEvent,
   paymentEventTypeOf,
+  statement,
+  type StatementEvent,
   statusAfter,
   streamNameOf,
   streamPrefixOf,
@@ -27,7 +30,7 @@ import {
   uuidForm,
 } from './projection.js';
 
-const streamPrefix = streamPrefixOf('payment');
+const paymentPrefix = streamPrefixOf('payment');
 
 interface IndexedEvent {
   readonly recorded: RecordedEvent;
@@ -38,11 +41,9 @@ interface IndexedEvent {
 const integrationEventsTable: ReadTable = {
   name: 'integration_events',
   async write(client, target, events) {
-    const ofPayments = events.filter(
-      ({ streamId }) => streamNameOf(streamId)?.category === 'payment',
-    );
-    if (ofPayments.length === 0) return;
-    await insert(client, target, await indexed(client, target, ofPayments));
+    const known = events.filter(({ streamId }) => readerOf(streamId) !== null);
+    if (known.length === 0) return;
+    await insert(client, target, await indexed(client, target, known));
   },
 };
 
@@ -76,19 +77,43 @@ interface ReadEvent {
   readonly eventType: string;
 }
 
+/** What the index says of an event. Null for one that is not public. */
+type Reader = (recorded: RecordedEvent) => Omit<ReadEvent, 'recorded'> | null;
+
+const readers = {
+  payment(recorded) {
+    const event = domainEventOf<PaymentEvent>(payment, recorded);
+    const owner = recorded.revision === 0 ? ownerIn(recorded, event) : null;
+    // A note is no public event.
+    if (!isTransition(event)) return null;
+    return { owner, eventType: paymentEventTypeOf(statusAfter[event.type]) };
+  },
+  statement(recorded) {
+    const event = domainEventOf<StatementEvent>(statement, recorded);
+    return { owner: event.data.organizationId, eventType: 'statement.generated' };
+  },
+} as const satisfies Partial<Record<Category, Reader>>;
+
+/** Null for streams without webhooks. */
+function readerOf(streamId: string): Reader | null {
+  const category = streamNameOf(streamId)?.category;
+  return category === 'payment' || category === 'statement' ? readers[category] : null;
+}
+
+function idIn(streamId: string): string {
+  return streamNameOf(streamId)?.id ?? '';
+}
+
 /** @throws UnreadableStreams */
 function readable(events: readonly RecordedEvent[]): readonly ReadEvent[] {
   const unreadable = new Map<string, UnreadableEvent>();
   const read = events.flatMap((recorded): ReadEvent[] => {
     if (unreadable.has(recorded.streamId)) return [];
     try {
-      const event = domainEventOf<PaymentEvent>(payment, recorded);
-      if (!uuidForm.test(recorded.streamId.slice(streamPrefix.length)))
+      const event = readerOf(recorded.streamId)?.(recorded) ?? null;
+      if (!uuidForm.test(idIn(recorded.streamId)))
         throw new UnreadableEvent(recorded, 'the name of its stream has no UUID');
-      const owner = recorded.revision === 0 ? ownerIn(recorded, event) : null;
-      // A note is no public event.
-      if (!isTransition(event)) return [];
-      return [{ recorded, owner, eventType: paymentEventTypeOf(statusAfter[event.type]) }];
+      return event === null ? [] : [{ recorded, ...event }];
     } catch (cause) {
       unreadable.set(recorded.streamId, asUnreadable(recorded, cause));
       return [];
@@ -139,7 +164,9 @@ async function insert(
       events.map(({ eventType }) => eventType),
       events.map(({ recorded }) => recorded.streamId),
       events.map(({ recorded }) => recorded.revision),
-      events.map(({ recorded }) => recorded.streamId.slice(streamPrefix.length)),
+      events.map(({ recorded: { streamId } }) =>
+        streamId.startsWith(paymentPrefix) ? idIn(streamId) : null,
+      ),
       events.map(({ recorded }) => recorded.metadata.at),
     ],
   });

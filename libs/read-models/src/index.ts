@@ -5,6 +5,20 @@ export { type Projection, ProjectionBroken, type ReadTable } from './projection.
 export { paymentsProjection } from './payments.projection.js';
 export { directoryProjection, type WebhookEndpointItem } from './directory.projection.js';
 export { eventsProjection } from './events.projection.js';
+export { feesProjection } from './fees.projection.js';
+export * from './fees.js';
+export { monthlyWorkLateSeconds } from './monthly-work.js';
+export { figuresProjection } from './figures.projection.js';
+export {
+  type Figures,
+  figuresQuery,
+  type FiguresQuery,
+  type RailFigures,
+} from './figures-query.js';
+export { movementsProjection } from './movements.projection.js';
+export * from './movements.js';
+export { aheadOfLog, hasReached } from './projection-reach.js';
+export * from './activity.js';
 export * from './projection-runner.js';
 export { projectionProgress, type ProjectionProgress } from './projection-progress.js';
 export {
@@ -27,13 +41,18 @@ export {
   saveErasure,
 } from './erased-parties.js';
 export * from './party-erasures.js';
+export { paymentOwners } from './payment-owners.js';
 export { PaymentLinkAccesses, PaymentLinkTable } from './payment-link-table.js';
-export { type OpenPayments, PartyPayments } from './party-payments.js';
+export { type OpenTransfers, PartyTransfers } from './party-transfers.js';
 export * from './quarantine.js';
+export * from './organization-logos.js';
 export * from './retention-periods.js';
 export * from './consumer-checkpoints.js';
 export { assertNoMore, type ListCursor, type ListPage, type PageRequest } from './list-page.js';
 export * from './payments-query.js';
 export * from './directory-query.js';
+export { searchContacts, type ContactSearch } from './contact-search.js';
+export * from './approvals-query.js';
+export * from './statements-query.js';
 export * from './events-query.js';
 export { apiKeyEvents, findApiKeyDigest } from './api-key-lookup.js';

@@ -50,15 +50,28 @@ export async function noteErasure(
   );
 }
 
-/** Whether an erasure that was requested within this time is confirmed: it is about to be recorded. */
-export async function isErasureExpected(db: Database, requestedWithinMs: number): Promise<boolean> {
-  const { rows } = await db.query({
-    name: 'party_erasures.expected',
-    text: `SELECT FROM party_erasures
-      WHERE phase = 'confirmed' AND since > now() - $1 * interval '1 ms' LIMIT 1`,
+export interface ErasuresAhead {
+  /** A step of an erased party may be claimed. */
+  readonly isDue: boolean;
+  /** A confirmed erasure is about to be recorded. */
+  readonly isExpected: boolean;
+}
+
+/** One query, because the worker asks often and mostly for nothing. Erasures requested before that time are not expected. */
+export async function erasuresAhead(
+  db: Database,
+  requestedWithinMs: number,
+): Promise<ErasuresAhead> {
+  const { rows } = await db.query<ErasuresAhead>({
+    name: 'party_erasures.ahead',
+    text: `SELECT EXISTS (SELECT FROM erased_parties WHERE due_at <= now()) AS "isDue",
+      EXISTS (SELECT FROM party_erasures
+        WHERE phase = 'confirmed' AND since > now() - $1 * interval '1 ms') AS "isExpected"`,
     values: [requestedWithinMs],
   });
-  return rows.length > 0;
+  const [row] = rows;
+  if (row === undefined) throw new Error('PostgreSQL did not say whether erasures are due');
+  return row;
 }
 
 /** The oldest first. */

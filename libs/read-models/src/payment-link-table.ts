@@ -132,7 +132,10 @@ export class PaymentLinkAccesses {
     this.commits = new GroupCommit({
       batchMax,
       isItemsFault: isDataError,
-      write: (accesses) => insertAccesses(pool, accesses),
+      write: async (accesses) => {
+        await countAccesses(pool, countedById(accesses));
+        return accesses.map(() => null);
+      },
     });
   }
 
@@ -141,6 +144,12 @@ export class PaymentLinkAccesses {
    */
   async record(access: NewAccess): Promise<void> {
     await orUnavailable(() => this.commits.add(access));
+  }
+
+  /** Adds to the counts of rows. A row that is missing is made. Each row is named once. */
+  recordRepeats(repeats: readonly CountedAccess[]): Promise<void> {
+    // One statement: either all of them count or none.
+    return orUnavailable(() => countAccesses(this.pool, repeats));
   }
 
   async setOutcome(accessId: string, outcome: string): Promise<void> {
@@ -186,10 +195,12 @@ const listText = `SELECT access_id, payment_id, organization_id, kind, at, actor
       WHERE payment_id = $1 AND kind = 'submit' AND outcome = 'QUEUED' LIMIT 1)
   ) AS listed ORDER BY at DESC, access_id`;
 
-interface CountedAccess {
-  access: NewAccess;
-  lastAt: string;
-  count: number;
+/** An access, and how many count in its row. */
+export interface CountedAccess {
+  readonly access: NewAccess;
+  /** Of the last one. ISO 8601. */
+  readonly lastAt: string;
+  readonly count: number;
 }
 
 /** A statement cannot change a row twice. */
@@ -197,19 +208,16 @@ function countedById(accesses: readonly NewAccess[]): readonly CountedAccess[] {
   const counted = new Map<string, CountedAccess>();
   for (const access of accesses) {
     const { accessId, at } = access;
-    const known = counted.get(accessId);
-    if (known === undefined) {
-      counted.set(accessId, { access, lastAt: at, count: 1 });
-      continue;
-    }
-    known.count += 1;
-    if (at > known.lastAt) known.lastAt = at;
+    const known = counted.get(accessId) ?? { access, lastAt: at, count: 0 };
+    const lastAt = at > known.lastAt ? at : known.lastAt;
+    counted.set(accessId, { access: known.access, lastAt, count: known.count + 1 });
   }
   return [...counted.values()];
 }
 
-async function insertAccesses(pool: pg.Pool, accesses: readonly NewAccess[]): Promise<null[]> {
-  const rows = countedById(accesses);
+/** Each row is named once. In the order of their IDs, so that no two statements wait for each other's rows. */
+async function countAccesses(pool: pg.Pool, counted: readonly CountedAccess[]): Promise<void> {
+  const rows = counted.toSorted((a, b) => (a.access.accessId < b.access.accessId ? -1 : 1));
   const all = <Value>(of: (access: NewAccess) => Value) => rows.map(({ access }) => of(access));
   await pool.query({
     name: 'payment_link_accesses.count',
@@ -232,5 +240,4 @@ async function insertAccesses(pool: pg.Pool, accesses: readonly NewAccess[]): Pr
       rows.map(({ count }) => count),
     ],
   });
-  return accesses.map(() => null);
 }

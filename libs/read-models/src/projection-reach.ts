@@ -1,5 +1,5 @@
 /** Whether a projection has applied what the log had up to a position. */
-import type { EventStore, Position } from '@pis/event-store';
+import { type Anchor, type EventStore, hasAnchor, type Position } from '@pis/event-store';
 import type pg from 'pg';
 import { readCheckpoint } from './checkpoint.js';
 import { orUnavailable } from './or-unavailable.js';
@@ -32,4 +32,24 @@ export async function hasReached(
     after = page.position;
   }
   return true;
+}
+
+/**
+ * The first of these projections whose tables have events that the log does not have: the log was restored from an
+ * older backup, or is another one. Null when there is none.
+ * @throws StoreUnavailable
+ */
+export async function aheadOfLog(
+  { pool, store }: { readonly pool: pg.Pool; readonly store: Pick<EventStore, 'readStream'> },
+  projections: readonly ProjectionName[],
+): Promise<string | null> {
+  const { rows } = await orUnavailable(() =>
+    pool.query<Anchor & { readonly name: string }>(
+      `SELECT name, position, event_id AS "eventId", stream_id AS "streamId", revision
+        FROM projection_checkpoints WHERE name = ANY($1::text[]) AND event_id IS NOT NULL`,
+      [projections],
+    ),
+  );
+  for (const { name, ...anchor } of rows) if (!(await hasAnchor(store, anchor))) return name;
+  return null;
 }

@@ -120,6 +120,16 @@ describe('a projection', () => {
     expect(await runner.lag()).toBe(0);
   });
 
+  it('ends its rest between two pages when somebody waits for what comes next', async () => {
+    const pool = openPool();
+    const runner = startRunner(pool, { ...paymentsProjection, restMs: 10 * timeoutMs });
+    const payment = await queuePayment(store, at);
+    expect(await runner.waitFor(payment.position, timeoutMs)).toBe(true);
+    const { position } = await completePayment(store, payment);
+    expect(await runner.waitFor(position, timeoutMs)).toBe(true);
+    expect(await rowOf(pool, payment)).toEqual({ status: 'COMPLETED', revision: 2 });
+  });
+
   it('neither loses nor repeats an event when it dies between the rows and the checkpoint', async () => {
     const pool = openPool();
     const other = openPool();

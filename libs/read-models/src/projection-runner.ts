@@ -24,9 +24,9 @@ import {
   anchorOfPage,
   createCheckpoint,
   lockCheckpoint,
+  advanceCheckpoint,
   readCheckpoint,
   runnerLock,
-  saveCheckpoint,
 } from './checkpoint.js';
 import { type LocalProgress, register, unregister } from './projection-progress.js';
 import { PageTables } from './page-tables.js';
@@ -78,6 +78,8 @@ export class ProjectionRunner implements LocalProgress {
   private position: Position = beginning;
   private lastError: string | null = null;
   private readonly waiting = new Set<{ position: Position; reached: () => void }>();
+  /** Ends the present rest between two pages. */
+  private resting = new AbortController();
   private readonly ending = new AbortController();
   private running: Promise<void> | undefined;
 
@@ -141,6 +143,7 @@ export class ProjectionRunner implements LocalProgress {
         resolve(false);
       }, timeoutMs);
       this.waiting.add(waiter);
+      this.resting.abort();
     });
   }
 
@@ -231,8 +234,17 @@ export class ProjectionRunner implements LocalProgress {
       this.reached(page.position);
       if (page.events.length > 0) this.options.onApplied?.(page.events.length);
       if (tables.holdsAny && !isHolding) return true;
+      if (projection.restMs !== undefined && page.events.length < pageMax)
+        await this.rest(projection.restMs, until);
     }
     return until.aborted;
+  }
+
+  /** Until somebody waits for what comes next. */
+  private async rest(ms: number, signal: AbortSignal): Promise<void> {
+    if (this.waiting.size > 0) return;
+    this.resting = new AbortController();
+    await pause(ms, AbortSignal.any([signal, this.resting.signal]));
   }
 
   private reached(position: Position): void {
@@ -272,9 +284,8 @@ class PageWriter {
     if (events.length === 0 && now - this.savedAtMs < idleCheckpointMs) return true;
     const anchor = await anchorOfPage(store, page);
     const written = await inTransaction(client, async () => {
-      if ((await lockCheckpoint(client, name)) !== this.saved) return false;
+      if (!(await advanceCheckpoint(client, name, this.saved, anchor))) return false;
       await this.tables.write(events);
-      await saveCheckpoint(client, name, anchor);
       return true;
     });
     if (!written) return false;

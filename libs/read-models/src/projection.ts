@@ -9,13 +9,18 @@
 import { type Category, streamNameOf } from '@pis/domain';
 import { type Position, type RecordedEvent, UnreadableEvent } from '@pis/event-store';
 import type pg from 'pg';
-import { reasonOf } from '@pis/postgres';
+import { binaryArray, reasonOf } from '@pis/postgres';
 
 export interface Projection {
   readonly name: string;
   /** The streams it is computed from. */
   readonly streamPrefixes: readonly string[];
   readonly tables: readonly ReadTable[];
+  /**
+   * How long the runner rests after a page that was not full, so that the next one has more events: a row that they
+   * change several times is written once. Nobody in the same process waits for the end of a rest. Default: 0.
+   */
+  readonly restMs?: number;
   /**
    * Called when rebuilt tables are about to replace the former ones, and may take its time. What it returns
    * is called in the transaction in which they do, and must be quick.
@@ -39,7 +44,14 @@ export interface ReadTable {
 }
 
 /** The types of columns there are; text is stored without what PostgreSQL refuses (storableText). */
-export type ColumnType = 'uuid' | 'text' | 'integer' | 'timestamptz(3)' | 'json';
+export type ColumnType =
+  | 'uuid'
+  | 'text'
+  | 'integer'
+  | 'bigint'
+  | 'boolean'
+  | 'timestamptz(3)'
+  | 'json';
 
 /** Field names in camelCase, the columns in snake_case. Times are ISO 8601 texts, json is a value. */
 export type StoredRow = { readonly revision: number } & Readonly<Record<string, unknown>>;
@@ -91,7 +103,21 @@ export class UnreadableStreams extends Error {
 /** The type of an event that an operator skipped. It changes only the revision. */
 export const skippedEventType = '(skipped)';
 
-export function readTable<Row extends StoredRow>(definition: ReadTableDefinition<Row>): ReadTable {
+/** A row that a page changed. `before` is null for a new one. */
+export interface RowChange<Row> {
+  readonly before: Row | null;
+  readonly after: Row;
+}
+
+/** @param onChanged writes what follows from the changed rows, in the same transaction */
+export function readTable<Row extends StoredRow>(
+  definition: ReadTableDefinition<Row>,
+  onChanged?: (
+    client: pg.ClientBase,
+    target: string,
+    changes: readonly RowChange<Row>[],
+  ) => Promise<void>,
+): ReadTable {
   const statements = statementsOf(definition);
   return {
     name: definition.name,
@@ -103,19 +129,22 @@ export function readTable<Row extends StoredRow>(definition: ReadTableDefinition
       const loaded = keys.length === 0 ? [] : await load<Row>(client, statements, target, keys);
       const rows = new Map(loaded.map((row) => [String(row[definition.key]), row]));
 
-      const changed: Row[] = [];
+      const changes: RowChange<Row>[] = [];
       for (const [key, group] of byKey) {
         const before = rows.get(key) ?? null;
         try {
           const after = fold(definition, before, group);
-          if (after !== null && after !== before) changed.push(after);
+          if (after !== null && after !== before) changes.push({ before, after });
         } catch (error) {
           if (!(error instanceof UnreadableEvent)) throw error;
           unreadable.set(error.event.streamId, error);
         }
       }
       if (unreadable.size > 0) throw new UnreadableStreams([...unreadable.values()]);
-      if (changed.length > 0) await client.query(statements.upsert(target, changed));
+      if (changes.length === 0) return;
+      const changed = changes.map(({ after }) => after);
+      await client.query(statements.upsert(target, changed));
+      await onChanged?.(client, target, changes);
     },
   };
 }
@@ -232,7 +261,7 @@ function statementsOf<Row extends StoredRow>({
       text: `INSERT INTO ${target} AS stored (${names}) SELECT * FROM unnest(${arrays})
         ON CONFLICT (${keyColumn}) DO UPDATE SET ${updates}
         WHERE stored.revision < excluded.revision`,
-      values: fields.map((field) => rows.map((row) => storable(columns[field], row[field]))),
+      values: fields.map((field) => column(columns[field], rows, field)),
     }),
   };
 }
@@ -241,11 +270,16 @@ export function columnOf(field: string): string {
   return field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
-function storable(type: ColumnType, value: unknown): unknown {
-  if (value === null || value === undefined) return null;
+function column<Row>(type: ColumnType, rows: readonly Row[], field: keyof Row): unknown {
+  const values = rows.map((row): unknown => row[field] ?? null);
   // JSON.stringify escapes NUL and lone surrogates, and `json` keeps the escapes.
-  if (type === 'json') return JSON.stringify(value);
-  return type === 'text' ? storableText(String(value)) : value;
+  if (type === 'json')
+    return binaryArray(
+      'json',
+      values.map((value) => (value === null ? null : JSON.stringify(value))),
+    );
+  if (type !== 'text') return values;
+  return values.map((value) => (value === null ? null : storableText(String(value))));
 }
 
 /**

@@ -4,6 +4,9 @@ import type pg from 'pg';
 import { orUnavailable } from './or-unavailable.js';
 import { directoryProjection } from './directory.projection.js';
 import { eventsProjection } from './events.projection.js';
+import { feesProjection } from './fees.projection.js';
+import { figuresProjection } from './figures.projection.js';
+import { movementsProjection } from './movements.projection.js';
 import { paymentsProjection } from './payments.projection.js';
 import type { ProjectionName } from './projected-streams.js';
 import type { Projection } from './projection.js';
@@ -12,6 +15,9 @@ export const projections = {
   payments: paymentsProjection,
   directory: directoryProjection,
   events: eventsProjection,
+  figures: figuresProjection,
+  movements: movementsProjection,
+  fees: feesProjection,
 } as const satisfies Record<ProjectionName, Projection>;
 
 export const projectionNames = Object.keys(projections) as readonly ProjectionName[];

@@ -15,6 +15,8 @@ export interface App<Shape extends z.ZodRawShape = z.ZodRawShape> {
   readonly env: Shape;
   /** Those that it requires, besides DATABASE_URL, when it runs as its own process. */
   readonly required?: readonly (keyof Shape & string)[];
+  /** Those that its own process requires in production, and why. In the sandbox the log says what is missing. */
+  readonly requiredInProduction?: Readonly<Partial<Record<keyof Shape & string, string>>>;
   /** Consumer groups whose handlers the module holds. */
   readonly consumers: readonly ConsumerGroup[];
   /** Whether the public can reach its routes or pages. In production, metrics then have their own port. */

@@ -5,6 +5,7 @@ import path from 'node:path';
 import { ConfigurationError, loadConfig } from './config.js';
 import {
   brokerEnv,
+  dashboardEnv,
   keyringEnv,
   processEnv,
   railsEnv,
@@ -114,6 +115,39 @@ it('production has no simulated bank', () => {
   const simulator = { PIS_BANK_URL: 'https://bank.example' };
   expect(load(simulator)).toThrow(/PIS_BANK_URL: sandbox only/);
   expect(load({ ...banks, ...simulator })).toThrow(/PIS_BANK_URL: sandbox only/);
+});
+
+describe('an OpenID provider', () => {
+  const env = {
+    PIS_OIDC_ISSUER: 'https://login.example/realm',
+    PIS_OIDC_CLIENT_ID: 'dashboard',
+    PIS_OIDC_CLIENT_SECRET: 'secret',
+    PIS_PUBLIC_URL: 'https://pay.example',
+  };
+  const shape = { ...processEnv, ...dashboardEnv };
+  const load = (changes: Record<string, string>) => () => loadConfig(shape, { ...env, ...changes });
+
+  it('needs its settings and the public address', () => {
+    expect(load({})).not.toThrow();
+    expect(load({ PIS_OIDC_CLIENT_SECRET: '', PIS_OIDC_CLIENT_SECRET_FILE: '/x' })).not.toThrow();
+    for (const name of ['PIS_OIDC_CLIENT_ID', 'PIS_OIDC_CLIENT_SECRET', 'PIS_PUBLIC_URL'])
+      expect(load({ [name]: '' })).toThrow(`${name}: required when PIS_OIDC_ISSUER is set`);
+    expect(load({ PIS_OIDC_CLIENT_SECRET_FILE: '/x' })).toThrow('cannot be set together');
+  });
+
+  it('is asked over TLS, but for one on this machine in the sandbox', () => {
+    for (const issuer of [
+      'http://login.example',
+      'https://a:b@login.example',
+      'https://x.example?a',
+    ])
+      expect(load({ PIS_OIDC_ISSUER: issuer })).toThrow(
+        'PIS_OIDC_ISSUER: must be an HTTPS address',
+      );
+    const local = { PIS_OIDC_ISSUER: 'http://127.0.0.1:8080' };
+    expect(load(local)).not.toThrow();
+    expect(load({ ...local, PIS_ENVIRONMENT: 'production' })).toThrow('in production');
+  });
 });
 
 describe('master keys', () => {

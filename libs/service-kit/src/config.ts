@@ -56,11 +56,29 @@ const crossRules: readonly {
     requires: 'required when KAFKA_SASL_MECHANISM is set',
     when: (c) => c['KAFKA_SASL_MECHANISM'] !== undefined,
   },
+  {
+    variable: 'PIS_OIDC_CLIENT_ID',
+    requires: 'required when PIS_OIDC_ISSUER is set',
+    when: (c) => c['PIS_OIDC_ISSUER'] !== undefined,
+  },
+  {
+    variable: 'PIS_OIDC_CLIENT_SECRET',
+    requires: 'required when PIS_OIDC_ISSUER is set, or PIS_OIDC_CLIENT_SECRET_FILE',
+    when: (c) =>
+      c['PIS_OIDC_ISSUER'] !== undefined && c['PIS_OIDC_CLIENT_SECRET_FILE'] === undefined,
+  },
+  {
+    variable: 'PIS_PUBLIC_URL',
+    requires: 'required when PIS_OIDC_ISSUER is set: the provider sends browsers back to it',
+    when: (c) => c['PIS_OIDC_ISSUER'] !== undefined,
+  },
 ];
 
 export interface LoadOptions {
   /** Variables that this app requires, for example DATABASE_URL outside all-in-one. */
   readonly required?: readonly string[];
+  /** Variables that this app requires in production, and why. */
+  readonly requiredInProduction?: Readonly<Record<string, string>>;
 }
 
 /**
@@ -94,10 +112,19 @@ export function loadConfig<Shape extends z.ZodRawShape>(
     );
   for (const variable of options.required ?? [])
     if (values[variable] === undefined) problems.push(`${variable}: required`);
+  for (const [variable, reason] of Object.entries(options.requiredInProduction ?? {}))
+    if (values['PIS_ENVIRONMENT'] === 'production' && values[variable] === undefined)
+      problems.push(`${variable}: required when PIS_ENVIRONMENT is production: ${reason}`);
   if (env['PIS_BOOTSTRAP_API_KEY'] && values['PIS_ENVIRONMENT'] === 'production')
     problems.push('PIS_BOOTSTRAP_API_KEY: sandbox only');
   if (given['PIS_BANK_URL'] && values['PIS_ENVIRONMENT'] === 'production')
     problems.push('PIS_BANK_URL: sandbox only; PIS_BANKS_FILE names the banks');
+  if (given['PIS_OIDC_ISSUER']?.startsWith('http:') && values['PIS_ENVIRONMENT'] === 'production')
+    problems.push('PIS_OIDC_ISSUER: must be an HTTPS address in production');
+  if (given['PIS_OIDC_CLIENT_SECRET'] && given['PIS_OIDC_CLIENT_SECRET_FILE'])
+    problems.push(
+      'PIS_OIDC_CLIENT_SECRET: cannot be set together with PIS_OIDC_CLIENT_SECRET_FILE',
+    );
 
   if (!parsed.success || problems.length > 0) throw new ConfigurationError(problems);
   return parsed.data;

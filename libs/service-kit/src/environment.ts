@@ -3,6 +3,7 @@
  * variable-32). An app combines the groups that it needs. loadConfig reports all bad variables at once. A
  * test compares `.env.example` with this file.
  */
+import { parseDocumentPlace } from '@pis/documents/place';
 import { retentionYearsMax } from '@pis/domain';
 import { namespaceDefault, namespaceForm, parseEventStoreDbUrl } from '@pis/event-store';
 import { z } from 'zod';
@@ -25,6 +26,14 @@ const flag = z.enum(['true', 'false']).transform((text) => text === 'true');
 const eventStoreDbUrl = z.superRefine<string>((text, context) => {
   try {
     parseEventStoreDbUrl(text);
+  } catch (error) {
+    context.addIssue({ code: 'custom', message: (error as Error).message });
+  }
+});
+/** The message never contains credentials. */
+const documentPlace = z.superRefine<string>((text, context) => {
+  try {
+    parseDocumentPlace(text);
   } catch (error) {
     context.addIssue({ code: 'custom', message: (error as Error).message });
   }
@@ -162,11 +171,34 @@ export const apiClientEnv = {
     .optional(),
 } as const;
 
+const loopbackHosts = ['localhost', '127.0.0.1', '[::1]'];
+
 export const dashboardEnv = {
+  /** The address of an OpenID provider, with which users can sign in, too. */
+  PIS_OIDC_ISSUER: z
+    .url({ protocol: /^https?$/ })
+    .refine((text) => {
+      if (!URL.canParse(text)) return false;
+      const { protocol, hostname, search, hash, username } = new URL(text);
+      const isProtected = protocol === 'https:' || loopbackHosts.includes(hostname);
+      return isProtected && search === '' && hash === '' && username === '';
+    }, 'must be an HTTPS address without query and user')
+    .optional(),
+  PIS_OIDC_CLIENT_ID: z.string().min(1).max(256).optional(),
+  PIS_OIDC_CLIENT_SECRET: z.string().min(1).max(1_024).optional(),
+  PIS_OIDC_CLIENT_SECRET_FILE: z.string().min(1).optional(),
+  /** What the button of the sign-in page calls the provider. */
+  PIS_OIDC_NAME: z.string().trim().min(1).max(40).default('single sign-on'),
   PIS_PUBLIC_URL: gatewayEnv.PIS_PUBLIC_URL,
   PIS_REQUEST_TIMEOUT_MS: gatewayEnv.PIS_REQUEST_TIMEOUT_MS,
   /** For users; 0 also turns off the limit of failed sign-ins by address. */
   PIS_RATE_LIMIT_PER_KEY: gatewayEnv.PIS_RATE_LIMIT_PER_KEY,
+} as const;
+
+/** Of all-in-one in the sandbox. */
+export const demoEnv = {
+  /** Whether a new demo organization gets payments in every status. */
+  PIS_DEMO_PAYMENTS: flag.default(true),
 } as const;
 
 export const webhooksEnv = {
@@ -211,6 +243,12 @@ export const railsEnv = {
   PIS_BANK_URL: z.url({ protocol: /^https?$/ }).optional(),
 } as const;
 
+/** For what makes or serves statements and exports. */
+export const documentsEnv = {
+  /** postgres, or s3://bucket/prefix?endpoint=…&region=…&pathStyle=… */
+  PIS_DOCUMENT_STORE: z.string().check(documentPlace).default('postgres'),
+} as const;
+
 /** Of the bank simulator as a process of its own. A port of 0 picks a free one. */
 export const bankServersEnv = {
   /** The name by which rail-executor reaches it. Unset: HOST, or 127.0.0.1 if that is every address. */
@@ -232,8 +270,10 @@ export type BrokerConfig = Parsed<typeof brokerEnv>;
 export type KeyringConfig = Parsed<typeof keyringEnv>;
 export type GatewayConfig = Parsed<typeof gatewayEnv>;
 export type DashboardConfig = Parsed<typeof dashboardEnv>;
+export type DemoConfig = Parsed<typeof demoEnv>;
 export type WebhooksConfig = Parsed<typeof webhooksEnv>;
 export type RailsConfig = Parsed<typeof railsEnv>;
+export type DocumentsConfig = Parsed<typeof documentsEnv>;
 export type BankServersConfig = Parsed<typeof bankServersEnv>;
 /** The variables of PlatformModule, which every app reads. */
 export type PlatformConfig = ProcessConfig & StorageConfig & BrokerConfig & KeyringConfig;

@@ -194,8 +194,12 @@ export class LogWatch {
 
   private async missing(checkpoints: readonly ReaderCheckpoint[]): Promise<readonly string[]> {
     const { store } = this.options;
-    const short = await shortReaders(store, checkpoints);
-    return (await isStoreOfDatabase(this.options)) ? short : [otherStore, ...short];
+    // Side by side, so that the store reads both streams with one query.
+    const [short, isSame] = await Promise.all([
+      shortReaders(store, checkpoints),
+      isStoreOfDatabase(this.options),
+    ]);
+    return isSame ? short : [otherStore, ...short];
   }
 }
 

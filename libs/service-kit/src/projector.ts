@@ -18,8 +18,8 @@ import type { LogWatch } from './log-watch.js';
 import { heldLogger } from './quarantine-metrics.js';
 import { EVENT_STORE, HEALTH, LOG_WATCH, LOGGER, METRICS, PG_POOL } from './tokens.js';
 
-/** How often the lag is measured. Each time reads pages of the log. */
-const lagIntervalMs = 15_000;
+/** How often the lag is measured. Each projection reads pages of the log for it, also in an idle system. */
+const lagIntervalMs = 30_000;
 
 /** The only provider in the module of a projector. */
 export function projectorOf(projection: Projection): FactoryProvider<Projector> {

@@ -59,11 +59,17 @@ export async function runApp<Shape extends z.ZodRawShape>(definition: App<Shape>
   let logger: Logger | undefined;
   let ending = false;
   try {
+    // Partial: of the variables of this app, those that it names.
+    const requiredInProduction = { ...definition.requiredInProduction } as Record<string, string>;
     const config = loadConfig({ ...platformEnv, ...definition.env }, process.env, {
       required: ['DATABASE_URL', ...(definition.required ?? [])],
+      requiredInProduction,
     }) as unknown as ConfigOf<Shape>;
     logger = createLogger(definition.name, config.LOG_LEVEL);
     logWarnings(logger);
+    for (const [variable, reason] of Object.entries(requiredInProduction))
+      if (config[variable as keyof typeof config] === undefined)
+        logger.warn({ variable }, `${variable} is not set: ${reason}`);
     const running = await startApp(definition, config, config.DATABASE_URL ?? '', logger);
     onShutdownSignal({
       logger,

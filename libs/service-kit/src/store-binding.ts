@@ -84,8 +84,11 @@ export async function isStoreOfDatabase({
   store,
   pool,
 }: Pick<BindingOptions, 'store' | 'pool'>): Promise<boolean> {
-  const storeOfDatabase = await databaseBinding({ pool });
-  return storeOfDatabase === null || storeOfDatabase === (await bindingOf(store))?.storeId;
+  const [storeOfDatabase, binding] = await Promise.all([
+    databaseBinding({ pool }),
+    bindingOf(store),
+  ]);
+  return storeOfDatabase === null || storeOfDatabase === binding?.storeId;
 }
 
 async function bindMasterKey(

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { KeyDestroyed, type Keyring, ownerOf } from '@pis/keyring';
 import type { LinkAccessKind, LinkAccessLog, NewLinkAccess } from './link-ports.js';
+import { RepeatedOpens } from './repeated-opens.js';
 import { VisitRows } from './visit-rows.js';
 
 export interface Visitor {
@@ -44,12 +45,18 @@ const listMax = 200;
 
 export class LinkAccesses {
   private readonly rows = new VisitRows();
+  private readonly repeats: RepeatedOpens;
 
+  /** @param onUncounted repeated opens were not counted yet, and will be tried again */
   constructor(
     private readonly log: LinkAccessLog,
     private readonly keyring: Keyring,
-  ) {}
+    onUncounted: (error: unknown) => void,
+  ) {
+    this.repeats = new RepeatedOpens(log, onUncounted);
+  }
 
+  /** The first open of a row is durable when it resolves. A repeated one is counted within a second. */
   async opened(
     visit: Visit & { readonly isExpired: boolean },
     visitor: NetworkVisitor,
@@ -57,7 +64,13 @@ export class LinkAccesses {
   ): Promise<void> {
     const access = { kind: 'open', outcome: null } as const;
     const accessId = this.rows.idOf({ ...visit, ...access }, visitor, at);
-    await this.visited({ ...access, accessId, at }, visit, visitor);
+    if (this.repeats.count(accessId, at)) return;
+    this.repeats.add(await this.visited({ ...access, accessId, at }, visit, visitor));
+  }
+
+  /** Writes what was counted. Later opens are recorded at once. @throws StoreUnavailable */
+  close(): Promise<void> {
+    return this.repeats.close();
   }
 
   /** A submission that is not made. */
@@ -95,6 +108,7 @@ export class LinkAccesses {
   }
 
   async list(paymentId: string, counterpartyId: string): Promise<readonly ShownAccess[]> {
+    await this.repeats.flush();
     const listed = await this.log.list(paymentId, listMax);
     const owner = ownerOf.contact(counterpartyId);
     const texts = listed.flatMap(({ sealed, accessId }) =>
@@ -112,9 +126,11 @@ export class LinkAccesses {
     access: Pick<NewLinkAccess, 'accessId' | 'kind' | 'outcome' | 'at'>,
     { paymentId, organizationId, counterpartyId }: Visit,
     visitor: Visitor,
-  ): Promise<void> {
+  ): Promise<NewLinkAccess> {
     const sealed = await this.sealed(counterpartyId, access.accessId, visitor);
-    await this.log.record({ ...access, paymentId, organizationId, actor: null, sealed });
+    const recorded = { ...access, paymentId, organizationId, actor: null, sealed };
+    await this.log.record(recorded);
+    return recorded;
   }
 
   /** Null for a counterparty that was erased. */

@@ -5,7 +5,7 @@ import { contact as contacts, payment as payments } from '@pis/domain';
 import { repository } from '@pis/event-store';
 import { ownerOf } from '@pis/keyring';
 import { PartyErasure } from '../party-erasure.js';
-import { completed, order, overriding, paymentsIn } from '../testing/erasure-world.js';
+import { completed, order, overriding, transfersIn } from '../testing/erasure-world.js';
 import { account, by, client, linkWorld, submission, visitor } from '../testing/link-world.js';
 import { unrefused } from '../use-case.js';
 
@@ -17,7 +17,7 @@ beforeEach(async () => {
   const { rows } = world.memory;
   erasure = new PartyErasure({
     store: world.store,
-    payments: paymentsIn(world.store),
+    transfers: transfersIn(world.store),
     counterpartyPayments: async (id) =>
       [...rows.values()].flatMap((row) => (row.counterpartyId === id ? [row.paymentId] : [])),
     notify: () => Promise.resolve(),

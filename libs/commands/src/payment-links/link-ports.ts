@@ -48,10 +48,21 @@ export interface LinkAccess extends NewLinkAccess {
   readonly count: number;
 }
 
+/** Accesses that count in the row of an earlier one. */
+export interface RepeatedAccess {
+  /** The first access of the row, as it was recorded. */
+  readonly access: NewLinkAccess;
+  /** ISO 8601. */
+  readonly lastAt: string;
+  readonly count: number;
+}
+
 /** The record of who opened a link, submitted it, and was shown it. Nothing is ever deleted. */
 export interface LinkAccessLog {
   /** Durable when it resolves. Accesses with the same ID count in one row. */
   record(access: NewLinkAccess): Promise<void>;
+  /** Adds to the counts of rows. A row that is missing is made. Each row is named once. */
+  recordRepeats(repeats: readonly RepeatedAccess[]): Promise<void>;
   /** What a submission came to. */
   setOutcome(accessId: string, outcome: string): Promise<void>;
   /** The newest first, so many of each kind. The submission that was accepted is always there. */

@@ -2,12 +2,13 @@
  * A submission and a cancellation of one link in two processes, on the event store in PostgreSQL. Both have read the
  * payment before either appends, so the database decides: exactly one wins.
  */
-import { type EventStore, postgresEventStore, sealedStore, StreamStates } from '@pis/event-store';
+import { postgresEventStore, sealedStore, StreamStates } from '@pis/event-store';
 import { testKeyringOn } from '@pis/keyring/testing';
 import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
 import type pg from 'pg';
 import { PaymentLinks } from './payment-links.js';
 import { by, linkWorld, submission, visitor } from '../testing/link-world.js';
+import { StartingLines } from '../testing/starting-lines.js';
 
 const pairs = 100;
 const batch = 10;
@@ -24,41 +25,6 @@ afterAll(async () => {
   await Promise.all(pools.map((pool) => pool.end()));
   await database.drop();
 });
-
-/** Holds the appends to a stream until both processes have come to theirs. Then `first` goes first. */
-class StartingLines {
-  private readonly waiting = new Map<string, Map<string, () => void>>();
-  private readonly opened = new Set<string>();
-  private readonly order = new Map<string, string>();
-
-  at(streamId: string, first: string): void {
-    this.order.set(streamId, first);
-  }
-
-  store(store: EventStore, name: string): EventStore {
-    return {
-      ...store,
-      append: async (...given) => {
-        await this.reached(given[0], name);
-        return store.append(...given);
-      },
-    };
-  }
-
-  private async reached(streamId: string, name: string): Promise<void> {
-    const first = this.order.get(streamId);
-    if (first === undefined || this.opened.has(streamId)) return;
-    const waiting = this.waiting.get(streamId) ?? new Map<string, () => void>();
-    this.waiting.set(streamId, waiting);
-    await new Promise<void>((resolve) => {
-      waiting.set(name, resolve);
-      if (waiting.size < 2) return;
-      this.opened.add(streamId);
-      for (const [one, go] of waiting) if (one === first) go();
-      for (const go of waiting.values()) go();
-    });
-  }
-}
 
 it(
   'of 100 pairs of a submission and a cancellation exactly one of each wins',

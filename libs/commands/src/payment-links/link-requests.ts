@@ -8,8 +8,9 @@ import {
   type AccountHolder,
   type Contact,
   contact as contacts,
-  hasActiveAccount,
+  feesOf,
   linkExpiryOf,
+  needsApproval,
   type Organization,
   organization as organizations,
   type Originator,
@@ -17,6 +18,8 @@ import {
   type Payment,
   payment as payments,
   type PaymentCommand,
+  type PaymentParty,
+  type PaymentRail,
   type PaymentState,
   type Refusal,
 } from '@pis/domain';
@@ -32,7 +35,14 @@ import { KeyDestroyed, type Keyring, openBankCodes, ownerOf } from '@pis/keyring
 import { v5 as uuidV5 } from 'uuid';
 import type { IdempotencyKeyReused, PaymentCreationOptions } from '../payment-creation.js';
 import { draftOf, partyOf, RailChoice } from '../payment-draft.js';
-import { type InvalidRequest, invalidRequest, isUsable } from '../use-case.js';
+import { type InvalidRequest, invalidRequest, isUsable, unlessErased } from '../use-case.js';
+import {
+  type ApprovedRequest,
+  type ContactWithAccount,
+  directlyPaid,
+  isSameRecipient,
+  recipientOf,
+} from './approved-recipient.js';
 import type { LinkTable } from './link-ports.js';
 import { digestOf, newToken, tokenPlace } from './link-token.js';
 
@@ -47,24 +57,51 @@ export interface Requester {
   readonly idempotencyKey: string;
 }
 
-type ReferenceRefusal = Refusal<'ORIGINATOR_NOT_FOUND' | 'CONTACT_NOT_FOUND'> | InvalidRequest;
+export type ReferenceRefusal =
+  | Refusal<'ORIGINATOR_NOT_FOUND' | 'CONTACT_NOT_FOUND'>
+  | InvalidRequest;
 export type LinkRequestRefusal = ReferenceRefusal | IdempotencyKeyReused;
+/** `APPROVAL_NEEDED`: a second person must approve the payment first. */
+export type UnapprovedRequestRefusal = LinkRequestRefusal | Refusal<'APPROVAL_NEEDED'>;
+/** `RECIPIENT_CHANGED`: the name or the account is not what was approved. */
+export type ApprovedRequestRefusal = LinkRequestRefusal | Refusal<'RECIPIENT_CHANGED'>;
 
-interface Created {
+export interface Created {
   readonly payment: Payment;
   readonly replayed: boolean;
   readonly position: Position | null;
 }
 
-interface Referenced {
+export interface Referenced {
   readonly organization: Organization;
   readonly originator: Originator;
   /** Null when the recipient is no saved contact. */
   readonly contact: Contact | null;
 }
 
+const aboveLimits =
+  'is more than any rail of the organization can move; a payer also pays the processing fee';
+
+/** The rail is not known before the counterparty's bank is. Until then this one is shown, and sets the fees. */
+const shownRail: PaymentRail = 'ACH';
 /** A namespace of its own within the organization's. */
 const namespace = 'dashboard';
+
+/** Each organization has its own keys, and none is an Idempotency-Key of the API. */
+export function requestedPaymentId(organizationId: string, idempotencyKey: string): string {
+  return uuidV5(idempotencyKey, uuidV5(namespace, organizationId));
+}
+
+/** A payment as it is about to be created. */
+interface Asked {
+  readonly paymentId: string;
+  readonly request: DashboardPaymentRequest;
+  readonly at: string;
+  /** The dashboard's user; null when no user asks. */
+  readonly createdBy: string | null;
+  /** Null for a payment that needed no second person. */
+  readonly approved: ApprovedRequest | null;
+}
 
 export class LinkRequests {
   private readonly keyring: Keyring;
@@ -93,18 +130,77 @@ export class LinkRequests {
     { userId, idempotencyKey }: Requester,
     context: CommandContext,
     at: string,
-  ): Promise<Created | LinkRequestRefusal> {
-    const paymentId = uuidV5(idempotencyKey, uuidV5(namespace, organizationId));
+  ): Promise<Created | UnapprovedRequestRefusal> {
+    const paymentId = requestedPaymentId(organizationId, idempotencyKey);
     const used = await this.payments.load(paymentId);
     if (used.state !== null) return replayOf(used, request);
-    const parties = await this.referenced(organizationId, request);
+    const parties = await this.accepted(organizationId, request, at);
     if ('refused' in parties) return parties;
+    const asked = { paymentId, request, at, createdBy: userId, approved: null };
+    return this.record(asked, used, parties, context);
+  }
+
+  /**
+   * Creates the payment that was approved, once, however often it is called.
+   * @throws StoreUnavailable
+   */
+  async createApproved(
+    organizationId: string,
+    request: DashboardPaymentRequest,
+    approved: ApprovedRequest,
+    context: CommandContext,
+    at: string,
+  ): Promise<Created | ApprovedRequestRefusal> {
+    const { paymentId, approval, recipient } = approved;
+    const used = await this.payments.load(paymentId);
+    // Whatever became of it since: no other request makes a payment with an approval under this ID.
+    if (used.state?.approval !== undefined) return replayed(used);
+    if (used.state !== null) return replayOf(used, request);
+    const parties = await this.accepted(organizationId, request, at);
+    if ('refused' in parties) return parties;
+    const refused = await unlessErased(
+      this.otherThanApproved(request, parties, recipient),
+      (owner) => erasedRefusal({ owner }, parties),
+    );
+    if (refused !== null) return refused;
+    const asked = { paymentId, request, at, createdBy: approval.requestedBy, approved };
+    const created = await this.record(asked, used, parties, context);
+    if ('refused' in created && created.refused === 'APPROVAL_NEEDED')
+      throw new Error(`payment ${paymentId} was approved`);
+    return created;
+  }
+
+  /** Null when the recipient is still who was approved. @throws KeyDestroyed */
+  private async otherThanApproved(
+    request: DashboardPaymentRequest,
+    { contact }: Referenced,
+    recipient: PaymentParty,
+  ): Promise<Refusal<'CONTACT_NOT_FOUND' | 'RECIPIENT_CHANGED'> | null> {
+    if (contact === null) {
+      // An unsaved recipient has a stream only once it is being erased.
+      const { state } = await this.contacts.load(recipient.id);
+      return state === null ? null : { refused: 'CONTACT_NOT_FOUND' };
+    }
+    const now = recipientOf(request, contact);
+    const isSame = await isSameRecipient(this.keyring, recipient, now);
+    return isSame ? null : { refused: 'RECIPIENT_CHANGED' };
+  }
+
+  private async record(
+    asked: Asked,
+    nothing: Loaded<PaymentState>,
+    parties: Referenced,
+    context: CommandContext,
+  ): Promise<Created | UnapprovedRequestRefusal> {
+    const { paymentId, request } = asked;
     try {
+      const contact = directlyPaid(request, parties.contact);
       const command =
-        request.direction === 'OUTBOUND' && hasAccount(parties.contact)
-          ? await this.directly(paymentId, request, { ...parties, contact: parties.contact }, at)
-          : await this.byLink(paymentId, request, parties, userId, at);
-      const recorded = await this.payments.record(paymentId, used, [command], context);
+        contact === null
+          ? await this.byLink(asked, parties)
+          : await this.directly(asked, { ...parties, contact });
+      if (await this.lacksApproval(asked, parties)) return { refused: 'APPROVAL_NEEDED' };
+      const recorded = await this.payments.record(paymentId, nothing, [command], context);
       // Everything that the domain refuses was checked above: a refusal is a fault of ours.
       if ('refused' in recorded)
         throw new Error(`a valid payment was refused: ${recorded.refused}`);
@@ -115,15 +211,44 @@ export class LinkRequests {
       if (error instanceof KeyDestroyed) return erasedRefusal(error, parties);
       if (!(error instanceof WrongExpectedRevision)) throw error;
     }
-    return replayOf(await this.payments.load(paymentId), request);
+    const loaded = await this.payments.load(paymentId);
+    return loaded.state?.approval === undefined ? replayOf(loaded, request) : replayed(loaded);
+  }
+
+  /**
+   * Whether a second person must approve it first. Asked directly before the append, because the setting may have
+   * changed since the request came.
+   */
+  private async lacksApproval(
+    { request, createdBy, approved }: Asked,
+    { organization: { organizationId } }: Referenced,
+  ): Promise<boolean> {
+    // Without a user there is no second one: the payments of the demo.
+    if (approved !== null || createdBy === null) return false;
+    const { state } = await this.organizations.load(organizationId);
+    return state !== null && needsApproval(state, request.paymentAmount);
+  }
+
+  /** All checks of a creation. Records nothing. @throws StoreUnavailable */
+  async accepted(
+    organizationId: string,
+    request: DashboardPaymentRequest,
+    at: string,
+  ): Promise<Referenced | ReferenceRefusal> {
+    const parties = await this.referenced(organizationId, request);
+    if ('refused' in parties || directlyPaid(request, parties.contact) !== null) return parties;
+    const { organization } = parties;
+    const { direction } = request;
+    const amountMinor = linkedAmountMinor(request, organization, at);
+    return this.railChoice.isAboveLimits({ direction, amountMinor, at }, organization)
+      ? invalidRequest([problem('paymentAmount', 'validation_max', aboveLimits)])
+      : parties;
   }
 
   /** The contact has an active account: nobody needs to be asked. */
   private async directly(
-    paymentId: string,
-    request: DashboardPaymentRequest,
+    { paymentId, request, at, approved }: Asked,
     { organization, originator, contact }: Referenced & { readonly contact: ContactWithAccount },
-    at: string,
   ): Promise<PaymentCommand> {
     const { contactId } = contact;
     const owner = ownerOf.contact(contactId);
@@ -132,28 +257,25 @@ export class LinkRequests {
     const hasContactAddress = contact.legalAddress !== null;
     const transfer = { direction, amountMinor, at, codes, hasContactAddress };
     const { paymentRail, decision } = await this.railChoice.select(transfer, organization);
+    const created = { paymentId, idempotencyKey: null, request, at };
     const data = {
-      ...draftOf({ paymentId, idempotencyKey: null, request, organization, originator }),
+      ...draftOf({ ...created, organization, originator, paymentRail }),
+      ...approvalOf(approved),
       contactId,
       contact: partyOf(contactId, contact),
-      paymentRail,
       railDecision: decision,
     };
     return { type: 'QueuePayment', at, data };
   }
 
-  /** The rail is not known before the counterparty's bank is. Until then ACH is shown. */
   private async byLink(
-    paymentId: string,
-    request: DashboardPaymentRequest,
+    { paymentId, request, at, createdBy, approved }: Asked,
     { organization, originator, contact }: Referenced,
-    createdBy: string | null,
-    at: string,
   ): Promise<PaymentCommand> {
     const { originatorId } = originator;
     const { organizationId } = organization;
     const contactId = contact?.contactId ?? null;
-    const counterpartyId = contactId ?? randomUUID();
+    const counterpartyId = contactId ?? approved?.recipient.id ?? randomUUID();
     const token = newToken();
     const tokenDigest = digestOf(token);
     const owner = ownerOf.originator(originatorId);
@@ -163,11 +285,12 @@ export class LinkRequests {
     const row = { tokenDigest, paymentId, organizationId, expiresAt, counterpartyId: unsavedId };
     await this.table.add(row);
     const holder = holderOf(contact ?? newRecipient(request));
+    const created = { paymentId, idempotencyKey: null, request, at, paymentRail: shownRail };
     const data = {
-      ...draftOf({ paymentId, idempotencyKey: null, request, organization, originator }),
+      ...draftOf({ ...created, organization, originator }),
+      ...approvalOf(approved),
       contactId,
       contact: contact && partyOf(contact.contactId, contact),
-      paymentRail: 'ACH',
       link: { tokenDigest, sealedToken, holder, counterpartyId, createdBy },
     } as const;
     return { type: 'AwaitConfirmation', at, data };
@@ -194,12 +317,19 @@ export class LinkRequests {
   }
 }
 
-type ContactWithAccount = Contact & {
-  readonly bankAccount: NonNullable<Contact['bankAccount']>;
-};
+function approvalOf(approved: ApprovedRequest | null): Pick<Payment, 'approval'> {
+  return approved === null ? {} : { approval: approved.approval };
+}
 
-function hasAccount(contact: Contact | null): contact is ContactWithAccount {
-  return contact !== null && hasActiveAccount(contact);
+/** What the transfer of a payment with a link will move: the payer of a request pays the fee on top. */
+function linkedAmountMinor(
+  { originatorId, direction, paymentAmount }: DashboardPaymentRequest,
+  organization: Organization,
+  at: string,
+): number {
+  const priced = { originatorId, rail: shownRail, direction, amountMinor: paymentAmount, at };
+  const { discountFeeMinor, flatFeeMinor } = feesOf(organization, priced);
+  return direction === 'INBOUND' ? paymentAmount + discountFeeMinor + flatFeeMinor : paymentAmount;
 }
 
 function newRecipient({ recipient }: DashboardPaymentRequest): AccountHolder {
@@ -220,23 +350,38 @@ function erasedRefusal(
 }
 
 function replayOf(
-  { state, lastEvent }: Loaded<PaymentState>,
+  loaded: Loaded<PaymentState>,
   request: DashboardPaymentRequest,
 ): Created | IdempotencyKeyReused {
-  if (state === null) throw new StoreUnavailable('the existing payment cannot be read yet');
-  const { paymentId } = state;
-  const first = fieldsOf(state);
-  const now = { ...request, recipient: recipientText(request.recipient) };
-  const differingFields = (Object.keys(first) as (keyof typeof first)[]).filter(
-    (field) => first[field] !== now[field],
-  );
+  const created = replayed(loaded);
+  const { paymentId } = created.payment;
+  const differingFields = differingFieldsOf(fieldsOf(created.payment), request);
   return differingFields.length === 0
-    ? { payment: state, replayed: true, position: lastEvent?.position ?? null }
+    ? created
     : { refused: 'IDEMPOTENCY_KEY_REUSED', paymentId, differingFields };
 }
 
+function replayed({ state, lastEvent }: Loaded<PaymentState>): Created {
+  if (state === null) throw new StoreUnavailable('the existing payment cannot be read yet');
+  return { payment: state, replayed: true, position: lastEvent?.position ?? null };
+}
+
+/** The fields of a request, with the recipient as text, so that they can be compared. */
+export type RequestFields = Readonly<Record<keyof DashboardPaymentRequest, unknown>>;
+
+/** Names alone, never a value. */
+export function differingFieldsOf(
+  first: RequestFields,
+  request: DashboardPaymentRequest,
+): readonly string[] {
+  const now = { ...request, recipient: recipientText(request.recipient) };
+  return (Object.keys(first) as (keyof RequestFields)[]).filter(
+    (field) => first[field] !== now[field],
+  );
+}
+
 /** The fields of the original request. */
-function fieldsOf(payment: Payment): Readonly<Record<keyof DashboardPaymentRequest, unknown>> {
+function fieldsOf(payment: Payment): RequestFields {
   const { contactId, link } = payment;
   const recipient = contactId === null ? (link?.holder ?? null) : { contactId };
   return {
@@ -249,6 +394,6 @@ function fieldsOf(payment: Payment): Readonly<Record<keyof DashboardPaymentReque
   };
 }
 
-function recipientText(recipient: DashboardPaymentRequest['recipient']): string {
+export function recipientText(recipient: DashboardPaymentRequest['recipient']): string {
   return JSON.stringify('contactId' in recipient ? recipient.contactId : holderOf(recipient));
 }

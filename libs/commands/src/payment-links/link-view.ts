@@ -2,16 +2,20 @@
 import {
   type Direction,
   type EntityType,
+  type LogoRecord,
   payerFeeMinor,
   type Payment,
   type PaymentLink,
   type PaymentStatus,
 } from '@pis/domain';
+import type { OrganizationProfile } from './organization-profiles.js';
 
 export type LinkState = 'open' | 'submitted' | 'expired';
 
 export interface LinkPayment {
   readonly organizationName: string;
+  /** Null without one. */
+  readonly organizationLogo: LogoRecord | null;
   /** Null only when erased. */
   readonly originatorName: string | null;
   /** Null only when erased. */
@@ -33,7 +37,7 @@ export interface LinkPayment {
 /** All that an expired link shows: who created it, and the direction. */
 export type ExpiredLinkPayment = Pick<
   LinkPayment,
-  'organizationName' | 'originatorName' | 'direction'
+  'organizationName' | 'organizationLogo' | 'originatorName' | 'direction'
 >;
 
 export type FoundLink = {
@@ -53,7 +57,7 @@ export interface LinkedPayment extends Payment {
 
 export function foundLink(
   payment: LinkedPayment,
-  { at, organizationName }: { readonly at: string; readonly organizationName: string },
+  { at, organization }: { readonly at: string; readonly organization: OrganizationProfile },
 ): FoundLink {
   const { link, originator, contact, direction } = payment;
   const ids = {
@@ -63,7 +67,8 @@ export function foundLink(
   };
   const state = stateAt(payment, at);
   const originatorName = originator.erased === true ? null : nameOf(originator);
-  const creator = { organizationName, originatorName, direction };
+  const { name: organizationName, logo: organizationLogo } = organization;
+  const creator = { organizationName, organizationLogo, originatorName, direction };
   if (state === 'expired') return { ...ids, state, payment: creator };
   return {
     ...ids,

@@ -6,17 +6,18 @@
  * - the row of the token is written before the payment. A crash in between leaves a row without a payment,
  *   which is as good as no row. A repeated request then makes another token;
  * - an unknown token and that of a canceled payment cannot be told apart;
- * - who opens a link is recorded before the page is answered. A submission is recorded before it is made, so
- *   none is without its record.
+ * - who opens a link is recorded before the page is answered; a repeated open is counted within a second. A
+ *   submission is recorded before it is made, so none is without its record.
  */
 import type { DashboardPaymentRequest } from '@pis/contracts';
 import {
   organization as organizations,
   type Payment,
+  type PaymentParty,
   payment as payments,
   type Refusal,
 } from '@pis/domain';
-import { type CommandContext, type Loaded, repository, StoreUnavailable } from '@pis/event-store';
+import { type CommandContext, repository, StoreUnavailable } from '@pis/event-store';
 import { KeyDestroyed, type Keyring, ownerOf } from '@pis/keyring';
 import { now, type OwnWrites, unlessErased } from '../use-case.js';
 import {
@@ -27,18 +28,25 @@ import {
   type Visitor,
 } from './link-accesses.js';
 import type { LinkAccessLog, LinkTable } from './link-ports.js';
+import { type ApprovedRequest, recipientOf } from './approved-recipient.js';
 import {
+  type ApprovedRequestRefusal,
+  type Created,
   LinkRequests,
   type LinkRequestsOptions,
   type LinkRequestRefusal,
   type Requester,
+  type UnapprovedRequestRefusal,
 } from './link-requests.js';
 import { LinkSubmissions, type SubmissionRefusal } from './link-submissions.js';
 import { digestOf, isSameDigest, isToken, tokenPlace } from './link-token.js';
+import { OrganizationProfiles } from './organization-profiles.js';
 import { type FoundLink, foundLink, type LinkedPayment } from './link-view.js';
+import { isUsable, type LoadedLink, ViewedLinks } from './viewed-links.js';
 
 export type { NetworkVisitor, ShownAccess, Visitor } from './link-accesses.js';
-export type { LinkRequestRefusal, Requester } from './link-requests.js';
+export type { ApprovedRequest } from './approved-recipient.js';
+export type { ApprovedRequestRefusal, LinkRequestRefusal, Requester } from './link-requests.js';
 export type { SubmissionRefusal } from './link-submissions.js';
 
 export interface PaymentLinksOptions extends LinkRequestsOptions {
@@ -46,8 +54,15 @@ export interface PaymentLinksOptions extends LinkRequestsOptions {
   readonly accesses: LinkAccessLog;
   /** What the URL of a link begins with, without a slash at its end: PIS_PUBLIC_URL. */
   readonly publicUrl: string;
+  /** Repeated opens were not counted yet, and will be tried again. */
+  readonly onUncounted?: (error: unknown) => void;
   /** ISO 8601; the clock of the process when absent. */
   readonly clock?: () => string;
+}
+
+/** A request that would be accepted now. */
+export interface CheckedRequest {
+  readonly recipient: PaymentParty;
 }
 
 export interface RequestedPayment {
@@ -69,21 +84,26 @@ export type ShowRefusal = Refusal<'PAYMENT_NOT_FOUND' | 'NO_LINK'>;
 
 export class PaymentLinks {
   private readonly payments;
-  private readonly organizations;
+  private readonly organizations: OrganizationProfiles;
   private readonly requests: LinkRequests;
   private readonly submissions: LinkSubmissions;
   private readonly visits: LinkAccesses;
+  private readonly viewed: ViewedLinks;
   private readonly keyring: Keyring;
   private readonly ownWrites: OwnWrites;
   private readonly clock: () => string;
 
   constructor(private readonly options: PaymentLinksOptions) {
     const { store, states, keyring, ownWrites, clock = now } = options;
+    const { onUncounted = () => undefined } = options;
     this.payments = repository(store, payments);
-    this.organizations = repository(store, organizations, { states });
+    const loaded = repository(store, organizations, { states });
+    this.organizations = new OrganizationProfiles(async (id) => (await loaded.load(id)).state);
     this.requests = new LinkRequests(options);
     this.submissions = new LinkSubmissions(options);
-    this.visits = new LinkAccesses(options.accesses, keyring);
+    this.visits = new LinkAccesses(options.accesses, keyring, onUncounted);
+    const load = (tokenDigest: string) => this.load(tokenDigest);
+    this.viewed = new ViewedLinks({ store, keyring, load });
     this.keyring = keyring;
     this.ownWrites = ownWrites;
     this.clock = clock;
@@ -92,6 +112,7 @@ export class PaymentLinks {
   /**
    * INBOUND always takes a link. OUTBOUND takes one if the recipient is no saved contact or has no active
    * bank account; otherwise the payment is QUEUED at once. Repeating it with the same key returns the payment.
+   * A user's request for more than the organization's amount for approvals, as it is set at the append, is refused.
    * @throws StoreUnavailable
    */
   async request(
@@ -99,11 +120,41 @@ export class PaymentLinks {
     request: DashboardPaymentRequest,
     requester: Requester,
     context: CommandContext,
-  ): Promise<RequestedPayment | LinkRequestRefusal> {
+  ): Promise<RequestedPayment | UnapprovedRequestRefusal> {
     const at = this.clock();
     const created = await this.requests.create(organizationId, request, requester, context, at);
-    if ('refused' in created) return created;
-    const { payment, replayed, position } = created;
+    return 'refused' in created ? created : this.requested(organizationId, created);
+  }
+
+  /**
+   * Creates the payment that a second person has approved: one, however often it is called.
+   * @throws StoreUnavailable
+   */
+  async requestApproved(
+    organizationId: string,
+    request: DashboardPaymentRequest,
+    approved: ApprovedRequest,
+    context: CommandContext,
+  ): Promise<RequestedPayment | ApprovedRequestRefusal> {
+    const at = this.clock();
+    const { requests } = this;
+    const created = await requests.createApproved(organizationId, request, approved, context, at);
+    return 'refused' in created ? created : this.requested(organizationId, created);
+  }
+
+  /** Makes all checks of a creation, and records nothing. @throws StoreUnavailable */
+  async check(
+    organizationId: string,
+    request: DashboardPaymentRequest,
+  ): Promise<CheckedRequest | LinkRequestRefusal> {
+    const parties = await this.requests.accepted(organizationId, request, this.clock());
+    return 'refused' in parties ? parties : { recipient: recipientOf(request, parties.contact) };
+  }
+
+  private async requested(
+    organizationId: string,
+    { payment, replayed, position }: Created,
+  ): Promise<RequestedPayment> {
     this.ownWrites.note('payments', organizationId, position);
     const { paymentId } = payment;
     if (!isLinked(payment)) return { paymentId, status: 'QUEUED', url: null, replayed };
@@ -160,15 +211,22 @@ export class PaymentLinks {
 
   /** Null for an unknown link and for that of a canceled payment. @throws StoreUnavailable */
   async find(token: string): Promise<FoundLink | null> {
-    const found = await this.resolve(token);
-    if (found === null) return null;
-    const { organizationId } = found.state;
-    const { state: organization } = await this.organizations.load(organizationId);
-    const organizationName = organization?.name ?? '';
-    return foundLink(found.state, { at: this.clock(), organizationName });
+    const state = isToken(token) ? await this.viewed.find(digestOf(token)) : null;
+    if (state === null) return null;
+    const organization = await this.organizations.of(state.organizationId);
+    return foundLink(state, { at: this.clock(), organization });
   }
 
-  /** Durable when it resolves: answer the page after that. @throws StoreUnavailable */
+  /** Before the process ends. Links can still be used after it. @throws StoreUnavailable */
+  close(): Promise<void> {
+    return this.visits.close();
+  }
+
+  /**
+   * The first open of a visitor is durable when it resolves: answer the page after that. A repeated one is counted
+   * within a second.
+   * @throws StoreUnavailable
+   */
   async recordOpen(link: FoundLink, visitor: NetworkVisitor): Promise<void> {
     await this.visits.opened(visitOf(link), visitor, this.clock());
   }
@@ -190,7 +248,8 @@ export class PaymentLinks {
     submission: unknown,
     visitor: Visitor,
   ): Promise<{ readonly status: 'QUEUED' } | SubmissionRefusal> {
-    const found = await this.resolve(token);
+    // From its stream, and not from what was viewed: a decision is made on it.
+    const found = isToken(token) ? await this.load(digestOf(token)) : null;
     if (found === null) return { refused: 'LINK_NOT_FOUND' };
     const { paymentId, organizationId, link } = found.state;
     const visit = { paymentId, organizationId, counterpartyId: link.counterpartyId };
@@ -208,18 +267,13 @@ export class PaymentLinks {
   }
 
   /** The payment of a token, unless it was canceled. */
-  private async resolve(
-    token: string,
-  ): Promise<(Loaded<Payment | null> & { readonly state: LinkedPayment }) | null> {
-    if (!isToken(token)) return null;
-    const digest = digestOf(token);
-    const paymentId = await this.options.table.find(digest);
+  private async load(tokenDigest: string): Promise<LoadedLink | null> {
+    const paymentId = await this.options.table.find(tokenDigest);
     if (paymentId === null) return null;
     const loaded = await this.payments.load(paymentId);
-    const { state } = loaded;
-    if (state === null || !isLinked(state) || state.status === 'CANCELED') return null;
+    if (!isUsable(loaded)) return null;
     // A request that lost to another one with the same key has left a row of its own.
-    return isSameDigest(state.link.tokenDigest, digest) ? { ...loaded, state } : null;
+    return isSameDigest(loaded.state.link.tokenDigest, tokenDigest) ? loaded : null;
   }
 
   /** Null once it was canceled, and when the originator was erased. */

@@ -7,12 +7,18 @@ import {
   validate,
 } from '@pis/contracts';
 import {
+  collection as collections,
+  collectionDetails,
   contact as contacts,
   finalStatuses,
   type Payment,
   payment as payments,
   type PaymentCommand,
+  streamPrefixOf,
+  type TransferOwner,
+  transferOwners,
 } from '@pis/domain';
+import { bankAccountExample, originatorParty } from '@pis/domain/testing';
 import {
   beginning,
   type EventStore,
@@ -28,7 +34,7 @@ import { defaultCutoffs, sandboxDirectory as banks } from '@pis/bank-rails';
 import { paymentRails } from '@pis/domain';
 import { ContactDirectory } from '../contact-directory.js';
 import { OriginatorDirectory } from '../originator-directory.js';
-import { type ErasureOrder, PartyErasure, type PaymentsOfParties } from '../party-erasure.js';
+import { type ErasureOrder, PartyErasure, type TransfersOfParties } from '../party-erasure.js';
 import type { ErasableParty } from '../party-stream.js';
 import { PaymentCreation } from '../payment-creation.js';
 import { createOrganization, createOriginator } from '../provisioning.js';
@@ -80,6 +86,7 @@ export async function setUp() {
       },
     };
   };
+  const options = { store, keyring, banks, ownWrites, states: new StreamStates() };
   const here = processOn(store);
   const newContact = async (changes: object = {}) =>
     unrefused(await here.create(changes)).contactId;
@@ -90,6 +97,18 @@ export async function setUp() {
       unrefused(await repository(store, payments).execute(paymentId, command, by));
     return paymentId;
   };
+  /** A collection of fees from an originator, in the queue. */
+  const newCollection = async (from: string) => {
+    const collectionId = randomUUID();
+    const data = collectionDetails({
+      ...{ collectionId, organizationId, amountMinor: 362, note: 'Fees 2026-10' },
+      settlement: { name: 'Operator', bankAccount: bankAccountExample() },
+      originator: { ...originatorParty, id: from },
+    });
+    const command = { type: 'QueuePayment', at, data } as const;
+    unrefused(await repository(store, collections).create(collectionId, command, by));
+    return collectionId;
+  };
   const destroyKeys = async (owners: readonly Owner[]) => {
     for (const owner of owners) destroyed.add(owner);
     await keyring.destroy(owners);
@@ -97,7 +116,7 @@ export async function setUp() {
   const erasureOn = (deps: Partial<Deps> = {}) =>
     new PartyErasure({
       store,
-      payments: paymentsIn(store),
+      transfers: transfersIn(store),
       notify: async (party) => void notices.push(party),
       destroyKeys,
       defaultRetentionYears: 7,
@@ -110,6 +129,9 @@ export async function setUp() {
   const contactState = async (id: string) => (await repository(store, contacts).load(id)).state;
   const all = {
     store,
+    keyring,
+    /** Of use cases in a process of their own. */
+    options,
     destroyed,
     notices,
     destroyKeys,
@@ -118,7 +140,8 @@ export async function setUp() {
     here,
     processOn,
   };
-  return { ...all, newOriginator, newContact, newPayment, erasureOn, contactState };
+  const made = { newOriginator, newContact, newPayment, newCollection };
+  return { ...all, ...made, erasureOn, contactState };
 }
 
 export type Deps = ConstructorParameters<typeof PartyErasure>[0];
@@ -148,26 +171,37 @@ function idsIn({ contactId, originatorId, link }: Payment): readonly (string | n
   return [contactId, originatorId, link?.counterpartyId ?? null];
 }
 
+const aggregates = { payment: payments, collection: collections } as const;
+
 /** What the lists would say when they have everything. */
-export function paymentsIn(store: EventStore): PaymentsOfParties {
-  const of = async ({ id }: ErasableParty): Promise<Payment[]> => {
-    const { events } = await store.readLog({ after: beginning, streamPrefixes: ['payment-'] });
-    const ids = new Set(events.map(({ streamId }) => streamId.slice('payment-'.length)));
-    const loads = [...ids].map((paymentId) => repository(store, payments).load(paymentId));
+export function transfersIn(store: EventStore): TransfersOfParties {
+  const owned = async ({ id }: ErasableParty, owner: TransferOwner): Promise<Payment[]> => {
+    const prefix = streamPrefixOf(owner);
+    const { events } = await store.readLog({ after: beginning, streamPrefixes: [prefix] });
+    const ids = new Set(events.map(({ streamId }) => streamId.slice(prefix.length)));
+    const transfers = repository(store, aggregates[owner]);
+    const loads = [...ids].map((transferId) => transfers.load(transferId));
     return (await Promise.all(loads)).flatMap(({ state }) =>
       state !== null && idsIn(state).includes(id) ? [state] : [],
     );
   };
   return {
-    hasReached: () => Promise.resolve(true),
+    haveReached: () => Promise.resolve(true),
     async open(party) {
-      const open = (await of(party)).filter(({ status }) => !finalStatuses.includes(status));
-      const [first] = open;
-      return first === undefined ? null : { count: open.length, paymentId: first.paymentId };
+      for (const transfer of transferOwners) {
+        const all = await owned(party, transfer);
+        const open = all.filter(({ status }) => !finalStatuses.includes(status));
+        const [first] = open;
+        if (first !== undefined)
+          return { transfer, count: open.length, paymentId: first.paymentId };
+      }
+      return null;
     },
     async lastFinalAt(party) {
+      const all = await Promise.all(transferOwners.map((owner) => owned(party, owner)));
       return (
-        (await of(party))
+        all
+          .flat()
           .map(({ statusAt }) => statusAt)
           .toSorted()
           .at(-1) ?? null

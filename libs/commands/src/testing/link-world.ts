@@ -77,6 +77,14 @@ export function memoryTables(): MemoryTables {
       if (known === undefined) accesses.push({ ...access, lastAt: access.at, count: 1 });
       else accesses[index] = { ...known, lastAt: access.at, count: known.count + 1 };
     },
+    async recordRepeats(repeats) {
+      for (const { access, lastAt, count } of repeats) {
+        const index = accesses.findIndex(({ accessId }) => accessId === access.accessId);
+        const known = accesses[index];
+        if (known === undefined) accesses.push({ ...access, lastAt, count });
+        else accesses[index] = { ...known, lastAt, count: known.count + count };
+      }
+    },
     async setOutcome(accessId, outcome) {
       const index = accesses.findIndex((access) => access.accessId === accessId);
       const access = accesses[index];

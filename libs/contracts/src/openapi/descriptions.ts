@@ -30,6 +30,10 @@ export const describedSchemas: Readonly<Record<string, string>> = {
   Event: 'The envelope exactly as subscribed endpoints receive it.',
   WebhookTestRequest: 'Without an event type a TEST event is sent.',
   Statement: 'A monthly statement of an originator, a PDF.',
+  Export: 'A file of records, and how far it is written.',
+  ExportCreated: 'An export that was accepted.',
+  ExportCreateRequest:
+    'The formats bai2 and camt053 are for movements only. Of a payment, csv and jsonl have the fields of the list.',
   Problem: 'One problem of a request. All problems are reported at once. A field can appear twice.',
   PaymentEvent: 'The envelope of a payment event. Ignore unknown fields and event types.',
   PaymentEventData:
@@ -116,6 +120,18 @@ export const describedFields: Readonly<Record<string, string>> = {
   attempt: '1 for the first attempt.',
   responseExcerpt: 'The first KiB of the response; null if there was none.',
   payload: 'The envelope.',
+  'ExportCreateRequest.from': 'Records created at or after this time.',
+  'ExportCreateRequest.to':
+    'Records created at or before this time. By default, and at the latest, the time of the request.',
+  'ExportCreateRequest.originatorId':
+    'Only records of this originator. Deliveries: only those of its payments.',
+  'Export.rows':
+    'Records written so far, without a header. In bai2 records 16, in camt053 entries.',
+  'Export.sizeBytes': 'Bytes written so far.',
+  'Export.sha256': 'Of the whole file. Null until it is complete.',
+  'Export.progress': 'From 0 to 1. Estimated until the export is complete.',
+  'Export.expiresAt': 'When the file is deleted. Null without a file.',
+  'Export.reason': 'Why the export failed or expired. A text for people.',
   'WebhookReplayRequest.from': 'Events that occurred at or after this time.',
   'WebhookReplayRequest.to': 'Events that occurred at or before this time.',
   eventTypes: 'Only these event types.',

@@ -46,7 +46,7 @@ export function openApiDocument({ publicUrl, sandbox }: OpenApiOptions): Json {
     components: {
       schemas: schemaComponents((name) => sandbox || !ofSandbox.has(name)),
       responses: errorComponents(served.map(({ errors }) => errors)),
-      parameters: { IdempotencyKey: idempotencyKeyParameter },
+      parameters: { IdempotencyKey: idempotencyKeyParameter, Range: rangeParameter },
       headers,
       examples: errorExamples(),
       securitySchemes: {
@@ -103,7 +103,7 @@ function operationObject(operation: OperationDeclaration, isServed: IsServed): J
 
 function answersOf(operation: OperationDeclaration, isServed: IsServed): Json {
   return Object.fromEntries(
-    Object.entries(operation.answers).map(([status, answer]) => [
+    withRanges(operation.answers).map(([status, answer]) => [
       status,
       {
         description: answer.description,
@@ -111,12 +111,31 @@ function answersOf(operation: OperationDeclaration, isServed: IsServed): Json {
           ...header('X-Request-Id'),
           ...ofRateLimit,
           ...(operation.headers === undefined ? {} : header('Idempotent-Replayed')),
+          ...('mediaTypes' in answer ? header('ETag') : {}),
+          ...(status === partial ? header('Content-Range') : {}),
         },
         ...contentOf(answer),
         ...linksOf(operation, isServed),
       },
     ]),
   );
+}
+
+const partial = '206';
+
+/** A file can be asked for in parts. */
+function withRanges(
+  answers: OperationDeclaration['answers'],
+): readonly (readonly [string, AnswerDeclaration])[] {
+  return Object.entries(answers).flatMap(([status, answer]) =>
+    'mediaTypes' in answer
+      ? [[status, answer] as const, [partial, { ...answer, description: 'The range.' }] as const]
+      : [[status, answer] as const],
+  );
+}
+
+function hasRanges({ answers }: OperationDeclaration): boolean {
+  return Object.values(answers).some((answer) => 'mediaTypes' in answer);
 }
 
 function linksOf({ links = [] }: OperationDeclaration, isServed: IsServed): Json {
@@ -136,7 +155,8 @@ function linksOf({ links = [] }: OperationDeclaration, isServed: IsServed): Json
   };
 }
 
-function parametersOf({ ids = [], query, headers: wanted }: OperationDeclaration): readonly Json[] {
+function parametersOf(operation: OperationDeclaration): readonly Json[] {
+  const { ids = [], query, headers: wanted } = operation;
   return [
     ...(wanted === undefined ? [] : [{ $ref: '#/components/parameters/IdempotencyKey' }]),
     ...ids.map(({ name, of, example }) => ({
@@ -154,6 +174,7 @@ function parametersOf({ ids = [], query, headers: wanted }: OperationDeclaration
       description: describedParameters[name],
       schema: schemaOfValue(schema),
     })),
+    ...(hasRanges(operation) ? [{ $ref: '#/components/parameters/Range' }] : []),
   ];
 }
 
@@ -192,7 +213,26 @@ const idempotencyKeyParameter: Json = {
   example: examples.idempotencyKey,
 };
 
+const rangeParameter: Json = {
+  name: 'Range',
+  in: 'header',
+  required: false,
+  // Without a pattern: HTTP has a server ignore a range that it does not understand, and answer with the whole file.
+  description:
+    'One range of bytes, to continue a download that broke off. Anything else is ignored, and the whole file is sent.',
+  schema: { type: 'string' },
+  example: 'bytes=1048576-',
+};
+
 const headers: Json = {
+  ETag: {
+    description: 'The SHA-256 of the file, in quotes.',
+    schema: { type: 'string', pattern: '^"[0-9a-f]{64}"$' },
+  },
+  'Content-Range': {
+    description: 'The range and the size of the file.',
+    schema: { type: 'string', pattern: '^bytes [0-9]+-[0-9]+/[0-9]+$' },
+  },
   'X-Request-Id': {
     description: 'Your own ID if you sent a valid one. Include it in support requests.',
     required: true,
@@ -238,6 +278,8 @@ const headers: Json = {
 /** The media type of an answer; its examples in their envelope. */
 function contentOf(answer: AnswerDeclaration): Json {
   if ('mediaType' in answer) return { content: { [answer.mediaType]: {} } };
+  if ('mediaTypes' in answer)
+    return { content: Object.fromEntries(answer.mediaTypes.map((type) => [type, {}])) };
   if (!('data' in answer)) return {};
   const { data: schema, list, examples: data } = answer;
   const meta = {

@@ -82,6 +82,11 @@ export const errorDescriptions: Readonly<Record<ErrorCode, ErrorDescription>> = 
     when: 'The body is not uncompressed application/json in UTF-8.',
     example: { message: 'send application/json in UTF-8, not compressed' },
   },
+  RANGE_NOT_SATISFIABLE: {
+    status: 416,
+    when: 'The file has no byte of the range. Content-Range has the size of the file.',
+    example: { message: 'the file has 412873 bytes' },
+  },
   RATE_LIMITED: {
     status: 429,
     when: 'The key has sent too many requests. Repeat after Retry-After.',

@@ -6,6 +6,7 @@ import type {
   WebhookReplayView,
 } from '../delivery-view.js';
 import type { ContactView, OriginatorView, WebhookEndpointView } from '../directory-view.js';
+import type { ExportView } from '../export-view.js';
 import type { PaymentEventData } from '../integration-events.js';
 import type { PaymentListItem, PaymentView } from '../payment-view.js';
 
@@ -217,6 +218,38 @@ export const statement = {
   generatedAt: '2026-03-01T00:10:00.000Z',
   sizeBytes: 48_213,
   sha256: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+};
+export const exportId = 'b7d1f0a2-5c34-4e8f-9a6b-2d1c0e9f8a06';
+export const exportRequest = {
+  kind: 'payments',
+  format: 'csv',
+  from: '2026-02-01',
+  to: '2026-02-28',
+};
+export const completedExport: ExportView = {
+  exportId,
+  status: 'completed',
+  kind: 'payments',
+  format: 'csv',
+  from: '2026-02-01T00:00:00.000Z',
+  to: '2026-02-28T23:59:59.999Z',
+  originatorId: null,
+  rows: 1_024,
+  sizeBytes: 412_873,
+  sha256: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+  progress: 1,
+  createdAt: '2026-03-01T09:00:00.000Z',
+  startedAt: '2026-03-01T09:00:00.412Z',
+  finishedAt: '2026-03-01T09:00:01.108Z',
+  expiresAt: '2026-03-08T09:00:01.108Z',
+  reason: null,
+};
+export const canceledExport: ExportView = {
+  ...completedExport,
+  status: 'canceled',
+  sha256: null,
+  progress: 0.5,
+  expiresAt: null,
 };
 export const statementEvent = {
   ...envelope,

@@ -12,6 +12,7 @@ export const tags: readonly {
   { name: 'Webhooks', description: 'Your endpoints that receive events.' },
   { name: 'Events', description: 'The same events, to poll instead of webhooks.' },
   { name: 'Statements', description: 'Monthly statements: one PDF for each originator.' },
+  { name: 'Exports', description: 'Files of your records, to keep or to load elsewhere.' },
   { name: 'Sandbox', description: 'Operations that exist only in the sandbox.' },
   { name: 'Notifications', description: 'The requests that your webhook endpoints receive.' },
 ];

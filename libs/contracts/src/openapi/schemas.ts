@@ -9,6 +9,7 @@ import {
   contactPatchSchema,
   originatorPatchSchema,
 } from '../party-requests.js';
+import { exportCreateSchema } from '../export-requests.js';
 import { paymentCreateSchema, simulateSchema } from '../payment-requests.js';
 import * as responses from '../responses.js';
 import { webhookCreateSchema, webhookPatchSchema, webhookTestSchema } from '../webhook-requests.js';
@@ -28,6 +29,7 @@ const schemas = {
   WebhookTestRequest: webhookTestSchema,
   WebhookRotateRequest: webhookRotateSchema,
   WebhookReplayRequest: webhookReplaySchema,
+  ExportCreateRequest: exportCreateSchema,
   BankAccountRequest: bankAccount,
   LegalAddress: legalAddress,
   Originator: responses.originatorSchema,
@@ -51,6 +53,8 @@ const schemas = {
   Event: responses.eventSchema,
   WebhookTestResult: responses.webhookTestResultSchema,
   Statement: responses.statementSchema,
+  Export: responses.exportSchema,
+  ExportCreated: responses.exportCreatedSchema,
   Meta: responses.metaSchema,
   ListMeta: responses.listMetaSchema,
   PageMeta: responses.pageMetaSchema,

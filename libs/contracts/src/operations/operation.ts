@@ -16,6 +16,7 @@ export type Tag =
   | 'Webhooks'
   | 'Events'
   | 'Statements'
+  | 'Exports'
   | 'Sandbox';
 
 /** By name. */
@@ -58,6 +59,8 @@ export interface OperationDeclaration {
 export type AnswerDeclaration =
   | { readonly description: string }
   | { readonly description: string; readonly mediaType: 'application/pdf' }
+  /** A file of one of these types, as a whole or a range of it. */
+  | { readonly description: string; readonly mediaTypes: readonly string[] }
   | {
       readonly description: string;
       /** Of `data`. */

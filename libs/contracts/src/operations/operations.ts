@@ -1,5 +1,6 @@
 /** Every operation of the API, in the order of the reference. */
 import * as deliveries from './deliveries.js';
+import * as exports from './exports.js';
 import type { OperationDeclaration } from './operation.js';
 import * as parties from './parties.js';
 import * as payments from './payments.js';
@@ -34,4 +35,9 @@ export const operations: readonly OperationDeclaration[] = [
   statements.listStatements,
   statements.getStatement,
   statements.getStatementPdf,
+  exports.createExport,
+  exports.listExports,
+  exports.getExport,
+  exports.getExportFile,
+  exports.cancelExport,
 ];

@@ -17,12 +17,14 @@ export const listStatements = operation({
   operationId: 'listStatements',
   tag: 'Statements',
   summary: 'List statements',
+  description:
+    'Newest first. Without `limit` and `cursor` the list is complete. With one of them it has pages.',
   query: statementListSchema,
   answers: {
     200: {
       description: 'The statements of your organization, of an originator or of a year.',
       data: responses.statementSchema,
-      list: responses.metaSchema,
+      list: responses.listMetaSchema,
       examples: { statements: [examples.statement] },
     },
   },
@@ -58,7 +60,9 @@ export const getStatementPdf = operation({
   operationId: 'getStatementPdf',
   tag: 'Statements',
   summary: 'Get the PDF of a statement',
+  description:
+    'Takes `Range` and `If-None-Match`; the ETag is the SHA-256 of the document. The PDF of an individual originator that was erased is not found any more.',
   ids: [onStatement],
-  answers: { 200: { description: 'The document.', mediaType: 'application/pdf' } },
-  errors: onRecord,
+  answers: { 200: { description: 'The document.', mediaTypes: ['application/pdf'] } },
+  errors: [...onRecord, 'RANGE_NOT_SATISFIABLE'],
 });

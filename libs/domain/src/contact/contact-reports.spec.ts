@@ -26,10 +26,21 @@ const report = (changes: Partial<ReportedReturn> = {}): ContactCommand => ({
   at: later,
   data: returnOf(changes),
 });
+const correctedData = { paymentId: ids.payment, changeCode: 'C01', corrected: 'v2.sealed' };
 const corrected: ContactEvent = {
   type: 'ContactCorrectionReported',
   at: later,
-  data: { paymentId: ids.payment, changeCode: 'C01', corrected: 'v2.sealed' },
+  data: correctedData,
+};
+const otherCorrection: ContactEvent = {
+  type: 'ContactCorrectionReported',
+  at: later,
+  data: { ...correctedData, changeCode: 'C02', corrected: 'v2.other' },
+};
+const dismissed: ContactEvent = {
+  type: 'ContactCorrectionDismissed',
+  at: later,
+  data: { paymentId: ids.payment, changeCode: 'C01' },
 };
 const newAccount: ContactEvent = {
   type: 'ContactUpdated',
@@ -71,6 +82,37 @@ describe('an account is active', () => {
   it('unless a notification of change is unanswered', () => {
     expect(isActive(created, corrected)).toBe(false);
     expect(isActive(created, corrected, newAccount)).toBe(true);
+    expect(isActive(created, corrected, dismissed)).toBe(true);
+    expect(isActive(created, corrected, dismissed, otherCorrection)).toBe(false);
+  });
+});
+
+describe('a correction that the client dismisses', () => {
+  const dismiss: ContactCommand = {
+    type: 'DismissContactCorrection',
+    at: later,
+    data: { paymentId: ids.payment, changeCode: 'C01' },
+  };
+  const again: ContactCommand = {
+    type: 'ReportContactCorrection',
+    at: later,
+    data: correctedData,
+  };
+
+  it('is answered once, and stays answered when it is reported again', () => {
+    given(contact, created, corrected).when(dismiss).then(dismissed);
+    given(contact, created, corrected, dismissed).when(dismiss).thenNothing();
+    given(contact, created, corrected, dismissed).when(again).thenNothing();
+  });
+
+  it('must be the one that the client has seen', () => {
+    given(contact, created).when(dismiss).thenRefused('CORRECTION_NOT_FOUND');
+    given(contact, created, corrected, otherCorrection)
+      .when(dismiss)
+      .thenRefused('CORRECTION_NOT_FOUND');
+    given(contact, created, corrected, newAccount)
+      .when(dismiss)
+      .thenRefused('CORRECTION_NOT_FOUND');
   });
 });
 

@@ -58,6 +58,8 @@ export type ContactEvent =
   | DomainEvent<'ContactCreationForfeited', { readonly identity: string }>
   /** The contact's bank says that its account data are wrong. They are not changed: the client decides. */
   | DomainEvent<'ContactCorrectionReported', ReportedCorrection>
+  /** The client has read the correction and leaves the account as it is. */
+  | DomainEvent<'ContactCorrectionDismissed', AnsweredCorrection>
   /** A payment on the contact's account was returned. */
   | DomainEvent<'ContactReturnReported', ReportedReturn>
   /**
@@ -71,6 +73,9 @@ export interface ReportedCorrection extends PaymentCorrection {
   /** The payment that it was about. */
   readonly paymentId: string;
 }
+
+/** Names a correction: a contact has one at a time. */
+export type AnsweredCorrection = Pick<ReportedCorrection, 'paymentId' | 'changeCode'>;
 
 export interface ReportedReturn {
   /** The payment that was returned. */
@@ -91,7 +96,7 @@ export interface Contact extends ContactRecord, ErasureState {
   readonly createdAt: string;
   readonly updatedAt: string;
   /** The last one; null once the bank account was changed. */
-  readonly correction: ReportedCorrection | null;
+  readonly correction: (ReportedCorrection & { readonly dismissed?: true }) | null;
   /** The last one on this bank account; null without one. */
   readonly lastReturn: ReportedReturn | null;
   /** A counterparty that is known only for its erasure. It is no contact of the organization. */
@@ -107,7 +112,8 @@ export function hasActiveAccount(
 ): boolean {
   const { bankAccount, correction, lastReturn } = contact;
   const isReturned = lastReturn !== null && inactiveAfter.includes(lastReturn.returnReasonCode);
-  return bankAccount !== null && correction === null && !isReturned;
+  const isCorrected = correction !== null && correction.dismissed !== true;
+  return bankAccount !== null && !isCorrected && !isReturned;
 }
 
 export type ContactState = Contact | null;
@@ -133,6 +139,8 @@ function evolve(state: ContactState, event: ContactEvent): ContactState {
       return state;
     case 'ContactCorrectionReported':
       return { ...state, correction: event.data };
+    case 'ContactCorrectionDismissed':
+      return { ...state, correction: state.correction && { ...state.correction, dismissed: true } };
     case 'ContactReturnReported':
       return { ...state, lastReturn: event.data };
     case 'ContactCreationForfeited':
@@ -167,6 +175,7 @@ export type ContactCommand =
   | DomainCommand<'ForfeitContactIdentity', { readonly identity: string }>
   | DomainCommand<'ForfeitContactCreation', { readonly identity: string }>
   | DomainCommand<'ReportContactCorrection', ReportedCorrection>
+  | DomainCommand<'DismissContactCorrection', AnsweredCorrection>
   | DomainCommand<'ReportContactReturn', ReportedReturn>
   | DomainCommand<'NoteUnsavedContact', UnsavedContact>
   | ErasureCommand;
@@ -176,6 +185,8 @@ export type ContactRefusal =
   | 'CONTACT_NOT_FOUND'
   /** The contact uses the identity: it is a true duplicate, not a leftover. */
   | 'IDENTITY_IN_USE'
+  /** There is none, or a later one: the client has not seen it. */
+  | 'CORRECTION_NOT_FOUND'
   | ErasureRefusal;
 
 function decide(
@@ -209,6 +220,8 @@ function decide(
       if (isKnown || state.erasure !== null) return [];
       return [{ type: 'ContactCorrectionReported', at, data: command.data }];
     }
+    case 'DismissContactCorrection':
+      return decideDismissal(state, command.data, at);
     case 'ReportContactReturn': {
       // Returns may be reported twice, and in another order than they happened.
       const known = state.lastReturn;
@@ -230,6 +243,18 @@ function decide(
   }
 }
 
+function decideDismissal(
+  { correction, erasure }: Contact,
+  data: AnsweredCorrection,
+  at: string,
+): Decision<ContactEvent, ContactRefusal> {
+  if (erasure !== null) return { refused: 'CONTACT_NOT_FOUND' };
+  const isSeen =
+    correction?.paymentId === data.paymentId && correction.changeCode === data.changeCode;
+  if (!isSeen) return { refused: 'CORRECTION_NOT_FOUND' };
+  return correction.dismissed === true ? [] : [{ type: 'ContactCorrectionDismissed', at, data }];
+}
+
 /** From its confirmation on an erasure is never withdrawn: the same person may be created anew. */
 function givesUpItsIdentity({ erasure }: Contact): boolean {
   return erasure === 'confirmed' || erasure === 'erased';
@@ -240,13 +265,14 @@ export const contact: Aggregate<ContactState, ContactCommand, ContactEvent, Cont
   initial: null,
   decide,
   evolve,
-  stateVersion: 5,
+  stateVersion: 6,
   schemaVersions: {
     ContactCreated: 2,
     ContactUpdated: 2,
     ContactIdentityForfeited: 1,
     ContactCreationForfeited: 1,
     ContactCorrectionReported: 1,
+    ContactCorrectionDismissed: 1,
     ContactReturnReported: 1,
     UnsavedContactNoted: 1,
     ContactErasureRequested: 1,

@@ -33,9 +33,17 @@ export const operatorActionNames = [
   'keys seal-history',
   'contact erase',
   'originator erase',
+  'user erase',
   'routing-directory import',
   'organization rails set',
   'organization retention set',
+  'organization branding set',
+  'organization approvals set',
+  'organization time-zone set',
+  'fees set',
+  'fees collect',
+  'fees retry',
+  'settlement-account set',
 ] as const;
 export type OperatorActionName = (typeof operatorActionNames)[number];
 

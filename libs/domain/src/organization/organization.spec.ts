@@ -1,9 +1,10 @@
 import { at, given, later, organizationExample } from '../testing.js';
 import type { RailSettings } from '../payment/payment-rail.js';
 import { maxAmountMinor } from '../payment/payment.js';
+import type { Branding } from './branding.js';
+import type { FeeRule, FeeSchedule } from './fees.js';
 import {
-  type FeeSchedule,
-  feesOf,
+  needsApproval,
   organization,
   type OrganizationEvent,
   retentionYearsMax,
@@ -35,6 +36,10 @@ describe('creating an organization', () => {
       createdAt: later,
       railSettings: null,
       retentionYears: null,
+      feeRules: null,
+      logo: null,
+      approvalAboveMinor: null,
+      timeZone: 'America/New_York',
     });
   });
 
@@ -74,6 +79,10 @@ describe('the rail settings of an organization', () => {
       createdAt: at,
       railSettings: settings,
       retentionYears: null,
+      feeRules: null,
+      logo: null,
+      approvalAboveMinor: null,
+      timeZone: 'America/New_York',
     });
   });
 
@@ -129,46 +138,143 @@ describe('the retention period of an organization', () => {
   });
 });
 
-describe('the fees of a payment', () => {
-  const discountOf = (discountBasisPoints: number, amountMinor: number) =>
-    feesOf({ ...free, discountBasisPoints }, amountMinor).discountFeeMinor;
-
-  it.each([
-    // basis points, amount, fee: always rounded down, in the payer's favor.
-    [0, 1, 0],
-    [0, maxAmountMinor, 0],
-    [1, 9_999, 0],
-    [1, 10_000, 1],
-    [1, 19_999, 1],
-    [25, 399, 0],
-    [25, 400, 1],
-    [25, 125_000, 312],
-    [9_999, 1, 0],
-    [10_000, 1, 1],
-    [10_000, maxAmountMinor, maxAmountMinor],
-    [9_999, maxAmountMinor, 99_989_999_999],
-    [3_333, maxAmountMinor, 33_329_999_999],
-  ])('of %d basis points on %d is %d', (basisPoints, amountMinor, fee) => {
-    expect(discountOf(basisPoints, amountMinor)).toBe(fee);
+describe('the amount above which payments need a second person', () => {
+  const set = (approvalAboveMinor: number | null) => ({
+    type: 'SetOrganizationApprovals' as const,
+    at: later,
+    data: { approvalAboveMinor },
   });
 
-  it('take the flat and the return fee as they stand, whatever the amount', () => {
-    const schedule = { discountBasisPoints: 25, flatFeeMinor: 50, returnFeeMinor: 400 };
-    expect(feesOf(schedule, 1)).toStrictEqual({
-      discountFeeMinor: 0,
-      flatFeeMinor: 50,
-      returnFeeMinor: 400,
-    });
+  it('is none until one is set, and can be taken back', () => {
+    const state = organization.evolve(null, created);
+    expect(state).toHaveProperty('approvalAboveMinor', null);
+    const isSet: OrganizationEvent = {
+      type: 'OrganizationApprovalsSet',
+      at,
+      data: { approvalAboveMinor: 100 },
+    };
+    given(organization, created)
+      .when(set(100))
+      .then({ ...isSet, at: later });
+    given(organization, created, isSet)
+      .when(set(null))
+      .then({ ...isSet, at: later, data: { approvalAboveMinor: null } });
+    given(organization, created, isSet).when(set(100)).thenNothing();
   });
 
-  it('never exceed the amount and never shrink as it grows', () => {
-    let previous = 0;
-    for (let amount = 1; amount < maxAmountMinor; amount = amount * 3 + 1) {
-      const fee = discountOf(9_999, amount);
-      expect(fee).toBeGreaterThanOrEqual(previous);
-      expect(fee).toBeLessThanOrEqual(amount);
-      expect(Number.isSafeInteger(fee)).toBe(true);
-      previous = fee;
-    }
+  it('is the most that goes without one', () => {
+    expect(needsApproval({ approvalAboveMinor: null }, maxAmountMinor)).toBe(false);
+    expect(needsApproval({ approvalAboveMinor: 100 }, 100)).toBe(false);
+    expect(needsApproval({ approvalAboveMinor: 100 }, 101)).toBe(true);
+    expect(needsApproval({ approvalAboveMinor: 0 }, 1)).toBe(true);
+  });
+
+  it('is refused for an organization that does not exist', () => {
+    given(organization).when(set(10)).thenRefused('ORGANIZATION_NOT_FOUND');
+  });
+
+  it.each([-1, 0.5, maxAmountMinor + 1, NaN, Infinity])('is never %d cents', (amount) => {
+    expect(() => given(organization, created).when(set(amount))).toThrow(RangeError);
+  });
+});
+
+describe('the time zone of an organization', () => {
+  const set = (timeZone: string) => ({
+    type: 'SetOrganizationTimeZone' as const,
+    at: later,
+    data: { timeZone },
+  });
+
+  it('is that of New York until one is set', () => {
+    expect(organization.evolve(null, created)).toHaveProperty('timeZone', 'America/New_York');
+    given(organization, created).when(set('America/New_York')).thenNothing();
+    const then = given(organization, created).when(set('Asia/Tokyo'));
+    then.then({ type: 'OrganizationTimeZoneSet', at: later, data: { timeZone: 'Asia/Tokyo' } });
+    expect(then.state()).toHaveProperty('timeZone', 'Asia/Tokyo');
+  });
+
+  it('is refused for an organization that does not exist', () => {
+    given(organization).when(set('UTC')).thenRefused('ORGANIZATION_NOT_FOUND');
+  });
+
+  it('is never one that does not exist', () => {
+    expect(() => given(organization, created).when(set('Mars/Olympus'))).toThrow(RangeError);
+  });
+});
+
+describe('the fee rules of an organization', () => {
+  const rule: FeeRule = {
+    ...{ originatorId: null, rail: 'ACH', direction: 'INBOUND', from: at },
+    ...{ discountBasisPoints: 10, discountMinMinor: 5, discountCapMinor: 500 },
+    ...{ flatFeeMinor: 25, returnFeeMinor: 400 },
+  };
+  const set = (...rules: FeeRule[]) => ({
+    type: 'SetOrganizationFees' as const,
+    at: later,
+    data: { rules },
+  });
+
+  it('replace the former ones', () => {
+    const former: OrganizationEvent = { type: 'OrganizationFeesSet', at, data: { rules: [rule] } };
+    const other = { ...rule, flatFeeMinor: 7 };
+    const then = given(organization, created, former).when(set(other));
+    then.then({ type: 'OrganizationFeesSet', at: later, data: { rules: [other] } });
+    expect(then.state()).toHaveProperty('feeRules', [other]);
+  });
+
+  it('are refused for an organization that does not exist', () => {
+    given(organization).when(set(rule)).thenRefused('ORGANIZATION_NOT_FOUND');
+  });
+
+  it.each<[string, object]>([
+    ['an unknown rail', { rail: 'BITCOIN' }],
+    ['an unknown direction', { direction: 'SIDEWAYS' }],
+    ['no date', { from: 'tomorrow' }],
+    ['a fraction of a cent', { flatFeeMinor: 0.5 }],
+    ['a negative minimum', { discountMinMinor: -1 }],
+    ['a cap below the minimum', { discountMinMinor: 6, discountCapMinor: 5 }],
+    ['more than the whole amount', { discountBasisPoints: 10_001 }],
+  ])('are never written with %s', (_what, changes) => {
+    const wrong = { ...rule, ...changes };
+    expect(() => given(organization, created).when(set(wrong))).toThrow(RangeError);
+  });
+
+  it('are never written twice for the same payments from the same time', () => {
+    const twice = { ...rule, from: new Date(at).toISOString(), flatFeeMinor: 1 };
+    expect(() => given(organization, created).when(set(rule, twice))).toThrow(RangeError);
+  });
+});
+
+describe('the branding of an organization', () => {
+  const logo = { digest: 'a'.repeat(64), width: 20, height: 10, png: 'iVBORw0=' };
+  const set = (data: Branding) => ({ type: 'SetOrganizationBranding' as const, at: later, data });
+
+  it('replaces its name, and its logo where one is given', () => {
+    const first = given(organization, created).when(set({ name: 'Acme Pay', logo }));
+    const event = { type: 'OrganizationBrandingSet', at: later } as const;
+    first.then({ ...event, data: { name: 'Acme Pay', logo } });
+    const { png: _, ...record } = logo;
+    expect(first.state()).toMatchObject({ name: 'Acme Pay', logo: record });
+    const before = { ...event, data: { name: 'Acme Pay', logo } };
+    const renamed = given(organization, created, before).when(set({ name: 'Acme' }));
+    expect(renamed.state()).toMatchObject({ name: 'Acme', logo: record });
+    const bare = given(organization, created, before).when(set({ name: 'Acme', logo: null }));
+    expect(bare.state()).toMatchObject({ name: 'Acme', logo: null });
+  });
+
+  it('is refused for an organization that does not exist', () => {
+    given(organization)
+      .when(set({ name: 'Acme' }))
+      .thenRefused('ORGANIZATION_NOT_FOUND');
+  });
+
+  it.each<[string, Branding]>([
+    ['without a name', { name: ' ' }],
+    ['with a name that is too long', { name: 'x'.repeat(201) }],
+    ['with a logo without a digest', { name: 'Acme', logo: { ...logo, digest: '../a' } }],
+    ['with a logo without pixels', { name: 'Acme', logo: { ...logo, width: 0 } }],
+    ['with a logo that is too large', { name: 'Acme', logo: { ...logo, png: 'A'.repeat(22_000) } }],
+  ])('is never written %s', (_what, branding) => {
+    expect(() => given(organization, created).when(set(branding))).toThrow(RangeError);
   });
 });

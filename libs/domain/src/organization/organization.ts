@@ -6,7 +6,11 @@ import {
   type DomainEvent,
   unreachable,
 } from '../decider.js';
+import { assertBranding, type Branding, type LogoRecord } from './branding.js';
+import { assertFeeRules, assertFeeSchedule, type FeeRule, type FeeSchedule } from './fees.js';
+import { defaultTimeZone, isTimeZone } from '../calendar/month.js';
 import { paymentRails, railPreferences, type RailSettings } from '../payment/payment-rail.js';
+import { maxAmountMinor } from '../payment/payment.js';
 
 /** Longer than any law asks for, in years. */
 export const retentionYearsMax = 100;
@@ -19,36 +23,59 @@ export interface RetentionSetting {
   readonly retentionYears: number | null;
 }
 
-/** What a payment of this organization costs. Fees are collected apart from payments (rule service-9). */
-export interface FeeSchedule {
-  /** Share of the amount in hundredths of a percent, 0 to 10,000; the fee is rounded down. */
-  readonly discountBasisPoints: number;
-  readonly flatFeeMinor: number;
-  readonly returnFeeMinor: number;
+export interface ApprovalSetting {
+  /**
+   * A payment of the dashboard above this amount needs a second person, minor units, 0 to maxAmountMinor. Null: none
+   * does.
+   */
+  readonly approvalAboveMinor: number | null;
+}
+
+export interface TimeZoneSetting {
+  /** A name of the IANA database. Months of fees and statements begin and end by it. */
+  readonly timeZone: string;
 }
 
 export interface OrganizationRecord {
   readonly organizationId: string;
   readonly name: string;
+  /** Holds until fee rules are set. */
   readonly feeSchedule: FeeSchedule;
+}
+
+export interface FeeRules {
+  readonly rules: readonly FeeRule[];
 }
 
 export type OrganizationEvent =
   | DomainEvent<'OrganizationCreated', OrganizationRecord>
   /** All settings; the former ones no longer hold. */
   | DomainEvent<'OrganizationRailsSet', RailSettings>
-  | DomainEvent<'OrganizationRetentionSet', RetentionSetting>;
-/** The retention period is null until it is set. */
-export interface Organization extends OrganizationRecord, RetentionSetting {
+  | DomainEvent<'OrganizationRetentionSet', RetentionSetting>
+  /** All rules; the former ones and the schedule of the creation no longer hold. */
+  | DomainEvent<'OrganizationFeesSet', FeeRules>
+  | DomainEvent<'OrganizationBrandingSet', Branding>
+  | DomainEvent<'OrganizationApprovalsSet', ApprovalSetting>
+  | DomainEvent<'OrganizationTimeZoneSet', TimeZoneSetting>;
+type Settings = RetentionSetting & ApprovalSetting & TimeZoneSetting;
+/** The retention period and the amount for approvals are null until they are set. */
+export interface Organization extends OrganizationRecord, Settings {
   readonly createdAt: string;
   /** Null until they are set. */
   readonly railSettings: RailSettings | null;
+  /** Null until they are set. */
+  readonly feeRules: readonly FeeRule[] | null;
+  readonly logo: LogoRecord | null;
 }
 export type OrganizationState = Organization | null;
 export type OrganizationCommand =
   | DomainCommand<'CreateOrganization', OrganizationRecord>
   | DomainCommand<'SetOrganizationRails', RailSettings>
-  | DomainCommand<'SetOrganizationRetention', RetentionSetting>;
+  | DomainCommand<'SetOrganizationRetention', RetentionSetting>
+  | DomainCommand<'SetOrganizationFees', FeeRules>
+  | DomainCommand<'SetOrganizationBranding', Branding>
+  | DomainCommand<'SetOrganizationApprovals', ApprovalSetting>
+  | DomainCommand<'SetOrganizationTimeZone', TimeZoneSetting>;
 export type OrganizationRefusal = 'ORGANIZATION_ALREADY_EXISTS' | 'ORGANIZATION_NOT_FOUND';
 
 function decide(
@@ -69,22 +96,60 @@ function decide(
       if (state === null) return { refused: 'ORGANIZATION_NOT_FOUND' };
       assertRetention(command.data);
       return [{ type: 'OrganizationRetentionSet', at, data: command.data }];
+    case 'SetOrganizationFees':
+      if (state === null) return { refused: 'ORGANIZATION_NOT_FOUND' };
+      assertFeeRules(command.data.rules);
+      return [{ type: 'OrganizationFeesSet', at, data: command.data }];
+    case 'SetOrganizationBranding':
+      if (state === null) return { refused: 'ORGANIZATION_NOT_FOUND' };
+      assertBranding(command.data);
+      return [{ type: 'OrganizationBrandingSet', at, data: command.data }];
+    case 'SetOrganizationApprovals':
+      if (state === null) return { refused: 'ORGANIZATION_NOT_FOUND' };
+      assertApprovals(command.data);
+      if (state.approvalAboveMinor === command.data.approvalAboveMinor) return [];
+      return [{ type: 'OrganizationApprovalsSet', at, data: command.data }];
+    case 'SetOrganizationTimeZone':
+      if (state === null) return { refused: 'ORGANIZATION_NOT_FOUND' };
+      assertTimeZone(command.data);
+      if (state.timeZone === command.data.timeZone) return [];
+      return [{ type: 'OrganizationTimeZoneSet', at, data: command.data }];
     default:
       return unreachable(command);
   }
 }
 
+const unset = {
+  ...{ railSettings: null, retentionYears: null, feeRules: null, logo: null },
+  ...{ approvalAboveMinor: null, timeZone: defaultTimeZone },
+} as const;
+
 function evolve(state: OrganizationState, event: OrganizationEvent): OrganizationState {
   switch (event.type) {
     case 'OrganizationCreated':
-      return { ...event.data, createdAt: event.at, railSettings: null, retentionYears: null };
+      return { ...event.data, createdAt: event.at, ...unset };
     case 'OrganizationRailsSet':
       return { ...existing(state), railSettings: event.data };
     case 'OrganizationRetentionSet':
       return { ...existing(state), retentionYears: event.data.retentionYears };
+    case 'OrganizationFeesSet':
+      return { ...existing(state), feeRules: event.data.rules };
+    case 'OrganizationBrandingSet':
+      return branded(existing(state), event.data);
+    case 'OrganizationApprovalsSet':
+      return { ...existing(state), approvalAboveMinor: event.data.approvalAboveMinor };
+    case 'OrganizationTimeZoneSet':
+      return { ...existing(state), timeZone: event.data.timeZone };
     default:
       return unreachable(event);
   }
+}
+
+/** Without the bytes of the logo: states are kept in memory. */
+function branded(organization: Organization, { name, logo }: Branding): Organization {
+  if (logo === undefined) return { ...organization, name };
+  const record = logo && { digest: logo.digest, width: logo.width, height: logo.height };
+  return { ...organization, name, logo: record };
 }
 
 function existing(state: OrganizationState): Organization {
@@ -103,6 +168,27 @@ function assertRetention({ retentionYears }: RetentionSetting): void {
     throw new RangeError(`not a retention period in years: ${retentionYears}`);
 }
 
+/** Whether it is an amount above which an organization can ask for approvals. Minor units. */
+export function isApprovalAmount(amountMinor: number): boolean {
+  return Number.isSafeInteger(amountMinor) && amountMinor >= 0 && amountMinor <= maxAmountMinor;
+}
+
+/** The sender of the command has checked it. Once written, a bad amount would let every payment through. */
+function assertApprovals({ approvalAboveMinor }: ApprovalSetting): void {
+  if (approvalAboveMinor !== null && !isApprovalAmount(approvalAboveMinor))
+    throw new RangeError(`not an amount in cents: ${approvalAboveMinor}`);
+}
+
+/** The sender of the command has checked it. Once written, no month of a bad zone could be closed. */
+function assertTimeZone({ timeZone }: TimeZoneSetting): void {
+  if (!isTimeZone(timeZone)) throw new RangeError('not a time zone');
+}
+
+/** Whether a payment of the dashboard needs a second person. */
+export function needsApproval({ approvalAboveMinor }: ApprovalSetting, amountMinor: number) {
+  return approvalAboveMinor !== null && amountMinor > approvalAboveMinor;
+}
+
 /** The sender of the command has checked them. Once written, bad settings would fail every payment. */
 function assertRailSettings(settings: RailSettings): void {
   const { allowedRails, preference, limitsMinor } = settings;
@@ -116,30 +202,6 @@ function assertRailSettings(settings: RailSettings): void {
     throw new RangeError(`not rail settings: ${JSON.stringify(settings)}`);
 }
 
-/** The sender of the command has checked it. Once written, a bad schedule would fail every payment. */
-function assertFeeSchedule(schedule: FeeSchedule): void {
-  const { discountBasisPoints, flatFeeMinor, returnFeeMinor } = schedule;
-  const whole = [discountBasisPoints, flatFeeMinor, returnFeeMinor].every(
-    (value) => Number.isSafeInteger(value) && value >= 0,
-  );
-  if (!whole || discountBasisPoints > 10_000)
-    throw new RangeError(`not a fee schedule: ${JSON.stringify(schedule)}`);
-}
-
-/** The fees of one payment in minor units, from the schedule in force when it is created. */
-export function feesOf(
-  schedule: FeeSchedule,
-  amountMinor: number,
-): { discountFeeMinor: number; flatFeeMinor: number; returnFeeMinor: number } {
-  // In BigInt: amount times basis points can exceed what a double holds exactly.
-  const discount = (BigInt(amountMinor) * BigInt(schedule.discountBasisPoints)) / 10_000n;
-  return {
-    discountFeeMinor: Number(discount),
-    flatFeeMinor: schedule.flatFeeMinor,
-    returnFeeMinor: schedule.returnFeeMinor,
-  };
-}
-
 export const organization: Aggregate<
   OrganizationState,
   OrganizationCommand,
@@ -150,6 +212,14 @@ export const organization: Aggregate<
   initial: null,
   decide,
   evolve,
-  stateVersion: 3,
-  schemaVersions: { OrganizationCreated: 1, OrganizationRailsSet: 1, OrganizationRetentionSet: 1 },
+  stateVersion: 7,
+  schemaVersions: {
+    OrganizationCreated: 1,
+    OrganizationRailsSet: 1,
+    OrganizationRetentionSet: 1,
+    OrganizationFeesSet: 1,
+    OrganizationBrandingSet: 1,
+    OrganizationApprovalsSet: 1,
+    OrganizationTimeZoneSet: 1,
+  },
 };

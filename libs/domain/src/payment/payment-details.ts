@@ -5,6 +5,12 @@ import type { PaymentRail, RailDecision } from './payment-rail.js';
 export const directions = ['INBOUND', 'OUTBOUND'] as const;
 export type Direction = (typeof directions)[number];
 
+/** The two people behind a payment that needed an approval: users of the dashboard. */
+export interface PaymentApproval {
+  readonly requestedBy: string;
+  readonly approvedBy: string;
+}
+
 /** Everything a payment needs forever, as it was at creation. Amounts are minor units. */
 export interface PaymentDetails {
   readonly paymentId: string;
@@ -25,6 +31,8 @@ export interface PaymentDetails {
   readonly externalPaymentId: string | null;
   /** The Idempotency-Key that created it; null for dashboard payments. */
   readonly idempotencyKey: string | null;
+  /** Absent for a payment that needed none. */
+  readonly approval?: PaymentApproval;
   /** Always with its bank account. */
   readonly originator: PaymentParty;
   /** With its bank account from QUEUED on; null while an unsaved counterparty has not answered. */
@@ -49,6 +57,7 @@ export function detailsOf(payment: PaymentDetails): PaymentDetails {
     paymentNote: payment.paymentNote,
     externalPaymentId: payment.externalPaymentId,
     idempotencyKey: payment.idempotencyKey,
+    ...(payment.approval === undefined ? {} : { approval: payment.approval }),
     originator: payment.originator,
     contact: payment.contact,
   };

@@ -1,54 +1,8 @@
-/**
- * Every life a payment can have: all sequences of commands, each followed until no command is accepted. The
- * specification's statements about a payment's fields must hold at each step of each life.
- */
-import {
-  failPayment,
-  fold,
-  outcomeOf,
-  paymentCommands as commands,
-  paymentExample,
-} from '../testing.js';
-import {
-  payment,
-  type Payment,
-  type PaymentCommand,
-  type PaymentEvent,
-  type PaymentStatus,
-  paymentStatuses,
-} from './payment.js';
-import { failureCodes } from './rail-facts.js';
+/** The specification's statements about a payment's fields must hold at each step of each life. */
+import { fold, paymentExample, stepsOfPaymentLives } from '../testing.js';
+import { payment, type Payment, type PaymentStatus, paymentStatuses } from './payment.js';
 
-/** Notes change no status: see payment-notes.spec.ts. */
-const { CorrectPayment: _, RejectPaymentLate: __, ...moves } = commands;
-const everyCommand: readonly PaymentCommand[] = [
-  ...Object.values(moves),
-  ...failureCodes.map(failPayment),
-];
-/** More steps than the longest life has: link, queued, processing, in flight, completed, returned. */
-const stepsMax = 10;
-
-/** One entry per event of each life: the history, the state it gives, and the one before. */
-interface Step {
-  readonly history: readonly PaymentEvent[];
-  readonly before: Payment | null;
-  readonly after: Payment;
-}
-
-function stepsFrom(history: readonly PaymentEvent[]): Step[] {
-  if (history.length > stepsMax) throw new Error('a payment that never comes to an end');
-  const before = fold(payment, history);
-  return everyCommand.flatMap((command) => {
-    const outcome = outcomeOf(payment, history, command);
-    if ('refused' in outcome) return [];
-    const next = [...history, ...outcome.events];
-    const after = fold(payment, next);
-    if (after === null) throw new Error('an event that leaves no payment');
-    return [{ history: next, before, after }, ...stepsFrom(next)];
-  });
-}
-
-const steps = stepsFrom([]);
+const steps = stepsOfPaymentLives();
 const states = steps.map(({ after }) => after);
 const isIn = (statuses: readonly PaymentStatus[]) => (state: Payment) =>
   statuses.includes(state.status);

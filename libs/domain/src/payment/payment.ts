@@ -39,6 +39,7 @@ import {
   type PaymentClaim,
   type PaymentCorrection,
   type PaymentFailure,
+  type PaymentReturn,
   type RailRejection,
 } from './rail-facts.js';
 
@@ -81,7 +82,7 @@ export type PaymentTransition =
   | DomainEvent<'PaymentFailed', PaymentFailure>
   | DomainEvent<'PaymentFailedInFlight', { readonly failureReason: string }>
   | DomainEvent<'PaymentBlocked', PaymentBlock>
-  | DomainEvent<'PaymentReturned', { readonly returnReasonCode: string | null }>
+  | DomainEvent<'PaymentReturned', PaymentReturn>
   | DomainEvent<'PaymentCanceled', Record<string, never>>;
 
 /** Changes no status. It is no webhook, and no read of the API shows it. */
@@ -199,7 +200,8 @@ function evolve(state: PaymentState, event: PaymentEvent): PaymentState {
     case 'PaymentFailedInFlight':
       return { ...next, ...event.data, failedAt: event.at };
     case 'PaymentReturned':
-      return { ...next, ...event.data, returnedAt: event.at };
+      // The reference is the movement's, not the payment's: nothing is decided by it.
+      return { ...next, returnReasonCode: event.data.returnReasonCode, returnedAt: event.at };
     case 'PaymentCanceled':
       return { ...next, canceledAt: event.at };
     case 'PaymentBlocked':
@@ -246,7 +248,7 @@ export type PaymentCommand =
   | DomainCommand<'CompletePayment', Record<string, never>>
   | DomainCommand<'FailPayment', PaymentFailure>
   | DomainCommand<'FailPaymentInFlight', { readonly failureReason: string }>
-  | DomainCommand<'ReturnPayment', { readonly returnReasonCode: string | null }>
+  | DomainCommand<'ReturnPayment', PaymentReturn>
   | DomainCommand<'CorrectPayment', PaymentCorrection>
   | DomainCommand<'RejectPaymentLate', RailRejection>;
 

@@ -42,6 +42,17 @@ export interface RailRejection {
   readonly railCode: string | null;
 }
 
+/** The bank has sent the money back: a movement of its own, opposite to the payment's. */
+export interface PaymentReturn {
+  /** R01 to R85; null when the bank gave none. */
+  readonly returnReasonCode: string | null;
+  /**
+   * Under which the bank has this movement in its books: the trace number of the returned ACH entry, or the return ID
+   * of the pacs.004. Absent when the bank gave none, and in older events.
+   */
+  readonly returnReference?: string;
+}
+
 /** A notification of change: the bank executed the transfer, and says which data of the account is wrong. */
 export interface PaymentCorrection {
   /** C01 to C14. */

@@ -35,7 +35,9 @@ export type UserEvent =
   /** By the user, or by an administrator who gave out a new one. */
   | DomainEvent<'UserPasswordChanged', Record<string, never>>
   | DomainEvent<'UserTotpEnabled', Record<string, never>>
-  | DomainEvent<'UserTotpDisabled', Record<string, never>>;
+  | DomainEvent<'UserTotpDisabled', Record<string, never>>
+  /** For good. Afterwards the user's key is destroyed; the ID stays as the actor of what the user did. */
+  | DomainEvent<'UserErased', Record<string, never>>;
 
 export interface User extends UserRecord {
   readonly isDisabled: boolean;
@@ -47,16 +49,38 @@ export interface User extends UserRecord {
 }
 export type UserState = User | null;
 
+/**
+ * Whether the command is refused for a user who administers the organization. So whoever takes an administrator
+ * away has first seen that there is another one.
+ */
+interface SparingAdmins {
+  readonly sparesAdmins: boolean;
+}
+
 export type UserCommand =
   | DomainCommand<'CreateUser', Omit<UserRecord, 'erased'>>
-  | DomainCommand<'ChangeUserRole', { readonly role: UserRole }>
-  | DomainCommand<'DisableUser', Record<string, never>>
+  | DomainCommand<'ChangeUserRole', { readonly role: UserRole } & SparingAdmins>
+  | DomainCommand<'DisableUser', SparingAdmins>
   | DomainCommand<'EnableUser', Record<string, never>>
   | DomainCommand<'ChangeUserPassword', Record<string, never>>
   | DomainCommand<'EnableUserTotp', Record<string, never>>
-  | DomainCommand<'DisableUserTotp', Record<string, never>>;
+  | DomainCommand<'DisableUserTotp', Record<string, never>>
+  | DomainCommand<'EraseUser', SparingAdmins>;
 
-export type UserRefusal = 'USER_ALREADY_EXISTS' | 'USER_NOT_FOUND' | 'USER_DISABLED';
+export type UserRefusal =
+  | 'USER_ALREADY_EXISTS'
+  | 'USER_NOT_FOUND'
+  | 'USER_DISABLED'
+  | 'USER_IS_ADMIN';
+
+export function isErased(user: User): boolean {
+  return user.erased === true;
+}
+
+/** Whether the user can administer the organization. */
+export function isActiveAdmin({ role, isDisabled }: User): boolean {
+  return role === 'admin' && !isDisabled;
+}
 
 function decide(command: UserCommand, state: UserState): Decision<UserEvent, UserRefusal> {
   const { at } = command;
@@ -65,13 +89,24 @@ function decide(command: UserCommand, state: UserState): Decision<UserEvent, Use
       ? [{ type: 'UserCreated', at, data: command.data }]
       : { refused: 'USER_ALREADY_EXISTS' };
   if (state === null) return { refused: 'USER_NOT_FOUND' };
+  if (command.type === 'EraseUser') {
+    // A key may be destroyed in a log that was restored to a time before the event.
+    if (isErased(state) && state.isDisabled) return [];
+    if (command.data.sparesAdmins && isActiveAdmin(state)) return { refused: 'USER_IS_ADMIN' };
+    return [{ type: 'UserErased', at, data: {} }];
+  }
+  if (isErased(state)) return { refused: 'USER_NOT_FOUND' };
   switch (command.type) {
-    case 'ChangeUserRole':
-      return state.role === command.data.role
-        ? []
-        : [{ type: 'UserRoleChanged', at, data: command.data }];
+    case 'ChangeUserRole': {
+      const { role, sparesAdmins } = command.data;
+      if (state.role === role) return [];
+      if (sparesAdmins && isActiveAdmin(state)) return { refused: 'USER_IS_ADMIN' };
+      return [{ type: 'UserRoleChanged', at, data: { role } }];
+    }
     case 'DisableUser':
-      return state.isDisabled ? [] : [{ type: 'UserDisabled', at, data: {} }];
+      if (state.isDisabled) return [];
+      if (command.data.sparesAdmins && isActiveAdmin(state)) return { refused: 'USER_IS_ADMIN' };
+      return [{ type: 'UserDisabled', at, data: {} }];
     case 'EnableUser':
       return state.isDisabled ? [{ type: 'UserEnabled', at, data: {} }] : [];
     case 'ChangeUserPassword':
@@ -114,6 +149,10 @@ function evolve(state: UserState, event: UserEvent): UserState {
       return { ...updated, hasTotp: true };
     case 'UserTotpDisabled':
       return { ...updated, hasTotp: false, sessionEpoch };
+    case 'UserErased': {
+      const gone = { email: null, erased: true, isDisabled: true, hasTotp: false } as const;
+      return { ...updated, ...gone, sessionEpoch };
+    }
     default:
       return unreachable(event);
   }
@@ -137,5 +176,6 @@ export const user: Aggregate<UserState, UserCommand, UserEvent, UserRefusal> = {
     UserPasswordChanged: 1,
     UserTotpEnabled: 1,
     UserTotpDisabled: 1,
+    UserErased: 1,
   },
 };

@@ -74,6 +74,7 @@ describe('creating an endpoint', () => {
     expect(then.state().endpoints.map((endpoint) => endpoint.endpointId)).toEqual(['e1', 'e2']);
     expect(then.state().endpoints[1]).toStrictEqual({
       ...shown,
+      secretSince: later,
       previousSecret: null,
       enabled: true,
       createdAt: later,
@@ -237,6 +238,7 @@ describe('rotating the secret of an endpoint', () => {
       {
         ...before[0],
         sealedSecret: 'new',
+        secretSince: later,
         previousSecret: { sealedSecret: original, endsAt: dayAfter },
         updatedAt: later,
       },

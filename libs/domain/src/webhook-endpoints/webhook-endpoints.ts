@@ -111,6 +111,8 @@ export interface PreviousSecret {
 }
 
 export interface WebhookEndpoint extends WebhookEndpointRecord {
+  /** When the current secret was made, ISO 8601. */
+  readonly secretSince: string;
   readonly previousSecret: PreviousSecret | null;
   readonly enabled: boolean;
   readonly createdAt: string;
@@ -127,7 +129,8 @@ function evolve(state: WebhookEndpointsState, event: WebhookEndpointsEvent): Web
     case 'WebhookEndpointCreated': {
       const { organizationId: _, ...record } = event.data;
       const times = { createdAt: event.at, updatedAt: event.at };
-      const endpoint = { ...record, previousSecret: null, enabled: true, ...times };
+      const secret = { secretSince: event.at, previousSecret: null };
+      const endpoint = { ...record, ...secret, enabled: true, ...times };
       return { endpoints: [...state.endpoints, endpoint] };
     }
     case 'WebhookEndpointUpdated':
@@ -160,7 +163,7 @@ function rotated(
 ): WebhookEndpoint {
   const { sealedSecret, previousSecretEndsAt: endsAt } = data;
   const previousSecret = endsAt === null ? null : { sealedSecret: endpoint.sealedSecret, endsAt };
-  return { ...endpoint, sealedSecret, previousSecret, updatedAt: at };
+  return { ...endpoint, sealedSecret, secretSince: at, previousSecret, updatedAt: at };
 }
 
 export type WebhookEndpointsCommand =
@@ -265,7 +268,7 @@ export const webhookEndpoints: Aggregate<
   initial: { endpoints: [] },
   decide,
   evolve,
-  stateVersion: 1,
+  stateVersion: 2,
   schemaVersions: {
     // 2: the key of the sealed secret is in the table data_keys. Version 1 has it in the text.
     WebhookEndpointCreated: 2,

@@ -13,8 +13,10 @@ interface Entry {
 }
 
 export class RecentEvents {
-  /** All events after `start` and up to `end` that the reader asked for. */
-  readonly #entries: Entry[] = [];
+  /** From index `first` on: all events after `start` and up to `end` that the reader asked for. */
+  readonly #entries: (Entry | null)[] = [];
+  /** Removing the dropped entries moves all others, so they stay until they are as many. */
+  #first = 0;
   #sizeBytes = 0;
   #start: Position;
   #end: Position;
@@ -62,7 +64,7 @@ export class RecentEvents {
   }
 
   #firstAfter(after: Position): number {
-    let low = 0;
+    let low = this.#first;
     let high = this.#entries.length;
     while (low < high) {
       const middle = (low + high) >>> 1;
@@ -75,15 +77,17 @@ export class RecentEvents {
 
   #dropOldest(): void {
     const { eventsMax, bytesMax } = this.limits;
-    let dropped = 0;
-    while (this.#entries.length - dropped > eventsMax || this.#sizeBytes > bytesMax) {
-      const oldest = this.#entries[dropped];
-      if (oldest === undefined) break;
+    while (this.#entries.length - this.#first > eventsMax || this.#sizeBytes > bytesMax) {
+      const oldest = this.#entries[this.#first];
+      if (oldest == null) break;
       this.#sizeBytes -= oldest.sizeBytes;
       this.#start = oldest.event.position;
-      dropped += 1;
+      this.#entries[this.#first] = null;
+      this.#first += 1;
     }
-    if (dropped > 0) this.#entries.splice(0, dropped);
+    if (this.#first * 2 <= this.#entries.length) return;
+    this.#entries.splice(0, this.#first);
+    this.#first = 0;
   }
 }
 

@@ -57,6 +57,7 @@ export function scene(
         signal.addEventListener('abort', () => resolve());
       }),
     nowMs: () => clock.nowMs,
+    random: () => 0.5,
     ...options,
   });
   const end = async (value: string, error?: unknown) => {

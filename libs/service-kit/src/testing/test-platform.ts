@@ -23,7 +23,8 @@ export interface TestPlatform {
   close(): Promise<void>;
 }
 
-const poolMax = 4;
+/** Each projection of an app holds one. */
+const poolMax = 8;
 
 @Module({})
 class Platform {}

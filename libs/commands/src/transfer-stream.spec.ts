@@ -1,6 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { payment, type Payment, type PaymentCommand } from '@pis/domain';
-import { paymentExample } from '@pis/domain/testing';
+import {
+  collection,
+  collectionDetails,
+  payment,
+  type Payment,
+  type PaymentCommand,
+} from '@pis/domain';
+import { originatorParty, paymentExample } from '@pis/domain/testing';
 import {
   type EventStore,
   memoryEventStore,
@@ -11,7 +17,7 @@ import {
 } from '@pis/event-store';
 import { countingStore } from '@pis/event-store/testing';
 import { testKeyring } from '@pis/keyring/testing';
-import { PaymentStream } from './payment-stream.js';
+import { TransferMissing, TransferStream } from './transfer-stream.js';
 
 const keyring = testKeyring();
 const at = '2026-11-21T09:00:00.000Z';
@@ -27,7 +33,7 @@ const failInFlight: PaymentCommand = {
 function processes(count: number, log = new MemoryLog()) {
   return Array.from({ length: count }, () => {
     const store = countingStore(sealedStore(memoryEventStore(log), keyring));
-    return { store, log, stream: new PaymentStream(store, 'system:test') };
+    return { store, log, stream: new TransferStream(store, 'system:test') };
   });
 }
 
@@ -48,7 +54,53 @@ function only<Item>([item]: readonly Item[]): Item {
   return item;
 }
 
-describe('a payment at the bank', () => {
+describe('a collection', () => {
+  async function queued(store: EventStore): Promise<string> {
+    const collectionId = randomUUID();
+    const { bankAccount } = originatorParty;
+    if (bankAccount === null) throw new Error('the example has no account');
+    const data = collectionDetails({
+      ...{ collectionId, organizationId: randomUUID(), amountMinor: 500, note: 'Fees 2026-10' },
+      ...{ settlement: { name: 'Board Operations Inc', bankAccount }, originator: originatorParty },
+    });
+    const by = systemContext('test');
+    const queue = { type: 'QueuePayment', at, data } as const;
+    await repository(store, collection).create(collectionId, queue, by);
+    return collectionId;
+  }
+
+  it('is found by its ID, and recorded in its own stream', async () => {
+    const { store, stream } = only(processes(1));
+    const collectionId = await queued(store);
+    expect(await stream.load(collectionId)).toMatchObject({
+      owner: 'collection',
+      state: { status: 'QUEUED' },
+    });
+    await stream.apply(collectionId, {}, () => [process]);
+    const { owner, state } = await stream.apply(collectionId, {}, confirm);
+    expect({ owner, status: state.status }).toEqual({ owner: 'collection', status: 'COMPLETED' });
+    expect(await store.readStream(`collection-${collectionId}`)).toHaveLength(3);
+    expect(await store.readStream(`payment-${collectionId}`)).toEqual([]);
+  });
+
+  it('costs one read while it is under way, and a payment never more', async () => {
+    const { store, stream } = only(processes(1));
+    const [collectionId, paymentId] = [await queued(store), await queue(store)];
+    await stream.load(collectionId);
+    store.counted();
+    await stream.load(collectionId);
+    expect(store.counted().reads).toBe(1);
+    await stream.load(paymentId);
+    expect(store.counted().reads).toBe(1);
+  });
+
+  it('that does not exist is missing, like a payment', async () => {
+    const { stream } = only(processes(1));
+    await expect(stream.load(randomUUID())).rejects.toBeInstanceOf(TransferMissing);
+  });
+});
+
+describe('a transfer at the bank', () => {
   it('is completed without a read by the process that has submitted it', async () => {
     const { store, stream } = only(processes(1));
     const paymentId = await queue(store);
@@ -109,7 +161,7 @@ describe('a payment at the bank', () => {
     const log = new MemoryLog();
     const store = countingStore(sealedStore(memoryEventStore(log), keyring));
     let nowMs = 0;
-    const stream = new PaymentStream(store, 'system:test', { nowMs: () => nowMs });
+    const stream = new TransferStream(store, 'system:test', { nowMs: () => nowMs });
     const [forgotten, old] = [await queue(store), await queue(store)];
     for (const paymentId of [forgotten, old]) await stream.apply(paymentId, {}, () => [process]);
     stream.forget();
@@ -126,7 +178,7 @@ describe('a payment at the bank', () => {
 
   it('is remembered in bounded memory', async () => {
     const store = countingStore(sealedStore(memoryEventStore(), keyring));
-    const stream = new PaymentStream(store, 'system:test', { rememberedMax: 2 });
+    const stream = new TransferStream(store, 'system:test', { rememberedMax: 2 });
     const paymentIds = [await queue(store), await queue(store), await queue(store)];
     for (const paymentId of paymentIds) await stream.apply(paymentId, {}, () => [process]);
     store.counted();

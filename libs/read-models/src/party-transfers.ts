@@ -1,9 +1,9 @@
 /**
- * The payments of one contact or originator, for its erasure: whether any is not final, when the last one
- * became final, and the rows with its personal data.
+ * The payments of one contact or originator, and the collections of fees from one originator, for its erasure: whether
+ * any is not final, when the last one became final, and the rows with its personal data.
  */
 import { withErased, type PaymentListItem } from '@pis/contracts';
-import { finalStatuses, paymentStatuses } from '@pis/domain';
+import { finalStatuses, paymentStatuses, streamPrefixOf, type TransferOwner } from '@pis/domain';
 import type { EventStore, Position, RecordedEvent } from '@pis/event-store';
 import { inTransaction } from '@pis/postgres';
 import type pg from 'pg';
@@ -16,23 +16,32 @@ import type { ProjectionName } from './projected-streams.js';
 import { hasReached } from './projection-reach.js';
 import { projectionReader } from './quarantine.js';
 
-export interface OpenPayments {
+export interface OpenTransfers {
+  /** What they are. Collections are looked for when no payment is open. */
+  readonly transfer: TransferOwner;
   /** Counted up to openCountMax. */
   readonly count: number;
-  /** One of them. */
+  /** The ID of one of them, also of a collection. */
   readonly paymentId: string;
 }
 
-/** More payments that are not final are not counted. */
+/** More transfers that are not final are not counted. */
 export const openCountMax = 100;
 const pageMax = 1_000;
 const heldPageMax = 100;
+/** Streams in one read. */
+const streamsMax = 50;
+
+const listOf = { payment: 'payments', collection: 'fees' } as const satisfies Record<
+  TransferOwner,
+  ProjectionName
+>;
 
 const openStatuses = paymentStatuses.filter((status) => !finalStatuses.includes(status));
 const columns = { contact: 'contact_id', originator: 'originator_id' } as const;
 
 /** Every method throws StoreUnavailable when a store is unavailable. */
-export class PartyPayments {
+export class PartyTransfers {
   private readonly query: PaymentsQuery;
 
   constructor(
@@ -42,13 +51,25 @@ export class PartyPayments {
     this.query = paymentsQuery(pool);
   }
 
-  /** Whether a projection has applied everything that its streams had up to a position. */
-  hasReached(projection: ProjectionName, position: Position): Promise<boolean> {
-    return hasReached({ pool: this.pool, store: this.store }, projection, position);
+  /** Whether the lists have applied everything that their streams had up to a position. */
+  async haveReached(position: Position): Promise<boolean> {
+    const sources = { pool: this.pool, store: this.store };
+    for (const projection of Object.values(listOf))
+      if (!(await hasReached(sources, projection, position))) return false;
+    return true;
   }
 
-  /** Payments that are not final, as far as the projection has come; null when there are none. */
-  async open({ kind, id, organizationId }: Party): Promise<OpenPayments | null> {
+  /** Transfers that are not final, as far as the lists have come; null when there are none. */
+  async open(party: Party): Promise<OpenTransfers | null> {
+    return (
+      (await this.openPayments(party)) ??
+      (await this.held(party, 'payment')) ??
+      (await this.openCollections(party)) ??
+      (await this.held(party, 'collection'))
+    );
+  }
+
+  private async openPayments({ kind, id, organizationId }: Party): Promise<OpenTransfers | null> {
     const { rows } = await orUnavailable(() =>
       this.pool.query<{ payment_id: string }>(
         `SELECT payment_id FROM payments
@@ -56,15 +77,49 @@ export class PartyPayments {
         [organizationId, id, openStatuses, openCountMax],
       ),
     );
-    const [first] = rows;
-    return first === undefined
-      ? await this.held({ kind, id, organizationId })
-      : { count: rows.length, paymentId: first.payment_id };
+    return counted(
+      'payment',
+      rows.map(({ payment_id: paymentId }) => paymentId),
+    );
   }
 
-  /** When the last payment became final, ISO 8601; null without payments. */
+  /** Those of started collections whose streams are not there yet, too. */
+  private async openCollections({ kind, ...party }: Party): Promise<OpenTransfers | null> {
+    if (kind !== 'originator') return null;
+    const { rows } = await orUnavailable(() =>
+      this.pool.query<{ id: string }>(
+        `SELECT collection_id AS id FROM fee_collections
+          WHERE organization_id = $1 AND originator_id = $2 AND status = ANY($3::text[])
+         UNION
+         SELECT collection_id FROM fee_periods LEFT JOIN fee_collections USING (collection_id)
+          WHERE fee_periods.organization_id = $1 AND fee_periods.originator_id = $2
+            AND fee_periods.status = 'COLLECTING' AND fee_collections.collection_id IS NULL
+         LIMIT $4`,
+        [party.organizationId, party.id, openStatuses, openCountMax],
+      ),
+    );
+    return counted(
+      'collection',
+      rows.map(({ id }) => id),
+    );
+  }
+
+  /** The IDs of all collections from an originator; none of a contact. */
+  async collections({ kind, id, organizationId }: Party): Promise<readonly string[]> {
+    if (kind !== 'originator') return [];
+    const { rows } = await orUnavailable(() =>
+      this.pool.query<{ id: string }>(
+        `SELECT collection_id AS id FROM fee_collections
+          WHERE organization_id = $1 AND originator_id = $2 ORDER BY collection_id`,
+        [organizationId, id],
+      ),
+    );
+    return rows.map(({ id: collectionId }) => collectionId);
+  }
+
+  /** When the last transfer became final, ISO 8601; null without transfers. */
   async lastFinalAt(party: Party): Promise<string | null> {
-    let last: string | null = null;
+    let last: string | null = await this.lastChangeOfCollections(party);
     let after: ListCursor | undefined;
     do {
       const page = await this.page(party, pageMax, after);
@@ -77,7 +132,23 @@ export class PartyPayments {
     return last;
   }
 
-  /** Newest first. */
+  /** A collection's last event ends it, or is a later report of the bank. */
+  private async lastChangeOfCollections(party: Party): Promise<string | null> {
+    const ids = await this.collections(party);
+    let last: string | null = null;
+    for (let from = 0; from < ids.length; from += streamsMax) {
+      const names = ids
+        .slice(from, from + streamsMax)
+        .map((id) => `${streamPrefixOf('collection')}${id}`);
+      for (const events of await this.store.readStreams(names)) {
+        const at = events.at(-1)?.metadata.at ?? null;
+        if (at !== null && (last === null || at > last)) last = at;
+      }
+    }
+    return last;
+  }
+
+  /** Payments, newest first. */
   page(
     { kind, id, organizationId }: Party,
     limit: number,
@@ -116,17 +187,17 @@ export class PartyPayments {
   }
 
   /**
-   * Payments that the projection holds back: their rows do not say how they stand. Only their first events
+   * Transfers that the projection holds back: their rows do not say how they stand. Only their first events
    * are looked at.
    */
-  private async held({ kind, id }: Party): Promise<OpenPayments | null> {
+  private async held({ kind, id }: Party, transfer: TransferOwner): Promise<OpenTransfers | null> {
     const found: string[] = [];
     for (let after = ''; found.length < openCountMax; ) {
       const { rows } = await orUnavailable(() =>
         this.pool.query<{ stream_id: string }>(
           `SELECT stream_id FROM quarantined_streams
            WHERE reader = $1 AND stream_id > $2 ORDER BY stream_id LIMIT $3`,
-          [projectionReader('payments'), after, heldPageMax],
+          [projectionReader(listOf[transfer]), after, heldPageMax],
         ),
       );
       for (const { stream_id: streamId } of rows) {
@@ -142,9 +213,13 @@ export class PartyPayments {
       if (last === undefined || rows.length < heldPageMax) break;
       after = last.stream_id;
     }
-    const [paymentId] = found;
-    return paymentId === undefined ? null : { count: found.length, paymentId };
+    return counted(transfer, found);
   }
+}
+
+function counted(transfer: TransferOwner, ids: readonly string[]): OpenTransfers | null {
+  const [paymentId] = ids;
+  return paymentId === undefined ? null : { transfer, count: ids.length, paymentId };
 }
 
 /** As the first event of a payment is stored. A counterparty that is no saved contact is in the link. */

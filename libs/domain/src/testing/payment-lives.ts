@@ -1,0 +1,39 @@
+/** Every life a payment can have: all sequences of commands, each followed until no command is accepted. */
+import {
+  payment,
+  type Payment,
+  type PaymentCommand,
+  type PaymentEvent,
+} from '../payment/payment.js';
+import { failureCodes } from '../payment/rail-facts.js';
+import { fold, outcomeOf } from './given.js';
+import { failPayment, paymentCommands } from './payment-examples.js';
+
+/** Notes change no status: see payment-notes.spec.ts. */
+const { CorrectPayment: _, RejectPaymentLate: __, ...moves } = paymentCommands;
+const everyCommand: readonly PaymentCommand[] = [
+  ...Object.values(moves),
+  ...failureCodes.map(failPayment),
+];
+/** More steps than the longest life has: link, queued, processing, in flight, completed, returned. */
+const stepsMax = 10;
+
+/** One for each event of each life: the history, the state it gives, and the one before. */
+export interface PaymentStep {
+  readonly history: readonly PaymentEvent[];
+  readonly before: Payment | null;
+  readonly after: Payment;
+}
+
+export function stepsOfPaymentLives(history: readonly PaymentEvent[] = []): readonly PaymentStep[] {
+  if (history.length > stepsMax) throw new Error('a payment that never comes to an end');
+  const before = fold(payment, history);
+  return everyCommand.flatMap((command) => {
+    const outcome = outcomeOf(payment, history, command);
+    if ('refused' in outcome) return [];
+    const next = [...history, ...outcome.events];
+    const after = fold(payment, next);
+    if (after === null) throw new Error('an event that leaves no payment');
+    return [{ history: next, before, after }, ...stepsOfPaymentLives(next)];
+  });
+}

@@ -1,0 +1,173 @@
+/** Reads the activity of originators: for statements. */
+import { streamPrefixOf } from '@pis/domain';
+import type { Position } from '@pis/event-store';
+import type pg from 'pg';
+import { orUnavailable } from './or-unavailable.js';
+import { projectionReader } from './quarantine.js';
+
+export interface ActivityOwner {
+  readonly organizationId: string;
+  readonly originatorId: string;
+}
+
+/** What is dated before `to`, up to a position of the log. The answers never change. */
+export interface ActivityCutoff {
+  readonly to: Date;
+  readonly through: Position;
+}
+
+/** What is in a cutoff and not in the one `after` which it follows. Null: the first one. */
+export interface ActivityWindow extends ActivityCutoff {
+  readonly after: ActivityCutoff | null;
+}
+
+export interface ActivitySum {
+  readonly count: number;
+  readonly amountMinor: number;
+}
+
+/** What was open at one moment. */
+export interface ActivityBalance {
+  readonly inProgressIn: ActivitySum;
+  readonly inProgressOut: ActivitySum;
+  readonly feesDueMinor: number;
+}
+
+/** A payment that changed its status in the period without moving money in it. */
+export interface StillPayment {
+  readonly paymentId: string;
+  /** The last such change of the period. */
+  readonly at: Date;
+}
+
+interface BalanceRow {
+  readonly is_inbound: boolean;
+  readonly open: string;
+  readonly amount: string;
+  readonly charged: string;
+}
+
+/** At a cutoff. @throws StoreUnavailable */
+export async function activityBalance(
+  pool: pg.Pool,
+  { organizationId, originatorId }: ActivityOwner,
+  { to, through }: ActivityCutoff,
+): Promise<ActivityBalance> {
+  const values = [organizationId, originatorId, to, through];
+  const { rows } = await orUnavailable(() =>
+    pool.query<BalanceRow>(
+      `SELECT is_inbound, sum(in_progress_change) AS open,
+          sum(in_progress_change * amount_minor) AS amount, sum(charged_minor) AS charged
+        FROM payment_activity
+        WHERE organization_id = $1 AND originator_id = $2 AND at < $3 AND position <= $4
+        GROUP BY is_inbound`,
+      values,
+    ),
+  );
+  const { rows: collections } = await orUnavailable(() =>
+    pool.query<{ collected: string | null }>(
+      `SELECT sum(CASE kind WHEN 'collection' THEN amount_minor ELSE -amount_minor END) AS collected
+        FROM movements
+        WHERE organization_id = $1 AND originator_id = $2 AND at < $3 AND position <= $4
+          AND kind IN ('collection', 'collection_return')`,
+      values,
+    ),
+  );
+  const sum = (isInbound: boolean): ActivitySum => {
+    const row = rows.find(({ is_inbound }) => is_inbound === isInbound);
+    return { count: Number(row?.open ?? 0), amountMinor: Number(row?.amount ?? 0) };
+  };
+  const charged = rows.reduce((total, row) => total + Number(row.charged), 0);
+  return {
+    inProgressIn: sum(true),
+    inProgressOut: sum(false),
+    feesDueMinor: charged - Number(collections[0]?.collected ?? 0),
+  };
+}
+
+/**
+ * Page after page, by (at, paymentId). The database sorts, on its disk if need be.
+ * @throws StoreUnavailable
+ */
+export async function* stillPayments(
+  pool: pg.Pool,
+  { organizationId, originatorId }: ActivityOwner,
+  { to, through, after }: ActivityWindow,
+  pageMax: number,
+): AsyncGenerator<readonly StillPayment[], void, undefined> {
+  const client = await orUnavailable(() => pool.connect());
+  let isDone = false;
+  try {
+    await client.query('BEGIN READ ONLY');
+    await client.query(
+      `DECLARE still NO SCROLL CURSOR FOR
+        SELECT payment_id AS "paymentId", max(at) AS at FROM payment_activity a
+        WHERE organization_id = $1 AND originator_id = $2 AND NOT moves_money AND ${inWindow('a')}
+          AND NOT EXISTS (SELECT FROM payment_activity m
+            WHERE m.payment_id = a.payment_id AND m.moves_money AND m.in_progress_change = -1
+              AND ${inWindow('m')})
+        GROUP BY payment_id ORDER BY max(at), payment_id`,
+      [
+        ...[organizationId, originatorId, to, through],
+        ...[after?.to ?? null, after?.through ?? null],
+      ],
+    );
+    for (;;) {
+      const { rows } = await client.query<StillPayment>(`FETCH ${pageMax} FROM still`);
+      if (rows.length > 0) yield rows;
+      if (rows.length < pageMax) break;
+    }
+    await client.query('COMMIT');
+    isDone = true;
+  } finally {
+    // A session in the middle of a transaction is thrown away.
+    client.release(!isDone);
+  }
+}
+
+function inWindow(table: string): string {
+  return `${table}.at < $3 AND ${table}.position <= $4
+    AND ($5::timestamptz IS NULL OR ${table}.at >= $5 OR ${table}.position > $6::text)`;
+}
+
+/**
+ * A transfer that the tables hold back in quarantine, and that may be one of the originator: it is, or nobody can say
+ * whose it is. Null: once the tables have reached a position, they have everything of the originator up to there.
+ * @throws StoreUnavailable
+ */
+export async function heldTransferOf(
+  pool: pg.Pool,
+  { organizationId, originatorId }: ActivityOwner,
+): Promise<string | null> {
+  const { rows } = await orUnavailable(() =>
+    pool.query<{ streamId: string }>(
+      `SELECT q.stream_id AS "streamId" FROM quarantined_streams q
+        LEFT JOIN transfers t ON t.transfer_id =
+          substring(q.stream_id FROM '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$')::uuid
+        WHERE q.reader = $1 AND (q.stream_id ^@ $2::text OR q.stream_id ^@ $3::text)
+          AND (t.transfer_id IS NULL OR (t.organization_id = $4 AND t.originator_id = $5))
+        ORDER BY q.position LIMIT 1`,
+      [
+        projectionReader('movements'),
+        streamPrefixOf('payment'),
+        streamPrefixOf('collection'),
+        organizationId,
+        originatorId,
+      ],
+    ),
+  );
+  return rows[0]?.streamId ?? null;
+}
+
+/** An originator whose stream the directory holds back from its beginning, so that its list lacks it. */
+export async function heldUnlistedOriginator(pool: pg.Pool): Promise<string | null> {
+  const { rows } = await orUnavailable(() =>
+    pool.query<{ streamId: string }>(
+      `SELECT stream_id AS "streamId" FROM quarantined_streams
+        WHERE reader = $1 AND stream_id ^@ $2::text AND from_revision = 0
+        ORDER BY position LIMIT 1`,
+      [projectionReader('directory'), streamPrefixOf('originator')],
+    ),
+  );
+  return rows[0]?.streamId ?? null;
+}

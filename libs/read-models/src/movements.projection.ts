@@ -1,0 +1,241 @@
+/**
+ * Movements: what moved on the accounts of originators. A transfer that completes is one movement, and its return
+ * is an opposite one at the time of the return, however much later. Nothing else moves money.
+ *
+ * The row of a transfer says what its movements are. They are written when its row has the fact, in the same
+ * transaction. The ID of a movement derives from the transfer's, so a fact that is read twice is one movement.
+ */
+import {
+  collection,
+  isTransition,
+  payment,
+  type PaymentDetails,
+  type PaymentEvent,
+  transferAmountMinor,
+  unreachable,
+} from '@pis/domain';
+import { domainEventOf, type RecordedEvent } from '@pis/event-store';
+import type pg from 'pg';
+import { v5 as uuidV5 } from 'uuid';
+import { activityTable } from './activity-table.js';
+import type { MovementKind, MovementSide } from './movements.js';
+import { prefixesFollowedBy } from './projected-streams.js';
+import {
+  type Projection,
+  type ReadTable,
+  readTable,
+  type ReadTableDefinition,
+  type RowChange,
+} from './projection.js';
+
+type TransferOwner = 'payment' | 'collection';
+
+const aggregates = { payment, collection } as const satisfies Record<TransferOwner, unknown>;
+
+export type TransferRow = {
+  readonly transferId: string;
+  readonly organizationId: string;
+  readonly originatorId: string;
+  readonly owner: TransferOwner;
+  readonly side: MovementSide;
+  /** A text when it was read from the table. */
+  readonly amountMinor: number | string;
+  readonly rail: string;
+  readonly reference: string | null;
+  readonly completedAt: string | null;
+  readonly completedPosition: string | null;
+  readonly returnReference: string | null;
+  readonly returnedAt: string | null;
+  readonly returnedPosition: string | null;
+  readonly revision: number;
+};
+
+type Fields = Omit<TransferRow, 'revision'>;
+
+/** Of a new transfer. */
+function begun(owner: TransferOwner, details: PaymentDetails, amountMinor: number): Fields {
+  const { paymentId, organizationId, originatorId, direction, paymentRail } = details;
+  return {
+    transferId: paymentId,
+    organizationId,
+    originatorId,
+    owner,
+    // A collection debits the originator, who is its counterparty.
+    side: (direction === 'INBOUND') === (owner === 'payment') ? 'credit' : 'debit',
+    amountMinor,
+    rail: paymentRail,
+    reference: null,
+    completedAt: null,
+    completedPosition: null,
+    returnReference: null,
+    returnedAt: null,
+    returnedPosition: null,
+  };
+}
+
+function after(
+  owner: TransferOwner,
+  row: TransferRow | null,
+  event: PaymentEvent,
+  { position }: RecordedEvent,
+): Fields {
+  if (event.type === 'PaymentAwaitingConfirmation')
+    return begun(owner, event.data, transferAmountMinor(event.data));
+  if (event.type === 'PaymentQueued') {
+    // The counterparty of a link has answered: the rail is chosen now, and the amount stays.
+    if (row !== null) return { ...row, rail: event.data.paymentRail };
+    return begun(owner, event.data, transferAmountMinor({ ...event.data, link: null }));
+  }
+  if (row === null) throw new Error('a transfer cannot begin with this event');
+  if (!isTransition(event)) return row;
+  const { type, at } = event;
+  switch (type) {
+    case 'PaymentProcessing':
+      return { ...row, reference: event.data.railReference };
+    case 'PaymentCompleted':
+      return { ...row, completedAt: at, completedPosition: position };
+    case 'PaymentReturned':
+      return {
+        ...row,
+        returnReference: event.data.returnReference ?? null,
+        returnedAt: at,
+        returnedPosition: position,
+      };
+    case 'PaymentFailed':
+    case 'PaymentFailedInFlight':
+    case 'PaymentBlocked':
+    case 'PaymentCanceled':
+      return row;
+    default:
+      return unreachable(type);
+  }
+}
+
+const transfersOf = (owner: TransferOwner): ReadTableDefinition<TransferRow> => ({
+  name: 'transfers',
+  key: 'transferId',
+  ownsStream: true,
+  columns: {
+    transferId: 'uuid',
+    organizationId: 'uuid',
+    originatorId: 'uuid',
+    owner: 'text',
+    side: 'text',
+    amountMinor: 'bigint',
+    rail: 'text',
+    reference: 'text',
+    completedAt: 'timestamptz(3)',
+    completedPosition: 'text',
+    returnReference: 'text',
+    returnedAt: 'timestamptz(3)',
+    returnedPosition: 'text',
+    revision: 'integer',
+  },
+  category: owner,
+  begins: ({ revision }) => revision === 0,
+  evolve: (row, recorded) =>
+    after(owner, row, domainEventOf(aggregates[owner], recorded), recorded),
+});
+
+interface MovementRow {
+  readonly transfer: TransferRow;
+  readonly kind: MovementKind;
+  readonly side: MovementSide;
+  readonly reference: string | null;
+  readonly at: string;
+  readonly position: string;
+}
+
+const opposite = { credit: 'debit', debit: 'credit' } as const satisfies Record<
+  MovementSide,
+  MovementSide
+>;
+const kinds = {
+  payment: { moved: 'transfer', returned: 'return' },
+  collection: { moved: 'collection', returned: 'collection_return' },
+} as const satisfies Record<TransferOwner, Record<'moved' | 'returned', MovementKind>>;
+
+/** The movements that the changes led to, some perhaps not for the first time. */
+function movementsOf({ before, after: transfer }: RowChange<TransferRow>): MovementRow[] {
+  const { owner, side, completedAt, completedPosition, returnedAt, returnedPosition } = transfer;
+  const movements: MovementRow[] = [];
+  if (completedAt !== null && completedPosition !== null && (before?.completedAt ?? null) === null)
+    movements.push({
+      transfer,
+      kind: kinds[owner].moved,
+      side,
+      reference: transfer.reference,
+      at: completedAt,
+      position: completedPosition,
+    });
+  if (returnedAt !== null && returnedPosition !== null && (before?.returnedAt ?? null) === null)
+    movements.push({
+      transfer,
+      kind: kinds[owner].returned,
+      side: opposite[side],
+      reference: transfer.returnReference,
+      at: returnedAt,
+      position: returnedPosition,
+    });
+  return movements;
+}
+
+function movementIdOf({ transfer, kind }: MovementRow): string {
+  return uuidV5(kind, transfer.transferId);
+}
+
+async function saveMovements(
+  client: pg.ClientBase,
+  target: string,
+  changes: readonly RowChange<TransferRow>[],
+): Promise<void> {
+  const movements = changes.flatMap(movementsOf);
+  if (movements.length === 0) return;
+  const movementsTarget = target.replace('transfers', 'movements');
+  const ofTransfers = movements.map(({ transfer }) => transfer);
+  await client.query({
+    name: `${movementsTarget}.insert`,
+    text: `INSERT INTO ${movementsTarget} (movement_id, organization_id, originator_id, payment_id,
+        collection_id, kind, side, amount_minor, rail, reference, at, position)
+      SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::uuid[], $6::text[],
+        $7::text[], $8::bigint[], $9::text[], $10::text[], $11::timestamptz(3)[], $12::text[])
+      ON CONFLICT (movement_id) DO NOTHING`,
+    values: [
+      movements.map(movementIdOf),
+      ofTransfers.map(({ organizationId }) => organizationId),
+      ofTransfers.map(({ originatorId }) => originatorId),
+      ofTransfers.map(({ owner, transferId }) => (owner === 'payment' ? transferId : null)),
+      ofTransfers.map(({ owner, transferId }) => (owner === 'collection' ? transferId : null)),
+      movements.map(({ kind }) => kind),
+      movements.map(({ side }) => side),
+      ofTransfers.map(({ amountMinor }) => amountMinor),
+      ofTransfers.map(({ rail }) => rail),
+      movements.map(({ reference }) => reference),
+      movements.map(({ at }) => at),
+      movements.map(({ position }) => position),
+    ],
+  });
+}
+
+/** The transfers of both owners, in one table. No ID is that of a payment and of a collection. */
+const byOwner = (['payment', 'collection'] as const).map((owner) =>
+  readTable(transfersOf(owner), saveMovements),
+);
+const transfersTable: ReadTable = {
+  name: 'transfers',
+  async write(client, target, events) {
+    for (const table of byOwner) await table.write(client, target, events);
+  },
+};
+
+/** Written together with the transfers. The projection has it so that a rebuild replaces it, too. */
+const movementsTable: ReadTable = { name: 'movements', write: () => Promise.resolve() };
+
+export const movementsProjection: Projection = {
+  name: 'movements',
+  streamPrefixes: prefixesFollowedBy('movements'),
+  tables: [transfersTable, movementsTable, activityTable],
+  // Few read movements within a second, and many events together cost little more than one. Not longer: the closing of
+  // a month does not wait for a projection that is behind.
+  restMs: 500,
+};
