@@ -8,6 +8,7 @@ export { nachaProblemText, parseNachaFile } from './rails/ach/nacha-parser.js';
 export type { ParsedNacha, ParseLimits } from './rails/ach/nacha-parser.js';
 export type { NachaProblem } from './rails/ach/nacha-lines.js';
 export * from './rails/ach/corrected-data.js';
+export * from './rails/ach/prenote-connection.js';
 export * from './rails/ach/return-reasons.js';
 export * from './rails/ach/returned-entries.js';
 export * from './rails/ach/ack-file.js';

@@ -169,6 +169,8 @@ export interface BankNotification {
   readonly type: BankNotificationType | 'unreadable';
   /** R01 to R85 for returns; null when the bank gave none. */
   readonly returnReasonCode: string | null;
+  /** Of a return, when the bank names one: see PaymentReturn of the domain. Otherwise null. */
+  readonly returnReference: string | null;
   /** Of a rejection, when the bank says why; otherwise null. */
   readonly rejection: RailRejection | null;
   /** Of a correction; otherwise null. */
@@ -217,6 +219,11 @@ export interface BankConnection extends Bank {
    * every transfer may be submitted at once. @throws BankUnavailable, BankRefused
    */
   prepare?(instruction: TransferInstruction): Promise<Readiness>;
+  /**
+   * Whether the connection's own records have a transfer of this reference. The bank is not asked. Absent where the
+   * connection keeps no records.
+   */
+  hasRecordOf?(reference: string): Promise<boolean>;
   close(): Promise<void>;
 }
 
@@ -232,6 +239,11 @@ export interface NamedConnection {
    * while the rail is closed. Absent where every rail is always open.
    */
   readonly opensAt?: (rail: PaymentRail, atMs: number) => number;
+  /**
+   * What its configuration lacks to send in the name of an organization; null when it lacks nothing. Absent where every
+   * name will do.
+   */
+  readonly lacksFor?: (organizationId: string) => string | null;
   /** Begins to exchange files by itself, where the connection does that. Called once the stores are open. */
   readonly start?: () => void;
 }

@@ -122,6 +122,12 @@ const notification = z.object({
     .string()
     .regex(/^R\d{2}$/)
     .nullable(),
+  returnReference: z
+    .string()
+    .regex(/^[\x21-\x7e]{1,35}$/)
+    .nullable()
+    // It only helps to find the movement in the bank's books: the return counts without it.
+    .catch(null),
   rejection: railRejectionSchema.nullable().default(null),
   correction: bankCorrectionSchema.nullable().default(null),
   at: z.iso.datetime({ precision: 3 }),
@@ -134,6 +140,7 @@ const unreadableNotification = z
     ...readable,
     type: 'unreadable' as const,
     returnReasonCode: null,
+    returnReference: null,
     rejection: null,
     correction: null,
     at: new Date().toISOString(),

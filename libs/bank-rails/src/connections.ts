@@ -13,5 +13,6 @@ export {
   listArchive,
   unmatchedKeptForDays,
 } from './connections/archive-table.js';
+export * from './connections/bank-references.js';
 export * from './connections/file-archive.js';
 export * from './connections/connection-pauses.js';

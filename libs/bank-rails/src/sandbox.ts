@@ -122,6 +122,9 @@ const reportSql = `
   ), booked AS (
     UPDATE bank_executions e
        SET executed_at = coalesce(e.executed_at, now()),
+           returned_at = CASE $2 WHEN 'returned' THEN coalesce(e.returned_at, now())
+                                 ELSE e.returned_at END,
+           return_reason_code = coalesce(e.return_reason_code, $3),
            state = CASE WHEN $2 = 'returned' THEN 'returned'
                         WHEN e.state = 'pending' THEN 'executed' ELSE e.state END
       FROM known k

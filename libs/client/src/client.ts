@@ -1,4 +1,5 @@
 import { Contacts, Originators } from './directory.js';
+import { Exports } from './exports.js';
 import { Payments, Sandbox } from './payments.js';
 import { Rails } from './rails.js';
 import { Statements } from './statements.js';
@@ -22,6 +23,7 @@ export class PisClient {
   readonly webhooks: Webhooks;
   readonly events: Events;
   readonly statements: Statements;
+  readonly exports: Exports;
   readonly sandbox: Sandbox;
 
   /** @throws TypeError, RangeError when an option is invalid */
@@ -34,6 +36,7 @@ export class PisClient {
     this.webhooks = new Webhooks(transport);
     this.events = new Events(transport);
     this.statements = new Statements(transport);
+    this.exports = new Exports(transport);
     this.sandbox = new Sandbox(transport);
   }
 }

@@ -11,6 +11,8 @@ export {
   PisWebhookError,
   type Problem,
 } from './errors.js';
+export type { Exports } from './exports.js';
+export type * from './export-types.js';
 export type { ListOptions } from './pages.js';
 export type { PaymentCreateOptions, Payments, Sandbox } from './payments.js';
 export type { Rails } from './rails.js';

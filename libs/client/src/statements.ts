@@ -1,7 +1,8 @@
 /** Operations on statements: a PDF per originator and month. */
+import { pageOf } from './pages.js';
 import { inPath } from './paths.js';
 import type { RequestOptions, Transport } from './transport.js';
-import type { Statement, StatementFilter } from './types.js';
+import type { Page, PageQuery, Statement, StatementFilter } from './types.js';
 
 export class Statements {
   readonly #transport: Transport;
@@ -17,6 +18,14 @@ export class Statements {
     const query = { ...filter };
     const call = { method: 'GET', path: '/v1/statements', query, repeatable: true } as const;
     return (await this.#transport.send<readonly Statement[]>(call, options)).data;
+  }
+
+  /** Newest first. */
+  page(
+    query: StatementFilter & PageQuery = {},
+    options?: RequestOptions,
+  ): Promise<Page<Statement>> {
+    return pageOf(this.#transport, '/v1/statements', query, options);
   }
 
   async get(statementId: string, options?: RequestOptions): Promise<Statement> {

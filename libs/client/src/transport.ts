@@ -46,7 +46,14 @@ export interface Call {
   /** For requests that take longer than others. */
   readonly timeoutMs?: number;
   /** The media type of an answer that is no JSON: its bytes are the data. Errors are JSON in any case. */
-  readonly accept?: 'application/pdf';
+  readonly accept?:
+    | 'application/pdf'
+    | 'application/jsonl'
+    | 'application/xml'
+    | 'text/csv'
+    | 'text/plain';
+  /** A range of the bytes of such an answer. */
+  readonly range?: string;
 }
 
 const timeoutDefaultMs = 30_000;
@@ -113,6 +120,7 @@ export class Transport {
       accept: accept === undefined ? 'application/json' : `${accept}, application/json`,
       authorization: `Bearer ${this.#apiKey}`,
     });
+    if (call.range !== undefined) headers.set('range', call.range);
     if (call.body !== undefined) headers.set('content-type', 'application/json');
     if (call.idempotencyKey !== undefined)
       headers.set('idempotency-key', asHeaderBytes(call.idempotencyKey));

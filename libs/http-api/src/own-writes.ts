@@ -12,19 +12,21 @@ const positionsMax = 10_000;
 /** The lists in which a write appears. */
 export type WriteKey = 'payments' | 'directory';
 
-/** Which write keys a projection follows. */
+/** Which write keys a projection follows. Figures come a moment later: nobody waits for them. */
 const followed = {
   payments: 'payments',
   events: 'payments',
   directory: 'directory',
-} as const satisfies Record<ProjectionName, WriteKey>;
+} as const satisfies Partial<Record<ProjectionName, WriteKey>>;
+
+type Listed = keyof typeof followed;
 
 export class OwnWrites {
   /** The longest wait of a list. After that, a stale list is better than none. */
   waitMaxMs = 1_000;
   private readonly last = new BoundedMap<string, Position>(positionsMax);
 
-  constructor(private readonly progress: Readonly<Record<ProjectionName, ProjectionProgress>>) {}
+  constructor(private readonly progress: Readonly<Record<Listed, ProjectionProgress>>) {}
 
   /** `position` is null when nothing was appended or read. */
   note(writeKey: WriteKey, organizationId: string, position: Position | null): void {
@@ -33,7 +35,7 @@ export class OwnWrites {
   }
 
   /** Resolves when the writes are visible, or after waitMaxMs. */
-  async visible(projection: ProjectionName, organizationId: string): Promise<void> {
+  async visible(projection: Listed, organizationId: string): Promise<void> {
     const position = this.last.get(`${followed[projection]}/${organizationId}`);
     if (position !== undefined) await this.progress[projection].waitFor(position, this.waitMaxMs);
   }

@@ -3,6 +3,7 @@ import {
   type CancellationRefusal,
   type ContactCreationRefusal,
   type ContactUpdateRefusal,
+  type CorrectionRefusal,
   grantedOrThrow,
   type LinkRequestRefusal,
   type OriginatorUpdateRefusal,
@@ -10,6 +11,7 @@ import {
   type PaymentSimulationRefusal,
   type ShowRefusal,
   type WebhookEndpointRefusal,
+  type WebhookTestRefusal,
 } from '@pis/commands';
 import { problem } from '@pis/contracts';
 import { unreachable } from '@pis/domain';
@@ -21,10 +23,12 @@ type ClientRefusal =
   | ShowRefusal
   | ContactCreationRefusal
   | ContactUpdateRefusal
+  | CorrectionRefusal
   | OriginatorUpdateRefusal
   | PaymentCreationRefusal
   | PaymentSimulationRefusal
-  | WebhookEndpointRefusal;
+  | WebhookEndpointRefusal
+  | WebhookTestRefusal;
 
 /** The result of a use case that was not refused. @throws ApiError for a refusal */
 export const granted = grantedOrThrow<ClientRefusal>(apiErrorOf);
@@ -43,6 +47,10 @@ function apiErrorOf(refusal: ClientRefusal): ApiError {
       return invalid(refusal.problems);
     case 'SUBSCRIPTION_LIMIT_EXCEEDED':
       return invalid([problem('subscribedEvents', 'validation_subscription_limit')]);
+    case 'CORRECTION_NOT_FOUND':
+      return new ApiError('CONFLICT', 'the correction was answered already, or is another one now');
+    case 'CORRECTION_NOT_APPLICABLE':
+      return new ApiError('CONFLICT', 'the correction names no usable account; enter the account');
     case 'NO_LINK':
       return notFound('link of the payment');
     case 'DUPLICATE_CONTACT':
@@ -55,6 +63,15 @@ function apiErrorOf(refusal: ClientRefusal): ApiError {
       );
     case 'NOT_ALLOWED_IN_STATUS':
       return new ApiError('CONFLICT', `a payment in ${refusal.status} cannot make this transition`);
+    case 'TOO_MANY_TESTS_OF_CALLER':
+      return new ApiError('RATE_LIMITED', 'too many tests are under way; wait until one has ended');
+    case 'TOO_MANY_TESTS':
+      return new ApiError(
+        'SERVICE_UNAVAILABLE',
+        'too many tests are under way in all; retry shortly',
+      );
+    case 'TEST_INTERRUPTED':
+      return new ApiError('SERVICE_UNAVAILABLE', 'the service is shutting down');
     default:
       return unreachable(refusal);
   }

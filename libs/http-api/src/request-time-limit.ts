@@ -48,7 +48,9 @@ export class RequestTimeLimit {
     request.limitTimer = setTimeout(() => {
       limit.end();
       const { hasOwnTimeLimit } = request.routeOptions.config;
-      if (hasOwnTimeLimit !== true && !reply.sent) reply.send(this.late());
+      // A download that has begun may take longer.
+      const isAnswered = reply.sent || reply.raw.headersSent;
+      if (hasOwnTimeLimit !== true && !isAnswered) reply.send(this.late());
     }, this.leftMs(request));
     withTimeLimit(limit, next);
   }

@@ -4,7 +4,7 @@ import { type Topic, topics } from '@pis/contracts';
 /** The topics that each consumer group handles, on either broker. */
 export const topicsOfGroup = {
   'rail-executor': [topics.payments],
-  'webhook-dispatcher': [topics.payments],
+  'webhook-dispatcher': [topics.payments, topics.statements],
 } as const satisfies Record<string, readonly Topic[]>;
 
 export type ConsumerGroup = keyof typeof topicsOfGroup;

@@ -2,11 +2,9 @@
  * Computes past events from their streams, exactly as they were for the broker. An envelope made from one has
  * the same bytes as the original one.
  */
-import { type PaymentIntegrationEvent, topics } from '@pis/contracts';
-import { payment } from '@pis/domain';
+import { topics, type WebhookIntegrationEvent } from '@pis/contracts';
 import {
   type EventStore,
-  foldOf,
   type RecordedEvent,
   StoreUnavailable,
   UnreadableEvent,
@@ -14,7 +12,7 @@ import {
 import { skippedAmong } from '@pis/read-models';
 import type pg from 'pg';
 import { publicEventOf } from './integration-message.js';
-import type { Step } from './public-facts.js';
+import { publicFactsOf, type Step } from './public-facts.js';
 
 export interface PastEventRef {
   readonly streamId: string;
@@ -27,17 +25,17 @@ export interface PastEventRef {
  * @throws StoreUnavailable also when a replica of the store does not have the event yet
  * @throws UnreadableEvent when a newer release wrote one of them, or one before it
  */
-export async function pastPaymentEvents(
+export async function pastWebhookEvents(
   store: EventStore,
   pool: pg.Pool,
   refs: readonly PastEventRef[],
-): Promise<PaymentIntegrationEvent[]> {
+): Promise<WebhookIntegrationEvent[]> {
   const streamIds = [...new Set(refs.map(({ streamId }) => streamId))];
   if (streamIds.length === 0) return [];
   const wanted = new Set(refs.map(({ eventId }) => eventId));
   const streams = await store.readStreams(streamIds);
   const skipped = new Set<string>();
-  const found = new Map<string, PaymentIntegrationEvent>();
+  const found = new Map<string, WebhookIntegrationEvent>();
   for (const events of streams)
     for (const event of await unlessSkipped(pool, skipped, () => eventsIn(events, wanted, skipped)))
       found.set(event.eventId, event);
@@ -71,23 +69,26 @@ function eventsIn(
   stream: readonly RecordedEvent[],
   wanted: ReadonlySet<string>,
   skipped: ReadonlySet<string>,
-): PaymentIntegrationEvent[] {
-  const fold = foldOf(payment);
+): WebhookIntegrationEvent[] {
   const last = stream.findLastIndex(({ id }) => wanted.has(id));
+  const [first] = stream;
+  const facts = first === undefined ? null : publicFactsOf(first.streamId);
+  if (facts === null) return [];
+  const { fold } = facts;
   let before = fold([]);
   return stream.slice(0, last + 1).flatMap((event) => {
     if (skipped.has(event.id)) return [];
     const after = fold([event], before);
     const step: Step = { before, after };
     before = after;
-    return wanted.has(event.id) ? [paymentEventOf(event, step)] : [];
+    return wanted.has(event.id) ? [webhookEventOf(event, step)] : [];
   });
 }
 
 /** The event as consumers received it. */
-function paymentEventOf(recorded: RecordedEvent, step: Step): PaymentIntegrationEvent {
+function webhookEventOf(recorded: RecordedEvent, step: Step): WebhookIntegrationEvent {
   const content = publicEventOf(recorded, step);
-  if (content?.topic !== topics.payments)
-    throw new Error(`event ${recorded.id} is not a public event of a payment`);
+  if (content === null || content.topic === topics.directory)
+    throw new Error(`event ${recorded.id} is not an event that becomes a webhook`);
   return content.event;
 }

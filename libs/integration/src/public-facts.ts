@@ -8,6 +8,7 @@ import {
   type IntegrationEventOn,
   originatorView,
   paymentEventData,
+  type StatementIntegrationEvent,
   type Topic,
   topics,
 } from '@pis/contracts';
@@ -24,6 +25,8 @@ import {
   type OriginatorEvent,
   payment,
   paymentEventTypeOf,
+  statement,
+  type StatementEvent,
   streamNameOf,
   streamPrefixOf,
 } from '@pis/domain';
@@ -81,6 +84,7 @@ const contactEventTypes = {
   ContactIdentityForfeited: null,
   ContactCreationForfeited: null,
   ContactCorrectionReported: null,
+  ContactCorrectionDismissed: null,
   ContactReturnReported: null,
   UnsavedContactNoted: null,
   ContactErasureRequested: null,
@@ -97,6 +101,10 @@ const originatorEventTypes = {
   OriginatorErasureConfirmed: null,
   OriginatorErased: null,
 } as const satisfies Record<OriginatorEvent['type'], DirectoryEventType | null>;
+
+const statementEventTypes = {
+  StatementGenerated: 'statement.generated',
+} as const satisfies Record<StatementEvent['type'], StatementIntegrationEvent['eventType']>;
 
 export const publicFacts = {
   payment: published(topics.payments, payment, (type, before, after) =>
@@ -118,11 +126,21 @@ export const publicFacts = {
     if (eventType === null || after === null) return null;
     return { eventType, organizationId: after.organizationId, data: originatorView(after) };
   }),
+  statement: published(topics.statements, statement, (type, _before, after) => {
+    if (after === null) return null;
+    const { organizationId, statementId, originatorId, periodYear, periodMonth } = after;
+    const data = { statementId, originatorId, periodYear, periodMonth };
+    return { eventType: statementEventTypes[type], organizationId, data };
+  }),
   apiKey: internal,
+  approval: internal,
+  collection: internal,
   contactIdentity: internal,
+  feePeriod: internal,
   operatorAction: internal,
   operatorNotice: internal,
   organization: internal,
+  settlement: internal,
   store: internal,
   user: internal,
   webhookEndpoints: internal,
@@ -139,7 +157,7 @@ type PublicTopic = {
 const topicUse = {
   [topics.payments]: 'filled',
   [topics.directory]: 'filled',
-  [topics.statements]: 'reserved',
+  [topics.statements]: 'filled',
 } as const satisfies Record<PublicTopic, 'filled'> &
   Record<Exclude<Topic, PublicTopic>, 'reserved'>;
 

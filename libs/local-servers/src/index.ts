@@ -2,3 +2,4 @@ export * from './free-port.js';
 export * from './kafka.js';
 export { KafkaUnavailable } from './kafka-jars.js';
 export * from './postgres.js';
+export * from './s3.js';

@@ -152,9 +152,19 @@ export async function watch(cluster: Cluster, settings: readonly string[]): Prom
   );
   const guardian = await startGuardian({
     functions: `
-start() { "$PG_CTL" start -w -t ${startTimeoutS} -D "$CLUSTER" -l "$LOG" -o "-p $1 $FLAGS"; }
+start() {
+  "$PG_CTL" start -w -t ${startTimeoutS} -D "$CLUSTER" -l "$LOG" -o "-p $1 $FLAGS"
+  code=$?
+  read -r postmaster <"$CLUSTER/postmaster.pid" || postmaster=
+  return $code
+}
+# pg_ctl finds the server by its files. They may have been deleted, and then nothing is left to save.
+stop_by_pid() {
+  [ -n "$postmaster" ] || return 0
+  case "$(ps -o command= -p "$postmaster")" in *"$CLUSTER"*) kill -QUIT "$postmaster" ;; esac
+}
 stop() {
-  "$PG_CTL" status -D "$CLUSTER" || return 0
+  "$PG_CTL" status -D "$CLUSTER" || { stop_by_pid; return; }
   "$PG_CTL" stop -w -t ${stopTimeoutS} -D "$CLUSTER" -m fast ||
     "$PG_CTL" stop -w -t ${stopTimeoutS} -D "$CLUSTER" -m immediate
 }`,

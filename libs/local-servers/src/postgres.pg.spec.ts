@@ -152,6 +152,17 @@ describe('the embedded PostgreSQL', () => {
     expect(processIdentity(postgres.pid)).toBeNull();
   });
 
+  it('ends although its files were deleted, when it is stopped and when its process dies', async () => {
+    const deleteFiles = () => rmSync(join(dataDir, 'cluster'), { recursive: true, force: true });
+    const stopped = await startPostgres({ dataDir });
+    deleteFiles();
+    await stopped.stop();
+    expect(processIdentity(stopped.pid)).toBeNull();
+
+    const { pid } = await diedSuddenly('startPostgres', { dataDir }, { beforeDeath: deleteFiles });
+    await until(() => processIdentity(pid) === null, { timeoutMs: 60_000 });
+  });
+
   it('is started again also when its guardian died with it', async () => {
     const postgres = await startPostgres({ dataDir, supervise: true });
     const killed = postgres.pid;

@@ -10,19 +10,21 @@ export interface LoggedRun {
   env: NodeJS.ProcessEnv;
   uid?: number;
   gid?: number;
+  /** It is ended after this time. Default: none. */
+  timeoutMs?: number;
 }
 
 /** Runs a program to its end. If its exit code is not 0, throws with its output. */
 export async function runLogged(
   command: readonly string[],
-  { log, env, ...user }: LoggedRun,
+  { log, env, timeoutMs, ...user }: LoggedRun,
 ): Promise<void> {
   const [program = '', ...args] = command;
   const from = sizeOf(log);
   const output = openSync(log, 'a', 0o600);
   try {
     const stdio: ['ignore', number, number] = ['ignore', output, output];
-    const child = spawn(program, args, { cwd: '/', stdio, env, ...user });
+    const child = spawn(program, args, { cwd: '/', stdio, env, timeout: timeoutMs, ...user });
     const [code, signal] = (await once(child, 'close')) as [number | null, string | null];
     if (code !== 0)
       throw new Error(`${command.join(' ')} ended with ${code ?? signal}:\n${logSince(log, from)}`);

@@ -1,4 +1,5 @@
 export * from './testing/https-receiver.js';
+export * from './testing/pngs.js';
 export * from './testing/random.js';
 export * from './testing/test-database.js';
 export * from './testing/until.js';

@@ -92,6 +92,11 @@ const statements = {
       WHERE user_id = $1 AND totp_candidate = $2`,
   removeTotp: `
     UPDATE user_credentials SET totp_secret = NULL, totp_candidate = NULL WHERE user_id = $1`,
+  remove: `DELETE FROM user_credentials WHERE user_id = $1`,
+  unlocked: `
+    SELECT user_id AS "userId" FROM user_credentials
+      WHERE email_mac = $1 AND password_hash IS NOT NULL
+        AND (locked_until IS NULL OR locked_until <= now())`,
   ofOrganization: `
     SELECT user_id AS "userId", password_hash IS NOT NULL AS "hasPassword",
         CASE WHEN locked_until > now() THEN locked_until END AS "lockedUntil",
@@ -183,6 +188,17 @@ export class Credentials {
 
   async removeTotp(userId: string): Promise<void> {
     await this.run('removeTotp', [userId]);
+  }
+
+  /** The user of an e-mail address; null for an unknown or locked account. */
+  async unlocked(emailMac: string): Promise<string | null> {
+    const { rows } = await this.run<{ userId: string }>('unlocked', [emailMac]);
+    return rows[0]?.userId ?? null;
+  }
+
+  /** For good, with the user's sessions. The e-mail address is free again. */
+  async remove(userId: string): Promise<void> {
+    await this.run('remove', [userId]);
   }
 
   async ofOrganization(organizationId: string): Promise<readonly CredentialRow[]> {

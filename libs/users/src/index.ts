@@ -7,9 +7,11 @@ export {
   type PasswordRefusal,
   Passwords,
 } from './passwords.js';
+export { type CountedAttempt, SignInFailures } from './sign-in-failures.js';
 export { idleMs, sessionMs, sessionsPerUserMax } from './sessions.js';
 export * from './sign-in.js';
 export { totpUri } from './totp.js';
+export { type ErasedUser, eraseUser, type UserErasureRefusal } from './user-erasure.js';
 export {
   passwordRule,
   type TotpRefusal,

@@ -268,6 +268,44 @@ describe('a session', () => {
     expect(rows).toEqual([]);
   });
 
+  it('becomes idle although an open page asks again and again', async () => {
+    const { email } = await world.newUser();
+    const { token } = await world.signedIn(email);
+    const idleFor = (minutes: number) =>
+      world.pool.query(
+        `UPDATE user_sessions SET last_seen_at = now() - $2 * interval '1 minute'
+         WHERE digest = sha256(convert_to($1, 'UTF8'))`,
+        [token, minutes],
+      );
+    const seenMinutesAgo = async () => {
+      const { rows } = await world.pool.query<{ minutes: number }>(
+        `SELECT extract(epoch FROM now() - last_seen_at)::float8 / 60 AS minutes FROM user_sessions
+         WHERE digest = sha256(convert_to($1, 'UTF8'))`,
+        [token],
+      );
+      return Math.round(rows[0]?.minutes ?? NaN);
+    };
+    await idleFor(29);
+    expect(await world.aProcess().userOf(token, { isOfUser: false })).not.toBeNull();
+    expect(await seenMinutesAgo()).toBe(29);
+    expect(await world.aProcess().userOf(token)).not.toBeNull();
+    expect(await seenMinutesAgo()).toBe(0);
+    await idleFor(31);
+    expect(await world.aProcess().userOf(token, { isOfUser: false })).toBeNull();
+  });
+
+  it('is deleted after its end, however many there are', async () => {
+    const { userId } = await world.newUser();
+    const ended = 2_500;
+    await world.pool.query(
+      `INSERT INTO user_sessions (digest, user_id, session_epoch, expires_at)
+       SELECT sha256(convert_to(n::text, 'UTF8')), $1, 0, now() FROM generate_series(1, $2::integer) AS n`,
+      [userId, ended],
+    );
+    expect(await world.aProcess().prune()).toBeGreaterThanOrEqual(ended);
+    expect(await world.aProcess().prune()).toBe(0);
+  });
+
   it('is one of a bounded number: the oldest ends first', async () => {
     const { userId, email } = await world.newUser();
     const tokens: string[] = [];

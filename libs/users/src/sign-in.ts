@@ -39,6 +39,27 @@ async function nextStep(beganAtMs: number): Promise<void> {
   await pause(untilMs - sinceMs);
 }
 
+/** The browser that a session began with, as its requests say. Personal data. */
+export interface SessionClient {
+  readonly address: string;
+  readonly userAgent: string | null;
+}
+
+/** A session as its user sees it. */
+export interface SessionView {
+  readonly sessionId: string;
+  /** Whether it is the one that asks. */
+  readonly isCurrent: boolean;
+  /** Null for a session that began before clients were noted. */
+  readonly client: SessionClient | null;
+  readonly createdAt: string;
+  /** May lag by a minute. */
+  readonly lastSeenAt: string;
+}
+
+const clientPlace = 'session';
+const userAgentLengthMax = 300;
+
 const wrong = { refused: 'WRONG_CREDENTIALS' } as const;
 
 export interface SignedIn {
@@ -68,20 +89,42 @@ export class SignIn {
 
   /**
    * @param input.code null when the user gave none
+   * @param input.client noted beside the session
    * @throws StoreUnavailable, HashingBusy
    */
   async signIn(input: {
     readonly email: string;
     readonly password: string;
     readonly code: string | null;
+    readonly client?: SessionClient;
   }): Promise<SignedIn | SignInRefusal> {
     const beganAtMs = performance.now();
     const mac = emailMacOf(this.options.keyring, input.email);
     const attempt = await this.credentials.attempt(mac);
     const proven = await this.prove(attempt, input.password, input.code);
-    if (!('refused' in proven)) return this.begin(proven);
+    if (!('refused' in proven)) return this.begin(proven, input.client);
     if (proven.refused === 'WRONG_CREDENTIALS') await nextStep(beganAtMs);
     return proven;
+  }
+
+  /**
+   * Signs in the user of an e-mail address that an identity provider vouches for. One-time codes are not asked for:
+   * that is the provider's business.
+   * @throws StoreUnavailable
+   */
+  async signInElsewhere(
+    email: string,
+    client: SessionClient,
+  ): Promise<SignedIn | Refusal<'WRONG_CREDENTIALS'>> {
+    const userId = await this.credentials.unlocked(emailMacOf(this.options.keyring, email));
+    if (userId === null) return wrong;
+    const { state } = await this.users.load(userId);
+    if (state === null || state.isDisabled) return wrong;
+    const sealedClient = await this.sealed(userId, client);
+    const { sessionEpoch } = state;
+    const session = { userId, sessionEpoch, passwordHash: null, sealedClient };
+    const token = await this.sessions.begin(session);
+    return token === null ? wrong : { token, user: state };
   }
 
   /** Whether a user who is signed in is still the one who knows the password. Failures count as at sign-in. */
@@ -97,18 +140,42 @@ export class SignIn {
   }
 
   /** A new session. Refused when the password has changed since it was checked. */
-  async begin({ user, passwordHash }: Proven): Promise<SignedIn | SignInRefusal> {
+  async begin(
+    { user, passwordHash }: Proven,
+    client?: SessionClient,
+  ): Promise<SignedIn | SignInRefusal> {
     const { userId, sessionEpoch } = user;
-    const token = await this.sessions.begin({ userId, sessionEpoch, passwordHash });
+    const sealedClient = client === undefined ? null : await this.sealed(userId, client);
+    const token = await this.sessions.begin({ userId, sessionEpoch, passwordHash, sealedClient });
     return token === null ? wrong : { token, user };
   }
 
-  /** The user of a session; null for none. @throws StoreUnavailable */
-  async userOf(token: string): Promise<User | null> {
-    const session = await this.sessions.find(token);
+  /**
+   * The user of a session; null for none.
+   * @param request.isOfUser false for one that a page makes by itself: it does not keep the session
+   * @throws StoreUnavailable
+   */
+  async userOf(token: string, { isOfUser } = { isOfUser: true }): Promise<User | null> {
+    const session = await this.sessions.find(token, isOfUser);
     if (session === null) return null;
     const { state } = await this.users.load(session.userId);
     return isSignedIn(state, session.sessionEpoch) ? state : null;
+  }
+
+  /** Those of the tokens whose sessions go on. For long answers: it does not count as a request. @throws StoreUnavailable */
+  async stillSignedIn(tokens: readonly string[]): Promise<ReadonlySet<string>> {
+    const sessions = await this.sessions.findAll(tokens);
+    const userIds = [...new Set([...sessions.values()].map(({ userId }) => userId))];
+    const states = new Map(
+      // Concurrent reads are one statement (stream-loader.ts).
+      await Promise.all(
+        userIds.map(async (userId) => [userId, (await this.users.load(userId)).state] as const),
+      ),
+    );
+    const valid = [...sessions].filter(([, { userId, sessionEpoch }]) =>
+      isSignedIn(states.get(userId) ?? null, sessionEpoch),
+    );
+    return new Set(valid.map(([token]) => token));
   }
 
   /** @throws StoreUnavailable */
@@ -116,9 +183,44 @@ export class SignIn {
     await this.sessions.end(token);
   }
 
+  /** The user's sessions, newest first. @param token that of the session that asks @throws StoreUnavailable */
+  async sessionsOf({ userId, sessionEpoch }: User, token: string): Promise<readonly SessionView[]> {
+    const rows = await this.sessions.ofUser(userId, sessionEpoch, token);
+    const owner = ownerOf.user(userId);
+    return Promise.all(
+      rows.map(async ({ sessionId, isCurrent, sealedClient, createdAt, lastSeenAt }) => ({
+        sessionId,
+        isCurrent,
+        client:
+          sealedClient === null
+            ? null
+            : (JSON.parse(
+                await this.options.keyring.open(sealedClient, owner, clientPlace),
+              ) as SessionClient),
+        createdAt: createdAt.toISOString(),
+        lastSeenAt: lastSeenAt.toISOString(),
+      })),
+    );
+  }
+
+  /** False when the user has no such session. @throws StoreUnavailable */
+  async endSession(userId: string, sessionId: string): Promise<boolean> {
+    return this.sessions.endOne(userId, sessionId);
+  }
+
+  /** @param token that of the session that stays @throws StoreUnavailable */
+  async endOtherSessions(userId: string, token: string): Promise<void> {
+    await this.sessions.endOthers(userId, token);
+  }
+
   /** Deletes ended sessions. @throws StoreUnavailable */
   async prune(): Promise<number> {
     return this.sessions.prune();
+  }
+
+  private async sealed(userId: string, { address, userAgent }: SessionClient): Promise<string> {
+    const client = { address, userAgent: userAgent?.slice(0, userAgentLengthMax) ?? null };
+    return this.options.keyring.seal(ownerOf.user(userId), JSON.stringify(client), clientPlace);
   }
 
   private async prove(

@@ -190,3 +190,55 @@ it('no password, secret or e-mail address is stored in the clear', async () => {
   const stored = JSON.stringify([events, tables.map(({ rows }) => rows as unknown[])]);
   for (const text of [password, secret, email]) expect(stored).not.toContain(text);
 });
+
+describe('the last administrator of an organization', () => {
+  async function administrators(count: number) {
+    const organizationId = await world.newOrganization();
+    const create = async () => {
+      const input = { organizationId, email: newEmail(), role: 'admin', password } as const;
+      const created = await world.users.create(input, by);
+      if ('refused' in created) throw new Error(created.refused);
+      return { userId: created.userId, organizationId };
+    };
+    const refs = [];
+    for (let number = 1; number <= count; number += 1) refs.push(await create());
+    return { organizationId, refs };
+  }
+  const activeAdmins = async (organizationId: string) =>
+    (await world.users.list(organizationId)).filter(
+      ({ role, disabled }) => role === 'admin' && !disabled,
+    );
+
+  it('can be neither disabled nor demoted', async () => {
+    const { organizationId, refs } = await administrators(2);
+    const [first, second] = refs as [(typeof refs)[0], (typeof refs)[0]];
+    expect(await world.users.disable(first, by)).toBeUndefined();
+    // A disabled one does not count.
+    expect(await world.users.disable(second, by)).toEqual({ refused: 'LAST_ADMIN' });
+    expect(await world.users.changeRole(second, 'viewer', by)).toEqual({ refused: 'LAST_ADMIN' });
+    await world.users.enable(first, by);
+    expect(await world.users.changeRole(second, 'viewer', by)).toBeUndefined();
+    expect(await activeAdmins(organizationId)).toHaveLength(1);
+  });
+
+  it('stays when administrators take each other away at the same time, in different processes', async () => {
+    for (let round = 1; round <= 5; round += 1) {
+      const { organizationId, refs } = await administrators(3);
+      const results = await Promise.all(
+        refs.map((ref, index) =>
+          index === 0
+            ? world.usersOver(world.store).changeRole(ref, 'viewer', by)
+            : world.usersOver(world.store).disable(ref, by),
+        ),
+      );
+      expect(results.filter((result) => result?.refused === 'LAST_ADMIN')).toHaveLength(1);
+      expect(await activeAdmins(organizationId)).toHaveLength(1);
+    }
+  }, 60_000);
+
+  it('can be disabled by an operator, who can create another', async () => {
+    const { refs } = await administrators(1);
+    const userId = refs[0]?.userId ?? '';
+    expect(await world.users.disable({ userId, organizationId: null }, by)).toBeUndefined();
+  });
+});

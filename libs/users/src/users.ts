@@ -11,6 +11,8 @@
 import { randomUUID } from 'node:crypto';
 import { emailSchema, validate } from '@pis/contracts';
 import {
+  isActiveAdmin,
+  isErased,
   organization as organizations,
   type Refusal,
   type User,
@@ -27,6 +29,7 @@ import {
 } from '@pis/event-store';
 import { type Keyring, ownerOf } from '@pis/keyring';
 import type pg from 'pg';
+import { AdminChanges } from './admin-changes.js';
 import { Credentials } from './credentials.js';
 import {
   generatePassword,
@@ -66,10 +69,13 @@ export interface UserView {
 export type UserCreationRefusal =
   | Refusal<'EMAIL_INVALID' | 'EMAIL_IN_USE' | 'TOO_MANY_USERS' | 'ORGANIZATION_NOT_FOUND'>
   | PasswordRefusal;
-export type UserChangeRefusal = Refusal<'USER_NOT_FOUND'> | PasswordRefusal;
+export type UserChangeRefusal = Refusal<'USER_NOT_FOUND' | 'LAST_ADMIN'> | PasswordRefusal;
 export type TotpRefusal = Refusal<'WRONG_CODE' | 'USER_NOT_FOUND' | 'USER_DISABLED'>;
 
-/** A user that an administrator of this organization may change; null for every user, for operators. */
+/**
+ * A user that an administrator of this organization may change; null for every user, for operators. Nobody in an
+ * organization can take its last administrator away. Operators can, because they can create another.
+ */
 export interface UserRef {
   readonly userId: string;
   readonly organizationId: string | null;
@@ -86,11 +92,13 @@ export class Users {
   private readonly users;
   private readonly credentials;
   private readonly sessions;
+  private readonly adminChanges;
 
   constructor(private readonly options: UsersOptions) {
     this.users = repository(options.store, users, { states: options.states });
     this.credentials = new Credentials(options.pool);
     this.sessions = new Sessions(options.pool);
+    this.adminChanges = new AdminChanges(options.pool);
   }
 
   /**
@@ -122,8 +130,11 @@ export class Users {
     // First: a full organization learns nothing about the address.
     if (!hasRoom) return { refused: 'TOO_MANY_USERS' };
     if (isInUse) return { refused: 'EMAIL_IN_USE' };
-    const hash = await passwords.hashNew(organizationId, password);
     const wanted = input.userId ?? randomUUID();
+    // The one that the ID belonged to was erased.
+    const owner = ownerOf.user(wanted);
+    if ((await keyring.destroyedOf([owner])).has(owner)) return { refused: 'EMAIL_IN_USE' };
+    const hash = await passwords.hashNew(organizationId, password);
     const claimed = await this.credentials.claim({ userId: wanted, emailMac, organizationId });
     if (claimed === null) return { refused: 'TOO_MANY_USERS' };
     if (claimed.passwordHash !== null) return { refused: 'EMAIL_IN_USE' };
@@ -132,7 +143,7 @@ export class Users {
     const created = await this.users.create(userId, { type: 'CreateUser', at: now(), data }, by);
     // Created by a rival, or by an attempt that died before it set the password.
     const record = 'refused' in created ? (await this.users.load(userId)).state : created.state;
-    if (record?.organizationId !== organizationId || record.role !== role)
+    if (record?.organizationId !== organizationId || record.role !== role || isErased(record))
       return { refused: 'EMAIL_IN_USE' };
     const isOurs = await this.credentials.complete(userId, hash, organizationId);
     return isOurs ? { userId, password } : { refused: 'EMAIL_IN_USE' };
@@ -144,7 +155,8 @@ export class Users {
     const found = await this.loadAll(rows.map(({ userId }) => userId));
     return rows.flatMap(({ hasPassword, lockedUntil, lastSignInAt }, index) => {
       const state = found[index] ?? null;
-      if (state === null || !hasPassword || state.organizationId !== organizationId) return [];
+      if (state === null || isErased(state) || !hasPassword) return [];
+      if (state.organizationId !== organizationId) return [];
       return [viewOf(state, { lockedUntil, lastSignInAt })];
     });
   }
@@ -165,12 +177,16 @@ export class Users {
     role: UserRole,
     by: CommandContext,
   ): Promise<void | UserChangeRefusal> {
-    return this.change(whom, { type: 'ChangeUserRole', at: now(), data: { role } }, by);
+    return this.keepingAnAdmin(whom, (sparesAdmins) =>
+      this.change(whom, { type: 'ChangeUserRole', at: now(), data: { role, sparesAdmins } }, by),
+    );
   }
 
   /** Also ends the user's sessions. @throws StoreUnavailable */
   async disable(whom: UserRef, by: CommandContext): Promise<void | UserChangeRefusal> {
-    const refusal = await this.change(whom, { type: 'DisableUser', at: now(), data: {} }, by);
+    const refusal = await this.keepingAnAdmin(whom, (sparesAdmins) =>
+      this.change(whom, { type: 'DisableUser', at: now(), data: { sparesAdmins } }, by),
+    );
     if (refusal !== undefined) return refusal;
     await this.sessions.endAll(whom.userId);
   }
@@ -230,6 +246,29 @@ export class Users {
     return { passwordHash, sessionEpoch: changed.state.sessionEpoch };
   }
 
+  /**
+   * The first step of an erasure (user-erasure.ts): ends the user for good, in the log. Operators, too, cannot end
+   * the last administrator.
+   * @throws StoreUnavailable
+   */
+  async end(
+    userId: string,
+    by: CommandContext,
+  ): Promise<{ endedAt: string; hadEnded: boolean } | Refusal<'USER_NOT_FOUND' | 'LAST_ADMIN'>> {
+    const before = (await this.users.load(userId)).state;
+    if (before === null) return { refused: 'USER_NOT_FOUND' };
+    const whom = { userId, organizationId: before.organizationId };
+    const refusal = await this.keepingAnAdmin(whom, async (sparesAdmins) => {
+      const command = { type: 'EraseUser', at: now(), data: { sparesAdmins } } as const;
+      const ended = await this.users.execute(userId, command, by);
+      if ('refused' in ended)
+        return { refused: ended.refused as 'USER_NOT_FOUND' | 'USER_IS_ADMIN' };
+    });
+    if (refusal !== undefined) return refusal;
+    const after = (await this.users.load(userId)).state;
+    return { endedAt: after?.updatedAt ?? now(), hadEnded: isErased(before) };
+  }
+
   /** A secret that counts once `confirmTotp` got a code of it. @throws StoreUnavailable */
   async prepareTotp(userId: string): Promise<string> {
     const secret = generateTotpSecret();
@@ -264,6 +303,31 @@ export class Users {
     return { sessionEpoch: disabled.state.sessionEpoch };
   }
 
+  /** A change after which the user may be no administrator any more. */
+  private async keepingAnAdmin(
+    whom: UserRef,
+    change: (sparesAdmins: boolean) => Promise<void | Refusal<'USER_NOT_FOUND' | 'USER_IS_ADMIN'>>,
+  ): Promise<void | Refusal<'USER_NOT_FOUND' | 'LAST_ADMIN'>> {
+    const { userId, organizationId } = whom;
+    const done = await change(organizationId !== null);
+    if (done?.refused === 'USER_IS_ADMIN' && organizationId !== null)
+      return this.adminChanges.oneAtATime(organizationId, async () => {
+        if (!(await this.hasAnotherAdmin(organizationId, userId))) return { refused: 'LAST_ADMIN' };
+        return settled(await change(false));
+      });
+    return settled(done);
+  }
+
+  /** Whether somebody else can administer the organization. */
+  private async hasAnotherAdmin(organizationId: string, userId: string): Promise<boolean> {
+    const rows = await this.credentials.ofOrganization(organizationId);
+    const others = rows.filter((row) => row.hasPassword && row.userId !== userId);
+    const found = await this.loadAll(others.map((row) => row.userId));
+    return found.some(
+      (one) => one !== null && one.organizationId === organizationId && isActiveAdmin(one),
+    );
+  }
+
   /** In the order of the IDs. Streams are read a page at a time, and a few at once. */
   private async loadAll(userIds: readonly string[]): Promise<readonly (User | null)[]> {
     const found: (User | null)[] = [];
@@ -278,7 +342,7 @@ export class Users {
   /** A user of another organization is as unknown as one that does not exist. */
   private async load({ userId, organizationId }: UserRef): Promise<User | null> {
     const { state } = await this.users.load(userId);
-    if (state === null) return null;
+    if (state === null || isErased(state)) return null;
     return organizationId === null || state.organizationId === organizationId ? state : null;
   }
 
@@ -293,6 +357,14 @@ export class Users {
     const result = await this.users.execute(whom.userId, command, by);
     if ('refused' in result) return { refused: result.refused as Refused };
   }
+}
+
+/** Without the refusal that a command gives only when it spares administrators. */
+function settled(
+  done: void | Refusal<'USER_NOT_FOUND' | 'USER_IS_ADMIN'>,
+): void | Refusal<'USER_NOT_FOUND'> {
+  if (done?.refused === 'USER_IS_ADMIN') throw new Error('a change spared an administrator');
+  return done as void | Refusal<'USER_NOT_FOUND'>;
 }
 
 function viewOf(

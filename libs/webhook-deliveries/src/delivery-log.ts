@@ -92,7 +92,7 @@ const scanMaxDefault = 20_000;
  */
 const clockSkew = "interval '1 minute'";
 
-const columns = `id, organization_id AS "organizationId", endpoint_id AS "endpointId",
+export const deliveryColumns = `id, organization_id AS "organizationId", endpoint_id AS "endpointId",
   event_id AS "eventId", event_type AS "eventType", payment_id AS "paymentId",
   occurred_at AS "occurredAt", state, is_replay AS "isReplay", attempts, created_at AS "createdAt",
   next_attempt_at AS "nextAttemptAt", finished_at AS "finishedAt",
@@ -102,7 +102,7 @@ const newestFirst = 'ORDER BY created_at DESC, id DESC';
 export function deliveryLog(pool: pg.Pool, { scanMax = scanMaxDefault } = {}): DeliveryLog {
   const one = async (name: string, condition: string, values: readonly string[]) => {
     // A delivery that a replay made before the fan-out of its event may exist twice. The newest counts.
-    const text = `SELECT ${columns}, body FROM webhook_delivery_records WHERE ${condition}
+    const text = `SELECT ${deliveryColumns}, body FROM webhook_delivery_records WHERE ${condition}
       ORDER BY finished_at DESC NULLS FIRST LIMIT 1`;
     const query = { name: `webhook_delivery_records.${name}`, text, values: [...values] };
     return (await pool.query<StoredDelivery>(query)).rows[0] ?? null;
@@ -169,11 +169,11 @@ function listStatements(
   if (from !== undefined) tried.push(`occurred_at >= ${$(from)}::timestamptz(3)`);
   if (to !== undefined) tried.push(`occurred_at <= ${$(to)}::timestamptz(3)`);
   if (tried.length === 0) {
-    const text = `SELECT ${columns} ${picked} LIMIT ${$(limit + 1)}`;
+    const text = `SELECT ${deliveryColumns} ${picked} LIMIT ${$(limit + 1)}`;
     return { text, values, scanEnd: null };
   }
   // Not a CTE, which would be read to its end. A subquery stops as soon as the page is full.
-  const text = `SELECT ${columns} FROM (SELECT * ${picked} LIMIT ${$(scanMax)}) scanned
+  const text = `SELECT ${deliveryColumns} FROM (SELECT * ${picked} LIMIT ${$(scanMax)}) scanned
     WHERE ${tried.join(' AND ')} ${newestFirst} LIMIT ${$(limit + 1)}`;
   const end = `SELECT created_at AS "createdAt", id ${picked} OFFSET ${scanMax - 1} LIMIT 1`;
   return { text, values, scanEnd: { text: end, values: pickedValues } };

@@ -6,6 +6,7 @@
  * The caller passes the times, so that one clock rules leases and schedule. Dispatchers whose clocks
  * differ by more than the lease's margin may send a delivery twice, with the same ids.
  */
+import { binaryArray } from '@pis/postgres';
 import type pg from 'pg';
 import type { DecidedDelivery, Delivery, FanOut } from './delivery.js';
 import { type StatementName, statements } from './delivery-statements.js';
@@ -59,6 +60,12 @@ export interface ClaimOptions {
 /** If an event is older than this at its fan-out, its deliveries store the body themselves. */
 const lateAfterMs = 24 * 3_600_000;
 
+/** Whether the deliveries of an event store the body themselves. */
+function storesBody({ paymentId, createdAt, occurredAt }: FanOut): boolean {
+  // Once the day of the event is dropped, the body is computed again from the payment. Others have none.
+  return paymentId === null || createdAt.getTime() - occurredAt.getTime() > lateAfterMs;
+}
+
 const nilUuid = '00000000-0000-0000-0000-000000000000';
 
 /** A statement writes to three partitioned tables. A partition may be attached to each meanwhile. */
@@ -90,13 +97,16 @@ export class DeliveryTable {
       events.map((event) => event.eventId),
       events.map((event) => iso(event.occurredAt)),
       events.map((event) => event.organizationId),
-      events.map((event) => event.body),
+      binaryArray(
+        'text',
+        events.map((event) => event.body),
+      ),
       events.map((event) => event.traceparent),
       events.map((event) => event.eventType),
       events.map((event) => event.paymentId),
       events.map((event) => iso(event.createdAt)),
       events.map((event) => iso(event.windowEndsAt)),
-      events.map((event) => event.createdAt.getTime() - event.occurredAt.getTime() > lateAfterMs),
+      events.map(storesBody),
       deliveries.map(({ n }) => n),
       deliveries.map(({ deliveryId }) => deliveryId),
       deliveries.map(({ endpointId }) => endpointId),

@@ -1,6 +1,8 @@
-/** Deliveries and their attempts as their owner sees them. */
-import type { WebhookAttemptView, WebhookDeliveryView } from '@pis/contracts';
+/** Deliveries, their attempts and replays as their owner sees them. */
+import type { WebhookAttemptView, WebhookDeliveryView, WebhookReplayView } from '@pis/contracts';
+import { eventTypes } from '@pis/domain';
 import type { AttemptRecord, DeliveryRecord } from './delivery-log.js';
+import type { ReplayRecord } from './replay-requests.js';
 
 export function deliveryView(delivery: DeliveryRecord): WebhookDeliveryView {
   return {
@@ -30,5 +32,21 @@ export function attemptView(attempt: AttemptRecord): WebhookAttemptView {
     durationMs: attempt.durationMs,
     error: attempt.error,
     responseExcerpt: attempt.responseExcerpt,
+  };
+}
+
+export function replayView(replay: ReplayRecord): WebhookReplayView {
+  const [reachedAt = ''] = replay.nextPosition.split('/', 1);
+  return {
+    replayId: replay.id,
+    webhookId: replay.endpointId,
+    from: replay.fromAt.toISOString(),
+    to: replay.toAt.toISOString(),
+    eventTypes: replay.eventTypes ?? eventTypes,
+    state: replay.state,
+    eventsSent: replay.eventsSent,
+    reachedAt: reachedAt === '' ? null : reachedAt,
+    requestedAt: replay.requestedAt.toISOString(),
+    finishedAt: replay.finishedAt?.toISOString() ?? null,
   };
 }

@@ -1,4 +1,6 @@
 /** The table webhook_replays as clients see it: their requests and the progress of each. */
+import type { WebhookReplayRequest } from '@pis/contracts';
+import { eventTypes, subscribes, type WebhookEndpoint } from '@pis/domain';
 import type pg from 'pg';
 
 export interface ReplayRecord {
@@ -32,14 +34,44 @@ export const replayColumns = `id, organization_id AS "organizationId", endpoint_
   through_position AS "throughPosition", next_position AS "nextPosition", state,
   events_sent::float8 AS "eventsSent", requested_at AS "requestedAt", finished_at AS "finishedAt"`;
 
+/** What a client asks for, of this endpoint. Without event types: those that the endpoint subscribes to. */
+export function replayRequestOf(
+  { endpointId, subscribedEvents }: WebhookEndpoint,
+  asked: WebhookReplayRequest,
+  request: Pick<ReplayRequest, 'id' | 'organizationId' | 'throughPosition' | 'requestedAt'>,
+): ReplayRequest {
+  const wanted = asked.eventTypes ?? subscribedEvents;
+  return {
+    ...request,
+    endpointId,
+    fromAt: new Date(asked.from),
+    toAt: earlier(request.requestedAt, asked.to),
+    eventTypes: eventTypes.filter((eventType) => subscribes(wanted, eventType)),
+  };
+}
+
+/** The latest end of a replay: later events are sent anyway. */
+function earlier(now: Date, to: string | null): Date {
+  return to === null || Date.parse(to) > now.getTime() ? now : new Date(to);
+}
+
+interface OfEndpoint {
+  readonly organizationId: string;
+  readonly endpointId: string;
+}
+
+interface OneReplay extends OfEndpoint {
+  readonly replayId: string;
+}
+
 export interface ReplayRequests {
   /** Null when the most allowed replays are running. */
   create(request: ReplayRequest): Promise<ReplayRecord | null>;
-  get(of: {
-    readonly organizationId: string;
-    readonly endpointId: string;
-    readonly replayId: string;
-  }): Promise<ReplayRecord | null>;
+  get(of: OneReplay): Promise<ReplayRecord | null>;
+  /** The latest first. */
+  latest(of: OfEndpoint, max: number): Promise<readonly ReplayRecord[]>;
+  /** Ends one that runs. What it has sent stays sent. Does nothing to one that has ended. */
+  cancel(of: OneReplay, now: Date): Promise<void>;
 }
 
 export function replayRequests(pool: pg.Pool): ReplayRequests {
@@ -77,6 +109,26 @@ export function replayRequests(pool: pg.Pool): ReplayRequests {
         values: [replayId, organizationId, endpointId],
       });
       return rows[0] ?? null;
+    },
+    async latest({ organizationId, endpointId }, max) {
+      const { rows } = await pool.query<ReplayRecord>({
+        name: 'webhook_replays.latest',
+        text: `SELECT ${replayColumns} FROM webhook_replays
+          WHERE endpoint_id = $1 AND organization_id = $2
+          ORDER BY requested_at DESC, id DESC LIMIT $3`,
+        values: [endpointId, organizationId, max],
+      });
+      return rows;
+    },
+    async cancel({ organizationId, endpointId, replayId }, now) {
+      // A dispatcher that has the lease finds that it was lost, and writes nothing of its page.
+      await pool.query({
+        name: 'webhook_replays.cancel_request',
+        text: `UPDATE webhook_replays SET state = 'canceled', finished_at = $4, leased_until = NULL,
+            lease_owner = NULL
+          WHERE id = $1 AND organization_id = $2 AND endpoint_id = $3 AND state = 'running'`,
+        values: [replayId, organizationId, endpointId, now.toISOString()],
+      });
     },
   };
 }

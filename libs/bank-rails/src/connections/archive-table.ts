@@ -1,6 +1,7 @@
 /** The tables of the archive: rail_files and rail_file_parts. Nothing here knows a key. */
 import type { PaymentRail } from '@pis/domain';
 import type { Owner } from '@pis/keyring';
+import { binaryArray } from '@pis/postgres';
 import type pg from 'pg';
 
 export interface ArchivedFile {
@@ -73,24 +74,71 @@ interface FileRow {
 const columns = 'id, connection, rail, way, kind, name, sha256, size_bytes, created_at';
 const partColumns = 'file_id, part, owner, second_owner, size_bytes, sealed, payment_id';
 
-const insertFiles = `WITH kept AS (
+/**
+ * Two parts of a WITH clause that keep files: `kept`, with the `id` of each new one, and `parts`. They belong to the
+ * statement of the caller, so that the files are kept with what else it writes.
+ * @param first the number of the first of `keepingValues`
+ * @param only a condition on the `id` of a file
+ * @param repeated what happens to a file whose bytes are kept already: it is left out, or the statement fails, see
+ *   isKeptAlready
+ */
+export function keepingFiles(
+  first: number,
+  { only = 'true', repeated = 'skip' }: { only?: string; repeated?: 'skip' | 'fail' } = {},
+): string {
+  const value = (index: number): string => `$${first + index}`;
+  return `kept AS (
     INSERT INTO rail_files (id, connection, rail, way, kind, name, sha256, size_bytes, blank_at)
     SELECT id, connection, rail, way, kind, name, decode(sha256, 'hex'), size_bytes,
-           CASE WHEN is_unmatched THEN now() + $10 * interval '1 day' END
-      FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[],
-                  $8::int[], $9::boolean[])
+           CASE WHEN is_unmatched THEN now() + ${value(9)} * interval '1 day' END
+      FROM unnest(${value(0)}::uuid[], ${value(1)}::text[], ${value(2)}::text[], ${value(3)}::text[],
+                  ${value(4)}::text[], ${value(5)}::text[], ${value(6)}::text[], ${value(7)}::int[],
+                  ${value(8)}::boolean[])
         AS given (id, connection, rail, way, kind, name, sha256, size_bytes, is_unmatched)
+     WHERE ${only}
      -- In one order, so that two transactions that keep the same files cannot deadlock.
      ORDER BY connection, way, sha256
-    ON CONFLICT ON CONSTRAINT rail_files_content_key DO NOTHING
+    ${repeated === 'skip' ? 'ON CONFLICT ON CONSTRAINT rail_files_content_key DO NOTHING' : ''}
     RETURNING id
   ), parts AS (
     INSERT INTO rail_file_parts (${partColumns})
-    SELECT given.* FROM unnest($11::uuid[], $12::int[], $13::text[], $14::text[], $15::int[],
-                               $16::text[], $17::uuid[]) AS given (${partColumns})
+    SELECT given.* FROM unnest(${value(10)}::uuid[], ${value(11)}::int[], ${value(12)}::text[],
+                               ${value(13)}::text[], ${value(14)}::int[], ${value(15)}::text[],
+                               ${value(16)}::uuid[]) AS given (${partColumns})
     JOIN kept ON kept.id = given.file_id
-  )
-  SELECT id FROM kept`;
+  )`;
+}
+
+/** The error of a statement that keeps files that are `repeated`. */
+export function isKeptAlready(error: unknown): boolean {
+  const { code, constraint } = error as { code?: unknown; constraint?: unknown };
+  return code === '23505' && constraint === 'rail_files_content_key';
+}
+
+export function partsOf(files: readonly SealedFile[]): readonly FilePart[] {
+  return files.flatMap((file) => file.parts.map((part) => ({ ...part, fileId: file.id })));
+}
+
+type FilePart = SealedPart & { readonly fileId: string };
+
+/** @param parts of the files: `partsMax` at most */
+export function keepingValues(files: readonly SealedFile[], parts: readonly FilePart[]): unknown[] {
+  return [
+    files.map(({ id }) => id),
+    files.map(({ connection }) => connection),
+    files.map(({ rail }) => rail),
+    files.map(({ way }) => way),
+    files.map(({ kind }) => kind),
+    files.map(({ name }) => printable(name)),
+    files.map(({ sha256 }) => sha256),
+    files.map(({ sizeBytes }) => sizeBytes),
+    files.map(({ isUnmatched }) => isUnmatched),
+    unmatchedKeptForDays,
+    ...columnsOf(parts),
+  ];
+}
+
+const insertFiles = `WITH ${keepingFiles(1)} SELECT id FROM kept`;
 
 const insertParts = `INSERT INTO rail_file_parts (${partColumns})
   SELECT * FROM unnest($1::uuid[], $2::int[], $3::text[], $4::text[], $5::int[], $6::text[], $7::uuid[])`;
@@ -100,24 +148,11 @@ export async function insertSealed(
   on: pg.Pool | pg.ClientBase,
   files: readonly SealedFile[],
 ): Promise<readonly KeptFile[]> {
-  const parts = files.flatMap((file) => file.parts.map((part) => ({ ...part, fileId: file.id })));
-  const first = parts.slice(0, partsMax);
+  const parts = partsOf(files);
   const { rows } = await on.query<{ id: string }>({
     name: 'pis_keep_rail_files',
     text: insertFiles,
-    values: [
-      files.map(({ id }) => id),
-      files.map(({ connection }) => connection),
-      files.map(({ rail }) => rail),
-      files.map(({ way }) => way),
-      files.map(({ kind }) => kind),
-      files.map(({ name }) => printable(name)),
-      files.map(({ sha256 }) => sha256),
-      files.map(({ sizeBytes }) => sizeBytes),
-      files.map(({ isUnmatched }) => isUnmatched),
-      unmatchedKeptForDays,
-      ...columnsOf(first),
-    ],
+    values: keepingValues(files, parts.slice(0, partsMax)),
   });
   const isNew = new Set(rows.map(({ id }) => id));
   const rest = parts.slice(partsMax).filter(({ fileId }) => isNew.has(fileId));
@@ -133,14 +168,17 @@ export async function insertSealed(
   return kept;
 }
 
-function columnsOf(parts: readonly (SealedPart & { readonly fileId: string })[]) {
+function columnsOf(parts: readonly FilePart[]) {
   return [
     parts.map(({ fileId }) => fileId),
     parts.map(({ part }) => part),
     parts.map(({ owner }) => owner),
     parts.map(({ secondOwner }) => secondOwner),
     parts.map(({ sizeBytes }) => sizeBytes),
-    parts.map(({ sealed }) => sealed),
+    binaryArray(
+      'text',
+      parts.map(({ sealed }) => sealed),
+    ),
     parts.map(({ paymentId }) => paymentId),
   ];
 }

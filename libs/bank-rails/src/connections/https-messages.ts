@@ -32,7 +32,8 @@ export interface HttpsMessagesOptions {
 const timeoutDefaultMs = 20_000;
 /** The limit of a whole exchange, in multiples of the time limit: a slow answer may keep each pause short. */
 const exchangeTimeouts = 3;
-const connectionsDefaultMax = 16;
+/** Half as many as there are payments at once: one that waits for a connection still ends within the limit. */
+const connectionsDefaultMax = 32;
 /** The inbox has its own: a slow inbox must not take the connections of messages. */
 const inboxConnectionsMax = 2;
 /** A full page of messages of usual size. A page of large ones must be shorter: see inboxMax. */

@@ -38,6 +38,8 @@ interface TakenEntry extends EntryOfBatch {
 }
 
 export class AchDesk {
+  /** Entries in its files so far. Each has a trace number of its own, whichever file it is in. */
+  private answers = 0;
   /** How often each trace number was executed. */
   readonly executions = new Map<string, number>();
   /** Every upload that arrived whole, in order. */
@@ -104,10 +106,13 @@ export class AchDesk {
     reason: string | null,
     name = `${this.nextName()}.ach`,
   ): Promise<Uint8Array> {
-    const items = traceNumbers.map((trace, index) => {
+    const items = traceNumbers.map((trace) => {
       const original = this.taken.get(trace);
       if (original === undefined) throw new Error(`the bank has no entry ${trace}`);
-      return returnedEntry(original, { reason, traceNumber: traceNumberOf(rdfi, index + 1) });
+      return returnedEntry(original, {
+        reason,
+        traceNumber: traceNumberOf(rdfi, (this.answers += 1)),
+      });
     });
     const [batches = []] = groupIntoFiles(items);
     const bytes = await writeNachaFile({ header, batches });
@@ -123,7 +128,7 @@ export class AchDesk {
   ): Promise<void> {
     const original = this.taken.get(traceNumber);
     if (original === undefined) throw new Error(`the bank has no entry ${traceNumber}`);
-    const terms = { changeCode, correction, traceNumber: traceNumberOf(rdfi, 1) };
+    const terms = { changeCode, correction, traceNumber: traceNumberOf(rdfi, (this.answers += 1)) };
     const [batches = []] = groupIntoFiles([correctionEntry(original, terms)]);
     this.post(`${this.nextName()}.ach`, await writeNachaFile({ header, batches }));
   }

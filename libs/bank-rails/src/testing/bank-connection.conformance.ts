@@ -69,6 +69,14 @@ function submissionConformance(bank: () => BankUnderTest): void {
     for (const answer of answers) expect(answer).toEqual(expected);
   });
 
+  it('has a record of what was submitted, and of nothing else, if it keeps records', async () => {
+    const [submittedOne, other] = [instructionEnding('4321'), instructionEnding('4321')];
+    expect((await connection().hasRecordOf?.(submittedOne.reference)) ?? false).toBe(false);
+    await connection().submit(submittedOne);
+    expect((await connection().hasRecordOf?.(submittedOne.reference)) ?? true).toBe(true);
+    expect((await connection().hasRecordOf?.(other.reference)) ?? false).toBe(false);
+  });
+
   it('refuses a reference that comes with another amount', async () => {
     const instruction = instructionEnding('4321');
     await connection().submit(instruction);
@@ -149,16 +157,21 @@ function voidConformance(bank: () => BankUnderTest): void {
 function feedConformance(bank: () => BankUnderTest): void {
   const connection = () => bank().connection;
 
-  it('reports a return with its code, once, however often the transfer is submitted', async () => {
+  it('reports a return with its code and its own reference, once, however often the transfer is submitted', async () => {
     const instruction = instructionEnding('9085');
     await Promise.all(Array.from({ length: 20 }, () => connection().submit(instruction)));
     await submitted(bank(), instructionEnding('4321'));
     const uncoded = instructionEnding('0199');
     await submitted(bank(), uncoded);
-    expect(returnsAmong(await readAll(connection()), bank())).toMatchObject([
+    const returns = returnsAmong(await readAll(connection()), bank());
+    expect(returns).toMatchObject([
       { type: 'returned', reference: instruction.reference, returnReasonCode: 'R85' },
       { type: 'returned', reference: uncoded.reference, returnReasonCode: null },
     ]);
+    // Under which each is in the books of the bank.
+    const references = returns.map(({ returnReference }) => returnReference);
+    expect(references).toEqual([expect.any(String), expect.any(String)]);
+    expect(new Set(references).size).toBe(2);
   });
 
   it('says that there is nothing new with the cursor it was asked with', async () => {

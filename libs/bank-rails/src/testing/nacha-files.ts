@@ -1,4 +1,5 @@
 /** NACHA files for tests: any content that the format allows, from a source of random numbers. */
+import { returnReasons } from '@pis/domain';
 import { changeCodes, type ChangeCode, type Correction } from '../rails/ach/corrected-data.js';
 import { type EntryOfBatch, groupIntoFiles } from '../rails/ach/nacha-batches.js';
 import {
@@ -10,7 +11,6 @@ import {
   traceNumberOf,
   transactionCodeOf,
 } from '../rails/ach/nacha-file.js';
-import { returnReasons } from '../rails/ach/return-reasons.js';
 import { correctionEntry, returnedEntry, withCheckDigit } from '../rails/ach/returned-entries.js';
 
 /** A whole number from 0 up to, but without, the limit. */

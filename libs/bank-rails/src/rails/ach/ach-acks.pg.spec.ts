@@ -34,6 +34,20 @@ describe('an acknowledgement', () => {
     });
   });
 
+  it('that says again that the bank holds an entry is no second report', async () => {
+    const instruction = await world.unacknowledged();
+    const { name, sha256 } = world.desk.upload();
+    const traceNumber = await world.traceOf(instruction);
+    const entries = [{ traceNumber, status: 'held', code: null, message: null }] as const;
+    for (const at of ['2026-11-24T15:00:00.000Z', '2026-11-24T15:01:00.000Z']) {
+      world.desk.postAck({ name, sha256, status: 'update', entries, at });
+      await world.bank.rounds.inbound();
+    }
+    const acks = (await world.archive.list({ max: 10 })).filter(({ kind }) => kind === 'ack');
+    expect(acks).toHaveLength(2);
+    expect(await world.feed()).toMatchObject([{ reference: instruction.reference, type: 'held' }]);
+  });
+
   it('that lists no entry is found by each payment in the file, and by no other', async () => {
     const [first, second] = [await world.submit('4321'), await world.submit('1234')];
     await world.settle();

@@ -222,7 +222,7 @@ function doubtOf({ status, traceNumber }: KnownEntry): AchReport | null {
 /** A change is applied to entries that are 'filed'. A report is shown whatever the entry is. */
 function effectOf(
   answer: AckEntry,
-  { reference, status, isBusiness }: KnownEntry,
+  { reference, status, isBusiness, answer: known }: KnownEntry,
   { isDoubtful, wasKept }: { readonly isDoubtful: boolean; readonly wasKept: boolean },
 ): { readonly change: EntryChange | null; readonly report: AchReport | null } {
   const change = (to: Partial<EntryChange>): EntryChange => ({
@@ -261,7 +261,8 @@ function effectOf(
     case 'held':
       return {
         change: change({ answer: 'held' }),
-        report: status === 'filed' ? { reference, type: 'held' } : null,
+        // Each inquiry is answered like this until the bank decides. Only the first answer is news.
+        report: status === 'filed' && known !== 'held' ? { reference, type: 'held' } : null,
       };
   }
 }

@@ -128,6 +128,7 @@ export function achBank(options: AchBankOptions): AchBank & { readonly rounds: A
     onNotification: (listener) => bank.onNotification(listener),
     queued: (references) => bank.queued(references),
     ...(options.identity.prenotes && { prepare: (instruction) => bank.prepare(instruction) }),
+    hasRecordOf: (reference) => bank.hasRecordOf(reference),
     close: () => bank.close(),
   };
 }
@@ -225,10 +226,13 @@ class NachaBank implements AchBank {
     return guarded(() => this.prenotes.readiness(validated(instruction)));
   }
 
+  async hasRecordOf(reference: string): Promise<boolean> {
+    return (await this.ownEntry(reference)) !== null;
+  }
+
   async inquire(reference: string): Promise<InquiryResult> {
-    const entry = await guarded(() => this.submissions.find(reference));
-    if (entry === null || entry.bank !== this.options.name)
-      return { outcome: 'unknown', isUnseen: true };
+    const entry = await this.ownEntry(reference);
+    if (entry === null) return { outcome: 'unknown', isUnseen: true };
     if (entry.status === 'filed') await this.askTheBank(reference);
     const result = submissionResult(entry);
     if (result.outcome === 'error') return { ...result, ...unseenIn(entry) };
@@ -264,6 +268,11 @@ class NachaBank implements AchBank {
     this.endListening();
     await Promise.all(this.loops.map((loop) => loop.stop(stopLimitMs)));
     await this.options.transport.close();
+  }
+
+  private async ownEntry(reference: string): Promise<SubmittedEntry | null> {
+    const entry = await guarded(() => this.submissions.find(reference));
+    return entry?.bank === this.options.name ? entry : null;
   }
 
   private async read(inbox: AchInbox): Promise<number | null> {

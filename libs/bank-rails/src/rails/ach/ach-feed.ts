@@ -13,7 +13,9 @@ import { keepableText, rejectionText } from './ach-tables.js';
 
 /** One notification without its place in the feed. */
 export type AchReport = Pick<BankNotification, 'reference' | 'type'> &
-  Partial<Pick<BankNotification, 'returnReasonCode' | 'rejection' | 'correction'>> & {
+  Partial<
+    Pick<BankNotification, 'returnReasonCode' | 'returnReference' | 'rejection' | 'correction'>
+  > & {
     /** Of a confirmation: the bank may have kept the entry back after it had its file. Not in the feed. */
     readonly wasKept?: boolean;
   };
@@ -50,6 +52,7 @@ export async function appendReports(
       reports.map(({ rejection }) => rejectionText(rejection ?? null)),
       reports.map(({ correction }) => correction?.changeCode ?? null),
       reports.map(({ correction }) => correction?.corrected ?? null),
+      reports.map(({ returnReference }) => returnReference ?? null),
     ],
   });
 }
@@ -64,7 +67,7 @@ export async function unreported(
 ): Promise<readonly AchReport[]> {
   if (reports.length === 0) return [];
   const { rows } = await client.query<FeedRow>({
-    text: `SELECT sequence, reference, type, return_reason_code, rejection, change_code, corrected, at
+    text: `SELECT ${feedColumns}
              FROM ach_feed WHERE bank = $1 AND reference = ANY ($2::text[])`,
     values: [bank, reports.map(({ reference }) => keepableText(reference, referenceMax))],
   });
@@ -94,11 +97,15 @@ interface Unreported {
   readonly textOf: (reference: string, corrected: string) => Promise<string | null>;
 }
 
+const feedColumns = `sequence, reference, type, return_reason_code, return_reference, rejection, change_code,
+  corrected, at`;
+
 interface FeedRow {
   sequence: string;
   reference: string;
   type: BankNotification['type'];
   return_reason_code: string | null;
+  return_reference: string | null;
   rejection: BankNotification['rejection'];
   change_code: string | null;
   corrected: string | null;
@@ -112,7 +119,7 @@ export async function readReports(
 ): Promise<BankNotificationPage> {
   const { rows } = await pool.query<FeedRow>({
     name: 'ach-feed-read',
-    text: `SELECT sequence, reference, type, return_reason_code, rejection, change_code, corrected, at
+    text: `SELECT ${feedColumns}
              FROM ach_feed WHERE bank = $1 AND sequence > $2 ORDER BY sequence LIMIT $3`,
     values: [bank, after === feedBeginning ? '0' : after, Math.min(max, notificationsMax)],
   });
@@ -126,6 +133,7 @@ function notificationOf(row: FeedRow): BankNotification {
     reference: row.reference,
     type: row.type,
     returnReasonCode: row.return_reason_code,
+    returnReference: row.return_reference,
     rejection: row.rejection,
     correction: changeCode === null || corrected === null ? null : { changeCode, corrected },
     at: row.at.toISOString(),
@@ -138,9 +146,10 @@ const appendSql = `
     RETURNING last_sequence - $2::int AS before
   )
   INSERT INTO ach_feed (bank, sequence, reference, type, return_reason_code, rejection, change_code,
-    corrected, at)
+    corrected, return_reference, at)
   SELECT $1, counted.before + r.place, r.reference, r.type, r.code, r.rejection::jsonb, r.change_code,
-         r.corrected, clock_timestamp()
+         r.corrected, r.return_reference, clock_timestamp()
     FROM counted,
-         unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[])
-           WITH ORDINALITY AS r (reference, type, code, rejection, change_code, corrected, place)`;
+         unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[])
+           WITH ORDINALITY
+           AS r (reference, type, code, rejection, change_code, corrected, return_reference, place)`;

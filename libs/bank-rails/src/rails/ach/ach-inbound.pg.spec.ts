@@ -48,7 +48,13 @@ describe('a return', () => {
     await world.settle();
     await world.desk.postReturns([await world.traceOf(instruction)], reason);
     await world.settle();
-    expect(await said()).toMatchObject([{ type: 'returned', returnReasonCode: reason }]);
+    // The trace number of the return, not that of the entry which comes back.
+    const returnReference = expect.not.stringMatching(await world.traceOf(instruction));
+    expect(await said()).toMatchObject([
+      { type: 'returned', returnReasonCode: reason, returnReference },
+    ]);
+    const [report] = await said();
+    expect(report?.returnReference).toMatch(/^\d{15}$/);
   });
 
   it('that comes twice is told once, under another name and in another file, too', async () => {

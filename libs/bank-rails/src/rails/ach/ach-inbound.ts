@@ -165,13 +165,14 @@ export class AchInbound {
     };
     const returns: ReturnedEntry[] = [];
     const corrections: AchReport[] = [];
-    for (const [index, { addenda, amountMinor, individualId }] of entries.entries()) {
+    for (const [index, entry] of entries.entries()) {
+      const { addenda, amountMinor, individualId, traceNumber } = entry;
       if (addenda === null || addenda.kind === 'payment')
         // Nobody sends us payments here.
         corrections.push({ reference: unmatchedFile(name), type: 'unreadable' });
       else if (addenda.kind === 'correction')
         corrections.push(await this.correction(addenda, entryAt(index)));
-      else returns.push({ addenda, amountMinor, individualId });
+      else returns.push({ addenda, amountMinor, individualId, traceNumber });
     }
     return {
       segments: nachaCopy(bytes, entryAt),

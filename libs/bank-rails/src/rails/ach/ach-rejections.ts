@@ -1,7 +1,7 @@
 /** Why an entry was not taken, in the words of the API. The bank's codes: ack-file.ts. */
+import { returnReasons } from '@pis/domain';
 import type { RailRejection } from '../../bank-connection.js';
 import { changeCodes, isChangeCode } from './corrected-data.js';
-import { returnReasons } from './return-reasons.js';
 
 type Party = 'contact' | 'originator';
 

@@ -10,6 +10,8 @@ export interface ReturnedEntry {
   readonly amountMinor: number;
   /** Repeats the original's. Empty where the bank leaves it out. */
   readonly individualId: string;
+  /** Of the return itself: the returning bank's. */
+  readonly traceNumber: string;
 }
 
 /**
@@ -38,7 +40,9 @@ export async function applyReturns(
         reports.push({ reference: unmatchedTrace(trace), type: 'returned', returnReasonCode });
     } else {
       reasons.set(entry.reference, returnReasonCode);
-      reports.push({ reference: entry.reference, type: 'returned', returnReasonCode });
+      const { traceNumber: returnReference } = returned;
+      const { reference } = entry;
+      reports.push({ reference, type: 'returned', returnReasonCode, returnReference });
     }
   }
   await client.query({

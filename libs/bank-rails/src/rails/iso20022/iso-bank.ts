@@ -94,6 +94,7 @@ export function isoBank(options: IsoBankOptions): BankConnection {
     notifications: (page) => bank.feed.notifications(page),
     onNotification: (listener) => options.transport.onMessage(listener),
     queued: (references) => Promise.resolve(bank.queued(references)),
+    hasRecordOf: async (reference) => (await bank.transfers.find(reference)) !== null,
     close: () => options.transport.close(),
   };
 }
@@ -106,7 +107,7 @@ interface Prepared {
 
 class IsoBank {
   readonly feed: IsoFeed;
-  private readonly transfers: IsoTransfers;
+  readonly transfers: IsoTransfers;
   private readonly exchange: IsoExchange;
   private readonly now: () => Date;
   private readonly cutoffs: BankCutoffs;

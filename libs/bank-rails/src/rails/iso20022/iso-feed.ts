@@ -178,7 +178,7 @@ export class IsoFeed {
   /** What comes back had been accepted, whether the bank said so or not. */
   private async paymentReturn(
     report: Report,
-    { reason }: PaymentReturn,
+    { reason, returnId }: PaymentReturn,
     transfer: IsoTransfer,
   ): Promise<BankNotification> {
     const { reference } = transfer;
@@ -186,7 +186,10 @@ export class IsoFeed {
     // Return codes belong to ACH. A bank that gives one gives it as a code of its own.
     const code = reason?.proprietary ?? '';
     const returnReasonCode = /^R\d\d$/.test(code) ? code : null;
-    return notification(report, reference, 'returned', { returnReasonCode });
+    return notification(report, reference, 'returned', {
+      returnReasonCode,
+      returnReference: returnId,
+    });
   }
 
   /** The next void of the transfer finds the answer in the row. */
@@ -254,6 +257,7 @@ const undated = '1970-01-01T00:00:00.000Z';
 
 interface Particulars {
   readonly returnReasonCode?: string | null;
+  readonly returnReference?: string;
   readonly rejection?: RailRejection;
 }
 
@@ -261,10 +265,11 @@ function notification(
   { sequence, at }: Report,
   reference: string,
   type: BankNotification['type'],
-  { returnReasonCode = null, rejection }: Particulars = {},
+  { returnReasonCode = null, returnReference, rejection }: Particulars = {},
 ): BankNotification {
   return {
     ...{ sequence, reference, type, returnReasonCode, at },
+    returnReference: returnReference ?? null,
     rejection: rejection ?? null,
     correction: null,
   };

@@ -8,7 +8,14 @@
 import type { EntityType, RailRejection } from '@pis/domain';
 import { GroupCommit, inTransaction, isDataError } from '@pis/postgres';
 import type pg from 'pg';
+import {
+  isKeptAlready,
+  keepingValues,
+  partsMax,
+  partsOf,
+} from '../../connections/archive-table.js';
 import type { FileArchive, SealedFile } from '../../connections/file-archive.js';
+import { addSql, addWithCopiesSql, columns, settleSql } from './iso-transfer-statements.js';
 import type { IsoRail, OriginalTransfer } from './messages.js';
 
 export const isoStates = ['sending', 'received', 'held', 'accepted', 'rejected', 'voided'] as const;
@@ -53,9 +60,6 @@ interface Row {
   readonly file_id: string | null;
   readonly sends: number;
 }
-
-const columns =
-  'reference, state, rejection, details, message_id, instruction_id, uetr, file_id, sends';
 
 /** Rows that are deleted in one statement. */
 const forgetMax = 1_000;
@@ -201,7 +205,10 @@ export class IsoTransfers {
 
   private async writeAdditions(additions: readonly Addition[]): Promise<readonly boolean[]> {
     const transfers = additions.map(({ transfer }) => transfer);
-    if (additions.every(({ copy }) => copy === null)) return this.insert(this.pool, transfers);
+    const all = additions.flatMap(({ copy }) => copy ?? []);
+    if (all.length === 0) return this.insert(this.pool, transfers);
+    const written = fitOneStatement(all) ? await this.insertWithCopies(transfers, all) : null;
+    if (written !== null) return written;
     return inTransaction(this.pool, async (client) => {
       const added = await this.insert(client, transfers);
       const withCopies = additions.flatMap(({ transfer, copy }, index) =>
@@ -224,85 +231,90 @@ export class IsoTransfers {
     );
   }
 
-  /** In one order, so that two processes that add the same rows cannot deadlock. */
   private async insert(
     on: pg.Pool | pg.ClientBase,
     transfers: readonly IsoTransfer[],
   ): Promise<readonly boolean[]> {
     const { rows } = await on.query<{ reference: string }>({
       name: 'iso-transfers-add',
-      text: `INSERT INTO iso_transfers
-               (connection, reference, state, rejection, details, message_id, instruction_id, uetr,
-                file_id, sends)
-             SELECT $1, t.* FROM unnest($2::text[], $3::text[], $4::jsonb[], $5::jsonb[],
-               $6::text[], $7::text[], $8::text[], $9::uuid[], $10::integer[])
-               AS t (reference, state, rejection, details, message_id, instruction_id, uetr, file_id,
-                     sends)
-              ORDER BY t.reference
-             ON CONFLICT ON CONSTRAINT iso_transfers_pkey DO NOTHING
-             RETURNING reference`,
-      values: [
-        this.connection,
-        transfers.map(({ reference }) => reference),
-        transfers.map(({ state }) => state),
-        transfers.map(({ rejection }) => jsonOf(rejection)),
-        transfers.map(({ details }) => jsonOf(details)),
-        transfers.map(({ messageId }) => messageId),
-        transfers.map(({ instructionId }) => instructionId),
-        transfers.map(({ uetr }) => uetr),
-        transfers.map(({ fileId }) => fileId),
-        transfers.map(({ sends }) => sends),
-      ],
+      text: addSql,
+      values: this.valuesOf(transfers),
     });
     const added = new Set(rows.map(({ reference }) => reference));
     return transfers.map(({ reference }) => added.has(reference));
   }
 
+  /** Rows and copies in one statement. Null when a copy is kept already: then nothing was written. */
+  private async insertWithCopies(
+    transfers: readonly IsoTransfer[],
+    copies: readonly SealedFile[],
+  ): Promise<readonly boolean[] | null> {
+    try {
+      const { rows } = await this.pool.query<{ reference: string }>({
+        name: 'iso-transfers-add-with-copies',
+        text: addWithCopiesSql,
+        values: [...this.valuesOf(transfers), ...keepingValues(copies, partsOf(copies))],
+      });
+      const added = new Set(rows.map(({ reference }) => reference));
+      return transfers.map(({ reference }) => added.has(reference));
+    } catch (error) {
+      if (isKeptAlready(error)) return null;
+      throw error;
+    }
+  }
+
+  private valuesOf(transfers: readonly IsoTransfer[]): unknown[] {
+    return [
+      this.connection,
+      transfers.map(({ reference }) => reference),
+      transfers.map(({ state }) => state),
+      transfers.map(({ rejection }) => jsonOf(rejection)),
+      transfers.map(({ details }) => jsonOf(details)),
+      transfers.map(({ messageId }) => messageId),
+      transfers.map(({ instructionId }) => instructionId),
+      transfers.map(({ uetr }) => uetr),
+      transfers.map(({ fileId }) => fileId),
+      transfers.map(({ sends }) => sends),
+    ];
+  }
+
+  /** Null for a row that keeps the state that it has. The copies are kept in the same statement. */
   private async writeSettlements(
     settlements: readonly Settlement[],
   ): Promise<readonly (IsoTransfer | null)[]> {
-    const copies = settlements.map(({ copy }) => copy).filter((copy) => copy !== null);
-    if (copies.length === 0) return this.update(this.pool, settlements);
+    const copies = settlements.flatMap(({ copy }) => copy ?? []);
+    if (fitOneStatement(copies)) return this.update(this.pool, settlements, copies);
     return inTransaction(this.pool, async (client) => {
+      const settled = await this.update(client, settlements, []);
       await this.archive.keepAll(copies, client);
-      return this.update(client, settlements);
+      return settled;
     });
   }
 
-  /** Null for a row that keeps the state that it has. In the same order as the additions. */
   private async update(
     on: pg.Pool | pg.ClientBase,
     settlements: readonly Settlement[],
+    copies: readonly SealedFile[],
   ): Promise<readonly (IsoTransfer | null)[]> {
     const { rows } = await on.query<Row>({
       name: 'iso-transfers-settle',
-      // Row by row over the primary key, whatever the planner knows of the table. In one order, as additions are.
-      text: `WITH open AS (
-               SELECT given.reference, given.state, given.rejection
-                 FROM (SELECT * FROM unnest($2::text[], $3::text[], $4::jsonb[], $5::integer[])
-                         AS g (reference, state, rejection, sends) ORDER BY reference) AS given
-                CROSS JOIN LATERAL (
-                  SELECT t.state, t.sends FROM iso_transfers t
-                   WHERE t.connection = $1 AND t.reference = given.reference FOR UPDATE) AS t
-                WHERE (t.state IN ('sending', 'received', 'held')
-                       AND (given.state <> 'rejected' OR t.sends = given.sends))
-                   OR (given.state = 'accepted' AND t.state <> 'accepted')
-             )
-             UPDATE iso_transfers t SET state = open.state, rejection = open.rejection
-               FROM open WHERE t.connection = $1 AND t.reference = ANY ($2::text[])
-                AND t.reference = open.reference
-             RETURNING ${columns.replaceAll(/(\w+)/g, 't.$1')}`,
+      text: settleSql,
       values: [
         this.connection,
         settlements.map(({ reference }) => reference),
         settlements.map(({ state }) => state),
         settlements.map(({ rejection }) => jsonOf(rejection)),
         settlements.map(({ sends }) => sends),
+        ...keepingValues(copies, partsOf(copies)),
       ],
     });
     const settled = new Map(rows.map((row) => [row.reference, transferOf(row)]));
     return settlements.map(({ reference }) => settled.get(reference) ?? null);
   }
+}
+
+function fitOneStatement(copies: readonly SealedFile[]): boolean {
+  return partsOf(copies).length <= partsMax;
 }
 
 function jsonOf(value: unknown): string | null {

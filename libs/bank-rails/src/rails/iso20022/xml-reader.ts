@@ -29,10 +29,43 @@ export const xmlLimits = {
 export function readXml(bytes: Uint8Array): XmlElement {
   if (bytes.byteLength > xmlLimits.messageMaxBytes)
     throw new MessageRefused(`the message is larger than ${xmlLimits.messageMaxBytes} bytes`);
-  const { children } = parsed(textOf(bytes));
-  const [root] = children.map(allowed).filter((node) => node !== null);
+  return new TreeReader(xmlLimits.elementsMax).element(rootOf(textOf(bytes)), xmlPrefixes, 1);
+}
+
+/**
+ * One element out of a larger document, for files that are too large for one tree. The caller bounds its length.
+ * @param text with line feeds as the only line ends
+ * @param prefixes in scope where the element stands
+ * @throws MessageRefused with lines that count from the beginning of the element
+ */
+export function readXmlElement(
+  text: string,
+  { prefixes, elementsMax }: { readonly prefixes: Prefixes; readonly elementsMax: number },
+): XmlElement {
+  return new TreeReader(elementsMax).element(rootOf(text), prefixes, 1);
+}
+
+/**
+ * The name of an element without content, and the prefixes in scope inside it. See readXmlElement.
+ * @throws MessageRefused
+ */
+export function readXmlTag(
+  text: string,
+  inherited: Prefixes,
+): { readonly name: string; readonly namespace: string; readonly prefixes: Prefixes } {
+  const { name, attributes } = rootOf(text);
+  const given = Object.entries(attributes);
+  const prefixes = inScope(inherited, given.filter(isDeclaration));
+  otherAttributes(given, prefixes);
+  return { ...named(name, prefixes), prefixes };
+}
+
+function rootOf(text: string): ParsedElement {
+  const [root] = parsed(text)
+    .children.map(allowed)
+    .filter((node) => node !== null);
   if (root === undefined) throw new MessageRefused(notWellFormed);
-  return new TreeReader().element(root, xmlPrefixes, 1);
+  return root;
 }
 
 const notWellFormed = 'the message is not well-formed XML';
@@ -80,13 +113,16 @@ function tooDeep(): MessageRefused {
 }
 
 /** A namespace by its prefix; '' is the default. */
-type Prefixes = ReadonlyMap<string, string>;
+export type Prefixes = ReadonlyMap<string, string>;
 
-const xmlPrefixes: Prefixes = new Map([['xml', 'http://www.w3.org/XML/1998/namespace']]);
+/** Of every document. */
+export const xmlPrefixes: Prefixes = new Map([['xml', 'http://www.w3.org/XML/1998/namespace']]);
 const noAttributes: ReadonlyMap<string, string> = new Map();
 
 class TreeReader {
   private elements = 0;
+
+  constructor(private readonly elementsMax: number) {}
 
   element(
     { name, attributes, children }: ParsedElement,
@@ -95,19 +131,22 @@ class TreeReader {
   ): XmlElement {
     if (depth > xmlLimits.depthMax) throw tooDeep();
     this.elements += 1;
-    if (this.elements > xmlLimits.elementsMax)
-      throw new MessageRefused(`more than ${xmlLimits.elementsMax} elements are not allowed`);
+    if (this.elements > this.elementsMax)
+      throw new MessageRefused(`more than ${this.elementsMax} elements are not allowed`);
     const given = Object.entries(attributes);
-    const prefixes = inScope(inherited, given.filter(isDeclaration));
+    const prefixes =
+      given.length === 0 ? inherited : inScope(inherited, given.filter(isDeclaration));
     const parts: XmlElement[] = [];
     let text = '';
     for (const child of children) {
-      refuseForbidden(child);
       if (child instanceof ParsedElement) parts.push(this.element(child, prefixes, depth + 1));
       else if (child instanceof XmlText) text += child.text;
+      else refuseForbidden(child);
     }
+    const { name: localName, namespace } = named(name, prefixes);
     return {
-      ...named(name, prefixes),
+      name: localName,
+      namespace,
       attributes: given.length === 0 ? noAttributes : otherAttributes(given, prefixes),
       children: parts,
       text: parts.length > 0 ? '' : text.trim(),
@@ -132,6 +171,7 @@ const qualifiedName = /^(?:([^:]+):)?([^:\d.\-\u00b7\u0300-\u036f\u203f\u2040][^
 
 /** @throws MessageRefused */
 function named(qualified: string, prefixes: Prefixes): { name: string; namespace: string } {
+  if (!qualified.includes(':')) return { name: qualified, namespace: prefixes.get('') ?? '' };
   const [, prefix = '', name] = qualifiedName.exec(qualified) ?? [];
   if (name === undefined) throw new MessageRefused(notWellFormed);
   const namespace = prefixes.get(prefix);

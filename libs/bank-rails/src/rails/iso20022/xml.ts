@@ -44,16 +44,17 @@ export function optionalPart(name: string, text: string | null): XmlPart | null 
 
 /** UTF-8, with the XML declaration, without white space between elements. */
 export function writeXml(root: XmlPart): Uint8Array {
-  return Buffer.from(`<?xml version="1.0" encoding="UTF-8"?>${written(root)}`);
+  return Buffer.from(`<?xml version="1.0" encoding="UTF-8"?>${xmlText(root)}`);
 }
 
-function written({ name, attributes, content }: XmlPart): string {
+/** One element, without the XML declaration. */
+export function xmlText({ name, attributes, content }: XmlPart): string {
   let start = name;
   if (attributes !== undefined)
     for (const [key, value] of Object.entries(attributes)) start += ` ${key}="${escaped(value)}"`;
   if (typeof content === 'string') return `<${start}>${escaped(content)}</${name}>`;
   let inner = '';
-  for (const child of content) if (child !== null) inner += written(child);
+  for (const child of content) if (child !== null) inner += xmlText(child);
   return `<${start}>${inner}</${name}>`;
 }
 

@@ -1,0 +1,43 @@
+/** The statements that write many rows of iso_transfers, with the copies of their messages. */
+import { keepingFiles } from '../../connections/archive-table.js';
+
+export const columns =
+  'reference, state, rejection, details, message_id, instruction_id, uetr, file_id, sends';
+
+/** In one order, so that two processes that add the same rows cannot deadlock. */
+export const addSql = `
+  INSERT INTO iso_transfers
+      (connection, reference, state, rejection, details, message_id, instruction_id, uetr, file_id, sends)
+    SELECT $1, t.* FROM unnest($2::text[], $3::text[], $4::jsonb[], $5::jsonb[], $6::text[], $7::text[],
+        $8::text[], $9::uuid[], $10::integer[])
+      AS t (reference, state, rejection, details, message_id, instruction_id, uetr, file_id, sends)
+    ORDER BY t.reference
+  ON CONFLICT ON CONSTRAINT iso_transfers_pkey DO NOTHING
+  RETURNING reference, file_id`;
+
+/** A copy is kept only with its row. */
+export const addWithCopiesSql = `
+  WITH added AS (${addSql}),
+  ${keepingFiles(11, { only: 'id IN (SELECT file_id FROM added)', repeated: 'fail' })}
+  SELECT reference FROM added`;
+
+/**
+ * Row by row over the primary key, whatever the planner knows of the table. In one order, as additions are, and like
+ * them the rows before the copies.
+ */
+export const settleSql = `
+  WITH ${keepingFiles(6)}, open AS (
+    SELECT given.reference, given.state, given.rejection
+      FROM (SELECT * FROM unnest($2::text[], $3::text[], $4::jsonb[], $5::integer[])
+              AS g (reference, state, rejection, sends) ORDER BY reference) AS given
+      CROSS JOIN LATERAL (
+        SELECT t.state, t.sends FROM iso_transfers t
+          WHERE t.connection = $1 AND t.reference = given.reference FOR UPDATE) AS t
+      WHERE (t.state IN ('sending', 'received', 'held')
+             AND (given.state <> 'rejected' OR t.sends = given.sends))
+         OR (given.state = 'accepted' AND t.state <> 'accepted')
+  )
+  UPDATE iso_transfers t SET state = open.state, rejection = open.rejection
+    FROM open WHERE t.connection = $1 AND t.reference = ANY ($2::text[])
+      AND t.reference = open.reference
+    RETURNING ${columns.replaceAll(/(\w+)/g, 't.$1')}`;

@@ -1,0 +1,192 @@
+/** Exports that end before their file is complete, and the end of complete files. */
+import { randomUUID } from 'node:crypto';
+import { jest } from '@jest/globals';
+import { type DocumentStore, DocumentStoreRefused } from '@pis/documents';
+import { type Keyring, ownerOf } from '@pis/keyring';
+import { releasePersonalExports } from './export-erasure.js';
+import { endedExportsMax, type ExportRecord, exportView } from './export-table.js';
+import { payer, type ExportScene, startExportScene } from './testing.js';
+
+jest.setTimeout(240_000);
+
+let scene: ExportScene;
+beforeEach(async () => {
+  scene = await startExportScene();
+});
+afterEach(() => scene.close());
+
+const rows = 7_001;
+
+it('cancels an export and removes what was written', async () => {
+  const organizationId = randomUUID();
+  await scene.listed(organizationId, rows);
+  const running = await scene.asked({ organizationId });
+  const writer = scene.worker();
+  await writer.round();
+  expect(
+    await scene.requests.cancel({ organizationId: randomUUID(), exportId: running.id }),
+  ).toBeNull();
+  const canceled = await scene.requests.cancel({ organizationId, exportId: running.id });
+  expect(canceled).toMatchObject({ status: 'canceled', expiresAt: null });
+  const complete = await scene.finish(scene.worker(), await scene.asked({ organizationId }));
+  expect(complete.status).toBe('completed');
+  await scene.requests.cancel({ organizationId, exportId: complete.id });
+  await writer.round();
+  await cleaned();
+  expect((await scene.pool.query('SELECT FROM documents')).rowCount).toBe(0);
+  await expect(scene.textOf(complete)).rejects.toThrow();
+});
+
+/** Until no file waits to be removed. */
+async function cleaned(): Promise<void> {
+  for (let rounds = 0; rounds < 10; rounds += 1) await scene.worker().round();
+  const due = await scene.pool.query('SELECT FROM export_removals WHERE removed_at IS NULL');
+  expect(due.rowCount).toBe(0);
+}
+
+it('goes on when a file cannot be removed: with its key, with other files and with exports', async () => {
+  const organizationId = randomUUID();
+  await scene.listed(organizationId, 5);
+  const given: ExportRecord[] = [];
+  for (let count = 0; count < 3; count += 1)
+    given.push(await scene.finish(scene.worker(), await scene.asked({ organizationId })));
+  for (const { id: exportId } of given) await scene.requests.cancel({ organizationId, exportId });
+  let nowMs = 0;
+  let stuck: string | null = null;
+  const denying: DocumentStore = {
+    read: (...args) => scene.documents.read(...args),
+    write: (...args) => scene.documents.write(...args),
+    async remove(key) {
+      stuck ??= key;
+      if (key === stuck) throw new DocumentStoreRefused('s3:DeleteObject is denied');
+      await scene.documents.remove(key);
+    },
+  };
+  const worker = scene.worker({}, { from: denying, nowMs: () => nowMs });
+  await worker.round();
+  expect(scene.failures.splice(0)).toEqual([expect.any(DocumentStoreRefused)]);
+  const owners = given.map(({ fileId }) => ownerOf.exportFile(fileId));
+  expect(await scene.keyring.destroyedOf(owners)).toEqual(new Set(owners));
+  const written = await scene.finish(worker, await scene.asked({ organizationId }));
+  expect(written.status).toBe('completed');
+  for (let rounds = 0; rounds < 4; rounds += 1) {
+    nowMs += 31_000;
+    await worker.round();
+  }
+  const left = await scene.pool.query<{ file_id: string }>(
+    'SELECT file_id FROM export_removals WHERE removed_at IS NULL',
+  );
+  expect(left.rows).toEqual([{ file_id: String(stuck).split('/')[1] }]);
+  stuck = '';
+  for (let rounds = 0; rounds < 3; rounds += 1) {
+    nowMs += 31_000;
+    await worker.round();
+  }
+  scene.failures.splice(0);
+  await cleaned();
+});
+
+it('keeps the newest files, for their time, and then the record alone', async () => {
+  const organizationId = randomUUID();
+  const first = await scene.finish(scene.worker(), await scene.asked({ organizationId }));
+  const second = await scene.finish(scene.worker(), await scene.asked({ organizationId }));
+  await scene.worker({ filesMax: 1 }).round();
+  expect(exportView(await scene.now(first))).toMatchObject({
+    status: 'expired',
+    expiresAt: null,
+    reason: 'there are newer files',
+  });
+  expect((await scene.now(second)).status).toBe('completed');
+  await scene.pool.query("UPDATE exports SET expires_at = now() WHERE status = 'completed'");
+  await scene.worker().round();
+  expect((await scene.now(second)).status).toBe('expired');
+  await cleaned();
+  await scene.pool.query("UPDATE export_removals SET removed_at = now() - interval '1 hour'");
+  for (let rounds = 0; rounds < 3; rounds += 1) await scene.worker().round();
+  for (const table of ['documents', 'export_parts', 'export_removals'])
+    expect((await scene.pool.query(`SELECT FROM ${table}`)).rowCount).toBe(0);
+  expect(
+    (await scene.pool.query("SELECT FROM data_keys WHERE owner LIKE 'export:%'")).rowCount,
+  ).toBe(0);
+  await scene.pool.query("UPDATE exports SET finished_at = now() - interval '31 days'");
+  await scene.worker().round();
+  expect(await scene.requests.find(first.id)).toBeNull();
+});
+
+it('gives up files that hold an erased person, and writes running ones anew', async () => {
+  const [organizationId, other] = [randomUUID(), randomUUID()];
+  await scene.listed(organizationId, rows);
+  await scene.listed(other, 5);
+  const complete = await scene.finish(scene.worker(), await scene.asked({ organizationId }));
+  const fees = await scene.finish(
+    scene.worker(),
+    await scene.asked({ organizationId, kind: 'fees' }),
+  );
+  const untouched = await scene.finish(
+    scene.worker(),
+    await scene.asked({ organizationId: other }),
+  );
+  const running = await scene.asked({ organizationId });
+  const writer = scene.worker();
+  await writer.round();
+  const destroy = (owners: Parameters<Keyring['destroy']>[0]) => scene.keyring.destroy(owners);
+  const party = { kind: 'contact', id: payer, organizationId } as const;
+  expect(await releasePersonalExports(scene.pool, destroy, party)).toBe(2);
+  await expect(scene.textOf(complete)).rejects.toThrow();
+  expect((await scene.now(complete)).reason).toMatch(/erased/);
+  expect([(await scene.now(fees)).status, (await scene.now(untouched)).status]).toEqual([
+    'completed',
+    'completed',
+  ]);
+  await scene.pool.query(
+    `UPDATE payments SET item = replace(item::text, 'Byron', '')::json WHERE organization_id = $1`,
+    [organizationId],
+  );
+  const anew = await scene.finish(writer, running);
+  expect(anew).toMatchObject({ status: 'completed', rowCount: rows });
+  expect(await scene.textOf(anew)).not.toContain('Byron');
+});
+
+it('fails an export that is too large, and says so', async () => {
+  const organizationId = randomUUID();
+  await scene.listed(organizationId, rows);
+  const failed = await scene.finish(
+    scene.worker({ fileBytesMax: 1_000 }),
+    await scene.asked({ organizationId }),
+  );
+  expect(failed.status).toBe('failed');
+  expect(failed.reason).toMatch(/choose a shorter time/);
+  expect(scene.failures.splice(0)).toHaveLength(1);
+});
+
+it('takes five exports of an organization at a time, also of requests at once', async () => {
+  const organizationId = randomUUID();
+  const given = await Promise.allSettled(
+    Array.from({ length: 9 }, () => scene.asked({ organizationId })),
+  );
+  expect(given.filter(({ status }) => status === 'fulfilled')).toHaveLength(5);
+  await scene.asked();
+});
+
+it('keeps a bounded number of records, however many exports are created and canceled', async () => {
+  const organizationId = randomUUID();
+  await scene.pool.query(
+    `INSERT INTO exports (id, organization_id, file_id, kind, format, until_at, through_position, requested_by,
+        requested_at, status, finished_at)
+      SELECT gen_random_uuid(), $1, gen_random_uuid(), 'payments', 'csv', now(), '', 'apiKey:1',
+          now() - n * interval '1 second', 'canceled', now()
+        FROM generate_series(1, $2::integer) AS n`,
+    [organizationId, endedExportsMax + 5],
+  );
+  const { id: exportId } = await scene.asked({ organizationId });
+  await scene.requests.cancel({ organizationId, exportId });
+  const newest = await scene.asked({ organizationId });
+  const { rows: kept } = await scene.pool.query<{ id: string; status: string }>(
+    'SELECT id, status FROM exports WHERE organization_id = $1 ORDER BY requested_at DESC, id DESC',
+    [organizationId],
+  );
+  expect(kept).toHaveLength(endedExportsMax + 1);
+  expect(kept.map(({ id }) => id)).toEqual(expect.arrayContaining([newest.id, exportId]));
+  // What never began has no file to remove.
+  expect((await scene.pool.query('SELECT FROM export_removals')).rowCount).toBe(0);
+});

@@ -1,0 +1,224 @@
+/** Exports whose process dies or is slow, and several exports at a time. */
+import { createHash, randomUUID } from 'node:crypto';
+import { jest } from '@jest/globals';
+import { type DocumentStore, DocumentStoreUnavailable } from '@pis/documents';
+import { inTransaction } from '@pis/postgres';
+import { orUnavailable } from '@pis/read-models';
+import { ExportWork } from './export-work.js';
+import type { Piece } from './piece.js';
+import { pieceSources, type PieceSources } from './pieces.js';
+import { type ExportScene, startExportScene } from './testing.js';
+
+jest.setTimeout(240_000);
+
+let scene: ExportScene;
+beforeEach(async () => {
+  scene = await startExportScene();
+});
+afterEach(() => scene.close());
+
+const rows = 7_001;
+
+it('is the same file when a process dies at any point, also between a document and its part', async () => {
+  const organizationId = randomUUID();
+  await scene.listed(organizationId, rows);
+  const requestedAt = new Date();
+  const whole = await scene.finish(
+    scene.worker(),
+    await scene.asked({ organizationId, format: 'csv', requestedAt }),
+  );
+  const interrupted = await scene.asked({ organizationId, format: 'csv', requestedAt });
+  for (let rounds = 0; rounds < 3; rounds += 1) {
+    // Dies after the document, before the part belongs to the file.
+    const dying: DocumentStore = {
+      read: (...given) => scene.documents.read(...given),
+      remove: (key) => scene.documents.remove(key),
+      async write(...given) {
+        await scene.documents.write(...given);
+        throw new KilledHere();
+      },
+    };
+    await scene.worker({}, { from: dying }).round();
+    expect(scene.failures.splice(0)).toEqual([expect.any(KilledHere)]);
+    await scene.pool.query('UPDATE exports SET leased_until = now(), failures = 0');
+    // Takes it over, and dies after a part. Nobody returns its lease.
+    await scene.worker().round();
+    await scene.pool.query('UPDATE exports SET leased_until = now()');
+  }
+  const written = await scene.finish(scene.worker(), interrupted);
+  expect(written).toMatchObject({ status: 'completed', sha256: whole.sha256, rowCount: rows });
+  expect(await scene.textOf(written)).toBe(await scene.textOf(whole));
+});
+
+class KilledHere extends Error {}
+
+it('does not let a process that lost its lease write a part', async () => {
+  const organizationId = randomUUID();
+  await scene.listed(organizationId, rows);
+  const export1 = await scene.asked({ organizationId });
+  const late = scene.worker();
+  await late.round();
+  await scene.pool.query('UPDATE exports SET leased_until = now()');
+  const other = scene.worker();
+  await other.round();
+  await late.round();
+  const { parts } = await scene.now(export1);
+  expect(parts).toBe(2);
+  const written = await scene.finish(other, export1);
+  expect(
+    createHash('sha256')
+      .update(await scene.textOf(written))
+      .digest('hex'),
+  ).toBe(written.sha256);
+});
+
+it('lets organizations take turns, part by part', async () => {
+  const [large, small] = [randomUUID(), randomUUID()];
+  await scene.listed(large, 40_000);
+  await scene.listed(small, 10);
+  const writer = scene.worker();
+  const first = await scene.asked({ organizationId: large });
+  const second = await scene.asked({ organizationId: large });
+  await writer.round();
+  await writer.round();
+  const behind = await scene.asked({ organizationId: small });
+  await writer.round();
+  await writer.round();
+  expect((await scene.now(behind)).status).toBe('completed');
+  expect([(await scene.now(first)).status, (await scene.now(second)).status]).toEqual([
+    'running',
+    'running',
+  ]);
+});
+
+it('keeps its lease while it reads, hashes and stores, however long that takes', async () => {
+  const organizationId = randomUUID();
+  await scene.listed(organizationId, rows);
+  const asked = await scene.asked({ organizationId });
+  await scene.worker().round();
+  await scene.pool.query('UPDATE exports SET leased_until = now()');
+  const other = new ExportWork(scene.pool, { leaseMs: 60_000, perOrganizationMax: 2 });
+  let [nowMs, steps] = [0, 0];
+  /** Two thirds of a lease have passed: for the clock, and for PostgreSQL. */
+  const passed = async () => {
+    steps += 1;
+    nowMs += 40_000;
+    await scene.pool.query(`UPDATE exports SET leased_until = leased_until - interval '40 s'`);
+    expect(await other.lease()).toBeNull();
+  };
+  async function* slowly<Value>(values: AsyncIterable<Value>): AsyncGenerator<Value> {
+    for await (const value of values) {
+      await passed();
+      yield value;
+    }
+  }
+  const slow: DocumentStore = {
+    read: (...given) => slowly(scene.documents.read(...given)),
+    remove: (key) => scene.documents.remove(key),
+    write: (key, owner, bytes) => scene.documents.write(key, owner, slowly(bytes)),
+  };
+  const writer = scene.worker(
+    { partBytes: Infinity, turnMs: Infinity },
+    { from: slow, sources: changed((pieces) => slowly(pieces)), nowMs: () => nowMs },
+  );
+  const written = await scene.finish(writer, asked);
+  expect(written).toMatchObject({ status: 'completed', rowCount: rows, parts: 2 });
+  expect(steps).toBeGreaterThan(5);
+});
+
+it('gives the next export its turn after its time, also where it finds no record', async () => {
+  const [large, small] = [randomUUID(), randomUUID()];
+  await scene.listed(large, rows);
+  await scene.listed(small, 10);
+  const writer = scene.worker(
+    { partBytes: Infinity, turnMs: 0 },
+    // As with the deliveries of an originator who has none: pages without text.
+    {
+      sources: changed(async function* (pieces) {
+        for await (const piece of pieces)
+          yield piece.rows === 10 ? piece : { ...piece, text: '', rows: 0 };
+      }),
+    },
+  );
+  const first = await scene.asked({ organizationId: large });
+  await writer.round();
+  const behind = await scene.asked({ organizationId: small });
+  await writer.round();
+  expect((await scene.now(behind)).status).toBe('completed');
+  expect(await scene.now(first)).toMatchObject({ status: 'running', parts: 0 });
+  const empty = await scene.finish(writer, first);
+  expect(empty).toMatchObject({ status: 'completed', sizeBytes: 0, parts: 1 });
+});
+
+it('hashes what an earlier process wrote in turns, too', async () => {
+  const [large, small] = [randomUUID(), randomUUID()];
+  await scene.listed(large, rows);
+  const first = await scene.asked({ organizationId: large });
+  for (let parts = 0; parts < 3; parts += 1) {
+    await scene.worker().round();
+    await scene.pool.query('UPDATE exports SET leased_until = now()');
+  }
+  const writer = scene.worker({ turnMs: 0 });
+  await writer.round();
+  const behind = await scene.asked({ organizationId: small });
+  await writer.round();
+  expect((await scene.now(behind)).status).toBe('completed');
+  expect((await scene.now(first)).parts).toBe(3);
+  const written = await scene.finish(writer, first);
+  const text = await scene.textOf(written);
+  expect(createHash('sha256').update(text).digest('hex')).toBe(written.sha256);
+});
+
+it('fails an export whose query always takes too long, and says so', async () => {
+  const asked = await scene.asked();
+  const sources = changed(async function* () {
+    yield await orUnavailable(() =>
+      inTransaction(scene.pool, async (client): Promise<never> => {
+        await client.query('SET LOCAL statement_timeout = 1');
+        await client.query('SELECT count(*) FROM generate_series(1, 1000000000)');
+        throw new Error('it was not canceled');
+      }),
+    );
+  });
+  const writer = scene.worker({}, { sources });
+  for (let tries = 0; tries < 5; tries += 1) {
+    expect(await scene.now(asked)).toMatchObject({ failures: tries, finishedAt: null });
+    await writer.round();
+    // The pause is over.
+    await scene.pool.query('UPDATE exports SET leased_until = now()');
+  }
+  const failed = await scene.now(asked);
+  expect(failed).toMatchObject({ status: 'failed', failures: 5 });
+  expect(failed.reason).toMatch(/took too long/);
+  expect(scene.failures.splice(0)).toHaveLength(5);
+});
+
+it('waits while the store of documents is away, and is written once it is back', async () => {
+  const organizationId = randomUUID();
+  await scene.listed(organizationId, 3);
+  const asked = await scene.asked({ organizationId });
+  const away: DocumentStore = {
+    read: (...given) => scene.documents.read(...given),
+    remove: (key) => scene.documents.remove(key),
+    write: () => Promise.reject(new DocumentStoreUnavailable('no connection')),
+  };
+  const writer = scene.worker({}, { from: away });
+  for (let tries = 1; tries <= 6; tries += 1) {
+    await writer.round();
+    expect(scene.failures.splice(0)).toEqual([expect.any(DocumentStoreUnavailable)]);
+    expect(await scene.now(asked)).toMatchObject({ failures: 0, finishedAt: null });
+    // The pause is over.
+    await scene.pool.query('UPDATE exports SET leased_until = now()');
+  }
+  expect(await scene.finish(scene.worker(), asked)).toMatchObject({
+    ...{ status: 'completed', rowCount: 3 },
+  });
+});
+
+/** The pieces of every kind, given in another way. */
+function changed(how: (pieces: AsyncGenerator<Piece>) => AsyncGenerator<Piece>): PieceSources {
+  return (kind, format) => {
+    const source = pieceSources(scene.pool)(kind, format);
+    return source && { ...source, pieces: (asked) => how(source.pieces(asked)) };
+  };
+}

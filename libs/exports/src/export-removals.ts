@@ -1,0 +1,110 @@
+/**
+ * Removes the files of exports that were given up. The keys of all of them are destroyed first, so the bytes are
+ * unreadable even while the document store cannot remove them. A file that cannot be removed does not hold up others.
+ */
+import { type Owner, ownerOf } from '@pis/keyring';
+import type pg from 'pg';
+import type { ExportFiles } from './export-files.js';
+
+/** A process that lost its lease may still write a document that it began. It is removed after this time. */
+const lateDocumentsMs = 60_000;
+/** Keys that are destroyed in a transaction. */
+const keysMax = 500;
+/** Files that are passed over because they could not be removed. */
+const postponedMax = 1_000;
+
+export interface ExportRemovalOptions {
+  readonly pool: pg.Pool;
+  readonly files: ExportFiles;
+  /** For good, and safe to repeat. */
+  readonly destroyKeys: (owners: readonly Owner[]) => Promise<void>;
+  /** The documents of a file could not be removed. That is retried after the other files. */
+  readonly onRemovalFailure: (error: unknown, fileId: string) => void;
+}
+
+interface DueRow {
+  readonly file_id: string;
+  readonly is_late: boolean;
+}
+
+export class ExportRemovals {
+  /** Files whose documents could not be removed. Their turn comes when no other file is due. */
+  private readonly postponed = new Set<string>();
+
+  constructor(private readonly options: ExportRemovalOptions) {}
+
+  /**
+   * Removes one file. Its documents are removed once more after a minute. Everything can be repeated.
+   * @returns whether the next file can be removed at once
+   */
+  async removeNext(): Promise<boolean> {
+    await this.destroyAllKeys();
+    const row = await this.due();
+    if (row === null) {
+      this.postponed.clear();
+      return false;
+    }
+    const { file_id: fileId, is_late: isLate } = row;
+    try {
+      await this.removeDocuments(fileId);
+    } catch (error) {
+      if (this.postponed.size >= postponedMax) this.postponed.clear();
+      this.postponed.add(fileId);
+      this.options.onRemovalFailure(error, fileId);
+      return false;
+    }
+    await this.removed(fileId, isLate);
+    return true;
+  }
+
+  private async destroyAllKeys(): Promise<void> {
+    for (;;) {
+      const { rows } = await this.options.pool.query<{ file_id: string }>({
+        name: 'export_removals.with_keys',
+        text: `SELECT file_id FROM export_removals WHERE removed_at IS NULL AND NOT EXISTS (
+            SELECT FROM data_keys WHERE owner = $1 || file_id AND destroyed_at IS NOT NULL)
+          LIMIT $2`,
+        values: [ownerOf.exportFile(''), keysMax],
+      });
+      if (rows.length === 0) return;
+      await this.options.destroyKeys(rows.map((row) => ownerOf.exportFile(row.file_id)));
+      if (rows.length < keysMax) return;
+    }
+  }
+
+  private async due(): Promise<DueRow | null> {
+    const { rows } = await this.options.pool.query<DueRow>({
+      name: 'export_removals.due',
+      text: `SELECT file_id, removed_at IS NOT NULL AS is_late FROM export_removals
+        WHERE (removed_at IS NULL OR removed_at < now() - $1 * interval '1 ms') AND file_id <> ALL ($2::uuid[])
+        ORDER BY removed_at NULLS FIRST LIMIT 1`,
+      values: [lateDocumentsMs, [...this.postponed]],
+    });
+    return rows[0] ?? null;
+  }
+
+  private async removeDocuments(fileId: string): Promise<void> {
+    const { pool, files, destroyKeys } = this.options;
+    await destroyKeys([ownerOf.exportFile(fileId)]);
+    const { rows } = await pool.query<{ part: number; lease_id: string }>(
+      'SELECT part, lease_id FROM export_parts WHERE file_id = $1 ORDER BY part',
+      [fileId],
+    );
+    for (const { part, lease_id: leaseId } of rows) await files.remove({ fileId, part, leaseId });
+  }
+
+  private async removed(fileId: string, isLate: boolean): Promise<void> {
+    const { pool } = this.options;
+    if (!isLate) {
+      await pool.query('UPDATE export_removals SET removed_at = now() WHERE file_id = $1', [
+        fileId,
+      ]);
+      return;
+    }
+    await pool.query('DELETE FROM data_keys WHERE owner = $1 AND destroyed_at IS NOT NULL', [
+      ownerOf.exportFile(fileId),
+    ]);
+    await pool.query('DELETE FROM export_parts WHERE file_id = $1', [fileId]);
+    await pool.query('DELETE FROM export_removals WHERE file_id = $1', [fileId]);
+  }
+}

@@ -1,0 +1,163 @@
+/** What is in the files of exports, written to a real PostgreSQL. */
+import { createHash, randomUUID } from 'node:crypto';
+import { jest } from '@jest/globals';
+import { exportKinds } from '@pis/contracts';
+import { exportView } from './export-table.js';
+import { type ExportScene, startExportScene } from './testing.js';
+
+jest.setTimeout(240_000);
+
+let scene: ExportScene;
+beforeEach(async () => {
+  scene = await startExportScene();
+});
+afterEach(() => scene.close());
+
+const rows = 7_001;
+
+it('has each payment once, newest first, and says how many and which bytes', async () => {
+  const organizationId = randomUUID();
+  await scene.listed(organizationId, rows);
+  await scene.listed(randomUUID(), 10);
+  const written = await scene.finish(scene.worker(), await scene.asked({ organizationId }));
+  expect(written).toMatchObject({ status: 'completed', rowCount: rows, parts: 4 });
+  const text = await scene.textOf(written);
+  const items = text
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { paymentId: string; createdAt: string });
+  expect(new Set(items.map(({ paymentId }) => paymentId)).size).toBe(rows);
+  const times = items.map(({ createdAt }) => createdAt);
+  expect(times).toEqual(times.toSorted().toReversed());
+  expect(written.sha256).toBe(createHash('sha256').update(text).digest('hex'));
+  expect(exportView(written)).toMatchObject({
+    rows,
+    sizeBytes: Buffer.byteLength(text),
+    progress: 1,
+  });
+  const { rows: sealed } = await scene.pool.query<{ sealed: Buffer }>(
+    'SELECT sealed FROM document_chunks',
+  );
+  expect(Buffer.concat(sealed.map((chunk) => chunk.sealed)).includes('Byron')).toBe(false);
+});
+
+it('reads a range without the rest', async () => {
+  const organizationId = randomUUID();
+  await scene.listed(organizationId, rows);
+  const written = await scene.finish(
+    scene.worker(),
+    await scene.asked({ organizationId, format: 'csv' }),
+  );
+  const text = await scene.textOf(written);
+  const [first] = (
+    await scene.pool.query<{ size: number }>(
+      'SELECT size_bytes::int AS size FROM export_parts WHERE part = 0',
+    )
+  ).rows;
+  const edge = first?.size ?? 0;
+  for (const range of [
+    { start: 0, end: 1 },
+    { start: edge - 5, end: edge + 5 },
+    { start: edge, end: edge },
+    { start: written.sizeBytes - 3, end: written.sizeBytes },
+  ])
+    expect(await scene.textOf(written, range)).toBe(text.slice(range.start, range.end));
+});
+
+it('filters by originator and time, and has a header without rows', async () => {
+  const [organizationId, originatorId] = [randomUUID(), randomUUID()];
+  await scene.listed(organizationId, 10);
+  await scene.listed(organizationId, 30, originatorId);
+  const from = '2026-11-01T00:00:00.005Z';
+  const written = await scene.finish(
+    scene.worker(),
+    await scene.asked({ organizationId, originatorId, format: 'csv', from }),
+  );
+  const lines = (await scene.textOf(written)).split('\r\n');
+  expect(lines[0]).toMatch(/^paymentId,status,createdAt,.*,paymentAmount,/);
+  expect(lines[1]).toMatch(/,30,1,2,3,USD,ACH,OUTBOUND,'=1\+1,"a,""b""",/);
+  expect(lines).toHaveLength(1 + 16 + 1);
+  const none = await scene.finish(scene.worker(), await scene.asked({ format: 'csv' }));
+  expect(await scene.textOf(none)).toBe(`${lines[0]}\r\n`);
+  const fees = await scene.finish(
+    scene.worker(),
+    await scene.asked({ organizationId, originatorId, kind: 'fees', format: 'csv' }),
+  );
+  expect((await scene.textOf(fees)).split('\r\n').slice(0, 2)).toEqual([
+    'originatorId,paymentId,externalPaymentId,status,direction,paymentRail,createdAt,completedAt,returnedAt,paymentAmount,discountFee,flatFee,returnFee,currencyCode',
+    expect.stringContaining(',30,1,2,3,USD'),
+  ]);
+});
+
+it('has deliveries of all endpoints', async () => {
+  const organizationId = randomUUID();
+  await scene.pool.query(
+    `INSERT INTO webhook_endpoints (endpoint_id, organization_id, created_at, revision, item)
+      SELECT gen_random_uuid(), $1, now(), 0, '{}' FROM generate_series(1, 3)`,
+    [organizationId],
+  );
+  await scene.pool.query(
+    `INSERT INTO webhook_deliveries (id, organization_id, endpoint_id, event_id, event_type, payment_id,
+        occurred_at, attempts, created_at, next_attempt_at, window_ends_at)
+      SELECT gen_random_uuid(), $1, endpoint_id, gen_random_uuid(), 'payment.queued', NULL, now(), 0,
+          now() - interval '1 hour', now(), now()
+        FROM webhook_endpoints, generate_series(1, 2001) WHERE organization_id = $1`,
+    [organizationId],
+  );
+  const written = await scene.finish(
+    scene.worker(),
+    await scene.asked({ organizationId, kind: 'deliveries', format: 'csv' }),
+  );
+  expect(written).toMatchObject({ status: 'completed', rowCount: 6_003 });
+  const [header = '', ...lines] = (await scene.textOf(written)).trimEnd().split('\r\n');
+  expect(header).toBe(
+    'deliveryId,webhookId,eventId,eventType,paymentId,occurredAt,state,replayed,attemptCount,createdAt,nextAttemptAt,finishedAt,finishedReason,lastStatusCode,lastError',
+  );
+  expect(new Set(lines.map((line) => line.split(',', 1)[0])).size).toBe(6_003);
+  expect(exportKinds).toContain('deliveries');
+});
+
+it('has movements in every format, also when the process dies', async () => {
+  const [organizationId, first, second] = [randomUUID(), randomUUID(), randomUUID()];
+  for (const originatorId of [first, second])
+    await scene.pool.query(
+      `INSERT INTO movements (movement_id, organization_id, originator_id, payment_id, collection_id, kind, side,
+          amount_minor, rail, reference, at, position)
+        SELECT gen_random_uuid(), $1, $2, gen_random_uuid(), NULL,
+          CASE WHEN n % 5 = 0 THEN 'return' ELSE 'transfer' END,
+          CASE WHEN n % 2 = 0 THEN 'credit' ELSE 'debit' END, n, 'ACH', 'ours/' || n,
+          timestamptz '2026-11-01T00:00:00Z' + n * interval '1 second', lpad(n::text, 20, '0')
+        FROM generate_series(1, 3000) AS n`,
+      [organizationId, originatorId],
+    );
+  const common = { organizationId, kind: 'movements', throughPosition: '9' } as const;
+  const csv = await scene.finish(scene.worker(), await scene.asked({ ...common, format: 'csv' }));
+  const [header, line] = (await scene.textOf(csv)).split('\r\n');
+  expect(header).toBe(
+    'movementId,originatorId,paymentId,collectionId,kind,side,amount,currencyCode,paymentRail,reference,createdAt',
+  );
+  expect(line).toMatch(/,transfer,debit,1,USD,ACH,ours\/1,2026-11-01T00:00:01.000Z$/);
+  expect(csv.rowCount).toBe(6_000);
+  for (const [format, record] of [
+    ['bai2', /^16,/gm],
+    ['camt053', /<Ntry>/g],
+  ] as const) {
+    const broken = await scene.asked({ ...common, format });
+    await scene.worker().round();
+    await scene.pool.query(
+      'UPDATE exports SET leased_until = now() WHERE leased_until IS NOT NULL',
+    );
+    const written = await scene.finish(scene.worker(), broken);
+    expect(written).toMatchObject({ status: 'completed', rowCount: 6_000 });
+    const text = await scene.textOf(written);
+    expect(text.match(record)).toHaveLength(6_000);
+    for (const originatorId of [first, second])
+      expect(text).toContain(originatorId.replaceAll('-', ''));
+    expect(written.sha256).toBe(createHash('sha256').update(text).digest('hex'));
+    const none = await scene.finish(
+      scene.worker(),
+      await scene.asked({ kind: 'movements', format }),
+    );
+    expect(none).toMatchObject({ status: 'completed', rowCount: 0 });
+  }
+});

@@ -1,0 +1,4 @@
+/** Fees of a month: closing and collecting them. */
+export * from './fee-collection.js';
+export { feePeriodIdOf } from './fee-ids.js';
+export * from './reopened-period.js';

@@ -1,0 +1,67 @@
+/** What a new collection debits, and where the money goes. */
+import { settlementAccountToCollect, type SettlementAccountMissing } from '@pis/commands';
+import {
+  collectionDetails,
+  type FeePeriod,
+  type FeePeriodCommand,
+  feesDueMinor,
+  type GiveUpCause,
+  monthName,
+  type Originator,
+  originator as originators,
+  type PaymentCommand,
+  type PaymentParty,
+} from '@pis/domain';
+import { repository } from '@pis/event-store';
+import type { CollectionOptions } from './period-collection.js';
+
+type QueueCollection = Extract<PaymentCommand, { type: 'QueuePayment' }>;
+type GiveUp = Extract<FeePeriodCommand, { type: 'GiveUpFeePeriod' }>;
+
+/**
+ * The first command of a collection; null while an erasure of the originator is being checked. The account of the
+ * originator is that of this moment. @throws StoreUnavailable
+ */
+export async function queueCommand(
+  { store, environment, keyring, banks }: CollectionOptions,
+  period: FeePeriod,
+  { collectionId, at }: { readonly collectionId: string; readonly at: string },
+): Promise<QueueCollection | GiveUp | SettlementAccountMissing | null> {
+  const settlement = await settlementAccountToCollect(store, environment, { keyring, banks });
+  if ('refused' in settlement) return settlement;
+  const originator = await originatorOf({ store }, period);
+  if (originator.erasure === 'requested') return null;
+  if (originator.erasure !== null) return giveUp(at, 'ORIGINATOR_ERASED');
+  const data = collectionDetails({
+    collectionId,
+    organizationId: period.organizationId,
+    amountMinor: feesDueMinor(period),
+    note: `Fees ${monthName(period)}`,
+    settlement,
+    originator: debited(originator),
+  });
+  return { type: 'QueuePayment', at, data };
+}
+
+export function giveUp(at: string, cause: GiveUpCause): GiveUp {
+  return { type: 'GiveUpFeePeriod', at, data: { cause } };
+}
+
+/** @throws StoreUnavailable */
+export async function originatorOf(
+  { store }: Pick<CollectionOptions, 'store'>,
+  { originatorId, organizationId }: FeePeriod,
+): Promise<Originator> {
+  const { state } = await repository(store, originators).load(originatorId, organizationId);
+  if (state === null) throw new Error(`there is no originator ${originatorId}`);
+  return state;
+}
+
+function debited(originator: Originator): PaymentParty {
+  const { originatorId, entityType, firstName, lastName, companyName } = originator;
+  const { legalAddress, bankAccount } = originator;
+  return {
+    ...{ id: originatorId, entityType, firstName, lastName, companyName },
+    ...{ legalAddress, bankAccount },
+  };
+}

@@ -1,0 +1,226 @@
+/**
+ * Collects one fee period: the next step that its stream and the stream of its collection call for. Each step may be
+ * repeated after a crash, and by two collectors at once: appends are made at the revision that was read, and the
+ * collection has an ID that follows from the period.
+ */
+import type { RoutingDirectory } from '@pis/bank-rails';
+import { settlementAccountToCollect, type SettlementAccountMissing } from '@pis/commands';
+import {
+  collection as collections,
+  currentCollectionId,
+  type Environment,
+  type FeePeriod,
+  feePeriod as feePeriods,
+  type FeePeriodCommand,
+  feesDueMinor,
+  isRefusal,
+  operatorNotice,
+  unreachable,
+} from '@pis/domain';
+import {
+  type CommandContext,
+  type EventStore,
+  type Loaded,
+  repository,
+  WrongExpectedRevision,
+} from '@pis/event-store';
+import { KeyDestroyed, type Keyring } from '@pis/keyring';
+import { nextCollectionIdOf } from './fee-ids.js';
+import { afterLateSettlement, settledBeside } from './late-settlement.js';
+import { giveUp, originatorOf, queueCommand } from './new-collection.js';
+
+export interface CollectionOptions {
+  readonly store: EventStore;
+  readonly keyring: Keyring;
+  readonly banks: RoutingDirectory;
+  readonly environment: Environment;
+  readonly by: CommandContext;
+  readonly now: () => Date;
+  /** Told once of each period whose fees were not collected. No personal data. */
+  readonly onGivenUp: (facts: Readonly<Record<string, unknown>>) => void;
+  /** Told once of each collection that the bank has settled beside another one of its period. No personal data. */
+  readonly onDebitedTwice: (facts: Readonly<Record<string, unknown>>) => void;
+}
+
+type LoadedPeriod = Loaded<FeePeriod | null>;
+
+/** More than any period needs at once. Each conflict with another collector takes one, too. */
+const stepsMax = 20;
+
+/**
+ * Takes steps until there is nothing to do now. Returns the period, or why nothing can be collected.
+ * @throws StoreUnavailable
+ */
+export async function collectPeriod(
+  options: CollectionOptions,
+  feePeriodId: string,
+): Promise<FeePeriod | SettlementAccountMissing> {
+  const periods = repository(options.store, feePeriods);
+  for (let steps = 0; steps < stepsMax; steps += 1) {
+    const loaded = await periods.load(feePeriodId);
+    const { state } = loaded;
+    if (state === null) throw new Error(`there is no fee period ${feePeriodId}`);
+    const command = await nextCommand(options, state);
+    if (command === null) return state;
+    if ('refused' in command) return command;
+    await record(options, loaded, state, command);
+  }
+  throw new Error(`fee period ${feePeriodId} did not come to rest`);
+}
+
+/** Null when there is nothing to do now. */
+async function nextCommand(
+  options: CollectionOptions,
+  period: FeePeriod,
+): Promise<FeePeriodCommand | SettlementAccountMissing | null> {
+  const at = options.now().toISOString();
+  const settled = await settledBeside(options.store, period);
+  if (settled.length > 0) {
+    const command = await afterLateSettlement(options, period, settled, at);
+    if (command !== 'as before') return command;
+  }
+  switch (period.status) {
+    case 'FREE':
+      return null;
+    case 'GIVEN_UP':
+      return afterGivingUp(options, period, at);
+    case 'RETRYING':
+      if (period.nextAttemptAt === null || at < period.nextAttemptAt) return null;
+      return startCommand(options, period, at);
+    case 'DUE':
+      return startCommand(options, period, at);
+    case 'COLLECTING':
+    case 'COLLECTED':
+      return outcomeCommand(options, period, at);
+    default:
+      return unreachable(period.status);
+  }
+}
+
+async function startCommand(
+  options: CollectionOptions,
+  period: FeePeriod,
+  at: string,
+): Promise<FeePeriodCommand | SettlementAccountMissing | null> {
+  const account = await settlementAccountToCollect(options.store, options.environment, options);
+  if ('refused' in account) return account;
+  const { erasure } = await originatorOf(options, period);
+  // The erasure is being checked: it goes on or is withdrawn.
+  if (erasure === 'requested') return null;
+  if (erasure !== null) return giveUp(at, 'ORIGINATOR_ERASED');
+  return { type: 'StartFeeCollection', at, data: { collectionId: nextCollectionIdOf(period) } };
+}
+
+/** Creates the collection if it is missing, and says what has become of it. */
+async function outcomeCommand(
+  options: CollectionOptions,
+  period: FeePeriod,
+  at: string,
+): Promise<FeePeriodCommand | SettlementAccountMissing | null> {
+  const collectionId = currentCollectionId(period);
+  if (collectionId === null) throw new Error('a collection is under way without its ID');
+  const { state } = await repository(options.store, collections).load(collectionId);
+  if (state === null) return create(options, period, collectionId, at);
+  switch (state.status) {
+    case 'COMPLETED':
+      if (period.status === 'COLLECTED') return null;
+      return { type: 'RecordFeesCollected', at, data: { collectionId } };
+    case 'RETURNED': {
+      const { returnReasonCode } = state;
+      return { type: 'RecordFeesReturned', at, data: { collectionId, returnReasonCode } };
+    }
+    case 'FAILED':
+    case 'BLOCKED': {
+      const isUnsent = state.railReference === null;
+      const data = { collectionId, status: state.status, isUnsent };
+      return { type: 'RecordFeesFailed', at, data };
+    }
+    case 'FAILED_IN_FLIGHT': {
+      // It keeps this status when the bank rejects it late, as a payment does.
+      if (state.lateRejection === null) return null;
+      const data = { collectionId, status: state.status, isUnsent: false } as const;
+      return { type: 'RecordFeesFailed', at, data };
+    }
+    case 'QUEUED':
+    case 'PROCESSING':
+    case 'AWAITING_CONFIRMATION':
+    case 'CANCELED':
+      return null;
+    default:
+      return unreachable(state.status);
+  }
+}
+
+/** Staff are told, once. */
+async function afterGivingUp(
+  options: CollectionOptions,
+  period: FeePeriod,
+  at: string,
+): Promise<FeePeriodCommand | null> {
+  if (period.isTold) return null;
+  await notify(options, period);
+  return { type: 'RecordStaffTold', at, data: {} };
+}
+
+async function create(
+  options: CollectionOptions,
+  period: FeePeriod,
+  collectionId: string,
+  at: string,
+): Promise<FeePeriodCommand | SettlementAccountMissing | null> {
+  const command = await queueCommand(options, period, { collectionId, at });
+  if (command === null || 'refused' in command) return command;
+  if (command.type !== 'QueuePayment') return command;
+  try {
+    // Refused when another collector has created it: that one is the collection.
+    await repository(options.store, collections).create(collectionId, command, options.by);
+  } catch (error) {
+    if (!(error instanceof KeyDestroyed)) throw error;
+    return giveUp(at, 'ORIGINATOR_ERASED');
+  }
+  return null;
+}
+
+async function record(
+  options: CollectionOptions,
+  loaded: LoadedPeriod,
+  period: FeePeriod,
+  command: FeePeriodCommand,
+): Promise<void> {
+  const decision = feePeriods.decide(command, period);
+  if (isRefusal(decision))
+    throw new Error(`fee period ${period.feePeriodId}: ${command.type}: ${decision.refused}`);
+  try {
+    const { feePeriodId } = period;
+    await repository(options.store, feePeriods).append(feePeriodId, loaded, decision, options.by);
+  } catch (error) {
+    // Another collector was first: the next step looks at what it did.
+    if (!(error instanceof WrongExpectedRevision)) throw error;
+  }
+}
+
+/**
+ * The stream of the period says that it was given up: nobody is told of what another collector has decided otherwise.
+ * A crash before it is recorded repeats the notice, which is given once.
+ */
+async function notify(
+  { store, by, now, onGivenUp }: CollectionOptions,
+  period: FeePeriod,
+): Promise<void> {
+  const { feePeriodId, organizationId, originatorId, year, month } = period;
+  const { givenUp: cause, timesGivenUp } = period;
+  const subject = {
+    ...{ feePeriodId, organizationId, originatorId, year, month, cause },
+    amountMinor: feesDueMinor(period),
+  };
+  const given = await repository(store, operatorNotice).create(
+    `feesNotCollected-${feePeriodId}${timesGivenUp > 1 ? `-${timesGivenUp}` : ''}`,
+    {
+      type: 'GiveOperatorNotice',
+      at: now().toISOString(),
+      data: { notice: 'fees not collected', subject },
+    },
+    by,
+  );
+  if (!('refused' in given)) onGivenUp(subject);
+}

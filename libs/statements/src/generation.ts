@@ -1,0 +1,3 @@
+/** Makes statements from the log: for the job and for the operator's command. */
+export * from './generation/generate-statement.js';
+export * from './generation/month-job.js';

@@ -1,0 +1,3 @@
+/** Monthly statements: what is on them, and the PDF. */
+export * from './content.js';
+export { renderStatement } from './statement-pdf.js';
