@@ -1,51 +1,46 @@
 /** The apps that make up the whole system, and the preparation before their consumers start. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { apiGateway } from '@pis/api-gateway/app';
-import { openRoutingDirectory } from '@pis/bank-rails/directory';
 import { BankSimulatorModule } from '@pis/bank-simulator/module';
-import { bootstrapDemoOrganization, type DemoOrganization } from '@pis/commands';
 import { allTopicSpecs } from '@pis/contracts';
 import { dashboard } from '@pis/dashboard/app';
 import { directoryProjector } from '@pis/directory-projector/app';
 import { eventRelay } from '@pis/event-relay/app';
+import { feeCollector } from '@pis/fee-collector/app';
 import { applyTopics, isBrokerError } from '@pis/messaging';
 import { paymentPages } from '@pis/payment-pages/app';
 import { paymentsProjector } from '@pis/payments-projector/app';
 import { isTransient } from '@pis/postgres';
 import { railExecutor } from '@pis/rail-executor/app';
 import { RailExecutorModule } from '@pis/rail-executor/module';
-import { migrate, projectionProgress } from '@pis/read-models';
+import { migrate } from '@pis/read-models';
 import {
   type App,
   type ConfigOf,
-  EVENT_STORE,
+  demoEnv,
   kafkaSettings,
-  KEYRING,
-  PG_POOL,
   STORE_CHECK,
   type StoreCheck,
   together,
 } from '@pis/service-kit';
+import { statementGenerator } from '@pis/statement-generator/app';
 import { webhookDispatcher } from '@pis/webhook-dispatcher/app';
-import { simulatedBanks } from './simulated-bank.js';
+import { bootstrapDemo, type SandboxDemo } from './sandbox-demo.js';
+import { simulatedBanks, simulatesBank } from './simulated-bank.js';
 
 const retryMs = 500;
-const shownLimitMs = 5_000;
 /** Short, because the user waits for it. The shutdown must fit into 10 s together with the embedded PostgreSQL. */
 const drainMs = 500;
 
-/** Runs the simulated bank in this process, unless a variable names a bank. Never in production. */
 const railExecutorWithBank = {
   ...railExecutor,
   module: (config: ConfigOf<typeof railExecutor.env>) =>
-    config.PIS_BANKS_FILE !== undefined ||
-    config.PIS_BANK_URL !== undefined ||
-    config.PIS_ENVIRONMENT === 'production'
-      ? railExecutor.module(config)
-      : RailExecutorModule.register(config, {
+    simulatesBank(config)
+      ? RailExecutorModule.register(config, {
           imports: [BankSimulatorModule.register(config, { http: false })],
           banks: simulatedBanks,
-        }),
+        })
+      : railExecutor.module(config),
 };
 
 /** Every app of the system. A new app needs one line here. */
@@ -56,18 +51,21 @@ export const apps = [
   paymentsProjector,
   directoryProjector,
   railExecutorWithBank,
+  feeCollector,
+  statementGenerator,
   webhookDispatcher,
   eventRelay,
 ] as const;
 const everything = together('all-in-one', apps);
 
-export const allInOneEnv = everything.env;
+export const allInOneEnv = { ...everything.env, ...demoEnv };
 export type AllInOneConfig = ConfigOf<typeof allInOneEnv>;
 
-/** Calls `onDemo` with the demo organization once it exists, before the app is ready. */
-export function allInOneApp(onDemo: (demo: DemoOrganization) => void): App<typeof allInOneEnv> {
+/** Calls `onDemo` with what the sandbox shows once it exists, before the app is ready. */
+export function allInOneApp(onDemo: (demo: SandboxDemo) => void): App<typeof allInOneEnv> {
   return {
     ...everything,
+    env: allInOneEnv,
     defaultHost: '127.0.0.1',
     defaultDrainMs: drainMs,
     prepare: async ({ app, config, databaseUrl, logger, signal }) => {
@@ -85,22 +83,7 @@ export function allInOneApp(onDemo: (demo: DemoOrganization) => void): App<typeo
           ),
         );
       if (config.PIS_ENVIRONMENT === 'production') return;
-      const demo = await retryWhileAway(signal, () =>
-        bootstrapDemoOrganization({
-          store: app.get(EVENT_STORE),
-          keyring: app.get(KEYRING),
-          banks: openRoutingDirectory(app.get(PG_POOL), config.PIS_ENVIRONMENT),
-          apiKey: config.PIS_BOOTSTRAP_API_KEY,
-          environment: config.PIS_ENVIRONMENT,
-        }),
-      );
-      // The first list after the ready line must contain both originators.
-      if (demo.apiKey !== null)
-        await projectionProgress(app.get(PG_POOL), 'directory').waitFor(
-          await app.get(EVENT_STORE).lastPosition(),
-          shownLimitMs,
-        );
-      onDemo(demo);
+      onDemo(await bootstrapDemo(app, config, (work) => retryWhileAway(signal, work)));
     },
   };
 }

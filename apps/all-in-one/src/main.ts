@@ -4,7 +4,6 @@
  * sandbox.
  */
 import path from 'node:path';
-import { type DemoOrganization } from '@pis/commands';
 import { DataDirectoryInUse, type Postgres, startPostgres } from '@pis/local-servers';
 import { migrate } from '@pis/read-models';
 import {
@@ -19,6 +18,7 @@ import {
 } from '@pis/service-kit';
 import { type AllInOneConfig, allInOneApp, allInOneEnv } from './all-in-one-app.js';
 import { banner, readyLine } from './ready-line.js';
+import { demoShown, type SandboxDemo } from './sandbox-demo.js';
 
 let logger: Logger | undefined;
 let postgres: Postgres | undefined;
@@ -42,9 +42,9 @@ try {
 }
 
 async function run(config: AllInOneConfig, databaseUrl: string, log: Logger): Promise<void> {
-  const demo: { result?: DemoOrganization } = {};
+  const made: { demo?: SandboxDemo } = {};
   const running = await startApp(
-    allInOneApp((created) => (demo.result = created)),
+    allInOneApp((created) => (made.demo = created)),
     config,
     databaseUrl,
     log,
@@ -62,9 +62,11 @@ async function run(config: AllInOneConfig, databaseUrl: string, log: Logger): Pr
     if (!ending) await running.close();
     throw error;
   });
-  const { url } = running;
-  process.stdout.write(`${readyLine({ url, demo: demo.result ?? null, config })}\n`);
-  process.stderr.write(banner(url, demo.result ?? null));
+  const { demo = null } = made;
+  if (demo !== null) await demoShown(running.app, demo, () => ending);
+  const shown = { url: running.url, demo, config };
+  process.stdout.write(`${readyLine(shown)}\n`);
+  process.stderr.write(banner(shown));
 }
 
 function embedded(config: AllInOneConfig, log: Logger): Promise<Postgres> {

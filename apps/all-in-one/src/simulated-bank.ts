@@ -13,7 +13,19 @@ import {
   sandboxConnections,
 } from '@pis/bank-simulator/module';
 import { type BankResources, bankOver, BANKS } from '@pis/rail-executor/module';
-import { KEYRING, LOGGER, PG_POOL } from '@pis/service-kit';
+import { KEYRING, LOGGER, PG_POOL, type ProcessConfig, type RailsConfig } from '@pis/service-kit';
+
+/** Whether the simulated bank runs in this process: unless a variable names a bank, and never in production. */
+export function simulatesBank(
+  config: Pick<RailsConfig, 'PIS_BANKS_FILE' | 'PIS_BANK_URL'> &
+    Pick<ProcessConfig, 'PIS_ENVIRONMENT'>,
+): boolean {
+  return (
+    config.PIS_BANKS_FILE === undefined &&
+    config.PIS_BANK_URL === undefined &&
+    config.PIS_ENVIRONMENT !== 'production'
+  );
+}
 
 /** Needs BankSimulatorModule. */
 export const simulatedBanks: FactoryProvider<readonly NamedConnection[]> = {

@@ -91,6 +91,8 @@ async function startSystem({ variables, store, stop }: Adapter, railDelayMs: str
       PORT: '0',
       PIS_MASTER_KEY: randomBytes(32).toString('base64'),
       PIS_BOOTSTRAP_API_KEY: apiKey,
+      // Only the calls for the payments of this test are counted.
+      PIS_DEMO_PAYMENTS: 'false',
       PIS_SANDBOX_RAIL_DELAY_MS: railDelayMs,
       // A busy machine may be slow. No payment may be swept meanwhile.
       PIS_RAIL_CONFIRMATION_TIMEOUT_MS: '600000',

@@ -16,7 +16,9 @@ import type { RoutingDirectory } from '@pis/bank-rails';
 import { openRoutingDirectory } from '@pis/bank-rails/directory';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { OpenApiOptions } from '@pis/contracts';
+import { type DocumentStore, openDocuments } from '@pis/documents';
 import { type EventStore, StreamStates } from '@pis/event-store';
+import { ExportFiles, exportRequests } from '@pis/exports';
 import {
   Authentication,
   configureHttp as configureHttpSide,
@@ -26,12 +28,20 @@ import {
   RateLimit,
   rateLimitOf,
   RequestTimeLimit,
+  ServedWebhookTests,
 } from '@pis/http-api';
 import type { Keyring } from '@pis/keyring';
-import { directoryQuery, eventsQuery, paymentsQuery, projectionProgress } from '@pis/read-models';
+import {
+  directoryQuery,
+  eventsQuery,
+  paymentsQuery,
+  projectionProgress,
+  StatementsQuery,
+} from '@pis/read-models';
 import {
   configuredBanks,
   type ConfiguredBanks,
+  type DocumentsConfig,
   EVENT_STORE,
   type GatewayConfig,
   KEYRING,
@@ -46,6 +56,7 @@ import { deliveryLog, endpointHealths, replayRequests } from '@pis/webhook-deliv
 import { retryWindowsOf } from '@pis/webhooks';
 import { ContactsController } from './contacts.controller.js';
 import { EventsController } from './events.controller.js';
+import { ExportsController } from './exports.controller.js';
 import { OriginatorsController } from './originators.controller.js';
 import { PaymentByKey } from './payment-by-key.js';
 import { PaymentsController } from './payments.controller.js';
@@ -58,7 +69,9 @@ import {
   CONFIGURED_BANKS,
   DELIVERY_LOG,
   DIRECTORY_QUERY,
+  DOCUMENTS,
   EVENTS_QUERY,
+  EXPORT_REQUESTS,
   OFFERED_RAILS,
   OPENAPI_OPTIONS,
   PAYMENTS_QUERY,
@@ -71,12 +84,13 @@ import { WebhookDeliveriesController } from './webhook-deliveries.controller.js'
 import { type WebhookEgress, webhookEgress, type WebhookEgressConfig } from './webhook-egress.js';
 import { WebhookReplaysController } from './webhook-replays.controller.js';
 import { WebhookHealth } from './webhook-health.js';
-import { WebhookTests } from './webhook-test.js';
 import { WebhooksController } from './webhooks.controller.js';
 
 export type ApiGatewayConfig = GatewayConfig &
   WebhooksConfig &
+  DocumentsConfig &
   WebhookEgressConfig &
+  DocumentsConfig &
   Pick<ProcessConfig, 'PIS_ENVIRONMENT'>;
 
 /** The HTTP side of a process that has this module. */
@@ -107,6 +121,7 @@ export class ApiGatewayModule {
         WebhookReplaysController,
         EventsController,
         StatementsController,
+        ExportsController,
         ReferenceController,
         ...(inSandbox ? [SandboxController] : []),
       ],
@@ -137,10 +152,10 @@ function providersFor(config: ApiGatewayConfig): Provider[] {
       useFactory: ({ hosts }: ConfiguredBanks) => egressTo(hosts),
     },
     {
-      provide: WebhookTests,
+      provide: ServedWebhookTests,
       inject: [KEYRING, WEBHOOK_EGRESS],
       useFactory: (keyring: Keyring, egress: WebhookEgress) =>
-        new WebhookTests(keyring, {
+        new ServedWebhookTests(keyring, {
           ...egress,
           timeoutMs: config.PIS_WEBHOOK_TIMEOUT_MS,
         }),
@@ -158,9 +173,16 @@ function providersFor(config: ApiGatewayConfig): Provider[] {
         sandbox: config.PIS_ENVIRONMENT === 'sandbox',
       },
     },
+    {
+      provide: DOCUMENTS,
+      inject: [PG_POOL, KEYRING],
+      useFactory: (pool: PgPool, keyring: Keyring) =>
+        openDocuments(config.PIS_DOCUMENT_STORE, { pool, keyring }),
+    },
     { provide: ScalarScript, useFactory: () => new ScalarScript() },
     ...limitProviders(config),
     ...readProviders,
+    ...exportProviders(),
     ...useCases,
   ];
 }
@@ -191,6 +213,17 @@ function limitProviders(config: ApiGatewayConfig): Provider[] {
   ];
 }
 
+function exportProviders(): Provider[] {
+  return [
+    { provide: EXPORT_REQUESTS, inject: [PG_POOL], useFactory: exportRequests },
+    {
+      provide: ExportFiles,
+      inject: [PG_POOL, DOCUMENTS],
+      useFactory: (pool: PgPool, documents: DocumentStore) => new ExportFiles(pool, documents),
+    },
+  ];
+}
+
 /** Lists and what they need. */
 const readProviders: readonly Provider[] = [
   { provide: PAYMENTS_QUERY, inject: [PG_POOL], useFactory: paymentsQuery },
@@ -203,6 +236,11 @@ const readProviders: readonly Provider[] = [
   },
   { provide: REPLAY_REQUESTS, inject: [PG_POOL], useFactory: replayRequests },
   { provide: DIRECTORY_QUERY, inject: [PG_POOL], useFactory: directoryQuery },
+  {
+    provide: StatementsQuery,
+    inject: [PG_POOL],
+    useFactory: (pool: PgPool) => new StatementsQuery(pool),
+  },
   {
     provide: OwnWrites,
     inject: [PG_POOL],

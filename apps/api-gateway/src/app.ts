@@ -1,9 +1,9 @@
-import { defineApp, gatewayEnv, webhooksEnv } from '@pis/service-kit';
+import { defineApp, documentsEnv, gatewayEnv, webhooksEnv } from '@pis/service-kit';
 import { ApiGatewayModule, configureHttp } from './api-gateway.module.js';
 
 export const apiGateway = defineApp({
   name: 'api-gateway',
-  env: { ...gatewayEnv, ...webhooksEnv },
+  env: { ...gatewayEnv, ...webhooksEnv, ...documentsEnv },
   consumers: [],
   publicPort: true,
   configureHttp,

@@ -18,7 +18,7 @@ import {
   OwnWrites,
 } from '@pis/http-api';
 import { assertNoMore, type EventsQuery, type IndexedEventRef } from '@pis/read-models';
-import { pastPaymentEvents } from '@pis/integration';
+import { pastWebhookEvents } from '@pis/integration';
 import { EVENT_STORE, PG_POOL } from '@pis/service-kit';
 import { paymentEnvelope, type WebhookEnvelope } from '@pis/webhooks';
 import { EVENTS_QUERY } from './tokens.js';
@@ -31,7 +31,7 @@ const scanPagesMax = 20;
 /** The earliest time. The index reads from slightly before the given time, which must also be a valid time. */
 const nothingBefore = '1970-01-01T00:00:00.000Z';
 
-type PgPool = Parameters<typeof pastPaymentEvents>[1];
+type PgPool = Parameters<typeof pastWebhookEvents>[1];
 
 @Controller()
 export class EventsController {
@@ -57,7 +57,7 @@ export class EventsController {
     await this.ownWrites.visible('events', organizationId);
     const begin = place ?? (await this.beginning(organizationId, query));
     const { found, reached } = await this.scan(organizationId, begin, query);
-    const events = await pastPaymentEvents(this.store, this.pool, found);
+    const events = await pastWebhookEvents(this.store, this.pool, found);
     const { data, meta } = answer(events.map(paymentEnvelope));
     const nextCursor = this.cursors.encodePlace(list, organizationId, reached);
     return { data, meta: { ...meta, pagination: { limit: query.limit, nextCursor } } };

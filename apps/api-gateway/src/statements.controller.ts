@@ -1,30 +1,92 @@
-/**
- * Monthly statements. No app generates them in this version, so every list is empty and every ID is unknown.
- * The requests are checked like those of any list and any read.
- */
-import { Controller } from '@nestjs/common';
+/** Monthly statements. Single reads fold the stream; the list comes from the read model. */
+import { Controller, Inject, Req, Res } from '@nestjs/common';
 import {
   getStatement,
   getStatementPdf,
   listStatements,
   type StatementListQuery,
+  statementView,
+  type StatementView,
 } from '@pis/contracts';
-import { type Answer, answer, Id, notFound, Operation, Query } from '@pis/http-api';
+import { type DocumentStore, statementKey } from '@pis/documents';
+import { monthName, type Statement, statement as statements } from '@pis/domain';
+import { type EventStore, repository } from '@pis/event-store';
+import {
+  type Answer,
+  answer,
+  Caller,
+  DirectoryLists,
+  type Given,
+  GivenQuery,
+  Id,
+  notFound,
+  Operation,
+  sendDocument,
+} from '@pis/http-api';
+import { ownerOf } from '@pis/keyring';
+import { StatementsQuery } from '@pis/read-models';
+import { EVENT_STORE } from '@pis/service-kit';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { DOCUMENTS } from './tokens.js';
 
 @Controller()
 export class StatementsController {
+  private readonly statements;
+
+  constructor(
+    @Inject(EVENT_STORE) store: EventStore,
+    @Inject(DirectoryLists) private readonly lists: DirectoryLists,
+    @Inject(StatementsQuery) private readonly query: StatementsQuery,
+    @Inject(DOCUMENTS) private readonly documents: DocumentStore,
+  ) {
+    this.statements = repository(store, statements);
+  }
+
   @Operation(listStatements)
-  list(@Query() _query: StatementListQuery): Answer<readonly never[]> {
-    return answer([]);
+  list(
+    @Caller() { organizationId }: Caller,
+    @GivenQuery() query: Given<StatementListQuery>,
+  ): Promise<Answer<readonly StatementView[]>> {
+    return this.lists.page('statements', organizationId, query, ({ originatorId, year }, page) =>
+      this.query.list(organizationId, { originatorId, year }, page),
+    );
   }
 
   @Operation(getStatement)
-  get(@Id('statementId') _statementId: string): never {
-    throw notFound('statement');
+  async get(
+    @Caller() { organizationId }: Caller,
+    @Id('statementId') statementId: string,
+  ): Promise<Answer<StatementView>> {
+    return answer(statementView(await this.find(organizationId, statementId)));
   }
 
+  /** An erased individual has no statement to read: the key of its document is gone, and the record stays. */
   @Operation(getStatementPdf)
-  pdf(@Id('statementId') _statementId: string): never {
-    throw notFound('statement');
+  async pdf(
+    @Caller() { organizationId }: Caller,
+    @Id('statementId') statementId: string,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const found = await this.find(organizationId, statementId);
+    const { originatorId, sizeBytes, sha256, periodYear, periodMonth } = found;
+    const isSent = await sendDocument(
+      this.documents,
+      {
+        key: statementKey(found),
+        owner: ownerOf.originator(originatorId),
+        ...{ sizeBytes, sha256, mediaType: 'application/pdf' },
+        fileName: `statement-${monthName({ year: periodYear, month: periodMonth })}.pdf`,
+      },
+      request,
+      reply,
+    );
+    if (!isSent) throw notFound('statement');
+  }
+
+  private async find(organizationId: string, statementId: string): Promise<Statement> {
+    const { state } = await this.statements.load(statementId);
+    if (state?.organizationId !== organizationId) throw notFound('statement');
+    return state;
   }
 }

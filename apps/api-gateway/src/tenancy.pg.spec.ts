@@ -19,6 +19,7 @@ import {
   startGateway,
 } from './testing/gateway.js';
 import { insertDelivery } from './testing/deliveries.js';
+import { writeExports } from './testing/exports.js';
 import { codeOf, createPayer, idOf, type Payer } from './testing/payments.js';
 
 interface Row {
@@ -58,6 +59,15 @@ const newReplay = async ({ gateway, tenant, ...owner }: Payer) => {
   const call = { tenant, method: 'POST', body: { from: '2026-01-01' } } as const;
   const { body } = await gateway.call(`${endpoint}/replay`, call);
   return `${endpoint}/replays/${(body?.data as { replayId: string }).replayId}`;
+};
+const exportBody = { kind: 'payments', format: 'jsonl', from: '2199-01-01' } as const;
+/** A written one: it leaves its place to others. */
+const newExport = async (owner: Payer) => {
+  const { gateway, tenant } = owner;
+  const call = { tenant, method: 'POST', body: exportBody } as const;
+  const { body } = await gateway.call('/v1/exports', call);
+  await writeExports(gateway);
+  return `/v1/exports/${(body?.data as { exportId: string }).exportId}`;
 };
 /** No organization has a statement yet. */
 const noStatement = { success: 404 } as const;
@@ -128,6 +138,21 @@ const rows: Readonly<Record<string, Row>> = {
   'GET /v1/webhooks/{id}/replays/{replayId}': { path: newReplay, success: 200 },
   'GET /v1/events': { success: 200, foreign: 200 },
   'GET /v1/statements': { success: 200, foreign: 200 },
+  // Naming an originator, so that another organization does not find it.
+  'POST /v1/exports': {
+    body: ({ tenant: { originatorId } }) => ({ ...exportBody, originatorId }),
+    success: 202,
+  },
+  'GET /v1/exports': { success: 200, foreign: 200 },
+  'GET /v1/exports/{exportId}': { path: newExport, success: 200 },
+  'GET /v1/exports/{exportId}/file': {
+    path: async (owner) => `${await newExport(owner)}/file`,
+    success: 200,
+  },
+  'POST /v1/exports/{exportId}/cancel': {
+    path: async (owner) => `${await newExport(owner)}/cancel`,
+    success: 200,
+  },
   'GET /v1/statements/{statementId}': {
     path: async () => `/v1/statements/${randomUUID()}`,
     ...noStatement,
@@ -249,7 +274,7 @@ function badKeys() {
     const expiresAt = new Date(Date.now() + 50).toISOString();
     const sandbox = { organizationId, type, environment: 'sandbox' } as const;
     const expired = unrefused(await createApiKey(context, { ...sandbox, expiresAt }));
-    await until(() => new Date().toISOString() > expiresAt, { timeoutMs: 20_000 });
+    await until(() => new Date().toISOString() > expiresAt, { timeoutMs: 60_000 });
     const live = unrefused(await createApiKey(context, { ...sandbox, environment: 'production' }));
     const good = owner.tenant.keys.full_access;
     return {
@@ -309,6 +334,6 @@ it('a key that is revoked during use is refused soon', async () => {
   const ask = () => gateway.call('/v1/webhooks', { tenant: owner.tenant, key: apiKey });
   expect((await ask()).status).toBe(200);
   unrefused(await revokeApiKey(context, { digest: digestOfApiKey(apiKey) }));
-  await until(async () => (await ask()).status === 401, { timeoutMs: 20_000 });
+  await until(async () => (await ask()).status === 401, { timeoutMs: 60_000 });
   expect(codeOf(await ask())).toBe('401 UNAUTHORIZED');
 });

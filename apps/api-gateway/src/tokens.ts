@@ -2,7 +2,10 @@
 export const PAYMENTS_QUERY = Symbol('PaymentsQuery');
 export const DIRECTORY_QUERY = Symbol('DirectoryQuery');
 export const EVENTS_QUERY = Symbol('EventsQuery');
+/** The store of documents. */
+export const DOCUMENTS = Symbol('DocumentStore');
 export const DELIVERY_LOG = Symbol('DeliveryLog');
+export const EXPORT_REQUESTS = Symbol('ExportRequests');
 export const REPLAY_REQUESTS = Symbol('ReplayRequests');
 /** The retry windows of deliveries that are sent again. */
 export const RETRY_WINDOWS = Symbol('RetryWindows');

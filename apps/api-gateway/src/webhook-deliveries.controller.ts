@@ -24,7 +24,7 @@ import {
   notFound,
   Operation,
 } from '@pis/http-api';
-import { pastPaymentEvents } from '@pis/integration';
+import { pastWebhookEvents } from '@pis/integration';
 import { EVENT_STORE, PG_POOL } from '@pis/service-kit';
 import {
   attemptView,
@@ -53,7 +53,7 @@ export class WebhookDeliveriesController {
     @Inject(Cursors) private readonly cursors: Cursors,
     @Inject(WebhookEndpointDirectory) private readonly endpoints: WebhookEndpointDirectory,
   ) {
-    this.pastEvents = (refs) => pastPaymentEvents(store, this.pool, refs);
+    this.pastEvents = (refs) => pastWebhookEvents(store, this.pool, refs);
   }
 
   @Operation(listWebhookDeliveries)

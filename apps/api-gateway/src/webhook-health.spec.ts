@@ -9,6 +9,7 @@ const endpoint: WebhookEndpoint = {
   label: null,
   enabled: true,
   sealedSecret: '',
+  secretSince: '2026-11-21T09:00:00.000Z',
   previousSecret: null,
   createdAt: '2026-11-21T09:00:00.000Z',
   updatedAt: '2026-11-21T09:00:00.000Z',

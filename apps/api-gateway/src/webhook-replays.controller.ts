@@ -8,7 +8,6 @@ import {
   type WebhookReplayRequest,
   type WebhookReplayView,
 } from '@pis/contracts';
-import { eventTypes, subscribes } from '@pis/domain';
 import type { EventStore } from '@pis/event-store';
 import {
   type Answer,
@@ -22,7 +21,12 @@ import {
   Operation,
 } from '@pis/http-api';
 import { EVENT_STORE } from '@pis/service-kit';
-import { type ReplayRecord, type ReplayRequests, runningReplaysMax } from '@pis/webhook-deliveries';
+import {
+  replayRequestOf,
+  type ReplayRequests,
+  replayView,
+  runningReplaysMax,
+} from '@pis/webhook-deliveries';
 import { REPLAY_REQUESTS } from './tokens.js';
 import { checkReceives } from './webhook-deliveries.controller.js';
 
@@ -43,18 +47,13 @@ export class WebhookReplaysController {
     const endpoint = granted(await this.endpoints.get(organizationId, endpointId));
     checkReceives(endpoint);
 
-    const requestedAt = new Date();
-    const wanted = asked.eventTypes ?? endpoint.subscribedEvents;
-    const replay = await this.replays.create({
+    const request = replayRequestOf(endpoint, asked, {
       id: randomUUID(),
       organizationId,
-      endpointId,
-      fromAt: new Date(asked.from),
-      toAt: earlier(requestedAt, asked.to),
-      eventTypes: eventTypes.filter((eventType) => subscribes(wanted, eventType)),
       throughPosition: await this.store.lastPosition(),
-      requestedAt,
+      requestedAt: new Date(),
     });
+    const replay = await this.replays.create(request);
     if (replay === null)
       throw new ApiError('CONFLICT', `${runningReplaysMax} replays of this endpoint are running`);
     return answer(replayView(replay));
@@ -70,25 +69,4 @@ export class WebhookReplaysController {
     if (replay === null) throw notFound('replay');
     return answer(replayView(replay));
   }
-}
-
-/** The latest end of a replay: later events are sent anyway. */
-function earlier(now: Date, to: string | null): Date {
-  return to === null || Date.parse(to) > now.getTime() ? now : new Date(to);
-}
-
-function replayView(replay: ReplayRecord): WebhookReplayView {
-  const [reachedAt = ''] = replay.nextPosition.split('/', 1);
-  return {
-    replayId: replay.id,
-    webhookId: replay.endpointId,
-    from: replay.fromAt.toISOString(),
-    to: replay.toAt.toISOString(),
-    eventTypes: replay.eventTypes ?? eventTypes,
-    state: replay.state,
-    eventsSent: replay.eventsSent,
-    reachedAt: reachedAt === '' ? null : reachedAt,
-    requestedAt: replay.requestedAt.toISOString(),
-    finishedAt: replay.finishedAt?.toISOString() ?? null,
-  };
 }

@@ -1,5 +1,5 @@
 import { Controller, Inject } from '@nestjs/common';
-import { WebhookEndpointDirectory } from '@pis/commands';
+import { WebhookEndpointDirectory, type WebhookTestResult } from '@pis/commands';
 import {
   createWebhook,
   deleteWebhook,
@@ -24,16 +24,16 @@ import {
   granted,
   Id,
   Operation,
+  ServedWebhookTests,
   UncheckedBody,
 } from '@pis/http-api';
 import { healthy, WebhookHealth } from './webhook-health.js';
-import { type WebhookTestResult, WebhookTests } from './webhook-test.js';
 
 @Controller()
 export class WebhooksController {
   constructor(
     @Inject(WebhookEndpointDirectory) private readonly endpoints: WebhookEndpointDirectory,
-    @Inject(WebhookTests) private readonly tests: WebhookTests,
+    @Inject(ServedWebhookTests) private readonly tests: ServedWebhookTests,
     @Inject(WebhookHealth) private readonly health: WebhookHealth,
   ) {}
 
@@ -111,6 +111,6 @@ export class WebhooksController {
     @Body() test: WebhookTestRequest,
   ): Promise<Answer<WebhookTestResult>> {
     const endpoint = granted(await this.endpoints.get(organizationId, endpointId));
-    return answer(await this.tests.deliver(apiKeyId, endpoint, test));
+    return answer(granted(await this.tests.deliver(apiKeyId, endpoint, test)));
   }
 }

@@ -140,6 +140,7 @@ function notificationOf(report: PublishedReport): BankNotification[] {
       reference,
       type,
       returnReasonCode: type === 'returned' ? code : null,
+      returnReference: type === 'returned' ? `return-${sequence}` : null,
       rejection: type === 'rejected' ? rejectionOf(code) : null,
       correction: null,
       at: dueAt.toISOString(),

@@ -129,7 +129,8 @@ const publishSql = `
       FROM due WHERE u.id = due.id
     RETURNING u.*
   ), told AS (
-    SELECT reference, bool_or(type = 'returned') AS returned, bool_or(type = 'rejected') AS rejected
+    SELECT reference, bool_or(type = 'returned') AS returned, bool_or(type = 'rejected') AS rejected,
+           max(return_reason_code) FILTER (WHERE type = 'returned') AS code
       FROM n WHERE type IN ('confirmed', 'returned', 'rejected') GROUP BY reference
   ), settled AS (
     UPDATE bank_transfers t
@@ -138,6 +139,9 @@ const publishSql = `
   ), booked AS (
     UPDATE bank_executions e
        SET executed_at = coalesce(e.executed_at, now()),
+           returned_at = CASE WHEN told.returned THEN coalesce(e.returned_at, now())
+                              ELSE e.returned_at END,
+           return_reason_code = coalesce(e.return_reason_code, told.code),
            state = CASE WHEN told.returned THEN 'returned'
                         WHEN e.state = 'pending' THEN 'executed' ELSE e.state END
       FROM told JOIN bank_transfers t ON t.reference = told.reference

@@ -3,9 +3,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type ErasedParty, type ErasureOrder, PartyErasure } from '@pis/commands';
 import { keyAgeMaxMs } from '@pis/keyring';
 import {
+  ApprovalsQuery,
   isRewritten,
   noteErasure,
-  PartyPayments,
+  PartyTransfers,
   PaymentLinkTable,
   repeatErasures,
 } from '@pis/read-models';
@@ -82,8 +83,9 @@ async function run(
   const keys = await keyring();
   const erasure = new PartyErasure({
     store,
-    payments: new PartyPayments(pool, store),
+    transfers: new PartyTransfers(pool, store),
     counterpartyPayments: (id) => new PaymentLinkTable(pool).paymentsOfCounterparty(id),
+    counterpartyApprovals: (id) => new ApprovalsQuery(pool).ofUnsavedRecipient(id),
     notify: ({ kind, id, phase, position }) =>
       noteErasure(pool, { kind, id, phase: phase ?? 'withdrawn', at: now(), position }),
     destroyKeys: (owners) => keys.destroy(owners),

@@ -26,8 +26,14 @@ const groups: Readonly<Record<string, () => Promise<Command>>> = {
   projections: async () => (await import('./commands/projections.js')).projectionCommands(),
   'dead-letters': async () => (await import('./commands/dead-letters.js')).deadLetterCommands(),
   quarantine: async () => (await import('./commands/quarantine.js')).quarantineCommands(),
+  fees: async () => (await import('./commands/fees.js')).feeCommands(),
+  'settlement-account': async () =>
+    (await import('./commands/settlement-account.js')).settlementAccountCommands(),
+  statements: async () => (await import('./commands/statements.js')).statementCommands(),
+  exports: async () => (await import('./commands/exports.js')).exportCommands(),
   payments: async () => (await import('./commands/payments.js')).paymentCommands(),
   rails: async () => (await import('./commands/rails.js')).railCommands(),
+  reconcile: async () => (await import('./commands/reconcile.js')).reconcileCommand(),
   'routing-directory': async () =>
     (await import('./commands/routing-directory.js')).routingDirectoryCommands(),
   sandbox: async () => (await import('./commands/sandbox.js')).sandboxCommands(),

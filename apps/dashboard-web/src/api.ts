@@ -1,25 +1,87 @@
 /** Calls of the dashboard's API. Names, paths and types are held against the server's table by the compiler. */
-import type { ApiPath, CsrfHeader, DashboardApi, OperationName } from '@pis/dashboard/api';
+import type {
+  ApiPath,
+  CsrfHeader,
+  DashboardApi,
+  OperationName,
+  UnattendedHeader,
+} from '@pis/dashboard/api';
+import { Attendance } from './attendance.js';
+import { type IssueTexts, issueText } from './issue-texts.js';
 
 const apiPath: ApiPath = '/dashboard/api';
 const csrfHeader: CsrfHeader = 'x-pis-dashboard';
+const unattendedHeader: UnattendedHeader = 'x-pis-unattended';
+/** Of this page. */
+export const attendance = new Attendance();
 
 /** An operation of the server that changes its method or path no longer compiles here. */
 const routes = {
-  me: ['GET', '/me'],
+  session: ['GET', '/session'],
   signIn: ['POST', '/sign-in'],
+  signInOptions: ['GET', '/sign-in'],
+  beginOidc: ['POST', '/sign-in/oidc'],
   signOut: ['POST', '/sign-out'],
+  changePassword: ['POST', '/me/password'],
+  prepareOneTimeCodes: ['POST', '/me/one-time-codes'],
+  confirmOneTimeCodes: ['POST', '/me/one-time-codes/confirm'],
+  disableOneTimeCodes: ['POST', '/me/one-time-codes/disable'],
+  listSessions: ['GET', '/me/sessions'],
+  endSession: ['POST', '/me/sessions/:sessionId/end'],
+  endOtherSessions: ['POST', '/me/sessions/end-others'],
+  getOverview: ['GET', '/overview'],
   listPayments: ['GET', '/payments'],
+  exportPayments: ['GET', '/payments/export'],
+  listExports: ['GET', '/exports'],
+  createExport: ['POST', '/exports'],
+  cancelExport: ['POST', '/exports/:exportId/cancel'],
+  listStatements: ['GET', '/statements'],
   getPayment: ['GET', '/payments/:paymentId'],
   createPayment: ['POST', '/payments'],
   cancelPayment: ['POST', '/payments/:paymentId/cancel'],
   showLink: ['POST', '/payments/:paymentId/link'],
   simulatePayment: ['POST', '/payments/:paymentId/simulate'],
+  getLogo: ['GET', '/organization/logo'],
+  listApprovals: ['GET', '/approvals'],
+  countApprovals: ['GET', '/me/approvals'],
+  getApproval: ['GET', '/approvals/:approvalId'],
+  approve: ['POST', '/approvals/:approvalId/approve'],
+  reject: ['POST', '/approvals/:approvalId/reject'],
+  withdraw: ['POST', '/approvals/:approvalId/withdraw'],
+  getApprovalSettings: ['GET', '/settings/approvals'],
+  changeApprovalSettings: ['PATCH', '/settings/approvals'],
+  getFees: ['GET', '/settings/fees'],
+  setFees: ['POST', '/settings/fees'],
   listContacts: ['GET', '/contacts'],
+  getContact: ['GET', '/contacts/:contactId'],
+  createContact: ['POST', '/contacts'],
+  changeContact: ['PATCH', '/contacts/:contactId'],
+  applyCorrection: ['POST', '/contacts/:contactId/correction/apply'],
+  dismissCorrection: ['POST', '/contacts/:contactId/correction/dismiss'],
   listOriginators: ['GET', '/originators'],
+  listWebhooks: ['GET', '/webhooks'],
+  createWebhook: ['POST', '/webhooks'],
+  getWebhook: ['GET', '/webhooks/:webhookId'],
+  changeWebhook: ['PATCH', '/webhooks/:webhookId'],
+  deleteWebhook: ['DELETE', '/webhooks/:webhookId'],
+  rotateWebhookSecret: ['POST', '/webhooks/:webhookId/rotate-secret'],
+  testWebhook: ['POST', '/webhooks/:webhookId/test'],
+  replayWebhook: ['POST', '/webhooks/:webhookId/replays'],
+  cancelReplay: ['POST', '/webhooks/:webhookId/replays/:replayId/cancel'],
+  listDeliveries: ['GET', '/webhooks/:webhookId/deliveries'],
+  getDelivery: ['GET', '/deliveries/:deliveryId'],
+  redeliver: ['POST', '/deliveries/:deliveryId/redeliver'],
+  getOriginator: ['GET', '/originators/:originatorId'],
+  changeOriginator: ['PATCH', '/originators/:originatorId'],
   listApiKeys: ['GET', '/api-keys'],
   createApiKey: ['POST', '/api-keys'],
   revokeApiKey: ['POST', '/api-keys/:apiKeyId/revoke'],
+  listUsers: ['GET', '/users'],
+  createUser: ['POST', '/users'],
+  changeUserRole: ['POST', '/users/:userId/role'],
+  disableUser: ['POST', '/users/:userId/disable'],
+  enableUser: ['POST', '/users/:userId/enable'],
+  resetUser: ['POST', '/users/:userId/reset'],
 } as const satisfies {
   readonly [Name in OperationName]?: readonly [
     DashboardApi[Name]['method'],
@@ -29,11 +91,16 @@ const routes = {
 
 type Used = keyof typeof routes;
 
+/** A read that takes longer has failed. Longer than the server's own limit would be a lost answer. */
+const readTimeoutMs = 30_000;
+
 interface Options<Name extends Used> {
   readonly ids?: DashboardApi[Name]['ids'];
   readonly query?: DashboardApi[Name]['query'];
   readonly body?: DashboardApi[Name]['body'];
   readonly signal?: AbortSignal;
+  /** How long a read may take. Changes have no limit here: nobody would know what became of them. */
+  readonly timeoutMs?: number;
 }
 
 export interface Problem {
@@ -60,25 +127,12 @@ export class ApiFailure extends Error {
     this.name = 'ApiFailure';
   }
 
-  /** The message for a field, if it has a problem. */
-  problemOf(field: string): string | null {
+  /** What to show at a field, if it has a problem. @param own the form's own words for some codes */
+  problemOf(field: string, own: IssueTexts = {}): string | null {
     const problem = this.problems.find((one) => one.field === field);
-    return problem === undefined
-      ? null
-      : (problem.message ?? issueTexts[problem.issue] ?? 'This value is not accepted.');
+    return problem === undefined ? null : issueText(problem, own);
   }
 }
-
-const issueTexts: Readonly<Record<string, string | undefined>> = {
-  validation_required: 'Fill in this field.',
-  validation_min_length: 'Fill in this field.',
-  validation_max_length: 'This text is too long.',
-  validation_min: 'This number is too small.',
-  validation_max: 'This number is too large.',
-  validation_integer: 'Enter a number.',
-  validation_enum: 'Choose one of the values.',
-  validation_uuid: 'Choose one of the list.',
-};
 
 /** @throws ApiFailure */
 export async function call<Name extends Used>(
@@ -91,25 +145,48 @@ export async function call<Name extends Used>(
 /** A page of a list. @throws ApiFailure */
 export async function callPage<Name extends Used>(
   name: Name,
-  { ids, query, body, signal }: Options<Name> = {},
+  { ids, query, body, signal, timeoutMs = readTimeoutMs }: Options<Name> = {},
 ): Promise<Page<DashboardApi[Name]['data']>> {
   const [method, path] = routes[name];
-  const response = await send(addressOf(path, ids ?? {}, query ?? {}), {
-    method,
-    headers: {
-      ...(method === 'GET' ? {} : { [csrfHeader]: '1' }),
-      ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
-    },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    ...(signal === undefined ? {} : { signal }),
+  const isRead = method === 'GET';
+  const signals = [signal ?? [], isRead ? AbortSignal.timeout(timeoutMs) : []].flat();
+  const { response, text } = await answered(async () => {
+    const response = await fetch(addressOf(path, ids ?? {}, query ?? {}), {
+      method,
+      headers: {
+        ...(isRead ? {} : { [csrfHeader]: '1' }),
+        ...(isRead && attendance.isUnattended ? { [unattendedHeader]: '1' } : {}),
+        ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      credentials: 'same-origin',
+      signal: AbortSignal.any(signals),
+    });
+    return { response, text: await response.text() };
   });
-  const text = await response.text();
   const answer = parsed(text);
   if (!response.ok) throw failureOf(response.status, answer);
   return {
     data: answer.data as DashboardApi[Name]['data'],
     nextCursor: answer.meta?.pagination?.nextCursor ?? null,
   };
+}
+
+/** An answer that is read as it arrives. Reading it fails when it breaks off. @throws ApiFailure */
+export async function stream<Name extends Used>(
+  name: Name,
+  { ids, query, signal }: Pick<Options<Name>, 'ids' | 'query' | 'signal'>,
+): Promise<Response> {
+  const [method, path] = routes[name];
+  const response = await answered(() =>
+    fetch(addressOf(path, ids ?? {}, query ?? {}), {
+      method,
+      credentials: 'same-origin',
+      ...(signal === undefined ? {} : { signal }),
+    }),
+  );
+  if (!response.ok) throw failureOf(response.status, parsed(await response.text()));
+  return response;
 }
 
 interface Answer {
@@ -132,9 +209,10 @@ function addressOf(path: string, ids: object, query: object): string {
   return `${apiPath}${filled}${search === '' ? '' : `?${search}`}`;
 }
 
-async function send(address: string, init: RequestInit): Promise<Response> {
+/** @throws ApiFailure without an answer, and AbortError when the caller has ended it */
+async function answered<Result>(exchange: () => Promise<Result>): Promise<Result> {
   try {
-    return await fetch(address, { ...init, credentials: 'same-origin' });
+    return await exchange();
   } catch (error) {
     if (error instanceof DOMException && error.name === 'AbortError') throw error;
     throw new ApiFailure(0, 'NO_ANSWER', 'The server does not answer. Try again in a moment.');

@@ -1,4 +1,4 @@
-import { amountMinorOf, money, nameOf } from './format.js';
+import { amountMinorOf, money, nameOf, shortTimeText } from './format.js';
 
 it('shows amounts in dollars', () => {
   expect([0, 5, 123_456, 100_000_000].map(money)).toEqual([
@@ -32,4 +32,11 @@ it('names companies and people, and nobody who was erased', () => {
   expect(nameOf({ ...nobody, companyName: 'Acme' })).toBe('Acme');
   expect(nameOf({ ...nobody, firstName: 'Ada', lastName: 'Lovelace' })).toBe('Ada Lovelace');
   expect(nameOf(nobody)).toBeNull();
+});
+
+it('writes times of columns short, with the year only if it is another one', () => {
+  const now = new Date(2026, 10, 23);
+  const at = (time: Date) => shortTimeText(time.toISOString(), now);
+  expect(at(new Date(2026, 10, 22, 0, 53))).toMatch(/^Nov 22, 12:53\sAM$/);
+  expect(at(new Date(2025, 10, 22, 0, 53))).toBe('Nov 22, 2025');
 });

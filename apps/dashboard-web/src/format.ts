@@ -31,6 +31,19 @@ export function timeText(at: string): string {
   return dateTime.format(new Date(at));
 }
 
+const sameYear = new Intl.DateTimeFormat('en-US', {
+  month: 'short',
+  day: 'numeric',
+  hour: 'numeric',
+  minute: '2-digit',
+});
+
+/** `Nov 23, 12:53 AM`; in another year than the reader's `Nov 23, 2025`. */
+export function shortTimeText(at: string, now = new Date()): string {
+  const time = new Date(at);
+  return (time.getFullYear() === now.getFullYear() ? sameYear : date).format(time);
+}
+
 export function dateText(at: string): string {
   return date.format(new Date(at));
 }

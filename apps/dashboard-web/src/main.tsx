@@ -4,6 +4,7 @@ import { QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
+import { attendance } from './api.js';
 import { queryClient } from './queries.js';
 import { router } from './router.js';
 import { theme } from './theme.js';
@@ -12,6 +13,8 @@ import { theme } from './theme.js';
 const nonce = document.querySelector<HTMLMetaElement>('meta[property="csp-nonce"]')?.nonce ?? '';
 // The package that locks the page's scrolling below a dialog reads it here.
 Object.assign(globalThis, { __webpack_nonce__: nonce });
+
+attendance.watch(window);
 
 const root = document.getElementById('root');
 if (root === null) throw new Error('the page has no element #root');

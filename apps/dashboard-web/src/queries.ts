@@ -21,17 +21,25 @@ export const queryClient = new QueryClient({
   },
 });
 
+const meKey = ['me'] as const;
+
 /** Null when nobody is signed in. */
 export const meQuery = queryOptions({
-  queryKey: ['me'],
+  queryKey: meKey,
   queryFn: async ({ signal }): Promise<Me | null> => {
-    try {
-      return await call('me', { signal });
-    } catch (error) {
-      if (error instanceof ApiFailure && error.status === 401) return null;
-      throw error;
-    }
+    const me = await call('session', { signal });
+    // Another tab of the browser may have changed who is signed in.
+    const known = queryClient.getQueryData<Me | null>(meKey) ?? null;
+    if (known !== null && known.userId !== me?.userId) forget();
+    return me;
   },
+});
+
+/** The organization's logo changes seldom: it is loaded once for each page load. */
+export const logoQuery = queryOptions({
+  queryKey: ['organization', 'logo'],
+  queryFn: ({ signal }) => call('getLogo', { signal }),
+  staleTime: Infinity,
 });
 
 export function signedIn(me: Me): void {
@@ -44,9 +52,15 @@ export function signedOut(): void {
 }
 
 function become(me: Me | null): void {
-  // The query of the user itself stays: pages watch it.
-  queryClient.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== meQuery.queryKey[0] });
+  forget();
   queryClient.setQueryData(meQuery.queryKey, me);
+}
+
+/** Also the answers to changes: some hold secrets that are shown once. */
+function forget(): void {
+  // The query of the user itself stays: pages watch it.
+  queryClient.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== meKey[0] });
+  queryClient.getMutationCache().clear();
 }
 
 function noteEndOfSession(error: Error): void {
@@ -57,18 +71,12 @@ const choicesPageMax = '100';
 /** More would be no choice but a search. */
 const choicesMax = 500;
 
-/** The first originators and contacts, to choose from. */
+/** The first originators, to choose from. */
 export const originatorChoices = queryOptions({
   queryKey: ['originators', 'choices'],
   queryFn: ({ signal }) =>
     firstPages((cursor) => callPage('listOriginators', { query: pageAt(cursor), signal })),
 });
-export const contactChoices = queryOptions({
-  queryKey: ['contacts', 'choices'],
-  queryFn: ({ signal }) =>
-    firstPages((cursor) => callPage('listContacts', { query: pageAt(cursor), signal })),
-});
-
 function pageAt(cursor: string | null): { readonly limit: string; readonly cursor?: string } {
   return { limit: choicesPageMax, ...(cursor === null ? {} : { cursor }) };
 }

@@ -11,21 +11,34 @@ import {
   Text,
   useComputedColorScheme,
   useMantineColorScheme,
+  VisuallyHidden,
 } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import type { Me } from '@pis/dashboard/api';
 import { useMutation, useQuery } from '@tanstack/react-query';
-import { Link, Outlet, useLocation, useRouter } from '@tanstack/react-router';
+import { Link, Outlet, useLocation, useMatches, useRouter } from '@tanstack/react-router';
 import { useEffect } from 'react';
 import { call } from './api.js';
+import { useWaitingApprovals } from './approvals/waiting-approvals.js';
 import { Brand } from './brand.js';
-import { meQuery, signedOut } from './queries.js';
-import { LoadFailed } from './ui.js';
+import { useLiveUpdates } from './live.js';
+import { logoQuery, meQuery, signedOut } from './queries.js';
+import { maySee } from './roles.js';
+import { LoadFailed, NotForThisRole } from './ui.js';
 
-/** The screens that exist. */
+/** The screens that exist. Which role sees one is said by its route. */
 const screens = [
-  { path: '/payments', label: 'Payments', forAdmins: false },
-  { path: '/api-keys', label: 'API keys', forAdmins: true },
+  { path: '/overview', label: 'Overview' },
+  { path: '/payments', label: 'Payments' },
+  { path: '/approvals', label: 'Approvals' },
+  { path: '/contacts', label: 'Contacts' },
+  { path: '/originators', label: 'Originators' },
+  { path: '/webhooks', label: 'Webhooks' },
+  { path: '/api-keys', label: 'API keys' },
+  { path: '/users', label: 'Users' },
+  { path: '/fees', label: 'Fees' },
+  { path: '/statements', label: 'Statements' },
+  { path: '/exports', label: 'Exports' },
 ] as const;
 
 export function Shell() {
@@ -37,17 +50,20 @@ export function Shell() {
     const { href } = router.state.location;
     void router.navigate({ to: '/sign-in', search: { next: href }, replace: true });
   }, [isSignedOut, router]);
-  if (me.isError)
+  // A server that does not answer for a while takes nothing from the screen: a form keeps what was entered.
+  if (me.isLoadingError)
     return (
       <main className="sign-in">
         <LoadFailed error={me.error} retry={() => void me.refetch()} />
       </main>
     );
-  return me.data ? <Frame me={me.data} /> : null;
+  return me.data ? <Frame key={me.data.userId} me={me.data} /> : null;
 }
 
 function Frame({ me }: { readonly me: Me }) {
+  useLiveUpdates();
   const { pathname } = useLocation();
+  const role = useMatches({ select: (matches) => matches.at(-1)?.staticData.role });
   const [isOpen, { toggle, close }] = useDisclosure(false);
   useEffect(close, [pathname, close]);
   return (
@@ -59,7 +75,7 @@ function Frame({ me }: { readonly me: Me }) {
     >
       <AppShell.Header hiddenFrom="sm">
         <Group h="100%" px="md" justify="space-between" wrap="nowrap">
-          <Brand name={me.organizationName} />
+          <OrganizationBrand me={me} />
           <Burger opened={isOpen} onClick={toggle} size="sm" aria-label="Open the navigation" />
         </Group>
       </AppShell.Header>
@@ -67,12 +83,15 @@ function Frame({ me }: { readonly me: Me }) {
         <Navigation me={me} close={close} isOpen={isOpen} />
       </AppShell.Navbar>
       <AppShell.Main>
-        <div className="page">
-          <Outlet />
-        </div>
+        <div className="page">{maySee(me.role, role) ? <Outlet /> : <NotForThisRole />}</div>
       </AppShell.Main>
     </AppShell>
   );
+}
+
+function OrganizationBrand({ me }: { readonly me: Me }) {
+  const logo = useQuery(logoQuery);
+  return <Brand name={me.organizationName} logo={logo.data ?? null} />;
 }
 
 function Navigation({
@@ -85,10 +104,12 @@ function Navigation({
   readonly close: () => void;
 }) {
   const { pathname } = useLocation();
+  const waiting = useWaitingApprovals(me);
+  const { routesByPath } = useRouter();
   return (
     <>
       <Group justify="space-between" wrap="nowrap" mb="lg" px={4}>
-        <Brand name={me.organizationName} />
+        <OrganizationBrand me={me} />
         <Burger
           hiddenFrom="sm"
           opened={isOpen}
@@ -99,7 +120,7 @@ function Navigation({
       </Group>
       <Stack gap={2} flex={1}>
         {screens
-          .filter(({ forAdmins }) => !forAdmins || me.role === 'admin')
+          .filter(({ path }) => maySee(me.role, routesByPath[path].options.staticData?.role))
           .map(({ path, label }) => (
             <NavLink
               key={path}
@@ -107,12 +128,24 @@ function Navigation({
               to={path}
               label={label}
               active={pathname === path || pathname.startsWith(`${path}/`)}
+              {...(path === '/approvals' && waiting !== null ? countOf(waiting) : {})}
             />
           ))}
       </Stack>
       <SignedInUser me={me} />
     </>
   );
+}
+
+function countOf(waiting: string) {
+  return {
+    rightSection: (
+      <Badge size="sm" circle={waiting.length < 2} autoContrast>
+        {waiting}
+        <VisuallyHidden> waiting for you</VisuallyHidden>
+      </Badge>
+    ),
+  };
 }
 
 function SignedInUser({ me }: { readonly me: Me }) {
@@ -128,9 +161,14 @@ function SignedInUser({ me }: { readonly me: Me }) {
         <Text size="sm" truncate>
           {me.email ?? me.userId}
         </Text>
-        <Text size="xs" c="dimmed" tt="capitalize">
-          {me.role}
-        </Text>
+        <Group gap={6} justify="space-between">
+          <Text size="xs" c="dimmed" tt="capitalize">
+            {me.role}
+          </Text>
+          <Link to="/account" className="own-account">
+            Your account
+          </Link>
+        </Group>
       </div>
       <Group gap="xs" wrap="nowrap">
         <Button

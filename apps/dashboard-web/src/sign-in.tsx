@@ -5,16 +5,32 @@ import { type FormEvent, useEffect, useState } from 'react';
 import { ApiFailure, call } from './api.js';
 import { Brand } from './brand.js';
 import { meQuery, signedIn } from './queries.js';
-import { FormProblem } from './ui.js';
+import { isProviderProblem, type ProviderProblem, ProviderSignIn } from './sign-in-provider.js';
+import { FormProblem, leavePageWithoutHeading } from './ui.js';
+
+interface SignInSearch {
+  readonly next?: string;
+  readonly problem?: ProviderProblem;
+}
+
+/** Of an address, whatever it says. */
+export function signInSearchOf({ next, problem }: Record<string, unknown>): SignInSearch {
+  return {
+    ...(typeof next === 'string' ? { next } : {}),
+    ...(isProviderProblem(problem) ? { problem } : {}),
+  };
+}
 
 export function SignInPage() {
-  const { next } = useSearch({ from: '/sign-in' });
+  const { next, problem } = useSearch({ from: '/sign-in' });
   const { data: me } = useQuery(meQuery);
   const { history } = useRouter();
   const target = ownPath(next);
   const isSignedIn = me !== undefined && me !== null;
   useEffect(() => {
-    if (isSignedIn) history.replace(`/dashboard${target}`);
+    if (!isSignedIn) return;
+    leavePageWithoutHeading('/sign-in');
+    history.replace(`${base}${target}`);
   }, [isSignedIn, history, target]);
   document.title = 'Sign in · Dashboard';
   return (
@@ -22,18 +38,24 @@ export function SignInPage() {
       <Stack gap="xl" w="100%" maw={380}>
         <Brand />
         <Paper withBorder p={{ base: 'lg', xs: 'xl' }} radius="lg">
-          <SignInForm />
+          <Stack gap="md">
+            <SignInForm />
+            <ProviderSignIn next={target} problem={problem} />
+          </Stack>
         </Paper>
       </Stack>
     </main>
   );
 }
 
-/** Only a path of this app: nobody's link leads elsewhere after the sign-in. */
-function ownPath(next: string | undefined): string {
-  return next !== undefined && /^\/(?![/\\])/.test(next) && !next.startsWith('/sign-in')
-    ? next
-    : '/';
+const base = '/dashboard';
+
+/** Only a path of this app, as the browser will read it: nobody's link leads elsewhere after the sign-in. */
+function ownPath(next = '/'): string {
+  if (!/^\/(?![/\\])/.test(next) || !URL.canParse(`${base}${next}`, location.origin)) return '/';
+  const { pathname, search, hash } = new URL(`${base}${next}`, location.origin);
+  const isOwn = /^\/dashboard\/(?!\/|sign-in)/.test(pathname);
+  return isOwn ? `${pathname.slice(base.length)}${search}${hash}` : '/';
 }
 
 function SignInForm() {

@@ -1,9 +1,19 @@
 /** What several pages are made of. */
-import { Alert, Badge, Button, Group, Stack, Text, Title } from '@mantine/core';
-import type { ReactNode } from 'react';
+import { Alert, Badge, Button, Group, Skeleton, Stack, Text, Title } from '@mantine/core';
+import { useLocation } from '@tanstack/react-router';
+import { type ReactNode, useEffect, useRef } from 'react';
 import { ApiFailure } from './api.js';
-import { labelOf, statusNames, timeText } from './format.js';
+import { labelOf, shortTimeText, statusNames, timeText } from './format.js';
 
+/** The path whose heading had the focus last. */
+let headedPath: string | undefined;
+
+/** The next page's heading takes the focus, also if it is the first page with one: after the sign-in. */
+export function leavePageWithoutHeading(path: string): void {
+  headedPath = path;
+}
+
+/** The title of the page and of its tab. After a navigation the heading takes the focus. */
 export function PageHeader({
   title,
   action,
@@ -11,12 +21,38 @@ export function PageHeader({
   readonly title: string;
   readonly action?: ReactNode;
 }) {
-  document.title = `${title} · Dashboard`;
+  const heading = useRef<HTMLHeadingElement>(null);
+  const { pathname } = useLocation();
+  useEffect(() => {
+    document.title = `${title} · Dashboard`;
+  }, [title]);
+  useEffect(() => {
+    const isFirstPage = headedPath === undefined;
+    const isNewPage = headedPath !== pathname;
+    headedPath = pathname;
+    // When the data of a page arrives, a new heading may replace the one that has the focus.
+    const isFocusLost = document.activeElement === document.body;
+    if (!isFirstPage && (isNewPage || isFocusLost)) heading.current?.focus({ preventScroll: true });
+  }, [pathname]);
   return (
     <Group justify="space-between" align="center" mb="lg" mih={36}>
-      <Title order={1}>{title}</Title>
+      <Title order={1} ref={heading} tabIndex={-1}>
+        {title}
+      </Title>
       {action}
     </Group>
+  );
+}
+
+/** A page whose data has not arrived. */
+export function PageLoading({ title }: { readonly title: string }) {
+  return (
+    <>
+      <PageHeader title={title} />
+      <div aria-busy="true">
+        <Skeleton height={180} radius="lg" />
+      </div>
+    </>
   );
 }
 
@@ -54,6 +90,15 @@ export function Time({ at }: { readonly at: string }) {
   );
 }
 
+/** For columns: the year only if it is another one. The title has the exact time. */
+export function ShortTime({ at }: { readonly at: string }) {
+  return (
+    <time dateTime={at} title={at}>
+      {shortTimeText(at)}
+    </time>
+  );
+}
+
 /** A list without items: what would be here, and what to do. */
 export function EmptyState({
   title,
@@ -82,6 +127,8 @@ export function LoadFailed({
   readonly error: Error;
   readonly retry?: () => void;
 }) {
+  // Trying again would not help.
+  if (error instanceof ApiFailure && error.status === 404) return <NothingHere />;
   return (
     <Alert color="red" variant="light" title="This could not be loaded" role="alert">
       <Stack gap="sm" align="flex-start">
@@ -96,6 +143,24 @@ export function LoadFailed({
   );
 }
 
+interface LongList {
+  readonly error: Error | null;
+  readonly isFetchNextPageError: boolean;
+  fetchNextPage(): Promise<unknown>;
+  refetch(): Promise<unknown>;
+}
+
+/** Below the rows that are there, when no more could be loaded. */
+export function RestFailed({ list }: { readonly list: LongList }) {
+  if (list.error === null) return null;
+  const retry = () => void (list.isFetchNextPageError ? list.fetchNextPage() : list.refetch());
+  return (
+    <div className="below-list">
+      <LoadFailed error={list.error} retry={retry} />
+    </div>
+  );
+}
+
 /** Above a form: what was wrong with all of it. */
 export function FormProblem({ error }: { readonly error: Error | null }) {
   if (error === null) return null;
@@ -106,12 +171,39 @@ export function FormProblem({ error }: { readonly error: Error | null }) {
   );
 }
 
+/** The page of an address that leads nowhere. */
 export function NotFound() {
   return (
-    <EmptyState
-      title="There is nothing here"
-      text="The address is wrong, or what was here is gone."
-    />
+    <>
+      <PageHeader title="Not found" />
+      <NothingHere />
+    </>
+  );
+}
+
+function NothingHere() {
+  return (
+    <div className="card">
+      <EmptyState
+        title="There is nothing here"
+        text="The address is wrong, or what was here is gone."
+      />
+    </div>
+  );
+}
+
+/** The page of a screen that is for other roles. */
+export function NotForThisRole() {
+  return (
+    <>
+      <PageHeader title="Your role cannot see this" />
+      <div className="card">
+        <EmptyState
+          title="This page is for other roles"
+          text="If you need it, ask an administrator of your organization."
+        />
+      </div>
+    </>
   );
 }
 

@@ -1,5 +1,5 @@
 /**
- * Limits the changes of users, each of which adds events to a stream that is kept forever. Counts live in this
+ * Limits the changes of users and new API keys, which add events that are kept forever. Counts live in this
  * process. Disabling is not limited: it adds an event only to an enabled user, and it must always work.
  */
 import { BoundedMap, RateLimited } from '@pis/http-api';
@@ -24,17 +24,24 @@ export class ChangeLimit {
 
   /** @param id an organization, or a user for the user's own changes. @throws RateLimited */
   take(id: string): void {
-    if (!this.isOn) return;
+    this.check(id);
+    this.countOf(id).changes += 1;
+  }
+
+  /** Counts nothing. @throws RateLimited when no change is left */
+  check(id: string): void {
+    const { changes, endsAtMs } = this.countOf(id);
+    if (!this.isOn || changes < changesPerHourMax) return;
+    const waitSeconds = Math.max(1, Math.ceil((endsAtMs - this.clock()) / 1_000));
+    throw new RateLimited({ remaining: 0, waitSeconds });
+  }
+
+  private countOf(id: string): Count {
     const known = this.counts.get(id);
     const nowMs = this.clock();
-    const isKnown = known !== undefined && known.endsAtMs > nowMs;
-    const count = isKnown ? known : { changes: 0, endsAtMs: nowMs + windowMs };
-    if (!isKnown) this.counts.set(id, count);
-    if (count.changes >= changesPerHourMax)
-      throw new RateLimited({
-        remaining: 0,
-        waitSeconds: Math.max(1, Math.ceil((count.endsAtMs - nowMs) / 1_000)),
-      });
-    count.changes += 1;
+    if (known !== undefined && known.endsAtMs > nowMs) return known;
+    const count = { changes: 0, endsAtMs: nowMs + windowMs };
+    this.counts.set(id, count);
+    return count;
   }
 }

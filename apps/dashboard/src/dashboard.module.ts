@@ -4,36 +4,51 @@
  */
 import { type DynamicModule, Module, type Provider } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import { openDocuments } from '@pis/documents';
 import { type EventStore, StreamStates } from '@pis/event-store';
-import { configureHttp as configureHttpSide, RateLimit } from '@pis/http-api';
+import { configureHttp as configureHttpSide, RateLimit, ServedWebhookTests } from '@pis/http-api';
 import type { Keyring } from '@pis/keyring';
 import {
   type DashboardConfig,
+  type DocumentsConfig,
   EVENT_STORE,
   KEYRING,
   LOG_WATCH,
   LOGGER,
+  type Logger,
   PG_POOL,
   streamStates,
 } from '@pis/service-kit';
-import { Passwords, SignIn, Users } from '@pis/users';
-import { endpointHealths } from '@pis/webhook-deliveries';
+import { ApprovalsQuery } from '@pis/read-models';
+import { Passwords, SignIn, SignInFailures, Users } from '@pis/users';
+import { endpointHealths, replayRequests } from '@pis/webhook-deliveries';
 import { retryWindowsOf } from '@pis/webhooks';
 import type pg from 'pg';
+import { ApprovalUpkeep, REQUEST_TIMEOUT_MS } from './approval-upkeep.js';
 import { administrationHandlers } from './handlers/administration.js';
+import { approvalHandlers } from './handlers/approvals.js';
+import { exportFileHandlers } from './handlers/export-files.js';
+import { feeHandlers } from './handlers/fees.js';
 import { partyHandlers } from './handlers/parties.js';
+import { statementHandlers } from './handlers/statements.js';
 import { paymentHandlers } from './handlers/payments.js';
 import { sessionHandlers } from './handlers/session.js';
 import { webhookHandlers } from './handlers/webhooks.js';
 import { ChangeLimit } from './change-limit.js';
+import { REPORTING, type ReportingHandlers, reportingProviders } from './reporting.js';
 import { addRoutes, type Handlers } from './routes.js';
+import { SessionWatch } from './live/session-watch.js';
+import { OidcAttempts } from './oidc/oidc-attempts.js';
+import { OidcProvider } from './oidc/oidc-provider.js';
+import { oidcSettings } from './oidc/oidc-settings.js';
+import { addOidcCallback, oidcHandlers, type OidcServices } from './oidc/oidc-sign-in.js';
 import { SessionCookie } from './session-cookie.js';
 import { SessionPruning } from './session-pruning.js';
 import { SignInLimit } from './sign-in-limit.js';
 import { USE_CASES, type UseCaseConfig, type UseCases, useCases } from './use-cases.js';
 import { addWebApp, readWebApp } from './web-app.js';
 
-export type DashboardModuleConfig = DashboardConfig & UseCaseConfig;
+export type DashboardModuleConfig = DashboardConfig & DocumentsConfig & UseCaseConfig;
 
 const HANDLERS = Symbol('Handlers');
 
@@ -42,14 +57,17 @@ export function configureHttp(app: NestFastifyApplication, config: DashboardModu
   const publicUrl = config.PIS_PUBLIC_URL;
   configureHttpSide(app, { publicUrl, api: false });
   const perSecond = config.PIS_RATE_LIMIT_PER_KEY;
-  addWebApp(app.getHttpAdapter().getInstance(), readWebApp());
-  addRoutes(app.getHttpAdapter().getInstance(), {
+  const server = app.getHttpAdapter().getInstance();
+  const strangerLimit = new RateLimit({ perSecond });
+  addWebApp(server, readWebApp());
+  addOidcCallback(server, app.get<OidcServices>(OIDC), strangerLimit);
+  addRoutes(server, {
     handlers: app.get<Handlers>(HANDLERS),
     signIn: app.get(SignIn),
     cookie: app.get(SessionCookie),
     logWatch: app.get(LOG_WATCH),
     userLimit: new RateLimit({ perSecond }),
-    strangerLimit: new RateLimit({ perSecond }),
+    strangerLimit,
     publicUrl,
     timeoutMs: config.PIS_REQUEST_TIMEOUT_MS,
     isSandbox: config.PIS_ENVIRONMENT === 'sandbox',
@@ -59,7 +77,12 @@ export function configureHttp(app: NestFastifyApplication, config: DashboardModu
 @Module({})
 export class DashboardModule {
   static register(config: DashboardModuleConfig): DynamicModule {
-    const providers = [...userProviders(config), ...useCases(config), handlers(config)];
+    const providers = [
+      ...userProviders(config),
+      ...useCases(config),
+      ...reportingProviders(),
+      handlers(config),
+    ];
     return { module: DashboardModule, providers };
   }
 }
@@ -95,10 +118,45 @@ function userProviders(config: DashboardModuleConfig): Provider[] {
       ) => new SignIn({ store, pool, keyring, passwords, states }),
     },
     { provide: SessionCookie, useValue: new SessionCookie(config.PIS_PUBLIC_URL) },
-    { provide: SignInLimit, useValue: new SignInLimit(config.PIS_RATE_LIMIT_PER_KEY > 0) },
+    {
+      provide: SignInLimit,
+      inject: [PG_POOL, KEYRING],
+      useFactory: (pool: pg.Pool, keyring: Keyring) =>
+        new SignInLimit(config.PIS_RATE_LIMIT_PER_KEY > 0, new SignInFailures(pool, keyring)),
+    },
+    {
+      provide: OidcAttempts,
+      inject: [PG_POOL, KEYRING],
+      useFactory: (pool: pg.Pool, keyring: Keyring) =>
+        new OidcAttempts(pool, keyring, config.PIS_PUBLIC_URL),
+    },
+    oidcServices(config),
     { provide: ChangeLimit, useValue: new ChangeLimit(config.PIS_RATE_LIMIT_PER_KEY > 0) },
     SessionPruning,
+    { provide: REQUEST_TIMEOUT_MS, useValue: config.PIS_REQUEST_TIMEOUT_MS },
+    ApprovalUpkeep,
   ];
+}
+
+const OIDC = Symbol('Oidc');
+
+function oidcServices(config: DashboardModuleConfig): Provider {
+  const settings = oidcSettings(config);
+  const provider = settings === null ? null : new OidcProvider(settings);
+  return {
+    provide: OIDC,
+    inject: [OidcAttempts, SignIn, SessionCookie, SignInLimit, LOGGER],
+    useFactory: (
+      attempts: OidcAttempts,
+      signIn: SignIn,
+      cookie: SessionCookie,
+      limit: SignInLimit,
+      logger: Logger,
+    ): OidcServices => ({
+      ...{ provider, attempts, signIn, cookie, limit, logger },
+      name: settings?.name ?? '',
+    }),
+  };
 }
 
 function handlers(config: DashboardModuleConfig): Provider {
@@ -115,8 +173,13 @@ function handlers(config: DashboardModuleConfig): Provider {
       SignInLimit,
       ChangeLimit,
       USE_CASES,
+      KEYRING,
+      ServedWebhookTests,
+      OIDC,
+      REPORTING,
+      SessionWatch,
     ],
-    useFactory: (
+    useFactory: async (
       store: EventStore,
       pool: pg.Pool,
       signIn: SignIn,
@@ -125,13 +188,26 @@ function handlers(config: DashboardModuleConfig): Provider {
       limit: SignInLimit,
       changes: ChangeLimit,
       cases: UseCases,
-    ): Handlers => {
+      keyring: Keyring,
+      tests: ServedWebhookTests,
+      oidc: OidcServices,
+      reporting: ReportingHandlers,
+      sessions: SessionWatch,
+    ): Promise<Handlers> => {
       const { payments, directory } = cases;
+      const healths = endpointHealths(pool);
+      const replays = replayRequests(pool);
+      const base = { ...cases, store, pool, keyring };
+      const documents = await openDocuments(config.PIS_DOCUMENT_STORE, { pool, keyring });
       return {
         ...sessionHandlers({ store, signIn, users, cookie, limit, changes, environment }),
-        ...paymentHandlers({ ...cases, query: payments, store, users, publicUrl }),
-        ...partyHandlers({ ...cases, query: directory }),
-        ...webhookHandlers({ ...cases, store, pool, healths: endpointHealths(pool), windows }),
+        ...paymentHandlers({ ...base, environment, query: payments, users, publicUrl }),
+        ...approvalHandlers({ ...base, query: new ApprovalsQuery(pool), users, changes }),
+        ...feeHandlers({ store, changes }),
+        ...statementHandlers({ store, pool, documents, lists: cases.lists }),
+        ...exportFileHandlers({ ...base, users, documents, sessions }),
+        ...partyHandlers({ ...cases, query: directory, pool }),
+        ...webhookHandlers({ ...base, healths, replays, tests, windows }),
         ...administrationHandlers({
           ...cases,
           query: directory,
@@ -141,6 +217,8 @@ function handlers(config: DashboardModuleConfig): Provider {
           environment,
           changes,
         }),
+        ...oidcHandlers(oidc),
+        ...reporting,
       };
     },
   };

@@ -16,6 +16,10 @@ export interface Declared {
   readonly body?: z.ZodType;
   /** Answers with a stream of its own instead of JSON. */
   readonly isStream?: true;
+  /** Pages ask for it by themselves: it does not keep a session. */
+  readonly isOfPage?: true;
+  /** Ends by a limit of its own, not by that of all requests. */
+  readonly hasOwnTimeLimit?: true;
   /** Served in the sandbox alone. */
   readonly sandboxOnly?: true;
 }

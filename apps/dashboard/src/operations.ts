@@ -6,17 +6,33 @@
 import type { UserRole } from '@pis/domain';
 import { type Declared } from './operation.js';
 import { administrationOperations } from './operations/administration.js';
+import { exportFileOperations } from './operations/export-files.js';
+import { exportOperations } from './operations/exports.js';
+import { feeOperations } from './operations/fees.js';
+import { liveOperations } from './operations/live.js';
+import { approvalOperations } from './operations/approvals.js';
+import { oidcOperations } from './operations/oidc.js';
+import { overviewOperations } from './operations/overview.js';
 import { partyOperations } from './operations/parties.js';
 import { paymentOperations } from './operations/payments.js';
 import { sessionOperations } from './operations/session.js';
+import { statementOperations } from './operations/statements.js';
 import { webhookOperations } from './operations/webhooks.js';
 
 export const operations = {
+  ...oidcOperations,
   ...sessionOperations,
   ...paymentOperations,
+  ...approvalOperations,
+  ...feeOperations,
   ...partyOperations,
   ...webhookOperations,
   ...administrationOperations,
+  ...liveOperations,
+  ...overviewOperations,
+  ...exportOperations,
+  ...exportFileOperations,
+  ...statementOperations,
 } as const satisfies Record<string, Declared>;
 
 export type Operations = typeof operations;

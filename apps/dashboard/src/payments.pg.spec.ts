@@ -85,7 +85,12 @@ describe('a payment by link', () => {
           actorEmail: expect.stringMatching(/^operator-/) as unknown,
         },
       ],
-      link: { state: 'open', payerFee: 35, accesses: [] },
+      link: {
+        state: 'open',
+        payerFee: 35,
+        holder: { entityType: 'INDIVIDUAL', firstName: 'Grace', lastName: 'Hopper' },
+        accesses: [],
+      },
       deliveries: [],
     });
     expect(JSON.stringify(page)).not.toContain('/pay/');

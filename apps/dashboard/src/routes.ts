@@ -21,6 +21,7 @@ import {
 import type { LogWatch } from '@pis/service-kit';
 import { HashingBusy, type SignIn } from '@pis/users';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { isOfUser } from './attendance.js';
 import type { BodyOf, DataOf, Declared, IdsOf, QueryOf } from './operation.js';
 import { mayCall, type OperationName, type Operations, operations } from './operations.js';
 import { requireSameOrigin } from './same-origin.js';
@@ -103,6 +104,8 @@ export function addRoutes(server: FastifyInstance, options: RouteOptions): void 
     server.route({
       method: operation.method,
       url: `${apiPath}${operation.path}`,
+      // Nobody would read the stream of an answer without a body, or end it.
+      exposeHeadRoute: operation.isStream !== true,
       config: { publicRoute: 'dashboard' },
       onRequest: (request) => admit(operation, request, options),
       // Sound: the handler of this operation.
@@ -122,7 +125,7 @@ async function admit(
   // It may look at the tables for anybody.
   if (operation.role === 'anyone') options.strangerLimit.take(networkOf(request.ip));
   else {
-    const session = await sessionOf(request, options);
+    const session = await sessionOf(operation, request, options);
     options.userLimit.take(session.user.userId);
     requireRole(session, operation);
     sessions.set(request, session);
@@ -138,6 +141,7 @@ function requireRole({ user: { role } }: Session, operation: Declared): void {
 
 /** @throws ApiError UNAUTHORIZED, RATE_LIMITED */
 async function sessionOf(
+  operation: Declared,
   request: FastifyRequest,
   { cookie, signIn, strangerLimit }: RouteOptions,
 ): Promise<Session> {
@@ -146,7 +150,9 @@ async function sessionOf(
   const network = networkOf(request.ip);
   // Counts until the result is known: many at the same time must not all pass.
   strangerLimit.take(network);
-  const user = await signIn.userOf(token);
+  const user = await signIn.userOf(token, {
+    isOfUser: operation.isOfPage !== true && isOfUser(request),
+  });
   if (user === null) throw new ApiError('UNAUTHORIZED', 'the session has ended; sign in again');
   strangerLimit.giveBack(network);
   return { user, token };
@@ -165,7 +171,8 @@ async function sessionAfterBody(
   const admitted = sessions.get(request);
   // No request reaches a handler that the hook did not admit.
   if (admitted === undefined) throw new ApiError('FORBIDDEN', 'the request was not admitted');
-  const session = reply.elapsedTime < slowBodyMs ? admitted : await sessionOf(request, options);
+  const session =
+    reply.elapsedTime < slowBodyMs ? admitted : await sessionOf(operation, request, options);
   requireRole(session, operation);
   return session;
 }
@@ -201,7 +208,8 @@ async function handle(
         }),
   } as SignedInCall<Declared>;
   if (operation.isStream === true) return handler(call);
-  const result = await inTime(options.timeoutMs, () => handler(call));
+  const isLimited = operation.hasOwnTimeLimit !== true;
+  const result = await (isLimited ? inTime(options.timeoutMs, () => handler(call)) : handler(call));
   if (!(result instanceof Paged)) return answer(result ?? null);
   const { data, meta } = answer<unknown>(result.data);
   return { data, meta: { ...meta, pagination: result.pagination } };

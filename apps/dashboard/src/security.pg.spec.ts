@@ -83,6 +83,42 @@ it('what a form of another site can send is no body', async () => {
   }
 });
 
+it('no stream begins for a request that wants its headers alone', async () => {
+  const cookie = cookies.get('viewer') ?? null;
+  const streams = all.filter(({ operation }) => operation.isStream === true);
+  for (const { path } of streams) {
+    const { status } = await board.call(path, { method: 'HEAD', cookie });
+    // The second is an ID of another operation that is none.
+    expect([404, 400]).toContain(status);
+  }
+});
+
+it('what an open page reads by itself does not keep its session', async () => {
+  const cookie = await board.signedIn(await board.newUser('viewer'));
+  const digest = `sha256(convert_to(split_part($1, '=', 2), 'UTF8'))`;
+  const isKept = async (path: string, headers: Readonly<Record<string, string>>) => {
+    await board.pool.query(
+      `UPDATE user_sessions SET last_seen_at = now() - interval '20 minutes' WHERE digest = ${digest}`,
+      [cookie],
+    );
+    const { rowCount } = await board.pool.query(
+      `SELECT FROM user_sessions WHERE digest = ${digest}`,
+      [cookie],
+    );
+    expect(rowCount).toBe(1);
+    expect((await board.call(path, { cookie, headers })).status).toBe(200);
+    const kept = await board.pool.query(
+      `SELECT FROM user_sessions WHERE digest = ${digest} AND last_seen_at > now() - interval '10 minutes'`,
+      [cookie],
+    );
+    return kept.rowCount === 1;
+  };
+  for (const path of ['/payments', '/session']) {
+    expect(await isKept(path, { 'x-pis-unattended': '1' })).toBe(false);
+    expect(await isKept(path, {})).toBe(true);
+  }
+});
+
 it('unknown paths below the API are not found', async () => {
   for (const path of ['/dashboard/api', '/dashboard/api/nothing'])
     expect((await board.call(path)).status).toBe(404);
@@ -144,7 +180,7 @@ describe('with limits', () => {
     expect((await signOut('198.51.100.11')).status).toBe(200);
   });
 
-  it('changes of users are limited, and disabling is not', async () => {
+  it('changes of users and new API keys are limited, and disabling is not', async () => {
     const admin = await limited.newUser('admin');
     const { userId } = await limited.newUser('viewer', admin.organizationId);
     const changes = limited.app.get(ChangeLimit);
@@ -156,7 +192,24 @@ describe('with limits', () => {
     expect((await post('role', { role: 'admin' })).status).toBe(429);
     expect((await post('enable')).status).toBe(429);
     expect((await post('reset')).status).toBe(429);
+    const key = { method: 'POST', cookie, body: { type: 'read_only' } } as const;
+    expect((await limited.call('/api-keys', key)).status).toBe(429);
     expect((await post('disable')).status).toBe(200);
+  });
+
+  it('an administrator cannot ask for many addresses whether they have a user elsewhere', async () => {
+    const admin = await limited.newUser('admin');
+    const stranger = await limited.newUser('viewer');
+    const cookie = await limited.signedIn(admin);
+    const changes = limited.app.get(ChangeLimit);
+    const ask = async (email: string) =>
+      (await limited.call('/users', { method: 'POST', cookie, body: { email, role: 'viewer' } }))
+        .status;
+    for (let change = 1; change < changesPerHourMax; change += 1)
+      changes.take(admin.organizationId);
+    expect(await ask(stranger.email)).toBe(409);
+    expect(await ask(stranger.email)).toBe(429);
+    expect(await ask('nobody-else@board.example')).toBe(429);
   });
 
   it('whoever tries cookies is stopped without a look at the table', async () => {

@@ -1,4 +1,4 @@
-/** Deletes ended sessions, so that their table stays as small as the number of users allows. */
+/** Deletes ended sessions, attempts and counts of sign-ins, so that their tables stay small. */
 import {
   Inject,
   Injectable,
@@ -7,6 +7,8 @@ import {
 } from '@nestjs/common';
 import { type Logger, LOGGER, Repeating } from '@pis/service-kit';
 import { SignIn } from '@pis/users';
+import { OidcAttempts } from './oidc/oidc-attempts.js';
+import { SignInLimit } from './sign-in-limit.js';
 
 const roundMs = 60_000;
 
@@ -14,10 +16,17 @@ const roundMs = 60_000;
 export class SessionPruning implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly repeating: Repeating;
 
-  constructor(@Inject(SignIn) signIn: SignIn, @Inject(LOGGER) logger: Logger) {
+  constructor(
+    @Inject(SignIn) signIn: SignIn,
+    @Inject(OidcAttempts) attempts: OidcAttempts,
+    @Inject(SignInLimit) limit: SignInLimit,
+    @Inject(LOGGER) logger: Logger,
+  ) {
     this.repeating = new Repeating({
       round: async () => {
         await signIn.prune();
+        await attempts.prune();
+        await limit.prune();
         return roundMs;
       },
       failed: (error) => {

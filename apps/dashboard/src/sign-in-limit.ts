@@ -1,39 +1,36 @@
 /**
  * Limits the sign-ins of one network. A lock protects one account; this stops somebody who tries many: guessing
- * one password for everybody, or locking everybody out. Counts live in this process and are forgotten first
- * for those who were not seen for the longest time.
+ * one password for everybody, or locking everybody out. Failures are counted for all processes together, attempts
+ * under way in each process, because they share its queue for hashing.
  */
 import { BoundedMap, networkOf, RateLimited, siteOf } from '@pis/http-api';
+import type { CountedAttempt, SignInFailures } from '@pis/users';
 
 /** So a network can lock ten accounts at most in a window. */
 export const failuresPerNetworkMax = 50;
-const windowMs = 15 * 60_000;
 /** A network's share of the queue for hashing. */
 const atOncePerNetworkMax = 8;
 /** Of an IPv6 site (/48), which has 65,536 networks: that many times the limits of one network. */
 const networksPerSite = 2;
 const networksMax = 10_000;
 
-interface Count {
-  failures: number;
-  underWay: number;
+interface Network {
+  readonly name: string;
   /** How many times the limits of one network it has. */
   readonly networks: number;
-  readonly endsAtMs: number;
 }
 
 export class SignInLimit {
-  private readonly counts = new BoundedMap<string, Count>(networksMax);
+  private readonly underWay = new BoundedMap<string, { readonly attempts: number }>(networksMax);
 
-  /** @param clock milliseconds, monotonic; injected by tests */
   constructor(
     private readonly isOn: boolean,
-    private readonly clock: () => number = () => performance.now(),
+    private readonly failures: SignInFailures,
   ) {}
 
   /**
    * Runs an attempt. An attempt that throws was not judged, so it is no failure.
-   * @throws RateLimited
+   * @throws RateLimited, StoreUnavailable
    */
   async attempt<Result>(
     address: string,
@@ -41,45 +38,67 @@ export class SignInLimit {
     isFailure: (result: Result) => boolean,
   ): Promise<Result> {
     if (!this.isOn) return work();
-    const counts = [this.countOf(networkOf(address), 1)];
+    const networks: Network[] = [{ name: networkOf(address), networks: 1 }];
     const site = siteOf(address);
-    if (site !== null) counts.push(this.countOf(site, networksPerSite));
-    for (const count of counts) this.require(count);
-    // Before the result is known: many at the same time must not all pass.
-    for (const count of counts) {
-      count.failures += 1;
-      count.underWay += 1;
+    if (site !== null) networks.push({ name: site, networks: networksPerSite });
+    for (const { name, networks: times } of networks)
+      if (this.underWayOf(name) >= atOncePerNetworkMax * times) throw limited(0);
+    for (const { name } of networks) this.enter(name, 1);
+    try {
+      return await this.counted(networks, work, isFailure);
+    } finally {
+      for (const { name } of networks) this.enter(name, -1);
     }
+  }
+
+  /** Deletes counts that have ended. @throws StoreUnavailable */
+  prune(): Promise<void> {
+    return this.failures.prune();
+  }
+
+  private async counted<Result>(
+    networks: readonly Network[],
+    work: () => Promise<Result>,
+    isFailure: (result: Result) => boolean,
+  ): Promise<Result> {
+    const taken = await this.take(networks);
     let hasFailed = false;
     try {
       const result = await work();
       hasFailed = isFailure(result);
       return result;
     } finally {
-      for (const count of counts) {
-        if (!hasFailed) count.failures -= 1;
-        count.underWay -= 1;
-      }
+      if (!hasFailed) await this.giveBack(taken);
     }
   }
 
-  /** @throws RateLimited */
-  private require({ failures, underWay, networks, endsAtMs }: Count): void {
-    if (failures >= failuresPerNetworkMax * networks) throw this.refusal(endsAtMs - this.clock());
-    if (underWay >= atOncePerNetworkMax * networks) throw this.refusal(0);
+  /** Before the result is known: many at the same time must not all pass. */
+  private async take(networks: readonly Network[]): Promise<readonly CountedAttempt[]> {
+    const all: CountedAttempt[] = [];
+    for (const { name, networks: times } of networks) {
+      const taken = await this.failures.take(name, failuresPerNetworkMax * times);
+      if (taken === null) {
+        await this.giveBack(all);
+        throw limited(await this.failures.waitSeconds(name));
+      }
+      all.push(taken);
+    }
+    return all;
   }
 
-  private countOf(network: string, networks: number): Count {
-    const known = this.counts.get(network);
-    if (known !== undefined && (known.endsAtMs > this.clock() || known.underWay > 0)) return known;
-    const endsAtMs = this.clock() + windowMs;
-    const count = { failures: 0, underWay: 0, networks, endsAtMs };
-    this.counts.set(network, count);
-    return count;
+  private async giveBack(taken: readonly CountedAttempt[]): Promise<void> {
+    for (const one of taken) await this.failures.giveBack(one);
   }
 
-  private refusal(waitMs: number): RateLimited {
-    const waitSeconds = Math.max(1, Math.ceil(waitMs / 1_000));
-    return new RateLimited({ remaining: 0, waitSeconds });
+  private underWayOf(name: string): number {
+    return this.underWay.get(name)?.attempts ?? 0;
   }
+
+  private enter(name: string, more: 1 | -1): void {
+    this.underWay.set(name, { attempts: Math.max(0, this.underWayOf(name) + more) });
+  }
+}
+
+function limited(waitSeconds: number): RateLimited {
+  return new RateLimited({ remaining: 0, waitSeconds: Math.max(1, Math.ceil(waitSeconds)) });
 }

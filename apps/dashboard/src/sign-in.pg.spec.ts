@@ -29,6 +29,20 @@ describe('signing in', () => {
     expect((await me(cookieOf(reply))).body.data).toEqual(shown);
   });
 
+  it('is asked for without an error: whoever has no session is nobody', async () => {
+    const session = async (cookie: string | null) => {
+      const { status, body } = await board.call('/session', { cookie });
+      return [status, body.data];
+    };
+    const user = await board.newUser('viewer');
+    const cookie = await board.signedIn(user);
+    expect(await session(null)).toEqual([200, null]);
+    expect(await session('pis_session=none')).toEqual([200, null]);
+    expect(await session(cookie)).toEqual([200, (await me(cookie)).body.data]);
+    await board.users.disable(user, by);
+    expect(await session(cookie)).toEqual([200, null]);
+  });
+
   it('answers a wrong password, an unknown address and a locked account alike', async () => {
     const { email } = await board.newUser('viewer');
     const wrong = await signIn(email, other);
@@ -79,7 +93,7 @@ describe('signing in', () => {
   });
 
   it('is over at once for a disabled user', async () => {
-    const user = await board.newUser('admin');
+    const user = await board.newUser('operator');
     const cookie = await board.signedIn(user);
     await board.users.disable(user, by);
     expect((await me(cookie)).status).toBe(401);

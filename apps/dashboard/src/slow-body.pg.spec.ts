@@ -38,6 +38,7 @@ it.each([
   ['signs out', 401, (_user: TestUser, cookie: string) => signOut(cookie)],
 ] as const)('who %s while the body comes is refused', async (_title, status, change) => {
   const user = await board.newUser('admin');
+  await board.newUser('admin', user.organizationId);
   const cookie = await board.signedIn(user);
   const admission = nextAdmission();
   const body = JSON.stringify({ email: 'new@board.example', role: 'admin' });
@@ -59,5 +60,5 @@ it.each([
   socket.write(body);
   await closed;
   expect(received).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
-  expect(await board.users.list(user.organizationId)).toHaveLength(1);
+  expect(await board.users.list(user.organizationId)).toHaveLength(2);
 });

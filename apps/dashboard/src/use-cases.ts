@@ -1,16 +1,19 @@
 /** The use cases and lists of the dashboard: the same as the API's. */
 import type { Provider } from '@nestjs/common';
+import { prenoteConnectionOf } from '@pis/bank-rails/ach';
 import { openRoutingDirectory } from '@pis/bank-rails/directory';
 import { reportByHand } from '@pis/bank-rails/sandbox';
 import {
+  ContactAccounts,
   ContactDirectory,
   OriginatorDirectory,
+  PaymentApprovals,
   PaymentLinks,
   PaymentSimulation,
   WebhookEndpointDirectory,
 } from '@pis/commands';
 import { type EventStore, StreamStates } from '@pis/event-store';
-import { Cursors, DirectoryLists, OwnWrites } from '@pis/http-api';
+import { Cursors, DirectoryLists, OwnWrites, ServedWebhookTests } from '@pis/http-api';
 import type { Keyring } from '@pis/keyring';
 import {
   type DirectoryQuery,
@@ -44,8 +47,10 @@ export type UseCaseConfig = OwnHostsConfig &
 
 export interface UseCases {
   readonly links: PaymentLinks;
+  readonly approvals: PaymentApprovals;
   readonly simulation: PaymentSimulation;
   readonly contacts: ContactDirectory;
+  readonly accounts: ContactAccounts;
   readonly originators: OriginatorDirectory;
   readonly endpoints: WebhookEndpointDirectory;
   readonly payments: PaymentsQuery;
@@ -57,34 +62,55 @@ export interface UseCases {
 }
 
 export const USE_CASES = Symbol('UseCases');
+/** The addresses that webhooks may reach, and the rails with a bank. */
+const BANKS_AND_URLS = Symbol('BanksAndUrls');
+
+interface BanksAndUrls {
+  readonly rails: Dependencies['rails'];
+  readonly urls: WebhookUrlOptions;
+}
 
 export function useCases(config: UseCaseConfig): Provider[] {
-  // The CA file is read at once: a missing one must not wait for the first webhook.
-  const receivers = webhookReceiverCa(config);
   return [
     { provide: StreamStates, inject: [PG_POOL, KEYRING, LOGGER], useFactory: streamStates },
+    // The CA file is read at once: a missing one must not wait for the first webhook.
+    { provide: BANKS_AND_URLS, useFactory: banksAndUrls(config) },
+    {
+      provide: ServedWebhookTests,
+      inject: [KEYRING, BANKS_AND_URLS],
+      useFactory: (keyring: Keyring, { urls }: BanksAndUrls) =>
+        new ServedWebhookTests(keyring, { ...urls, timeoutMs: config.PIS_WEBHOOK_TIMEOUT_MS }),
+    },
     {
       provide: USE_CASES,
-      inject: [EVENT_STORE, KEYRING, PG_POOL, StreamStates],
-      useFactory: async (
+      inject: [EVENT_STORE, KEYRING, PG_POOL, StreamStates, BANKS_AND_URLS],
+      useFactory: (
         store: EventStore,
         keyring: Keyring,
         pool: pg.Pool,
         states: StreamStates,
-      ): Promise<UseCases> => {
-        const { rails, hosts } = await configuredBanks(config);
-        const egressProxy = config.PIS_WEBHOOK_EGRESS_PROXY;
-        const urls: WebhookUrlOptions = {
-          allowedNetworks: config.PIS_WEBHOOK_ALLOWED_NETWORKS,
-          ownHosts: [...ownHosts(config), ...hosts],
-          ...(egressProxy === undefined ? {} : { egressProxy }),
-          ...receivers,
-        };
+        { rails, urls }: BanksAndUrls,
+      ): UseCases => {
         const banks = openRoutingDirectory(pool, config.PIS_ENVIRONMENT);
         return casesOn(pool, { store, keyring, states, banks, rails, urls });
       },
     },
   ];
+}
+
+function banksAndUrls(config: UseCaseConfig): () => Promise<BanksAndUrls> {
+  const receivers = webhookReceiverCa(config);
+  const egressProxy = config.PIS_WEBHOOK_EGRESS_PROXY;
+  return async () => {
+    const { rails, hosts } = await configuredBanks(config);
+    const urls: WebhookUrlOptions = {
+      allowedNetworks: config.PIS_WEBHOOK_ALLOWED_NETWORKS,
+      ownHosts: [...ownHosts(config), ...hosts],
+      ...(egressProxy === undefined ? {} : { egressProxy }),
+      ...receivers,
+    };
+    return { rails, urls };
+  };
 }
 
 type Dependencies = Omit<
@@ -101,20 +127,28 @@ function casesOn(pool: pg.Pool, dependencies: Dependencies): UseCases {
   });
   const cursors = new Cursors(keyring);
   const all = { ...dependencies, ownWrites };
+  const contacts = new ContactDirectory(all);
+  const links = new PaymentLinks({
+    ...all,
+    table: new PaymentLinkTable(pool),
+    accesses: new PaymentLinkAccesses(pool),
+    // The handlers put the address of the dashboard before it.
+    publicUrl: '',
+  });
   return {
-    links: new PaymentLinks({
-      ...all,
-      table: new PaymentLinkTable(pool),
-      accesses: new PaymentLinkAccesses(pool),
-      // The handlers put the address of the dashboard before it.
-      publicUrl: '',
-    }),
+    links,
+    approvals: new PaymentApprovals({ ...all, links }),
     simulation: new PaymentSimulation({
       store,
       ownWrites,
       report: (reference, report) => reportByHand(pool, reference, report),
     }),
-    contacts: new ContactDirectory(all),
+    contacts,
+    accounts: new ContactAccounts({
+      ...all,
+      contacts,
+      prenoteConnection: (reference) => prenoteConnectionOf(pool, reference),
+    }),
     originators: new OriginatorDirectory(all),
     endpoints: new WebhookEndpointDirectory(all),
     payments: paymentsQuery(pool),

@@ -64,8 +64,8 @@ export function addWebApp(server: FastifyInstance, web: WebApp | null): void {
     sendAsset(web?.assets.get((request.params as { name: string }).name), request, reply),
   );
   server.get(`${base}/*`, { config }, (request, reply) =>
-    // An unknown path of the API is not a page.
-    `${pathOf(request)}/`.startsWith(`${base}/api/`)
+    // An unknown path of the API is not a page, and neither is an unknown file.
+    ['api', 'assets'].some((folder) => `${pathOf(request)}/`.startsWith(`${base}/${folder}/`))
       ? reply.callNotFound()
       : sendStartPage(web, reply),
   );

@@ -4,7 +4,7 @@ import { jest } from '@jest/globals';
 import { at, contactParty, ids, later, originatorParty } from '@pis/domain/testing';
 import { type EventStore, memoryEventStore } from '@pis/event-store';
 import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
-import { noteErasure, PartyPayments } from '@pis/read-models';
+import { noteErasure, PartyTransfers } from '@pis/read-models';
 import { createLogger } from '@pis/service-kit';
 import type pg from 'pg';
 import { ErasureWorker } from './erasure-worker.js';
@@ -74,7 +74,7 @@ async function insertPayments(contactId: string, count: number): Promise<void> {
 const party = { kind: 'contact', id: ids.contact, organizationId: ids.organization } as const;
 
 it('the check of 100,000 payments reads them page by page', async () => {
-  const payments = new PartyPayments(counting, store);
+  const payments = new PartyTransfers(counting, store);
   expect(await payments.open(party)).toBeNull();
   expect(await payments.lastFinalAt(party)).toBe(at);
   expect(Math.max(...answers)).toBeLessThanOrEqual(historyPageMax + 1);
@@ -112,14 +112,33 @@ it('a pass over the payments of a party goes page by page, and ends', async () =
   expect(rows[0]?.named).toBe(0);
 });
 
+it('a pass over an originator destroys the key for collections, too', async () => {
+  const originatorId = randomUUID();
+  await pool.query(
+    `INSERT INTO erased_parties (party_id, kind, organization_id, erased_at, position, due_at)
+     VALUES ($1, 'originator', $2, $3, '', now())`,
+    [originatorId, ids.organization, later],
+  );
+  const destroyed: unknown[] = [];
+  const worker = new ErasureWorker({
+    store,
+    pool,
+    logger: createLogger('test', 'silent'),
+    destroyKeys: async (owners) => void destroyed.push(...owners),
+    attemptMaxMs: 1_000,
+  });
+  expect(await worker.step()).toBe(true);
+  expect(destroyed).toEqual([`originator:${originatorId}`, `contact:${originatorId}`]);
+});
+
 it('a worker looks often while an erasure is about to be recorded, and seldom otherwise', async () => {
   const options = { store, pool, logger: createLogger('test', 'silent'), attemptMaxMs: 1_000 };
   const worker = new ErasureWorker({ ...options, destroyKeys: () => Promise.resolve() });
-  expect(await worker.round()).toBe(2_000);
+  expect(await worker.round()).toBe(5_000);
   const notice = { kind: 'contact', id: randomUUID(), position: '1' } as const;
   const now = new Date().toISOString();
   await noteErasure(pool, { ...notice, phase: 'confirmed', at: now });
   expect(await worker.round()).toBe(200);
   await noteErasure(pool, { ...notice, phase: 'erased', at: now, position: '2' });
-  expect(await worker.round()).toBe(2_000);
+  expect(await worker.round()).toBe(5_000);
 });

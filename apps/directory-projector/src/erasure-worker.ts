@@ -1,6 +1,6 @@
 /**
  * Takes erased parties out of the tables that hold copies of their personal data: rows of payments, bodies
- * of deliveries, messages that wait, archived bank files, snapshots. The lists of parties are the projection's
+ * of deliveries, messages that wait, archived bank files, exports, snapshots. The lists of parties are the projection's
  * own.
  *
  * It goes through the payments of a party a page at a time, and parties take turns. So a party with a
@@ -18,13 +18,14 @@ import { blankErased } from '@pis/bank-rails/connections';
 import { withErased } from '@pis/contracts';
 import { streamPrefixOf } from '@pis/domain';
 import type { EventStore } from '@pis/event-store';
-import { keyAgeMaxMs, type Owner, ownerOf } from '@pis/keyring';
+import { releasePersonalExports } from '@pis/exports';
+import { keyAgeMaxMs, type Owner, ownerOf, ownersOfParty } from '@pis/keyring';
 import { rewriteWaitingMessages } from '@pis/messaging/clients';
 import {
   claimErasure,
   type ErasureWork,
-  isErasureExpected,
-  PartyPayments,
+  erasuresAhead,
+  PartyTransfers,
   prolongErasure,
   saveErasure,
 } from '@pis/read-models';
@@ -42,7 +43,8 @@ export interface ErasureWorkerOptions {
   readonly attemptMaxMs: number;
 }
 
-const pollMs = 2_000;
+/** A command waits longer than this between the confirmation of an erasure and its record: it is expected in time. */
+const pollMs = keyAgeMaxMs;
 /** While a command is about to record an erasure, so that the first pass begins at once. */
 const expectingPollMs = 200;
 /** A command that has not recorded it after this time was killed. */
@@ -60,18 +62,20 @@ const behindMs = 250;
 const secondPassMs = keyAgeMaxMs + 1_000;
 /** From the end of the last attempt until it is recorded. */
 const recordMaxMs = 30_000;
+/** An export that began before the end of the first pass ends, or begins anew, by the second one. */
+const exportPasses = 2;
 /** For consumers on Kafka that were down, and put messages aside that were published before the erasure. */
 const latePassesMs = [3_600_000, 24 * 3_600_000] as const;
 
 export class ErasureWorker {
-  private readonly payments: PartyPayments;
+  private readonly transfers: PartyTransfers;
   private readonly repeating: Repeating;
   /** From the end of each pass to the next one. After the last pass nothing is left to do. */
   private readonly nextPassInMs: readonly number[];
 
   constructor(private readonly options: ErasureWorkerOptions) {
     const { pool, store, logger, attemptMaxMs } = options;
-    this.payments = new PartyPayments(pool, store);
+    this.transfers = new PartyTransfers(pool, store);
     this.nextPassInMs = [secondPassMs, attemptMaxMs + recordMaxMs, ...latePassesMs];
     this.repeating = new Repeating({
       round: () => this.round(),
@@ -93,9 +97,9 @@ export class ErasureWorker {
 
   /** @returns milliseconds until the next round */
   async round(): Promise<number> {
-    if (await this.step()) return 0;
-    const isExpecting = await isErasureExpected(this.options.pool, expectingForMs);
-    return isExpecting ? expectingPollMs : pollMs;
+    const { isDue, isExpected } = await erasuresAhead(this.options.pool, expectingForMs);
+    if (isDue && (await this.step())) return 0;
+    return isExpected ? expectingPollMs : pollMs;
   }
 
   /** One page of one party. @returns whether any was due */
@@ -103,16 +107,19 @@ export class ErasureWorker {
     const { pool } = this.options;
     const work = await claimErasure(pool, leaseMs);
     if (work === null) return false;
-    if (!(await this.payments.hasReached('payments', work.position))) {
+    if (!(await this.transfers.haveReached(work.position))) {
       await saveErasure(pool, work, { ...work, dueInMs: behindMs });
       return true;
     }
     if (work.place === null) await this.begin(work);
-    const { items, next } = await this.payments.page(work, pageMax, work.place ?? undefined);
+    const { items, next } = await this.transfers.page(work, pageMax, work.place ?? undefined);
     const paymentIds = items.map(({ paymentId }) => paymentId);
-    await this.payments.eraseRows(work, paymentIds);
+    await this.transfers.eraseRows(work, paymentIds);
     await this.eraseDeliveries(work, paymentIds);
     await blankErased(this.options, { party: ownerIn(work), paymentIds });
+    if (next === null) await this.blankCollections(work);
+    // Now that no list names the party: what was written meanwhile may name it.
+    if (next === null) await this.releaseExports(work);
     await saveErasure(
       pool,
       work,
@@ -129,8 +136,9 @@ export class ErasureWorker {
   private async begin(work: ErasureWork): Promise<void> {
     const { pool, destroyKeys } = this.options;
     const { kind, id } = work;
+    await this.releaseExports(work);
     // A backup of the database that was restored has the keys of its time.
-    await destroyKeys([ownerIn(work)]);
+    await destroyKeys(ownersOfParty(work));
     await pool.query('DELETE FROM stream_snapshots WHERE stream_id = $1', [
       `${streamPrefixOf(kind)}${id}`,
     ]);
@@ -139,6 +147,19 @@ export class ErasureWorker {
       rewrite: (value) => messageWithout(value, id),
       onPage: () => prolongErasure(pool, work, leaseMs),
     });
+  }
+
+  /** The records of banks name a debited originator as the counterparty of the collection. */
+  private async blankCollections(work: ErasureWork): Promise<void> {
+    const paymentIds = await this.transfers.collections(work);
+    if (paymentIds.length > 0)
+      await blankErased(this.options, { party: ownerOf.contact(work.id), paymentIds });
+  }
+
+  /** Later exports are written from lists without the party. */
+  private async releaseExports(work: ErasureWork): Promise<void> {
+    const { pool, destroyKeys } = this.options;
+    if (work.passes < exportPasses) await releasePersonalExports(pool, destroyKeys, work);
   }
 
   private async eraseDeliveries(

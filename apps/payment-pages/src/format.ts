@@ -8,16 +8,32 @@ export function amountText(amountMinor: number): string {
 }
 
 export function dateText(iso: string, locale: string): string {
-  return new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeZone: 'UTC' }).format(
-    Date.parse(iso),
-  );
+  return formatIn(locale).date.format(Date.parse(iso));
 }
 
 export function timeText(iso: string, locale: string): string {
-  const format = new Intl.DateTimeFormat(locale, {
-    dateStyle: 'medium',
-    timeStyle: 'short',
-    timeZone: 'UTC',
-  });
-  return `${format.format(Date.parse(iso))} UTC`;
+  return `${formatIn(locale).time.format(Date.parse(iso))} UTC`;
+}
+
+interface Formats {
+  readonly date: Intl.DateTimeFormat;
+  readonly time: Intl.DateTimeFormat;
+}
+
+const formats = new Map<string, Formats>();
+
+/** Made once for each language: making one takes as long as the rest of a page. */
+function formatIn(locale: string): Formats {
+  const known = formats.get(locale);
+  if (known !== undefined) return known;
+  const made = {
+    date: new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeZone: 'UTC' }),
+    time: new Intl.DateTimeFormat(locale, {
+      dateStyle: 'medium',
+      timeStyle: 'short',
+      timeZone: 'UTC',
+    }),
+  };
+  formats.set(locale, made);
+  return made;
 }

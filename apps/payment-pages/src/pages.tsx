@@ -3,25 +3,45 @@ import type { ErrorPage } from '@pis/http-api';
 import type { FastifyRequest } from 'fastify';
 import type { ReactNode } from 'react';
 import { renderToStaticMarkup } from 'react-dom/server';
-import { languageOf } from './language.js';
+import { type Language, languageOf } from './language.js';
 import type { ExpiredLinkPayment, LinkPayment } from './link-pages.js';
 import { assetName } from './page-assets.js';
 import { textsIn } from './texts/texts-in.js';
 import { ErrorContent, errorHeading } from './views/error-page.js';
 import { ExpiredLink } from './views/expired-link.js';
 import { OpenLink, type OpenLinkProps } from './views/open-link.js';
-import { type AssetUrls, pageHtml } from './views/page.js';
+import { type AssetUrls, type LogoPicture, pageHtml } from './views/page.js';
 import { LiveStatus, UsedLink } from './views/used-link.js';
+
+/** About 10 KB each; all are made again after so many. A page is made from what is part of its key, and from nothing else. */
+const openPagesMax = 1_000;
+let openPages = new Map<string, string>();
 
 export type FilledForm = Pick<OpenLinkProps, 'formToken' | 'values' | 'problems' | 'bankName'>;
 
 export function openPage(request: FastifyRequest, payment: LinkPayment, form: FilledForm): string {
   const language = languageOf(request);
+  if (form.problems.length > 0) return openPageAnew(request, language, payment, form);
+  const key = JSON.stringify([language, assetFolder(request), payment, form]);
+  const known = openPages.get(key);
+  if (known !== undefined) return known;
+  const made = openPageAnew(request, language, payment, form);
+  if (openPages.size >= openPagesMax) openPages = new Map();
+  openPages.set(key, made);
+  return made;
+}
+
+function openPageAnew(
+  request: FastifyRequest,
+  language: Language,
+  payment: LinkPayment,
+  form: FilledForm,
+): string {
   const { details, form: texts } = textsIn[language];
   const prefix = form.problems.length > 0 ? `${texts.errorTitle}: ` : '';
   return page(
     request,
-    { title: `${prefix}${details.heading}`, organizationName: payment.organizationName },
+    { title: `${prefix}${details.heading}`, payment },
     <OpenLink language={language} payment={payment} {...form} />,
   );
 }
@@ -35,7 +55,7 @@ export function usedPage(
   const language = languageOf(request);
   return page(
     request,
-    { title: textsIn[language].status.heading, organizationName: payment.organizationName },
+    { title: textsIn[language].status.heading, payment },
     <UsedLink language={language} payment={payment} isRefusal={isRefusal} />,
   );
 }
@@ -44,7 +64,7 @@ export function expiredPage(request: FastifyRequest, payment: ExpiredLinkPayment
   const language = languageOf(request);
   return page(
     request,
-    { title: textsIn[language].expired.heading, organizationName: payment.organizationName },
+    { title: textsIn[language].expired.heading, payment },
     <ExpiredLink language={language} payment={payment} />,
   );
 }
@@ -53,7 +73,7 @@ export const errorPage: ErrorPage = ({ status }, request) => {
   const language = languageOf(request);
   return page(
     request,
-    { title: errorHeading(language, status), organizationName: null },
+    { title: errorHeading(language, status), payment: null },
     <ErrorContent language={language} status={status} />,
   );
 };
@@ -65,17 +85,40 @@ export function statusPart(request: FastifyRequest, payment: LinkPayment): strin
 
 function page(
   request: FastifyRequest,
-  { title, organizationName }: { readonly title: string; readonly organizationName: string | null },
+  {
+    title,
+    payment,
+  }: {
+    readonly title: string;
+    /** Whose name and logo are shown; null when the page must not tell. */
+    readonly payment: Pick<LinkPayment, 'organizationName' | 'organizationLogo'> | null;
+  },
   content: ReactNode,
 ): string {
+  const language = languageOf(request);
+  const organizationName = payment?.organizationName ?? null;
+  const logo = logoOf(request, payment?.organizationLogo ?? null);
   const assets = assetUrls(request);
-  return pageHtml({ language: languageOf(request), title, organizationName, assets }, content);
+  return pageHtml({ language, title, organizationName, logo, assets }, content);
+}
+
+function logoOf(
+  request: FastifyRequest,
+  logo: LinkPayment['organizationLogo'],
+): LogoPicture | null {
+  if (logo === null) return null;
+  const { digest, width, height } = logo;
+  return { url: `${assetFolder(request)}/logo/${digest}.png`, width, height };
 }
 
 /** Relative to the page, so that they work below any prefix of a proxy. */
-function assetUrls({ url }: FastifyRequest): AssetUrls {
+function assetFolder({ url }: FastifyRequest): string {
   const [path = ''] = url.split('?', 1);
-  const folder = path.endsWith('/') ? '../assets' : 'assets';
+  return path.endsWith('/') ? '../assets' : 'assets';
+}
+
+function assetUrls(request: FastifyRequest): AssetUrls {
+  const folder = assetFolder(request);
   return {
     stylesheet: `${folder}/${assetName('pay.css')}`,
     script: `${folder}/${assetName('pay.js')}`,

@@ -70,6 +70,16 @@ describe('The limits', () => {
     expect(statusCode).toBe(429);
   });
 
+  it('hold for pictures that are looked up, for each address', async () => {
+    await limited(1);
+    const logo = (digit: string) => `/pay/assets/logo/${digit.repeat(64)}.png`;
+    const isLimited = async (digit: string, address?: string) =>
+      (await get(logo(digit), address)).statusCode === 429;
+    const limits = [await isLimited('a'), await isLimited('b'), await isLimited('c')];
+    expect(limits).toEqual([false, false, true]);
+    expect(await isLimited('a', '203.0.113.2')).toBe(false);
+  });
+
   it('are off with 0', async () => {
     await limited(0);
     for (let request = 0; request < 20; request += 1)

@@ -7,6 +7,7 @@ import type { RoutingDirectory } from '@pis/bank-rails';
 import { PaymentLinks } from '@pis/commands';
 import { ApiError, networkOf, notFound, PageRoute } from '@pis/http-api';
 import type { Keyring } from '@pis/keyring';
+import { OrganizationLogos } from '@pis/read-models';
 import { KEYRING, LOG_WATCH, type LogWatch } from '@pis/service-kit';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import {
@@ -45,6 +46,7 @@ const pageHeaders = {
 const html = 'text/html; charset=utf-8';
 /** 32 bytes, base64url. */
 const tokenForm = /^[A-Za-z0-9_-]{43}$/;
+const logoName = /^([0-9a-f]{64})\.png$/;
 const routingNumberForm = /^\d{9}$/;
 const userAgentMax = 500;
 
@@ -57,6 +59,7 @@ export class PaymentPagesController {
     @Inject(ROUTING_DIRECTORY) private readonly banks: RoutingDirectory,
     @Inject(KEYRING) private readonly keyring: Keyring,
     @Inject(LOG_WATCH) private readonly logWatch: LogWatch,
+    @Inject(OrganizationLogos) private readonly logos: Pick<OrganizationLogos, 'byDigest'>,
     @Inject(PageLimits) private readonly limits: PageLimits,
     @Inject(PAGE_SETTINGS) private readonly settings: PageSettings,
   ) {}
@@ -76,6 +79,24 @@ export class PaymentPagesController {
     const cached = asset.isCurrent ? 'public, max-age=31536000, immutable' : 'no-cache';
     reply.type(asset.type).header('Cache-Control', cached);
     return asset.content;
+  }
+
+  /** Its name is the digest of its content: nobody can guess it who has not seen it. */
+  @Get('assets/logo/:name')
+  @PageRoute(errorPage, pageHeaders)
+  logo(
+    @Param('name') name: string,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<Buffer> {
+    this.limits.takeAddress(request.ip);
+    return within(this.settings.timeoutMs, async () => {
+      const [, digest] = logoName.exec(name) ?? [];
+      const file = digest === undefined ? null : await this.logos.byDigest(digest);
+      if (file === null) throw notFound('file');
+      reply.type('image/png').header('Cache-Control', 'public, max-age=31536000, immutable');
+      return file;
+    });
   }
 
   @Get(':token')

@@ -1,5 +1,11 @@
 /** The pages of payment links, rendered on the server: complete without JavaScript, better with it. One Nest module. */
-import { type DynamicModule, Module, type Provider } from '@nestjs/common';
+import {
+  type BeforeApplicationShutdown,
+  type DynamicModule,
+  Inject,
+  Module,
+  type Provider,
+} from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { RoutingDirectory } from '@pis/bank-rails';
 import { openRoutingDirectory } from '@pis/bank-rails/directory';
@@ -7,7 +13,7 @@ import { type OfferedRails, PaymentLinks, type PaymentLinksOptions } from '@pis/
 import { type EventStore, StreamStates } from '@pis/event-store';
 import { ApiError, configureHttp as configureHttpSide, rateLimitOf } from '@pis/http-api';
 import type { Keyring } from '@pis/keyring';
-import { PaymentLinkAccesses, PaymentLinkTable } from '@pis/read-models';
+import { OrganizationLogos, PaymentLinkAccesses, PaymentLinkTable } from '@pis/read-models';
 import {
   configuredBanks,
   EVENT_STORE,
@@ -50,7 +56,12 @@ function notAForm(): ApiError {
 type PgPool = ConstructorParameters<typeof PaymentLinkTable>[0];
 
 @Module({})
-export class PaymentPagesModule {
+export class PaymentPagesModule implements BeforeApplicationShutdown {
+  constructor(
+    @Inject(PaymentLinks) private readonly links: Pick<PaymentLinks, 'close'>,
+    @Inject(LOGGER) private readonly logger: Logger,
+  ) {}
+
   /** @param replaced providers instead of the module's own, in tests */
   static register(config: PaymentPagesConfig, replaced: readonly Provider[] = []): DynamicModule {
     return {
@@ -58,6 +69,10 @@ export class PaymentPagesModule {
       controllers: [PaymentPagesController],
       providers: [...settingsFor(config), linkProvider, ...replaced],
     };
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    await this.links.close().catch(uncounted(this.logger));
   }
 }
 
@@ -75,6 +90,11 @@ function settingsFor(config: PaymentPagesConfig): Provider[] {
       provide: ROUTING_DIRECTORY,
       inject: [PG_POOL],
       useFactory: (pool: PgPool) => openRoutingDirectory(pool, config.PIS_ENVIRONMENT),
+    },
+    {
+      provide: OrganizationLogos,
+      inject: [PG_POOL],
+      useFactory: (pool: PgPool) => new OrganizationLogos(pool),
     },
     {
       provide: StreamStates,
@@ -103,9 +123,12 @@ function addressLimit({ PIS_RATE_LIMIT_PER_KEY: perSecond, ...config }: PaymentP
 /** No page shows a list, so nothing waits for one. */
 const ownWrites = { note: () => undefined };
 
+const uncounted = (logger: Logger) => (err: unknown) =>
+  logger.warn({ err }, 'repeated visits of payment links could not be counted yet');
+
 const linkProvider: Provider = {
   provide: PaymentLinks,
-  inject: [EVENT_STORE, KEYRING, ROUTING_DIRECTORY, OFFERED_RAILS, StreamStates, PG_POOL],
+  inject: [EVENT_STORE, KEYRING, ROUTING_DIRECTORY, OFFERED_RAILS, StreamStates, PG_POOL, LOGGER],
   useFactory: (
     store: EventStore,
     keyring: Keyring,
@@ -113,6 +136,7 @@ const linkProvider: Provider = {
     rails: OfferedRails,
     states: StreamStates,
     pool: PgPool,
+    logger: Logger,
   ) => {
     const table = new PaymentLinkTable(pool);
     const accesses = new PaymentLinkAccesses(pool);
@@ -120,7 +144,7 @@ const linkProvider: Provider = {
     const publicUrl = '';
     const options: PaymentLinksOptions = {
       ...{ store, keyring, banks, rails, states, ownWrites },
-      ...{ table, accesses, publicUrl },
+      ...{ table, accesses, publicUrl, onUncounted: uncounted(logger) },
     };
     return new PaymentLinks(options);
   },

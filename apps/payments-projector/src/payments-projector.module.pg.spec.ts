@@ -5,7 +5,7 @@ import { appendEvents } from '@pis/read-models/testing';
 import { startOnTestPlatform, type TestPlatform } from '@pis/service-kit/testing';
 import { PaymentsProjectorModule } from './payments-projector.module.js';
 
-const timeoutMs = 20_000;
+const timeoutMs = 60_000;
 
 describe('the payments projector', () => {
   let platform: TestPlatform;
@@ -29,6 +29,8 @@ describe('the payments projector', () => {
     expect((await health.readiness()).dependencies).toEqual({
       'projection:payments': { status: 'up' },
       'projection:events': { status: 'up' },
+      'projection:figures': { status: 'up' },
+      'projection:movements': { status: 'up' },
     });
   });
 });

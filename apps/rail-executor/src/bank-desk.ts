@@ -2,7 +2,7 @@
  * The work for one bank: its feed, the deadlines of its payments, and the sweep of their rows. Each bank has
  * its own loops, so one that is away or slow holds up only its own payments.
  */
-import type { ContactReports, PaymentStream } from '@pis/commands';
+import type { ContactReports, TransferStream } from '@pis/commands';
 import type { Logger } from '@pis/service-kit';
 import type pg from 'pg';
 import { BankFeed } from './bank-feed.js';
@@ -15,7 +15,7 @@ import { Sweeper } from './sweeper.js';
 export interface BankDeskOptions {
   readonly bank: Bank;
   readonly banks: Banks;
-  readonly payments: PaymentStream;
+  readonly payments: TransferStream;
   readonly contacts: ContactReports;
   readonly execution: PaymentExecution;
   readonly pending: PendingTransfers;

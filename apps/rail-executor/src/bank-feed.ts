@@ -7,7 +7,7 @@
  * payment. No transaction is open during a call to the bank or the event store.
  */
 import { type BankNotificationPage, notificationsMax } from '@pis/bank-rails';
-import type { ContactReports, PaymentStream } from '@pis/commands';
+import type { ContactReports, TransferStream } from '@pis/commands';
 import type { Logger } from '@pis/service-kit';
 import type pg from 'pg';
 import type { Bank, Banks } from './banks.js';
@@ -16,7 +16,7 @@ import { type FeedPlace, NotificationTable } from './notification-table.js';
 import type { PendingTransfers } from './pending-transfers.js';
 
 export interface BankFeedOptions {
-  readonly payments: PaymentStream;
+  readonly payments: TransferStream;
   readonly bank: Bank;
   readonly banks: Pick<Banks, 'nameOf'>;
   readonly pool: pg.Pool;

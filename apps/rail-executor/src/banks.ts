@@ -11,7 +11,8 @@ import {
   firstConnectionName,
   type NamedConnection,
 } from '@pis/bank-rails';
-import type { Payment, PaymentRail } from '@pis/domain';
+import type { LoadedTransfer } from '@pis/commands';
+import { orderingOrganizationOf, type Payment, type PaymentRail } from '@pis/domain';
 import { type ConnectionGate, ConnectionPaused } from './connection-gate.js';
 
 /** Whether something new may be sent over a connection. */
@@ -62,6 +63,11 @@ export class Bank {
   /** Milliseconds until the rail takes payments; 0 when it does now. */
   opensInMs(rail: PaymentRail, nowMs: number): number {
     return Math.max(0, (this.named.opensAt?.(rail, nowMs) ?? nowMs) - nowMs);
+  }
+
+  /** What its configuration lacks to send in the name of an organization; null when it lacks nothing. */
+  lacksFor(organizationId: string): string | null {
+    return this.named.lacksFor?.(organizationId) ?? null;
   }
 
   /** Whether the last calls suggest that it is away. */
@@ -136,6 +142,13 @@ export class Banks {
     if (connection !== null) return connection;
     if (railReference !== null && this.byName.has(firstConnectionName)) return firstConnectionName;
     return this.nameForRail(paymentRail);
+  }
+
+  /** What the configuration lacks to send a transfer that is not claimed; null when it lacks nothing. */
+  missingFor({ owner, state }: LoadedTransfer): string | null {
+    const bank = this.byName.get(this.nameOf(state));
+    if (bank === undefined) return `no connection to a bank takes ${state.paymentRail}`;
+    return bank.lacksFor(orderingOrganizationOf(owner, state));
   }
 
   /**

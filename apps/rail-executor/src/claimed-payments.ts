@@ -3,7 +3,7 @@
  * repeated: it carries the claimed reference. No answer of the bank is thrown: the row is handled later.
  */
 import { BankRefused, BankUnavailable, maySubmit } from '@pis/bank-rails';
-import type { Cause, LoadedPayment, PaymentStream } from '@pis/commands';
+import type { Cause, LoadedTransfer, TransferStream } from '@pis/commands';
 import type { Payment } from '@pis/domain';
 import type { Keyring } from '@pis/keyring';
 import { NonRetryable } from '@pis/messaging';
@@ -15,7 +15,7 @@ import { transferOf } from './transfer-of.js';
 import type { TransferOutcome } from './transfer-outcome.js';
 
 export interface ClaimedPaymentsOptions {
-  readonly payments: PaymentStream;
+  readonly payments: TransferStream;
   readonly banks: Banks;
   readonly keyring: Keyring;
   readonly pending: PendingTransfers;
@@ -24,7 +24,7 @@ export interface ClaimedPaymentsOptions {
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
   /** Handles a payment that is not PROCESSING any more. */
-  readonly moved: (current: LoadedPayment, cause: Cause, due?: PendingTransfer) => Promise<void>;
+  readonly moved: (current: LoadedTransfer, cause: Cause, due?: PendingTransfer) => Promise<void>;
 }
 
 /** While the bank or a dependency of ours is unavailable. */
@@ -34,7 +34,7 @@ export class ClaimedPayments {
   constructor(private readonly options: ClaimedPaymentsOptions) {}
 
   /** Claimed without a recorded outcome: the claimer may have died at any point. */
-  async resume(current: LoadedPayment, cause: Cause, due?: PendingTransfer): Promise<void> {
+  async resume(current: LoadedTransfer, cause: Cause, due?: PendingTransfer): Promise<void> {
     const { payments, banks, pending, outcome } = this.options;
     const { state } = current;
     const row = due ?? (await pending.find(state.paymentId));
@@ -71,7 +71,7 @@ export class ClaimedPayments {
 
   /** @param sinceNotedMs counts from before the note of this submission */
   submit(
-    claimed: LoadedPayment,
+    claimed: LoadedTransfer,
     transfer: Transfer,
     cause: Cause,
     sinceNotedMs: () => number,
@@ -79,7 +79,7 @@ export class ClaimedPayments {
     const { banks, keyring, logger, outcome } = this.options;
     return this.afterClaim(claimed, async () => {
       const bank = banks.of(claimed.state).connection;
-      const instruction = await instructionUnlessErased(claimed.state, transfer.reference, keyring);
+      const instruction = await instructionUnlessErased(claimed, transfer.reference, keyring);
       if (typeof instruction === 'string') return outcome.resolve(claimed, cause);
       // This process was paused: by now others may assume that the noted submission cannot arrive.
       if (sinceNotedMs() > bank.terms.submissionInFlightMaxMs)
@@ -108,7 +108,7 @@ export class ClaimedPayments {
   }
 
   /** The row exists: whatever fails, the payment is handled again, and its message is done. */
-  private async afterClaim(claimed: LoadedPayment, work: () => Promise<void>): Promise<void> {
+  private async afterClaim(claimed: LoadedTransfer, work: () => Promise<void>): Promise<void> {
     const { pending, logger } = this.options;
     const { paymentId } = claimed.state;
     try {

@@ -14,6 +14,7 @@ import {
   type TestDatabase,
   until,
 } from '@pis/local-servers/testing';
+import { settlementPartyId } from '@pis/domain';
 import { ConfigurationError, createLogger } from '@pis/service-kit';
 import type pg from 'pg';
 import { configuredBanks } from './configured-banks.js';
@@ -53,11 +54,12 @@ function fileOf(name: string, text: string): string {
 async function configured(
   text: string,
   env: Readonly<Record<string, string>> = { BANK_PASSWORD: 's3cret' },
+  environment: 'sandbox' | 'production' = 'sandbox',
 ): Promise<readonly NamedConnection[]> {
   const file = fileOf('banks.yaml', text);
   const logger = createLogger('rail-executor', 'silent');
   const banks = await configuredBanks({
-    ...{ file, environment: 'sandbox', env, pool, keyring, logger },
+    ...{ file, environment, env, pool, keyring, logger },
   });
   opened.push(...banks);
   return banks;
@@ -129,6 +131,21 @@ it('sends ACH payments as a file over SFTP, archived, while another bank is down
   const archive = fileArchive({ pool, keyring });
   const [kept] = await archive.list({ paymentId: transfer.paymentId, max: 1 });
   expect(sent.equals(await archive.bytes(kept?.id ?? ''))).toBe(true);
+});
+
+it('says in production that a connection for ACH has no company for collections', async () => {
+  const lacking = async (text: string, environment: 'sandbox' | 'production') => {
+    const [bank] = await configured(text, { BANK_PASSWORD: 's3cret' }, environment);
+    return bank?.lacksFor?.(settlementPartyId) ?? null;
+  };
+  const text = overSftp(server.port);
+  expect(await lacking(text, 'production')).toBe(
+    `the connection "first-ach" of PIS_BANKS_FILE has no company for ${settlementPartyId} in ach.companies`,
+  );
+  expect(await lacking(text, 'sandbox')).toBeNull();
+  const company = "{ name: OPERATOR, id: '1234567891' }";
+  const entry = `          companies: { ${settlementPartyId}: ${company} }\n`;
+  expect(await lacking(text + entry, 'production')).toBeNull();
 });
 
 it('names each mistake of the file, and a secret that is missing', async () => {

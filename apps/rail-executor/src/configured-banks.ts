@@ -19,7 +19,7 @@ import {
   openMessageTransport,
 } from '@pis/bank-rails/connections';
 import { isoBank, isoRails } from '@pis/bank-rails/iso20022';
-import { unreachable } from '@pis/domain';
+import { settlementPartyId, unreachable } from '@pis/domain';
 import type { Keyring } from '@pis/keyring';
 import { ConfigurationError, type Logger } from '@pis/service-kit';
 import type pg from 'pg';
@@ -122,7 +122,15 @@ export function bankOver(
         limits: { inquiryFileEveryMs: sandboxInquiryEveryMs, inboxPollMs: sandboxInboxPollMs },
       }),
     });
-    return { name, rails, connection, start: () => connection.start() };
+    const start = () => connection.start();
+    // The simulated bank takes collections under any company.
+    if (environment === 'sandbox') return { name, rails, connection, start };
+    const { companies } = ach;
+    const lacksFor = (organizationId: string) =>
+      organizationId !== settlementPartyId || Object.hasOwn(companies, organizationId)
+        ? null
+        : `the connection "${name}" of PIS_BANKS_FILE has no company for ${organizationId} in ach.companies`;
+    return { name, rails, connection, start, lacksFor };
   }
   if (iso === null) throw new Error(`${name}: no identity for messages`);
   const connection = isoBank({

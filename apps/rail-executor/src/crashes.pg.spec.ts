@@ -1,10 +1,13 @@
 import { Died, Life, mortalBank, mortalPool, mortalStore } from './testing/mortality.js';
 import { goRound, openWorld, type QueuedMessage, type World } from './testing/world.js';
 import { until } from '@pis/local-servers/testing';
+import { type TransferOwner, transferOwners } from '@pis/domain';
 import type { RailExecutor } from './rail-executor.js';
 
+type Outcomes = readonly (readonly [string, string[], number])[];
+
 /** Where each payment must end, whichever executor dies on the way. */
-const outcomes: readonly [string, string[], number][] = [
+const ofPayments: Outcomes = [
   ['4321', ['Queued', 'Processing', 'Completed'], 1],
   ['0101', ['Queued', 'Processing', 'Completed', 'Returned'], 1],
   ['0201', ['Queued', 'Failed'], 0],
@@ -14,18 +17,24 @@ const outcomes: readonly [string, string[], number][] = [
   ['0402', ['Queued', 'Processing', 'FailedInFlight', 'Completed'], 1],
   ['0502', ['Queued', 'Processing'], 1],
 ];
+/** The review of the sandbox judges payments only. */
+const reviewed: readonly string[] = ['0201', '0301'];
+const outcomesOf: Readonly<Record<TransferOwner, Outcomes>> = {
+  payment: ofPayments,
+  collection: ofPayments.filter(([ending]) => !reviewed.includes(ending)),
+};
 const stepsMax = 200;
 /** The bank is asked again about payments that it has not settled. */
 const waiting: Readonly<Record<string, string>> = { '0401': 'in_flight', '0502': 'submitted' };
 
-describe('an executor that dies', () => {
+describe.each(transferOwners)('an executor that dies with a %s', (owner) => {
   let world: World;
   beforeAll(async () => {
-    world = await openWorld();
+    world = await openWorld({ owner });
   });
   afterAll(() => world.close());
 
-  it.each(atBothMoments(outcomes))(
+  it.each(atBothMoments(outcomesOf[owner], owner))(
     '$moment any of its steps with $ending leaves one transfer and the right end to its successor',
     async (row) => {
       await dieAtEveryStep(world, row);
@@ -43,7 +52,8 @@ describe('an executor that dies while the bank takes its time', () => {
   });
   afterAll(() => world.close());
 
-  it.each(atBothMoments(outcomes.filter(([ending]) => ['0101', '0201', '0204'].includes(ending))))(
+  const slow = ofPayments.filter(([ending]) => ['0101', '0201', '0204'].includes(ending));
+  it.each(atBothMoments(slow, 'payment'))(
     '$moment any of its steps with $ending leaves one transfer and the right end to its successor',
     async (row) => {
       await dieAtEveryStep(world, row);
@@ -54,15 +64,16 @@ describe('an executor that dies while the bank takes its time', () => {
 });
 
 interface Row {
+  readonly owner: TransferOwner;
   readonly ending: string;
   readonly moment: 'before' | 'after';
   readonly history: readonly string[];
   readonly transfers: number;
 }
 
-function atBothMoments(rows: typeof outcomes): Row[] {
+function atBothMoments(rows: Outcomes, owner: TransferOwner): Row[] {
   return rows.flatMap(([ending, history, transfers]) =>
-    (['before', 'after'] as const).map((moment) => ({ ending, moment, history, transfers })),
+    (['before', 'after'] as const).map((moment) => ({ owner, ending, moment, history, transfers })),
   );
 }
 
@@ -79,7 +90,7 @@ async function rest(world: World, row: Row, executor: RailExecutor, message: Que
       const { length } = await world.history(message.paymentId);
       return length >= row.history.length && { failure };
     },
-    { timeoutMs: 20_000, everyMs: 1, what: `${row.history.join()} of ${message.paymentId}` },
+    { timeoutMs: 60_000, everyMs: 1, what: `${row.history.join()} of ${message.paymentId}` },
   );
   if (end.failure !== undefined) throw end.failure;
 }
@@ -91,13 +102,13 @@ async function dieAtEveryStep(world: World, row: Row): Promise<void> {
     expect(diesAt).toBeLessThan(stepsMax);
     const message = await world.queue(ending);
     const life = new Life(diesAt, moment);
-    const handled = await liveThrough(world, row, world.executor(mortal(world, life)), message);
+    const handled = await liveThrough(world, row, mortal(world, life), message);
     survived = !life.dead;
     // Only time ends the leases of dead executors.
     await world.makeNotificationsDue();
     const successor = world.executor();
     // A handled message is not delivered again: the rest must come from the loops.
-    if (!handled) await successor.handle(message.value, message.delivery);
+    if (!handled) await begin(world, row, {}, successor, message);
     await rest(world, row, successor, message);
     // The result stays the same. The row that the dead executor left behind is due and is deleted.
     await world.timePasses(message.paymentId);
@@ -110,7 +121,8 @@ async function dieAtEveryStep(world: World, row: Row): Promise<void> {
     if (history.includes('FailedInFlight')) expect(atTheBank).toMatchObject([{ inquired: true }]);
     const pending = await world.pending(message.paymentId);
     expect({ crash, stage: pending?.stage }).toEqual({ crash, stage: waiting[ending] });
-    // The next one counts its steps without it.
+    // The next one counts its steps without it, and does not follow its events.
+    if (row.owner === 'collection') await world.followLog();
     await world.pool.query('DELETE FROM rail_pending WHERE payment_id = $1', [message.paymentId]);
   }
 }
@@ -123,16 +135,31 @@ function mortal(world: World, life: Life) {
   };
 }
 
-/** Handles the message and runs the loops until it dies. Returns whether the message was handled. */
+/** A payment begins with its message, and a collection when the log was followed. */
+async function begin(
+  world: World,
+  { owner }: Row,
+  stores: Partial<Pick<ReturnType<typeof mortal>, 'store' | 'pool'>>,
+  executor: RailExecutor,
+  message: QueuedMessage,
+): Promise<void> {
+  if (owner === 'payment') return executor.handle(message.value, message.delivery);
+  await world.followLog(stores);
+  await executor.sweepRound();
+}
+
+/** Begins the transfer and runs the loops until it dies. Returns whether its message was handled. */
 async function liveThrough(
   world: World,
   row: Row,
-  executor: RailExecutor,
+  stores: ReturnType<typeof mortal>,
   message: QueuedMessage,
 ): Promise<boolean> {
+  const executor = world.executor(stores);
   let handled = false;
   try {
-    await executor.handle(message.value, message.delivery);
+    const { store, pool } = stores;
+    await begin(world, row, { store, pool }, executor, message);
     handled = true;
     await rest(world, row, executor, message);
   } catch (error) {

@@ -10,7 +10,7 @@
  * PostgreSQL's clock decides when to check. The claim's time in the payment's stream and this process's
  * clock decide whether the time has passed. So a jump of one clock fails no payment.
  */
-import { PaymentMissing, type PaymentStream } from '@pis/commands';
+import { TransferMissing, type TransferStream } from '@pis/commands';
 import { type Payment, type PaymentCommand, unreachable } from '@pis/domain';
 import type { Logger } from '@pis/service-kit';
 import type { BankFeed } from './bank-feed.js';
@@ -19,7 +19,7 @@ import type { PaymentExecution } from './payment-execution.js';
 import type { PendingTransfer, PendingTransfers } from './pending-transfers.js';
 
 export interface DeadlinesOptions {
-  readonly payments: PaymentStream;
+  readonly payments: TransferStream;
   readonly bank: Bank;
   readonly banks: Pick<Banks, 'former'>;
   /** See SweeperOptions. */
@@ -165,7 +165,7 @@ const noReferences: ReadonlySet<string> = new Set();
 
 /** A payment that is missing from the log does not come back by itself. */
 function afterMs(error: unknown): number {
-  return error instanceof PaymentMissing ? postponeMaxMs : retryAfterMs;
+  return error instanceof TransferMissing ? postponeMaxMs : retryAfterMs;
 }
 
 /** Undefined when it takes longer than bankLimitMs. It then continues in the background. */

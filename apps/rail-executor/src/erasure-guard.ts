@@ -1,5 +1,5 @@
 /**
- * Keeps payments of a party that is being erased from being sent.
+ * Keeps payments and collections of a party that is being erased from being sent.
  *
  * What always holds: a payment that the guard has cleared was appended before the party's erasure was
  * noted, so the erasure sees it and waits for its end. All others are held while the erasure may still be
@@ -7,13 +7,19 @@
  *
  * The table `party_erasures` is asked for every payment, and the log only for parties that the table names.
  */
-import { type ErasableParty, erasurePhaseOf } from '@pis/commands';
-import type { Payment } from '@pis/domain';
+import { type ErasableParty, erasurePhaseOf, type LoadedTransfer } from '@pis/commands';
+import type { TransferOwner } from '@pis/domain';
 import type { EventStore } from '@pis/event-store';
 import { GroupCommit, isDataError } from '@pis/postgres';
 import type pg from 'pg';
 
 export type Side = ErasableParty['kind'];
+
+/** What the other side of a transfer is: a collection debits an originator. */
+export const counterpartyKindOf = {
+  payment: 'contact',
+  collection: 'originator',
+} as const satisfies Record<TransferOwner, Side>;
 
 /** `hold`: ask again later. A side: its erasure is confirmed, and the payment must not be sent. */
 export type Clearance = 'clear' | 'hold' | Side;
@@ -39,10 +45,13 @@ export class ErasureGuard {
    * Call it after the payment was read, and before its claim.
    * @throws StoreUnavailable, connection errors of PostgreSQL
    */
-  async clearanceFor({ originator, contact }: Payment): Promise<Clearance> {
+  async clearanceFor({
+    owner,
+    state: { originator, contact },
+  }: Pick<LoadedTransfer, 'owner' | 'state'>): Promise<Clearance> {
     const parties: { readonly kind: Side; readonly id: string }[] = [
       { kind: 'originator', id: originator.id },
-      ...(contact === null ? [] : [{ kind: 'contact' as const, id: contact.id }]),
+      ...(contact === null ? [] : [{ kind: counterpartyKindOf[owner], id: contact.id }]),
     ];
     const named = await this.lookups.add(parties.map(({ id }) => id));
     let clearance: Clearance = 'clear';

@@ -16,9 +16,9 @@ import {
 } from '@pis/bank-rails';
 import {
   type ContactReports,
-  type LoadedPayment,
-  PaymentMissing,
-  type PaymentStream,
+  type LoadedTransfer,
+  TransferMissing,
+  type TransferStream,
 } from '@pis/commands';
 import {
   actsFrom,
@@ -53,7 +53,7 @@ class Unfit extends Error {
 }
 
 export interface NotificationRecorderOptions {
-  readonly payments: PaymentStream;
+  readonly payments: TransferStream;
   readonly pending: Pick<PendingTransfers, 'held' | 'lookAgain'>;
   readonly contacts: Pick<ContactReports, 'noteCorrection' | 'noteReturn'>;
   /** Whose feed it is. */
@@ -70,7 +70,7 @@ export class NotificationRecorder {
     const paymentId = paymentIdOfRailReference(reference);
     const recorded: string[] = [];
     const unmatched: Unmatched[] = [];
-    let current: LoadedPayment | undefined;
+    let current: LoadedTransfer | undefined;
     const result = (ended: Outcome['ended']) => {
       const hasEnded = current !== undefined && needsNoTimer(current.state);
       return { reference, paymentId: hasEnded ? paymentId : null, recorded, unmatched, ended };
@@ -98,8 +98,8 @@ export class NotificationRecorder {
   private async recordOne(
     paymentId: string | null,
     notification: BankNotification,
-    current: LoadedPayment | undefined,
-  ): Promise<LoadedPayment> {
+    current: LoadedTransfer | undefined,
+  ): Promise<LoadedTransfer> {
     // Its meaning is unknown. The bank still has it, at this position of its feed.
     if (notification.type === 'unreadable')
       throw new Unfit('this release cannot read what the bank reported', true);
@@ -135,7 +135,7 @@ export class NotificationRecorder {
   }
 
   private report(notification: BankNotification, error: unknown, reason: string): void {
-    const isExpected = error instanceof Unfit || error instanceof PaymentMissing;
+    const isExpected = error instanceof Unfit || error instanceof TransferMissing;
     this.options.logger.error(
       { notification, reason, ...(!isExpected && { err: error }) },
       isExpected
@@ -157,7 +157,7 @@ type Readable = BankNotification & { readonly type: Exclude<BankNotificationType
  * @throws Unfit
  */
 function commandsFor(
-  { type, reference, returnReasonCode, rejection, correction }: Readable,
+  { type, reference, returnReasonCode, returnReference, rejection, correction }: Readable,
   { status, railReference }: Payment,
 ): readonly PaymentCommand[] {
   // The claim may be recorded and not visible yet.
@@ -173,7 +173,9 @@ function commandsFor(
       if (status === 'COMPLETED' || status === 'RETURNED') return [];
       break;
     case 'returned': {
-      const giveBack: PaymentCommand = { type: 'ReturnPayment', at, data: { returnReasonCode } };
+      const named = returnReference === null ? {} : { returnReference };
+      const data = { returnReasonCode, ...named };
+      const giveBack: PaymentCommand = { type: 'ReturnPayment', at, data };
       if (unsettled) return [complete, giveBack];
       if (status === 'COMPLETED') return [giveBack];
       if (status === 'RETURNED') return [];

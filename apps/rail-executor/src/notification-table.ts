@@ -210,24 +210,24 @@ interface NotificationRow {
 }
 
 /** What only some types of notifications have. */
-type Detail = Pick<BankNotification, 'rejection' | 'correction'>;
+type Detail = Pick<BankNotification, 'rejection' | 'correction' | 'returnReference'>;
 
 /** A replacer: PostgreSQL's jsonb refuses NUL and halves of surrogate pairs. */
 function storable(_key: string, value: unknown): unknown {
   return typeof value === 'string' ? value.replaceAll('\0', '\ufffd').toWellFormed() : value;
 }
 
-function detailOf({ rejection, correction }: Detail): string | null {
-  return rejection === null && correction === null
+function detailOf({ rejection, correction, returnReference }: Detail): string | null {
+  return rejection === null && correction === null && returnReference === null
     ? null
-    : JSON.stringify({ rejection, correction }, storable);
+    : JSON.stringify({ rejection, correction, returnReference }, storable);
 }
 
 function notificationOf(row: NotificationRow): BankNotification {
   const { sequence, reference, type, return_reason_code: returnReasonCode, at } = row;
-  const { rejection = null, correction = null } = row.detail ?? {};
+  const { rejection = null, correction = null, returnReference = null } = row.detail ?? {};
   return {
-    ...{ sequence, reference, type, returnReasonCode, rejection, correction },
+    ...{ sequence, reference, type, returnReasonCode, returnReference, rejection, correction },
     at: at.toISOString(),
   };
 }

@@ -1,5 +1,5 @@
 /**
- * Follows the event log and gives each payment that is QUEUED, PROCESSING or FAILED_IN_FLIGHT a row in
+ * Follows the event log and gives each payment and collection that is QUEUED, PROCESSING or FAILED_IN_FLIGHT a row in
  * rail_pending, due some time later. So a payment is found even if its message was parked, was lost or
  * never came, or if its row was lost. Rows of ended payments are deleted. Events are gathered for a moment:
  * most payments begin and end within it and cost nothing.
@@ -14,6 +14,9 @@ import {
   type PaymentStatus,
   type PaymentTransition,
   statusAfter,
+  streamNameOf,
+  streamPrefixOf,
+  transferOwners,
   unreachable,
 } from '@pis/domain';
 import {
@@ -45,14 +48,17 @@ export interface OpenPaymentsOptions {
 
 const reader = 'open-payments';
 
-const streamPrefix = 'payment-';
+const streamPrefixes = transferOwners.map(streamPrefixOf);
 const pageMax = 1_000;
 /** Events are gathered for this long, or until there are pageMax of them. */
 const gatherDefaultMs = 1_000;
 /** The pause after a full batch. It limits catching up to about 5,000 events a second. */
 const batchPauseMs = 200;
 
-/** A payment is expected to have ended by then. Otherwise it is checked. */
+/**
+ * A payment is expected to have ended by then. Otherwise it is checked. A new collection has no message: its row starts
+ * it, and is due at once.
+ */
 const expectedWithinMs = 60_000;
 /**
  * A claim without a row is checked for its deadline after this. Of most such claims the end comes in one of
@@ -83,7 +89,6 @@ export class OpenPayments {
     const signal = AbortSignal.any([ending, logOfReader, stopping.signal]);
     const after = await this.verifiedPlace();
     const onConnection = this.reconnected(() => stopping.abort());
-    const streamPrefixes = [streamPrefix];
     const pages = store.subscribe({ after, streamPrefixes, pageMax, signal, onConnection });
     try {
       for await (const events of batches(pages, gatherMs, signal)) {
@@ -121,7 +126,7 @@ export class OpenPayments {
           open.map(({ paymentId }) => paymentId),
           open.map(({ reference }) => reference),
           open.map(({ status }) => status),
-          expectedWithinMs,
+          open.map(({ dueInMs }) => dueInMs),
           open.map(({ connection, rail }) => {
             if (connection === null) return banks.nameForRail(rail);
             banks.noticed(connection);
@@ -218,11 +223,11 @@ const openSql = `
     (payment_id, reference, stage, submitted_at, deadline_at, overdue_at, connection)
   SELECT t.payment_id, t.reference,
          CASE t.status WHEN 'FAILED_IN_FLIGHT' THEN 'in_flight' ELSE 'queued' END,
-         now(), now() + $4 * interval '1 millisecond',
+         now(), now() + t.due_in_ms * interval '1 millisecond',
          CASE t.status WHEN 'PROCESSING' THEN now() + $6 * interval '1 millisecond' END,
          t.connection
-    FROM unnest($1::uuid[], $2::text[], $3::text[], $5::text[])
-           AS t (payment_id, reference, status, connection)
+    FROM unnest($1::uuid[], $2::text[], $3::text[], $4::float8[], $5::text[])
+           AS t (payment_id, reference, status, due_in_ms, connection)
    ORDER BY t.payment_id
   ON CONFLICT (payment_id) DO UPDATE SET overdue_at = excluded.overdue_at
    WHERE p.stage = 'queued' AND p.overdue_at IS NULL AND excluded.overdue_at IS NOT NULL`;
@@ -235,6 +240,7 @@ interface OpenPayment {
   readonly connection: string | null;
   /** '' when the event does not say it. */
   readonly rail: string;
+  readonly dueInMs: number;
 }
 
 const textIn = (value: unknown): string | null => (typeof value === 'string' ? value : null);
@@ -250,7 +256,7 @@ export function changesOf(events: readonly RecordedEvent[]): {
   const open: OpenPayment[] = [];
   const ended: string[] = [];
   for (const event of last.values()) {
-    const paymentId = event.streamId.slice(streamPrefix.length);
+    const { category, id: paymentId = '' } = streamNameOf(event.streamId) ?? {};
     // Not a stream of ours. Such a name must not stop the reader.
     if (!uuid.test(paymentId)) continue;
     const status = statusOf(event.type);
@@ -265,6 +271,7 @@ export function changesOf(events: readonly RecordedEvent[]): {
           status,
           connection: textIn(connection),
           rail: textIn(paymentRail) ?? unknownConnection,
+          dueInMs: category === 'collection' && status === 'QUEUED' ? 0 : expectedWithinMs,
         });
         break;
       }

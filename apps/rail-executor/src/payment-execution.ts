@@ -1,5 +1,6 @@
 /**
- * Takes one payment from QUEUED to the bank's outcome.
+ * Takes one payment from QUEUED to the bank's outcome. A collection goes the same way: what is said here of payments
+ * holds for both.
  *
  *   QUEUED ─ review ─► blocked, rejected, held, or clear
  *     clear ─ its rail is open, and the bank is prepared ─ note ─► PROCESSING (the claim) ─ submit ─► accepted, error, pending, refused or silence
@@ -20,7 +21,7 @@ import {
   type RoutingDirectory,
   type TransferInstruction,
 } from '@pis/bank-rails';
-import type { Cause, LoadedPayment, PaymentStream } from '@pis/commands';
+import type { Cause, LoadedTransfer, TransferStream } from '@pis/commands';
 import {
   type Payment,
   type PaymentBlock,
@@ -54,7 +55,7 @@ import {
 } from './transfer-outcome.js';
 
 export interface PaymentExecutionOptions {
-  readonly payments: PaymentStream;
+  readonly payments: TransferStream;
   readonly banks: Banks;
   readonly keyring: Keyring;
   readonly pending: PendingTransfers;
@@ -76,10 +77,14 @@ export interface PaymentExecutionOptions {
 const heldBackoff: Backoff = { initialMs: 60_000, maxMs: 24 * 3_600_000 };
 /** While the erasure of a party is requested. It ends within seconds, or waits for an operator. */
 const erasureBackoff: Backoff = { initialMs: 1_000, maxMs: 60_000 };
+/** Until the banks file has what a collection needs. Each try is logged. */
+const configurationBackoff: Backoff = { initialMs: 60_000, maxMs: 600_000 };
 /** The clock of the process that created the payment may be ahead. */
 const reviewPauseMinMs = 20;
 /** The clock of this process may be ahead of the bank's connection. */
 const readinessPauseMinMs = 20;
+/** A payment of a restored log is older than this. Most others are claimed sooner, and cost no look at the records. */
+const restoredMinMs = 60_000;
 /** After this many unexpected errors before the claim the payment is FAILED. */
 export const failuresMax = 8;
 /**
@@ -130,7 +135,7 @@ export class PaymentExecution {
    * Null unless it was QUEUED a short time ago. Then it is reviewed, and the claim that follows is an
    * append: it fails if another executor was first.
    */
-  private knownQueued(paymentId: string): LoadedPayment | null {
+  private knownQueued(paymentId: string): LoadedTransfer | null {
     const known = this.options.payments.remembered(paymentId);
     return known?.state.status === 'QUEUED' ? known : null;
   }
@@ -153,7 +158,7 @@ export class PaymentExecution {
     return true;
   }
 
-  private step(current: LoadedPayment, cause: Cause, due?: PendingTransfer): Promise<void> {
+  private step(current: LoadedTransfer, cause: Cause, due?: PendingTransfer): Promise<void> {
     const { status, paymentId } = current.state;
     switch (status) {
       case 'QUEUED':
@@ -175,10 +180,10 @@ export class PaymentExecution {
     }
   }
 
-  private async start(current: LoadedPayment, cause: Cause): Promise<void> {
+  private async start(current: LoadedTransfer, cause: Cause): Promise<void> {
     const { pending, review, directory, keyring, logger } = this.options;
     const transfer = this.transferOf(current.state);
-    const clearance = await this.options.erasures.clearanceFor(current.state);
+    const clearance = await this.options.erasures.clearanceFor(current);
     if (clearance === 'hold') {
       await pending.wait(transfer, erasureBackoff);
       return;
@@ -187,7 +192,7 @@ export class PaymentExecution {
     const noRail = rejectionWithoutRail(current.state);
     if (noRail !== null) return this.end(current, failureBy(noRail), cause);
     const { state } = current;
-    const instruction = await instructionUnlessErased(state, transfer.reference, keyring);
+    const instruction = await instructionUnlessErased(current, transfer.reference, keyring);
     if (typeof instruction === 'string')
       return this.end(current, erasedFailure(instruction), cause);
     const reviewInMs = this.reviewInMs(current.state);
@@ -197,7 +202,7 @@ export class PaymentExecution {
     }
     const rejection = await rejectionBeforeRail(instruction, state, directory);
     if (rejection !== null) return this.end(current, failureBy(rejection), cause);
-    const result = await review.of(instruction);
+    const result = await review.of(instruction, current.owner);
     switch (result.outcome) {
       case 'clear':
         return this.handOver(current, transfer, instruction, cause);
@@ -232,12 +237,15 @@ export class PaymentExecution {
    * @throws BankUnavailable, NoBank
    */
   private async handOver(
-    current: LoadedPayment,
+    current: LoadedTransfer,
     transfer: Transfer,
     instruction: TransferInstruction,
     cause: Cause,
   ): Promise<void> {
     const { banks, pending, clock } = this.options;
+    const sent = await this.sentElsewhere(current, transfer);
+    if (sent !== null) return this.claimSent(current, sent, cause);
+    if (await this.waitsForConfiguration(current, transfer)) return;
     const bank = banks.of(current.state);
     const opensInMs = bank.opensInMs(transfer.rail, clock());
     if (opensInMs > 0) {
@@ -264,6 +272,21 @@ export class PaymentExecution {
     }
   }
 
+  /** A collection is the operator's own: it waits for a banks file that can take it, however long. */
+  private async waitsForConfiguration(
+    current: LoadedTransfer,
+    transfer: Transfer,
+  ): Promise<boolean> {
+    if (current.owner !== 'collection') return false;
+    const { banks, pending, logger } = this.options;
+    const missing = banks.missingFor(current);
+    if (missing === null) return false;
+    const { paymentId } = transfer;
+    logger.error({ paymentId, missing }, 'a collection waits for an entry of the banks file');
+    await pending.wait(transfer, configurationBackoff);
+    return true;
+  }
+
   private waitFor(untilMs: number | null): Backoff {
     if (untilMs === null) return retryBackoff;
     const inMs = Math.max(untilMs - this.options.clock(), readinessPauseMinMs);
@@ -279,25 +302,63 @@ export class PaymentExecution {
   }
 
   /**
-   * A row that says more than QUEUED: the bank may have the payment, and the stream lacks the claim, because
-   * it was restored from a backup or the claimer died. Then it is claimed, its row is sealed so that it is
-   * never sent again, and the bank decides.
+   * Ends a payment that was not sent, unless its row or a connection's records say more than QUEUED: the bank may have
+   * the payment, and the stream lacks the claim, because it was restored from a backup or the claimer died. Then it is
+   * claimed, its row is sealed so that it is never sent again, and the bank decides.
    */
-  private async end(current: LoadedPayment, command: PaymentCommand, cause: Cause): Promise<void> {
-    const { payments, pending, confirmationTimeoutMs } = this.options;
+  private async end(current: LoadedTransfer, command: PaymentCommand, cause: Cause): Promise<void> {
+    const { payments, pending } = this.options;
     const { paymentId } = current.state;
     const row = await pending.find(paymentId);
-    if (row === null || row.stage === 'queued') {
+    const isSent = row !== null && row.stage !== 'queued';
+    const transfer = isSent
+      ? over(row, this.transferOf(current.state))
+      : await this.recorded(this.transferOf(current.state));
+    if (transfer === null) {
       await payments.record(current, [command], cause);
       return pending.done(paymentId);
     }
-    const transfer = over(row, this.transferOf(current.state));
-    if (row.stage === 'claimed') await pending.seal(transfer, confirmationTimeoutMs(transfer.rail));
+    return this.claimSent(current, transfer, cause);
+  }
+
+  /** Claims a payment that the bank may have. Nothing more is sent. */
+  private async claimSent(
+    current: LoadedTransfer,
+    transfer: Transfer,
+    cause: Cause,
+  ): Promise<void> {
+    const { pending, confirmationTimeoutMs } = this.options;
+    const row = await pending.find(transfer.paymentId);
+    if (row === null || row.stage === 'queued' || row.stage === 'claimed')
+      await pending.seal(transfer, confirmationTimeoutMs(transfer.rail));
     return this.claim(current, transfer, cause);
   }
 
+  /**
+   * The transfer over another connection that has a record of it: the log was restored, and the rail has moved since.
+   * The own connection knows its references when it submits.
+   */
+  private async sentElsewhere(
+    { owner, state: { statusAt } }: LoadedTransfer,
+    transfer: Transfer,
+  ): Promise<Transfer | null> {
+    const ageMs = this.options.clock() - Date.parse(statusAt);
+    // After a restore a collection is created anew, with the ID and the reference that the bank knows.
+    if (owner === 'payment' && ageMs < restoredMinMs) return null;
+    const sent = await this.recorded(transfer);
+    return sent?.connection === transfer.connection ? null : sent;
+  }
+
+  /** The transfer over the connection that has a record of it; null when none has. @throws BankUnavailable */
+  private async recorded(transfer: Transfer): Promise<Transfer | null> {
+    for (const { name, connection } of this.options.banks.all)
+      if ((await connection.hasRecordOf?.(transfer.reference)) === true)
+        return { ...transfer, connection: name };
+    return null;
+  }
+
   /** The row first: it does no harm when the append fails, and a claim without a row could be forgotten. */
-  private async claim(current: LoadedPayment, transfer: Transfer, cause: Cause): Promise<void> {
+  private async claim(current: LoadedTransfer, transfer: Transfer, cause: Cause): Promise<void> {
     const { payments, pending, confirmationTimeoutMs } = this.options;
     const sinceNotedMs = stopwatch();
     const isNoted = await pending.note(transfer, confirmationTimeoutMs(transfer.rail));

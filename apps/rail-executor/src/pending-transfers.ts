@@ -55,8 +55,13 @@ export interface Sealed {
   readonly latestMs: number;
 }
 
-/** Whether the row may be due sooner than it was, so that the loops must look. */
-export type Due = 'sooner' | 'later';
+/** What the loops are told of a row. */
+export interface Change {
+  /** The row may be due sooner than it was, so the sweeps must look. */
+  readonly mayBeDueSooner: boolean;
+  /** A payment has come on. Another try that came to nothing is no news: the process may stay idle. */
+  readonly isNews: boolean;
+}
 
 /** A transfer that the bank has taken, see PendingTransfers.taken. */
 interface Taken {
@@ -72,7 +77,7 @@ export const completedPauseMs = 100;
 export const leaseMs = 30_000;
 
 export class PendingTransfers {
-  private readonly listeners = new Set<(due: Due) => void>();
+  private readonly listeners = new Set<(change: Change) => void>();
   private readonly notes: GroupCommit<Transfer & { readonly overdueInMs: number }, boolean>;
   private readonly takes: GroupCommit<Taken, true>;
   private readonly ends: GroupCommit<string, true>;
@@ -143,7 +148,7 @@ export class PendingTransfers {
    */
   async taken(paymentId: string, overdueInMs: number | null, askInMs: number): Promise<void> {
     await this.takes.add({ paymentId, overdueInMs, askInMs });
-    this.changed('later');
+    this.changed({ mayBeDueSooner: false, isNews: true });
   }
 
   /** The bank has taken it and names no time for it: there is no deadline to miss any more. */
@@ -182,7 +187,7 @@ export class PendingTransfers {
         transfer.connection,
       ],
     });
-    this.changed();
+    this.changed({ mayBeDueSooner: true, isNews: false });
     return rows[0]?.failures ?? 0;
   }
 
@@ -196,7 +201,7 @@ export class PendingTransfers {
              WHERE payment_id = $1`,
       values: [paymentId, jittered(initialMs), maxMs],
     });
-    this.changed();
+    this.changed({ mayBeDueSooner: true, isNews: false });
   }
 
   /** Something has changed for a payment that was not submitted: look at it now. */
@@ -315,13 +320,13 @@ export class PendingTransfers {
   }
 
   /** Calls back when a row was written. A hint for the loops in this process. */
-  onChange(listener: (due: Due) => void): () => void {
+  onChange(listener: (change: Change) => void): () => void {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);
   }
 
-  private changed(due: Due = 'sooner'): void {
-    for (const listener of this.listeners) listener(due);
+  private changed(change: Change = { mayBeDueSooner: true, isNews: true }): void {
+    for (const listener of this.listeners) listener(change);
   }
 
   private async lease(

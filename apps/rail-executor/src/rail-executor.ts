@@ -1,7 +1,7 @@
 /** The executor without Nest: the handler of messages and the loops, wired together. */
 import { type NamedConnection, normalTimeMs, type RoutingDirectory } from '@pis/bank-rails';
 import { messageHeaders, paymentIntegrationEventSchema } from '@pis/contracts';
-import { ContactReports, PaymentStream } from '@pis/commands';
+import { ContactReports, TransferStream } from '@pis/commands';
 import type { PaymentRail } from '@pis/domain';
 import type { EventStore } from '@pis/event-store';
 import type { Keyring } from '@pis/keyring';
@@ -61,8 +61,13 @@ const feedPoll = {
   sandbox: { busyMs: 250, idleMs: 5_000 },
   production: { busyMs: 1_000, idleMs: 5_000 },
 } as const satisfies Record<string, Poll>;
-/** Of the loops over rail_pending: another process may have set an earlier time. */
-const pendingPoll: Poll = { busyMs: 1_000, idleMs: 5_000 };
+/**
+ * Of the loops over rail_pending: another process may have set an earlier time. What this process sets wakes them, so
+ * an idle one looks seldom.
+ */
+const pendingPoll: Poll = { busyMs: 1_000, idleMs: 10_000 };
+/** Of the loops over the log, and over what staff is told. */
+const logPoll: Poll = { busyMs: 1_000, idleMs: 5_000 };
 /** Of the loop over rows of connections that are not configured here: an executor before us may have written them. */
 const othersPoll: Poll = { busyMs: 60_000, idleMs: 60_000 };
 /** Of the loops of a connection that takes no rail: only payments of older releases go over it. */
@@ -101,7 +106,7 @@ export class RailExecutor {
   constructor(options: RailExecutorOptions) {
     const { config, store, keyring, pool, review, directory, logger, clock = Date.now } = options;
     this.logger = logger;
-    const payments = new PaymentStream(store, actor);
+    const payments = new TransferStream(store, actor);
     const contacts = new ContactReports(store, keyring, actor);
     this.pending = new PendingTransfers(pool, clock);
     const { pending } = this;
@@ -169,7 +174,7 @@ export class RailExecutor {
         onFailure: (error) => logger.warn({ err: error }, `${name} fails, and is retried`),
         onRecovery: () => logger.info(`${name} goes on`),
       });
-    const logLoop = loop('the log of open payments', pendingPoll, (wentWell) =>
+    const logLoop = loop('the log of open payments', logPoll, (wentWell) =>
       this.followLog(wentWell),
     );
     const ofBanks = this.desks.map((desk) => {
@@ -189,7 +194,7 @@ export class RailExecutor {
       for (const name of await pending.otherConnections(this.bankNames)) banks.noticed(name);
       return null;
     });
-    const told = loop('telling staff', pendingPoll, () => this.staffRound());
+    const told = loop('telling staff', logPoll, () => this.staffRound());
     this.loops = [
       ...ofBanks.flatMap(({ loops }) => loops),
       ...[logLoop, others],
@@ -197,9 +202,9 @@ export class RailExecutor {
     ];
     this.endListening = [
       ...ofBanks.map(({ named, feed }) => named.connection.onNotification(() => feed.wake())),
-      pending.onChange((due) => {
-        this.activity.noticed();
-        if (due === 'sooner') for (const { sweep } of ofBanks) sweep.wake();
+      pending.onChange(({ mayBeDueSooner, isNews }) => {
+        if (isNews) this.activity.noticed();
+        if (mayBeDueSooner) for (const { sweep } of ofBanks) sweep.wake();
       }),
     ];
   }

@@ -14,7 +14,8 @@ import { unclearMax } from './payment-execution.js';
 import type { RailExecutor } from './rail-executor.js';
 import { openWorld, type QueuedMessage, type World } from './testing/world.js';
 
-const timeoutMs = 20_000;
+/** Connections that are not configured any more are looked at every 15 s, and others every 10 s when nothing is new. */
+const timeoutMs = 60_000;
 const completed = ['Queued', 'Processing', 'Completed'];
 const silent = () => Promise.reject(new BankUnavailable('no answer'));
 const never = () => new Promise<never>(() => undefined);

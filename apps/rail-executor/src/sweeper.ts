@@ -5,7 +5,7 @@
  * While the bank is unavailable, one row is taken per probe, so that a long outage costs little. The others
  * stay due and are handled when the bank answers.
  */
-import { PaymentMissing } from '@pis/commands';
+import { TransferMissing } from '@pis/commands';
 import type { Logger } from '@pis/service-kit';
 import { type Bank, type Banks, unknownConnection } from './banks.js';
 import { retryBackoff } from './claimed-payments.js';
@@ -71,7 +71,7 @@ export class Sweeper {
       // A failure of one payment must not delay the others.
       logger.warn({ err: error, paymentId }, 'a due payment will be looked at again');
       // A payment that is missing from the log does not come back by itself.
-      const isMissing = error instanceof PaymentMissing;
+      const isMissing = error instanceof TransferMissing;
       await pending.again(paymentId, isMissing ? inquiryBackoff : retryBackoff);
     }
   }

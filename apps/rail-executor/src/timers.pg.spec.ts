@@ -4,7 +4,7 @@ import { until } from '@pis/local-servers/testing';
 import { openWorld, type QueuedMessage, settle, type World } from './testing/world.js';
 import type { RailExecutor } from './rail-executor.js';
 
-const timeoutMs = 20_000;
+const timeoutMs = 60_000;
 
 let world: World;
 beforeEach(async () => {
@@ -149,7 +149,12 @@ describe('the deadline loop', () => {
     const { paymentId, ...message } = await world.queue('0401');
     await handle(world.executor(), { paymentId, ...message });
     const other = { reference: 'other', type: 'confirmed', at: new Date().toISOString() } as const;
-    const unsaid = { returnReasonCode: null, rejection: null, correction: null };
+    const unsaid = {
+      returnReasonCode: null,
+      returnReference: null,
+      rejection: null,
+      correction: null,
+    };
     const notifications: BankConnection['notifications'] = ({ after }) => {
       const sequence = `${Math.min(3, Number(after) + 1)}`;
       const isEnd = sequence === after;

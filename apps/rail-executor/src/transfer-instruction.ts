@@ -1,26 +1,32 @@
 /** The rail's last step: the one place where full account numbers are opened. */
 import type { FullBankAccount, TransferInstruction } from '@pis/bank-rails';
-import { type Payment, type PaymentParty, transferAmountMinor } from '@pis/domain';
+import type { LoadedTransfer } from '@pis/commands';
+import { orderingOrganizationOf, type PaymentParty, transferAmountMinor } from '@pis/domain';
 import { KeyDestroyed, type Keyring, openBankAccount, type Owner, ownerOf } from '@pis/keyring';
-import type { Side } from './erasure-guard.js';
+import { counterpartyKindOf, type Side } from './erasure-guard.js';
+
+/** What the instruction is made of. The owner says whose keys the accounts are sealed under. */
+export type InstructedTransfer = Pick<LoadedTransfer, 'owner' | 'state'>;
 
 /**
- * The instruction, or the side whose party was erased: such a payment slipped in, and is never sent.
+ * The instruction, or whose party was erased: such a transfer slipped in, and is never sent. Both sides of a collection
+ * are originators, see collection.ts of the domain.
  * @throws as transferInstruction, but for KeyDestroyed
  */
 export async function instructionUnlessErased(
-  payment: Payment,
+  transfer: InstructedTransfer,
   reference: string,
   keyring: Keyring,
 ): Promise<TransferInstruction | Side> {
-  const { originator, contact } = payment;
+  const { originator, contact } = transfer.state;
+  const counterparty = counterpartyKindOf[transfer.owner];
   if (originator.erased === true) return 'originator';
-  if (contact?.erased === true) return 'contact';
+  if (contact?.erased === true) return counterparty;
   try {
-    return await transferInstruction(payment, reference, keyring);
+    return await transferInstruction(transfer, reference, keyring);
   } catch (error) {
     if (!(error instanceof KeyDestroyed)) throw error;
-    return error.owner === ownerOf.originator(originator.id) ? 'originator' : 'contact';
+    return error.owner === ownerOf.originator(originator.id) ? 'originator' : counterparty;
   }
 }
 
@@ -30,7 +36,7 @@ export async function instructionUnlessErased(
  * @throws StoreUnavailable when a key cannot be read
  */
 export async function transferInstruction(
-  payment: Payment,
+  { owner, state: payment }: InstructedTransfer,
   reference: string,
   keyring: Keyring,
 ): Promise<TransferInstruction> {
@@ -38,12 +44,12 @@ export async function transferInstruction(
   if (contact === null) throw new Error('a payment past AWAITING_CONFIRMATION has a contact');
   const [originatorAccount, contactAccount] = await Promise.all([
     openAccount(originator, ownerOf.originator(originator.id), keyring),
-    openAccount(contact, ownerOf.contact(contact.id), keyring),
+    openAccount(contact, ownerOf[counterpartyKindOf[owner]](contact.id), keyring),
   ]);
   return {
     reference,
     paymentId: payment.paymentId,
-    organizationId: payment.organizationId,
+    organizationId: orderingOrganizationOf(owner, payment),
     rail: payment.paymentRail,
     achService: payment.railDecision?.achService ?? null,
     direction: payment.direction,

@@ -17,7 +17,7 @@ import {
   type SubmissionResult,
   type VoidResult,
 } from '@pis/bank-rails';
-import type { Cause, LoadedPayment, PaymentStream } from '@pis/commands';
+import type { Cause, LoadedTransfer, TransferStream } from '@pis/commands';
 import {
   actsFrom,
   type Payment,
@@ -29,11 +29,12 @@ import {
 import { NonRetryable } from '@pis/messaging';
 import type { Logger } from '@pis/service-kit';
 import type { Banks } from './banks.js';
+import { jittered } from './pending-statements.js';
 import type { Backoff, PendingTransfers, Sealed } from './pending-transfers.js';
 import { transferOf } from './transfer-of.js';
 
 export interface TransferOutcomeOptions {
-  readonly payments: PaymentStream;
+  readonly payments: TransferStream;
   readonly banks: Banks;
   readonly pending: PendingTransfers;
   /** Tells staff that the bank still holds a payment, or never said what became of it. Safe to repeat. */
@@ -53,7 +54,7 @@ export class TransferOutcome {
   constructor(private readonly options: TransferOutcomeOptions) {}
 
   /** Records the bank's answer to a submission. */
-  async submitted(claimed: LoadedPayment, result: SubmissionResult, cause: Cause): Promise<void> {
+  async submitted(claimed: LoadedTransfer, result: SubmissionResult, cause: Cause): Promise<void> {
     const { paymentId } = claimed.state;
     switch (result.outcome) {
       case 'accepted':
@@ -75,7 +76,7 @@ export class TransferOutcome {
    * Asks the bank about a transfer that it has taken, or about one that is FAILED_IN_FLIGHT, until the bank has
    * forgotten it. Then a payment that the bank held is overdue: it has no other deadline.
    */
-  async ask(current: LoadedPayment, cause: Cause): Promise<void> {
+  async ask(current: LoadedTransfer, cause: Cause): Promise<void> {
     const { pending, logger } = this.options;
     const { paymentId, status } = current.state;
     if (await this.hasForgotten(current)) {
@@ -91,42 +92,54 @@ export class TransferOutcome {
       case 'accepted':
         return this.complete(current, cause);
       case 'error':
-        if (!this.isReliable(current, answer)) return pending.again(paymentId, inquiryBackoff);
+        if (!this.isReliable(current, answer)) return this.askAgain(current);
         if (status === 'PROCESSING') return this.fail(current, cause, answer.rejection);
         return this.rejectLate(current, cause, answer.rejection);
       case 'unknown':
         logger.error({ paymentId, reference }, 'the bank does not know a transfer');
         if (sealed !== null && this.isReliable(current, answer))
           return this.neverArrived(current, cause, sealed);
-        return pending.again(paymentId, inquiryBackoff);
+        return this.askAgain(current);
       case 'received':
         await this.stillHeld(current);
-        return pending.again(paymentId, inquiryBackoff);
+        return this.askAgain(current);
       default:
         return unreachable(answer);
     }
   }
 
   /** The first inquiry comes a day after the bank took it. Staff are told if it has no deadline. */
-  private async stillHeld({ state: { paymentId, status } }: LoadedPayment): Promise<void> {
+  private async stillHeld({ state: { paymentId, status } }: LoadedTransfer): Promise<void> {
     const { pending, tellStaff } = this.options;
     if (status !== 'PROCESSING') return;
     if ((await pending.find(paymentId))?.hasDeadline === false) await tellStaff(paymentId, 'held');
   }
 
   /** The bank does not have a payment in flight. That is its end once no submission can arrive any more. */
-  private async neverArrived(current: LoadedPayment, cause: Cause, sealed: Sealed): Promise<void> {
+  private async neverArrived(current: LoadedTransfer, cause: Cause, sealed: Sealed): Promise<void> {
     if (this.proves('unknown', current, sealed))
       return this.rejectLate(current, cause, neverArrived);
-    const { paymentId } = current.state;
-    await this.options.pending.again(paymentId, this.untilRuledOut(current, sealed));
+    return this.askAgain(current, this.untilRuledOut(current, sealed).maxMs);
+  }
+
+  /**
+   * A payment in flight is asked about again after as long as it has been in flight, whatever its tries met before:
+   * a submission may arrive late, and the feed leaves its rejection to an inquiry where it was sent more than once.
+   */
+  private askAgain(current: LoadedTransfer, pauseMaxMs = inquiryBackoff.maxMs): Promise<void> {
+    const { paymentId, status, statusAt } = current.state;
+    const { pending, clock } = this.options;
+    if (status !== 'FAILED_IN_FLIGHT') return pending.again(paymentId, inquiryBackoff);
+    const inFlightMs = jittered(Math.max(clock() - Date.parse(statusAt), inquiryBackoff.initialMs));
+    const pauseMs = Math.min(inFlightMs, pauseMaxMs);
+    return pending.again(paymentId, { initialMs: pauseMs, maxMs: pauseMs });
   }
 
   /**
    * Investigates a payment that must not be submitted again: it was refused, or the bank may have forgotten
    * it. It is FAILED only with proof. Otherwise the bank is asked until the payment is overdue.
    */
-  async resolve(claimed: LoadedPayment, cause: Cause): Promise<void> {
+  async resolve(claimed: LoadedTransfer, cause: Cause): Promise<void> {
     const { pending } = this.options;
     const { paymentId } = claimed.state;
     const transfer = transferOf(claimed.state, this.options.banks);
@@ -159,18 +172,18 @@ export class TransferOutcome {
     Date.parse(statusAt) + this.options.confirmationTimeoutMs(paymentRail) - this.options.clock();
 
   /** @throws BankUnavailable when its connection is not configured */
-  private bankOf({ state }: LoadedPayment): BankConnection {
+  private bankOf({ state }: LoadedTransfer): BankConnection {
     return this.options.banks.of(state).connection;
   }
 
   /** Whether the bank has forgotten it by both clocks: a wrong one must not end the inquiries. */
-  private async hasForgotten(current: LoadedPayment): Promise<boolean> {
+  private async hasForgotten(current: LoadedTransfer): Promise<boolean> {
     if (this.isRemembered(current)) return false;
     return !this.isRemembered(current, await this.options.pending.nowMs());
   }
 
   /** Whether the bank's answers about it are reliable, by this process's clock when none is given. */
-  private isRemembered({ state }: LoadedPayment, nowMs: number = this.options.clock()): boolean {
+  private isRemembered({ state }: LoadedTransfer, nowMs: number = this.options.clock()): boolean {
     const { banks } = this.options;
     const terms = banks.isConfigured(banks.nameOf(state))
       ? banks.of(state).connection.terms
@@ -180,7 +193,7 @@ export class TransferOutcome {
 
   /** Whether an answer that it is not executed can be relied on. */
   private isReliable(
-    current: LoadedPayment,
+    current: LoadedTransfer,
     { isUnseen = false }: { readonly isUnseen?: boolean },
   ): boolean {
     const { state } = current;
@@ -190,7 +203,7 @@ export class TransferOutcome {
     return this.isRemembered(current) && !(isUnseen && isOld);
   }
 
-  private proves(evidence: Evidence, claimed: LoadedPayment, sealed: Sealed): boolean {
+  private proves(evidence: Evidence, claimed: LoadedTransfer, sealed: Sealed): boolean {
     // The later clock decides what the bank has forgotten, the earlier one what has arrived.
     if (!this.isRemembered(claimed, sealed.latestMs)) return false;
     return provesFailure(evidence, this.bankOf(claimed).terms, {
@@ -201,13 +214,13 @@ export class TransferOutcome {
   }
 
   /** When 'unknown' will be a proof; a later time if it never will. */
-  private untilRuledOut(claimed: LoadedPayment, { lastNotedAtMs, nowMs }: Sealed): Backoff {
+  private untilRuledOut(claimed: LoadedTransfer, { lastNotedAtMs, nowMs }: Sealed): Backoff {
     const waitMs = lastNotedAtMs + arrivalMaxMs(this.bankOf(claimed).terms) - nowMs;
     return waitMs > 0 ? { initialMs: waitMs, maxMs: waitMs } : inquiryBackoff;
   }
 
   /** A bank that refuses to void is asked about the transfer instead. */
-  private async voided(claimed: LoadedPayment, reference: string): Promise<VoidResult> {
+  private async voided(claimed: LoadedTransfer, reference: string): Promise<VoidResult> {
     try {
       return await this.bankOf(claimed).void(reference);
     } catch (error) {
@@ -218,7 +231,7 @@ export class TransferOutcome {
 
   /** A refused inquiry does not show what the bank has. */
   private async inquired(
-    claimed: LoadedPayment,
+    claimed: LoadedTransfer,
     reference: string,
   ): Promise<InquiryResult | { readonly outcome: 'received' }> {
     try {
@@ -229,7 +242,7 @@ export class TransferOutcome {
     }
   }
 
-  private async complete(current: LoadedPayment, cause: Cause): Promise<void> {
+  private async complete(current: LoadedTransfer, cause: Cause): Promise<void> {
     const { payments, pending } = this.options;
     const { paymentId } = current.state;
     const { state } = await payments.apply(paymentId, cause, whereAllowed(completion), current);
@@ -242,7 +255,7 @@ export class TransferOutcome {
 
   /** The row is deleted only when the payment has ended. It stays if the payment is FAILED_IN_FLIGHT by now. */
   private async fail(
-    current: LoadedPayment,
+    current: LoadedTransfer,
     cause: Cause,
     rejection: RailRejection | null = null,
   ): Promise<void> {
@@ -257,7 +270,7 @@ export class TransferOutcome {
    * The bank has forgotten the transfer, so its answers say nothing any more. The payment stays FAILED_IN_FLIGHT,
    * and the bank is not asked again. What it still reports by itself is recorded.
    */
-  private async end({ state: { paymentId } }: LoadedPayment): Promise<void> {
+  private async end({ state: { paymentId } }: LoadedTransfer): Promise<void> {
     const { pending, logger, tellStaff } = this.options;
     logger.error({ paymentId }, 'the bank never said what became of a payment in flight');
     await tellStaff(paymentId, 'unanswered');
@@ -266,7 +279,7 @@ export class TransferOutcome {
 
   /** The payment stays FAILED_IN_FLIGHT. The bank is not asked any more. */
   private async rejectLate(
-    current: LoadedPayment,
+    current: LoadedTransfer,
     cause: Cause,
     rejection: RailRejection,
   ): Promise<void> {

@@ -12,7 +12,14 @@ const delivery: Delivery = {
 };
 const disabledEndpoint = {
   ...{ endpointId, url: 'https://example.com/', label: null, subscribedEvents: [] },
-  ...{ sealedSecret: '', previousSecret: null, enabled: false, createdAt: '', updatedAt: '' },
+  ...{
+    sealedSecret: '',
+    secretSince: '',
+    previousSecret: null,
+    enabled: false,
+    createdAt: '',
+    updatedAt: '',
+  },
 };
 
 /** The outcome of an attempt at this time, while the endpoint is disabled. */

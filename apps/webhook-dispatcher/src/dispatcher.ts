@@ -1,6 +1,6 @@
 /** Composes the dispatcher, without Nest: from an event to its deliveries and their attempts. */
 import { randomUUID } from 'node:crypto';
-import type { PaymentIntegrationEvent } from '@pis/contracts';
+import type { WebhookIntegrationEvent } from '@pis/contracts';
 import type { EventStore } from '@pis/event-store';
 import type { Keyring } from '@pis/keyring';
 import { eventsQuery } from '@pis/read-models';
@@ -67,7 +67,7 @@ export interface Dispatcher {
    * Resolves once the event's deliveries are stored. @throws what its stores throw. Pass the event again then
    * @param waitingSince when the event was deferred. Null or absent for an event that was not
    */
-  handle(event: PaymentIntegrationEvent, waitingSince?: Date | null): Promise<void>;
+  handle(event: WebhookIntegrationEvent, waitingSince?: Date | null): Promise<void>;
   start(): void;
   stop(): Promise<void>;
 }
@@ -203,7 +203,7 @@ function fanOutDepsOf(
   return {
     ...parts,
     erasedAmong: erasedLookup(pool),
-    windowMs: config.PIS_WEBHOOK_RETRY_WINDOW_PAYMENTS_MS,
+    windowMsOf: retriesOf(config).windowMsOf,
     knownSince: (at) => fanOutsKnownSince(at, kept),
     onTooOld({ eventId, occurredAt }) {
       countTooOld();
@@ -294,7 +294,7 @@ function createReplayWorker(
     store,
     pool,
     events: eventsQuery(pool),
-    windowMs: config.PIS_WEBHOOK_RETRY_WINDOW_PAYMENTS_MS,
+    windowMsOf: retriesOf(config).windowMsOf,
     keptMs: config.PIS_WEBHOOK_RETENTION_DAYS * dayMs,
     logError: (error, what, about) => logger.warn({ err: error, ...about }, what),
   });

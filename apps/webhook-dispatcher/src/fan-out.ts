@@ -2,7 +2,7 @@
  * Makes the deliveries of one event. Its message is done once they are in the table. From there the
  * engine of any dispatcher continues, also when this process dies.
  */
-import { type PaymentIntegrationEvent, withErased } from '@pis/contracts';
+import { type WebhookIntegrationEvent, withErased } from '@pis/contracts';
 import { currentTraceparent } from '@pis/service-kit';
 import { deliveryIdOf, type FanOut } from '@pis/webhook-deliveries';
 import { paymentEnvelope } from '@pis/webhooks';
@@ -14,11 +14,11 @@ export interface FanOutDeps {
   /** Resolves once the event is stored. An event that was stored before stays as it is. */
   readonly deliver: (fanOut: FanOut) => Promise<void>;
   readonly now: () => Date;
-  /** The retry window. */
-  readonly windowMs: number;
+  /** The retry window of an event. */
+  readonly windowMsOf: (eventType: string) => number;
   /** At that time it was no longer known whether earlier events had deliveries. */
   readonly knownSince: (at: Date) => Date;
-  readonly onTooOld: (event: PaymentIntegrationEvent) => void;
+  readonly onTooOld: (event: WebhookIntegrationEvent) => void;
   /** Of these parties, those that were erased since. */
   readonly erasedAmong: ErasedLookup;
 }
@@ -31,7 +31,7 @@ export interface FanOutDeps {
  */
 export async function fanOut(
   deps: FanOutDeps,
-  event: PaymentIntegrationEvent,
+  event: WebhookIntegrationEvent,
   waitingSince: Date | null = null,
 ): Promise<void> {
   const { organizationId, eventId, eventType, position } = event;
@@ -46,12 +46,12 @@ export async function fanOut(
     eventId,
     organizationId,
     eventType,
-    paymentId: event.data.paymentId,
+    paymentId: paymentIdIn(event),
     occurredAt: new Date(event.occurredAt),
     body: JSON.stringify(paymentEnvelope(await withoutErased(deps, event))),
     traceparent: currentTraceparent(),
     createdAt,
-    windowEndsAt: new Date(createdAt.getTime() + deps.windowMs),
+    windowEndsAt: new Date(createdAt.getTime() + deps.windowMsOf(eventType)),
     receivers: receivers.map(({ endpointId }) => ({
       deliveryId: deliveryIdOf(eventId, endpointId),
       endpointId,
@@ -62,12 +62,22 @@ export async function fanOut(
 /** A message may have been published before one of its parties was erased. */
 async function withoutErased(
   { erasedAmong }: FanOutDeps,
-  event: PaymentIntegrationEvent,
-): Promise<PaymentIntegrationEvent> {
+  event: WebhookIntegrationEvent,
+): Promise<WebhookIntegrationEvent> {
+  // A statement event names nobody.
+  if (!('paymentId' in event.data)) return event;
   const { originator, contact } = event.data;
   const partyIds = [originator, contact].flatMap((party) => party?.id ?? []);
   const erased = await erasedAmong(partyIds);
   return erased.size === 0
     ? event
-    : { ...event, data: withErased(event.data, (id) => erased.has(id)) };
+    : ({
+        ...event,
+        data: withErased(event.data, (id) => erased.has(id)),
+      } as WebhookIntegrationEvent);
+}
+
+/** Null for the event of a statement. */
+export function paymentIdIn({ data }: WebhookIntegrationEvent): string | null {
+  return 'paymentId' in data ? data.paymentId : null;
 }

@@ -33,7 +33,7 @@ function idleWorker(leased: () => Promise<null>) {
     endpointOf: unexpected,
     notify: () => undefined,
     now: () => new Date(),
-    ...{ windowMs: 1, keptMs: 1 },
+    ...{ windowMsOf: () => 1, keptMs: 1 },
     logError: (error) => errors.push(error),
     limits: { ...dispatcherLimits.replays, pollMs: 1 },
   });
@@ -44,7 +44,7 @@ describe('A replay worker', () => {
   it('looks for replays again and again, and never after it was stopped', async () => {
     const { worker, asked, errors } = idleWorker(() => Promise.resolve(null));
     worker.start();
-    await until(() => asked.times >= 3, { timeoutMs: 20_000 });
+    await until(() => asked.times >= 3, { timeoutMs: 60_000 });
     await worker.stop();
     const before = asked.times;
     // Longer than a hundred rounds of a worker that goes on.
@@ -59,7 +59,7 @@ describe('A replay worker', () => {
       () => new Promise((resolve) => rounds.push(() => resolve(null))),
     );
     worker.start();
-    await until(() => asked.times === 1, { timeoutMs: 20_000 });
+    await until(() => asked.times === 1, { timeoutMs: 60_000 });
     let hasStopped = false;
     const stopped = worker.stop().then(() => (hasStopped = true));
     for (let turn = 0; turn < 50; turn += 1) await setImmediate();
@@ -73,6 +73,6 @@ describe('A replay worker', () => {
 async function hundredRoundsOfAnother(): Promise<void> {
   const { worker, asked } = idleWorker(() => Promise.resolve(null));
   worker.start();
-  await until(() => asked.times >= 100, { timeoutMs: 20_000 });
+  await until(() => asked.times >= 100, { timeoutMs: 60_000 });
   await worker.stop();
 }

@@ -9,11 +9,11 @@
  * - Organizations take turns, one page each, however many replays one of them has.
  * - A replay begins only when the index has reached the end of the log at the request, so nothing is missing.
  */
-import type { PaymentIntegrationEvent } from '@pis/contracts';
+import type { WebhookIntegrationEvent } from '@pis/contracts';
 import type { WebhookEndpoint } from '@pis/domain';
 import type { EventStore } from '@pis/event-store';
 import type { EventsQuery, IndexedEventRef, TimePlace } from '@pis/read-models';
-import { pastPaymentEvents } from '@pis/integration';
+import { pastWebhookEvents } from '@pis/integration';
 import { Repeating } from '@pis/service-kit';
 import type pg from 'pg';
 import {
@@ -24,6 +24,7 @@ import {
   type ReplayTable,
 } from '@pis/webhook-deliveries';
 import { paymentEnvelope } from '@pis/webhooks';
+import { paymentIdIn } from './fan-out.js';
 
 export interface ReplayLimits {
   /** The most events of an endpoint's replays that are due at a time. */
@@ -63,8 +64,8 @@ export interface ReplayDeps {
   /** Deliveries of the endpoint were made due. */
   readonly notify: (endpointId: string) => void;
   readonly now: () => Date;
-  /** The retry window. */
-  readonly windowMs: number;
+  /** The retry window of an event. */
+  readonly windowMsOf: (eventType: string) => number;
   /** How long an ended replay can be read. */
   readonly keptMs: number;
   /** @param about the replay, if the error concerns one */
@@ -155,7 +156,7 @@ export class ReplayWorker {
     const taken = wanted.slice(0, room);
     const isWhole = taken.length === wanted.length;
     const last = isWhole ? refs.at(-1) : taken.at(-1);
-    const envelopes = await pastPaymentEvents(store, pool, taken);
+    const envelopes = await pastWebhookEvents(store, pool, taken);
     return {
       deliveries: envelopes.map((event) => this.deliveryOf(replay, event)),
       nextPosition: last === undefined ? nextPosition : textOf(last),
@@ -166,7 +167,7 @@ export class ReplayWorker {
 
   private deliveryOf(
     { organizationId, endpointId }: ReplayRecord,
-    event: PaymentIntegrationEvent,
+    event: WebhookIntegrationEvent,
   ): RevivedDelivery {
     const { eventId, eventType } = event;
     return {
@@ -175,10 +176,10 @@ export class ReplayWorker {
       endpointId,
       eventId,
       eventType,
-      paymentId: event.data.paymentId,
+      paymentId: paymentIdIn(event),
       occurredAt: new Date(event.occurredAt),
       body: JSON.stringify(paymentEnvelope(event)),
-      windowEndsAt: this.fromNow(this.deps.windowMs),
+      windowEndsAt: this.fromNow(this.deps.windowMsOf(eventType)),
     };
   }
 

@@ -1,48 +1,35 @@
-import { randomUUID } from 'node:crypto';
 import { jest } from '@jest/globals';
+import type { StatementIntegrationEvent } from '@pis/contracts';
 import { until } from '@pis/local-servers/testing';
+import { deliveryIdOf } from '@pis/webhook-deliveries';
 import { verify } from '@pis/webhooks';
+import type { Dispatcher } from './dispatcher.js';
 import {
   type DispatcherFixture,
   dispatcherFixture,
   type TestEndpoint,
-  testConfig,
 } from './testing/dispatcher-fixture.js';
 
 jest.setTimeout(120_000);
 const timeoutMs = 30_000;
 const dayMs = 24 * 3_600_000;
-const windowMs = testConfig.PIS_WEBHOOK_RETRY_WINDOW_STATEMENTS_MS;
-/** The content of a statement may look like the field that is stamped. */
-const data = { createdAt: '2026-11-01T00:00:00.000Z', note: '"createdAt":"never" 💸' };
-
-/** No app publishes statement events: a delivery of one stands in the table as a fan-out leaves it. */
 describe('A client to whom a statement event is delivered', () => {
   let fixture: DispatcherFixture;
   let endpoint: TestEndpoint;
-  const id = randomUUID();
-  const eventId = randomUUID();
+  let event: StatementIntegrationEvent;
+  let dispatcher: Dispatcher;
   beforeEach(async () => {
     fixture = await dispatcherFixture();
     endpoint = await fixture.createEndpoint({ subscribedEvents: ['statement.generated'] });
-    const at = fixture.now();
-    const envelope = { id: eventId, version: '1', eventType: 'statement.generated' };
-    const body = JSON.stringify({ ...envelope, createdAt: at, synthetic: false, data });
-    await fixture.query(
-      `INSERT INTO webhook_deliveries (id, organization_id, endpoint_id, event_id, event_type,
-          occurred_at, body, created_at, next_attempt_at, window_ends_at)
-        VALUES ($1, $2, $3, $4, 'statement.generated', $5, $6, $5, $5, $7)`,
-      [
-        ...[id, fixture.organizationId, endpoint.endpointId, eventId, at, body],
-        new Date(at.getTime() + windowMs),
-      ],
-    );
+    event = await fixture.statementEvent();
+    dispatcher = fixture.dispatcher();
   });
   afterEach(() => fixture.close());
 
   it('gets a createdAt that is stamped at each signing, and everything else unchanged', async () => {
     fixture.receiver.respondWith((_, index) => ({ status: index === 0 ? 500 : 200 }));
-    fixture.dispatcher().start();
+    dispatcher.start();
+    await dispatcher.handle(event);
     await attempted(1);
     fixture.advance(30_000);
     await finishedAs('delivered');
@@ -50,14 +37,14 @@ describe('A client to whom a statement event is delivered', () => {
     const [first, second] = fixture.receiver.requests;
     for (const { body, headers } of [first, second].filter((request) => request !== undefined)) {
       expect(verify(body, headers, endpoint.secret, fixture.now())).toBe(true);
-      expect(headers['x-webhook-delivery']).toBe(id);
+      expect(headers['x-webhook-delivery']).toBe(deliveryIdOf(event.eventId, endpoint.endpointId));
       expect(JSON.parse(body)).toEqual({
-        id: eventId,
+        id: event.eventId,
         version: '1',
         eventType: 'statement.generated',
         createdAt: headers['x-webhook-timestamp'],
         synthetic: false,
-        data,
+        data: event.data,
       });
     }
     expect(second?.headers['x-webhook-timestamp']).not.toBe(first?.headers['x-webhook-timestamp']);
@@ -65,13 +52,25 @@ describe('A client to whom a statement event is delivered', () => {
 
   it('is attempted on its fourteenth day, and not after that', async () => {
     fixture.receiver.respondWith(() => ({ status: 500 }));
-    fixture.dispatcher().start();
+    dispatcher.start();
+    await dispatcher.handle(event);
     await attempted(1);
     fixture.advance(13 * dayMs);
     await attempted(2);
     fixture.advance(dayMs + 1);
     await finishedAs('failed');
     expect(fixture.receiver.requests).toHaveLength(2);
+  });
+
+  it('is not given to endpoints that subscribe to payments only', async () => {
+    const others = await fixture.createEndpoint({ subscribedEvents: ['payment.*'] });
+    dispatcher.start();
+    await dispatcher.handle(event);
+    await dispatcher.handle(event);
+    await finishedAs('delivered');
+    const deliveries = await rows('webhook_finished_deliveries');
+    expect(deliveries.map(({ endpoint_id }) => endpoint_id)).toEqual([endpoint.endpointId]);
+    expect(deliveries.map(({ endpoint_id }) => endpoint_id)).not.toContain(others.endpointId);
   });
 
   const attempted = (count: number) =>
@@ -87,5 +86,7 @@ describe('A client to whom a statement event is delivered', () => {
     );
 
   const rows = (table: string) =>
-    fixture.query<{ attempts: number; state?: string }>(`SELECT * FROM ${table}`);
+    fixture.query<{ attempts: number; state?: string; endpoint_id: string }>(
+      `SELECT * FROM ${table}`,
+    );
 });

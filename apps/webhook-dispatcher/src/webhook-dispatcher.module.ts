@@ -25,6 +25,7 @@ import type { Registry } from 'prom-client';
 import { createDispatcher, type Dispatcher } from './dispatcher.js';
 import { type BanksConfig, hostsOfBanks } from './hosts-of-banks.js';
 import { DISPATCHER, PaymentEventsController } from './payment-events.controller.js';
+import { StatementEventsController } from './statement-events.controller.js';
 
 @Module({})
 export class WebhookDispatcherModule implements OnApplicationBootstrap, BeforeApplicationShutdown {
@@ -35,7 +36,7 @@ export class WebhookDispatcherModule implements OnApplicationBootstrap, BeforeAp
     const receivers = webhookReceiverCa(config);
     return {
       module: WebhookDispatcherModule,
-      controllers: [PaymentEventsController],
+      controllers: [PaymentEventsController, StatementEventsController],
       providers: [
         {
           provide: DISPATCHER,

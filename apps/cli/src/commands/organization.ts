@@ -3,8 +3,11 @@ import { createOrganization } from '@pis/commands';
 import { withContext } from '../context.js';
 import { type OutputOptions, print, withJson } from '../output.js';
 import { granted } from '../refusals.js';
+import { addApprovals } from './organization-approvals.js';
+import { addBranding } from './organization-branding.js';
 import { addRails } from './organization-rails.js';
 import { addRetention } from './organization-retention.js';
+import { addTimeZone } from './organization-time-zone.js';
 
 export function organizationCommands(): Command {
   const organization = new Command('organization').description('the clients of this service');
@@ -17,7 +20,10 @@ export function organizationCommands(): Command {
     const { name } = options;
     print(granted(await withContext((context) => createOrganization(context, { name }))), options);
   });
+  addApprovals(organization);
+  addBranding(organization);
   addRails(organization);
   addRetention(organization);
+  addTimeZone(organization);
   return organization;
 }

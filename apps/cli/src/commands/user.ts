@@ -1,8 +1,9 @@
 import { type UserRole, userRoles } from '@pis/domain';
 import { StreamStates } from '@pis/event-store';
-import { Passwords, Users } from '@pis/users';
+import { type ErasedUser, eraseUser, Passwords, Users } from '@pis/users';
 import { Command, Option } from 'commander';
 import { type Context, withContext } from '../context.js';
+import { erasureWaits } from '../erasure.js';
 import { act, type ActionOptions, idGiven, withOperator } from '../operator-action.js';
 import { type OutputOptions, print, withJson } from '../output.js';
 import { passwordOnStdin } from '../password.js';
@@ -34,6 +35,7 @@ export function userCommands(): Command {
   });
   addDisable(user);
   addReset(user);
+  addErase(user);
   return user;
 }
 
@@ -106,5 +108,35 @@ function addReset(user: Command): void {
       ),
     );
     print(password === null ? { userId, password: reset.password } : { userId }, options);
+  });
+}
+
+function addErase(user: Command): void {
+  withOperator(
+    withJson(
+      user
+        .command('erase')
+        .description('erase the personal data of a user for good; what the user did stays')
+        .requiredOption('--id <id>', 'userId, see list'),
+    ),
+    { isReasonRequired: true },
+  ).action(async (options: OutputOptions & ActionOptions & { id: string }) => {
+    const userId = idGiven('--id', options.id);
+    const action = {
+      name: 'user erase',
+      subject: { userId },
+      outcome: ({ erasedAt, alreadyErased }: ErasedUser) => ({ erasedAt, alreadyErased }),
+    } as const;
+    const erased = await act(options, action, async (context) => {
+      const keys = await context.keyring();
+      const users = await usersOf(context);
+      const destroyKeys = keys.destroy.bind(keys);
+      const { keysInUseMs } = erasureWaits;
+      const { pool, by } = context;
+      return granted(await eraseUser({ users, pool, destroyKeys, keysInUseMs }, userId, by));
+    });
+    if (erased.alreadyErased)
+      process.stderr.write(`pis: user ${userId} was erased before; it was done again\n`);
+    print(erased, options);
   });
 }

@@ -7,7 +7,7 @@ import {
   resumeConnection,
 } from '@pis/bank-rails/connections';
 import { instructionEnding, testAchIdentity } from '@pis/bank-rails/testing';
-import { PaymentStream } from '@pis/commands';
+import { TransferStream } from '@pis/commands';
 import { payment, type PaymentCommand } from '@pis/domain';
 import { paymentExample } from '@pis/domain/testing';
 import { type EventStore, memoryEventStore, repository, sealedStore } from '@pis/event-store';
@@ -85,7 +85,7 @@ async function waiting(commands: readonly PaymentCommand[]): Promise<string> {
   const details = paymentExample({ paymentId });
   const queue = { type: 'QueuePayment', at, data: details } as const;
   await repository(store, payment).create(paymentId, queue, by);
-  const payments = new PaymentStream(store, by.actor);
+  const payments = new TransferStream(store, by.actor);
   await payments.apply(paymentId, {}, () => [claim(reference), ...commands]);
   await bank.submit(instruction);
   return individualIdOf(reference);

@@ -4,7 +4,7 @@
  */
 import { paymentIdOfRailReference } from '@pis/bank-rails';
 import type { WaitingEntry } from '@pis/bank-rails/ach';
-import { PaymentMissing, PaymentStream } from '@pis/commands';
+import { TransferMissing, TransferStream } from '@pis/commands';
 import { type Payment, unreachable } from '@pis/domain';
 import { type EventStore, StoreUnavailable } from '@pis/event-store';
 import type pg from 'pg';
@@ -26,7 +26,7 @@ export async function voidEntriesOfEndedPayments(
   connection: string,
 ): Promise<number> {
   const { voidAchEntries, waitingAchEntries } = await import('@pis/bank-rails/ach');
-  const payments = new PaymentStream(store, 'system:cli');
+  const payments = new TransferStream(store, 'system:cli');
   const unreadable: string[] = [];
   let voided = 0;
   for (let after = ''; ; ) {
@@ -50,7 +50,7 @@ export async function voidEntriesOfEndedPayments(
 }
 
 async function findingOf(
-  payments: PaymentStream,
+  payments: TransferStream,
   { reference, paymentId: named }: WaitingEntry,
 ): Promise<'ended' | 'under way' | 'unreadable'> {
   const paymentId = paymentIdOfRailReference(reference) ?? named;
@@ -61,7 +61,7 @@ async function findingOf(
   } catch (error) {
     if (error instanceof StoreUnavailable) throw error;
     // Nobody could follow what becomes of it.
-    return error instanceof PaymentMissing ? 'ended' : 'unreadable';
+    return error instanceof TransferMissing ? 'ended' : 'unreadable';
   }
 }
 

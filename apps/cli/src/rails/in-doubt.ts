@@ -1,18 +1,16 @@
 /**
- * Payments that were submitted and not confirmed in time, and those that the bank has held for longer than a day, with
+ * Payments and collections that were submitted and not confirmed in time, and those that the bank has held for longer than a day, with
  * everything that is known of them.
  */
-import {
-  type Payment,
-  payment as payments,
-  type RailRejection,
-  transferAmountMinor,
-} from '@pis/domain';
-import { type EventStore, repository } from '@pis/event-store';
+import { type LoadedTransfer, TransferMissing, TransferStream } from '@pis/commands';
+import { type RailRejection, transferAmountMinor, type TransferOwner } from '@pis/domain';
+import type { EventStore } from '@pis/event-store';
 import type pg from 'pg';
 
 export interface PaymentInDoubt {
+  /** Of a collection its own ID. */
   readonly paymentId: string;
+  readonly transfer: TransferOwner;
   readonly organizationId: string;
   readonly status: string;
   /** Since when it is in doubt. */
@@ -71,20 +69,28 @@ export async function paymentsInDoubt(
       GROUP BY payment_id ORDER BY max(created_at) DESC LIMIT $1`,
     [max, heldAfterMs],
   );
+  const transfers = new TransferStream(store, 'system:cli');
   const found: PaymentInDoubt[] = [];
   for (const { payment_id: paymentId, is_held: isHeld } of rows) {
-    const { state } = await repository(store, payments).load(paymentId);
+    const transfer = await transfers.load(paymentId).catch(orNull);
+    const status = transfer?.state.status;
     // The list lags behind: it has settled meanwhile.
-    const isInDoubt =
-      state?.status === 'FAILED_IN_FLIGHT' || (isHeld && state?.status === 'PROCESSING');
-    if (isInDoubt) found.push(await inDoubt(pool, state));
+    const isInDoubt = status === 'FAILED_IN_FLIGHT' || (isHeld && status === 'PROCESSING');
+    if (transfer && isInDoubt) found.push(await inDoubt(pool, transfer));
   }
   return found;
 }
 
-async function inDoubt(pool: pg.Pool, state: Payment): Promise<PaymentInDoubt> {
+/** A row of it is left, and the log does not have it. */
+function orNull(error: unknown): null {
+  if (error instanceof TransferMissing) return null;
+  throw error;
+}
+
+async function inDoubt(pool: pg.Pool, { owner, state }: LoadedTransfer): Promise<PaymentInDoubt> {
   return {
     paymentId: state.paymentId,
+    transfer: owner,
     organizationId: state.organizationId,
     status: state.status,
     since: state.statusAt,

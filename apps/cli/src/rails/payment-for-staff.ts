@@ -1,6 +1,7 @@
-/** One payment with what no client sees: its events, the review's reasons, and the bank's corrections, masked. */
+/** One payment or collection with what no client sees: its events, the review's reasons, and the bank's corrections, masked. */
 import { type CorrectedData, correctionPlace, railReferenceOf } from '@pis/bank-rails';
 import {
+  collection as collections,
   contact as contacts,
   type Payment,
   payment as payments,
@@ -9,6 +10,7 @@ import {
   type PaymentStatus,
   type RailRejection,
   transferAmountMinor,
+  type TransferOwner,
 } from '@pis/domain';
 import { type EventStore, repository } from '@pis/event-store';
 import { KeyDestroyed, type Keyring, maskNumber, ownerOf, type SealedText } from '@pis/keyring';
@@ -19,6 +21,7 @@ import { type Inquiries, inquiriesOf, type Unmatched, unmatchedOf } from './in-d
 
 export interface PaymentForStaff {
   readonly paymentId: string;
+  readonly transfer: TransferOwner;
   readonly organizationId: string;
   readonly status: PaymentStatus;
   readonly failureCode: string | null;
@@ -63,14 +66,12 @@ export async function paymentForStaff(
   { store, pool, keyring }: Stores,
   paymentId: string,
 ): Promise<PaymentForStaff> {
-  const found = repository(store, payments);
-  const events = await store.readStream(found.streamIdOf(paymentId));
-  const { state } = found.fold(events);
-  if (state === null) throw new CommandFailed(`there is no payment ${paymentId}`);
+  const { owner, state, events } = await transferWithEvents(store, paymentId);
   const prenote = await prenoteOf(pool, railReferenceOf(paymentId));
   const blocked = events.find(({ type }) => type === 'PaymentBlocked');
   return {
     paymentId,
+    transfer: owner,
     organizationId: state.organizationId,
     status: state.status,
     failureCode: state.failureCode,
@@ -90,6 +91,18 @@ export async function paymentForStaff(
     inquiries: await inquiriesOf(pool, paymentId),
     unmatchedNotifications: await unmatchedOf(pool, state.railReference),
   };
+}
+
+/** @throws CommandFailed when there is no such payment or collection */
+async function transferWithEvents(store: EventStore, transferId: string) {
+  for (const aggregate of [payments, collections]) {
+    const found = repository(store, aggregate);
+    const events = await store.readStream(found.streamIdOf(transferId));
+    const { state } = found.fold(events);
+    const owner: TransferOwner = aggregate === collections ? 'collection' : 'payment';
+    if (state !== null) return { owner, state, events };
+  }
+  throw new CommandFailed(`there is no payment or collection ${transferId}`);
 }
 
 /** A correction about a prenote is on the contact alone: its payment was not submitted. */

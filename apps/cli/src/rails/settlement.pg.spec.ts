@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { railReferenceOf } from '@pis/bank-rails';
 import { pauseConnections, readPauses } from '@pis/bank-rails/connections';
-import { PaymentStream } from '@pis/commands';
+import { TransferStream } from '@pis/commands';
 import { payment, type PaymentCommand, type PaymentRail } from '@pis/domain';
 import { paymentExample } from '@pis/domain/testing';
 import { memoryEventStore, repository, sealedStore, systemContext } from '@pis/event-store';
@@ -59,7 +59,7 @@ async function given({
     commands.push({ type: 'FailPaymentInFlight', at, data: { failureReason: 'late' } });
   await repository(store, payment).create(paymentId, { type: 'QueuePayment', at, data }, by);
   if (status !== 'QUEUED')
-    await new PaymentStream(store, 'system:test').apply(paymentId, {}, () => commands);
+    await new TransferStream(store, 'system:test').apply(paymentId, {}, () => commands);
   if (sentAgoMs !== null)
     await pool.query(
       `INSERT INTO rail_pending (payment_id, reference, rail, stage, submitted_at, last_submission_at,

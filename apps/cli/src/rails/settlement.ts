@@ -4,8 +4,14 @@
  * payment moves. To repeat it is safe.
  */
 import { paymentIdOfRailReference, railReferenceOf, type RailRejection } from '@pis/bank-rails';
-import { PaymentMissing, PaymentStream } from '@pis/commands';
-import { type Payment, type PaymentCommand, transferAmountMinor, unreachable } from '@pis/domain';
+import { type LoadedTransfer, TransferMissing, TransferStream } from '@pis/commands';
+import {
+  orderingOrganizationOf,
+  type Payment,
+  type PaymentCommand,
+  transferAmountMinor,
+  unreachable,
+} from '@pis/domain';
 import type { CommandContext, EventStore } from '@pis/event-store';
 import type pg from 'pg';
 import { CommandFailed } from '../output.js';
@@ -90,10 +96,11 @@ function theOnly([reference, ...others]: readonly string[], connection: string |
 /** @throws CommandFailed when the payment's status or what the bank has said does not allow it */
 export async function settlePayment(stores: Stores, order: SettlementOrder): Promise<Settled> {
   const { store, pool, by } = stores;
-  const payments = new PaymentStream(store, by.actor);
-  const { state } = await payments.load(order.paymentId).catch((error: unknown) => {
-    throw error instanceof PaymentMissing ? new CommandFailed(error.message) : error;
+  const payments = new TransferStream(store, by.actor);
+  const transfer = await payments.load(order.paymentId).catch((error: unknown) => {
+    throw error instanceof TransferMissing ? new CommandFailed(error.message) : error;
   });
+  const { state } = transfer;
   const connection = await connectionOf(pool, state, order);
   const reference = state.railReference ?? railReferenceOf(state.paymentId);
   const claim = { railReference: reference, connection };
@@ -104,7 +111,7 @@ export async function settlePayment(stores: Stores, order: SettlementOrder): Pro
   if (order.as === 'never-sent' && planned.length > 0)
     await requireArrived(pool, state, { connection, reference }, stores.termsOf);
   const { as, traceNumber = null } = order;
-  await settleRow(pool, state, { connection, reference, as, traceNumber });
+  await settleRow(pool, transfer, { connection, reference, as, traceNumber });
   const cause = by.causationId === null ? {} : { eventId: by.causationId };
   const settled = await payments.apply(state.paymentId, cause, (current) =>
     commandsFor(current, order.as, claim),
@@ -209,10 +216,10 @@ interface Finding {
 }
 
 /** @throws CommandFailed when the bank has said something else */
-async function settleRow(pool: pg.Pool, state: Payment, finding: Finding): Promise<void> {
+async function settleRow(pool: pg.Pool, transfer: LoadedTransfer, finding: Finding): Promise<void> {
   const rowStatus =
-    state.paymentRail === 'ACH'
-      ? await settleAch(pool, state, finding)
+    transfer.state.paymentRail === 'ACH'
+      ? await settleAch(pool, transfer, finding)
       : await settleMessage(pool, finding);
   if (finding.as === 'never-sent' && rowStatus === 'filed')
     throw new CommandFailed(
@@ -225,15 +232,17 @@ async function settleRow(pool: pg.Pool, state: Payment, finding: Finding): Promi
 
 async function settleAch(
   pool: pg.Pool,
-  payment: Payment,
+  { owner, state: payment }: LoadedTransfer,
   { connection, reference, as, traceNumber }: Finding,
 ): Promise<string | null> {
   const { settleAchEntry } = await import('@pis/bank-rails/ach');
-  const { paymentId, organizationId, originatorId, contact, direction } = payment;
+  const { paymentId, originator, contact, direction } = payment;
   if (contact === null) throw new CommandFailed('the payment has no contact');
   const amountMinor = transferAmountMinor(payment);
   const entry = {
-    ...{ bank: connection, reference, paymentId, organizationId, originatorId, direction },
+    ...{ bank: connection, reference, paymentId, direction },
+    organizationId: orderingOrganizationOf(owner, payment),
+    originatorId: originator.id,
     ...{ amountMinor, traceNumber, contactId: contact.id },
     contactIsBusiness: contact.entityType === 'BUSINESS',
   };

@@ -96,37 +96,70 @@ export class PublicApi {
     return { events: data as readonly FeedEvent[], nextCursor };
   }
 
+  /** What a single operation answers. A field that is undefined is not sent. @throws ApiAway, CommandFailed */
+  async data<Data>(method: string, path: string, body?: object): Promise<Data> {
+    const sent = body === undefined ? {} : { body: JSON.stringify(body) };
+    return (await this.ask(method, path, sent)).data as Data;
+  }
+
+  /** A range of a file, whole. `end` is exclusive. @throws ApiAway, CommandFailed */
+  async range(
+    path: string,
+    { start, end }: { readonly start: number; readonly end: number },
+  ): Promise<Uint8Array> {
+    const range = `bytes=${start}-${end - 1}`;
+    const [response, bytes] = await this.send('GET', path, { headers: { range } });
+    if (response.status !== 206) throw this.failure(response, parsed(bytes.toString()));
+    if (bytes.length !== end - start) throw new ApiAway(`${this.url} answered in part`, null);
+    return bytes;
+  }
+
   private async ask(
     method: string,
     path: string,
     { body, signal }: { readonly body?: string; readonly signal?: AbortSignal },
   ): Promise<ApiBody> {
+    const headers = body === undefined ? {} : { 'content-type': 'application/json' };
+    const [response, bytes] = await this.send(method, path, { body, headers, signal });
+    const answer = parsed(bytes.toString());
+    if (response.ok && answer !== null) return answer;
+    throw this.failure(response, answer);
+  }
+
+  private async send(
+    method: string,
+    path: string,
+    { body, headers, signal }: Sent,
+  ): Promise<readonly [Response, Buffer]> {
     const request = {
       method,
-      headers: {
-        authorization: `Bearer ${this.apiKey}`,
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-      },
+      headers: { authorization: `Bearer ${this.apiKey}`, ...headers },
       // The key is for this address and no other.
       redirect: 'manual',
       ...(body === undefined ? {} : { body }),
     } as const;
-    const [response, text] = await within(timeoutMs, signal, async (ending) => {
+    return within(timeoutMs, signal, async (ending) => {
       const answered = await fetch(`${this.url}${path}`, { ...request, signal: ending });
-      return [answered, await answered.text()] as const;
+      return [answered, Buffer.from(await answered.arrayBuffer())] as const;
     }).catch((error: unknown) => {
       throw new ApiAway(`no answer from ${this.url}: ${describe(error)}`, null);
     });
-    const answer = parsed(text);
-    if (response.ok && answer !== null) return answer;
-    const { code = `HTTP ${response.status}`, message = 'no answer of the API' } =
-      answer?.error ?? {};
+  }
+
+  private failure({ status, ok, headers }: Response, answer: ApiBody | null): CommandFailed {
+    const { code = `HTTP ${status}`, message = 'no answer of the API' } = answer?.error ?? {};
     const said = `${this.url} answered ${code}: ${message}`;
     // An incomplete answer, or a proxy's page, counts as no answer.
-    if (passing.includes(response.status) || response.ok)
-      throw new ApiAway(said, retryAfterMsOf(response.headers.get('retry-after')));
-    throw new CommandFailed(said);
+    if (passing.includes(status) || ok)
+      return new ApiAway(said, retryAfterMsOf(headers.get('retry-after')));
+    return new CommandFailed(said);
   }
+}
+
+interface Sent {
+  readonly body?: string | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface TestResult {

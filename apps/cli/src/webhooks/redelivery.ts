@@ -1,7 +1,7 @@
 /** `pis webhooks redeliver`: over the database, so that an operator can do it for any organization. */
 import { webhookEndpoints } from '@pis/domain';
 import { repository } from '@pis/event-store';
-import { pastPaymentEvents } from '@pis/integration';
+import { pastWebhookEvents } from '@pis/integration';
 import { loadConfig, webhooksEnv } from '@pis/service-kit/stores';
 import { deliveryLog, redeliver } from '@pis/webhook-deliveries';
 import { retryWindowsOf } from '@pis/webhooks';
@@ -34,8 +34,8 @@ export async function redeliverByHand({ store, pool }: Context, deliveryId: stri
 
   const now = new Date();
   const windows = retryWindowsOf(config);
-  const pastEvents = (refs: Parameters<typeof pastPaymentEvents>[2]) =>
-    pastPaymentEvents(store, pool, refs);
+  const pastEvents = (refs: Parameters<typeof pastWebhookEvents>[2]) =>
+    pastWebhookEvents(store, pool, refs);
   if (!(await redeliver(pool, delivery, { pastEvents, windows, now }))) throw missing();
   const { eventId, eventType, paymentId, state: previousState } = delivery;
   const about = { deliveryId, webhookId: endpointId, organizationId, eventId };

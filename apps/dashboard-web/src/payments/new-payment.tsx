@@ -1,15 +1,26 @@
 /** Requests money from somebody, or sends it. */
-import { Button, Group, NativeSelect, SimpleGrid, Stack, Textarea, TextInput } from '@mantine/core';
+import {
+  Alert,
+  Button,
+  Group,
+  NativeSelect,
+  SimpleGrid,
+  Stack,
+  Textarea,
+  TextInput,
+} from '@mantine/core';
 import type { DashboardApi } from '@pis/dashboard/api';
 import { useMutation, useQuery } from '@tanstack/react-query';
-import { useNavigate } from '@tanstack/react-router';
+import { useNavigate, useSearch } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
 import { ApiFailure, call } from '../api.js';
-import { amountMinorOf, directionNames, nameOf, recipientTypes } from '../format.js';
-import { contactChoices, originatorChoices, queryClient } from '../queries.js';
+import { approvalSettingsQuery } from '../approvals/waiting-approvals.js';
+import { amountMinorOf, directionNames, money, nameOf, recipientTypes } from '../format.js';
+import { contactQuery } from '../parties/party-queries.js';
+import { originatorChoices, queryClient } from '../queries.js';
 import { FormProblem, LoadFailed, PageHeader } from '../ui.js';
+import { newRecipient, RecipientChoice, recipientChoices } from './recipient-choice.js';
 
-const newRecipient = 'new';
 const noteMax = 500;
 
 const empty = {
@@ -30,16 +41,35 @@ const optionsOf = (names: Readonly<Record<string, string>>) =>
   Object.entries(names).map(([value, label]) => ({ value, label }));
 
 export function NewPaymentPage() {
+  const search = useSearch({ from: '/shell/payments/new' });
+  const { contactId = '' } = search;
   const originators = useQuery(originatorChoices);
-  const contacts = useQuery(contactChoices);
-  const failure = originators.error ?? contacts.error;
+  const asked = useQuery({ ...contactQuery(contactId), enabled: contactId !== '' });
+  const originatorId =
+    asked.data?.contact.originatorId ?? originators.data?.[0]?.originatorId ?? '';
+  // The form begins with the recipients of its originator.
+  const isKnown = originators.data !== undefined && (contactId === '' || asked.data !== undefined);
+  const choices = useQuery({ ...recipientChoices(originatorId, ''), enabled: isKnown });
+  // A later failure does not take the form away: another form would pay again what this one may have paid.
+  const failed = [originators, asked, choices].find(({ isLoadingError }) => isLoadingError);
+  const retry = () => {
+    for (const query of [originators, asked, choices]) if (query.isError) void query.refetch();
+  };
   return (
     <>
       <PageHeader title="New payment" />
-      {failure !== null ? (
-        <LoadFailed error={failure} />
-      ) : originators.data === undefined || contacts.data === undefined ? null : (
-        <PaymentForm originators={originators.data} contacts={contacts.data} />
+      {failed?.error ? (
+        <LoadFailed error={failed.error} retry={retry} />
+      ) : originators.data === undefined || choices.data === undefined ? null : (
+        <PaymentForm
+          originators={originators.data}
+          initial={{
+            ...empty,
+            originatorId,
+            direction: search.direction ?? empty.direction,
+            recipient: contactId === '' ? newRecipient : contactId,
+          }}
+        />
       )}
     </>
   );
@@ -47,21 +77,30 @@ export function NewPaymentPage() {
 
 interface FormProps {
   readonly originators: DashboardApi['listOriginators']['data'];
-  readonly contacts: DashboardApi['listContacts']['data'];
+  readonly initial: Form;
 }
 
-function PaymentForm({ originators, contacts }: FormProps) {
+/** Only amounts have a greatest value here. */
+const refusedAmount = {
+  validation_max: 'No bank rail of yours moves that much. A payer also pays the processing fee.',
+} as const;
+
+function PaymentForm({ originators, initial }: FormProps) {
   const navigate = useNavigate();
-  const [form, setForm] = useState<Form>({
-    ...empty,
-    originatorId: originators[0]?.originatorId ?? '',
-  });
+  const [form, setForm] = useState(initial);
   // One for the whole form: pressing the button twice creates one payment.
   const [idempotencyKey] = useState(() => crypto.randomUUID());
   const [problems, setProblems] = useState<Readonly<Record<string, string>>>({});
   const create = useMutation({
     mutationFn: (body: Body) => call('createPayment', { body }),
-    onSuccess: async ({ paymentId }) => {
+    onSuccess: async (created) => {
+      if ('approvalId' in created) {
+        const { approvalId } = created;
+        await queryClient.invalidateQueries({ queryKey: ['approvals'] });
+        await navigate({ to: '/approvals/$approvalId', params: { approvalId }, replace: true });
+        return;
+      }
+      const { paymentId } = created;
       await queryClient.invalidateQueries({ queryKey: ['payments'] });
       await navigate({ to: '/payments/$paymentId', params: { paymentId }, replace: true });
     },
@@ -80,17 +119,14 @@ function PaymentForm({ originators, contacts }: FormProps) {
   };
   const failure = create.error instanceof ApiFailure ? create.error : null;
   const problemOf = (field: string, sentAs = field): string | null =>
-    problems[field] ?? failure?.problemOf(sentAs) ?? null;
-  const contactsOfOriginator = contacts.filter(
-    ({ originatorId }) => originatorId === form.originatorId,
-  );
+    problems[field] ?? failure?.problemOf(sentAs, refusedAmount) ?? null;
   const isNew = form.recipient === newRecipient;
 
   return (
     <form className="card narrow" onSubmit={submit} noValidate>
       <Stack gap="md">
         {failure !== null && failure.problems.length === 0 ? <FormProblem error={failure} /> : null}
-        <SimpleGrid cols={{ base: 1, xs: 2 }}>
+        <SimpleGrid cols={{ base: 1, xs: 2 }} verticalSpacing="md">
           <NativeSelect
             label="Originator"
             data={originators.map((one) => ({
@@ -111,18 +147,12 @@ function PaymentForm({ originators, contacts }: FormProps) {
             onChange={({ currentTarget }) => set({ direction: currentTarget.value })}
           />
         </SimpleGrid>
-        <NativeSelect
-          label="Recipient"
-          data={[
-            { value: newRecipient, label: 'New recipient' },
-            ...contactsOfOriginator.map((one) => ({
-              value: one.contactId,
-              label: nameOf(one) ?? one.contactId,
-            })),
-          ]}
+        <RecipientChoice
+          originatorId={form.originatorId}
+          direction={form.direction}
           value={form.recipient}
-          error={problemOf('recipient', 'recipient.contactId')}
-          onChange={({ currentTarget }) => set({ recipient: currentTarget.value })}
+          problem={problemOf('recipient', 'recipient.contactId')}
+          onChange={(recipient) => set({ recipient })}
         />
         {isNew ? <NewRecipient form={form} set={set} problemOf={problemOf} /> : null}
         <TextInput
@@ -142,6 +172,7 @@ function PaymentForm({ originators, contacts }: FormProps) {
           error={problemOf('note', 'paymentNote')}
           onChange={({ currentTarget }) => set({ note: currentTarget.value })}
         />
+        <NeedsApproval amount={form.amount} />
         <Group justify="flex-end" mt="xs">
           <Button variant="default" onClick={() => void navigate({ to: '/payments' })}>
             Back
@@ -152,6 +183,23 @@ function PaymentForm({ originators, contacts }: FormProps) {
         </Group>
       </Stack>
     </form>
+  );
+}
+
+/** Said before it is sent. Whether it is needed is decided by the server. */
+function NeedsApproval({ amount }: { readonly amount: string }) {
+  const { data: settings } = useQuery(approvalSettingsQuery);
+  const amountMinor = amountMinorOf(amount);
+  const amountAbove = settings?.amountAbove ?? null;
+  const isNeeded = amountAbove !== null && amountMinor !== null && amountMinor > amountAbove;
+  return (
+    <div role="status">
+      {isNeeded ? (
+        <Alert color="yellow" variant="light" title="This payment needs an approval">
+          It is above {money(amountAbove)}. It is created once a second person has approved it.
+        </Alert>
+      ) : null}
+    </div>
   );
 }
 
@@ -181,7 +229,7 @@ function NewRecipient({ form, set, problemOf }: RecipientProps) {
           onChange={({ currentTarget }) => set({ companyName: currentTarget.value })}
         />
       ) : (
-        <SimpleGrid cols={{ base: 1, xs: 2 }}>
+        <SimpleGrid cols={{ base: 1, xs: 2 }} verticalSpacing="md">
           <TextInput
             label="First name"
             autoComplete="off"

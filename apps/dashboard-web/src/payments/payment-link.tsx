@@ -58,7 +58,8 @@ export function PaymentLinkSection({ paymentId, link, mayShow }: Props) {
 
 function LinkUrl({ paymentId }: { readonly paymentId: string }) {
   const shown = useQuery(urlQuery(paymentId));
-  if (shown.isError) return <LoadFailed error={shown.error} />;
+  if (shown.isLoadingError)
+    return <LoadFailed error={shown.error} retry={() => void shown.refetch()} />;
   if (shown.data === undefined) return null;
   const { url, qrCode } = shown.data;
   return (

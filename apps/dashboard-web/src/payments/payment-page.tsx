@@ -1,17 +1,31 @@
 /** One payment with all that is known of it, and what may be done with it. */
-import { Button, Group, Modal, Stack, Text } from '@mantine/core';
+import { Alert, Button, Group, Modal, Stack, Text } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
-import type { DashboardApi } from '@pis/dashboard/api';
 import { queryOptions, useMutation, useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import { call } from '../api.js';
-import { directionNames, labelOf, money, nameOf, recipientTypes } from '../format.js';
+import { directionNames, labelOf, money, type Named, nameOf, recipientTypes } from '../format.js';
+import { usePolling } from '../live.js';
 import { meQuery, queryClient } from '../queries.js';
-import { Fact, FormProblem, LoadFailed, PageHeader, Section, StatusBadge, Time } from '../ui.js';
+import {
+  Fact,
+  FormProblem,
+  LoadFailed,
+  PageHeader,
+  PageLoading,
+  Section,
+  StatusBadge,
+  Time,
+} from '../ui.js';
+import { Copyable } from '../values.js';
 import { PaymentLinkSection } from './payment-link.js';
 import { DeliverySection, TimelineSection } from './payment-history.js';
+import { MovementSection } from './payment-movements.js';
+import { BankSection, RailSection } from './payment-rail.js';
+import { SimulationSection } from './payment-simulation.js';
+import { failureAdvice, type PaymentPageData } from './payment-words.js';
+import './payments.css';
 
-export type PaymentPageData = DashboardApi['getPayment']['data'];
 type Payment = PaymentPageData['payment'];
 
 const refreshMs = 5_000;
@@ -20,13 +34,13 @@ export const paymentQuery = (paymentId: string) =>
   queryOptions({
     queryKey: ['payments', 'one', paymentId],
     queryFn: ({ signal }) => call('getPayment', { ids: { paymentId }, signal }),
-    refetchInterval: refreshMs,
   });
 
 export function PaymentPage() {
   const { paymentId } = useParams({ from: '/shell/payments/$paymentId' });
   const { data: me } = useQuery(meQuery);
-  const page = useQuery(paymentQuery(paymentId));
+  const refetchInterval = usePolling(refreshMs);
+  const page = useQuery({ ...paymentQuery(paymentId), refetchInterval });
   if (page.isError && page.data === undefined)
     return (
       <>
@@ -34,7 +48,7 @@ export function PaymentPage() {
         <LoadFailed error={page.error} retry={() => void page.refetch()} />
       </>
     );
-  if (page.data === undefined) return <PageHeader title="Payment" />;
+  if (page.data === undefined) return <PageLoading title="Payment" />;
   const { payment, link } = page.data;
   const mayAct = me?.role !== 'viewer';
 
@@ -54,29 +68,33 @@ export function PaymentPage() {
         }
       />
       <Stack gap="md">
-        <Facts payment={payment} />
+        <Facts page={page.data} />
         {link === null ? null : (
           <PaymentLinkSection paymentId={paymentId} link={link} mayShow={mayAct} />
         )}
-        <Settlement page={page.data} />
+        <SimulationSection paymentId={paymentId} simulation={page.data.simulation} />
         <TimelineSection entries={page.data.timeline} />
+        <MovementSection movements={page.data.movements} />
+        <RailSection page={page.data} />
+        <BankSection page={page.data} />
         <DeliverySection deliveries={page.data.deliveries} />
       </Stack>
     </>
   );
 }
 
-function Facts({ payment }: { readonly payment: Payment }) {
+function Facts({ page }: { readonly page: PaymentPageData }) {
+  const { payment, link, approval, returnReason } = page;
   return (
     <Section title="Details">
       <dl className="facts">
-        <Fact name="State">
+        <Fact name="Status">
           <StatusBadge status={payment.status} />
         </Fact>
-        <Fact name="Kind">{labelOf(directionNames, payment.direction)}</Fact>
-        <Fact name="From">{partyName(payment.originator)}</Fact>
+        <Fact name="Direction">{labelOf(directionNames, payment.direction)}</Fact>
+        <Fact name="Originator">{partyName(payment.originator)}</Fact>
         <Fact name="Counterparty">
-          {payment.contact === null ? 'Not confirmed yet' : partyName(payment.contact)}
+          {payment.contact === null ? holderText(link?.holder ?? null) : partyName(payment.contact)}
         </Fact>
         <Fact name="Created">
           <Time at={payment.createdAt} />
@@ -88,68 +106,73 @@ function Facts({ payment }: { readonly payment: Payment }) {
         ) : null}
         <Fact name="Fees">
           {money(payment.discountFee + payment.flatFee)}
-          {payment.returnFee > 0 ? ` and ${money(payment.returnFee)} for the return` : ''}
+          {payment.returnFee > 0 ? returnFeeText(payment) : ''}
         </Fact>
-        {payment.paymentNote === null ? null : <Fact name="Remark">{payment.paymentNote}</Fact>}
+        {payment.paymentNote === null ? null : <Fact name="Note">{payment.paymentNote}</Fact>}
         {payment.externalPaymentId === null ? null : (
           <Fact name="Your reference">{payment.externalPaymentId}</Fact>
         )}
-        {payment.failureMessage === null ? null : (
-          <Fact name="Why it failed">{payment.failureMessage}</Fact>
-        )}
-        {payment.returnReasonCode === null ? null : (
-          <Fact name="Return reason">{payment.returnReasonCode}</Fact>
+        {approval === null ? null : (
+          <Fact name="Approval">
+            Requested by {approval.requestedBy.email ?? approval.requestedBy.userId}, approved by{' '}
+            {approval.approvedBy.email ?? approval.approvedBy.userId}
+          </Fact>
         )}
         <Fact name="Payment ID">
-          <code>{payment.paymentId}</code>
+          <Copyable value={payment.paymentId} name="the payment ID" />
         </Fact>
       </dl>
+      <Failure payment={payment} />
+      {returnReason === null ? null : (
+        <Alert
+          mt="md"
+          color="orange"
+          variant="light"
+          title={`Returned: ${returnReason.code}${returnReason.title === null ? '' : `, ${returnReason.title}`}`}
+        >
+          {returnReason.advice ?? 'Ask your bank or the counterparty what to do about it.'}
+        </Alert>
+      )}
     </Section>
   );
 }
 
-function partyName(party: Payment['originator']): string {
+/** The fee is fixed from the beginning, and due once the payment is returned. */
+function returnFeeText({ returnFee, status }: Payment): string {
+  const due = status === 'RETURNED' ? 'for the return' : 'if it is returned';
+  return ` and ${money(returnFee)} ${due}`;
+}
+
+/** Why it failed, or why its outcome is open, and what to do about it. */
+function Failure({ payment }: { readonly payment: Payment }) {
+  const { failureCode, failureMessage, failureReason, status } = payment;
+  const text = failureMessage ?? failureReason;
+  if (text === null) return null;
+  const isOpen = status === 'FAILED_IN_FLIGHT';
+  return (
+    <Alert
+      mt="md"
+      color={isOpen ? 'yellow' : 'red'}
+      variant="light"
+      title={isOpen ? 'The outcome is not known yet' : 'Why it failed'}
+    >
+      {text}{' '}
+      {isOpen
+        ? 'Do not create it again: the bank may still have executed it.'
+        : failureCode !== null && failureAdvice(failureCode)}
+    </Alert>
+  );
+}
+
+function partyName(party: Named & Pick<Payment['originator'], 'entityType'>): string {
   const type = labelOf(recipientTypes, party.entityType).toLowerCase();
   const name = nameOf(party);
   return name === null ? 'Erased' : `${name} (${type})`;
 }
 
-/** Which rail, and why. */
-function Settlement({ page }: { readonly page: PaymentPageData }) {
-  const { payment, railDecision, railReference, connection } = page;
-  if (railDecision === null && railReference === null) return null;
-  return (
-    <Section title="Rail">
-      <dl className="facts">
-        <Fact name="Rail">{railName(payment.paymentRail, railDecision?.achService ?? null)}</Fact>
-        {railDecision?.expectedSettlementAt ? (
-          <Fact name="Settles">
-            <Time at={railDecision.expectedSettlementAt} />
-          </Fact>
-        ) : null}
-        {railReference === null ? null : <Fact name="Bank reference">{railReference}</Fact>}
-        {connection === null ? null : <Fact name="Connection">{connection}</Fact>}
-        {(railDecision?.rejected ?? []).map(({ paymentRail, achService, code }) => (
-          <Fact
-            key={`${paymentRail}${achService ?? ''}`}
-            name={`Not ${railName(paymentRail, achService)}`}
-          >
-            {words(code)}
-          </Fact>
-        ))}
-      </dl>
-    </Section>
-  );
-}
-
-function railName(paymentRail: string, achService: string | null): string {
-  return achService === null ? paymentRail : `${paymentRail} ${words(achService).toLowerCase()}`;
-}
-
-/** `Bank not reachable` of `bank_not_reachable`. */
-function words(code: string): string {
-  const text = code.replaceAll('_', ' ');
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
+/** As long as nobody has confirmed: the name that the requester entered. */
+function holderText(holder: NonNullable<PaymentPageData['link']>['holder'] | null): string {
+  return holder === null ? 'Erased' : `${partyName(holder)}, not confirmed`;
 }
 
 function Cancellation({ paymentId }: { readonly paymentId: string }) {

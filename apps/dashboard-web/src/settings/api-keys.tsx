@@ -1,12 +1,12 @@
 /** The organization's API keys. Administrators create and revoke them. */
-import { Button, Group, Modal, NativeSelect, Stack, Text } from '@mantine/core';
+import { Button, Group, Modal, NativeSelect, Stack, Text, TextInput } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import type { DashboardApi } from '@pis/dashboard/api';
 import { queryOptions, useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { call } from '../api.js';
+import { ApiFailure, call } from '../api.js';
 import { queryClient } from '../queries.js';
-import { EmptyState, FormProblem, LoadFailed, PageHeader, Section, Time } from '../ui.js';
+import { EmptyState, FormProblem, LoadFailed, PageHeader, Section, ShortTime } from '../ui.js';
 
 type ApiKey = DashboardApi['listApiKeys']['data'][number];
 type KeyType = DashboardApi['createApiKey']['body']['type'];
@@ -31,7 +31,7 @@ export function ApiKeysPage() {
       <PageHeader title="API keys" action={<Button onClick={open}>New API key</Button>} />
       <Stack gap="md">
         {isOpen ? <NewKey close={close} /> : null}
-        {keys.isError ? (
+        {keys.isLoadingError ? (
           <LoadFailed error={keys.error} retry={() => void keys.refetch()} />
         ) : (
           <div className="card flush" aria-busy={keys.isPending}>
@@ -47,14 +47,37 @@ export function ApiKeysPage() {
   );
 }
 
+const dayMs = 24 * 3_600_000;
+/** Days from now; `date` asks for one. */
+const expiries = [
+  ['', 'Never'],
+  ['30', 'In 30 days'],
+  ['90', 'In 90 days'],
+  ['365', 'In a year'],
+  ['date', 'On a date'],
+] as const;
+
+/** Null for never. @param date as a date field gives it: the key ends when that day begins for its user */
+function expiryOf(expiry: string, date: string): string | null {
+  if (expiry === '') return null;
+  if (expiry !== 'date') return new Date(Date.now() + Number(expiry) * dayMs).toISOString();
+  const begins = new Date(`${date}T00:00`);
+  // The server says what is wrong with an incomplete date.
+  return Number.isNaN(begins.getTime()) ? date : begins.toISOString();
+}
+
 /** The key is kept in this component alone: it is gone when the user closes it. */
 function NewKey({ close }: { readonly close: () => void }) {
   const [type, setType] = useState<KeyType>('full_access');
+  const [expiry, setExpiry] = useState('');
+  const [date, setDate] = useState('');
   const create = useMutation({
-    mutationFn: () => call('createApiKey', { body: { type } }),
+    mutationFn: () => call('createApiKey', { body: { type, expiresAt: expiryOf(expiry, date) } }),
     onSuccess: refresh,
     gcTime: 0,
   });
+  const failure = create.error instanceof ApiFailure ? create.error : null;
+  const hasDateProblem = expiry === 'date' && failure?.problemOf('expiresAt') != null;
   return (
     <Section title="Create an API key">
       {create.data === undefined ? (
@@ -65,13 +88,28 @@ function NewKey({ close }: { readonly close: () => void }) {
           }}
         >
           <Stack gap="md" maw={360}>
-            <FormProblem error={create.error} />
+            {hasDateProblem ? null : <FormProblem error={create.error} />}
             <NativeSelect
               label="Type"
               data={Object.entries(typeNames).map(([value, label]) => ({ value, label }))}
               value={type}
               onChange={({ currentTarget }) => setType(currentTarget.value as KeyType)}
             />
+            <NativeSelect
+              label="Expires"
+              data={expiries.map(([value, label]) => ({ value, label }))}
+              value={expiry}
+              onChange={({ currentTarget }) => setExpiry(currentTarget.value)}
+            />
+            {expiry === 'date' ? (
+              <TextInput
+                type="date"
+                label="Expiry date"
+                value={date}
+                error={hasDateProblem ? 'Enter a day in the future.' : null}
+                onChange={({ currentTarget }) => setDate(currentTarget.value)}
+              />
+            ) : null}
             <Group>
               <Button type="submit" loading={create.isPending}>
                 Create key
@@ -98,13 +136,23 @@ function NewKey({ close }: { readonly close: () => void }) {
 function Keys({ keys }: { readonly keys: readonly ApiKey[] }) {
   return (
     <table className="list">
+      <colgroup>
+        <col className="type-column" />
+        <col className="wide" />
+        <col className="wide time-column" />
+        <col className="time-column" />
+        <col className="actions-column" />
+      </colgroup>
       <thead>
         <tr>
-          <th scope="col">Kind</th>
+          <th scope="col">Type</th>
           <th scope="col" className="wide">
             ID
           </th>
-          <th scope="col">Created</th>
+          <th scope="col" className="wide">
+            Created
+          </th>
+          <th scope="col">Expires</th>
           <th scope="col">State</th>
         </tr>
       </thead>
@@ -115,15 +163,24 @@ function Keys({ keys }: { readonly keys: readonly ApiKey[] }) {
             <td className="wide">
               <code>{key.apiKeyId}</code>
             </td>
-            <td>
-              <Time at={key.createdAt} />
+            <td className="wide">
+              <ShortTime at={key.createdAt} />
             </td>
-            <td>{key.revokedAt === null ? <Revocation apiKeyId={key.apiKeyId} /> : 'Revoked'}</td>
+            <td>{key.expiresAt === null ? 'Never' : <ShortTime at={key.expiresAt} />}</td>
+            <td>
+              <KeyState apiKey={key} />
+            </td>
           </tr>
         ))}
       </tbody>
     </table>
   );
+}
+
+function KeyState({ apiKey: { apiKeyId, expiresAt, revokedAt } }: { readonly apiKey: ApiKey }) {
+  if (revokedAt !== null) return 'Revoked';
+  if (expiresAt !== null && Date.parse(expiresAt) <= Date.now()) return 'Expired';
+  return <Revocation apiKeyId={apiKeyId} />;
 }
 
 function Revocation({ apiKeyId }: { readonly apiKeyId: string }) {

@@ -2,6 +2,11 @@
 import type { Users } from '@pis/users';
 
 const prefix = 'user:';
+
+export function userActor(userId: string): string {
+  return `${prefix}${userId}`;
+}
+
 const uuidForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 /** Of one payment. */
 const actorsMax = 100;

@@ -27,7 +27,8 @@ export function administrationHandlers(
   return { ...keyHandlers(services), ...userHandlers(services) };
 }
 
-function keyHandlers({ store, pool, query, ownWrites, environment }: AdministrationServices) {
+function keyHandlers(services: AdministrationServices) {
+  const { store, pool, query, ownWrites, environment, changes } = services;
   /** The next list shows what was just written. */
   const written = async (organizationId: string) =>
     ownWrites.note('directory', organizationId, await store.lastPosition());
@@ -41,6 +42,7 @@ function keyHandlers({ store, pool, query, ownWrites, environment }: Administrat
       );
     },
     async createApiKey({ organizationId, body, by }) {
+      changes.take(organizationId);
       const { type, expiresAt = null } = body;
       const input = { organizationId, type, expiresAt, environment };
       const created = await createApiKey({ store, by }, input);
@@ -75,9 +77,12 @@ function userHandlers({ users, changes }: AdministrationServices) {
   return {
     listUsers: ({ organizationId }) => users.list(organizationId),
     async createUser({ organizationId, body, by }) {
+      changes.check(organizationId);
       const created = await users.create({ organizationId, ...body }, by);
-      if ('refused' in created) throw userError(created);
-      return created;
+      if (!('refused' in created)) return created;
+      // Who asks for many addresses learns who has a user in other organizations.
+      if (created.refused === 'EMAIL_IN_USE') changes.take(organizationId);
+      throw userError(created);
     },
     async changeUserRole({ user, organizationId, ids, body, by }) {
       requireOther(user.userId, ids.userId);
@@ -115,6 +120,8 @@ function userError({ refused }: UserCreationRefusal | UserChangeRefusal): ApiErr
   switch (refused) {
     case 'USER_NOT_FOUND':
       return notFound('user');
+    case 'LAST_ADMIN':
+      return new ApiError('CONFLICT', 'the organization would have no administrator');
     case 'EMAIL_IN_USE':
       return new ApiError('CONFLICT', 'a user has this e-mail address');
     case 'TOO_MANY_USERS':

@@ -1,30 +1,53 @@
 /** Payments: the list, one payment with all that is known of it, and what users do with them. */
-import type { PaymentLinks, PaymentSimulation, WebhookEndpointDirectory } from '@pis/commands';
+import { railReferenceOf, railRejectionText } from '@pis/bank-rails';
+import { bankReferencesOf, listArchive } from '@pis/bank-rails/connections';
+import {
+  type PaymentApprovals,
+  type PaymentLinks,
+  type PaymentSimulation,
+  possibleOutcomes,
+  type WebhookEndpointDirectory,
+} from '@pis/commands';
 import { paymentView } from '@pis/contracts';
 import {
+  type Environment,
   type Payment,
   payerFeeMinor,
   payment as payments,
+  returnReasonOf,
+  returnReasons,
   statusAfter,
   streamIdOf,
   type User,
 } from '@pis/domain';
 import { type EventStore, type RecordedEvent, repository } from '@pis/event-store';
 import { type Cursors, granted, notFound, now, type OwnWrites } from '@pis/http-api';
-import type { PaymentsQuery } from '@pis/read-models';
+import { type Movement, movementsOfPayment, type PaymentsQuery } from '@pis/read-models';
 import type { Users } from '@pis/users';
 import { deliveryIdOf, type DeliveryLog, deliveryView } from '@pis/webhook-deliveries';
 import type { FastifyRequest } from 'fastify';
+import type pg from 'pg';
 import { mayCall, operations } from '../operations.js';
-import type { LinkView, paymentOperations, PaymentPage } from '../operations/payments.js';
+import type {
+  BankReferencesView,
+  LinkView,
+  MovementView,
+  paymentOperations,
+  PaymentPage,
+  RailDecisionView,
+  SimulationView,
+} from '../operations/payments.js';
 import { qrCodeOf } from '../qr-code.js';
 import { type Handlers, Paged } from '../routes.js';
-import { emailsOfActors } from './actors.js';
+import { emailsOfActors, userActor } from './actors.js';
 
 export interface PaymentServices {
   readonly store: EventStore;
+  readonly pool: pg.Pool;
+  readonly environment: Environment;
   readonly users: Users;
   readonly links: PaymentLinks;
+  readonly approvals: PaymentApprovals;
   readonly simulation: PaymentSimulation;
   readonly endpoints: WebhookEndpointDirectory;
   readonly deliveries: DeliveryLog;
@@ -37,11 +60,13 @@ export interface PaymentServices {
 
 /** Deliveries of one payment to one endpoint. */
 const deliveriesMax = 100;
+/** Of one payment: its own, the answers, and inquiries. */
+const filesMax = 50;
 
 export function paymentHandlers(
   services: PaymentServices,
 ): Handlers<keyof typeof paymentOperations> {
-  const { links, simulation, query, cursors, ownWrites } = services;
+  const { links, approvals, simulation, query, cursors, ownWrites } = services;
   return {
     async listPayments({ organizationId, givenQuery }) {
       const { query: asked, after } = cursors.page('payments', organizationId, givenQuery);
@@ -58,7 +83,8 @@ export function paymentHandlers(
     async createPayment({ organizationId, user, body, by, request }) {
       const { idempotencyKey, ...payment } = body;
       const requester = { userId: user.userId, idempotencyKey };
-      const created = granted(await links.request(organizationId, payment, requester, by));
+      const created = granted(await approvals.request(organizationId, payment, requester, by));
+      if ('approvalId' in created) return created;
       const { paymentId, status } = created;
       return { paymentId, status, url: created.url && baseOf(services, request) + created.url };
     },
@@ -94,11 +120,20 @@ async function pageOf(
   ownWrites.note('payments', organizationId, lastEvent?.position ?? null);
   const events = await store.readStream(streamIdOf('payment', paymentId));
   const accesses = granted(await links.accesses(organizationId, paymentId));
-  const actors = [...events.map(({ metadata }) => metadata.actor), ...accesses.map(actorOf)];
-  const [emailOf, deliveries] = await Promise.all([
+  const { approval = null } = state;
+  const approvers = approval === null ? [] : [approval.requestedBy, approval.approvedBy];
+  const actors = [
+    ...events.map(({ metadata }) => metadata.actor),
+    ...accesses.map(actorOf),
+    ...approvers.map(userActor),
+  ];
+  const [emailOf, deliveries, bankReferences, movements] = await Promise.all([
     emailsOfActors(users, organizationId, actors),
     deliveriesOf(services, organizationId, events),
+    bankReferencesView(services, state),
+    movementsOfPayment(services.pool, organizationId, paymentId),
   ]);
+  const person = (userId: string) => ({ userId, email: emailOf(userActor(userId)) });
   const seesVisitors = mayCall(user.role, operations.showLink);
   return {
     payment: paymentView(state),
@@ -112,10 +147,18 @@ async function pageOf(
       requestId: metadata.requestId,
       traceId: metadata.traceparent?.split('-')[1] ?? null,
     })),
-    railDecision: state.railDecision ?? null,
+    railDecision: railDecisionView(state),
     railReference: state.railReference,
     connection: state.connection,
+    bankReferences,
+    movements: movements.flatMap(movementView),
+    returnReason: state.returnReasonCode === null ? null : returnReasonOf(state.returnReasonCode),
+    simulation: simulationOf(services, user, state),
     deliveries,
+    approval: approval && {
+      requestedBy: person(approval.requestedBy),
+      approvedBy: person(approval.approvedBy),
+    },
     link: linkOf(
       state,
       accesses.map((access) => ({
@@ -127,6 +170,51 @@ async function pageOf(
   };
 }
 
+function movementView({ kind, ...movement }: Movement): readonly MovementView[] {
+  // A collection belongs to no payment.
+  if (kind !== 'transfer' && kind !== 'return') return [];
+  const { movementId, side, amountMinor, rail, reference, at } = movement;
+  const shown = { movementId, kind, side, reference, at: at.toISOString() };
+  return [{ ...shown, amount: amountMinor, paymentRail: rail }];
+}
+
+function railDecisionView({ railDecision }: Payment): RailDecisionView | null {
+  if (!railDecision) return null;
+  const rejected = railDecision.rejected.map((one) => ({
+    ...one,
+    reason: railRejectionText(one),
+  }));
+  return { ...railDecision, rejected };
+}
+
+/** A payment that waits for its prenote has an entry and files before it is claimed. */
+async function bankReferencesView(
+  { pool }: PaymentServices,
+  { paymentId, railReference, connection }: Payment,
+): Promise<BankReferencesView> {
+  const [references, files] = await Promise.all([
+    bankReferencesOf(pool, railReference ?? railReferenceOf(paymentId), connection),
+    listArchive(pool, { paymentId, max: filesMax }),
+  ]);
+  return {
+    ...references,
+    files: files.map(({ id, rail, way, kind, name, createdAt }) => ({
+      ...{ id, rail, way, kind, name, createdAt },
+    })),
+  };
+}
+
+function simulationOf(
+  { environment }: PaymentServices,
+  user: User,
+  state: Payment,
+): SimulationView | null {
+  if (environment !== 'sandbox' || !mayCall(user.role, operations.simulatePayment)) return null;
+  const outcomes = possibleOutcomes(state);
+  const codes = outcomes.includes('return') ? Object.keys(returnReasons) : [];
+  return { outcomes, returnReasons: codes.map(returnReasonOf) };
+}
+
 function actorOf({ actor }: { readonly actor: string | null }): string | null {
   return actor;
 }
@@ -134,11 +222,11 @@ function actorOf({ actor }: { readonly actor: string | null }): string | null {
 function linkOf(payment: Payment, accesses: LinkView['accesses']): LinkView | null {
   const { link, status } = payment;
   if (link === null) return null;
-  const { expiresAt } = link;
+  const { expiresAt, holder } = link;
   const waiting = expiresAt <= now() ? 'expired' : 'open';
   const ended = status === 'CANCELED' ? 'canceled' : 'used';
   const state = status === 'AWAITING_CONFIRMATION' ? waiting : ended;
-  return { state, expiresAt, payerFee: payerFeeMinor(payment), accesses };
+  return { state, expiresAt, holder, payerFee: payerFeeMinor(payment), accesses };
 }
 
 /** To the endpoints of today. Their IDs are known, so no index by payment is needed. */

@@ -1,8 +1,10 @@
 /** Signing in and out, and what users change about themselves. */
 import { organization as organizations, type User } from '@pis/domain';
 import { type EventStore, repository } from '@pis/event-store';
-import { ApiError, invalid } from '@pis/http-api';
+import { ApiError, invalid, notFound } from '@pis/http-api';
 import { passwordRule, type SignIn, totpUri, type Users } from '@pis/users';
+import { isOfUser } from '../attendance.js';
+import { beginSession, clientOf } from '../oidc/oidc-sign-in.js';
 import type { Me } from '../operations/session.js';
 import { qrCodeOf } from '../qr-code.js';
 import type { ChangeLimit } from '../change-limit.js';
@@ -39,19 +41,15 @@ export function sessionHandlers(
       const { email, password, code = null } = body;
       const result = await limit.attempt(
         request.ip,
-        () => signIn.signIn({ email, password, code }),
+        () => signIn.signIn({ email, password, code, client: clientOf(request) }),
         (one) => 'refused' in one && one.refused === 'WRONG_CREDENTIALS',
       );
       if ('refused' in result) {
         if (result.refused === 'CODE_REQUIRED') return { next: 'code' };
         throw wrongCredentials();
       }
-      const { token, user } = result;
-      // A session that somebody put into this browser ends here.
-      const former = cookie.read(request);
-      if (former !== null) await signIn.signOut(former);
-      cookie.set(request, reply, token);
-      return { next: 'dashboard', me: await meOf(user) };
+      await beginSession(services, request, reply, result);
+      return { next: 'dashboard', me: await meOf(result.user) };
     },
 
     /** Works without a session, too: the cookie goes in any case. */
@@ -64,13 +62,23 @@ export function sessionHandlers(
 
     me: ({ user }) => meOf(user),
 
+    async session({ request }) {
+      const token = cookie.read(request);
+      const user =
+        token === null ? null : await signIn.userOf(token, { isOfUser: isOfUser(request) });
+      return user && meOf(user);
+    },
+
     async changePassword({ user, body, by, request, reply }) {
       await proveAgain(services, request.ip, user, body.password, body.code ?? null);
       changes.take(user.userId);
       const changed = await users.changePassword(user, body.newPassword, by);
       if ('refused' in changed) throw passwordProblem('newPassword');
       const { passwordHash, sessionEpoch } = changed;
-      const begun = await signIn.begin({ user: { ...user, sessionEpoch }, passwordHash });
+      const begun = await signIn.begin(
+        { user: { ...user, sessionEpoch }, passwordHash },
+        clientOf(request),
+      );
       if ('refused' in begun) throw new ApiError('UNAUTHORIZED', 'sign in again');
       cookie.set(request, reply, begun.token);
       return null;
@@ -97,12 +105,31 @@ export function sessionHandlers(
       const disabled = await users.disableTotp(user, by);
       if ('refused' in disabled) throw new ApiError('UNAUTHORIZED', 'sign in again');
       const { sessionEpoch } = disabled;
-      const begun = await signIn.begin({ ...proven, user: { ...user, sessionEpoch } });
+      const begun = await signIn.begin(
+        { ...proven, user: { ...user, sessionEpoch } },
+        clientOf(request),
+      );
       if ('refused' in begun) throw new ApiError('UNAUTHORIZED', 'sign in again');
       cookie.set(request, reply, begun.token);
       return null;
     },
+
+    ...ownSessionHandlers(services),
   };
+}
+
+function ownSessionHandlers({ signIn }: SessionServices) {
+  return {
+    listSessions: ({ user, token }) => signIn.sessionsOf(user, token),
+    async endSession({ user, ids }) {
+      if (!(await signIn.endSession(user.userId, ids.sessionId))) throw notFound('session');
+      return null;
+    },
+    async endOtherSessions({ user, token }) {
+      await signIn.endOtherSessions(user.userId, token);
+      return null;
+    },
+  } satisfies Handlers<'listSessions' | 'endSession' | 'endOtherSessions'>;
 }
 
 /** @throws ApiError VALIDATION_ERROR, RATE_LIMITED */
@@ -120,7 +147,11 @@ async function proveAgain(
   );
   if ('refused' in proven)
     throw invalid([
-      { field: 'password', issue: 'validation_enum', message: 'the password or the code is wrong' },
+      {
+        field: 'password',
+        issue: 'validation_enum',
+        message: 'The password or the code is wrong.',
+      },
     ]);
   return proven;
 }

@@ -1,117 +1,168 @@
-/** Webhook endpoints and their deliveries. */
+/** Webhook endpoints: how they go, changes to them, tests and replays. */
+import { randomUUID } from 'node:crypto';
 import type { WebhookEndpointDirectory } from '@pis/commands';
 import { webhookEndpointView, type WebhookEndpointView } from '@pis/contracts';
-import { streamIdOf, type WebhookEndpoint } from '@pis/domain';
+import type { WebhookEndpoint } from '@pis/domain';
 import type { EventStore } from '@pis/event-store';
-import { ApiError, type Cursors, granted, notFound } from '@pis/http-api';
-import { pastPaymentEvents } from '@pis/integration';
+import { ApiError, granted, notFound, type ServedWebhookTests } from '@pis/http-api';
 import {
-  attemptView,
-  deliveryBodyOf,
-  deliveryIdOf,
-  type DeliveryLog,
-  deliveryView,
   type EndpointHealths,
-  type PastEvents,
-  redeliver,
+  latestFailures,
+  recentOutcomes,
+  replayRequestOf,
+  type ReplayRequests,
+  replayView,
+  runningReplaysMax,
 } from '@pis/webhook-deliveries';
-import type { RetryWindows } from '@pis/webhooks';
+import { overlappingSecret } from '@pis/webhooks';
 import type pg from 'pg';
-import type { webhookOperations } from '../operations/webhooks.js';
-import { type Handlers, Paged } from '../routes.js';
+import type { webhookOperations, WebhookSummary } from '../operations/webhooks.js';
+import type { Handlers } from '../routes.js';
+import { deliveryHandlers, type DeliveryServices, requireReceiving } from './deliveries.js';
 
-export interface WebhookServices {
+export interface WebhookServices extends DeliveryServices {
   readonly store: EventStore;
   readonly pool: pg.Pool;
   readonly endpoints: WebhookEndpointDirectory;
-  readonly deliveries: DeliveryLog;
   readonly healths: EndpointHealths;
-  readonly cursors: Cursors;
-  readonly windows: RetryWindows;
+  readonly replays: ReplayRequests;
+  readonly tests: Pick<ServedWebhookTests, 'deliver'>;
 }
+
+const dayMs = 24 * 3_600_000;
+/** On the page of an endpoint. */
+const replaysShownMax = 20;
 
 export function webhookHandlers(
   services: WebhookServices,
 ): Handlers<keyof typeof webhookOperations> {
-  return { ...endpointHandlers(services), ...deliveryHandlers(services) };
+  return {
+    ...endpointHandlers(services),
+    ...replayHandlers(services),
+    ...deliveryHandlers(services),
+  };
 }
 
-function endpointHandlers({ endpoints, healths }: WebhookServices) {
-  const viewsOf = async (
-    organizationId: string,
-    shown: readonly WebhookEndpoint[],
-  ): Promise<WebhookEndpointView[]> => {
-    const ids = shown.map(({ endpointId }) => endpointId);
-    const failing = await healths.failing(organizationId, ids);
-    return shown.map((endpoint) => {
-      const found = failing.get(endpoint.endpointId);
-      const failingSince = found?.failingSince.toISOString() ?? null;
-      return webhookEndpointView(endpoint, { health: found?.health ?? 'healthy', failingSince });
-    });
-  };
+function endpointHandlers(services: WebhookServices) {
+  const { endpoints, replays, tests } = services;
   return {
     listWebhooks: async ({ organizationId }) =>
-      viewsOf(organizationId, (await endpoints.list(organizationId)).toReversed()),
+      summariesOf(services, organizationId, (await endpoints.list(organizationId)).toReversed()),
     async createWebhook({ organizationId, body, by }) {
       const { endpoint, secret } = granted(await endpoints.create(organizationId, body, by));
       const healthy = { health: 'healthy', failingSince: null } as const;
       return { ...webhookEndpointView(endpoint, healthy), secret };
     },
+    async getWebhook({ organizationId, ids: { webhookId: endpointId } }) {
+      const endpoint = granted(await endpoints.get(organizationId, endpointId));
+      const [[summary], latest] = await Promise.all([
+        summariesOf(services, organizationId, [endpoint]),
+        replays.latest({ organizationId, endpointId }, replaysShownMax),
+      ]);
+      if (summary === undefined) throw notFound('webhook endpoint');
+      const isOverlapping = overlappingSecret(endpoint, new Date()) !== null;
+      return {
+        endpoint: summary,
+        previousSecretEndsAt: (isOverlapping && endpoint.previousSecret?.endsAt) || null,
+        replays: latest.map(replayView),
+      };
+    },
     async changeWebhook({ organizationId, ids, body, by }) {
       const changed = await endpoints.update(organizationId, ids.webhookId, body, by);
-      const [view] = await viewsOf(organizationId, [granted(changed)]);
-      if (view === undefined) throw notFound('webhook endpoint');
-      return view;
+      return viewOf(services, organizationId, granted(changed));
     },
     async deleteWebhook({ organizationId, ids, by }) {
       granted(await endpoints.delete(organizationId, ids.webhookId, by));
       return null;
     },
-  } satisfies Handlers<'listWebhooks' | 'createWebhook' | 'changeWebhook' | 'deleteWebhook'>;
+    async rotateWebhookSecret({ organizationId, ids, body, by }) {
+      const rotated = await endpoints.rotateSecret(organizationId, ids.webhookId, body, by);
+      const { endpoint, secret } = granted(rotated);
+      const previousSecretEndsAt = endpoint.previousSecret?.endsAt ?? null;
+      return {
+        ...(await viewOf(services, organizationId, endpoint)),
+        secret,
+        previousSecretEndsAt,
+      };
+    },
+    async testWebhook({ organizationId, ids, body }) {
+      const endpoint = granted(await endpoints.get(organizationId, ids.webhookId));
+      return granted(await tests.deliver(`organization:${organizationId}`, endpoint, body));
+    },
+  } satisfies Handlers<
+    | 'listWebhooks'
+    | 'createWebhook'
+    | 'getWebhook'
+    | 'changeWebhook'
+    | 'deleteWebhook'
+    | 'rotateWebhookSecret'
+    | 'testWebhook'
+  >;
 }
 
-function deliveryHandlers(services: WebhookServices) {
-  const { store, pool, endpoints, deliveries: log, cursors, windows } = services;
-  const pastEvents: PastEvents = (refs) => pastPaymentEvents(store, pool, refs);
-  const found = async (organizationId: string, deliveryId: string) => {
-    const delivery = await log.get(organizationId, deliveryId);
-    if (delivery === null) throw notFound('delivery');
-    return delivery;
-  };
+function replayHandlers({ store, endpoints, replays }: WebhookServices) {
   return {
-    async listDeliveries({ organizationId, ids: { webhookId }, givenQuery }) {
-      const list = `deliveries/${webhookId}`;
-      const { query, after } = cursors.page(list, organizationId, givenQuery);
-      const { limit, cursor: _cursor, paymentId, ...filter } = query;
-      granted(await endpoints.get(organizationId, webhookId));
-      // Computed, because an index by payment would slow down every delivery.
-      const events =
-        paymentId === undefined ? null : await store.readStream(streamIdOf('payment', paymentId));
-      const ids = events?.map(({ id }) => deliveryIdOf(id, webhookId));
-      const of = { organizationId, endpointId: webhookId };
-      const { items, next } = await log.list(of, { ...filter, ids }, { limit, after });
-      const nextCursor = next && cursors.encode(list, organizationId, next);
-      return new Paged(items.map(deliveryView), { limit, nextCursor });
+    async replayWebhook({ organizationId, ids, body }) {
+      const endpoint = granted(await endpoints.get(organizationId, ids.webhookId));
+      requireReceiving(endpoint);
+      const request = replayRequestOf(endpoint, body, {
+        id: randomUUID(),
+        organizationId,
+        throughPosition: await store.lastPosition(),
+        requestedAt: new Date(),
+      });
+      const replay = await replays.create(request);
+      if (replay === null)
+        throw new ApiError('CONFLICT', `${runningReplaysMax} replays of this endpoint are running`);
+      return replayView(replay);
     },
-    async getDelivery({ organizationId, ids: { deliveryId } }) {
-      const delivery = await found(organizationId, deliveryId);
-      const [attempts, body] = await Promise.all([
-        log.attempts(deliveryId),
-        deliveryBodyOf(delivery, pastEvents),
-      ]);
-      if (body === null) throw notFound('payload of the delivery');
-      const payload = JSON.parse(body) as unknown;
-      return { ...deliveryView(delivery), attempts: attempts.map(attemptView), payload };
+    async cancelReplay({ organizationId, ids: { webhookId: endpointId, replayId } }) {
+      const of = { organizationId, endpointId, replayId };
+      await replays.cancel(of, new Date());
+      const replay = await replays.get(of);
+      if (replay === null) throw notFound('replay');
+      return replayView(replay);
     },
-    async redeliver({ organizationId, ids: { deliveryId } }) {
-      const delivery = await found(organizationId, deliveryId);
-      const all = await endpoints.list(organizationId);
-      const endpoint = all.find(({ endpointId }) => endpointId === delivery.endpointId);
-      if (endpoint?.enabled !== true)
-        throw new ApiError('CONFLICT', 'the webhook endpoint was deleted or is disabled');
-      if (!(await redeliver(pool, delivery, { pastEvents, windows, now: new Date() })))
-        throw notFound('delivery');
-      return deliveryView(await found(organizationId, deliveryId));
-    },
-  } satisfies Handlers<'listDeliveries' | 'getDelivery' | 'redeliver'>;
+  } satisfies Handlers<'replayWebhook' | 'cancelReplay'>;
+}
+
+async function viewOf(
+  { healths }: WebhookServices,
+  organizationId: string,
+  endpoint: WebhookEndpoint,
+): Promise<WebhookEndpointView> {
+  const failing = await healths.failing(organizationId, [endpoint.endpointId]);
+  return webhookEndpointView(endpoint, healthIn(failing, endpoint));
+}
+
+async function summariesOf(
+  { healths, pool }: WebhookServices,
+  organizationId: string,
+  shown: readonly WebhookEndpoint[],
+): Promise<readonly WebhookSummary[]> {
+  const ids = shown.map(({ endpointId }) => endpointId);
+  const since = new Date(Date.now() - dayMs);
+  const [failing, outcomes] = await Promise.all([
+    healths.failing(organizationId, ids),
+    recentOutcomes(pool, organizationId, ids, since),
+  ]);
+  const failures = await latestFailures(pool, organizationId, [...failing.keys()]);
+  return shown.map((endpoint) => {
+    const { endpointId } = endpoint;
+    const counted = outcomes.get(endpointId);
+    return {
+      ...webhookEndpointView(endpoint, healthIn(failing, endpoint)),
+      lastDay: counted === undefined || counted.attempted === 0 ? null : counted,
+      lastFailure: failures.get(endpointId) ?? null,
+    };
+  });
+}
+
+function healthIn(
+  failing: Awaited<ReturnType<EndpointHealths['failing']>>,
+  { endpointId }: WebhookEndpoint,
+) {
+  const found = failing.get(endpointId);
+  const failingSince = found?.failingSince.toISOString() ?? null;
+  return { health: found?.health ?? 'healthy', failingSince } as const;
 }

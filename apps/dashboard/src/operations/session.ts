@@ -23,6 +23,18 @@ export interface Me {
 /** `code`: the password is right; ask for the one-time code and send all three. */
 export type SignedIn = { readonly next: 'code' } | { readonly next: 'dashboard'; readonly me: Me };
 
+/** A session of the user who asks. */
+export interface OwnSession {
+  readonly sessionId: string;
+  /** Whether it is the one that asks. */
+  readonly isCurrent: boolean;
+  /** As its browser gave them when it began; null for an older session. */
+  readonly client: { readonly address: string; readonly userAgent: string | null } | null;
+  readonly createdAt: string;
+  /** May lag by a minute. */
+  readonly lastSeenAt: string;
+}
+
 export interface TotpSetup {
   /** Base32, to type by hand. */
   readonly secret: string;
@@ -39,6 +51,8 @@ export const sessionOperations = {
   }),
   signOut: op<null>()({ method: 'POST', path: '/sign-out', role: 'anyone' }),
   me: op<Me>()({ method: 'GET', path: '/me', role: 'viewer' }),
+  /** Null without a session. That is no error, so browsers write none to the console. */
+  session: op<Me | null>()({ method: 'GET', path: '/session', role: 'anyone' }),
   /** Ends all other sessions. This one goes on under a new cookie. */
   changePassword: op<null>()({
     method: 'POST',
@@ -64,5 +78,21 @@ export const sessionOperations = {
     path: '/me/one-time-codes/disable',
     role: 'viewer',
     body: z.object({ password: secret, code }),
+  }),
+  listSessions: op<readonly OwnSession[]>()({
+    method: 'GET',
+    path: '/me/sessions',
+    role: 'viewer',
+  }),
+  endSession: op<null>()({
+    method: 'POST',
+    path: '/me/sessions/:sessionId/end',
+    role: 'viewer',
+  }),
+  /** All but the one that asks. */
+  endOtherSessions: op<null>()({
+    method: 'POST',
+    path: '/me/sessions/end-others',
+    role: 'viewer',
   }),
 } as const;

@@ -27,6 +27,7 @@ import {
   PG_POOL,
 } from '@pis/service-kit';
 import { Users } from '@pis/users';
+import type { Keyring } from '@pis/keyring';
 import type pg from 'pg';
 import { configureHttp, DashboardModule, type DashboardModuleConfig } from '../dashboard.module.js';
 import { apiPath } from '../routes.js';
@@ -38,8 +39,14 @@ export const origin = 'http://board.example';
 const config: DashboardModuleConfig = {
   PIS_ENVIRONMENT: 'sandbox',
   PIS_PUBLIC_URL: undefined,
+  PIS_OIDC_ISSUER: undefined,
+  PIS_OIDC_CLIENT_ID: undefined,
+  PIS_OIDC_CLIENT_SECRET: undefined,
+  PIS_OIDC_CLIENT_SECRET_FILE: undefined,
+  PIS_OIDC_NAME: 'single sign-on',
   PIS_REQUEST_TIMEOUT_MS: 10_000,
   PIS_RATE_LIMIT_PER_KEY: 0,
+  PIS_DOCUMENT_STORE: 'postgres',
   PIS_WEBHOOK_ALLOWED_NETWORKS: ['203.0.113.0/24'],
   PIS_WEBHOOK_RETRY_INITIAL_MS: 30_000,
   PIS_WEBHOOK_RETRY_MAX_MS: 3_600_000,
@@ -61,7 +68,7 @@ const originator = {
 } as const;
 
 export interface BoardCall {
-  readonly method?: 'GET' | 'POST' | 'PATCH' | 'DELETE' | 'PUT';
+  readonly method?: 'GET' | 'POST' | 'PATCH' | 'DELETE' | 'PUT' | 'HEAD';
   readonly body?: unknown;
   /** The value of the header Cookie. */
   readonly cookie?: string | null;
@@ -95,6 +102,7 @@ export interface Board {
   readonly app: NestFastifyApplication;
   readonly store: EventStore;
   readonly pool: pg.Pool;
+  readonly keyring: Keyring;
   readonly users: Users;
   call(path: string, call?: BoardCall): Promise<BoardReply>;
   newOrganization(): Promise<string>;
@@ -151,7 +159,7 @@ export async function startBoard({ changes, logger }: BoardOptions = {}): Promis
     return organizationId;
   };
   return {
-    ...{ app, store, pool, users, call, newOrganization },
+    ...{ app, store, pool, keyring, users, call, newOrganization },
     async newOriginator(organizationId) {
       const created = await createOriginator(
         { store, by },
@@ -216,6 +224,7 @@ async function send(
     status: response.statusCode,
     headers: response.headers,
     text: response.payload,
-    body: isJson ? (JSON.parse(response.payload) as BoardReply['body']) : {},
+    body:
+      isJson && response.payload !== '' ? (JSON.parse(response.payload) as BoardReply['body']) : {},
   };
 }

@@ -86,6 +86,7 @@ export function describeLinkPages(name: string, sceneOf: () => LinkPagesScene): 
       expect(state).toBe('expired');
       expect(payment).toEqual({
         organizationName: 'Northwind Traders',
+        organizationLogo: null,
         originatorName: 'Analytical Engines',
         direction: 'INBOUND',
       });

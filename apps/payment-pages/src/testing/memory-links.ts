@@ -30,6 +30,7 @@ export class MemoryLinks implements LinkPages {
     const createdAtMs = this.clock();
     this.payments.set(token, {
       organizationName: 'Northwind Traders',
+      organizationLogo: null,
       originatorName: 'Analytical Engines',
       holder: { entityType: 'INDIVIDUAL', name: 'Ada Lovelace' },
       direction: 'INBOUND',
@@ -56,10 +57,14 @@ export class MemoryLinks implements LinkPages {
       const payment = this.payments.get(token);
       if (payment === undefined || payment.status === 'CANCELED') return null;
       const ids = { paymentId: token, organizationId: token, counterpartyId: token };
-      const { organizationName, originatorName, direction } = payment;
+      const { organizationName, organizationLogo, originatorName, direction } = payment;
       const state = this.stateOf(payment);
       if (state === 'expired')
-        return { ...ids, state, payment: { organizationName, originatorName, direction } };
+        return {
+          ...ids,
+          state,
+          payment: { organizationName, organizationLogo, originatorName, direction },
+        };
       return { ...ids, state, payment };
     });
   }
@@ -94,6 +99,11 @@ export class MemoryLinks implements LinkPages {
       const outcome = refusals[state];
       this.accesses.push({ token, kind: 'submit', outcome, visitor: { ip, userAgent } });
     });
+  }
+
+  /** Nothing waits to be counted. */
+  close(): Promise<void> {
+    return Promise.resolve();
   }
 
   private resultOf(

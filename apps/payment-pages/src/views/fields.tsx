@@ -112,25 +112,33 @@ export function CountryField({ language, ...props }: FieldProps & { readonly lan
   );
 }
 
-const optionsOf = new Map<Language, string>();
+const countryCodeForm = /^[A-Z]{2}$/;
+const optionsIn = new Map<Language, string>();
+
+function optionsHtml(language: Language, selected: string): string {
+  const html = unselectedOptionsHtml(language);
+  // What was typed is never put into the HTML: it only selects one of the options.
+  if (!countryCodeForm.test(selected)) return html;
+  const value = `value="${selected}"`;
+  const start = html.indexOf(value);
+  if (start === -1) return html;
+  const end = start + value.length;
+  return `${html.slice(0, end)} selected${html.slice(end)}`;
+}
 
 /** Rendered once for each language: 250 elements would take longer than the rest of the page. */
-function optionsHtml(language: Language, selected: string): string {
-  let html = optionsOf.get(language);
-  if (html === undefined) {
-    html = renderToStaticMarkup(
-      countriesIn(language).map(([code, text]) => (
-        <option key={code} value={code}>
-          {text}
-        </option>
-      )),
-    );
-    optionsOf.set(language, html);
-  }
-  // What was typed is never put into the HTML: it only selects one of the options.
-  return html.replace(/value="([A-Z]{2})"/g, (text: string, code: string) =>
-    code === selected ? `${text} selected` : text,
+function unselectedOptionsHtml(language: Language): string {
+  const known = optionsIn.get(language);
+  if (known !== undefined) return known;
+  const html = renderToStaticMarkup(
+    countriesIn(language).map(([code, text]) => (
+      <option key={code} value={code}>
+        {text}
+      </option>
+    )),
   );
+  optionsIn.set(language, html);
+  return html;
 }
 
 function Field({

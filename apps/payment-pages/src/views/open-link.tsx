@@ -1,4 +1,6 @@
 /** The page of a link that nobody has used yet: the payment, and the form for the bank account. */
+import type { ReactNode } from 'react';
+import { renderToStaticMarkup } from 'react-dom/server';
 import type { FieldName, FieldProblem, FormValues } from '../bank-details-form.js';
 import type { Language } from '../language.js';
 import type { LinkPayment } from '../link-pages.js';
@@ -73,32 +75,11 @@ function labelOf(field: FieldName, { form }: Texts): string {
   return labels[field];
 }
 
-function BankDetails({
-  language,
-  payment,
-  formToken,
-  values,
-  problems,
-  bankName,
-  texts,
-  originator,
-}: OpenLinkProps & { readonly texts: Texts; readonly originator: string }) {
-  const { form, details, issues } = texts;
-  const field = (name: FieldName) => {
-    const problem = problems.find((one) => one.field === name);
-    return {
-      name,
-      label: labelOf(name, texts),
-      value: values[name] ?? '',
-      ...(problem === undefined
-        ? {}
-        : { problem: { ...problem, text: issueText(problem.issue, texts) } }),
-    };
-  };
-  const accountTypes = [
-    ['CHECKING', form.checking],
-    ['SAVINGS', form.savings],
-  ] as const;
+type BankDetailsProps = OpenLinkProps & { readonly texts: Texts; readonly originator: string };
+
+function BankDetails(props: BankDetailsProps) {
+  const { language, payment, formToken, texts, originator } = props;
+  const { form, issues } = texts;
   return (
     <form
       method="post"
@@ -109,51 +90,127 @@ function BankDetails({
       data-submitting={form.submitting}
     >
       <input type="hidden" name="formToken" value={formToken} />
-      <fieldset>
-        <legend>
-          <h2>{form.heading}</h2>
-        </legend>
-        <p className="hint">{details.holderNote}</p>
-        <SelectField {...field('subType')} prompt={form.chooseAccountType} options={accountTypes} />
-        <TextField
-          {...field('achRoutingNumber')}
-          hint={form.routingNumberHint}
-          kind="digits"
-          lengthMax={11}
-          bank={{ name: bankName, label: details.bank }}
-        />
-        <TextField
-          {...field('achAccountNumber')}
-          hint={form.accountNumberHint}
-          kind="digits"
-          lengthMax={25}
-        />
-        <TextField {...field('achAccountNumberConfirmation')} kind="digits" lengthMax={25} />
-      </fieldset>
-      <fieldset>
-        <legend>
-          <h2>{form.addressHeading}</h2>
-        </legend>
-        <TextField {...field('addressLine1')} lengthMax={200} complete="address-line1" />
-        <TextField {...field('city')} lengthMax={100} complete="address-level2" />
-        <div className="pair">
-          <TextField
-            {...field('state')}
-            hint={form.stateHint}
-            lengthMax={100}
-            complete="address-level1"
+      {parts.map((Part) =>
+        isEmpty(props) ? (
+          <fieldset
+            key={Part.name}
+            dangerouslySetInnerHTML={{ __html: emptyHtml(Part, language) }}
           />
-          <TextField
-            {...field('postalCode')}
-            hint={form.postalCodeHint}
-            lengthMax={20}
-            complete="postal-code"
-          />
-        </div>
-        <CountryField {...field('countryCode')} language={language} />
-      </fieldset>
+        ) : (
+          <fieldset key={Part.name}>
+            <Part {...props} />
+          </fieldset>
+        ),
+      )}
       <p className="consent">{form.consent(payment.direction, originator, totalText(payment))}</p>
       <button type="submit">{form.submit}</button>
     </form>
   );
+}
+
+/** What the fields of the form depend on: nothing of the payment. */
+type FilledFields = Pick<OpenLinkProps, 'language' | 'values' | 'problems' | 'bankName'>;
+
+function isEmpty({ values, problems, bankName }: FilledFields): boolean {
+  return Object.keys(values).length === 0 && problems.length === 0 && bankName === null;
+}
+
+const emptyForms = new Map<Language, Map<FormPart, string>>();
+
+/** Rendered once for each language: the fields of an empty form take as long as the rest of the page. */
+function emptyHtml(Part: FormPart, language: Language): string {
+  const known = emptyForms.get(language) ?? new Map<FormPart, string>();
+  emptyForms.set(language, known);
+  const html =
+    known.get(Part) ??
+    renderToStaticMarkup(<Part language={language} values={{}} problems={[]} bankName={null} />);
+  known.set(Part, html);
+  return html;
+}
+
+type FormPart = (props: FilledFields) => ReactNode;
+
+/** The inside of each fieldset. */
+const parts: readonly FormPart[] = [AccountFields, AddressFields];
+
+function AccountFields({ language, values, problems, bankName }: FilledFields) {
+  const texts = textsIn[language];
+  const { form, details } = texts;
+  const field = (name: FieldName) => fieldProps(name, { texts, values, problems });
+  const accountTypes = [
+    ['CHECKING', form.checking],
+    ['SAVINGS', form.savings],
+  ] as const;
+  return (
+    <>
+      <legend>
+        <h2>{form.heading}</h2>
+      </legend>
+      <p className="hint">{details.holderNote}</p>
+      <SelectField {...field('subType')} prompt={form.chooseAccountType} options={accountTypes} />
+      <TextField
+        {...field('achRoutingNumber')}
+        hint={form.routingNumberHint}
+        kind="digits"
+        lengthMax={11}
+        bank={{ name: bankName, label: details.bank }}
+      />
+      <TextField
+        {...field('achAccountNumber')}
+        hint={form.accountNumberHint}
+        kind="digits"
+        lengthMax={25}
+      />
+      <TextField {...field('achAccountNumberConfirmation')} kind="digits" lengthMax={25} />
+    </>
+  );
+}
+
+function AddressFields({ language, values, problems }: FilledFields) {
+  const texts = textsIn[language];
+  const { form } = texts;
+  const field = (name: FieldName) => fieldProps(name, { texts, values, problems });
+  return (
+    <>
+      <legend>
+        <h2>{form.addressHeading}</h2>
+      </legend>
+      <TextField {...field('addressLine1')} lengthMax={200} complete="address-line1" />
+      <TextField {...field('city')} lengthMax={100} complete="address-level2" />
+      <div className="pair">
+        <TextField
+          {...field('state')}
+          hint={form.stateHint}
+          lengthMax={100}
+          complete="address-level1"
+        />
+        <TextField
+          {...field('postalCode')}
+          hint={form.postalCodeHint}
+          lengthMax={20}
+          complete="postal-code"
+        />
+      </div>
+      <CountryField {...field('countryCode')} language={language} />
+    </>
+  );
+}
+
+function fieldProps(
+  name: FieldName,
+  {
+    texts,
+    values,
+    problems,
+  }: Pick<FilledFields, 'values' | 'problems'> & { readonly texts: Texts },
+) {
+  const problem = problems.find((one) => one.field === name);
+  return {
+    name,
+    label: labelOf(name, texts),
+    value: values[name] ?? '',
+    ...(problem === undefined
+      ? {}
+      : { problem: { ...problem, text: issueText(problem.issue, texts) } }),
+  };
 }

@@ -4,6 +4,12 @@ import { renderToStaticMarkup } from 'react-dom/server';
 import { type Language, languages } from '../language.js';
 import { textsIn } from '../texts/texts-in.js';
 
+export interface LogoPicture {
+  readonly url: string;
+  readonly width: number;
+  readonly height: number;
+}
+
 /** The addresses of the files that a page loads. */
 export interface AssetUrls {
   readonly stylesheet: string;
@@ -16,6 +22,7 @@ export interface PageOptions {
   readonly title: string;
   /** Null when the page must not tell whose it is. */
   readonly organizationName: string | null;
+  readonly logo: LogoPicture | null;
   readonly assets: AssetUrls;
 }
 
@@ -28,6 +35,7 @@ function Document({
   language,
   title,
   organizationName,
+  logo,
   assets,
   children,
 }: PageOptions & { readonly children: ReactNode }) {
@@ -50,7 +58,19 @@ function Document({
           {texts.skipToContent}
         </a>
         <header className="top">
-          <p className="organization">{organizationName}</p>
+          <p className="organization">
+            {logo === null ? (
+              organizationName
+            ) : (
+              <img
+                className="logo"
+                src={logo.url}
+                width={logo.width}
+                height={logo.height}
+                alt={organizationName ?? ''}
+              />
+            )}
+          </p>
           <LanguageSwitch current={language} />
         </header>
         <main id="content" tabIndex={-1}>

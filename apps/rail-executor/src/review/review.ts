@@ -3,8 +3,7 @@
  * result and counts it once, so several executors and crashes do no harm.
  */
 import type { RailRejection, TransferInstruction } from '@pis/bank-rails';
-import type { PaymentBlock } from '@pis/domain';
-import { unreachable } from '@pis/domain';
+import { type PaymentBlock, type TransferOwner, unreachable } from '@pis/domain';
 import type { Admission, DailyTotals } from './daily-totals.js';
 import type { NameList } from './name-list.js';
 import {
@@ -50,7 +49,11 @@ export class Review {
   }
 
   /** @throws connection errors of PostgreSQL */
-  async of(instruction: TransferInstruction): Promise<ReviewResult> {
+  async of(
+    instruction: TransferInstruction,
+    owner: TransferOwner = 'payment',
+  ): Promise<ReviewResult> {
+    if (owner === 'collection') return this.ofCollection(instruction);
     for (const rule of this.ordinary) {
       const findings = this.findings(rule.when, instruction);
       if (findings !== null) return resultOf(rule, instruction, findings);
@@ -67,6 +70,22 @@ export class Review {
       if (limits.length === 0) continue;
       for (const limit of limits) findings.open.push(`above the daily limit of the ${limit.party}`);
       return resultOf(rule, instruction, findings);
+    }
+    return { outcome: 'clear' };
+  }
+
+  /**
+   * Only lists of names hold for the operator's own debits: nobody may deal with a listed person. The other rules judge
+   * what clients do with their accounts, and collections count for no daily limit. The debited originator is the
+   * instruction's contact, so its name is compared whichever party a rule is about.
+   */
+  private ofCollection(instruction: TransferInstruction): ReviewResult {
+    for (const rule of this.ordinary) {
+      const { nameOn } = rule.when;
+      if (nameOn === undefined) continue;
+      const when = { ...rule.when, nameOn: { ...nameOn, party: 'contact' as const } };
+      const findings = this.findings(when, instruction);
+      if (findings !== null) return resultOf(rule, instruction, findings);
     }
     return { outcome: 'clear' };
   }

@@ -1,9 +1,9 @@
 /**
- * Tells staff of payments in doubt, over each channel in digests: the first at once, the next ones after a
+ * Tells staff of payments and collections in doubt, over each channel in digests: the first at once, the next ones after a
  * pause. A digest holds IDs, amounts and statuses, and no personal data.
  */
-import { PaymentMissing, type PaymentStream } from '@pis/commands';
-import { transferAmountMinor, unreachable } from '@pis/domain';
+import { TransferMissing, type TransferStream } from '@pis/commands';
+import { transferAmountMinor, type TransferOwner, unreachable } from '@pis/domain';
 import type { Logger } from '@pis/service-kit';
 import type { Batch, Notice, NoticeKind, StaffNotices } from './staff-notices.js';
 
@@ -17,7 +17,10 @@ export interface Digest {
 }
 
 export interface DigestedPayment {
+  /** Of a collection its own ID. */
   readonly paymentId: string;
+  /** Null for one that cannot be read. */
+  readonly transfer: TransferOwner | null;
   readonly organizationId: string | null;
   readonly kind: NoticeKind;
   /** ISO 8601. */
@@ -44,7 +47,7 @@ export interface StaffChannel {
 export interface StaffDigestsOptions {
   readonly notices: StaffNotices;
   readonly channels: readonly StaffChannel[];
-  readonly payments: Pick<PaymentStream, 'load'>;
+  readonly payments: Pick<TransferStream, 'load'>;
   readonly logger: Logger;
   /** The pause between two digests over a channel. */
   readonly pauseMs?: number;
@@ -83,7 +86,7 @@ export class StaffDigests {
     const payments: DigestedPayment[] = [];
     for (const notice of notices) payments.push(await this.paymentOf(notice));
     const more = count - payments.length;
-    const subject = `${count} ${count === 1 ? 'payment' : 'payments'} in doubt`;
+    const subject = `${count} ${nounFor(payments, count)} in doubt`;
     const lines = payments.map(lineOf);
     if (more > 0) lines.push(`and ${more} more`);
     const text = [
@@ -97,9 +100,9 @@ export class StaffDigests {
   private async paymentOf({ paymentId, kind, at }: Notice): Promise<DigestedPayment> {
     const since = at.toISOString();
     try {
-      const { state } = await this.options.payments.load(paymentId);
+      const { state, owner } = await this.options.payments.load(paymentId);
       return {
-        ...{ paymentId, kind, since },
+        ...{ paymentId, transfer: owner, kind, since },
         organizationId: state.organizationId,
         status: state.status,
         paymentRail: state.paymentRail,
@@ -111,23 +114,31 @@ export class StaffDigests {
         reference: state.railReference,
       };
     } catch (error) {
-      if (!(error instanceof PaymentMissing)) throw error;
+      if (!(error instanceof TransferMissing)) throw error;
       const amounts = { paymentAmount: null, transferAmount: null };
       const unknown = { status: null, paymentRail: null, direction: null, ...amounts };
       const rest = { organizationId: null, currencyCode: null, connection: null, reference: null };
-      return { paymentId, kind, since, ...unknown, ...rest };
+      return { paymentId, transfer: null, kind, since, ...unknown, ...rest };
     }
   }
 }
 
+/** A collection is not called a payment: no client knows of it. */
+function nounFor(listed: readonly DigestedPayment[], count: number): string {
+  const collections = listed.filter(({ transfer }) => transfer === 'collection').length;
+  const noun = collections === 0 ? 'payment' : collections === count ? 'collection' : 'transfer';
+  return count === 1 ? noun : `${noun}s`;
+}
+
 function lineOf(payment: DigestedPayment): string {
-  const { paymentId, kind, since, status, paymentRail, direction, connection } = payment;
+  const { paymentId, transfer, kind, since, status, paymentRail, direction, connection } = payment;
   const amount =
     payment.transferAmount === null
       ? 'unknown amount'
       : `${(payment.transferAmount / 100).toFixed(2)} ${payment.currencyCode ?? ''}`;
   const bank = connection === null ? '' : ` over ${connection}`;
-  const what = `${paymentId}: ${amount}, ${direction ?? '?'}, ${paymentRail ?? '?'}${bank}`;
+  const name = transfer === 'collection' ? `collection ${paymentId}` : paymentId;
+  const what = `${name}: ${amount}, ${direction ?? '?'}, ${paymentRail ?? '?'}${bank}`;
   return `${what}, ${saying(kind)} since ${since}, now ${status ?? 'missing from the log'}`;
 }
 

@@ -35,8 +35,7 @@ export interface Batch {
   readonly upTo: string;
 }
 
-const streamPrefix = 'payment-';
-const ofPayment = /^payment-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+const ofTransfer = /^(?:payment|collection)-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
 /** Older events are not told: the log is being read again from its beginning. */
 const toldWithinMs = 30 * 24 * 3_600_000;
 /** Longer, so that no row is deleted while its event could be read again and told. */
@@ -56,20 +55,13 @@ export class StaffNotices {
   /** @throws connection errors */
   async note(events: readonly RecordedEvent[]): Promise<void> {
     if (this.channels.length === 0) return;
-    const notices = events.flatMap(({ streamId, type, metadata }) =>
+    const notices = events.flatMap(({ streamId, type, metadata: { at } }) => {
+      const paymentId = ofTransfer.exec(streamId)?.[1];
       // A foreign event must not stop the reader.
-      Object.hasOwn(noticeKinds, type) &&
-      ofPayment.test(streamId) &&
-      !Number.isNaN(Date.parse(metadata.at))
-        ? [
-            {
-              paymentId: streamId.slice(streamPrefix.length),
-              kind: noticeKinds[type as keyof typeof noticeKinds],
-              at: metadata.at,
-            },
-          ]
-        : [],
-    );
+      if (!Object.hasOwn(noticeKinds, type) || paymentId === undefined) return [];
+      if (Number.isNaN(Date.parse(at))) return [];
+      return [{ paymentId, kind: noticeKinds[type as keyof typeof noticeKinds], at }];
+    });
     await this.add(notices);
   }
 

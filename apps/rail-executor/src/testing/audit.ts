@@ -1,5 +1,6 @@
 /** What must hold of payments and the bank's books, whatever happened. It does not know the workload. */
 import { paymentIdOfRailReference } from '@pis/bank-rails';
+import { streamNameOf } from '@pis/domain';
 import type { World } from './world.js';
 
 export interface Audit {
@@ -22,7 +23,7 @@ export async function audit(world: World): Promise<Audit> {
   const endedWith: Record<string, number> = {};
   for (const [streamId, events] of histories) {
     const history = events.map(({ type }) => type.replace(/^Payment/, ''));
-    const executed = executions.get(streamId.replace(/^payment-/, '')) ?? 0;
+    const executed = executions.get(streamNameOf(streamId)?.id ?? null) ?? 0;
     const last = history.at(-1) ?? '';
     endedWith[last] = (endedWith[last] ?? 0) + 1;
     const found = (what: string) => findings.push(`${what}: ${history.join()}, ${streamId}`);

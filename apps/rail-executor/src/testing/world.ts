@@ -9,6 +9,8 @@ import {
 import { BankSimulator } from '@pis/bank-simulator/module';
 import { paymentView, topics } from '@pis/contracts';
 import {
+  collection,
+  collectionDetails,
   type Direction,
   type Payment,
   payment,
@@ -16,6 +18,11 @@ import {
   type PaymentRail,
   paymentRails,
   type RailDecision,
+  settlementPartyId,
+  streamIdOf,
+  streamPrefixOf,
+  type TransferOwner,
+  transferOwners,
 } from '@pis/domain';
 import { memoryEventStore, repository, sealedStore, systemContext } from '@pis/event-store';
 import { type Owner, ownerOf, sealBankAccount } from '@pis/keyring';
@@ -62,6 +69,8 @@ export interface WorldOptions {
   readonly delayMs?: number;
   /** Of a payment without a confirmation. */
   readonly confirmationTimeoutMs?: number;
+  /** Whose transfers `queue` makes; payments when absent. */
+  readonly owner?: TransferOwner;
 }
 
 export const originatorNumbers = {
@@ -77,11 +86,15 @@ export const contactNumbersEnding = (ending: string) => ({
 
 export const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
 
-export async function openWorld({ delayMs = 0, confirmationTimeoutMs = 0 }: WorldOptions = {}) {
+export async function openWorld({
+  delayMs = 0,
+  confirmationTimeoutMs = 0,
+  owner = 'payment',
+}: WorldOptions = {}) {
   const database = await createTestDatabase();
   const pool = openTestPool(database.url, 10);
   const store = sealedStore(memoryEventStore(), keyring);
-  const payments = repository(store, payment);
+  const payments = repository(store, owner === 'payment' ? payment : collection);
   const simulator = new BankSimulator(pool, { delayMs });
   const bank = directBankConnection(simulator);
   const logger = recordingLogger();
@@ -109,6 +122,7 @@ export async function openWorld({ delayMs = 0, confirmationTimeoutMs = 0 }: Worl
     review,
     logger,
     config,
+    streamIdOf: (transferId: string) => streamIdOf(owner, transferId),
 
     /** @param changes.bank the only bank, for all rails */
     executor: ({
@@ -132,7 +146,8 @@ export async function openWorld({ delayMs = 0, confirmationTimeoutMs = 0 }: Worl
       ]);
       const notices = new StaffNotices(pool, []);
       const options = { store, pool, banks, notices, gatherMs: 0, ...changes };
-      const log = { after: '', streamPrefixes: ['payment-'], pageMax: 100_000 };
+      const streamPrefixes = transferOwners.map(streamPrefixOf);
+      const log = { after: '', streamPrefixes, pageMax: 100_000 };
       const last = (await options.store.readLog(log)).events.at(-1);
       if (last === undefined) return;
       const ending = new AbortController();
@@ -153,13 +168,19 @@ export async function openWorld({ delayMs = 0, confirmationTimeoutMs = 0 }: Worl
       }
     },
 
-    /** A payment in QUEUED and the message that says so. */
+    /**
+     * A transfer in QUEUED and the message that says so. No message is published of a collection: the message stands
+     * for whatever makes an executor look at it.
+     */
     async queue(
       ending: string,
       direction: Direction = 'OUTBOUND',
       paymentRail: PaymentRail = 'ACH',
     ): Promise<QueuedMessage> {
-      const details = { ...(await paymentDetails(ending, direction)), paymentRail };
+      const details =
+        owner === 'collection'
+          ? await detailsOfCollection(ending)
+          : { ...(await paymentDetails(ending, direction)), paymentRail };
       const { paymentId } = details;
       const at = new Date().toISOString();
       const created = await payments.create(
@@ -323,19 +344,40 @@ export async function settle(executor: RailExecutor): Promise<void> {
   for (let round = 0; round < 3; round += 1) await goRound(executor);
 }
 
+function sealed(
+  owner: Owner,
+  numbers: typeof originatorNumbers | ReturnType<typeof contactNumbersEnding>,
+) {
+  const account = { ...numbers, subType: 'CHECKING' as const };
+  return sealBankAccount(keyring, owner, account, 'JPMorgan Chase Bank');
+}
+
+/** @param ending of the account of the debited originator */
+async function detailsOfCollection(ending: string): Promise<PaymentDetails> {
+  const originatorId = randomUUID();
+  return collectionDetails({
+    collectionId: randomUUID(),
+    organizationId: randomUUID(),
+    amountMinor: 12_345,
+    note: 'Fees 2026-10',
+    settlement: {
+      name: 'Board Operations Inc',
+      bankAccount: await sealed(ownerOf.originator(settlementPartyId), originatorNumbers),
+    },
+    originator: {
+      id: originatorId,
+      entityType: 'BUSINESS',
+      firstName: null,
+      lastName: null,
+      companyName: 'Acme Corp',
+      bankAccount: await sealed(ownerOf.originator(originatorId), contactNumbersEnding(ending)),
+    },
+  });
+}
+
 async function paymentDetails(ending: string, direction: Direction): Promise<PaymentDetails> {
   const paymentId = randomUUID();
   const [originatorId, contactId] = [randomUUID(), randomUUID()];
-  const sealed = (
-    owner: Owner,
-    numbers: typeof originatorNumbers | ReturnType<typeof contactNumbersEnding>,
-  ) =>
-    sealBankAccount(
-      keyring,
-      owner,
-      { ...numbers, subType: 'CHECKING' as const },
-      'JPMorgan Chase Bank',
-    );
   return {
     paymentId,
     organizationId: randomUUID(),

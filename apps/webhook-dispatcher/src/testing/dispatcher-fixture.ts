@@ -3,7 +3,7 @@
  * that the test moves.
  */
 import { randomUUID } from 'node:crypto';
-import type { PaymentIntegrationEvent } from '@pis/contracts';
+import type { PaymentIntegrationEvent, StatementIntegrationEvent } from '@pis/contracts';
 import { type Subscription, webhookEndpoints, type WebhookEndpointsCommand } from '@pis/domain';
 import {
   type EventStore,
@@ -19,11 +19,13 @@ import {
   openTestPool,
   startHttpsReceiver,
 } from '@pis/local-servers/testing';
+import { Partitions } from '@pis/webhook-deliveries';
 import { createSecret } from '@pis/webhooks';
 import type pg from 'pg';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { createDispatcher, type Dispatcher, type DispatcherOptions } from '../dispatcher.js';
+import { dispatcherLimits } from '../limits.js';
 
 export interface TestEndpoint {
   readonly endpointId: string;
@@ -50,6 +52,8 @@ export interface DispatcherFixture {
   change(command: WebhookEndpointsCommand): Promise<void>;
   /** A payment event appended to the log now, as the broker would bring it. */
   paymentEvent(changes?: Partial<PaymentIntegrationEvent>): Promise<PaymentIntegrationEvent>;
+  /** The event of a statement that is generated now, as the broker would bring it. */
+  statementEvent(): Promise<StatementIntegrationEvent>;
   query<Row extends pg.QueryResultRow>(sql: string, values?: unknown[]): Promise<Row[]>;
   close(): Promise<void>;
 }
@@ -99,6 +103,16 @@ export async function dispatcherFixture({ isShared = false } = {}): Promise<Disp
   // An odd offset: so a failure shows whether a time is of an event, of a row or of the wall clock.
   let time = Date.parse('2026-11-21T10:00:00.123Z');
   const now = () => new Date(time);
+  // The database has only days around its own. Without a day for this clock, the first dispatcher would move
+  // rows between partitions while the test reads them.
+  await new Partitions({
+    pool,
+    now,
+    retentionDays: testConfig.PIS_WEBHOOK_RETENTION_DAYS,
+    windowMs: testConfig.PIS_WEBHOOK_RETRY_WINDOW_STATEMENTS_MS,
+    limits: dispatcherLimits.partitions,
+    onDropped: () => undefined,
+  }).maintain(new AbortController().signal);
 
   const change = async (command: WebhookEndpointsCommand) => {
     const owner = command.data.organizationId;
@@ -173,6 +187,20 @@ export async function dispatcherFixture({ isShared = false } = {}): Promise<Disp
         occurredAt: now().toISOString(),
         data: data as unknown as PaymentIntegrationEvent['data'],
         ...changes,
+      };
+    },
+    async statementEvent() {
+      const eventId = randomUUID();
+      const statementId = randomUUID();
+      const at = now().toISOString();
+      const metadata = { ...context, at, schemaVersion: 1, previousHash: null };
+      const { position } = await store.append(`statement-${statementId}`, 'noStream', [
+        { id: eventId, type: 'StatementGenerated', data: {}, metadata },
+      ]);
+      return {
+        ...{ eventId, eventType: 'statement.generated', organizationId, position },
+        occurredAt: at,
+        data: { statementId, originatorId: randomUUID(), periodYear: 2026, periodMonth: 10 },
       };
     },
     async query(sql, values = []) {

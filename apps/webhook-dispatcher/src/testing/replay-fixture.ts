@@ -158,7 +158,8 @@ export async function replayFixture(): Promise<ReplayFixture> {
 async function messagesOf(store: DispatcherFixture['store']): Promise<Message[]> {
   const end = await store.lastPosition();
   const { signal } = new AbortController();
-  const pages = integrationFeed(store).subscribe({ after: '', topics: [topics.payments], signal });
+  const wanted = { after: '', topics: [topics.payments, topics.statements], signal };
+  const pages = integrationFeed(store).subscribe(wanted);
   const all: Message[] = [];
   for await (const { messages, position } of pages) {
     all.push(...messages);

@@ -1,0 +1,164 @@
+/** Exports: requests and their files. The worker of exports writes the files. */
+import { Controller, Inject, Req, Res } from '@nestjs/common';
+import { OriginatorDirectory } from '@pis/commands';
+import {
+  cancelExport,
+  createExport,
+  type ExportCreatedView,
+  type ExportCreateRequest,
+  exportFiles,
+  type ExportListQuery,
+  type ExportView,
+  getExport,
+  getExportFile,
+  listExports,
+} from '@pis/contracts';
+import type { CommandContext, EventStore } from '@pis/event-store';
+import {
+  ExportFiles,
+  type ExportRecord,
+  exportRequestOf,
+  type ExportRequests,
+  exportView,
+  openExportsMax,
+} from '@pis/exports';
+import {
+  type Answer,
+  answer,
+  answerFile,
+  ApiError,
+  Authentication,
+  Body,
+  Caller,
+  ConcurrentAnswers,
+  Context,
+  Cursors,
+  type Given,
+  GivenQuery,
+  granted,
+  Id,
+  notFound,
+  Operation,
+} from '@pis/http-api';
+import { EVENT_STORE } from '@pis/service-kit';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Readable } from 'node:stream';
+import { EXPORT_REQUESTS } from './tokens.js';
+
+/** Downloads at a time. */
+const downloads = { perOrganizationMax: 4, perProcessMax: 16 } as const;
+
+@Controller()
+export class ExportsController {
+  private readonly downloads = new ConcurrentAnswers(downloads);
+
+  constructor(
+    @Inject(EVENT_STORE) private readonly store: EventStore,
+    @Inject(EXPORT_REQUESTS) private readonly exports: ExportRequests,
+    @Inject(ExportFiles) private readonly files: ExportFiles,
+    @Inject(Cursors) private readonly cursors: Cursors,
+    @Inject(OriginatorDirectory) private readonly originators: OriginatorDirectory,
+    @Inject(Authentication) private readonly authentication: Authentication,
+  ) {}
+
+  @Operation(createExport)
+  async create(
+    @Caller() { organizationId }: Caller,
+    @Context() { actor }: CommandContext,
+    @Body() asked: ExportCreateRequest,
+  ): Promise<Answer<ExportCreatedView>> {
+    const { originatorId } = asked;
+    if (originatorId !== null) granted(await this.originators.find(organizationId, originatorId));
+    const created = await this.exports.create(
+      exportRequestOf(asked, {
+        organizationId,
+        throughPosition: await this.store.lastPosition(),
+        requestedBy: actor,
+        requestedAt: new Date(),
+      }),
+    );
+    if (created === null)
+      throw new ApiError('CONFLICT', `${openExportsMax} exports are queued or running`);
+    return answer({ exportId: created.id, status: created.status });
+  }
+
+  @Operation(listExports)
+  async list(
+    @Caller() { organizationId }: Caller,
+    @GivenQuery() given: Given<ExportListQuery>,
+  ): Promise<Answer<readonly ExportView[]>> {
+    const { query, after } = this.cursors.page('exports', organizationId, given);
+    const { limit } = query;
+    const { items, next } = await this.exports.list(organizationId, { limit, after });
+    const nextCursor = next && this.cursors.encode('exports', organizationId, next);
+    const { data, meta } = answer(items.map(exportView));
+    return { data, meta: { ...meta, pagination: { limit, nextCursor } } };
+  }
+
+  @Operation(getExport)
+  async get(
+    @Caller() { organizationId }: Caller,
+    @Id('exportId') exportId: string,
+  ): Promise<Answer<ExportView>> {
+    return answer(exportView(await this.find(organizationId, exportId)));
+  }
+
+  /** The time limit of requests is for the beginning of the answer. A client may take its time with the file. */
+  @Operation(getExportFile)
+  async file(
+    @Caller() { organizationId }: Caller,
+    @Id('exportId') exportId: string,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<Readable | undefined> {
+    const found = await this.find(organizationId, exportId);
+    const { status, sha256, format, kind, sizeBytes } = found;
+    if (status !== 'completed' || sha256 === null)
+      throw new ApiError('CONFLICT', `the export is ${status}: it has no file`);
+    const end = this.downloads.begin(organizationId);
+    try {
+      const { mediaType, extension } = exportFiles[format];
+      const bytes = answerFile(request, reply, {
+        name: `${kind}.${extension}`,
+        mediaType: `${mediaType}; charset=utf-8`,
+        sizeBytes,
+        sha256,
+        read: (range) => this.whileValid(request, this.files.read(found, range)),
+      });
+      if (bytes === undefined) end();
+      else bytes.once('close', end);
+      return bytes;
+    } catch (error) {
+      end();
+      throw error;
+    }
+  }
+
+  /** A download takes its time, and a revoked key must not get the rest of the file. @throws ApiError UNAUTHORIZED */
+  private async *whileValid(
+    { headers, ip }: FastifyRequest,
+    bytes: AsyncIterable<Uint8Array>,
+  ): AsyncGenerator<Uint8Array> {
+    for await (const chunk of bytes) {
+      await this.authentication.authenticate(headers.authorization, ip);
+      yield chunk;
+    }
+  }
+
+  @Operation(cancelExport)
+  async cancel(
+    @Caller() { organizationId }: Caller,
+    @Id('exportId') exportId: string,
+  ): Promise<Answer<ExportView>> {
+    const canceled = await this.exports.cancel({ organizationId, exportId });
+    if (canceled === null) throw notFound('export');
+    return answer(exportView(canceled));
+  }
+
+  /** @throws ApiError NOT_FOUND */
+  private async find(organizationId: string, exportId: string): Promise<ExportRecord> {
+    const found = await this.exports.get({ organizationId, exportId });
+    if (found === null) throw notFound('export');
+    return found;
+  }
+}

@@ -1,0 +1,109 @@
+/** `pis statements`: what the monthly job does, by hand (rule command-13). */
+import { type DocumentStore, DocumentStoreRefused, openDocuments } from '@pis/documents';
+import { isMonth, type Month, monthYearMax, monthYearMin } from '@pis/domain';
+import { documentsEnv, loadConfig } from '@pis/service-kit/stores';
+import {
+  allOriginators,
+  generateStatement,
+  type GenerationContext,
+  type StatementGenerationRefusal,
+} from '@pis/statements/generation';
+import { Command, InvalidArgumentError } from 'commander';
+import { type Context, withContext } from '../context.js';
+import { idGiven } from '../operator-action.js';
+import { CommandFailed, describe, type OutputOptions, print, withJson } from '../output.js';
+
+interface GenerateOptions extends OutputOptions, Month {
+  readonly originator?: string;
+}
+
+type Outcome =
+  | { readonly originatorId: string; readonly statementId: string; readonly isNew: boolean }
+  | { readonly originatorId: string; readonly skipped: StatementGenerationRefusal['refused'] }
+  | { readonly originatorId: string; readonly failed: string };
+
+export function statementCommands(): Command {
+  const statements = new Command('statements').description('monthly statements of originators');
+  withJson(
+    statements
+      .command('generate')
+      .description('generate the statements of a month; those that exist stay as they are')
+      .requiredOption('--year <year>', 'of the month', (text) =>
+        wholeNumber(text, monthYearMin, monthYearMax),
+      )
+      .requiredOption('--month <month>', '1 to 12', (text) => wholeNumber(text, 1, 12))
+      .option('--originator <id>', 'originator ID; default: all originators'),
+  ).action(generate);
+  return statements;
+}
+
+async function generate(options: GenerateOptions): Promise<void> {
+  const { year, month, originator } = options;
+  if (!isMonth({ year, month })) throw new CommandFailed('there is no such month');
+  const only = originator === undefined ? null : idGiven('--originator', originator);
+  const outcomes: Outcome[] = [];
+  await withContext(async (context) => {
+    const generation = await generationOf(context);
+    for await (const originatorId of only === null ? allOriginators(context.pool) : [only])
+      outcomes.push(await outcomeOf(generation, { originatorId, year, month }, only !== null));
+  });
+  const failed = outcomes.filter((outcome) => 'failed' in outcome);
+  print({ statements: outcomes }, options);
+  if (failed.length > 0)
+    throw new CommandFailed(`${failed.length} of ${outcomes.length} statements failed`);
+}
+
+async function generationOf(context: Context): Promise<GenerationContext> {
+  const { PIS_DOCUMENT_STORE: place } = loadConfig(documentsEnv, process.env);
+  const { store, pool, by } = context;
+  const documents = await documentsAt(place, { pool, keyring: await context.keyring() });
+  return { store, pool, documents, by, now: () => new Date() };
+}
+
+/** @throws CommandFailed when the bucket or the credentials are wrong */
+async function documentsAt(
+  place: string,
+  context: Parameters<typeof openDocuments>[1],
+): Promise<DocumentStore> {
+  try {
+    return await openDocuments(place, context);
+  } catch (error) {
+    if (error instanceof DocumentStoreRefused) throw new CommandFailed(error.message);
+    throw error;
+  }
+}
+
+/** @throws CommandFailed for a refusal or failure of the only originator */
+async function outcomeOf(
+  context: GenerationContext,
+  request: Month & { readonly originatorId: string },
+  isOnly: boolean,
+): Promise<Outcome> {
+  const { originatorId } = request;
+  try {
+    const made = await generateStatement(context, request);
+    if ('refused' in made) {
+      if (isOnly || made.refused === 'MONTH_NOT_ENDED')
+        throw new CommandFailed(refusals[made.refused]);
+      return { originatorId, skipped: made.refused };
+    }
+    return { originatorId, statementId: made.statement.statementId, isNew: made.isNew };
+  } catch (error) {
+    if (isOnly || error instanceof CommandFailed) throw error;
+    return { originatorId, failed: describe(error) };
+  }
+}
+
+const refusals = {
+  ORIGINATOR_NOT_FOUND: 'there is no such originator',
+  ORIGINATOR_ERASED: 'the originator was erased',
+  MONTH_NOT_ENDED: 'the month has not ended, or ended less than ten minutes ago',
+  MONTH_BEFORE_ORIGINATOR: 'the originator was created after that month',
+} as const satisfies Record<StatementGenerationRefusal['refused'], string>;
+
+function wholeNumber(text: string, min: number, max: number): number {
+  const value = /^\d{1,4}$/.test(text) ? Number(text) : NaN;
+  if (!(value >= min && value <= max))
+    throw new InvalidArgumentError(`A whole number from ${min} to ${max}.`);
+  return value;
+}

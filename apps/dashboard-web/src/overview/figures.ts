@@ -1,0 +1,67 @@
+/** How figures read. */
+const second = 1_000;
+const minute = 60 * second;
+const hour = 60 * minute;
+const day = 24 * hour;
+
+const units = [
+  { ms: day, name: 'd' },
+  { ms: hour, name: 'h' },
+  { ms: minute, name: 'min' },
+  { ms: second, name: 's' },
+] as const;
+
+/** `1.5 d`, `12 min`, `230 ms`: two digits where the first one alone would say too little. */
+export function durationText(durationMs: number): string {
+  const unit = units.find(({ ms }) => durationMs >= ms);
+  if (unit === undefined) return `${Math.round(durationMs)} ms`;
+  const value = durationMs / unit.ms;
+  return `${value < 10 ? Number(value.toFixed(1)) : Math.round(value)} ${unit.name}`;
+}
+
+/** `99.4 %`. It never rounds up to all. */
+export function rateText(rate: number): string {
+  const perMille = rate >= 1 ? 1_000 : Math.min(999, Math.round(rate * 1_000));
+  return `${perMille / 10} %`;
+}
+
+export function countText(count: number, noun: string): string {
+  return `${count.toLocaleString('en-US')} ${noun}${count === 1 ? '' : 's'}`;
+}
+
+const dayMs = day;
+
+export interface DayVolume {
+  readonly day: string;
+  /** In cents. */
+  readonly INBOUND: number;
+  readonly OUTBOUND: number;
+  readonly payments: number;
+}
+
+/** Every day of the period, also those without payments. */
+export function daysOf(
+  from: string,
+  to: string,
+  volume: readonly {
+    readonly day: string;
+    readonly direction: string;
+    readonly payments: number;
+    readonly amount: number;
+  }[],
+): readonly DayVolume[] {
+  const byDay = Map.groupBy(volume, (one) => one.day);
+  const count = Math.round((Date.parse(to) - Date.parse(from)) / dayMs) + 1;
+  return Array.from({ length: count }, (_, index) => {
+    const name = new Date(Date.parse(from) + index * dayMs).toISOString().slice(0, 10);
+    const rows = byDay.get(name) ?? [];
+    const amountOf = (direction: string) =>
+      rows.filter((row) => row.direction === direction).reduce((sum, row) => sum + row.amount, 0);
+    return {
+      day: name,
+      INBOUND: amountOf('INBOUND'),
+      OUTBOUND: amountOf('OUTBOUND'),
+      payments: rows.reduce((sum, row) => sum + row.payments, 0),
+    };
+  });
+}

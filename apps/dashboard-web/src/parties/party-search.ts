@@ -1,0 +1,23 @@
+/** What the addresses of contacts say. */
+import type { ContactSearch } from './party-queries.js';
+
+const uuidForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** Of an address, whatever it says. */
+export function contactSearchOf({ search, originatorId }: Record<string, unknown>): ContactSearch {
+  return {
+    ...(typeof search === 'string' && search !== '' ? { search } : {}),
+    ...(isId(originatorId) ? { originatorId } : {}),
+  };
+}
+
+/** For whom a new contact is. */
+export function newContactSearchOf({
+  originatorId,
+}: Record<string, unknown>): Pick<ContactSearch, 'originatorId'> {
+  return isId(originatorId) ? { originatorId } : {};
+}
+
+export function isId(value: unknown): value is string {
+  return typeof value === 'string' && uuidForm.test(value);
+}

@@ -1,0 +1,20 @@
+/** The organization's users. */
+import type { DashboardApi } from '@pis/dashboard/api';
+import { queryOptions } from '@tanstack/react-query';
+import { call } from '../api.js';
+import { queryClient } from '../queries.js';
+import type { UserState } from './user-search.js';
+
+export type User = DashboardApi['listUsers']['data'][number];
+
+export const usersQuery = queryOptions({
+  queryKey: ['users'],
+  queryFn: ({ signal }) => call('listUsers', { signal }),
+});
+
+export const refreshUsers = () => queryClient.invalidateQueries({ queryKey: usersQuery.queryKey });
+
+export function stateOf({ disabled, lockedUntil }: User): UserState {
+  if (disabled) return 'disabled';
+  return lockedUntil === null ? 'active' : 'locked';
+}

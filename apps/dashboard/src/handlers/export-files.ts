@@ -1,0 +1,138 @@
+/** Exports that are written in the background. The decisions are those of the API. */
+import { Readable } from 'node:stream';
+import type { OriginatorDirectory } from '@pis/commands';
+import { exportFiles } from '@pis/contracts';
+import type { DocumentStore } from '@pis/documents';
+import type { EventStore } from '@pis/event-store';
+import {
+  ExportDownloads,
+  ExportFiles,
+  type ExportRecord,
+  exportRequestOf,
+  exportRequests,
+  exportView,
+  openExportsMax,
+} from '@pis/exports';
+import {
+  answerFile,
+  ApiError,
+  ConcurrentAnswers,
+  type Cursors,
+  granted,
+  notFound,
+} from '@pis/http-api';
+import type { Users } from '@pis/users';
+import type pg from 'pg';
+import type { SessionWatch } from '../live/session-watch.js';
+import type { ExportItem, exportFileOperations } from '../operations/export-files.js';
+import { type Handlers, Paged } from '../routes.js';
+import { emailsOfActors } from './actors.js';
+
+export interface ExportFileServices {
+  readonly store: EventStore;
+  readonly pool: pg.Pool;
+  readonly documents: DocumentStore;
+  readonly cursors: Cursors;
+  readonly originators: OriginatorDirectory;
+  readonly users: Users;
+  readonly sessions: SessionWatch;
+}
+
+/** Downloads at a time. */
+const downloadsMax = { perOrganizationMax: 4, perProcessMax: 16 } as const;
+
+export function exportFileHandlers(
+  services: ExportFileServices,
+): Handlers<keyof typeof exportFileOperations> {
+  const { store, pool, documents, cursors, originators, users, sessions } = services;
+  const exports = exportRequests(pool);
+  const files = new ExportFiles(pool, documents);
+  const downloads = new ExportDownloads(pool);
+  const underWay = new ConcurrentAnswers(downloadsMax);
+
+  async function find(organizationId: string, exportId: string): Promise<ExportRecord> {
+    const found = await exports.get({ organizationId, exportId });
+    if (found === null) throw notFound('export');
+    return found;
+  }
+
+  async function itemsOf(
+    organizationId: string,
+    records: readonly ExportRecord[],
+  ): Promise<readonly ExportItem[]> {
+    const ids = records.map(({ id }) => id);
+    const last = await downloads.of(organizationId, ids);
+    const actors = [...last.values()].map(({ by }) => by);
+    const emailOf = await emailsOfActors(users, organizationId, actors);
+    return records.map((record) => {
+      const one = last.get(record.id);
+      const lastDownload =
+        one === undefined
+          ? null
+          : { at: one.at.toISOString(), email: emailOf(one.by), count: one.count };
+      return { ...exportView(record), lastDownload };
+    });
+  }
+
+  return {
+    async listExports({ organizationId, givenQuery }) {
+      const { query, after } = cursors.page('exports', organizationId, givenQuery);
+      const { limit } = query;
+      const { items, next } = await exports.list(organizationId, { limit, after });
+      const nextCursor = next && cursors.encode('exports', organizationId, next);
+      return new Paged(await itemsOf(organizationId, items), { limit, nextCursor });
+    },
+
+    async createExport({ organizationId, body, by }) {
+      const { originatorId } = body;
+      if (originatorId !== null) granted(await originators.find(organizationId, originatorId));
+      const created = await exports.create(
+        exportRequestOf(body, {
+          organizationId,
+          throughPosition: await store.lastPosition(),
+          requestedBy: by.actor,
+          requestedAt: new Date(),
+        }),
+      );
+      if (created === null)
+        throw new ApiError('CONFLICT', `${openExportsMax} exports are queued or running`);
+      return exportView(created);
+    },
+
+    async cancelExport({ organizationId, ids: { exportId } }) {
+      const canceled = await exports.cancel({ organizationId, exportId });
+      if (canceled === null) throw notFound('export');
+      return exportView(canceled);
+    },
+
+    async downloadExport({ organizationId, ids: { exportId }, by, token, request, reply }) {
+      const found = await find(organizationId, exportId);
+      const { status, sha256, format, kind, sizeBytes } = found;
+      if (status !== 'completed' || sha256 === null)
+        throw new ApiError('CONFLICT', `the export is ${status}: it has no file`);
+      const end = underWay.begin(organizationId);
+      try {
+        const { mediaType, extension } = exportFiles[format];
+        const bytes = answerFile(request, reply, {
+          name: `${kind}.${extension}`,
+          mediaType: `${mediaType}; charset=utf-8`,
+          sizeBytes,
+          sha256,
+          read: (range) => files.read(found, range),
+        });
+        // The browser has the file already.
+        if (bytes === undefined) {
+          end();
+          return Readable.from([]);
+        }
+        bytes.once('close', end);
+        await downloads.note({ organizationId, exportId, by: by.actor });
+        sessions.add(bytes, token);
+        return bytes;
+      } catch (error) {
+        end();
+        throw error;
+      }
+    },
+  };
+}

@@ -1,0 +1,134 @@
+/**
+ * Both ends of a sign-in with the OpenID provider: the button of the sign-in page asks for the provider's
+ * address, and the provider sends the browser back to the callback. Only users who exist already can sign in so.
+ */
+import { ApiError, notFound, type RateLimit, networkOf, RateLimited } from '@pis/http-api';
+import type { Logger } from '@pis/service-kit';
+import type { SessionClient, SignedIn, SignIn } from '@pis/users';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { oidcOperations } from '../operations/oidc.js';
+import type { Handlers } from '../routes.js';
+import type { SessionCookie } from '../session-cookie.js';
+import type { SignInLimit } from '../sign-in-limit.js';
+import type { OidcAttempts } from './oidc-attempts.js';
+import { callbackPath, type OidcProvider, OidcRefused, OidcUnavailable } from './oidc-provider.js';
+
+export interface OidcServices {
+  readonly provider: OidcProvider | null;
+  readonly attempts: OidcAttempts;
+  readonly name: string;
+  readonly signIn: SignIn;
+  readonly cookie: SessionCookie;
+  readonly limit: SignInLimit;
+  readonly logger: Logger;
+}
+
+/** What the sign-in page says about it. */
+export type OidcProblem = 'refused' | 'unavailable' | 'limited';
+
+const appPath = '/dashboard';
+
+export function oidcHandlers({
+  provider,
+  attempts,
+  name,
+  logger,
+}: OidcServices): Handlers<keyof typeof oidcOperations> {
+  return {
+    signInOptions: () => ({ oidc: provider === null ? null : { name } }),
+    async beginOidc({ body, request, reply }) {
+      if (provider === null) throw notFound('OpenID provider');
+      try {
+        const { url, attempt } = await provider.begin();
+        attempts.keep(request, reply, { ...attempt, next: ownPath(body.next ?? '/') });
+        return { url };
+      } catch (error) {
+        if (!(error instanceof OidcUnavailable)) throw error;
+        logger.warn({ reason: error.message }, 'the OpenID provider cannot be reached');
+        throw new ApiError('SERVICE_UNAVAILABLE', `${name} does not answer`);
+      }
+    },
+  };
+}
+
+/** Only a path of the app: nobody's link leads elsewhere after the sign-in. */
+export function ownPath(next: string): string {
+  const base = `https://app.invalid${appPath}`;
+  if (!/^\/(?![/\\])/.test(next) || !URL.canParse(`${base}${next}`)) return '/';
+  const { origin, pathname, search, hash } = new URL(`${base}${next}`);
+  const isOwn = origin === 'https://app.invalid' && pathname.startsWith(`${appPath}/`);
+  return isOwn ? `${pathname.slice(appPath.length)}${search}${hash}` : '/';
+}
+
+export function addOidcCallback(
+  server: FastifyInstance,
+  services: OidcServices,
+  strangerLimit: RateLimit,
+): void {
+  const { provider, limit, logger } = services;
+  if (provider === null) return;
+  const config = { publicRoute: 'dashboard' } as const;
+  server.get(callbackPath, { config }, async (request, reply) => {
+    reply.header('Cache-Control', 'no-store');
+    try {
+      strangerLimit.take(networkOf(request.ip));
+      const next = await limit.attempt(
+        request.ip,
+        () => finish(request, reply, { ...services, provider }),
+        (result) => result === null,
+      );
+      if (next !== null) return await reply.redirect(`${appPath}${next}`, 303);
+      return await back(reply, 'refused');
+    } catch (error) {
+      if (error instanceof RateLimited) return await back(reply, 'limited');
+      const reason = error instanceof OidcUnavailable ? error.message : (error as Error).name;
+      logger.warn({ reason }, 'a sign-in with the OpenID provider could not be finished');
+      return await back(reply, 'unavailable');
+    }
+  });
+}
+
+/** Where in the app to go on; null when the sign-in is refused. @throws OidcUnavailable, StoreUnavailable */
+async function finish(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  services: OidcServices & { readonly provider: OidcProvider },
+): Promise<string | null> {
+  const { provider, attempts, signIn, cookie, logger } = services;
+  const query = new URL(request.url, 'https://app.invalid').searchParams;
+  const attempt = attempts.take(request, reply, query.get('state') ?? '');
+  if (attempt === null || !(await attempts.use(attempt))) return null;
+  let email: string;
+  try {
+    email = await provider.finish(query.toString(), attempt);
+  } catch (error) {
+    if (!(error instanceof OidcRefused)) throw error;
+    logger.warn({ reason: error.message }, 'a sign-in with the OpenID provider was refused');
+    return null;
+  }
+  const signedIn = await signIn.signInElsewhere(email, clientOf(request));
+  if ('refused' in signedIn) return null;
+  await beginSession({ cookie, signIn }, request, reply, signedIn);
+  return attempt.next;
+}
+
+/** A session that somebody put into this browser ends here. */
+export async function beginSession(
+  { cookie, signIn }: Pick<OidcServices, 'cookie' | 'signIn'>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { token }: SignedIn,
+): Promise<void> {
+  const former = cookie.read(request);
+  if (former !== null) await signIn.signOut(former);
+  cookie.set(request, reply, token);
+}
+
+/** What a session's user sees of the browser that it began with. */
+export function clientOf({ ip, headers }: FastifyRequest): SessionClient {
+  return { address: ip, userAgent: headers['user-agent'] ?? null };
+}
+
+function back(reply: FastifyReply, problem: OidcProblem): FastifyReply {
+  return reply.redirect(`${appPath}/sign-in?problem=${problem}`, 303);
+}

@@ -1,0 +1,70 @@
+import { randomUUID } from 'node:crypto';
+import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
+import { MetricsRegistry } from '@pis/service-kit';
+import type pg from 'pg';
+import { feeGauges } from './fee-metrics.js';
+
+let database: TestDatabase;
+let pool: pg.Pool;
+beforeEach(async () => {
+  database = await createTestDatabase();
+  pool = openTestPool(database.url, 2);
+});
+afterEach(async () => {
+  await pool.end();
+  await database.drop();
+});
+
+/** Twelve hours after the end of October in New York. */
+const now = () => new Date('2026-11-01T16:00:00.000Z');
+
+async function shown(): Promise<string[]> {
+  const registry = new MetricsRegistry();
+  feeGauges(registry, pool, now);
+  return (await registry.metrics()).split('\n').filter((line) => line.startsWith('pis_'));
+}
+
+async function addOrganization(createdAt: string, timeZone: string): Promise<string> {
+  const organizationId = randomUUID();
+  await pool.query(
+    `INSERT INTO organizations (organization_id, name, created_at, time_zone, revision)
+      VALUES ($1, 'Acme', $2, $3, 0)`,
+    [organizationId, createdAt, timeZone],
+  );
+  return organizationId;
+}
+
+const closed = (organizationId: string, year: number, month: number) =>
+  pool.query('INSERT INTO fee_months (organization_id, year, month) VALUES ($1, $2, $3)', [
+    ...[organizationId, year, month],
+  ]);
+
+it('periods whose fees are not collected are counted by state', async () => {
+  for (const status of ['DUE', 'GIVEN_UP', 'GIVEN_UP', 'COLLECTING', 'RETRYING', 'FREE'])
+    await pool.query(
+      `INSERT INTO fee_periods (fee_period_id, organization_id, originator_id, year, month,
+          discount_fee_minor, flat_fee_minor, return_fee_minor, status, closed_at, revision)
+        VALUES ($1, $1, $1, 2026, 10, 1, 1, 1, $2, now(), 0)`,
+      [randomUUID(), status],
+    );
+  expect(await shown()).toEqual([
+    'pis_fee_periods{state="due"} 1',
+    'pis_fee_periods{state="retrying"} 1',
+    'pis_fee_periods{state="collecting"} 1',
+    'pis_fee_periods{state="given_up"} 2',
+    'pis_fee_month_late_seconds{due="closing"} 0',
+  ]);
+});
+
+it('the earliest month that is not closed counts from its end in the time zone of the organization', async () => {
+  const late = async () => (await shown()).at(-1);
+  await closed(await addOrganization('2026-08-01T00:00:00.000Z', 'America/New_York'), 2026, 10);
+  // Created in November there.
+  await addOrganization('2026-11-01T05:00:00.000Z', 'America/New_York');
+  expect(await late()).toBe('pis_fee_month_late_seconds{due="closing"} 0');
+  await closed(await addOrganization('2026-08-01T00:00:00.000Z', 'America/New_York'), 2026, 9);
+  expect(await late()).toBe(`pis_fee_month_late_seconds{due="closing"} ${12 * 3_600}`);
+  // October has ended in Tokyo 13 hours earlier, and nothing was ever closed.
+  await addOrganization('2026-10-05T00:00:00.000Z', 'Asia/Tokyo');
+  expect(await late()).toBe(`pis_fee_month_late_seconds{due="closing"} ${25 * 3_600}`);
+});

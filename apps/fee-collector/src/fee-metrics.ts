@@ -1,0 +1,43 @@
+/** Fees that are not collected: how many periods, and how late the closing of months is. */
+import {
+  countFeePeriods,
+  feePeriodCountMax,
+  type FeePeriodCounts,
+  monthlyWorkLateSeconds,
+} from '@pis/read-models';
+import { countedGauges, type MetricsRegistry } from '@pis/service-kit';
+import type pg from 'pg';
+
+interface Figures extends FeePeriodCounts {
+  readonly lateSeconds: number;
+}
+
+export function feeGauges(
+  registry: MetricsRegistry,
+  pool: pg.Pool,
+  now: () => Date = () => new Date(),
+): void {
+  const read = async (): Promise<Figures> => ({
+    ...(await countFeePeriods(pool)),
+    lateSeconds: await monthlyWorkLateSeconds(pool, 'fees', now()),
+  });
+  countedGauges(registry, read, [
+    {
+      name: 'pis_fee_periods',
+      help: `Months of originators whose fees are not collected, by state, each counted up to ${feePeriodCountMax}: due, retrying (after a pause), collecting, or given_up (staff were told)`,
+      label: 'state',
+      numbers: {
+        due: ({ due }) => due,
+        retrying: ({ retrying }) => retrying,
+        collecting: ({ collecting }) => collecting,
+        given_up: ({ givenUp }) => givenUp,
+      },
+    },
+    {
+      name: 'pis_fee_month_late_seconds',
+      help: 'Time since the end of the earliest month whose fees are not closed for every organization; 0 when all are closed',
+      label: 'due',
+      numbers: { closing: ({ lateSeconds }) => lateSeconds },
+    },
+  ]);
+}

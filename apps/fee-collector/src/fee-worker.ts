@@ -1,0 +1,60 @@
+/** Runs rounds of fee collection, by a timer. A round without work asks PostgreSQL for two short lists. */
+import { systemContext } from '@pis/event-store';
+import { FeeCollection, type FeeCollectionOptions } from '@pis/fees';
+import { type Logger, Repeating } from '@pis/service-kit';
+
+export interface FeeWorkerOptions
+  extends Pick<FeeCollectionOptions, 'store' | 'keyring' | 'banks' | 'environment' | 'sources'> {
+  readonly logger: Logger;
+  readonly now?: () => Date;
+  readonly everyMs?: number;
+}
+
+const minuteMs = 60_000;
+const retryMs = 10_000;
+
+export class FeeWorker {
+  private readonly repeating: Repeating;
+
+  constructor({
+    logger,
+    everyMs = minuteMs,
+    now = () => new Date(),
+    ...options
+  }: FeeWorkerOptions) {
+    const fees = new FeeCollection({
+      ...options,
+      now,
+      by: systemContext('fee-collector'),
+      onFailed: (error, facts) =>
+        logger.warn({ err: error, ...facts }, 'fees could not be collected yet'),
+      onGivenUp: (facts) => logger.error(facts, 'fees were not collected'),
+      onDebitedTwice: (facts) => logger.error(facts, 'fees were debited twice'),
+    });
+    let isMissing = false;
+    this.repeating = new Repeating({
+      async round(signal) {
+        const done = await fees.round(signal);
+        if (done === null) return everyMs;
+        if (done.periodsClosed > 0)
+          logger.info({ periods: done.periodsClosed }, 'fees of a month were closed');
+        if (done.settlementAccountMissing && !isMissing)
+          logger.error('fees are due and there is no settlement account to collect them to');
+        isMissing = done.settlementAccountMissing;
+        return everyMs;
+      },
+      failed(error) {
+        logger.warn({ err: error }, 'fees could not be collected yet');
+        return retryMs;
+      },
+    });
+  }
+
+  start(): void {
+    this.repeating.start();
+  }
+
+  stop(): Promise<void> {
+    return this.repeating.stop();
+  }
+}

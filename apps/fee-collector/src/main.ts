@@ -1,0 +1,4 @@
+import { runApp } from '@pis/service-kit';
+import { feeCollector } from './app.js';
+
+await runApp(feeCollector);

@@ -1,0 +1,115 @@
+/**
+ * The log is restored from a backup that is older than PostgreSQL. The bank has executed payments that are only queued
+ * in this log, and their rows in rail_pending are gone: they had ended.
+ */
+import { directoryOf, type RoutingDirectory } from '@pis/bank-rails';
+import type { PaymentRail } from '@pis/domain';
+import { type EventStore, memoryEventStore } from '@pis/event-store';
+import { until } from '@pis/local-servers/testing';
+import { failuresMax } from './payment-execution.js';
+import type { Review } from './review/review.js';
+import type { RailExecutor, RailExecutorOptions } from './rail-executor.js';
+import { type Formats, openFormats } from './testing/formats.js';
+import { openWorld, type QueuedMessage, settle, type World } from './testing/world.js';
+
+const completed = ['Queued', 'Processing', 'Completed'];
+/** The restoration of a log takes longer than a payment waits for its claim. */
+const restoredAfterMs = 120_000;
+const emptyDirectory: RoutingDirectory = directoryOf(new Map());
+
+let world: World;
+let formats: Formats;
+beforeEach(async () => {
+  world = await openWorld({ confirmationTimeoutMs: 60_000 });
+  formats = await openFormats(world);
+});
+afterEach(async () => {
+  await formats.close();
+  await world.close();
+});
+
+const handle = (executor: RailExecutor, { value, delivery }: QueuedMessage) =>
+  executor.handle(value, delivery);
+
+/** A payment that the bank has executed, and a log in which it is queued. */
+async function executedAndRestored(rail: PaymentRail) {
+  const message = await world.queue('4321', 'OUTBOUND', rail);
+  const { paymentId } = message;
+  const before = world.executor({ banks: formats.banks });
+  await handle(before, message);
+  await formats.exchangeFiles();
+  await settle(before);
+  expect(await world.history(paymentId)).toEqual(completed);
+  // Rows of completed payments are deleted soon, together.
+  await until(async () => (await world.pending(paymentId)) === null, { timeoutMs: 60_000 });
+  const store = memoryEventStore();
+  const stream = await world.store.readStream(`payment-${paymentId}`);
+  await store.append(`payment-${paymentId}`, 'noStream', stream.slice(0, 1));
+  return { message, store };
+}
+
+async function historyIn(store: EventStore, { paymentId }: QueuedMessage): Promise<string[]> {
+  const events = await store.readStream(`payment-${paymentId}`);
+  return events.map(({ type }) => type.replace(/^Payment/, ''));
+}
+
+const ends: readonly [string, Partial<RailExecutorOptions>, number][] = [
+  [
+    'is blocked by the review',
+    { review: { of: () => Promise.resolve({ outcome: 'blocked', block: {} }) } },
+    1,
+  ],
+  ['names a bank that left the directory', { directory: emptyDirectory }, 1],
+  [
+    'cannot be reviewed',
+    { review: { of: () => Promise.reject(new Error('broken')) } },
+    failuresMax,
+  ],
+];
+const rails: readonly PaymentRail[] = ['ACH', 'RTP'];
+
+it.each(rails.flatMap((rail) => ends.map((end) => [rail, ...end] as const)))(
+  'a payment that was executed over %s is COMPLETED, not FAILED, when it %s in its second life',
+  async (rail, _end, changes, tries) => {
+    const { message, store } = await executedAndRestored(rail);
+    const executor = world.executor({ banks: formats.banks, store, ...changes });
+    await handle(executor, message);
+    for (let times = 1; times < tries; times += 1) {
+      await world.timePasses(message.paymentId);
+      await executor.sweepRound();
+    }
+    await formats.exchangeFiles();
+    await settle(executor);
+    expect(await historyIn(store, message)).toEqual(completed);
+    expect(await formats.executions()).toBe(1);
+  },
+);
+
+it('a payment that no bank knows ends before the rail, as ever', async () => {
+  const message = await world.queue('4321', 'OUTBOUND', 'RTP');
+  const of = () => Promise.resolve({ outcome: 'blocked', block: {} } as const);
+  await handle(world.executor({ banks: formats.banks, review: { of } }), message);
+  expect(await world.history(message.paymentId)).toEqual(['Queued', 'Blocked']);
+  expect(await formats.executions()).toBe(0);
+});
+
+it.each<readonly [string, Review['of']]>([
+  ['blocked', () => Promise.resolve({ outcome: 'blocked', block: {} })],
+  ['cleared', () => Promise.resolve({ outcome: 'clear' })],
+])(
+  'the connection that knows a payment that is %s decides, although its rail has moved to another one',
+  async (_outcome, of) => {
+    const { message, store } = await executedAndRestored('RTP');
+    const [files, messages] = formats.banks;
+    if (files === undefined || messages === undefined) throw new Error('two banks are needed');
+    const other = { name: 'another', rails: ['RTP'], connection: world.bank } as const;
+    const banks = [files, { ...messages, rails: ['FEDNOW'] as const }, other];
+    const clock = () => Date.now() + restoredAfterMs;
+    const executor = world.executor({ banks, store, review: { of }, clock });
+    await handle(executor, message);
+    await settle(executor);
+    expect(await historyIn(store, message)).toEqual(completed);
+    expect(await formats.executions()).toBe(1);
+    expect(await world.executions()).toBe(0);
+  },
+);

@@ -1,0 +1,83 @@
+/** Writes the files of exports in the background. */
+import {
+  type BeforeApplicationShutdown,
+  Inject,
+  Module,
+  type OnApplicationBootstrap,
+} from '@nestjs/common';
+import type { ExportKind } from '@pis/contracts';
+import type { DocumentStore } from '@pis/documents';
+import { ExportFiles, ExportWorker, pieceSources } from '@pis/exports';
+import type { Keyring } from '@pis/keyring';
+import { type ProjectionProgress, projectionProgress } from '@pis/read-models';
+import { KEYRING, LOGGER, type Logger, PG_POOL, Repeating } from '@pis/service-kit';
+import type pg from 'pg';
+import { DOCUMENTS } from '../documents.module.js';
+
+const retryMs = 1_000;
+
+@Module({
+  providers: [
+    {
+      provide: ExportWorker,
+      inject: [PG_POOL, DOCUMENTS, KEYRING, LOGGER],
+      useFactory: exportWorker,
+    },
+  ],
+})
+export class ExportsModule implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  private readonly repeating: Repeating;
+
+  constructor(
+    @Inject(ExportWorker) private readonly worker: ExportWorker,
+    @Inject(LOGGER) private readonly logger: Logger,
+  ) {
+    this.repeating = new Repeating({
+      round: () => this.worker.round(),
+      failed: (error) => {
+        this.logger.warn({ err: error }, 'exports cannot be written now');
+        return retryMs;
+      },
+    });
+  }
+
+  onApplicationBootstrap(): void {
+    this.repeating.start();
+  }
+
+  /** Another process goes on at once. */
+  async beforeApplicationShutdown(): Promise<void> {
+    await this.repeating.stop();
+    await this.worker.stop().catch((error: unknown) => {
+      this.logger.warn({ err: error }, 'exports were left to wait for the end of their leases');
+    });
+  }
+}
+
+function exportWorker(
+  pool: pg.Pool,
+  documents: DocumentStore,
+  keyring: Keyring,
+  logger: Logger,
+): ExportWorker {
+  const [payments, movements] = [
+    projectionProgress(pool, 'payments'),
+    projectionProgress(pool, 'movements'),
+  ];
+  const lists: Readonly<Record<ExportKind, ProjectionProgress | null>> = {
+    payments,
+    fees: payments,
+    movements,
+    deliveries: null,
+  };
+  return new ExportWorker({
+    pool,
+    files: new ExportFiles(pool, documents),
+    sources: pieceSources(pool),
+    progressOf: (kind) => lists[kind],
+    destroyKeys: (owners) => keyring.destroy(owners),
+    onFailure: (error, exportId) => logger.warn({ exportId, err: error }, 'an export failed'),
+    onRemovalFailure: (error, fileId) =>
+      logger.warn({ fileId, err: error }, 'the file of an export cannot be removed now'),
+  });
+}
