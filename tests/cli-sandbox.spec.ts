@@ -1,10 +1,11 @@
-/** `pis sandbox books`: what the simulated bank executed. */
-import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
+/** `pis sandbox`: what the simulated bank executed, and its statements. */
+import { randomBytes, randomUUID } from 'node:crypto';
+import { createReadStream, mkdtempSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { jest } from '@jest/globals';
 import { instructionEnding } from '@pis/bank-rails/testing';
+import { type BankEntry, readStatement, type StatementPart } from '@pis/bank-statements';
 import { BankSimulator } from '@pis/bank-simulator/module';
 import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
 import type pg from 'pg';
@@ -55,6 +56,40 @@ it('lists one entry per execution', async () => {
     ],
   });
 });
+
+it.each(['camt053', 'bai2'])('writes the statement of a day as %s', async (format) => {
+  const bank = new BankSimulator(pool, { delayMs: 0 });
+  const { amountMinor, ...instruction } = instructionEnding('0101', { rail: 'RTP' });
+  const before = await statement(format);
+  await bank.submit({ ...instruction, amountMinor });
+  // The return is due at once, and booked when the bank publishes it.
+  await bank.notifications({ after: '', max: 100 });
+  const parts = await statement(format);
+  const shared = { reference: instruction.reference, amountMinor, rail: 'RTP', status: 'booked' };
+  expect(parts.filter(({ kind }) => kind === 'contradiction')).toEqual([]);
+  expect(entriesOf(parts).slice(entriesOf(before).length)).toEqual([
+    expect.objectContaining({ ...shared, side: 'debit', isReturn: false }),
+    expect.objectContaining({ ...shared, side: 'credit', isReturn: true, returnReasonCode: 'R01' }),
+  ]);
+});
+
+it('a day without entries has a statement, too', async () => {
+  const parts = await statement('camt053', ['--date', '2020-02-29']);
+  expect(parts.map(({ kind }) => kind)).toEqual(['file', 'account']);
+});
+
+async function statement(format: string, args: readonly string[] = []): Promise<StatementPart[]> {
+  const file = path.join(scratch, `${randomUUID()}.txt`);
+  const command = ['sandbox', 'bank-statement', '--format', format, '--file', file, ...args];
+  expect(await pisJson(command, environment)).toMatchObject({ file, format });
+  const parts: StatementPart[] = [];
+  for await (const part of readStatement(createReadStream(file))) parts.push(part);
+  return parts;
+}
+
+function entriesOf(parts: readonly StatementPart[]): BankEntry[] {
+  return parts.flatMap((part) => (part.kind === 'entry' ? [part.entry] : []));
+}
 
 it('does not exist in production', async () => {
   // A store of its own: the other one belongs to the sandbox.

@@ -94,10 +94,23 @@ it('a password is generated and printed once when there is none on stdin', async
   });
 });
 
+it('a user is erased for good, and the command is recorded', async () => {
+  const { stdout } = await create('dora@example.com', `${password}\n`);
+  const { userId } = JSON.parse(stdout) as { userId: string };
+  expectRefusal(await pis(['user', 'erase', '--id', userId], environment), /--reason/);
+  const erase = ['user', 'erase', '--id', userId, '--reason', 'request 4711'];
+  const erased = { userId, erasedAt: expect.any(String) as unknown };
+  expect(await pisJson(erase, environment)).toEqual({ ...erased, alreadyErased: false });
+  expect((await list()).map((user) => user.userId)).not.toContain(userId);
+  expect(await pisJson(erase, environment)).toEqual({ ...erased, alreadyErased: true });
+});
+
 it('what cannot be done is refused', async () => {
   const unknown = randomUUID();
   for (const name of ['disable', 'reset'])
     expectRefusal(await pis(['user', name, '--id', unknown], environment), /no such user/);
+  const erase = ['user', 'erase', '--id', unknown, '--reason', 'test'];
+  expectRefusal(await pis(erase, environment), /no such user/);
   expectRefusal(await pis(['user', 'disable', '--id', 'x'], environment), /not a UUID/);
   const elsewhere = ['user', 'create', '--organization', unknown, '--email', 'x@example.com'];
   expectRefusal(

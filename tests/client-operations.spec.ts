@@ -35,7 +35,17 @@ const calls: Readonly<Record<string, (client: PisClient) => Promise<unknown>>> =
   listStatements: ({ statements }) => statements.list(),
   getStatement: ({ statements }) => statements.get(id),
   getStatementPdf: ({ statements }) => statements.pdf(id),
+  createExport: ({ exports }) => exports.create({ kind: 'payments', format: 'csv' }),
+  listExports: ({ exports }) => exports.page(),
+  getExport: ({ exports }) => exports.get(id),
+  getExportFile: async ({ exports }) => {
+    const whole = { exportId: id, format: 'csv', sizeBytes: 11 } as const;
+    for await (const part of exports.download(whole)) expect(part).toHaveLength(11);
+  },
+  cancelExport: ({ exports }) => exports.cancel(id),
 };
+
+const files = { '/pdf': 'application/pdf', '/file': 'text/csv' } as const;
 
 const { paths } = openApiDocument({ sandbox: true }) as unknown as {
   paths: Record<string, Record<string, { operationId: string }>>;
@@ -60,9 +70,10 @@ it.each(operations)('$operationId is $request', async ({ operationId, request })
     apiKey: 'pis_test_key',
     fetch: async (input, init) => {
       sent.push(`${init?.method ?? ''} ${new URL(String(input)).pathname}`);
-      const isFile = request.endsWith('/pdf');
       if (init?.method === 'DELETE') return new Response(null, { status: 204 });
-      const type = isFile ? 'application/pdf' : 'application/json';
+      const [type = 'application/json'] = Object.entries(files).flatMap(([end, mediaType]) =>
+        request.endsWith(end) ? [mediaType] : [],
+      );
       return new Response('{"data":[]}', { headers: { 'content-type': type } });
     },
   });

@@ -20,6 +20,7 @@ type Takes<Schema extends z.ZodType, Request> =
 type True<Fact extends true> = Fact;
 
 type PaymentPage = client.PaymentFilter & client.PageQuery;
+type StatementPage = client.StatementFilter & client.PageQuery;
 type ContactPage = client.ContactFilter & client.PageQuery;
 
 /** Checked by `npm run typecheck`. */
@@ -48,6 +49,8 @@ export type InStep = [
   True<Shows<client.PaymentEventData, contracts.PaymentEventData>>,
   True<Same<keyof client.RailEvaluation, keyof contracts.RailEvaluationView>>,
   True<Same<keyof client.RejectedRail, keyof contracts.RejectedRailView>>,
+  True<Shows<client.Export, contracts.ExportView>>,
+  True<Shows<client.ExportCreated, contracts.ExportCreatedView>>,
   True<Shows<client.WebhookEndpoint, contracts.WebhookEndpointView>>,
 
   True<Takes<typeof contracts.contactCreateSchema, client.ContactCreateRequest>>,
@@ -55,12 +58,14 @@ export type InStep = [
   True<Takes<typeof contracts.originatorPatchSchema, client.OriginatorPatchRequest>>,
   True<Takes<typeof contracts.paymentCreateSchema, client.PaymentCreateRequest>>,
   True<Takes<typeof contracts.simulateSchema, client.SimulateRequest>>,
+  True<Takes<typeof contracts.exportCreateSchema, client.ExportCreateRequest>>,
   True<Takes<typeof contracts.webhookTestSchema, client.WebhookTestRequest>>,
   // Query parameters are text, and our arrays are read-only, so only the names can be compared.
   True<Same<keyof PaymentPage, keyof z.input<typeof contracts.paymentListSchema>>>,
   True<Same<keyof ContactPage, keyof z.input<typeof contracts.contactListSchema>>>,
   True<Same<keyof client.PageQuery, keyof z.input<typeof contracts.originatorListSchema>>>,
-  True<Same<keyof client.StatementFilter, keyof z.input<typeof contracts.statementListSchema>>>,
+  True<Same<keyof StatementPage, keyof z.input<typeof contracts.statementListSchema>>>,
+  True<Shows<client.Statement, contracts.StatementView>>,
   True<
     Same<keyof client.WebhookCreateRequest, keyof z.input<typeof contracts.webhookCreateSchema>>
   >,

@@ -2,15 +2,12 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { totpCode, totpStepAt } from '@pis/users/testing';
-import type { Browser, Page } from 'playwright-core';
-import { browserPath, openBrowser } from './support/browser.js';
-import { pis } from './support/process.js';
-import { allInOne, type System } from './support/systems.js';
+import type { Page } from 'playwright-core';
+import { describeInBrowser } from './support/browser.js';
+import { type DashboardScenario, signInByForm, startDashboard } from './support/dashboard.js';
+import { WatchedPage } from './support/watched-page.js';
 
 const limitMs = 240_000;
-const shownLimitMs = 30_000;
-const email = 'operator@scenario.example';
-const password = 'correct horse battery';
 const built = path.join(import.meta.dirname, '../apps/dashboard-web/dist');
 const firstLoadBytesMax = 250 * 1024;
 
@@ -27,185 +24,162 @@ it('loads less than 250 KB at first', () => {
   expect(sizes.reduce((sum, size) => sum + size, page.length)).toBeLessThan(firstLoadBytesMax);
 });
 
-/** `data:` of the QR code's picture. */
-function originOf(url: string): string {
-  return url.startsWith('data:') ? 'data:' : new URL(url).origin;
-}
+describeInBrowser('The dashboard', () => {
+  let scenario: DashboardScenario;
+  let watched: WatchedPage;
+  let page: Page;
 
-(browserPath === undefined ? describe.skip : describe)(
-  'The dashboard (skipped where no Chromium is installed)',
-  () => {
-    let system: System;
-    let browser: Browser;
-    let page: Page;
-    /** Origins of all requests of the page. */
-    let asked: Set<string>;
-    /** Errors in the browser: blocked by the content security policy, thrown. */
-    let complaints: string[];
+  beforeAll(async () => {
+    scenario = await startDashboard();
+  }, limitMs);
+  afterAll(() => scenario?.close());
+  afterEach(() => watched?.close());
 
-    beforeAll(async () => {
-      [system, browser] = await Promise.all([allInOne({}), openBrowser()]);
-      const { organizationId } = JSON.parse(system.stdout().split('\n')[0] ?? '') as {
-        organizationId: string;
-      };
-      const args = ['--organization', organizationId, '--email', email, '--role', 'admin'];
-      const created = await pis(
-        ['user', 'create', ...args, '--json'],
-        system.environment,
-        `${password}\n`,
-      );
-      if (created.code !== 0) throw new Error(created.stderr);
-    }, limitMs);
-    afterAll(async () => {
-      await browser?.close();
-      await system?.stop();
-    });
-    beforeEach(async () => {
-      asked = new Set();
-      complaints = [];
-      page = await browser.newPage();
-      page.setDefaultTimeout(shownLimitMs);
-      page.on('request', (request) => asked.add(originOf(request.url())));
-      page.on('pageerror', (error) => complaints.push(String(error)));
-      page.on('console', (message) => {
-        // Refused calls are the page's own business: Chromium reports each as an error.
-        if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
-          complaints.push(message.text());
-      });
-    });
-    afterEach(() => page.close());
+  async function open(path: string): Promise<void> {
+    watched = await scenario.open(path);
+    ({ page } = watched);
+  }
 
-    async function signIn(path = '/dashboard/'): Promise<void> {
-      await page.goto(`${system.apiUrl}${path}`);
-      await page.getByLabel('Email', { exact: true }).fill(email);
-      await page.getByLabel('Password', { exact: true }).fill(password);
-      await page.getByRole('button', { name: 'Sign in' }).click();
-    }
+  async function signIn(): Promise<void> {
+    watched = await scenario.signedIn('admin');
+    ({ page } = watched);
+  }
 
-    async function signOut(): Promise<void> {
-      await page.getByRole('button', { name: 'Sign out' }).click();
+  async function signOut(): Promise<void> {
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.waitForURL('**/dashboard/sign-in*');
+  }
+
+  it(
+    'leads whoever is not signed in to the sign-in page, without an error in the console',
+    async () => {
+      const { browser, origin } = scenario;
+      watched = await WatchedPage.open(browser, { origin, mayRefuse: false });
+      await watched.page.goto(`${origin}/dashboard/`);
+      await watched.page.getByRole('button', { name: 'Sign in', exact: true }).waitFor();
+      await watched.expectSound();
+    },
+    limitMs,
+  );
+
+  it(
+    'refuses a wrong password beside its fields, and then signs in to where the address led',
+    async () => {
+      const { email, password } = await scenario.user('admin');
+      await open('/dashboard/payments?status=FAILED');
       await page.waitForURL('**/dashboard/sign-in*');
-    }
+      await signInByForm(watched, { email, password: 'something else' });
+      await page.getByRole('alert').waitFor();
+      const field = page.getByLabel('Password', { exact: true });
+      expect(await field.getAttribute('aria-invalid')).toBe('true');
+      await field.fill(password);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.waitForURL('**/dashboard/payments?status=FAILED');
+      expect(await page.getByLabel('Status', { exact: true }).inputValue()).toBe('FAILED');
+      expect(await page.getByRole('main').count()).toBe(1);
+      await signOut();
+      await page.goto(`${scenario.origin}/dashboard/payments`);
+      await page.waitForURL('**/dashboard/sign-in*');
+      watched.expectQuiet();
+    },
+    limitMs,
+  );
 
-    it(
-      'refuses a wrong password beside its fields, and then signs in to where the address led',
-      async () => {
-        await page.goto(`${system.apiUrl}/dashboard/payments?status=FAILED`);
-        await page.waitForURL('**/dashboard/sign-in*');
-        await page.getByLabel('Email', { exact: true }).fill(email);
-        await page.getByLabel('Password', { exact: true }).fill('something else');
-        await page.getByRole('button', { name: 'Sign in' }).click();
-        await page.getByRole('alert').waitFor();
-        const field = page.getByLabel('Password', { exact: true });
-        expect(await field.getAttribute('aria-invalid')).toBe('true');
-        await field.fill(password);
-        await page.getByRole('button', { name: 'Sign in' }).click();
-        await page.waitForURL('**/dashboard/payments?status=FAILED');
-        expect(await page.getByLabel('Status', { exact: true }).inputValue()).toBe('FAILED');
-        expect(await page.getByRole('main').count()).toBe(1);
-        await signOut();
-        await page.goto(`${system.apiUrl}/dashboard/payments`);
-        await page.waitForURL('**/dashboard/sign-in*');
-        expect(complaints).toEqual([]);
+  it(
+    'requests money by a link, finds the payment by its filters, and cancels it',
+    async () => {
+      await signIn();
+      await page.getByRole('link', { name: 'Payments', exact: true }).click();
+      await page.getByRole('button', { name: 'New payment' }).click();
+      // The list that is left has a filter of the same name as the first field.
+      await page.getByRole('heading', { name: 'New payment' }).waitFor();
+      await page.getByLabel('Direction', { exact: true }).selectOption({ label: 'Request' });
+      await page.getByLabel('Recipient', { exact: true }).selectOption({ label: 'New recipient' });
+      await page.getByLabel('Recipient type').selectOption({ label: 'Individual' });
+      await page.getByLabel('First name').fill('Ada');
+      await page.getByLabel('Amount').fill('1,234.56');
+      await page.getByRole('button', { name: 'Create payment' }).click();
+      const last = page.getByLabel('Last name');
+      expect(await last.getAttribute('aria-invalid')).toBe('true');
+      await last.fill('Lovelace');
+      await page.getByLabel('Note').fill('Invoice 17');
+      await page.getByRole('button', { name: 'Create payment' }).click();
+      await page.waitForURL(/\/dashboard\/payments\/[0-9a-f-]{36}$/);
+      const address = page.url();
+      await page.getByRole('heading', { name: '$1,234.56' }).waitFor();
+      await page.getByRole('heading', { name: 'Payment link' }).waitFor();
+      const url = await page.getByText(/\/pay\/[\w-]{43}$/).textContent();
+      expect(url).toMatch(/^https?:\/\/.+\/pay\/[\w-]{43}$/);
+
+      await page.getByRole('link', { name: 'Payments', exact: true }).click();
+      await page.getByLabel('Status', { exact: true }).selectOption('AWAITING_CONFIRMATION');
+      await page.getByLabel('Direction', { exact: true }).selectOption({ label: 'Request' });
+      await page.waitForURL('**/payments?status=AWAITING_CONFIRMATION&direction=INBOUND');
+      await page.getByRole('cell', { name: '$1,234.56' }).waitFor();
+
+      await page.goto(address);
+      await page.getByRole('button', { name: 'Cancel payment' }).click();
+      await page.getByRole('button', { name: 'Yes, cancel it' }).click();
+      await page.getByText('Canceled', { exact: true }).first().waitFor();
+      expect(await page.getByRole('button', { name: 'Cancel payment' }).count()).toBe(0);
+      watched.expectQuiet();
+    },
+    limitMs,
+  );
+
+  it(
+    'shows a new API key once, and the key works',
+    async () => {
+      await signIn();
+      await page.getByRole('link', { name: 'API keys', exact: true }).click();
+      await page.getByRole('button', { name: 'New API key' }).click();
+      await page.getByLabel('Type', { exact: true }).selectOption({ label: 'Read only' });
+      await page.getByRole('button', { name: 'Create key' }).click();
+      const key = (await page.getByText(/^pis_test_\S+$/).textContent()) ?? '';
+      const headers = { authorization: `Bearer ${key}` };
+      const answer = await fetch(`${scenario.origin}/v1/originators/`, { headers });
+      expect(answer.status).toBe(200);
+      await page.reload();
+      await page.getByRole('button', { name: 'Revoke' }).first().waitFor();
+      expect(await page.getByText(key).count()).toBe(0);
+      watched.expectQuiet();
+    },
+    limitMs,
+  );
+
+  it(
+    'asks for the one-time code of a user who has turned codes on',
+    async () => {
+      const user = await scenario.newUser('viewer');
+      const { password } = user;
+      watched = await scenario.signedIn(user);
+      ({ page } = watched);
+      const { secret } = await call<{ secret: string }>('/me/one-time-codes', { password });
+      const now = Date.now();
+      await call('/me/one-time-codes/confirm', { code: totpCode(secret, totpStepAt(now)) });
+      await signOut();
+      await signInByForm(watched, user);
+      const code = page.getByLabel('One-time code');
+      // A code is accepted once. The next one counts already.
+      await code.fill(totpCode(secret, totpStepAt(now) + 1));
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.getByRole('link', { name: 'Payments', exact: true }).waitFor();
+      watched.expectQuiet();
+    },
+    limitMs,
+  );
+
+  /** A call of the API with the session of the page. */
+  function call<Data>(operation: string, body: unknown): Promise<Data> {
+    return page.evaluate(
+      async ([url, text]) => {
+        const headers = { 'x-pis-dashboard': '1', 'content-type': 'application/json' };
+        const answer = await fetch(url, { method: 'POST', headers, body: text });
+        const { data } = (await answer.json()) as { data: never };
+        if (!answer.ok) throw new Error(`${url} answered ${answer.status}`);
+        return data;
       },
-      limitMs,
+      [`/dashboard/api${operation}`, JSON.stringify(body)] as const,
     );
-
-    it(
-      'requests money by a link, finds the payment by its filters, and cancels it',
-      async () => {
-        await signIn();
-        await page.getByRole('link', { name: 'Payments', exact: true }).click();
-        await page.getByRole('button', { name: 'New payment' }).click();
-        await page.getByLabel('Direction', { exact: true }).selectOption({ label: 'Request' });
-        await page
-          .getByLabel('Recipient', { exact: true })
-          .selectOption({ label: 'New recipient' });
-        await page.getByLabel('Recipient type').selectOption({ label: 'Individual' });
-        await page.getByLabel('First name').fill('Ada');
-        await page.getByLabel('Amount').fill('1,234.56');
-        await page.getByRole('button', { name: 'Create payment' }).click();
-        const last = page.getByLabel('Last name');
-        expect(await last.getAttribute('aria-invalid')).toBe('true');
-        await last.fill('Lovelace');
-        await page.getByLabel('Note').fill('Invoice 17');
-        await page.getByRole('button', { name: 'Create payment' }).click();
-        await page.waitForURL(/\/dashboard\/payments\/[0-9a-f-]{36}$/);
-        const address = page.url();
-        await page.getByRole('heading', { name: '$1,234.56' }).waitFor();
-        await page.getByRole('heading', { name: 'Payment link' }).waitFor();
-        const url = await page.getByText(/\/pay\/[\w-]{43}$/).textContent();
-        expect(url).toMatch(/^https?:\/\/.+\/pay\/[\w-]{43}$/);
-
-        await page.getByRole('link', { name: 'Payments', exact: true }).click();
-        await page.getByLabel('Status', { exact: true }).selectOption('AWAITING_CONFIRMATION');
-        await page.getByLabel('Direction', { exact: true }).selectOption({ label: 'Request' });
-        await page.waitForURL('**/payments?status=AWAITING_CONFIRMATION&direction=INBOUND');
-        await page.getByRole('cell', { name: '$1,234.56' }).waitFor();
-
-        await page.goto(address);
-        await page.getByRole('button', { name: 'Cancel payment' }).click();
-        await page.getByRole('button', { name: 'Yes, cancel it' }).click();
-        await page.getByText('Canceled', { exact: true }).first().waitFor();
-        expect(await page.getByRole('button', { name: 'Cancel payment' }).count()).toBe(0);
-        expect([...asked].filter((one) => one !== 'data:')).toEqual([system.apiUrl]);
-        expect(complaints).toEqual([]);
-      },
-      limitMs,
-    );
-
-    it(
-      'shows a new API key once, and the key works',
-      async () => {
-        await signIn();
-        await page.getByRole('link', { name: 'API keys', exact: true }).click();
-        await page.getByRole('button', { name: 'New API key' }).click();
-        await page.getByLabel('Type', { exact: true }).selectOption({ label: 'Read only' });
-        await page.getByRole('button', { name: 'Create key' }).click();
-        const key = (await page.getByText(/^pis_test_\S+$/).textContent()) ?? '';
-        const headers = { authorization: `Bearer ${key}` };
-        const answer = await fetch(`${system.apiUrl}/v1/originators/`, { headers });
-        expect(answer.status).toBe(200);
-        await page.reload();
-        await page.getByRole('button', { name: 'Revoke' }).first().waitFor();
-        expect(await page.getByText(key).count()).toBe(0);
-        expect(complaints).toEqual([]);
-      },
-      limitMs,
-    );
-
-    it(
-      'asks for the one-time code of a user who has turned codes on',
-      async () => {
-        await signIn();
-        await page.getByRole('link', { name: 'Payments', exact: true }).waitFor();
-        const { secret } = await call<{ secret: string }>('/me/one-time-codes', { password });
-        const now = Date.now();
-        await call('/me/one-time-codes/confirm', { code: totpCode(secret, totpStepAt(now)) });
-        await signOut();
-        await signIn();
-        const code = page.getByLabel('One-time code');
-        // A code is accepted once. The next one counts already.
-        await code.fill(totpCode(secret, totpStepAt(now) + 1));
-        await page.getByRole('button', { name: 'Sign in' }).click();
-        await page.getByRole('link', { name: 'Payments', exact: true }).waitFor();
-        expect(complaints).toEqual([]);
-      },
-      limitMs,
-    );
-
-    /** A call of the API with the session of the page. */
-    function call<Data>(operation: string, body: unknown): Promise<Data> {
-      return page.evaluate(
-        async ([url, text]) => {
-          const headers = { 'x-pis-dashboard': '1', 'content-type': 'application/json' };
-          const answer = await fetch(url, { method: 'POST', headers, body: text });
-          const { data } = (await answer.json()) as { data: never };
-          if (!answer.ok) throw new Error(`${url} answered ${answer.status}`);
-          return data;
-        },
-        [`/dashboard/api${operation}`, JSON.stringify(body)] as const,
-      );
-    }
-  },
-);
+  }
+});

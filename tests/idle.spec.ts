@@ -11,8 +11,9 @@ import { type RunningProcess, startProcess } from './support/process.js';
 
 const startLimitMs = 240_000;
 const windowMs = 10_000;
-/** Time for the work after the start to finish. */
-const settledLimitMs = 120_000;
+/** Time for the work after the start to finish: on a busy machine the bank answers the demo's payments late. */
+const settledLimitMs = 300_000;
+const testLimitMs = 480_000;
 /** The goal is 1 % of a core. Each transaction takes about 0.5 ms of CPU time here and in PostgreSQL. */
 const transactionsPerSecondMax = 8;
 /** A smallest read takes 0.5 to 1 ms of CPU time. An idle second takes 4 to 8 ms here, of which 1 % of a core is 10. */
@@ -36,6 +37,8 @@ beforeAll(async () => {
     DATABASE_URL: database.url,
     PIS_DATA_DIR: scratch,
     PIS_RATE_LIMIT_PER_KEY: '0',
+    // Some of them wait for ever, and must cost nothing.
+    PIS_DEMO_PAYMENTS: 'true',
   });
 }, startLimitMs);
 afterAll(async () => {
@@ -109,5 +112,5 @@ it(
     expect(last.transactions).toBeLessThan(transactionsPerSecondMax);
     expect(last.cpuMs / cpuMsOfRead).toBeLessThan(idleSecondInReadsMax);
   },
-  startLimitMs,
+  testLimitMs,
 );

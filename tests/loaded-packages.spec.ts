@@ -13,7 +13,7 @@ async function packagesLoadedBy(...args: string[]): Promise<readonly string[]> {
 
 const eventStoreDbClients = ['@eventstore/db-client', '@kurrent/kurrentdb-client', '@grpc/grpc-js'];
 
-it('the apps load no client of EventStoreDB, no SSH and no trace exporter before they are configured to', async () => {
+it('the apps load no client of EventStoreDB, no SSH, no trace exporter and no OpenID before they are configured to', async () => {
   const loaded = await packagesLoadedBy(
     ...[
       '--input-type=module',
@@ -22,7 +22,12 @@ it('the apps load no client of EventStoreDB, no SSH and no trace exporter before
     ],
   );
   expect(loaded).toContain('@nestjs/core');
-  for (const name of [...eventStoreDbClients, '@opentelemetry/sdk-trace-node', 'ssh2'])
+  for (const name of [
+    ...eventStoreDbClients,
+    '@opentelemetry/sdk-trace-node',
+    'ssh2',
+    'openid-client',
+  ])
     expect(loaded).not.toContain(name);
 });
 

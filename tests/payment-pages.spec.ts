@@ -1,7 +1,4 @@
 /** The pages of payment links in a real browser: every view, with and without JavaScript. */
-import { mkdirSync, readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import path from 'node:path';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { linkLifetimeMs } from '@pis/domain';
 import {
@@ -9,285 +6,259 @@ import {
   startPages,
   token,
 } from '../apps/payment-pages/src/testing/pages-server.js';
-import { browserPath, openBrowser } from './support/browser.js';
+import { describeInBrowser, openBrowser } from './support/browser.js';
 import { fillBankDetails, headed, phone, submitBankDetails } from './support/payer.js';
-import { root } from './support/process.js';
+import { looks, WatchedPage, type WatchedPageOptions } from './support/watched-page.js';
 
 const limitMs = 240_000;
-const shownLimitMs = 30_000;
 /** The largest, in CSS pixels, that WCAG 2.2 AA asks of a target. */
 const targetMin = 24;
-const axeSource = readFileSync(
-  createRequire(import.meta.url).resolve('axe-core/axe.min.js'),
-  'utf8',
-);
-const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
-/** For people. Not compared. */
-const pictures = path.join(root, '.cache', 'screenshots');
-
-interface Axe {
-  run(options: object): Promise<{
-    readonly violations: readonly {
-      readonly id: string;
-      readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[];
-    }[];
-  }>;
+/** What the browser tells about a file that it loaded. */
+interface Loaded {
+  readonly name: string;
+  readonly transferSize: number;
+  readonly renderBlockingStatus?: 'blocking' | 'non-blocking';
 }
 
-(browserPath === undefined ? describe.skip : describe)(
-  'The pages of payment links (skipped where no Chromium is installed)',
-  () => {
-    let server: PagesServer;
-    let browser: Browser;
-    let page: Page;
-    /** Origins of all requests of the page. */
-    let asked: Set<string>;
-    /** Errors in the browser: blocked by the content security policy, thrown, not found. */
-    let complaints: string[];
+describeInBrowser('The pages of payment links', () => {
+  let server: PagesServer;
+  let browser: Browser;
+  let watched: WatchedPage;
+  let page: Page;
 
-    beforeAll(async () => {
-      mkdirSync(pictures, { recursive: true });
-      [server, browser] = await Promise.all([startPages(), openBrowser()]);
-    }, limitMs);
-    afterAll(async () => {
-      await browser?.close();
-      await server?.close();
-    });
-    beforeEach(() => server.links.add(token));
-    afterEach(() => page.context().close());
+  beforeAll(async () => {
+    [server, browser] = await Promise.all([startPages(), openBrowser()]);
+  }, limitMs);
+  afterAll(async () => {
+    await browser?.close();
+    await server?.close();
+  });
+  beforeEach(() => server.links.add(token));
+  afterEach(() => watched?.close());
 
-    async function open(options: BrowserContextOptions = {}, address = `/pay/${token}`) {
-      asked = new Set();
-      complaints = [];
-      const context = await browser.newContext({ locale: 'en-US', ...options });
-      page = await context.newPage();
-      page.setDefaultTimeout(shownLimitMs);
-      page.on('request', (request) => asked.add(new URL(request.url()).origin));
-      page.on('requestfailed', (request) => complaints.push(`failed: ${request.url()}`));
-      page.on('pageerror', (error) => complaints.push(String(error)));
-      page.on('console', (message) => {
-        if (message.type() === 'error') complaints.push(message.text());
-      });
-      await page.goto(`${server.url}${address}`);
-    }
+  async function open(options: Partial<WatchedPageOptions> = {}) {
+    watched = await WatchedPage.open(browser, { ...options, origin: server.url });
+    ({ page } = watched);
+    await page.goto(`${server.url}/pay/${token}`);
+  }
 
-    /** The value of an expression in the page. Text, because the names of a browser are unknown here. */
-    const inPage = <Value>(expression: string): Promise<Value> => page.evaluate(expression);
+  const inPage = <Value>(expression: string) => watched.value<Value>(expression);
 
-    const heading = (name: string) => headed(page, name);
-    const fill = (changes?: Readonly<Record<string, string>>) => fillBankDetails(page, changes);
-    const submit = () => submitBankDetails(page);
+  const heading = (name: string) => headed(page, name);
+  const fill = (changes?: Readonly<Record<string, string>>) => fillBankDetails(page, changes);
+  const submit = () => submitBankDetails(page);
 
-    /** Problems that axe finds. The debugger's protocol runs it: the content security policy would not let the page. */
-    async function problems() {
-      await page.evaluate(axeSource);
-      const { violations } = await page.evaluate(
-        (values) =>
-          (globalThis as unknown as { axe: Axe }).axe.run({ runOnly: { type: 'tag', values } }),
-        tags,
-      );
-      return violations.map(({ id, nodes }) => ({ id, nodes: nodes.map(({ html }) => html) }));
-    }
+  const views = {
+    details: () => undefined,
+    send: () => server.links.add(token, { direction: 'OUTBOUND', payerFeeMinor: 0 }),
+    problems: () => undefined,
+    queued: () => server.links.change(token, { status: 'QUEUED', bankName: 'First Bank' }),
+    completed: () => server.links.change(token, { status: 'COMPLETED' }),
+    review: () => server.links.change(token, { status: 'FAILED_IN_FLIGHT' }),
+    returned: () => server.links.change(token, { status: 'RETURNED' }),
+    expired: () => server.links.change(token, { expiresAt: new Date(0).toISOString() }),
+    canceled: () => server.links.change(token, { status: 'CANCELED' }),
+  };
+  const shownOn: readonly (readonly [string, BrowserContextOptions])[] = [
+    ['phone', phone],
+    ['desktop', { ...looks.dark, locale: 'es-MX' }],
+  ];
 
-    const views = {
-      details: () => undefined,
-      send: () => server.links.add(token, { direction: 'OUTBOUND', payerFeeMinor: 0 }),
-      problems: () => undefined,
-      queued: () => server.links.change(token, { status: 'QUEUED', bankName: 'First Bank' }),
-      completed: () => server.links.change(token, { status: 'COMPLETED' }),
-      review: () => server.links.change(token, { status: 'FAILED_IN_FLIGHT' }),
-      returned: () => server.links.change(token, { status: 'RETURNED' }),
-      expired: () => server.links.change(token, { expiresAt: new Date(0).toISOString() }),
-      canceled: () => server.links.change(token, { status: 'CANCELED' }),
-    };
-    const looks: readonly (readonly [string, BrowserContextOptions])[] = [
-      ['phone', phone],
-      [
-        'desktop',
-        { viewport: { width: 1_280, height: 900 }, colorScheme: 'dark', locale: 'es-MX' },
-      ],
-    ];
-
-    it.each(Object.keys(views) as (keyof typeof views)[])(
-      'the view "%s" is accessible (WCAG 2.2 AA) and fits, on a phone in English and on a dark desktop in Spanish',
-      async (view) => {
-        views[view]();
-        for (const [look, options] of looks) {
-          await open(options);
-          if (view === 'problems') {
-            await page.locator('input[name="achAccountNumber"]').fill('12');
-            await page.locator('button[type=submit]').click();
-            await page.locator('[data-problems]').waitFor();
-          }
-          await page.screenshot({
-            path: path.join(pictures, `pay-${view}-${look}.png`),
-            fullPage: true,
-          });
-          expect({ view, look, problems: await problems() }).toEqual({ view, look, problems: [] });
-          const [clientWidth, scrollWidth] = await inPage<readonly [number, number]>(
-            '[document.documentElement.clientWidth, document.documentElement.scrollWidth]',
-          );
-          expect({ view, look, scrollWidth }).toEqual({ view, look, scrollWidth: clientWidth });
-          expect(await page.getByRole('main').count()).toBe(1);
-          expect([...asked]).toEqual([server.url]);
-          await page.context().close();
+  it.each(Object.keys(views) as (keyof typeof views)[])(
+    'the view "%s" is accessible (WCAG 2.2 AA) and fits, on a phone in English and on a dark desktop in Spanish',
+    async (view) => {
+      views[view]();
+      for (const [look, options] of shownOn) {
+        // Some views are refusals: 400, 404, 410.
+        await open({ ...options, mayRefuse: true });
+        if (view === 'problems') {
+          await page.locator('input[name="achAccountNumber"]').fill('12');
+          await page.locator('button[type=submit]').click();
+          await page.locator('[data-problems]').waitFor();
         }
-      },
-      limitMs,
-    );
+        await watched.screenshot(`pay-${view}-${look}`);
+        await watched.expectSound();
+        await watched.close();
+      }
+    },
+    limitMs,
+  );
 
-    it(
-      'takes bank details on a phone, and follows the payment without a reload',
-      async () => {
-        await open(phone);
-        await heading('Payment details');
-        const loads: string[] = [];
-        await fill();
-        await page.getByText('Bank: ').waitFor();
-        await submit();
-        await heading('Payment status');
-        page.on('framenavigated', (frame) => loads.push(frame.url()));
-        for (const [status, name] of [
-          ['PROCESSING', 'Processing'],
-          ['COMPLETED', 'Completed'],
-        ] as const) {
-          server.links.change(token, { status });
-          await page.getByText(name, { exact: true }).waitFor();
-        }
-        expect(loads).toEqual([]);
-        expect(complaints).toEqual([]);
-        expect([...asked]).toEqual([server.url]);
-      },
-      limitMs,
-    );
+  it(
+    'takes bank details on a phone, and follows the payment without a reload',
+    async () => {
+      await open(phone);
+      await heading('Payment details');
+      const loads: string[] = [];
+      await fill();
+      await page.getByText('Bank: ').waitFor();
+      await submit();
+      await heading('Payment status');
+      page.on('framenavigated', (frame) => loads.push(frame.url()));
+      for (const [status, name] of [
+        ['PROCESSING', 'Processing'],
+        ['COMPLETED', 'Completed'],
+      ] as const) {
+        server.links.change(token, { status });
+        await page.getByText(name, { exact: true }).waitFor();
+      }
+      expect(loads).toEqual([]);
+      watched.expectQuiet();
+    },
+    limitMs,
+  );
 
-    it(
-      'works without JavaScript: problems beside the fields, submission, status by a link',
-      async () => {
-        await open({ ...phone, javaScriptEnabled: false });
-        await fill({ 'ZIP code': '9', 'Confirm account number': '000123456780' });
-        await submit();
-        await page.getByText('Check the form').waitFor();
-        const confirmation = page.getByLabel('Confirm account number', { exact: true });
-        expect(await confirmation.getAttribute('aria-invalid')).toBe('true');
-        expect(await confirmation.inputValue()).toBe('');
-        expect(await page.getByLabel('Account number', { exact: true }).inputValue()).toBe('');
-        expect(await page.getByLabel('City').inputValue()).toBe('Sacramento');
-        await page.getByText(/^Bank: /).waitFor();
-        await fill();
-        await submit();
-        await heading('Payment status');
-        await page.getByText('Queued', { exact: true }).waitFor();
-        server.links.change(token, { status: 'COMPLETED' });
-        await page.getByRole('link', { name: 'Check again' }).click();
-        await page.getByText('Completed', { exact: true }).waitFor();
-      },
-      limitMs,
-    );
+  it(
+    'works without JavaScript: problems beside the fields, submission, status by a link',
+    async () => {
+      await open({ ...phone, javaScriptEnabled: false });
+      await fill({ 'ZIP code': '9', 'Confirm account number': '000123456780' });
+      await submit();
+      await page.getByText('Check the form').waitFor();
+      const confirmation = page.getByLabel('Confirm account number', { exact: true });
+      expect(await confirmation.getAttribute('aria-invalid')).toBe('true');
+      expect(await confirmation.inputValue()).toBe('');
+      expect(await page.getByLabel('Account number', { exact: true }).inputValue()).toBe('');
+      expect(await page.getByLabel('City').inputValue()).toBe('Sacramento');
+      await page.getByText(/^Bank: /).waitFor();
+      await fill();
+      await submit();
+      await heading('Payment status');
+      await page.getByText('Queued', { exact: true }).waitFor();
+      server.links.change(token, { status: 'COMPLETED' });
+      await page.getByRole('link', { name: 'Check again' }).click();
+      await page.getByText('Completed', { exact: true }).waitFor();
+    },
+    limitMs,
+  );
 
-    it(
-      'can be used with the keyboard alone, and shows where it is',
-      async () => {
-        await open();
-        const press = (...keys: readonly string[]) =>
-          keys.reduce(
-            (before, key) => before.then(() => page.keyboard.press(key)),
-            Promise.resolve(),
-          );
-        const type = async (text: string) => {
-          await press('Tab');
-          const outline = await inPage('getComputedStyle(document.activeElement).outlineStyle');
-          expect(outline).toBe('solid');
-          await page.keyboard.type(text);
-        };
+  it(
+    'can be used with the keyboard alone, and shows where it is',
+    async () => {
+      await open();
+      const press = (...keys: readonly string[]) =>
+        keys.reduce(
+          (before, key) => before.then(() => page.keyboard.press(key)),
+          Promise.resolve(),
+        );
+      const type = async (text: string) => {
         await press('Tab');
-        expect(await inPage('document.activeElement.textContent')).toBe('Skip to content');
-        await press('Enter');
-        for (const text of ['Checking', '021000021', '000123456789', '000123456789'])
-          await type(text);
-        for (const text of ['12 St James Square', 'Sacramento', 'CA', '95814', 'United States'])
-          await type(text);
-        await press('Tab', 'Enter');
-        await heading('Payment status');
-        expect(complaints).toEqual([]);
-      },
-      limitMs,
-    );
+        const outline = await inPage('getComputedStyle(document.activeElement).outlineStyle');
+        expect(outline).toBe('solid');
+        await page.keyboard.type(text);
+      };
+      await press('Tab');
+      expect(await inPage('document.activeElement.textContent')).toBe('Skip to content');
+      await press('Enter');
+      for (const text of ['Checking', '021000021', '000123456789', '000123456789'])
+        await type(text);
+      for (const text of ['12 St James Square', 'Sacramento', 'CA', '95814', 'United States'])
+        await type(text);
+      await press('Tab', 'Enter');
+      await heading('Payment status');
+      watched.expectQuiet();
+    },
+    limitMs,
+  );
 
-    it(
-      'sends a form once, however often the button is clicked, and says at once that the account numbers differ',
-      async () => {
-        server.links.submissions.length = 0;
-        await open();
-        await fill({ 'Confirm account number': '1' });
-        await page.getByLabel('City').focus();
-        await page.getByText('The two account numbers differ.').waitFor();
-        await fill();
-        await page.getByRole('button', { name: 'Submit bank details' }).dblclick();
-        await heading('Payment status');
-        expect(await page.getByRole('alert').count()).toBe(0);
-        expect(server.links.submissions).toHaveLength(1);
-      },
-      limitMs,
-    );
+  it(
+    'sends a form once, however often the button is clicked, and says at once that the account numbers differ',
+    async () => {
+      server.links.submissions.length = 0;
+      await open();
+      await fill({ 'Confirm account number': '1' });
+      await page.getByLabel('City').focus();
+      await page.getByText('The two account numbers differ.').waitFor();
+      await fill();
+      await page.getByRole('button', { name: 'Submit bank details' }).dblclick();
+      await heading('Payment status');
+      expect(await page.getByRole('alert').count()).toBe(0);
+      expect(server.links.submissions).toHaveLength(1);
+    },
+    limitMs,
+  );
 
-    it(
-      'runs nothing that others wrote into it, and no other site can frame it or post to it',
-      async () => {
-        const hostile =
-          '<script>document.title="owned"</script><img src=x onerror="document.title=1">';
-        server.links.add(token, {
-          organizationName: hostile,
-          originatorName: hostile,
-          holder: { entityType: 'BUSINESS', name: hostile },
-          paymentNote: hostile,
-        });
-        await open();
-        await fill({
-          City: hostile,
-          State: hostile,
-          'Address line 1': `" autofocus onfocus="${hostile}`,
-        });
-        await submit();
-        await page.getByText('Check the form').waitFor();
-        expect(await page.title()).toContain('Payment details');
-        expect(await page.locator('img').count()).toBe(0);
-        expect(complaints.filter((text) => !text.includes('400'))).toEqual([]);
+  it(
+    'runs nothing that others wrote into it, and no other site can frame it or post to it',
+    async () => {
+      const hostile =
+        '<script>document.title="owned"</script><img src=x onerror="document.title=1">';
+      server.links.add(token, {
+        organizationName: hostile,
+        originatorName: hostile,
+        holder: { entityType: 'BUSINESS', name: hostile },
+        paymentNote: hostile,
+      });
+      await open();
+      await fill({
+        City: hostile,
+        State: hostile,
+        'Address line 1': `" autofocus onfocus="${hostile}`,
+      });
+      await submit();
+      await page.getByText('Check the form').waitFor();
+      expect(await page.title()).toContain('Payment details');
+      expect(await page.locator('img').count()).toBe(0);
+      expect(watched.complaints.filter((text) => !text.includes('400'))).toEqual([]);
 
-        const html = `<iframe src="${server.url}/pay/${token}"></iframe>
+      const html = `<iframe src="${server.url}/pay/${token}"></iframe>
           <form method="post" action="${server.url}/pay/${token}"><button>Win</button></form>`;
-        await page.goto('about:blank');
-        await page.setContent(html);
-        const frame = page.frames().find((one) => one !== page.mainFrame());
-        expect(await frame?.getByRole('heading').count()).toBe(0);
-        const [answer] = await Promise.all([
-          page.waitForResponse((response) => response.request().method() === 'POST'),
-          page.getByRole('button', { name: 'Win' }).click(),
-        ]);
-        expect(answer.status()).toBe(403);
-      },
-      limitMs,
-    );
+      await page.goto('about:blank');
+      await page.setContent(html);
+      const frame = page.frames().find((one) => one !== page.mainFrame());
+      expect(await frame?.getByRole('heading').count()).toBe(0);
+      const [answer] = await Promise.all([
+        page.waitForResponse((response) => response.request().method() === 'POST'),
+        page.getByRole('button', { name: 'Win' }).click(),
+      ]);
+      expect(answer.status()).toBe(403);
+    },
+    limitMs,
+  );
 
-    it(
-      'has large enough targets, expires by the clock, and changes its language',
-      async () => {
-        await open(phone);
-        for (const target of await page
-          .locator('input:not([type=hidden]), select, button, nav a')
-          .all()) {
-          const box = await target.boundingBox();
-          expect(Math.min(box?.width ?? 0, box?.height ?? 0)).toBeGreaterThanOrEqual(targetMin);
-        }
-        await page.getByRole('link', { name: 'Español' }).click();
-        await heading('Detalles del pago');
-        server.advance(linkLifetimeMs);
-        await page.reload();
-        await heading('Este enlace ha caducado');
-        await page.getByRole('link', { name: 'English' }).click();
-        await heading('This link has expired');
-      },
-      limitMs,
-    );
-  },
-);
+  it(
+    'is ready for a slow phone: under 50 KB with all files, one stylesheet, no script that blocks the page',
+    async () => {
+      await open(phone);
+      await heading('Payment details');
+      const loaded = await inPage<readonly Loaded[]>(
+        `[...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]
+          .map(({ name, initiatorType, transferSize, renderBlockingStatus }) =>
+            ({ name, initiatorType, transferSize, renderBlockingStatus }))`,
+      );
+      const bytes = loaded.reduce((sum, { transferSize }) => sum + transferSize, 0);
+      expect(bytes).toBeGreaterThan(10_000);
+      expect(bytes).toBeLessThan(50_000);
+      const blocking = loaded.filter((one) => one.renderBlockingStatus === 'blocking');
+      expect(blocking.map(({ name }) => name.endsWith('.css'))).toEqual([true]);
+      expect(await page.locator('link[rel=stylesheet]').count()).toBe(1);
+      for (const script of await page.locator('script').all()) {
+        expect(await script.getAttribute('type')).toBe('module');
+        expect(await script.textContent()).toBe('');
+      }
+      watched.expectQuiet();
+    },
+    limitMs,
+  );
+
+  it(
+    'has large enough targets, expires by the clock, and changes its language',
+    async () => {
+      await open(phone);
+      for (const target of await page
+        .locator('input:not([type=hidden]), select, button, nav a')
+        .all()) {
+        const box = await target.boundingBox();
+        expect(Math.min(box?.width ?? 0, box?.height ?? 0)).toBeGreaterThanOrEqual(targetMin);
+      }
+      await page.getByRole('link', { name: 'Español' }).click();
+      await heading('Detalles del pago');
+      server.advance(linkLifetimeMs);
+      await page.reload();
+      await heading('Este enlace ha caducado');
+      await page.getByRole('link', { name: 'English' }).click();
+      await heading('This link has expired');
+    },
+    limitMs,
+  );
+});

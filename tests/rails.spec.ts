@@ -7,11 +7,12 @@ import { randomInt, randomUUID } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { railReferenceOf } from '@pis/bank-rails';
+import { daysAfter, railReferenceOf } from '@pis/bank-rails';
 import { bankBooks } from '@pis/bank-rails/sandbox';
+import { bankToday } from '@pis/bank-statements/sandbox';
 import type { Payment, PaymentEvent } from '@pis/client';
 import { until } from '@pis/local-servers/testing';
-import { pisJson, root } from './support/process.js';
+import { pis, pisJson, root } from './support/process.js';
 import { type RailsSystem, startRailsSystem } from './support/rails-system.js';
 import {
   type ExpectedOutcome,
@@ -116,6 +117,67 @@ it(
   testLimitMs,
 );
 
+it.each(['camt053', 'bai2'])(
+  'the statements of the bank as %s reconcile without a finding',
+  async (format) => {
+    const { status, report } = await reconciled(await statements(format));
+    const executed = created.filter(({ outcome }) => outcome.inTheBooks === 'executed').length;
+    const returned = created.filter(({ outcome }) => outcome.inTheBooks === 'returned').length;
+    expect(report).toMatchObject({
+      ...{ pending: [], missingHere: [], differing: [], duplicates: [], missingAtBank: [] },
+      ...{ contradictions: [], agrees: true },
+    });
+    expect(report.matched).toHaveLength(executed + 2 * returned);
+    expect(status).toBe(0);
+  },
+  testLimitMs,
+);
+
+it(
+  'what is altered in the statements of the bank is found',
+  async () => {
+    const files = await statements('camt053');
+    const entries = files.flatMap(
+      (file) => readFileSync(file, 'utf8').match(/^<Ntry>.*<\/Ntry>$/gm) ?? [],
+    );
+    const [gone, other, twice, foreign, flipped] = entries.filter(
+      (entry) => !entry.includes('<RvslInd>'),
+    );
+    const [reference, strangers] = [/<(EndToEndId)>[^<]*/, '<$1>NOBODY'];
+    const changes = new Map([
+      [gone, ''],
+      [other, other?.replaceAll(/>[\d.]+<\/Amt>/g, '>0.07</Amt>')],
+      [twice, `${twice ?? ''}\n${twice ?? ''}`],
+      [flipped, flipped?.replaceAll(/(?<=<CdtDbtInd>)(CRDT|DBIT)/g, (side) => opposite(side))],
+      [
+        foreign,
+        foreign
+          ?.replace(reference, strangers)
+          .replaceAll(/<(AcctSvcrRef|ClrSysRef)>[^<]*<\/\1>/g, ''),
+      ],
+    ]);
+    for (const file of files)
+      writeFileSync(
+        file,
+        readFileSync(file, 'utf8').replaceAll(
+          /^<Ntry>.*$/gm,
+          (entry) => changes.get(entry) ?? entry,
+        ),
+      );
+    const { status, report } = await reconciled(files);
+    expect(status).toBe(1);
+    expect(report.agrees).toBe(false);
+    expect(report.missingAtBank).toHaveLength(2);
+    expect(report.missingHere).toHaveLength(1);
+    expect(report.differing.map(({ differs }) => differs)).toEqual(
+      expect.arrayContaining([['amount'], ['side']]),
+    );
+    expect(report.duplicates).toHaveLength(1);
+    expect(report.contradictions).not.toEqual([]);
+  },
+  testLimitMs,
+);
+
 it.each([
   ['an ACH debit', [{ changeCode: 'C01' }]],
   ['RTP', []],
@@ -129,6 +191,34 @@ it.each([
   },
   testLimitMs,
 );
+
+/** Of the two last days of the bank: the payments were made in the last minutes. */
+async function statements(format: string): Promise<string[]> {
+  const files: string[] = [];
+  for (const date of [daysAfter(bankToday(), -1), bankToday()]) {
+    const file = path.join(scratch, `${date}.${format}`);
+    const args = ['--format', format, '--date', date, '--file', file];
+    await pisJson(['sandbox', 'bank-statement', ...args], system.environment);
+    files.push(file);
+  }
+  return files;
+}
+
+type Lists = 'pending' | 'missingHere' | 'differing' | 'duplicates' | 'missingAtBank' | 'matched';
+type Report = Readonly<Record<Lists, readonly { readonly differs: readonly string[] }[]>> & {
+  readonly agrees: boolean;
+  readonly contradictions: readonly object[];
+};
+
+async function reconciled(files: readonly string[]): Promise<{ status: number; report: Report }> {
+  const args = files.flatMap((file) => ['--file', file]);
+  const { code, stdout } = await pis(['reconcile', ...args, '--json'], system.environment);
+  return { status: code ?? -1, report: JSON.parse(stdout) as Report };
+}
+
+function opposite(side: string): string {
+  return side === 'CRDT' ? 'DBIT' : 'CRDT';
+}
 
 /** All at once, over every way. */
 async function payAll(endings: readonly ExpectedOutcome[]): Promise<void> {

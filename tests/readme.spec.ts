@@ -10,7 +10,7 @@ import { processesOf } from './support/processes.js';
 import { freshCheckout, sessionOf } from './support/readme.js';
 
 const sessionLimitMs = 240_000;
-const endLimitMs = 15_000;
+const endLimitMs = 60_000;
 
 let base: string;
 let checkout: string;
@@ -75,7 +75,7 @@ async function terminal(
   commands: string,
   { readyLine }: Pick<Parameters<typeof startCommand>[2], 'readyLine'>,
 ): Promise<RunningProcess> {
-  const env = { PIS_DATA_DIR: path.join(base, 'data') };
+  const env = { PIS_DATA_DIR: path.join(base, 'data'), PIS_DEMO_PAYMENTS: 'true' };
   const running = await startCommand('bash', ['-ec', commands], { env, cwd: checkout, readyLine });
   terminals.push(running);
   return running;

@@ -1,6 +1,6 @@
 /**
- * `npm run bench [-- payments|webhooks|rate-limits|lists|rails|event-store …] [-- --json] [-- --short]`: measures
- * the system and, for comparison, the machine without it, completely or only in parts. `event-store` runs only
+ * `npm run bench [-- payments|webhooks|rate-limits|lists|pages|rails|statements|exports|event-store …] [-- --json] [-- --short]`:
+ * measures the system and, for comparison, the machine without it, completely or only in parts. `event-store` runs only
  * when it is named. Compare the ratios: absolute numbers depend on the machine.
  */
 import { continueOnSupportedNode, prepare } from './workspace.mjs';

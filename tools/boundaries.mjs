@@ -15,9 +15,16 @@ export const mayImport = {
   // The lists hold the items that contracts declare.
   'read-models': ['contracts', 'domain', 'event-store', 'postgres'],
   keyring: ['event-store', 'postgres'],
+  // Documents as sealed bytes, in PostgreSQL or an S3-compatible store.
+  documents: ['keyring', 'postgres'],
   // Banks: formats, connections, and the tables of what goes to them and comes from them.
   'bank-rails': ['domain', 'keyring', 'postgres'],
   webhooks: ['domain'],
+  // Statement files of banks: camt.053 and BAI2.
+  'bank-statements': ['bank-rails', 'domain', 'postgres'],
+
+  // What is on a monthly statement, and its PDF.
+  statements: ['documents', 'domain', 'event-store', 'keyring', 'postgres', 'read-models'],
 
   // The package that client developers install. It contains only the public API.
   client: [],
@@ -30,14 +37,27 @@ export const mayImport = {
 
   // Use cases over the event store, without HTTP.
   commands: ['bank-rails', 'contracts', 'domain', 'event-store', 'keyring', 'users', 'webhooks'],
+  // Fees of a month: closing and collecting them.
+  fees: ['bank-rails', 'commands', 'domain', 'event-store', 'keyring', 'postgres', 'read-models'],
   // Facts of the log as public messages.
   integration: ['contracts', 'domain', 'event-store', 'messaging', 'read-models'],
   // The tables of webhook deliveries.
   'webhook-deliveries': ['contracts', 'domain', 'postgres', 'webhooks'],
+  // Files of records: requests, the worker that writes them, and their bytes.
+  exports: [
+    'bank-statements',
+    'contracts',
+    'documents',
+    'keyring',
+    'postgres',
+    'read-models',
+    'webhook-deliveries',
+  ],
   // What starts and stops an app.
   'service-kit': [
     'bank-rails',
     'contracts',
+    'documents',
     'domain',
     'event-store',
     'integration',
@@ -50,6 +70,7 @@ export const mayImport = {
   'http-api': [
     'commands',
     'contracts',
+    'documents',
     'domain',
     'event-store',
     'keyring',
@@ -63,8 +84,10 @@ export const mayImport = {
     'bank-rails',
     'commands',
     'contracts',
+    'documents',
     'domain',
     'event-store',
+    'exports',
     'http-api',
     'integration',
     'keyring',
@@ -79,11 +102,14 @@ export const mayImport = {
     'bank-rails',
     'commands',
     'contracts',
+    'documents',
     'domain',
     'event-store',
+    'exports',
     'http-api',
     'integration',
     'keyring',
+    'postgres',
     'read-models',
     'service-kit',
     'users',
@@ -113,11 +139,26 @@ export const mayImport = {
     'contracts',
     'domain',
     'event-store',
+    'exports',
     'keyring',
     'messaging',
     'read-models',
     'service-kit',
     'webhook-deliveries',
+  ],
+  // Fees of a month, collected from originators.
+  'fee-collector': ['bank-rails', 'event-store', 'fees', 'keyring', 'read-models', 'service-kit'],
+  // Monthly statements and exports, made in the background.
+  'statement-generator': [
+    'contracts',
+    'documents',
+    'domain',
+    'event-store',
+    'exports',
+    'keyring',
+    'read-models',
+    'service-kit',
+    'statements',
   ],
   // Broker to the outside world.
   'rail-executor': [
@@ -150,10 +191,13 @@ export const mayImport = {
   'bank-simulator': ['bank-rails', 'domain', 'postgres', 'service-kit'],
   cli: [
     'bank-rails',
+    'bank-statements',
     'commands',
     'contracts',
+    'documents',
     'domain',
     'event-store',
+    'fees',
     'integration',
     'keyring',
     'local-servers',
@@ -161,6 +205,7 @@ export const mayImport = {
     'postgres',
     'read-models',
     'service-kit',
+    'statements',
     'users',
     'webhook-deliveries',
     'webhooks',
@@ -176,14 +221,17 @@ export const mayImport = {
     'postgres',
     'read-models',
     'service-kit',
+    'users',
     'api-gateway',
     'bank-simulator',
     'dashboard',
     'directory-projector',
     'event-relay',
+    'fee-collector',
     'payment-pages',
     'payments-projector',
     'rail-executor',
+    'statement-generator',
     'webhook-dispatcher',
   ],
 };

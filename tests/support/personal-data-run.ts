@@ -37,6 +37,8 @@ export class MarkedRun {
   readonly records = new Map<string, Record>();
   /** Of users and links. They belong to no contact or originator. */
   readonly secrets: Marker[] = [];
+  /** The IDs of users of the dashboard. */
+  readonly users = new Map<string, string>();
   readonly api: Api;
   readonly pool: pg.Pool;
 
@@ -184,6 +186,11 @@ export class MarkedRun {
       [kind, 'erase', '--id', this.record(tag).id, ...options],
       this.system.environment,
     );
+  }
+
+  async eraseUser(tag: string): Promise<void> {
+    const id = this.users.get(tag) ?? '';
+    await pisJson(['user', 'erase', '--id', id, '--reason', 'test'], this.system.environment);
   }
 
   /** The payments of an erased contact stay, and show nothing of it. */

@@ -29,7 +29,7 @@ import {
   streamIsQuarantined,
   wantedTag,
 } from './personal-data-events.js';
-import { canceledTag, linkTags, pageNamesNobody } from './personal-data-links.js';
+import { canceledTag, linkTags, pageNamesNobody, userTag } from './personal-data-links.js';
 import { holdingPlaces, mayBeEmpty } from './personal-data-places.js';
 import { answering, MarkedRun } from './personal-data-run.js';
 import { markedSettings } from './personal-data-settings.js';
@@ -118,8 +118,13 @@ export function searched({ start, broker, ...options }: SearchOptions): void {
       }
       for (const tag of linkTags) isOpened(tag, 'payment_link_accesses.sealed: visitor');
       expect(fieldsIn(opened, run.secrets)).toEqual([
+        'events.data, opened: email of selma',
         'events.data, opened: email of ursula',
         ...linkTags.map((tag) => `events.data, opened: token of ${tag}`).toSorted(),
+        'user_sessions.sealed_client, opened: ip of selma',
+        'user_sessions.sealed_client, opened: ip of ursula',
+        'user_sessions.sealed_client, opened: userAgent of selma',
+        'user_sessions.sealed_client, opened: userAgent of ursula',
       ]);
       for (const tag of ['ada', 'omar', 'sven', 'inga', 'otto', 'paul', 'oscar', 'lena', 'lise'])
         isOpened(tag, 'rail_file_parts.sealed: account');
@@ -143,13 +148,18 @@ export function searched({ start, broker, ...options }: SearchOptions): void {
         await Promise.all(
           orders.slice(from, from + erasuresAtOnce).map(([kind, tag]) => run.erase(kind, tag)),
         );
+      await run.eraseUser(userTag);
       await forgetPassingRows(system.databaseUrl);
+      const ofUser = run.secrets.filter(({ tag }) => tag === userTag);
       const erased = [...erasedContacts, 'otto'].flatMap((tag) => run.markersOf(tag));
       const kept = run.markers.filter((marker) => !erased.includes(marker));
       const found = async () => {
         const places = await tableAndLogPlaces(system);
         const opened = openedPlaces(places, await livingKeys(system));
-        return [...fieldsIn(places, erased), ...fieldsIn(opened, [...erased, correction])];
+        return [
+          ...fieldsIn(places, erased),
+          ...fieldsIn(opened, [...erased, ...ofUser, correction]),
+        ];
       };
       await until(async () => (await found()).length === 0, {
         timeoutMs: searchLimitMs,

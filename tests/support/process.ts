@@ -65,6 +65,9 @@ const leash = [
 /** Several systems run on one machine. */
 const freePorts = { PORT: '0', PIS_BANK_SFTP_PORT: '0', PIS_BANK_HTTPS_PORT: '0' };
 
+/** There is no load balancer, so the drain would only slow down each test. Tests count what they made. */
+const quickAndEmpty = { PIS_SHUTDOWN_DRAIN_MS: '0', PIS_DEMO_PAYMENTS: 'false' };
+
 /** Starts a command in its own process group and waits for its ready line. */
 export async function startCommand(
   command: string,
@@ -74,8 +77,7 @@ export async function startCommand(
   const isNode = command === process.execPath;
   const child = spawn(command, isNode ? [...leash, ...args] : args, {
     cwd: options.cwd,
-    // There is no load balancer, so the drain would only slow down each test.
-    env: cleanEnv({ ...freePorts, HOST: '127.0.0.1', PIS_SHUTDOWN_DRAIN_MS: '0', ...options.env }),
+    env: cleanEnv({ ...freePorts, ...quickAndEmpty, HOST: '127.0.0.1', ...options.env }),
     stdio: ['ignore', 'pipe', 'pipe', ...(isNode ? (['ipc'] as const) : [])],
     detached: true,
   });

@@ -28,7 +28,9 @@ const distributedWay = () =>
 
 /** The apps of the distributed way, in the order in which the README starts them. */
 export function appsOfTheReadme(): readonly string[] {
-  const apps = [...distributedWay().matchAll(/^PORT=\d+ npm start -- ([a-z-]+)(?: #.*)?$/gm)];
+  const apps = [
+    ...distributedWay().matchAll(/^PORT=\d+ (?:\w+=\S+ )*npm start -- ([a-z-]+)(?: #.*)?$/gm),
+  ];
   if (apps.length === 0) throw new Error('README.md starts no app');
   return apps.map(([, app = '']) => app);
 }

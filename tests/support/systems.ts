@@ -39,9 +39,10 @@ export interface System extends Provisioned {
 
 export type StartSystem = (settings: Readonly<Record<string, string>>) => Promise<System>;
 
-/** `npm start` alone: one process, embedded PostgreSQL. */
+/** `npm start` alone: one process, embedded PostgreSQL. A data directory that the settings name stays. */
 export const allInOne: StartSystem = async (settings) => {
-  const dataDir = mkdtempSync(path.join(os.tmpdir(), 'pis-scenario-'));
+  const own = settings['PIS_DATA_DIR'] === undefined;
+  const dataDir = settings['PIS_DATA_DIR'] ?? mkdtempSync(path.join(os.tmpdir(), 'pis-scenario-'));
   const environment = { ...settings, PIS_DATA_DIR: dataDir };
   const running = await startProcess(null, environment);
   return {
@@ -59,7 +60,7 @@ export const allInOne: StartSystem = async (settings) => {
     stdout: () => running.stdout(),
     stop: async () => {
       await running.stop();
-      rmSync(dataDir, { recursive: true, force: true });
+      if (own) rmSync(dataDir, { recursive: true, force: true });
     },
   };
 };

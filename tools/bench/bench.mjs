@@ -7,14 +7,18 @@ import { startPostgres } from '@pis/local-servers';
 import { say } from '../workspace.mjs';
 import { eventStores } from './event-store/event-store.mjs';
 import { reportEventStores } from './event-store/report.mjs';
+import { exports, reportExports } from './exports.mjs';
 import { firstWebhookLatency, fullLifecycles } from './lifecycle.mjs';
 import { lists, reportLists } from './lists.mjs';
 import { measure, startApp, startHelper } from './processes.mjs';
+import { pages } from './pages/pages.mjs';
+import { reportPages } from './pages/report.mjs';
 import { reportRails } from './rails/report.mjs';
 import { rails } from './rails/rails.mjs';
 import { rateLimits, reportRateLimits } from './rate-limits.mjs';
 import { report, reportMachine } from './report.mjs';
 import { createPayable, listLatency, paymentLoad } from './requests.mjs';
+import { reportStatements, statements } from './statements.mjs';
 import { median } from './statistics.mjs';
 import { reportWebhooks } from './webhooks/report.mjs';
 import { webhooks } from './webhooks/webhooks.mjs';
@@ -49,7 +53,10 @@ const parts = {
   webhooks: { run: webhooks, report: reportWebhooks },
   lists: { run: lists, report: reportLists },
   'rate-limits': { run: rateLimits, report: reportRateLimits },
+  pages: { run: pages, report: reportPages },
   rails: { run: rails, report: reportRails },
+  statements: { run: statements, report: reportStatements },
+  exports: { run: exports, report: reportExports },
   'event-store': { run: eventStores, report: reportEventStores, onlyWhenAsked: true },
 };
 

@@ -5,12 +5,14 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { root } from '../workspace.mjs';
 
+const quickAndEmpty = { PIS_SHUTDOWN_DRAIN_MS: '0', PIS_DEMO_PAYMENTS: 'false' };
+
 /** `npm start [-- app]`; url is where it listens. */
 export async function startApp(app, env) {
   const args = [join(root, 'tools/start.mjs'), ...(app === null ? [] : [app])];
   const child = spawn(process.execPath, args, {
     cwd: root,
-    env: { ...process.env, PORT: '0', HOST: '127.0.0.1', PIS_SHUTDOWN_DRAIN_MS: '0', ...env },
+    env: { ...process.env, ...quickAndEmpty, PORT: '0', HOST: '127.0.0.1', ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const exited = once(child, 'exit');
@@ -20,6 +22,7 @@ export async function startApp(app, env) {
   ]);
   return {
     url: ready.apiUrl ?? ready.url,
+    ready,
     /** Of the launcher; the app is its child. */
     pid: child.pid,
     stop: async () => {

@@ -1,6 +1,126 @@
 /** Rules that tests outside the contract suite prove, alone or together with a contract test. */
 
 export const elsewhere = {
+  'event-rule-3': [
+    [
+      'tests/collections.spec.ts',
+      'a collection is executed and returned, and nothing tells a client of it',
+    ],
+  ],
+  'event-rule-4': [
+    [
+      'tests/collections.spec.ts',
+      'a collection is executed and returned, and nothing tells a client of it',
+    ],
+    [
+      'apps/rail-executor/src/return-movements.pg.spec.ts',
+      'each return in the books of the bank is one opposite movement with its reference there, however often it is told',
+    ],
+  ],
+  'export-1': [
+    [
+      'apps/api-gateway/src/exports.pg.spec.ts',
+      'is accepted, then written, and then has its figures and its file',
+    ],
+  ],
+  'export-2': [
+    [
+      'apps/api-gateway/src/exports.pg.spec.ts',
+      'is accepted, then written, and then has its figures and its file',
+    ],
+  ],
+  'export-3': [
+    [
+      'apps/api-gateway/src/exports.pg.spec.ts',
+      'gives ranges of its file, and says when nothing has changed',
+    ],
+  ],
+  'export-4': [
+    [
+      'libs/exports/src/export-worker.pg.spec.ts',
+      'filters by originator and time, and has a header without rows',
+    ],
+    ['apps/api-gateway/src/exports.pg.spec.ts', 'names everything that is wrong'],
+  ],
+  'export-5': [
+    ['apps/api-gateway/src/exports.pg.spec.ts', 'names everything that is wrong'],
+    [
+      'libs/exports/src/export-worker.pg.spec.ts',
+      'has movements in every format, also when the process dies',
+    ],
+    [
+      'libs/read-models/src/movements.pg.spec.ts',
+      'a payment that completes is one movement, and its return is the opposite one, months later',
+    ],
+  ],
+  'export-6': [
+    [
+      'libs/exports/src/export-worker.pg.spec.ts',
+      'filters by originator and time, and has a header without rows',
+    ],
+    ['libs/exports/src/csv.spec.ts', 'quotes what RFC 4180 requires, and ends lines with CRLF'],
+  ],
+  'export-7': [
+    [
+      'apps/api-gateway/src/exports.pg.spec.ts',
+      'has the API’s objects as JSON Lines, only those of the originator and the time',
+    ],
+  ],
+  'fee-decision-1': [
+    [
+      'libs/commands/src/organization-fees.spec.ts',
+      'a schedule counts from then on, and changes no payment that exists',
+    ],
+    [
+      'libs/domain/src/organization/fees.spec.ts',
+      'never exceeds the exact share, differs from it by less than a cent, and never shrinks as the amount grows',
+    ],
+  ],
+  'service-9': [
+    [
+      'libs/fees/src/fee-sums.pg.spec.ts',
+      'whatever the payments, also around the ends of months (seed %i)',
+    ],
+    ['libs/fees/src/fee-collection.pg.spec.ts', 'if the collector dies %s any append'],
+  ],
+  'fee-decision-2': [
+    [
+      'libs/fees/src/fee-collection.pg.spec.ts',
+      'are those of payments completed in it, and return fees of payments returned in it',
+    ],
+  ],
+  'fee-schedule-4': [
+    ['tests/cli-fees-collect.spec.ts', 'collects the fees of each originator once, beside the job'],
+    ['libs/fees/src/fee-collection.pg.spec.ts', 'if jobs and operators collect at the same time'],
+  ],
+  'command-22': [
+    ['tests/cli-fees.spec.ts', 'replaces the schedules that it shows, recorded'],
+    ['tests/cli-fees-collect.spec.ts', 'sets and shows the settlement account, masked'],
+  ],
+  'fee-schedule-1': [
+    ['tests/cli-fees.spec.ts', 'replaces the schedules that it shows, recorded'],
+    [
+      'libs/commands/src/organization-fees.spec.ts',
+      'a schedule counts from then on, and changes no payment that exists',
+    ],
+  ],
+  'fee-schedule-2': [
+    ['libs/domain/src/organization/fees.spec.ts', 'is the most specific: %s'],
+    [
+      'libs/domain/src/organization/fees.spec.ts',
+      'is the latest of equals that is not in the future',
+    ],
+  ],
+  'fee-schedule-3': [
+    [
+      'tests/cli-fees.spec.ts',
+      'one bad entry refuses the whole file, and the message names the field',
+    ],
+    [
+      'libs/commands/src/organization-fees.spec.ts',
+      'names every problem of a file, and sets nothing then',
+    ],
+  ],
   'payment-link-3': [
     [
       'libs/commands/src/payment-links/link-token.spec.ts',
@@ -21,7 +141,7 @@ export const elsewhere = {
       'waits for a counterparty that is not saved, and the link expires after exactly 30 days',
     ],
     [
-      'libs/commands/src/payment-links/payment-links.spec.ts',
+      'libs/commands/src/payment-links/link-end.spec.ts',
       'comes after 30 days: nothing can be submitted, and the status stays',
     ],
   ],
@@ -101,7 +221,7 @@ export const elsewhere = {
   ],
   'payment-link-16': [
     [
-      'libs/commands/src/payment-links/payment-links.spec.ts',
+      'libs/commands/src/payment-links/link-end.spec.ts',
       'comes at once with the cancellation: the token is as unknown as one that never was',
     ],
     [
@@ -236,6 +356,60 @@ export const elsewhere = {
   ],
   'webhook-1': [
     ['libs/webhooks/src/hostile-urls.spec.ts', 'for %j, which is not the address of a public host'],
+  ],
+  'command-13': [
+    [
+      'tests/cli-statements.spec.ts',
+      'makes the statement of an originator once, and stores what it recorded',
+    ],
+  ],
+  'service-13': [
+    [
+      'apps/api-gateway/src/statements.pg.spec.ts',
+      'is announced with its ID, originator, year and month, in the feed and over the API',
+    ],
+  ],
+  'statement-1': [
+    ['libs/statements/src/generation.pg.spec.ts', 'is made once, by however many at the same time'],
+  ],
+  'event-type-10': [
+    [
+      'apps/api-gateway/src/statements.pg.spec.ts',
+      'is announced with its ID, originator, year and month, in the feed and over the API',
+    ],
+  ],
+  ...Object.fromEntries(
+    [1, 2, 3, 4].map((field) => [
+      `statement-event-${field}`,
+      [
+        [
+          'apps/api-gateway/src/statements.pg.spec.ts',
+          'is announced with its ID, originator, year and month, in the feed and over the API',
+        ],
+      ],
+    ]),
+  ),
+  'statement-read-2': [
+    [
+      'apps/api-gateway/src/statements.pg.spec.ts',
+      'answers with the record of a statement, and lists it by originator and year',
+    ],
+  ],
+  'statement-read-3': [
+    [
+      'apps/api-gateway/src/statements.pg.spec.ts',
+      'serves the document whole, in ranges, and not again to who has it',
+    ],
+  ],
+  'statement-read-4': [
+    [
+      'libs/statements/src/statement-pdf.spec.ts',
+      'names organization, originator and month, and shows the opening figures',
+    ],
+    [
+      'libs/statements/src/statement-pdf.spec.ts',
+      "shows each kind of line with its date in the organization's zone, reference, status and amounts",
+    ],
   ],
   'event-envelope-4': [
     [
@@ -431,6 +605,16 @@ export const elsewhere = {
       'of many submissions of one link at the same time one is accepted',
     ],
   ],
+  'payment-link-9': [
+    [
+      'tests/payment-links.spec.ts',
+      'no token of a link is found in any table, topic, webhook, log line or trace of the run',
+    ],
+    [
+      'tests/dashboard-roles.spec.ts',
+      'never sends the token of a link to a viewer: not in a page, an answer or a live update',
+    ],
+  ],
   'payment-link-10': [
     [
       'apps/payment-pages/src/payment-pages.pg.spec.ts',
@@ -473,6 +657,89 @@ export const elsewhere = {
     [
       'apps/payment-pages/src/payment-pages.spec.ts',
       'is accepted once; the second one says so and changes nothing',
+    ],
+  ],
+  'page-5': [
+    ['tests/dashboard.spec.ts', 'asks for the one-time code of a user who has turned codes on'],
+  ],
+  'page-6': [
+    [
+      'tests/dashboard-names.spec.ts',
+      'leads from the navigation to each screen, with one main landmark and no errors, and signs out',
+    ],
+  ],
+  'page-7': [
+    [
+      'tests/dashboard-names.spec.ts',
+      'names the fields and choices of a new payment, and puts its messages beside the wrong fields',
+    ],
+    [
+      'tests/dashboard.spec.ts',
+      'requests money by a link, finds the payment by its filters, and cancels it',
+    ],
+  ],
+  'page-8': [
+    [
+      'tests/dashboard.spec.ts',
+      'requests money by a link, finds the payment by its filters, and cancels it',
+    ],
+  ],
+  'page-9': [['tests/dashboard.spec.ts', 'shows a new API key once, and the key works']],
+  'page-10': [
+    [
+      'tests/dashboard.spec.ts',
+      'requests money by a link, finds the payment by its filters, and cancels it',
+    ],
+    [
+      'tests/dashboard-names.spec.ts',
+      'names the fields and choices of a new payment, and puts its messages beside the wrong fields',
+    ],
+    ['apps/dashboard-web/src/format.spec.ts', 'shows amounts in dollars'],
+  ],
+  'page-11': [
+    [
+      'tests/dashboard-names.spec.ts',
+      'names the fields and choices of a new payment, and puts its messages beside the wrong fields',
+    ],
+    [
+      'tests/payment-pages.spec.ts',
+      'works without JavaScript: problems beside the fields, submission, status by a link',
+    ],
+    [
+      'apps/payment-pages/src/payment-pages.spec.ts',
+      'reports all problems at once, each beside its field, and shows no account number again',
+    ],
+  ],
+  'page-12': [
+    ['tests/dashboard-accessibility.spec.ts', 'is sound (%s)'],
+    [
+      'tests/payment-pages.spec.ts',
+      'the view "%s" is accessible (WCAG 2.2 AA) and fits, on a phone in English and on a dark desktop in Spanish',
+    ],
+  ],
+  'page-13': [
+    ['tests/dashboard-roles.spec.ts', 'shows %s what the role may do'],
+    [
+      'tests/dashboard-roles.spec.ts',
+      'shows %s nothing of the screens for administrators, whatever the address',
+    ],
+    [
+      'tests/dashboard-roles.spec.ts',
+      'never sends the token of a link to a viewer: not in a page, an answer or a live update',
+    ],
+  ],
+  'page-14': [
+    [
+      'tests/dashboard-names.spec.ts',
+      'locks a user out after five failed sign-ins, and says the same as of an unknown address',
+    ],
+    [
+      'libs/users/src/sign-in.pg.spec.ts',
+      'is locked for 15 minutes after five failures, also for the right password',
+    ],
+    [
+      'apps/dashboard/src/sign-in.pg.spec.ts',
+      'answers a wrong password, an unknown address and a locked account alike',
     ],
   ],
   'page-15': [

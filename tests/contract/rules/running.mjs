@@ -1,4 +1,5 @@
 /** The tests of "Running the service" in docs/specification.md: what an operator can rely on. */
+const demo = 'tests/demo.spec.ts';
 const faults = 'tests/faults.spec.ts';
 const cli = 'tests/cli.spec.ts';
 const beside = 'tests/cli-beside.spec.ts';
@@ -80,6 +81,13 @@ export const running = {
     ],
   ],
   'start-8': [firstKey],
+  'start-12': [
+    [demo, 'shows a payment in every status, in both directions, to the user of the ready line'],
+    [
+      'libs/commands/src/demo-payments.spec.ts',
+      'a start that was cut off at any step is completed by the next one, and nothing is made twice',
+    ],
+  ],
   'ready-1': [
     readyLine,
     [
@@ -87,6 +95,13 @@ export const running = {
       'one line begins with {"ready":true and contains everything for a first call',
     ],
     firstKey,
+  ],
+  'ready-2': [
+    [demo, 'shows a payment in every status, in both directions, to the user of the ready line'],
+    [
+      demo,
+      'a later start shows no password and makes no payments, and a new password is one command away',
+    ],
   ],
   'ready-3': [waitingApp],
   'ready-4': [readyLine],
@@ -234,6 +249,13 @@ export const running = {
     ['libs/bank-rails/src/connections/banks-file.spec.ts', 'reads the sample of the documentation'],
     [config, 'production has no simulated bank'],
   ],
+  'variable-27': [
+    ['libs/documents/src/document-place.spec.ts', 'names PostgreSQL, or a bucket with a prefix'],
+    [
+      'libs/documents/src/s3-documents.pg.spec.ts',
+      'fails while the server is gone, starts without it, and has everything when it is back',
+    ],
+  ],
   'variable-29': [
     [executor, 'is two seconds and the simulated delay in the sandbox'],
     ['apps/bank-simulator/src/bank-simulator.pg.spec.ts', 'delays each step as configured'],
@@ -261,6 +283,9 @@ export const running = {
       'tests/reference-page.spec.ts',
       'shows every operation of the document, and uses no other host',
     ],
+  ],
+  'path-4': [
+    [demo, 'shows a payment in every status, in both directions, to the user of the ready line'],
   ],
   'path-5': [
     ['libs/service-kit/src/health.spec.ts', 'names each dependency, with the reason if it is down'],
@@ -292,6 +317,16 @@ export const running = {
   ],
   'command-6': [keys, [cli, 'a key with a past expiry or an unknown type is refused']],
   'command-7': [keys],
+  'command-8': [
+    [
+      'tests/cli-users.spec.ts',
+      'a user is created with the password on stdin, listed, reset and disabled',
+    ],
+    [
+      'tests/cli-users.spec.ts',
+      'a password is generated and printed once when there is none on stdin',
+    ],
+  ],
   'command-17': [
     ['tests/cli-routing-directory.spec.ts', 'imports a list, says what it read, and records it'],
     [
@@ -376,6 +411,11 @@ export const running = {
       rails,
       'takes a notification that staff has dealt with off the list, recorded with the reason',
     ],
+  ],
+  'command-21': [['tests/cli-sandbox.spec.ts', 'lists one entry per execution']],
+  'command-27': [
+    ['tests/rails.spec.ts', 'the statements of the bank as %s reconcile without a finding'],
+    ['tests/rails.spec.ts', 'what is altered in the statements of the bank is found'],
   ],
   'command-28': [
     [

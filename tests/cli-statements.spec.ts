@@ -1,0 +1,105 @@
+/** `pis statements generate`, as an operator runs it. */
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { jest } from '@jest/globals';
+import { postgresDocuments, statementKey } from '@pis/documents';
+import { lastEndedMonth, monthBefore, monthOf, originator } from '@pis/domain';
+import { postgresEventStore, repository, sealedStore, systemContext } from '@pis/event-store';
+import { createKeyring, type Keyring, MasterKeys, ownerOf, pgDataKeyTable } from '@pis/keyring';
+import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
+import type pg from 'pg';
+import { pis, pisJson } from './support/process.js';
+import { expectRefusal } from './support/refusal.js';
+
+// Each command is a process of its own.
+jest.setTimeout(180_000);
+
+const zone = 'America/New_York';
+const originatorId = randomUUID();
+let scratch: string;
+let database: TestDatabase;
+let pool: pg.Pool;
+let keyring: Keyring;
+let environment: Record<string, string>;
+let organizationId: string;
+beforeAll(async () => {
+  scratch = mkdtempSync(path.join(os.tmpdir(), 'pis-cli-statements-'));
+  database = await createTestDatabase();
+  pool = openTestPool(database.url, 4);
+  const masterKey = randomBytes(32);
+  environment = {
+    DATABASE_URL: database.url,
+    PIS_MASTER_KEY: masterKey.toString('base64'),
+    PIS_DATA_DIR: path.join(scratch, 'unused'),
+  };
+  const create = ['organization', 'create', '--name', 'Acme'];
+  ({ organizationId } = await pisJson<{ organizationId: string }>(create, environment));
+  // The first command that seals something gives the store its keys.
+  const user = ['--organization', organizationId, '--email', 'a@acme.example', '--role', 'viewer'];
+  await pisJson(['user', 'create', ...user], environment);
+  const masterKeys = new MasterKeys([masterKey]);
+  keyring = createKeyring({ masterKeys, table: pgDataKeyTable(pool) });
+  await createOriginator();
+});
+afterAll(async () => {
+  await pool?.end();
+  await database?.drop();
+  rmSync(scratch, { recursive: true, force: true });
+});
+
+const last = lastEndedMonth(zone, new Date(Date.now() - 86_400_000));
+
+/** In the middle of the last month. */
+async function createOriginator(): Promise<void> {
+  const store = sealedStore(postgresEventStore({ pool }), keyring);
+  const { from, to } = monthOf(zone, last.year, last.month);
+  const data = {
+    ...{ originatorId, organizationId, entityType: 'BUSINESS' as const, companyName: 'Acme Parts' },
+    ...{ firstName: null, lastName: null, email: 'parts@acme.example', phoneNumber: null },
+    ...{ legalAddress: null, bankAccount: null },
+  };
+  const at = new Date((from.getTime() + to.getTime()) / 2).toISOString();
+  await repository(store, originator).create(
+    originatorId,
+    { type: 'CreateOriginator', at, data },
+    systemContext('test'),
+  );
+  await store.close();
+}
+
+const generate = ({ year, month }: { year: number; month: number }, ...more: string[]) => [
+  ...['statements', 'generate', '--year', String(year), '--month', String(month), ...more],
+];
+
+it('makes the statement of an originator once, and stores what it recorded', async () => {
+  const command = generate(last, '--originator', originatorId);
+  const first = await pisJson<{ statements: { statementId: string }[] }>(command, environment);
+  const statementId = first.statements[0]?.statementId ?? '';
+  expect(first).toEqual({ statements: [{ originatorId, statementId, isNew: true }] });
+  expect(await pisJson(command, environment)).toEqual({
+    statements: [{ originatorId, statementId, isNew: false }],
+  });
+  const { rows } = await pool.query<{ data: { sha256: string; sizeBytes: number } }>(
+    `SELECT data FROM events WHERE type = 'StatementGenerated'`,
+  );
+  expect(rows).toHaveLength(1);
+  const key = statementKey({ organizationId, originatorId, statementId });
+  const hash = createHash('sha256');
+  for await (const bytes of postgresDocuments(pool, keyring).read(
+    key,
+    ownerOf.originator(originatorId),
+  ))
+    hash.update(bytes);
+  expect(rows[0]?.data.sha256).toBe(hash.digest('hex'));
+});
+
+it('refuses months without a statement, and says why', async () => {
+  const refused = async (month: { year: number; month: number }, of = originatorId) =>
+    pis([...generate(month, '--originator', of), '--json'], environment);
+  expectRefusal(await refused({ year: 9999, month: 12 }), /has not ended/);
+  expectRefusal(await refused(monthBefore(last)), /created after that month/);
+  expectRefusal(await refused(last, randomUUID()), /no such originator/);
+  expectRefusal(await pis(generate({ year: 2026, month: 13 }), environment), /from 1 to 12/);
+});

@@ -1,0 +1,154 @@
+/** The page of a payment in the dashboard, in a real browser. */
+import { randomUUID } from 'node:crypto';
+import { type HttpsReceiver, startHttpsReceiver, until } from '@pis/local-servers/testing';
+import type { Page } from 'playwright-core';
+import { describeInBrowser } from './support/browser.js';
+import { type DashboardScenario, startDashboard } from './support/dashboard.js';
+import { payable } from './support/payable.js';
+import { type Look, looks, type WatchedPage } from './support/watched-page.js';
+
+const limitMs = 240_000;
+const statusLimitMs = 60_000;
+/** Returned with R07; stays PROCESSING. */
+const accounts = { returned: '000123450107', processing: '000123450502' } as const;
+
+describeInBrowser('The page of a payment', () => {
+  let receiver: HttpsReceiver;
+  let scenario: DashboardScenario;
+  let watched: WatchedPage;
+  let page: Page;
+  let paymentId: string;
+
+  beforeAll(async () => {
+    receiver = await startHttpsReceiver();
+    scenario = await startDashboard({
+      settings: {
+        PIS_WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
+        PIS_WEBHOOK_CA_FILE: receiver.caFile,
+        PIS_RATE_LIMIT_PER_KEY: '0',
+      },
+    });
+    const hook = { url: receiver.url, subscribedEvents: ['payment.*'] };
+    await scenario.api.data(201, 'POST', '/v1/webhooks', hook);
+    paymentId = await created(accounts.returned);
+    await status(paymentId, 'RETURNED');
+  }, limitMs);
+  afterAll(async () => {
+    await scenario?.close();
+    await receiver?.close();
+  });
+  afterEach(() => watched?.close());
+
+  /** An ACH debit. @returns its ID */
+  async function created(achAccountNumber: string): Promise<string> {
+    const { api } = scenario;
+    const { originatorId } = await payable(api);
+    const contact = await api.data<{ contactId: string }>(201, 'POST', '/v1/contacts/', {
+      ...{ originatorId, entityType: 'INDIVIDUAL', firstName: 'Grace', lastName: 'Hopper' },
+      email: `${randomUUID()}@example.com`,
+      bankAccount: { subType: 'CHECKING', achRoutingNumber: '021000021', achAccountNumber },
+    });
+    const { contactId } = contact;
+    const payment = { originatorId, contactId, paymentAmount: 123_456, direction: 'INBOUND' };
+    const { body } = await api.createPayment(payment, randomUUID());
+    return (body.data as { paymentId: string }).paymentId;
+  }
+
+  const status = (id: string, wanted: string) =>
+    until(
+      async () => {
+        const read = await scenario.api.data<{ status: string }>(200, 'GET', `/v1/payments/${id}`);
+        return read.status === wanted;
+      },
+      { timeoutMs: statusLimitMs, what: wanted },
+    );
+
+  async function open(id: string, role: 'viewer' | 'operator', look: Look = 'desktop') {
+    const permissions = ['clipboard-read', 'clipboard-write'];
+    const path = `/dashboard/payments/${id}`;
+    watched = await scenario.signedIn(role, path, look, { permissions });
+    ({ page } = watched);
+    await page.getByRole('heading', { name: '$1,234.56' }).waitFor();
+  }
+  const click = (name: string) => page.getByRole('button', { name, exact: true }).click();
+
+  it(
+    'tells what happened, who did it, which rail was chosen, and why it was returned',
+    async () => {
+      await open(paymentId, 'viewer');
+      await page.getByText('Returned: R07, Authorization revoked by the customer').waitFor();
+      await page.getByText('The bank sent the money back.').waitFor();
+      await page.getByText('by API key', { exact: false }).first().waitFor();
+      await page.getByText('by the system (rail executor)', { exact: false }).first().waitFor();
+      expect(await page.locator('.timeline time').first().getAttribute('data-utc')).toMatch(
+        /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} UTC$/,
+      );
+      await page.getByText('Why not another rail').click();
+      await page.getByText('RTP collects no money', { exact: false }).waitFor();
+
+      const fact = (name: string) =>
+        page.locator('.fact').filter({ has: page.getByText(name, { exact: true }) });
+      await fact('Received').getByText('$1,234.56').waitFor();
+      await fact('Taken back by the bank').getByText('$1,234.56').waitFor();
+      await fact('Reference of the return').waitFor();
+
+      await click('Copy the trace number');
+      await click('Copied the trace number');
+      expect(await watched.value('navigator.clipboard.readText()')).toMatch(/^\d{15}$/);
+      await page.getByRole('cell', { name: 'To the bank' }).first().waitFor();
+      await page.getByRole('cell', { name: 'From the bank' }).first().waitFor();
+      expect(await page.getByRole('heading', { name: 'Simulate' }).count()).toBe(0);
+
+      await page.locator('.told summary').first().click();
+      await page.getByText('Attempt 1').waitFor();
+      await page.getByText(`"paymentId": "${paymentId}"`, { exact: false }).waitFor();
+      await watched.expectSound();
+      await page.getByRole('link', { name: 'Show the delivery' }).click();
+      await page.getByRole('link', { name: 'Show the payment' }).click();
+      await page.waitForURL(`**/payments/${paymentId}`);
+      watched.expectQuiet();
+    },
+    limitMs,
+  );
+
+  it(
+    'lets an operator say in the sandbox what the bank does next',
+    async () => {
+      const id = await created(accounts.processing);
+      await status(id, 'PROCESSING');
+      await open(id, 'operator');
+      for (const name of ['Complete', 'Fail'])
+        await page.getByRole('button', { name, exact: true }).waitFor();
+      expect(await page.getByRole('button', { name: 'Confirm late' }).count()).toBe(0);
+      await watched.expectSound();
+      await click('Time out');
+      await page.getByText('The outcome is not known yet').waitFor();
+      await watched.expectSound();
+      await click('Confirm late');
+      await page.getByLabel('Return reason').selectOption('R01');
+      await watched.expectSound();
+      await click('Return');
+      await page.getByText('Returned: R01, Insufficient funds').waitFor();
+      await page.getByText('The same payment may succeed later.', { exact: false }).waitFor();
+      expect(await page.getByRole('heading', { name: 'Simulate' }).count()).toBe(0);
+      await watched.expectSound();
+    },
+    limitMs,
+  );
+
+  it(
+    'is right on a phone and in the dark',
+    async () => {
+      for (const look of Object.keys(looks) as Look[]) {
+        await open(paymentId, 'viewer', look);
+        await page.getByText('Returned: R07', { exact: false }).waitFor();
+        await page.locator('.told summary').first().click();
+        await page.getByText('Attempt 1').waitFor();
+        await watched.expectSound();
+        await watched.screenshot(`payment-${look}`);
+        await watched.close();
+      }
+    },
+    limitMs,
+  );
+});
