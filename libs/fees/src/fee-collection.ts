@@ -22,8 +22,9 @@ import {
   type OrganizationMonths,
   untilFeesKnown,
 } from '@pis/read-models';
+import type { CollectionOptions } from './collection-options.js';
 import { closeMonths, type MonthClosing } from './month-closing.js';
-import { type CollectionOptions, collectPeriod } from './period-collection.js';
+import { collectPeriod } from './period-collection.js';
 
 export interface FeeCollectionOptions extends CollectionOptions {
   readonly sources: FeeSources;

@@ -16,8 +16,8 @@ import {
 } from '@pis/domain';
 import { type EventStore, repository, WrongExpectedRevision } from '@pis/event-store';
 import { KeyDestroyed } from '@pis/keyring';
+import type { CollectionOptions } from './collection-options.js';
 import { queueCommand } from './new-collection.js';
-import type { CollectionOptions } from './period-collection.js';
 
 /** The settled collections of a period, without the one that its status is about. @throws StoreUnavailable */
 export async function settledBeside(

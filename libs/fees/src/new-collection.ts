@@ -13,7 +13,7 @@ import {
   type PaymentParty,
 } from '@pis/domain';
 import { repository } from '@pis/event-store';
-import type { CollectionOptions } from './period-collection.js';
+import type { CollectionOptions } from './collection-options.js';
 
 type QueueCollection = Extract<PaymentCommand, { type: 'QueuePayment' }>;
 type GiveUp = Extract<FeePeriodCommand, { type: 'GiveUpFeePeriod' }>;

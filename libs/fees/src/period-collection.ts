@@ -3,12 +3,10 @@
  * repeated after a crash, and by two collectors at once: appends are made at the revision that was read, and the
  * collection has an ID that follows from the period.
  */
-import type { RoutingDirectory } from '@pis/bank-rails';
 import { settlementAccountToCollect, type SettlementAccountMissing } from '@pis/commands';
 import {
   collection as collections,
   currentCollectionId,
-  type Environment,
   type FeePeriod,
   feePeriod as feePeriods,
   type FeePeriodCommand,
@@ -17,30 +15,12 @@ import {
   operatorNotice,
   unreachable,
 } from '@pis/domain';
-import {
-  type CommandContext,
-  type EventStore,
-  type Loaded,
-  repository,
-  WrongExpectedRevision,
-} from '@pis/event-store';
-import { KeyDestroyed, type Keyring } from '@pis/keyring';
+import { type Loaded, repository, WrongExpectedRevision } from '@pis/event-store';
+import { KeyDestroyed } from '@pis/keyring';
+import type { CollectionOptions } from './collection-options.js';
 import { nextCollectionIdOf } from './fee-ids.js';
 import { afterLateSettlement, settledBeside } from './late-settlement.js';
 import { giveUp, originatorOf, queueCommand } from './new-collection.js';
-
-export interface CollectionOptions {
-  readonly store: EventStore;
-  readonly keyring: Keyring;
-  readonly banks: RoutingDirectory;
-  readonly environment: Environment;
-  readonly by: CommandContext;
-  readonly now: () => Date;
-  /** Told once of each period whose fees were not collected. No personal data. */
-  readonly onGivenUp: (facts: Readonly<Record<string, unknown>>) => void;
-  /** Told once of each collection that the bank has settled beside another one of its period. No personal data. */
-  readonly onDebitedTwice: (facts: Readonly<Record<string, unknown>>) => void;
-}
 
 type LoadedPeriod = Loaded<FeePeriod | null>;
 
