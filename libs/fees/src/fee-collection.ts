@@ -11,12 +11,13 @@ import {
   monthAt,
   type Refusal,
 } from '@pis/domain';
-import type { Position } from '@pis/event-store';
 import { asSingleton } from '@pis/postgres';
 import {
   assertListsInLog,
   checkClosedThrough,
   type FeeSources,
+  FeesUnknown,
+  heldText,
   openFeePeriods,
   organizationMonths,
   type OrganizationMonths,
@@ -42,7 +43,7 @@ export interface RoundReport {
   readonly settlementAccountMissing: boolean;
 }
 
-type MonthEnd = Pick<MonthClosing, 'through' | 'upTo'>;
+type MonthEnd = Pick<MonthClosing, 'through' | 'upTo' | 'held'>;
 
 const collectorLock = { key: 72_707_503 };
 const lockPollMs = 200;
@@ -75,7 +76,9 @@ export class FeeCollection {
 
   /**
    * The same for one month, by hand: closes the month of every originator, and those before it, and begins to collect
-   * them. In the sandbox the month may be the current one. @throws FeesUnknown, StoreUnavailable
+   * them. In the sandbox the month may be the current one.
+   * @throws FeesUnknown also when some originators are held up, after the others were collected
+   * @throws StoreUnavailable
    */
   async collectMonth(
     month: Month,
@@ -96,7 +99,7 @@ export class FeeCollection {
   ): Promise<readonly FeePeriod[] | FeeCollectionRefusal> {
     const { sources, environment, now } = this.options;
     await assertListsInLog(sources);
-    const upTo = await this.knownPosition(lost);
+    const known = await this.knownPosition(lost);
     const organizations = await organizationMonths(sources.pool, organizationId);
     if (organizationId !== null && organizations.length === 0)
       return { refused: 'ORGANIZATION_NOT_FOUND' };
@@ -108,11 +111,15 @@ export class FeeCollection {
     const collected: FeePeriod[] = [];
     let missing: SettlementAccountMissing | null = null;
     for (const organization of organizations)
-      for (const period of await this.close(organization, { through: month, upTo }, lost)) {
+      for (const period of await this.close(organization, { through: month, ...known }, lost)) {
         const after = await collectPeriod(this.options, period.feePeriodId);
         if ('refused' in after) missing = after;
         else if (compareMonths(after, month) === 0) collected.push(after);
       }
+    const held = known.held.filter(({ owner }) =>
+      organizations.some((organization) => organization.organizationId === owner.organizationId),
+    );
+    if (held.length > 0) throw new FeesUnknown(held.map((each) => heldText(each)).join(', '));
     return missing ?? collected;
   }
 
@@ -125,10 +132,10 @@ export class FeeCollection {
     const closed: string[] = [];
     try {
       // One position for all: closing an organization adds events that the lists do not have at once.
-      const upTo = await this.knownPosition(stopped);
+      const known = await this.knownPosition(stopped);
       for (const { organization, through } of ended) {
         if (stopped.aborted) break;
-        closed.push(...(await this.closeEnded(organization, { through, upTo }, stopped)));
+        closed.push(...(await this.closeEnded(organization, { through, ...known }, stopped)));
       }
     } catch (error) {
       // What was closed before is collected meanwhile.
@@ -173,6 +180,9 @@ export class FeeCollection {
   ): Promise<readonly FeePeriod[]> {
     const { sources, by } = this.options;
     const closing = { sources, organization, ...end, now: this.options.now(), stopped, by };
+    for (const { streamId, owner } of end.held)
+      if (owner.organizationId === organization.organizationId)
+        this.options.onFailed(new FeesUnknown(heldText({ streamId, owner })), { ...owner });
     const closed: FeePeriod[] = [];
     for await (const period of closeMonths(closing)) closed.push(period);
     return closed;
@@ -210,11 +220,12 @@ export class FeeCollection {
     return hasAccount;
   }
 
-  /** The end of the log, once the lists have reached it. @throws FeesUnknown, StoreUnavailable */
-  private async knownPosition(stopped: AbortSignal): Promise<Position> {
+  /**
+   * The end of the log, once the lists have reached it, and what they hold back. @throws FeesUnknown, StoreUnavailable
+   */
+  private async knownPosition(stopped: AbortSignal): Promise<Pick<MonthEnd, 'upTo' | 'held'>> {
     const { sources } = this.options;
     const upTo = await sources.store.lastPosition();
-    await untilFeesKnown(sources, upTo, stopped);
-    return upTo;
+    return { upTo, held: await untilFeesKnown(sources, upTo, stopped) };
   }
 }

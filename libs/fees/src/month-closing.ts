@@ -18,6 +18,7 @@ import {
   type FeeSources,
   feeSums,
   FeesUnknown,
+  type HeldFees,
   type OrganizationMonths,
   originatorMonths,
   type OriginatorMonths,
@@ -32,6 +33,8 @@ export interface MonthClosing {
   readonly through: Month;
   /** What the log had later counts in the next period. The lists have reached it: `untilFeesKnown`. */
   readonly upTo: Position;
+  /** No month of these owners is closed: the lists lack something of theirs. */
+  readonly held: readonly HeldFees[];
   readonly now: Date;
   /** Ends the work between two originators. */
   readonly stopped: AbortSignal;
@@ -48,6 +51,9 @@ const originatorsPerPage = 200;
 export async function* closeMonths(closing: MonthClosing): AsyncGenerator<FeePeriod> {
   const { sources, organization, through, now, stopped } = closing;
   const { organizationId, timeZone } = organization;
+  const held = closing.held.filter(({ owner }) => owner.organizationId === organizationId);
+  if (held.some(({ owner }) => owner.originatorId === null)) return;
+  const heldOriginators = new Set(held.map(({ owner }) => owner.originatorId));
   for (let after: string | null = null; ; ) {
     const page: readonly OriginatorMonths[] = await originatorMonths(sources.pool, organizationId, {
       after,
@@ -55,13 +61,15 @@ export async function* closeMonths(closing: MonthClosing): AsyncGenerator<FeePer
     });
     for (const originator of page) {
       if (stopped.aborted) return;
+      if (heldOriginators.has(originator.originatorId)) continue;
       yield* closeOriginator(closing, originator);
     }
     const last = page.at(-1);
     if (last === undefined || page.length < originatorsPerPage) break;
     after = last.originatorId;
   }
-  if (monthOf(timeZone, through.year, through.month).to <= now)
+  // An originator that is held back may also be missing in the list.
+  if (held.length === 0 && monthOf(timeZone, through.year, through.month).to <= now)
     await saveClosedThrough(sources, organizationId, through);
 }
 

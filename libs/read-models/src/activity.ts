@@ -1,9 +1,8 @@
 /** Reads the activity of originators: for statements. */
-import { streamPrefixOf } from '@pis/domain';
 import type { Position } from '@pis/event-store';
 import type pg from 'pg';
+import { type HeldSources, type HeldStream, heldStreams, mayConcern } from './held-streams.js';
 import { orUnavailable } from './or-unavailable.js';
-import { projectionReader } from './quarantine.js';
 
 export interface ActivityOwner {
   readonly organizationId: string;
@@ -136,38 +135,24 @@ function inWindow(table: string): string {
  * @throws StoreUnavailable
  */
 export async function heldTransferOf(
-  pool: pg.Pool,
-  { organizationId, originatorId }: ActivityOwner,
-): Promise<string | null> {
-  const { rows } = await orUnavailable(() =>
-    pool.query<{ streamId: string }>(
-      `SELECT q.stream_id AS "streamId" FROM quarantined_streams q
-        LEFT JOIN transfers t ON t.transfer_id =
-          substring(q.stream_id FROM '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$')::uuid
-        WHERE q.reader = $1 AND (q.stream_id ^@ $2::text OR q.stream_id ^@ $3::text)
-          AND (t.transfer_id IS NULL OR (t.organization_id = $4 AND t.originator_id = $5))
-        ORDER BY q.position LIMIT 1`,
-      [
-        projectionReader('movements'),
-        streamPrefixOf('payment'),
-        streamPrefixOf('collection'),
-        organizationId,
-        originatorId,
-      ],
-    ),
-  );
-  return rows[0]?.streamId ?? null;
+  sources: HeldSources,
+  originator: ActivityOwner,
+): Promise<HeldStream | null> {
+  const transfers = [
+    ['movements', 'payment'],
+    ['movements', 'collection'],
+  ] as const;
+  for await (const held of heldStreams(sources, transfers))
+    if (mayConcern(held.owner, originator)) return held;
+  return null;
 }
 
-/** An originator whose stream the directory holds back from its beginning, so that its list lacks it. */
-export async function heldUnlistedOriginator(pool: pg.Pool): Promise<string | null> {
-  const { rows } = await orUnavailable(() =>
-    pool.query<{ streamId: string }>(
-      `SELECT stream_id AS "streamId" FROM quarantined_streams
-        WHERE reader = $1 AND stream_id ^@ $2::text AND from_revision = 0
-        ORDER BY position LIMIT 1`,
-      [projectionReader('directory'), streamPrefixOf('originator')],
-    ),
-  );
-  return rows[0]?.streamId ?? null;
+/** Originators whose streams the directory holds back from their beginning, so that its list lacks them. */
+export async function heldUnlistedOriginators(
+  sources: HeldSources,
+): Promise<readonly HeldStream[]> {
+  const held: HeldStream[] = [];
+  for await (const stream of heldStreams(sources, [['directory', 'originator']], true))
+    held.push(stream);
+  return held;
 }

@@ -9,10 +9,10 @@ import {
 import { type Anchor, anchorAt, type EventStore, hasAnchor, type Position } from '@pis/event-store';
 import { pause } from '@pis/postgres';
 import type pg from 'pg';
+import { type HeldOwner, heldStreams, heldText } from './held-streams.js';
 import { orUnavailable } from './or-unavailable.js';
 import type { ProjectionName } from './projected-streams.js';
 import { hasReached } from './projection-reach.js';
-import { projectionReader } from './quarantine.js';
 
 export interface FeeSources {
   readonly pool: pg.Pool;
@@ -55,28 +55,39 @@ export async function assertListsInLog({ pool, store }: FeeSources): Promise<voi
 const listsWaitMs = 60_000;
 const listsPollMs = 200;
 
+/** A stream in quarantine whose owner is known: no month of that owner may be closed. */
+export interface HeldFees {
+  readonly streamId: string;
+  readonly owner: HeldOwner;
+}
+
 /**
- * Once this resolves, sums up to the position are final. Under constant traffic the lists are nearly always a little
- * behind, so they get time to reach the position.
- * @throws FeesUnknown when a list is still behind after a minute, or when the signal ends the wait. At once when a list
- *   holds streams back in quarantine, because waiting does not help
+ * Once this resolves, sums up to the position are final for everybody but the owners of the streams that it returns.
+ * Under constant traffic the lists are nearly always a little behind, so they get time to reach the position.
+ * @throws FeesUnknown when a list is still behind after a minute, or when the signal ends the wait; and when a list
+ *   holds a stream back in quarantine that may belong to anybody
  * @throws StoreUnavailable
  */
 export async function untilFeesKnown(
   sources: FeeSources,
   upTo: Position,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<readonly HeldFees[]> {
   const limit = AbortSignal.any([AbortSignal.timeout(listsWaitMs), signal]);
   for (;;) {
     const behind = await listBehind(sources, upTo);
-    // After the positions were reached: a stream is held back before the checkpoint passes it.
-    const held = await heldStream(sources);
-    if (held !== null) throw new FeesUnknown(`${held} is in quarantine`);
-    if (behind === null) return;
+    if (behind === null) break;
     if (limit.aborted) throw new FeesUnknown(behind);
     await pause(listsPollMs, limit);
   }
+  // After the positions were reached: a stream is held back before the checkpoint passes it.
+  const held: HeldFees[] = [];
+  for await (const stream of heldStreams(sources, needed)) {
+    const { streamId, owner } = stream;
+    if (owner === null) throw new FeesUnknown(heldText(stream));
+    held.push({ streamId, owner });
+  }
+  return held;
 }
 
 async function listBehind(sources: FeeSources, upTo: Position): Promise<string | null> {
@@ -86,22 +97,6 @@ async function listBehind(sources: FeeSources, upTo: Position): Promise<string |
       return `the projection ${projection} lacks events of ${prefix}*`;
   }
   return null;
-}
-
-async function heldStream({ pool }: FeeSources): Promise<string | null> {
-  const { rows } = await orUnavailable(() =>
-    pool.query<{ held: string | null }>({
-      name: 'fees.held',
-      text: `SELECT min(stream_id) AS held FROM quarantined_streams
-        JOIN unnest($1::text[], $2::text[]) needed (reader, prefix) USING (reader)
-        WHERE stream_id ^@ prefix`,
-      values: [
-        needed.map(([projection]) => projectionReader(projection)),
-        needed.map(([, category]) => streamPrefixOf(category)),
-      ],
-    }),
-  );
-  return rows[0]?.held ?? null;
 }
 
 export interface OrganizationMonths {

@@ -319,10 +319,22 @@ describe('a payment that the projection holds back in quarantine', () => {
     expect(made).toMatchObject({ isNew: true });
   });
 
+  it('postpones only the statement of its originator if it cannot be read from its first event on', async () => {
+    const other = randomUUID();
+    await addOriginator(other, '2026-10-03T00:00:00.000Z');
+    const streamId = `payment-${randomUUID()}`;
+    await append(streamId, { ...poisoned, data: { organizationId, originatorId: other } });
+    expect(await generateStatement(context, request())).toMatchObject({ isNew: true });
+    const ofOther = generateStatement(context, { originatorId: other, ...october });
+    await expect(ofOther).rejects.toThrow(/movements$/);
+  });
+
   it('postpones every statement while nobody can say whose it is', async () => {
     const streamId = `payment-${randomUUID()}`;
     await append(streamId, poisoned);
-    await expect(generateStatement(context, request())).rejects.toThrow(streamId);
+    await expect(generateStatement(context, request())).rejects.toThrow(
+      `${streamId} is in quarantine of the projection movements: nobody can say whose it is`,
+    );
     await pool.query('DELETE FROM quarantined_streams WHERE stream_id = $1', [streamId]);
     expect(await generateStatement(context, request())).toMatchObject({ isNew: true });
   });
@@ -399,6 +411,15 @@ describe('the monthly job', () => {
     expect(await job([], { store })).toEqual({ generated: 1, failed: 0 });
     expect(await statementOf(october)).toMatchObject({ periodYear: 2026, periodMonth: 10 });
     expect(await job([], { store })).toEqual({ generated: 0, failed: 0 });
+  });
+
+  it('is done for an organization when only another one has an originator that cannot be read', async () => {
+    const data = { organizationId: randomUUID() };
+    const at = '2026-10-06T00:00:00.000Z';
+    await append(`originator-${randomUUID()}`, { type: 'OriginatorEaten', at, data });
+    expect(await job()).toEqual({ generated: 1, failed: 0 });
+    expect(problems).toHaveLength(1);
+    expect((await pool.query('SELECT FROM statement_runs')).rows).toHaveLength(1);
   });
 
   it('goes on with the others when one fails, and tries that one again', async () => {

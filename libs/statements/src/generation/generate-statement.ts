@@ -30,6 +30,7 @@ import {
   type ActivityOwner,
   aheadOfLog,
   hasReached,
+  heldText,
   heldTransferOf,
 } from '@pis/read-models';
 import type pg from 'pg';
@@ -341,9 +342,8 @@ async function assertComplete(
 ): Promise<void> {
   await untilReached({ store, pool, signal }, 'movements', through);
   // After the position was reached: a stream is held back before the checkpoint passes it.
-  const held = await heldTransferOf(pool, originator);
-  if (held !== null)
-    throw new StatementPostponed(`${held} is in quarantine of the projection movements`);
+  const held = await heldTransferOf({ store, pool }, originator);
+  if (held !== null) throw new StatementPostponed(heldText(held, 'movements'));
 }
 
 /** Waits until a projection has applied the log up to a position. @throws StatementPostponed after a minute */

@@ -6,7 +6,7 @@
 import { compareMonths, lastEndedMonth, type Month, monthAfter, monthAt } from '@pis/domain';
 import { type Anchor, anchorAt, hasAnchor, StoreUnavailable } from '@pis/event-store';
 import { asSingleton } from '@pis/postgres';
-import { heldUnlistedOriginator } from '@pis/read-models';
+import { type HeldStream, heldText, heldUnlistedOriginators } from '@pis/read-models';
 import type pg from 'pg';
 import {
   assertTablesInLog,
@@ -66,20 +66,23 @@ export async function generateDueStatements(context: JobContext): Promise<JobRes
     // An originator that the table lacks would be left out of its month.
     const signal = AbortSignal.any([context.signal, lost]);
     await untilReached({ pool, store, signal }, 'directory', await store.lastPosition());
-    const unlisted = await heldUnlistedOriginator(pool);
-    if (unlisted !== null)
-      context.onProblem(
-        new StatementPostponed(`${unlisted} is in quarantine of the projection directory`),
-      );
+    const unlisted = await heldUnlistedOriginators({ pool, store });
+    for (const held of unlisted)
+      context.onProblem(new StatementPostponed(heldText(held, 'directory')));
     const result = { generated: 0, failed: 0 };
     for (const organization of due) {
       const last = lastMonth(context, organization);
       const isWhole = await organizationMonths({ ...context, signal }, organization, last, result);
       if (signal.aborted) break;
-      if (isWhole && unlisted === null) await noteDone(context, organization, last);
+      if (isWhole && !unlisted.some((held) => mayBeOf(held, organization)))
+        await noteDone(context, organization, last);
     }
     return result;
   });
+}
+
+function mayBeOf({ owner }: HeldStream, { organization_id: id }: OrganizationRow): boolean {
+  return owner === null || owner.organizationId === id;
 }
 
 /** The last month of which no event can be on its way into the log. */
