@@ -1,7 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import { jest } from '@jest/globals';
 import type { StatementIntegrationEvent } from '@pis/contracts';
 import { until } from '@pis/local-servers/testing';
-import { deliveryIdOf } from '@pis/webhook-deliveries';
+import { eventsProjection, ProjectionRunner } from '@pis/read-models';
+import { deliveryIdOf, deliveryLog, replayRequests } from '@pis/webhook-deliveries';
 import { verify } from '@pis/webhooks';
 import type { Dispatcher } from './dispatcher.js';
 import {
@@ -62,6 +64,34 @@ describe('A client to whom a statement event is delivered', () => {
     expect(fixture.receiver.requests).toHaveLength(2);
   });
 
+  it('is attempted for fourteen days after a replay was requested, and reads why it ended', async () => {
+    fixture.receiver.respondWith((_, index) => ({ status: index === 0 ? 200 : 500 }));
+    dispatcher.start();
+    await dispatcher.handle(event);
+    await finishedAs('delivered');
+    // The first window is over.
+    fixture.advance(20 * dayMs);
+    const { store, pool } = fixture;
+    const index = new ProjectionRunner({ projection: eventsProjection, store, pool });
+    index.start();
+    await requestReplay();
+    await attempted(2);
+    await index.stop();
+    fixture.advance(13 * dayMs);
+    await attempted(3);
+    fixture.advance(2 * dayMs);
+    await finishedAs('failed');
+
+    const sent = fixture.receiver.requests;
+    const marks = sent.map(({ headers }) => headers['x-webhook-replay']);
+    expect(marks).toEqual([undefined, 'true', 'true']);
+    const id = deliveryIdOf(event.eventId, endpoint.endpointId);
+    expect(sent.map(({ headers }) => headers['x-webhook-delivery'])).toEqual([id, id, id]);
+    expect(await deliveryLog(pool).find(id)).toMatchObject({
+      ...{ state: 'failed', finishedReason: 'window_ended', isReplay: true, attempts: 3 },
+    });
+  });
+
   it('is not given to endpoints that subscribe to payments only', async () => {
     const others = await fixture.createEndpoint({ subscribedEvents: ['payment.*'] });
     dispatcher.start();
@@ -72,6 +102,17 @@ describe('A client to whom a statement event is delivered', () => {
     expect(deliveries.map(({ endpoint_id }) => endpoint_id)).toEqual([endpoint.endpointId]);
     expect(deliveries.map(({ endpoint_id }) => endpoint_id)).not.toContain(others.endpointId);
   });
+
+  async function requestReplay(): Promise<void> {
+    const { organizationId } = event;
+    const { endpointId } = endpoint;
+    const replay = await replayRequests(fixture.pool).create({
+      ...{ id: randomUUID(), organizationId, endpointId, eventTypes: ['statement.generated'] },
+      ...{ fromAt: new Date(event.occurredAt), toAt: fixture.now(), requestedAt: fixture.now() },
+      throughPosition: await fixture.store.lastPosition(),
+    });
+    expect(replay).not.toBeNull();
+  }
 
   const attempted = (count: number) =>
     until(

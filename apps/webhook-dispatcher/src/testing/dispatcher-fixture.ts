@@ -194,13 +194,13 @@ export async function dispatcherFixture({ isShared = false } = {}): Promise<Disp
       const statementId = randomUUID();
       const at = now().toISOString();
       const metadata = { ...context, at, schemaVersion: 1, previousHash: null };
+      const data = { statementId, originatorId: randomUUID(), periodYear: 2026, periodMonth: 10 };
       const { position } = await store.append(`statement-${statementId}`, 'noStream', [
-        { id: eventId, type: 'StatementGenerated', data: {}, metadata },
+        { id: eventId, type: 'StatementGenerated', data: { organizationId, ...data }, metadata },
       ]);
       return {
         ...{ eventId, eventType: 'statement.generated', organizationId, position },
-        occurredAt: at,
-        data: { statementId, originatorId: randomUUID(), periodYear: 2026, periodMonth: 10 },
+        ...{ occurredAt: at, data },
       };
     },
     async query(sql, values = []) {
