@@ -57,6 +57,7 @@ import { retryWindowsOf } from '@pis/webhooks';
 import { ContactsController } from './contacts.controller.js';
 import { EventsController } from './events.controller.js';
 import { ExportsController } from './exports.controller.js';
+import { KeyDownloads } from './key-downloads.js';
 import { OriginatorsController } from './originators.controller.js';
 import { PaymentByKey } from './payment-by-key.js';
 import { PaymentsController } from './payments.controller.js';
@@ -220,6 +221,14 @@ function exportProviders(): Provider[] {
       provide: ExportFiles,
       inject: [PG_POOL, DOCUMENTS],
       useFactory: (pool: PgPool, documents: DocumentStore) => new ExportFiles(pool, documents),
+    },
+    {
+      provide: KeyDownloads,
+      inject: [Authentication, LOGGER],
+      useFactory: (authentication: Authentication, logger: Logger) =>
+        new KeyDownloads(authentication, (err) =>
+          logger.warn({ err }, 'the keys of downloads could not be checked'),
+        ),
     },
   ];
 }

@@ -27,10 +27,8 @@ import {
   answer,
   answerFile,
   ApiError,
-  Authentication,
   Body,
   Caller,
-  ConcurrentAnswers,
   Context,
   Cursors,
   type Given,
@@ -43,22 +41,18 @@ import {
 import { EVENT_STORE } from '@pis/service-kit';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Readable } from 'node:stream';
+import { KeyDownloads } from './key-downloads.js';
 import { EXPORT_REQUESTS } from './tokens.js';
-
-/** Downloads at a time. */
-const downloads = { perOrganizationMax: 4, perProcessMax: 16 } as const;
 
 @Controller()
 export class ExportsController {
-  private readonly downloads = new ConcurrentAnswers(downloads);
-
   constructor(
     @Inject(EVENT_STORE) private readonly store: EventStore,
     @Inject(EXPORT_REQUESTS) private readonly exports: ExportRequests,
     @Inject(ExportFiles) private readonly files: ExportFiles,
     @Inject(Cursors) private readonly cursors: Cursors,
     @Inject(OriginatorDirectory) private readonly originators: OriginatorDirectory,
-    @Inject(Authentication) private readonly authentication: Authentication,
+    @Inject(KeyDownloads) private readonly downloads: KeyDownloads,
   ) {}
 
   @Operation(createExport)
@@ -103,7 +97,6 @@ export class ExportsController {
     return answer(exportView(await this.find(organizationId, exportId)));
   }
 
-  /** The time limit of requests is for the beginning of the answer. A client may take its time with the file. */
   @Operation(getExportFile)
   async file(
     @Caller() { organizationId }: Caller,
@@ -115,34 +108,15 @@ export class ExportsController {
     const { status, sha256, format, kind, sizeBytes } = found;
     if (status !== 'completed' || sha256 === null)
       throw new ApiError('CONFLICT', `the export is ${status}: it has no file`);
-    const end = this.downloads.begin(organizationId);
-    try {
-      const { mediaType, extension } = exportFiles[format];
-      const bytes = answerFile(request, reply, {
+    const { mediaType, extension } = exportFiles[format];
+    return this.downloads.begin(organizationId, request, (whileValid) =>
+      answerFile(request, reply, {
         name: `${kind}.${extension}`,
         mediaType: `${mediaType}; charset=utf-8`,
-        sizeBytes,
-        sha256,
-        read: (range) => this.whileValid(request, this.files.read(found, range)),
-      });
-      if (bytes === undefined) end();
-      else bytes.once('close', end);
-      return bytes;
-    } catch (error) {
-      end();
-      throw error;
-    }
-  }
-
-  /** A download takes its time, and a revoked key must not get the rest of the file. @throws ApiError UNAUTHORIZED */
-  private async *whileValid(
-    { headers, ip }: FastifyRequest,
-    bytes: AsyncIterable<Uint8Array>,
-  ): AsyncGenerator<Uint8Array> {
-    for await (const chunk of bytes) {
-      await this.authentication.authenticate(headers.authorization, ip);
-      yield chunk;
-    }
+        ...{ sizeBytes, sha256 },
+        read: (range) => whileValid(this.files.read(found, range)),
+      }),
+    );
   }
 
   @Operation(cancelExport)

@@ -14,6 +14,7 @@ import { type EventStore, repository } from '@pis/event-store';
 import {
   type Answer,
   answer,
+  answerDocument,
   Caller,
   DirectoryLists,
   type Given,
@@ -21,12 +22,13 @@ import {
   Id,
   notFound,
   Operation,
-  sendDocument,
 } from '@pis/http-api';
 import { ownerOf } from '@pis/keyring';
 import { StatementsQuery } from '@pis/read-models';
 import { EVENT_STORE } from '@pis/service-kit';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Readable } from 'node:stream';
+import { KeyDownloads } from './key-downloads.js';
 import { DOCUMENTS } from './tokens.js';
 
 @Controller()
@@ -38,6 +40,7 @@ export class StatementsController {
     @Inject(DirectoryLists) private readonly lists: DirectoryLists,
     @Inject(StatementsQuery) private readonly query: StatementsQuery,
     @Inject(DOCUMENTS) private readonly documents: DocumentStore,
+    @Inject(KeyDownloads) private readonly downloads: KeyDownloads,
   ) {
     this.statements = repository(store, statements);
   }
@@ -66,22 +69,20 @@ export class StatementsController {
     @Caller() { organizationId }: Caller,
     @Id('statementId') statementId: string,
     @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<Readable | undefined> {
     const found = await this.find(organizationId, statementId);
     const { originatorId, sizeBytes, sha256, periodYear, periodMonth } = found;
-    const isSent = await sendDocument(
-      this.documents,
-      {
-        key: statementKey(found),
-        owner: ownerOf.originator(originatorId),
-        ...{ sizeBytes, sha256, mediaType: 'application/pdf' },
-        fileName: `statement-${monthName({ year: periodYear, month: periodMonth })}.pdf`,
-      },
-      request,
-      reply,
-    );
-    if (!isSent) throw notFound('statement');
+    const document = {
+      key: statementKey(found),
+      owner: ownerOf.originator(originatorId),
+      ...{ sizeBytes, sha256, mediaType: 'application/pdf', of: 'statement' },
+      fileName: `statement-${monthName({ year: periodYear, month: periodMonth })}.pdf`,
+    };
+    return this.downloads.begin(organizationId, request, (whileValid) => {
+      const read: DocumentStore['read'] = (...given) => whileValid(this.documents.read(...given));
+      return answerDocument({ read }, document, request, reply);
+    });
   }
 
   private async find(organizationId: string, statementId: string): Promise<Statement> {

@@ -3,8 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { topics } from '@pis/contracts';
 import { postgresDocuments, statementKey } from '@pis/documents';
-import { statement as statements, type StatementRecord } from '@pis/domain';
-import { memoryEventStore, repository } from '@pis/event-store';
+import { memoryEventStore } from '@pis/event-store';
 import { integrationFeed } from '@pis/integration';
 import { ownerOf } from '@pis/keyring';
 import {
@@ -14,7 +13,8 @@ import {
   until,
 } from '@pis/local-servers/testing';
 import type pg from 'pg';
-import { by, type Gateway, keyring, startGateway, type Tenant } from './testing/gateway.js';
+import { type Gateway, keyring, startGateway, type Tenant } from './testing/gateway.js';
+import { recordStatement } from './testing/statements.js';
 
 const timeoutMs = 60_000;
 
@@ -34,12 +34,6 @@ afterAll(async () => {
   await database.drop();
 });
 
-const none = { count: 0, amountMinor: 0 };
-const open = { inProgressIn: none, inProgressOut: none, feesDueMinor: 0 };
-const figures = {
-  ...{ opening: open, closing: open, paymentsIn: none, paymentsOut: none, withoutMovement: none },
-  ...{ returnsIn: none, returnsOut: none, collections: none, collectionReturns: none, fees: none },
-};
 const pdf = Buffer.from('%PDF-1.7 of a month');
 
 async function generate(periodMonth: number, originatorId = randomUUID()) {
@@ -55,18 +49,11 @@ async function generate(periodMonth: number, originatorId = randomUUID()) {
     owner,
     bytes(),
   );
-  const timeZone = 'America/New_York';
-  const cutoff = { to: '2026-12-01T05:00:00.000Z', through: '1', after: null };
-  const data: StatementRecord = { ...subject, timeZone, ...cutoff, ...written, figures };
-  const at = new Date().toISOString();
-  await repository(gateway.store, statements).create(
-    statementId,
-    { type: 'RecordStatement', at, data },
-    by,
-  );
+  const recorded = { ...subject, ...written };
+  const { generatedAt } = await recordStatement(gateway, organizationId, recorded);
   const { sha256, sizeBytes } = written;
   return {
-    ...{ statementId, originatorId, periodYear: 2026, periodMonth, generatedAt: at },
+    ...{ statementId, originatorId, periodYear: 2026, periodMonth, generatedAt },
     ...{ sizeBytes, sha256 },
   };
 }

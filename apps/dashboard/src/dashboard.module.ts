@@ -6,7 +6,12 @@ import { type DynamicModule, Module, type Provider } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { openDocuments } from '@pis/documents';
 import { type EventStore, StreamStates } from '@pis/event-store';
-import { configureHttp as configureHttpSide, RateLimit, ServedWebhookTests } from '@pis/http-api';
+import {
+  configureHttp as configureHttpSide,
+  Downloads,
+  RateLimit,
+  ServedWebhookTests,
+} from '@pis/http-api';
 import type { Keyring } from '@pis/keyring';
 import {
   type DashboardConfig,
@@ -199,13 +204,14 @@ function handlers(config: DashboardModuleConfig): Provider {
       const replays = replayRequests(pool);
       const base = { ...cases, store, pool, keyring };
       const documents = await openDocuments(config.PIS_DOCUMENT_STORE, { pool, keyring });
+      const files = new Downloads<string>(sessions);
       return {
         ...sessionHandlers({ store, signIn, users, cookie, limit, changes, environment }),
         ...paymentHandlers({ ...base, environment, query: payments, users, publicUrl }),
         ...approvalHandlers({ ...base, query: new ApprovalsQuery(pool), users, changes }),
         ...feeHandlers({ store, changes }),
-        ...statementHandlers({ store, pool, documents, lists: cases.lists }),
-        ...exportFileHandlers({ ...base, users, documents, sessions }),
+        ...statementHandlers({ store, pool, documents, files, lists: cases.lists }),
+        ...exportFileHandlers({ ...base, users, documents, files }),
         ...partyHandlers({ ...cases, query: directory, pool }),
         ...webhookHandlers({ ...base, healths, replays, tests, windows }),
         ...administrationHandlers({

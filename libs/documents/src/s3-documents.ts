@@ -33,7 +33,7 @@ import { nameOfError, s3Client, sent } from './s3-requests.js';
 import { removeUploads, S3Upload } from './s3-upload.js';
 
 /** Chunks in one request of a read. */
-const chunksAtOnce = 16;
+const chunksAtOnce = 4;
 const sealedChunkBytes = chunkBytes + sealedBytesOverhead;
 /** The form of the object. */
 const form = Buffer.from('PID1', 'latin1');

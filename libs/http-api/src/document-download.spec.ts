@@ -1,7 +1,8 @@
 import type { ByteRange, DocumentStore } from '@pis/documents';
 import { DocumentMissing } from '@pis/documents';
 import fastify, { type FastifyInstance } from 'fastify';
-import { sendDocument } from './document-download.js';
+import { answerDocument } from './document-download.js';
+import { answerTo } from './errors.js';
 
 const sizeBytes = 3_000_000;
 const partBytes = 100_000;
@@ -25,6 +26,7 @@ const documents: DocumentStore = {
 beforeEach(() => {
   readBytes = 0;
   app = fastify();
+  app.setErrorHandler((error, _request, reply) => reply.code(answerTo(error).status).send());
   app.get('/:key', async (request, reply) => {
     const { key } = request.params as { readonly key: string };
     const document = {
@@ -35,10 +37,9 @@ beforeEach(() => {
         sha256: 'ab',
         mediaType: 'application/pdf',
       },
-      fileName: 'statement.pdf',
+      ...{ fileName: 'statement.pdf', of: 'statement' },
     };
-    if (!(await sendDocument(documents, document, request, reply))) await reply.code(404).send();
-    return reply;
+    return reply.send(await answerDocument(documents, document, request, reply));
   });
 });
 afterEach(() => app.close());

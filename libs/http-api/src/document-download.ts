@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import { type ByteRange, DocumentMissing, type DocumentStore } from '@pis/documents';
 import { KeyDestroyed, type Owner } from '@pis/keyring';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { notFound } from './errors.js';
 import { answerFile } from './file-answer.js';
 
 export interface DownloadedDocument {
@@ -14,6 +15,8 @@ export interface DownloadedDocument {
   readonly mediaType: string;
   /** Letters, digits, `.`, `_` and `-`. */
   readonly fileName: string;
+  /** What is said not to be found when there is no such document. */
+  readonly of: string;
 }
 
 /**
@@ -22,7 +25,7 @@ export interface DownloadedDocument {
  * @throws StoreUnavailable, and what else the store throws before the first byte
  */
 export async function openDocument(
-  store: DocumentStore,
+  store: Pick<DocumentStore, 'read'>,
   { key, owner }: Pick<DownloadedDocument, 'key' | 'owner'>,
   range?: ByteRange,
 ): Promise<Readable | null> {
@@ -43,22 +46,24 @@ export async function openDocument(
 const firstByte = { start: 0, end: 1 };
 
 /**
- * @returns false, with nothing sent, when there is no such document or its owner was erased
- * @throws ApiError RANGE_NOT_SATISFIABLE; StoreUnavailable, and what else the store throws before the first byte
+ * Sets status and headers.
+ * @param store only its reading is used
+ * @returns the body; undefined for an answer without one
+ * @throws ApiError NOT_FOUND when there is no such document or its owner was erased, RANGE_NOT_SATISFIABLE;
+ * StoreUnavailable, and what else the store throws before the first byte
  */
-export async function sendDocument(
-  store: DocumentStore,
-  { key, owner, fileName: name, ...file }: DownloadedDocument,
+export async function answerDocument(
+  store: Pick<DocumentStore, 'read'>,
+  { key, owner, fileName: name, of, ...file }: DownloadedDocument,
   request: FastifyRequest,
   reply: FastifyReply,
-): Promise<boolean> {
+): Promise<Readable | undefined> {
   // Also for a client that has it already, and for HEAD, which reads nothing else.
   const opened = await openDocument(store, { key, owner }, firstByte);
-  if (opened === null) return false;
+  if (opened === null) throw notFound(of);
   opened.destroy();
   const read = (range: ByteRange) => store.read(key, owner, range);
-  await reply.send(answerFile(request, reply, { ...file, name, read }));
-  return true;
+  return answerFile(request, reply, { ...file, name, read });
 }
 
 async function* following(

@@ -1,11 +1,12 @@
+export { AnswerWatch, type AnswerWatchOptions } from './answer-watch.js';
 export { Authentication, type Clocks } from './authentication.js';
 export { BoundedMap } from './bounded-map.js';
 export { networkOf, siteOf } from './client-address.js';
 export { rateLimitOf } from './configured-rate-limit.js';
-export { ConcurrentAnswers, type ConcurrentAnswerLimits } from './concurrent-answers.js';
 export { Cursors, notOfThisList } from './cursor.js';
 export { DirectoryLists } from './directory-lists.js';
-export { type DownloadedDocument, openDocument, sendDocument } from './document-download.js';
+export { answerDocument, type DownloadedDocument, openDocument } from './document-download.js';
+export { Downloads } from './downloads.js';
 export { answerTo, ApiError, type ErrorAnswer, invalid, notFound } from './errors.js';
 export { type AnsweredFile, answerFile } from './file-answer.js';
 export { configureHttp, type HttpOptions, requireJson, slowBodyMs } from './http.js';

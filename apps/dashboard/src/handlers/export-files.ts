@@ -16,14 +16,13 @@ import {
 import {
   answerFile,
   ApiError,
-  ConcurrentAnswers,
   type Cursors,
+  type Downloads,
   granted,
   notFound,
 } from '@pis/http-api';
 import type { Users } from '@pis/users';
 import type pg from 'pg';
-import type { SessionWatch } from '../live/session-watch.js';
 import type { ExportItem, exportFileOperations } from '../operations/export-files.js';
 import { type Handlers, Paged } from '../routes.js';
 import { emailsOfActors } from './actors.js';
@@ -35,20 +34,17 @@ export interface ExportFileServices {
   readonly cursors: Cursors;
   readonly originators: OriginatorDirectory;
   readonly users: Users;
-  readonly sessions: SessionWatch;
+  /** By the token of the session. */
+  readonly files: Downloads<string>;
 }
-
-/** Downloads at a time. */
-const downloadsMax = { perOrganizationMax: 4, perProcessMax: 16 } as const;
 
 export function exportFileHandlers(
   services: ExportFileServices,
 ): Handlers<keyof typeof exportFileOperations> {
-  const { store, pool, documents, cursors, originators, users, sessions } = services;
+  const { store, pool, documents, cursors, originators, users, files } = services;
   const exports = exportRequests(pool);
-  const files = new ExportFiles(pool, documents);
+  const stored = new ExportFiles(pool, documents);
   const downloads = new ExportDownloads(pool);
-  const underWay = new ConcurrentAnswers(downloadsMax);
 
   async function find(organizationId: string, exportId: string): Promise<ExportRecord> {
     const found = await exports.get({ organizationId, exportId });
@@ -110,29 +106,19 @@ export function exportFileHandlers(
       const { status, sha256, format, kind, sizeBytes } = found;
       if (status !== 'completed' || sha256 === null)
         throw new ApiError('CONFLICT', `the export is ${status}: it has no file`);
-      const end = underWay.begin(organizationId);
-      try {
-        const { mediaType, extension } = exportFiles[format];
-        const bytes = answerFile(request, reply, {
+      const { mediaType, extension } = exportFiles[format];
+      const bytes = await files.begin({ organizationId, reader: token }, async () => {
+        const file = answerFile(request, reply, {
           name: `${kind}.${extension}`,
           mediaType: `${mediaType}; charset=utf-8`,
-          sizeBytes,
-          sha256,
-          read: (range) => files.read(found, range),
+          ...{ sizeBytes, sha256 },
+          read: (range) => stored.read(found, range),
         });
-        // The browser has the file already.
-        if (bytes === undefined) {
-          end();
-          return Readable.from([]);
-        }
-        bytes.once('close', end);
-        await downloads.note({ organizationId, exportId, by: by.actor });
-        sessions.add(bytes, token);
-        return bytes;
-      } catch (error) {
-        end();
-        throw error;
-      }
+        if (file !== undefined) await downloads.note({ organizationId, exportId, by: by.actor });
+        return file;
+      });
+      // The browser may have the file already.
+      return bytes ?? Readable.from([]);
     },
   };
 }

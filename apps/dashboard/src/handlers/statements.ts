@@ -8,7 +8,7 @@ import {
   statement as statements,
 } from '@pis/domain';
 import { type EventStore, repository } from '@pis/event-store';
-import { type DirectoryLists, notFound, openDocument } from '@pis/http-api';
+import { type DirectoryLists, type Downloads, notFound, openDocument } from '@pis/http-api';
 import { ownerOf } from '@pis/keyring';
 import { StatementsQuery } from '@pis/read-models';
 import type pg from 'pg';
@@ -20,6 +20,8 @@ export interface StatementServices {
   readonly pool: pg.Pool;
   readonly documents: DocumentStore;
   readonly lists: DirectoryLists;
+  /** By the token of the session. */
+  readonly files: Downloads<string>;
 }
 
 export function statementHandlers({
@@ -27,6 +29,7 @@ export function statementHandlers({
   pool,
   documents,
   lists,
+  files,
 }: StatementServices): Handlers<keyof typeof statementOperations> {
   const query = new StatementsQuery(pool);
   const records = repository(store, statements);
@@ -42,12 +45,15 @@ export function statementHandlers({
       return meta.pagination === undefined ? items : new Paged(items, meta.pagination);
     },
 
-    async downloadStatement({ organizationId, ids: { statementId }, reply }) {
+    async downloadStatement({ organizationId, ids: { statementId }, token, reply }) {
       const { state } = await records.load(statementId);
       if (state?.organizationId !== organizationId) throw notFound('statement');
       const owner = ownerOf.originator(state.originatorId);
-      const bytes = await openDocument(documents, { key: statementKey(state), owner });
-      if (bytes === null) throw notFound('statement');
+      const bytes = await files.begin({ organizationId, reader: token }, async () => {
+        const opened = await openDocument(documents, { key: statementKey(state), owner });
+        return opened ?? undefined;
+      });
+      if (bytes === undefined) throw notFound('statement');
       const month = monthName({ year: state.periodYear, month: state.periodMonth });
       reply
         .type('application/pdf')

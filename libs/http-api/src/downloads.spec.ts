@@ -1,0 +1,78 @@
+import { Readable } from 'node:stream';
+import { jest } from '@jest/globals';
+import { answerCheckMs, AnswerWatch } from './answer-watch.js';
+import { Downloads } from './downloads.js';
+import { RateLimited } from './rate-limit.js';
+
+beforeEach(() => jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate'] }));
+afterEach(() => jest.useRealTimers());
+
+/** More than any client has room for. */
+function* endless() {
+  for (;;) yield Buffer.alloc(64 * 1024);
+}
+const file = () => Readable.from(endless(), { objectMode: false });
+
+const closed = (bytes: Readable) => new Promise((resolve) => bytes.once('close', resolve));
+
+/** Readers are valid until they are taken out. */
+function world() {
+  const valid = new Set(['ada', 'bob']);
+  const failures: unknown[] = [];
+  let checks: () => Promise<ReadonlySet<string>> = () => Promise.resolve(valid);
+  const watch = new AnswerWatch<string>({
+    stillValid: () => checks(),
+    onFailure: (error) => failures.push(error),
+  });
+  const downloads = new Downloads(watch);
+  const begin = async (organizationId: string, reader = 'ada') => {
+    const bytes = await downloads.begin({ organizationId, reader }, file);
+    if (bytes === undefined) throw new Error('it has no body');
+    bytes.on('error', () => undefined);
+    return bytes;
+  };
+  return { valid, failures, begin, breakChecks: (how: typeof checks) => (checks = how) };
+}
+
+it('a client that has stopped reading loses its download when it may not read any more', async () => {
+  const { begin, valid } = world();
+  const [ada, bob] = [await begin('a', 'ada'), await begin('a', 'bob')];
+  await jest.advanceTimersByTimeAsync(answerCheckMs);
+  expect([ada.destroyed, bob.destroyed]).toEqual([false, false]);
+  valid.delete('ada');
+  const ended = closed(ada);
+  await jest.advanceTimersByTimeAsync(answerCheckMs);
+  await ended;
+  expect([ada.errored?.name, bob.destroyed]).toEqual(['ReaderRefused', false]);
+});
+
+it('downloads end when it is not known who may still read', async () => {
+  const { begin, breakChecks, failures } = world();
+  const bytes = await begin('a');
+  const away = new Error('away');
+  breakChecks(() => Promise.reject(away));
+  const ended = closed(bytes);
+  await jest.advanceTimersByTimeAsync(answerCheckMs);
+  await ended;
+  expect(failures).toEqual([away]);
+});
+
+it('an organization has four downloads at a time, a process sixteen, and each that ends makes room', async () => {
+  const { begin } = world();
+  const [first] = await Promise.all([begin('a'), begin('a'), begin('a'), begin('a')]);
+  await expect(begin('a')).rejects.toBeInstanceOf(RateLimited);
+  first.destroy();
+  await closed(first);
+  await begin('a');
+  for (const organization of ['b', 'c', 'd'])
+    for (let count = 0; count < 4; count += 1) await begin(organization);
+  await expect(begin('e')).rejects.toBeInstanceOf(RateLimited);
+  // Neither an answer without a body nor a failure takes the place of another.
+  const other = new Downloads<string>({ add: () => undefined });
+  const asked = { organizationId: 'a', reader: 'ada' };
+  for (let count = 0; count < 5; count += 1) {
+    expect(await other.begin(asked, () => undefined)).toBeUndefined();
+    const failed = other.begin(asked, () => Promise.reject(new Error('no file')));
+    await expect(failed).rejects.toThrow('no file');
+  }
+});
