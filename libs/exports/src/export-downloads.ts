@@ -1,10 +1,13 @@
-/** Who downloaded which file in the dashboard. Noted before the first byte leaves, and kept. */
+/**
+ * Who downloaded which file in the dashboard. Noted before the first byte leaves: one row for all requests of a user for
+ * a file on a day, so that ranges do not fill the table.
+ */
 import { orUnavailable } from '@pis/read-models';
 import type pg from 'pg';
 
 export interface ExportDownload {
   readonly exportId: string;
-  /** Of all users, a download that was resumed counted anew. */
+  /** Of all users. A download that was resumed, or made in ranges, counts once for each request. */
   readonly count: number;
   /** Of the last one. */
   readonly at: Date;
@@ -24,8 +27,10 @@ export class ExportDownloads {
     await orUnavailable(() =>
       this.pool.query({
         name: 'export_downloads.note',
-        text: `INSERT INTO export_downloads (organization_id, export_id, downloaded_by)
-          VALUES ($1, $2, $3)`,
+        text: `INSERT INTO export_downloads AS known (organization_id, export_id, downloaded_by, downloaded_on)
+          VALUES ($1, $2, $3, (now() AT TIME ZONE 'UTC')::date)
+          ON CONFLICT (export_id, downloaded_by, downloaded_on) DO UPDATE
+            SET requests = known.requests + 1, downloaded_at = EXCLUDED.downloaded_at`,
         values: [of.organizationId, of.exportId, of.by],
       }),
     );
@@ -41,9 +46,9 @@ export class ExportDownloads {
       this.pool.query<ExportDownload>({
         name: 'export_downloads.of',
         text: `SELECT DISTINCT ON (export_id) export_id AS "exportId", downloaded_at AS at,
-            downloaded_by AS by, (count(*) OVER (PARTITION BY export_id))::float8 AS count
+            downloaded_by AS by, (sum(requests) OVER (PARTITION BY export_id))::float8 AS count
           FROM export_downloads WHERE organization_id = $1 AND export_id = ANY ($2::uuid[])
-          ORDER BY export_id, id DESC`,
+          ORDER BY export_id, downloaded_at DESC, id DESC`,
         values: [organizationId, exportIds],
       }),
     );

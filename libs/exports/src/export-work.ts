@@ -199,7 +199,7 @@ export class ExportWork {
     );
   }
 
-  /** Expires files and deletes records whose time has come. At most `max` of each. */
+  /** Expires files, and deletes records and those of downloads, whose time has come. At most `max` of each. */
   async prune(limits: FinishedLimits, max: number): Promise<void> {
     await this.pool.query(
       `WITH ending AS (
@@ -221,6 +221,14 @@ export class ExportWork {
       `DELETE FROM exports WHERE id = ANY (ARRAY(
          SELECT id FROM exports WHERE status IN ('failed', 'canceled', 'expired')
            AND finished_at < now() - make_interval(days => $1) ORDER BY finished_at LIMIT $2))`,
+      [limits.recordsKeptForDays, max],
+    );
+    // A client decides when its record of an export goes, but not when the trace of a download does.
+    await this.pool.query(
+      `DELETE FROM export_downloads WHERE id = ANY (ARRAY(
+         SELECT id FROM export_downloads d WHERE downloaded_at < now() - make_interval(days => $1)
+           AND NOT EXISTS (SELECT FROM exports e WHERE e.id = d.export_id)
+           ORDER BY downloaded_at LIMIT $2))`,
       [limits.recordsKeptForDays, max],
     );
   }
