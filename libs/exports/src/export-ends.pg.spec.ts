@@ -4,7 +4,9 @@ import { jest } from '@jest/globals';
 import { type DocumentStore, DocumentStoreRefused } from '@pis/documents';
 import { type Keyring, ownerOf } from '@pis/keyring';
 import { releasePersonalExports } from './export-erasure.js';
+import { ExportFiles } from './export-files.js';
 import { endedExportsMax, type ExportRecord, exportView } from './export-table.js';
+import { ExportWork } from './export-work.js';
 import { payer, type ExportScene, startExportScene } from './testing.js';
 
 jest.setTimeout(240_000);
@@ -146,6 +148,37 @@ it('gives up files that hold an erased person, and writes running ones anew', as
   expect(anew).toMatchObject({ status: 'completed', rowCount: rows });
   expect(await scene.textOf(anew)).not.toContain('Byron');
 });
+
+it('takes the keys of files that wait for their removal, and of a queued export that was begun', async () => {
+  const organizationId = randomUUID();
+  await scene.listed(organizationId, rows);
+  const canceled = await scene.finish(scene.worker(), await scene.asked({ organizationId }));
+  await scene.requests.cancel({ organizationId, exportId: canceled.id });
+  // Its first part was stored, and its progress was not.
+  const queued = await scene.asked({ organizationId });
+  const writer = new ExportWork(scene.pool, { leaseMs: 60_000, perOrganizationMax: 2 });
+  const leased = await writer.lease();
+  if (leased === null) throw new Error('it was not to be had');
+  const files = new ExportFiles(scene.pool, scene.documents);
+  const key = { fileId: leased.fileId, part: 0, leaseId: leased.leaseId };
+  await writer.beginPart(leased, 0);
+  await files.write(key, pieces('Ada Byron'));
+  await writer.release(leased, 0);
+  expect(await scene.now(queued)).toMatchObject({ status: 'queued', fileId: leased.fileId });
+
+  const destroy = (owners: Parameters<Keyring['destroy']>[0]) => scene.keyring.destroy(owners);
+  const party = { kind: 'contact', id: payer, organizationId } as const;
+  expect(await releasePersonalExports(scene.pool, destroy, party)).toBe(2);
+  const owners = [canceled, leased].map(({ fileId }) => ownerOf.exportFile(fileId));
+  expect(await scene.keyring.destroyedOf(owners)).toEqual(new Set(owners));
+  expect((await scene.now(queued)).fileId).not.toBe(leased.fileId);
+  expect(await releasePersonalExports(scene.pool, destroy, party)).toBe(0);
+  expect(await scene.finish(scene.worker(), queued)).toMatchObject({ status: 'completed' });
+});
+
+async function* pieces(text: string): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(text);
+}
 
 it('fails an export that is too large, and says so', async () => {
   const organizationId = randomUUID();

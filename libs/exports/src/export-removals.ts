@@ -22,6 +22,28 @@ export interface ExportRemovalOptions {
   readonly onRemovalFailure: (error: unknown, fileId: string) => void;
 }
 
+/**
+ * Of all files that wait for their removal. Safe to repeat.
+ * @returns how many files could be read until then
+ */
+export async function destroyKeysOfRemovals(
+  pool: pg.Pool,
+  destroyKeys: ExportRemovalOptions['destroyKeys'],
+): Promise<number> {
+  for (let count = 0; ; ) {
+    const { rows } = await pool.query<{ file_id: string }>({
+      name: 'export_removals.with_keys',
+      text: `SELECT file_id FROM export_removals WHERE removed_at IS NULL AND NOT EXISTS (
+          SELECT FROM data_keys WHERE owner = $1 || file_id AND destroyed_at IS NOT NULL)
+        LIMIT $2`,
+      values: [ownerOf.exportFile(''), keysMax],
+    });
+    if (rows.length > 0) await destroyKeys(rows.map((row) => ownerOf.exportFile(row.file_id)));
+    count += rows.length;
+    if (rows.length < keysMax) return count;
+  }
+}
+
 interface DueRow {
   readonly file_id: string;
   readonly is_late: boolean;
@@ -38,7 +60,7 @@ export class ExportRemovals {
    * @returns whether the next file can be removed at once
    */
   async removeNext(): Promise<boolean> {
-    await this.destroyAllKeys();
+    await destroyKeysOfRemovals(this.options.pool, this.options.destroyKeys);
     const row = await this.due();
     if (row === null) {
       this.postponed.clear();
@@ -55,21 +77,6 @@ export class ExportRemovals {
     }
     await this.removed(fileId, isLate);
     return true;
-  }
-
-  private async destroyAllKeys(): Promise<void> {
-    for (;;) {
-      const { rows } = await this.options.pool.query<{ file_id: string }>({
-        name: 'export_removals.with_keys',
-        text: `SELECT file_id FROM export_removals WHERE removed_at IS NULL AND NOT EXISTS (
-            SELECT FROM data_keys WHERE owner = $1 || file_id AND destroyed_at IS NOT NULL)
-          LIMIT $2`,
-        values: [ownerOf.exportFile(''), keysMax],
-      });
-      if (rows.length === 0) return;
-      await this.options.destroyKeys(rows.map((row) => ownerOf.exportFile(row.file_id)));
-      if (rows.length < keysMax) return;
-    }
   }
 
   private async due(): Promise<DueRow | null> {
