@@ -8,15 +8,20 @@ export interface ExportFigures {
   readonly running: number;
   /** Given up after `failuresMax` attempts in the last 24 hours. Files that were too large are not counted. */
   readonly failed: number;
-  /** The longest wait in an organization of which no export is written now. A queue behind a running export is none. */
+  /**
+   * The longest wait in an organization of which no export is written now. A queue behind a running export is none.
+   * While the store of documents is away or refuses, no export is written.
+   */
   readonly waitingSeconds: number;
 }
 
 /** Organizations have a few open exports each, and the records of exports are kept for days: no count is long. */
 const figures = `
   WITH open AS (
-    SELECT organization_id, status, status = 'running' AND leased_until > now() AS is_written,
-        now() - CASE WHEN status = 'running' THEN leased_until ELSE requested_at END AS waited
+    SELECT organization_id, status,
+        status = 'running' AND leased_until > now() AND held_up_since IS NULL AS is_written,
+        now() - CASE WHEN status = 'running' THEN coalesce(held_up_since, leased_until)
+          ELSE requested_at END AS waited
       FROM exports WHERE status IN ('queued', 'running')
   ), waiting AS (
     SELECT max(waited) AS longest FROM open GROUP BY organization_id

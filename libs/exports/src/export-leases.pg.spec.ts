@@ -1,9 +1,10 @@
 /** Exports whose process dies or is slow, and several exports at a time. */
 import { createHash, randomUUID } from 'node:crypto';
 import { jest } from '@jest/globals';
-import { type DocumentStore, DocumentStoreUnavailable } from '@pis/documents';
+import { type DocumentStore, DocumentStoreRefused, DocumentStoreUnavailable } from '@pis/documents';
 import { inTransaction } from '@pis/postgres';
 import { orUnavailable } from '@pis/read-models';
+import { exportFigures } from './export-figures.js';
 import { ExportWork } from './export-work.js';
 import type { Piece } from './piece.js';
 import { pieceSources, type PieceSources } from './pieces.js';
@@ -193,19 +194,22 @@ it('fails an export whose query always takes too long, and says so', async () =>
   expect(scene.failures.splice(0)).toHaveLength(5);
 });
 
-it('waits while the store of documents is away, and is written once it is back', async () => {
+it.each([
+  ['is away', new DocumentStoreUnavailable('no connection')],
+  ['refuses, as while its credentials are replaced', new DocumentStoreRefused('403 AccessDenied')],
+])('waits while the store of documents %s, and is written once it accepts', async (_, problem) => {
   const organizationId = randomUUID();
   await scene.listed(organizationId, 3);
   const asked = await scene.asked({ organizationId });
   const away: DocumentStore = {
     read: (...given) => scene.documents.read(...given),
     remove: (key) => scene.documents.remove(key),
-    write: () => Promise.reject(new DocumentStoreUnavailable('no connection')),
+    write: () => Promise.reject(problem),
   };
   const writer = scene.worker({}, { from: away });
   for (let tries = 1; tries <= 6; tries += 1) {
     await writer.round();
-    expect(scene.failures.splice(0)).toEqual([expect.any(DocumentStoreUnavailable)]);
+    expect(scene.failures.splice(0)).toEqual([problem]);
     expect(await scene.now(asked)).toMatchObject({ failures: 0, finishedAt: null });
     // The pause is over.
     await scene.pool.query('UPDATE exports SET leased_until = now()');
@@ -213,6 +217,41 @@ it('waits while the store of documents is away, and is written once it is back',
   expect(await scene.finish(scene.worker(), asked)).toMatchObject({
     ...{ status: 'completed', rowCount: 3 },
   });
+});
+
+it('counts as waiting since the store of documents has refused, also behind its first part', async () => {
+  const organizationId = randomUUID();
+  await scene.listed(organizationId, rows);
+  const asked = await scene.asked({ organizationId });
+  let isRefusing = false;
+  const refusing: DocumentStore = {
+    read: (...given) => scene.documents.read(...given),
+    remove: (key) => scene.documents.remove(key),
+    write: (...given) =>
+      isRefusing
+        ? Promise.reject(new DocumentStoreRefused('403 AccessDenied'))
+        : scene.documents.write(...given),
+  };
+  const writer = scene.worker({}, { from: refusing });
+  await writer.round();
+  isRefusing = true;
+  for (let tries = 0; tries < 2; tries += 1) {
+    await writer.round();
+    await scene.pool.query('UPDATE exports SET leased_until = now()');
+  }
+  expect(scene.failures.splice(0)).toHaveLength(2);
+  expect((await scene.now(asked)).parts).toBe(1);
+  await scene.pool.query(`UPDATE exports SET held_up_since = held_up_since - interval '20 min'`);
+  // Another process takes it for a moment.
+  const other = new ExportWork(scene.pool, { leaseMs: 60_000, perOrganizationMax: 2 });
+  const leased = await other.lease();
+  expect((await exportFigures(scene.pool)).waitingSeconds).toBeGreaterThanOrEqual(1_200);
+  if (leased === null) throw new Error('it was not to be had');
+  await other.release(leased, 0);
+  isRefusing = false;
+  await writer.round();
+  expect(await exportFigures(scene.pool)).toMatchObject({ running: 1, waitingSeconds: 0 });
+  await scene.finish(writer, asked);
 });
 
 /** The pieces of every kind, given in another way. */

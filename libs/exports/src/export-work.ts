@@ -93,14 +93,22 @@ export class ExportWork {
     return new Set(rows.map(({ lease_id: leaseId }) => leaseId));
   }
 
-  /** Returns the lease. Nobody takes the export before the pause is over. */
-  async release({ id, leaseId }: LeasedExport, pauseMs: number): Promise<void> {
+  /**
+   * Returns the lease. Nobody takes the export before the pause is over.
+   * @param isHeldUp whether it cannot be written for now, whoever takes it
+   */
+  async release(
+    { id, leaseId }: LeasedExport,
+    pauseMs: number,
+    { isHeldUp = false } = {},
+  ): Promise<void> {
     await this.pool.query({
       name: 'exports.release',
       text: `UPDATE exports SET lease_id = NULL, leased_until = ${until('$3')},
-          status = CASE WHEN parts = 0 THEN 'queued' ELSE status END
+          status = CASE WHEN parts = 0 THEN 'queued' ELSE status END,
+          held_up_since = CASE WHEN $4 THEN coalesce(held_up_since, now()) ELSE held_up_since END
         WHERE ${mine}`,
-      values: [id, leaseId, pauseMs],
+      values: [id, leaseId, pauseMs, isHeldUp],
     });
   }
 
@@ -135,7 +143,7 @@ export class ExportWork {
       const { rows: before } = await client.query<{ offset: string }>({
         name: 'exports.add_part',
         text: `UPDATE exports SET next_cursor = $4, parts = parts + 1, row_count = row_count + $5,
-            size_bytes = size_bytes + $6, failures = 0, leased_until = ${until('$7')},
+            size_bytes = size_bytes + $6, failures = 0, held_up_since = NULL, leased_until = ${until('$7')},
             last_turn = nextval('export_turns'), sha256 = decode($8, 'hex'),
             status = CASE WHEN $8::text IS NULL THEN status ELSE 'completed' END,
             finished_at = CASE WHEN $8::text IS NOT NULL THEN now() END,

@@ -12,6 +12,7 @@
  * last one.
  */
 import { createHash, type Hash } from 'node:crypto';
+import { DocumentStoreRefused } from '@pis/documents';
 import { isQueryCanceled, isTransient } from '@pis/postgres';
 import type { ProjectionProgress } from '@pis/read-models';
 import { type ExportRemovalOptions, ExportRemovals } from './export-removals.js';
@@ -57,6 +58,8 @@ const chunkBytes = 256 * 1024;
 export const failuresMax = 5;
 /** After the first failure. Each further one doubles it. */
 const failedPauseMs = 2_000;
+/** While the store of documents refuses. */
+const refusedPauseMs = 15_000;
 const tookTooLong = 'a query took too long: choose a shorter time, or try again later';
 
 export interface ExportWorkerOptions extends ExportRemovalOptions {
@@ -258,8 +261,12 @@ export class ExportWorker {
       return;
     }
     this.options.onFailure(error, id);
+    // Not the fault of the export: it waits until an operator has acted, for example for new credentials.
+    if (error instanceof DocumentStoreRefused)
+      return this.work.release(leased, refusedPauseMs, { isHeldUp: true });
     const isSlow = isQueryCanceled(error);
-    if (isTransient(error) && !isSlow) return this.work.release(leased, failedPauseMs);
+    if (isTransient(error) && !isSlow)
+      return this.work.release(leased, failedPauseMs, { isHeldUp: true });
     const isTooLarge = error instanceof ExportTooLarge;
     await this.work.failed(leased, {
       reason: isTooLarge ? error.message : isSlow ? tookTooLong : 'an unexpected error occurred',
