@@ -1,15 +1,21 @@
 /** The overview, the list of payments and live updates in a real browser. */
-import { randomUUID } from 'node:crypto';
 import { until } from '@pis/local-servers/testing';
 import pg from 'pg';
 import { describeInBrowser } from './support/browser.js';
 import { type DashboardScenario, startDashboard } from './support/dashboard.js';
-import { payable } from './support/payable.js';
+import { heldPayment } from './support/held-payment.js';
 
 const limitMs = 480_000;
 const idleWindowMs = 10_000;
 /** As of an idle system without a dashboard (idle.spec.ts). */
 const transactionsPerSecondMax = 8;
+
+/** Charts by the beginning of their names, and their bars. The scenario has payments by ACH and RTP, all returned as R01. */
+const barsOf = {
+  'Success rate by rail. ACH: ': 2,
+  'Time to completion by rail. ACH: median ': 2,
+  'Returns by reason. R01 Insufficient funds: ': 1,
+} as const;
 
 describeInBrowser('Payments in the dashboard', () => {
   let scenario: DashboardScenario;
@@ -18,36 +24,10 @@ describeInBrowser('Payments in the dashboard', () => {
   }, limitMs);
   afterAll(() => scenario?.close());
 
-  /** It stays PROCESSING until it is moved along by hand. */
-  async function waitingPayment(): Promise<string> {
-    const { api } = scenario;
-    const payment = await payable(api);
-    const { contactId } = await api.data<{ contactId: string }>(201, 'POST', '/v1/contacts/', {
-      originatorId: payment['originatorId'],
-      entityType: 'INDIVIDUAL',
-      firstName: 'Patience',
-      lastName: 'Waits',
-      email: `${randomUUID()}@example.com`,
-      bankAccount: {
-        subType: 'CHECKING',
-        achRoutingNumber: '021000021',
-        achAccountNumber: '000111220502',
-      },
-    });
-    const created = await api.createPayment({ ...payment, contactId }, randomUUID());
-    return (created.body.data as { paymentId: string }).paymentId;
-  }
-
-  const statusOf = async (paymentId: string) =>
-    (await scenario.api.data<{ status: string }>(200, 'GET', `/v1/payments/${paymentId}`)).status;
-
   it(
     'shows a payment that becomes COMPLETED on an open list and on its open page, without a reload',
     async () => {
-      const paymentId = await waitingPayment();
-      await until(async () => (await statusOf(paymentId)) === 'PROCESSING', {
-        timeoutMs: limitMs,
-      });
+      const paymentId = await heldPayment(scenario.api, 'Waits');
       const list = await scenario.signedIn('viewer', '/dashboard/payments');
       const page = await scenario.signedIn('operator', `/dashboard/payments/${paymentId}`);
       const row = list.page.getByRole('row').filter({ hasText: 'Patience Waits' });
@@ -111,6 +91,12 @@ describeInBrowser('Payments in the dashboard', () => {
       await page.getByRole('row', { name: /^ACH/ }).waitFor();
       await page.getByText('R01 · Insufficient funds').waitFor();
       await page.locator('.recharts-bar-rectangle').first().waitFor();
+      for (const [name, bars] of Object.entries(barsOf)) {
+        const chart = page.getByRole('img', { name });
+        await chart.waitFor();
+        const drawn = chart.locator('.recharts-bar-rectangle');
+        await until(async () => (await drawn.count()) === bars, { timeoutMs: limitMs, what: name });
+      }
       await open.expectSound();
       await open.screenshot('overview');
       await page.getByText('90 days').click();
@@ -121,9 +107,14 @@ describeInBrowser('Payments in the dashboard', () => {
       await page.getByRole('link', { name: /^In doubt/ }).click();
       await page.waitForURL('**/dashboard/payments?status=FAILED_IN_FLIGHT');
       await open.close();
-      for (const look of ['dark', 'phone'] as const) {
+      for (const look of ['dark', 'phone', 'darkPhone'] as const) {
         const other = await scenario.signedIn('viewer', '/dashboard/overview', look);
-        await other.page.locator('.recharts-bar-rectangle').first().waitFor();
+        for (const name of Object.keys(barsOf))
+          await other.page
+            .getByRole('img', { name })
+            .locator('.recharts-bar-rectangle')
+            .first()
+            .waitFor();
         await other.expectSound();
         await other.screenshot(`overview-${look}`);
         await other.close();

@@ -1,4 +1,4 @@
-import { countText, daysOf, durationText, rateText } from './figures.js';
+import { countText, daysOf, durationText, durationTicks, rateText } from './figures.js';
 
 it.each([
   [0, '0 ms'],
@@ -10,6 +10,25 @@ it.each([
   [129_600_000, '1.5 d'],
 ])('%d ms read %s', (durationMs, text) => {
   expect(durationText(durationMs)).toBe(text);
+});
+
+it.each([
+  [
+    [230, 4_000],
+    ['100 ms', '1 s', '10 s'],
+  ],
+  [[1_000], ['1 s', '10 s']],
+  [
+    [45_000, 90_000_000],
+    ['10 s', '1 min', '10 min', '1 h', '6 h', '1 d', '7 d'],
+  ],
+  [[0.2], ['1 ms', '10 ms']],
+  [
+    [86_400_000, 10 * 86_400_000],
+    ['1 d', '7 d', '10 d'],
+  ],
+])('a scale for durations of %j ms has marks below and above all of them', (durations, texts) => {
+  expect(durationTicks(durations).map(durationText)).toEqual(texts);
 });
 
 it.each([

@@ -19,6 +19,19 @@ export function durationText(durationMs: number): string {
   return `${value < 10 ? Number(value.toFixed(1)) : Math.round(value)} ${unit.name}`;
 }
 
+/** Where a logarithmic scale of durations has its marks, in milliseconds. */
+const marks = [1, 10, 100, second, 10 * second, minute, 10 * minute, hour, 6 * hour, day, 7 * day];
+
+/** The marks around these durations, so that all of them lie between the first one and the last one. */
+export function durationTicks(durationsMs: readonly number[]): readonly number[] {
+  const least = Math.max(1, Math.min(...durationsMs));
+  const most = Math.max(1, ...durationsMs);
+  const first = marks.findLastIndex((mark) => mark <= least);
+  const last = marks.findIndex((mark) => mark > most);
+  const ticks = marks.slice(Math.max(0, first), last === -1 ? undefined : last + 1);
+  return last === -1 ? [...ticks, most] : ticks;
+}
+
 /** `99.4 %`. It never rounds up to all. */
 export function rateText(rate: number): string {
   const perMille = rate >= 1 ? 1_000 : Math.min(999, Math.round(rate * 1_000));

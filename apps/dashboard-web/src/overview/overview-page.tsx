@@ -19,6 +19,12 @@ import { overviewSearchOf, type Period, periods } from './overview-search.js';
 const VolumeChart = lazy(async () => ({
   default: (await import('./volume-chart.js')).VolumeChart,
 }));
+const SuccessRateChart = lazy(async () => ({
+  default: (await import('./rail-charts.js')).SuccessRateChart,
+}));
+const CompletionTimeChart = lazy(async () => ({
+  default: (await import('./rail-charts.js')).CompletionTimeChart,
+}));
 
 const refreshMs = 30_000;
 
@@ -86,6 +92,7 @@ function Figures({ overview }: { readonly overview: Overview }) {
               <VolumeChart overview={overview} />
             </Suspense>
           </Section>
+          <RailCharts rails={overview.rails} />
           <RailTable rails={overview.rails} />
         </>
       )}
@@ -99,6 +106,28 @@ function Figures({ overview }: { readonly overview: Overview }) {
         from queued to completed.
       </Text>
     </Stack>
+  );
+}
+
+/** Nothing without an outcome: the table of the rails says so. */
+function RailCharts({ rails }: { readonly rails: Overview['rails'] }) {
+  if (rails.length === 0) return null;
+  const hasTimes = rails.some(({ medianMs }) => medianMs !== null);
+  return (
+    <div className="halves">
+      <Section title="Success rate by rail">
+        <Suspense fallback={<div className="chart" aria-busy />}>
+          <SuccessRateChart rails={rails} />
+        </Suspense>
+      </Section>
+      {hasTimes ? (
+        <Section title="Time to completion by rail">
+          <Suspense fallback={<div className="chart" aria-busy />}>
+            <CompletionTimeChart rails={rails} />
+          </Suspense>
+        </Section>
+      ) : null}
+    </div>
   );
 }
 

@@ -3,8 +3,13 @@ import { Text } from '@mantine/core';
 import type { Overview } from '@pis/dashboard/api';
 import { Link } from '@tanstack/react-router';
 import { money } from '../format.js';
+import { lazy, Suspense } from 'react';
 import { Section, Time } from '../ui.js';
 import { durationText, rateText } from './figures.js';
+
+const ReturnsChart = lazy(async () => ({
+  default: (await import('./returns-chart.js')).ReturnsChart,
+}));
 
 export function RailTable({ rails }: { readonly rails: Overview['rails'] }) {
   if (rails.length === 0)
@@ -21,7 +26,9 @@ export function RailTable({ rails }: { readonly rails: Overview['rails'] }) {
           <thead>
             <tr>
               <th scope="col">Rail</th>
-              <th scope="col">Success rate</th>
+              <th scope="col" className="amount">
+                Success rate
+              </th>
               <th scope="col" className="amount">
                 Completed
               </th>
@@ -46,9 +53,7 @@ export function RailTable({ rails }: { readonly rails: Overview['rails'] }) {
             {rails.map((rail) => (
               <tr key={rail.paymentRail}>
                 <th scope="row">{rail.paymentRail}</th>
-                <td>
-                  <Rate rate={rail.successRate ?? 0} />
-                </td>
+                <td className="amount">{rateText(rail.successRate ?? 0)}</td>
                 <td className="amount">{rail.completed.toLocaleString('en-US')}</td>
                 <td className="amount">{rail.returned.toLocaleString('en-US')}</td>
                 <td className="amount">{rail.failed.toLocaleString('en-US')}</td>
@@ -68,48 +73,42 @@ function timeOf(durationMs: number | null): string {
   return durationMs === null ? '–' : durationText(durationMs);
 }
 
-function Rate({ rate }: { readonly rate: number }) {
-  return (
-    <span className="rate">
-      <span>{rateText(rate)}</span>
-      <span className="bar" aria-hidden="true">
-        <span style={{ width: `${rate * 100}%` }} />
-      </span>
-    </span>
-  );
-}
-
 export function ReturnTable({ returns }: { readonly returns: Overview['returns'] }) {
   return (
     <Section title="Returns by reason">
       {returns.length === 0 ? (
         <Nothing text="No payment of the period was returned." />
       ) : (
-        <table className="list plain">
-          <thead>
-            <tr>
-              <th scope="col">Reason</th>
-              <th scope="col" className="amount">
-                Payments
-              </th>
-              <th scope="col" className="amount">
-                Amount
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {returns.map(({ returnReasonCode, reason, payments, amount }) => (
-              <tr key={returnReasonCode}>
-                <td title={reason ?? undefined}>
-                  {returnReasonCode === null ? 'The bank gave no code' : returnReasonCode}
-                  {reason === null ? null : ` · ${reason}`}
-                </td>
-                <td className="amount">{payments.toLocaleString('en-US')}</td>
-                <td className="amount">{money(amount)}</td>
+        <>
+          <Suspense fallback={<div className="chart" aria-busy />}>
+            <ReturnsChart returns={returns} />
+          </Suspense>
+          <table className="list plain">
+            <thead>
+              <tr>
+                <th scope="col">Reason</th>
+                <th scope="col" className="amount">
+                  Payments
+                </th>
+                <th scope="col" className="amount">
+                  Amount
+                </th>
               </tr>
-            ))}
-          </tbody>
-        </table>
+            </thead>
+            <tbody>
+              {returns.map(({ returnReasonCode, reason, payments, amount }) => (
+                <tr key={returnReasonCode}>
+                  <td title={reason ?? undefined}>
+                    {returnReasonCode === null ? 'The bank gave no code' : returnReasonCode}
+                    {reason === null ? null : ` · ${reason}`}
+                  </td>
+                  <td className="amount">{payments.toLocaleString('en-US')}</td>
+                  <td className="amount">{money(amount)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </>
       )}
     </Section>
   );
