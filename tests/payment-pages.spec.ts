@@ -1,5 +1,5 @@
-/** The pages of payment links in a real browser: every view, with and without JavaScript. */
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+/** The pages of payment links in a real browser, with and without JavaScript. payment-pages-views.spec.ts has every view. */
+import type { Browser, Page } from 'playwright-core';
 import { linkLifetimeMs } from '@pis/domain';
 import {
   type PagesServer,
@@ -8,7 +8,7 @@ import {
 } from '../apps/payment-pages/src/testing/pages-server.js';
 import { describeInBrowser, openBrowser } from './support/browser.js';
 import { fillBankDetails, headed, phone, submitBankDetails } from './support/payer.js';
-import { looks, WatchedPage, type WatchedPageOptions } from './support/watched-page.js';
+import { WatchedPage, type WatchedPageOptions } from './support/watched-page.js';
 
 const limitMs = 240_000;
 /** The largest, in CSS pixels, that WCAG 2.2 AA asks of a target. */
@@ -47,42 +47,6 @@ describeInBrowser('The pages of payment links', () => {
   const heading = (name: string) => headed(page, name);
   const fill = (changes?: Readonly<Record<string, string>>) => fillBankDetails(page, changes);
   const submit = () => submitBankDetails(page);
-
-  const views = {
-    details: () => undefined,
-    send: () => server.links.add(token, { direction: 'OUTBOUND', payerFeeMinor: 0 }),
-    problems: () => undefined,
-    queued: () => server.links.change(token, { status: 'QUEUED', bankName: 'First Bank' }),
-    completed: () => server.links.change(token, { status: 'COMPLETED' }),
-    review: () => server.links.change(token, { status: 'FAILED_IN_FLIGHT' }),
-    returned: () => server.links.change(token, { status: 'RETURNED' }),
-    expired: () => server.links.change(token, { expiresAt: new Date(0).toISOString() }),
-    canceled: () => server.links.change(token, { status: 'CANCELED' }),
-  };
-  const shownOn: readonly (readonly [string, BrowserContextOptions])[] = [
-    ['phone', phone],
-    ['desktop', { ...looks.dark, locale: 'es-MX' }],
-  ];
-
-  it.each(Object.keys(views) as (keyof typeof views)[])(
-    'the view "%s" is accessible (WCAG 2.2 AA) and fits, on a phone in English and on a dark desktop in Spanish',
-    async (view) => {
-      views[view]();
-      for (const [look, options] of shownOn) {
-        // Some views are refusals: 400, 404, 410.
-        await open({ ...options, mayRefuse: true });
-        if (view === 'problems') {
-          await page.locator('input[name="achAccountNumber"]').fill('12');
-          await page.locator('button[type=submit]').click();
-          await page.locator('[data-problems]').waitFor();
-        }
-        await watched.screenshot(`pay-${view}-${look}`);
-        await watched.expectSound();
-        await watched.close();
-      }
-    },
-    limitMs,
-  );
 
   it(
     'takes bank details on a phone, and follows the payment without a reload',

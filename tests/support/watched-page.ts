@@ -47,6 +47,8 @@ export interface WatchedPageOptions extends BrowserContextOptions {
   readonly origin: string;
   /** Refused calls are part of some pages. Chromium reports each as an error. */
   readonly mayRefuse?: boolean;
+  /** The page itself is that of a failure: 500 or above. */
+  readonly mayFail?: boolean;
 }
 
 export class WatchedPage {
@@ -69,7 +71,8 @@ export class WatchedPage {
       this.complaints.push(`failed: ${request.url()} ${reason}`);
     });
     page.on('response', (response) => {
-      if (response.status() >= 500) this.complaints.push(`${response.status()}: ${response.url()}`);
+      if (response.status() >= 500 && options.mayFail !== true)
+        this.complaints.push(`${response.status()}: ${response.url()}`);
     });
     page.on('console', (message) => {
       if (message.type() !== 'error') return;
@@ -81,7 +84,7 @@ export class WatchedPage {
 
   /** A new page with cookies of its own. In English, unless the options say otherwise. */
   static async open(browser: Browser, options: WatchedPageOptions): Promise<WatchedPage> {
-    const { origin: _, mayRefuse: __, ...context } = options;
+    const { origin: _, mayRefuse: __, mayFail: ___, ...context } = options;
     const own = await browser.newContext({ locale: 'en-US', ...context });
     return new WatchedPage(await own.newPage(), options);
   }

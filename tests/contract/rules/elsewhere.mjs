@@ -713,8 +713,8 @@ export const elsewhere = {
   'page-12': [
     ['tests/dashboard-accessibility.spec.ts', 'is sound (%s)'],
     [
-      'tests/payment-pages.spec.ts',
-      'the view "%s" is accessible (WCAG 2.2 AA) and fits, on a phone in English and on a dark desktop in Spanish',
+      'tests/payment-pages-views.spec.ts',
+      'is accessible (WCAG 2.2 AA), fits the screen and loads less than 50 KB in English and Spanish, on a phone and a desktop, light and dark: %s',
     ],
   ],
   'page-13': [
