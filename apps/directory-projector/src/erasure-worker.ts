@@ -107,7 +107,7 @@ export class ErasureWorker {
     const { pool } = this.options;
     const work = await claimErasure(pool, leaseMs);
     if (work === null) return false;
-    if (!(await this.transfers.haveReached(work.position))) {
+    if (!(await this.transfers.haveReached(work.position, work.kind))) {
       await saveErasure(pool, work, { ...work, dueInMs: behindMs });
       return true;
     }

@@ -36,7 +36,8 @@ function failing(deps: Deps, failAt: number, when: 'before' | 'after') {
           call(() => store.readStream(...args)),
       },
       transfers: {
-        haveReached: () => call(() => of.haveReached('')),
+        haveReached: (...given: Parameters<typeof of.haveReached>) =>
+          call(() => of.haveReached(...given)),
         open: (party: ErasableParty) => call(() => of.open(party)),
         lastFinalAt: (party: ErasableParty) => call(() => of.lastFinalAt(party)),
       },

@@ -48,8 +48,8 @@ import { now } from './use-case.js';
  * method throws StoreUnavailable.
  */
 export interface TransfersOfParties {
-  /** Whether the lists have everything that was recorded up to a position. */
-  haveReached(position: Position): Promise<boolean>;
+  /** Whether the lists of what such a party may have say everything that was recorded up to a position. */
+  haveReached(position: Position, kind: ErasableParty['kind']): Promise<boolean>;
   /** Transfers that are not final; null when there are none. */
   open(party: ErasableParty): Promise<OpenTransfers | null>;
   /** When the last transfer became final, ISO 8601; null without transfers. */
@@ -251,7 +251,7 @@ export class PartyErasure {
       const party = await existing(stream, order);
       await this.options.notify(party);
       await this.pause(this.options.settleMs);
-      await this.listsReach(await this.options.store.lastPosition());
+      await this.listsReach(await this.options.store.lastPosition(), party.kind);
       return await this.obstacle(party, order);
     } catch (error) {
       // The party can be used again. If that fails too, the next run decides.
@@ -284,7 +284,7 @@ export class PartyErasure {
     const { store, transfers, notify } = this.options;
     const party = await existing(stream, order);
     await notify(party);
-    await this.listsReach(await store.lastPosition());
+    await this.listsReach(await store.lastPosition(), party.kind);
     const deadlineMs = performance.now() + this.listWaitMaxMs;
     for (;;) {
       const open = await transfers.open(party);
@@ -321,13 +321,14 @@ export class PartyErasure {
     return retention.retentionYears ?? defaultRetentionYears;
   }
 
-  private async listsReach(position: Position): Promise<void> {
+  private async listsReach(position: Position, kind: ErasableParty['kind']): Promise<void> {
     const deadlineMs = performance.now() + this.listWaitMaxMs;
-    while (!(await this.options.transfers.haveReached(position))) {
-      if (performance.now() > deadlineMs)
-        throw new StoreUnavailable(
-          'the lists of payments and of fees do not catch up with the event store',
-        );
+    while (!(await this.options.transfers.haveReached(position, kind))) {
+      if (performance.now() > deadlineMs) {
+        const lists =
+          kind === 'contact' ? 'list of payments does' : 'lists of payments and of fees do';
+        throw new StoreUnavailable(`the ${lists} not catch up with the event store`);
+      }
       await this.pause(listPollMs);
     }
   }

@@ -3,7 +3,14 @@
  * any is not final, when the last one became final, and the rows with its personal data.
  */
 import { withErased, type PaymentListItem } from '@pis/contracts';
-import { finalStatuses, paymentStatuses, streamPrefixOf, type TransferOwner } from '@pis/domain';
+import {
+  finalStatuses,
+  type PaymentNote,
+  type PaymentStatus,
+  paymentStatuses,
+  streamPrefixOf,
+  type TransferOwner,
+} from '@pis/domain';
 import type { EventStore, Position, RecordedEvent } from '@pis/event-store';
 import { inTransaction } from '@pis/postgres';
 import type pg from 'pg';
@@ -37,6 +44,8 @@ const listOf = { payment: 'payments', collection: 'fees' } as const satisfies Re
   ProjectionName
 >;
 
+const rejectedLate = 'PaymentRejectedLate' satisfies PaymentNote['type'];
+const lowestId = '00000000-0000-0000-0000-000000000000';
 const openStatuses = paymentStatuses.filter((status) => !finalStatuses.includes(status));
 const columns = { contact: 'contact_id', originator: 'originator_id' } as const;
 
@@ -51,10 +60,14 @@ export class PartyTransfers {
     this.query = paymentsQuery(pool);
   }
 
-  /** Whether the lists have applied everything that their streams had up to a position. */
-  async haveReached(position: Position): Promise<boolean> {
+  /**
+   * Whether the lists have applied everything that their streams had up to a position. Fees are collected from
+   * originators only: nothing of a contact waits for their list.
+   */
+  async haveReached(position: Position, kind: Party['kind']): Promise<boolean> {
     const sources = { pool: this.pool, store: this.store };
-    for (const projection of Object.values(listOf))
+    const needed = kind === 'contact' ? [listOf.payment] : Object.values(listOf);
+    for (const projection of needed)
       if (!(await hasReached(sources, projection, position))) return false;
     return true;
   }
@@ -83,25 +96,49 @@ export class PartyTransfers {
     );
   }
 
-  /** Those of started collections whose streams are not there yet, too. */
+  /**
+   * Those of started collections whose streams are not there yet, too. One that the bank has rejected late stays
+   * FAILED_IN_FLIGHT, but nothing about it is open.
+   */
   private async openCollections({ kind, ...party }: Party): Promise<OpenTransfers | null> {
     if (kind !== 'originator') return null;
+    const found: string[] = [];
+    for (let after = lowestId; found.length < openCountMax; ) {
+      const page = await this.unsettledCollections(party, after);
+      for (const { id, status } of page)
+        if (status !== 'FAILED_IN_FLIGHT' || !(await this.isRejectedLate(id))) found.push(id);
+      const last = page.at(-1);
+      if (last === undefined || page.length < openCountMax) break;
+      after = last.id;
+    }
+    return counted('collection', found.slice(0, openCountMax));
+  }
+
+  private async unsettledCollections(
+    { id, organizationId }: Omit<Party, 'kind'>,
+    after: string,
+  ): Promise<readonly { readonly id: string; readonly status: PaymentStatus | null }[]> {
     const { rows } = await orUnavailable(() =>
-      this.pool.query<{ id: string }>(
-        `SELECT collection_id AS id FROM fee_collections
-          WHERE organization_id = $1 AND originator_id = $2 AND status = ANY($3::text[])
-         UNION
-         SELECT collection_id FROM fee_periods LEFT JOIN fee_collections USING (collection_id)
-          WHERE fee_periods.organization_id = $1 AND fee_periods.originator_id = $2
-            AND fee_periods.status = 'COLLECTING' AND fee_collections.collection_id IS NULL
-         LIMIT $4`,
-        [party.organizationId, party.id, openStatuses, openCountMax],
+      this.pool.query<{ id: string; status: PaymentStatus | null }>(
+        `SELECT id, status FROM (
+          SELECT collection_id AS id, status FROM fee_collections
+            WHERE organization_id = $1 AND originator_id = $2 AND status = ANY($3::text[])
+          UNION
+          SELECT collection_id, NULL FROM fee_periods LEFT JOIN fee_collections USING (collection_id)
+            WHERE fee_periods.organization_id = $1 AND fee_periods.originator_id = $2
+              AND fee_periods.status = 'COLLECTING' AND fee_collections.collection_id IS NULL) open
+         WHERE id > $4 ORDER BY id LIMIT $5`,
+        [organizationId, id, openStatuses, after, openCountMax],
       ),
     );
-    return counted(
-      'collection',
-      rows.map(({ id }) => id),
-    );
+    return rows;
+  }
+
+  private async isRejectedLate(collectionId: string): Promise<boolean> {
+    const events = await this.store.readStream(`${streamPrefixOf('collection')}${collectionId}`, {
+      leaveSealed: true,
+    });
+    return events.some(({ type }) => type === rejectedLate);
   }
 
   /** The IDs of all collections from an originator; none of a contact. */
