@@ -1,9 +1,9 @@
 /**
- * The log is restored from a backup that is older than PostgreSQL. The bank has executed payments that are only queued
+ * The log is restored from a backup that is older than PostgreSQL. The bank has executed transfers that are only queued
  * in this log, and their rows in rail_pending are gone: they had ended.
  */
 import { directoryOf, type RoutingDirectory } from '@pis/bank-rails';
-import type { PaymentRail } from '@pis/domain';
+import type { PaymentRail, TransferOwner } from '@pis/domain';
 import { type EventStore, memoryEventStore } from '@pis/event-store';
 import { until } from '@pis/local-servers/testing';
 import { failuresMax } from './payment-execution.js';
@@ -19,10 +19,10 @@ const emptyDirectory: RoutingDirectory = directoryOf(new Map());
 
 let world: World;
 let formats: Formats;
-beforeEach(async () => {
-  world = await openWorld({ confirmationTimeoutMs: 60_000 });
+const openFor = async (owner: TransferOwner) => {
+  world = await openWorld({ confirmationTimeoutMs: 60_000, owner });
   formats = await openFormats(world);
-});
+};
 afterEach(async () => {
   await formats.close();
   await world.close();
@@ -31,8 +31,11 @@ afterEach(async () => {
 const handle = (executor: RailExecutor, { value, delivery }: QueuedMessage) =>
   executor.handle(value, delivery);
 
-/** A payment that the bank has executed, and a log in which it is queued. */
-async function executedAndRestored(rail: PaymentRail) {
+/**
+ * A transfer that the bank has executed, and a log in which it is queued.
+ * @param amountMinor in that log; as it was executed when absent
+ */
+async function executedAndRestored(rail: PaymentRail, amountMinor?: number) {
   const message = await world.queue('4321', 'OUTBOUND', rail);
   const { paymentId } = message;
   const before = world.executor({ banks: formats.banks });
@@ -43,13 +46,16 @@ async function executedAndRestored(rail: PaymentRail) {
   // Rows of completed payments are deleted soon, together.
   await until(async () => (await world.pending(paymentId)) === null, { timeoutMs: 60_000 });
   const store = memoryEventStore();
-  const stream = await world.store.readStream(`payment-${paymentId}`);
-  await store.append(`payment-${paymentId}`, 'noStream', stream.slice(0, 1));
+  const streamId = world.streamIdOf(paymentId);
+  const [queued] = await world.store.readStream(streamId);
+  if (queued === undefined) throw new Error('it was not queued');
+  const data = amountMinor === undefined ? queued.data : { ...queued.data, amountMinor };
+  await store.append(streamId, 'noStream', [{ ...queued, data }]);
   return { message, store };
 }
 
 async function historyIn(store: EventStore, { paymentId }: QueuedMessage): Promise<string[]> {
-  const events = await store.readStream(`payment-${paymentId}`);
+  const events = await store.readStream(world.streamIdOf(paymentId));
   return events.map(({ type }) => type.replace(/^Payment/, ''));
 }
 
@@ -66,11 +72,16 @@ const ends: readonly [string, Partial<RailExecutorOptions>, number][] = [
     failuresMax,
   ],
 ];
-const rails: readonly PaymentRail[] = ['ACH', 'RTP'];
+const transfers: readonly (readonly [TransferOwner, PaymentRail])[] = [
+  ['payment', 'ACH'],
+  ['payment', 'RTP'],
+  ['collection', 'ACH'],
+];
 
-it.each(rails.flatMap((rail) => ends.map((end) => [rail, ...end] as const)))(
-  'a payment that was executed over %s is COMPLETED, not FAILED, when it %s in its second life',
-  async (rail, _end, changes, tries) => {
+it.each(transfers.flatMap((transfer) => ends.map((end) => [...transfer, ...end] as const)))(
+  'a %s that was executed over %s is COMPLETED, not FAILED, when it %s in its second life',
+  async (owner, rail, _end, changes, tries) => {
+    await openFor(owner);
     const { message, store } = await executedAndRestored(rail);
     const executor = world.executor({ banks: formats.banks, store, ...changes });
     await handle(executor, message);
@@ -85,7 +96,38 @@ it.each(rails.flatMap((rail) => ends.map((end) => [rail, ...end] as const)))(
   },
 );
 
+const review = (outcome: 'blocked' | 'clear'): Pick<RailExecutorOptions, 'review'> => ({
+  review: {
+    of: () => Promise.resolve(outcome === 'blocked' ? { outcome, block: {} } : { outcome }),
+  },
+});
+
+it.each<readonly [string, Partial<RailExecutorOptions>]>([
+  ['is reviewed', review('clear')],
+  ['is blocked by the review', review('blocked')],
+  ['names a bank that left the directory', { directory: emptyDirectory }],
+])(
+  'a collection that was executed with another sum is neither sent again nor COMPLETED, when it %s in its second life',
+  async (_end, changes) => {
+    await openFor('collection');
+    const { message, store } = await executedAndRestored('ACH', 11_111);
+    const executor = world.executor({ banks: formats.banks, store, ...changes });
+    await handle(executor, message);
+    await formats.exchangeFiles();
+    await settle(executor);
+    expect(await historyIn(store, message)).toEqual(['Queued', 'Blocked']);
+    const [, blocked] = await store.readStream(world.streamIdOf(message.paymentId));
+    expect(blocked?.data).toMatchObject({
+      reasons: [expect.stringContaining('over 12345 cents, not 11111') as string],
+    });
+    expect(await formats.executions()).toBe(1);
+    expect(await world.count('ach_entries')).toBe(1);
+    expect(world.logger.lines.join()).toContain('a collection was sent before with another amount');
+  },
+);
+
 it('a payment that no bank knows ends before the rail, as ever', async () => {
+  await openFor('payment');
   const message = await world.queue('4321', 'OUTBOUND', 'RTP');
   const of = () => Promise.resolve({ outcome: 'blocked', block: {} } as const);
   await handle(world.executor({ banks: formats.banks, review: { of } }), message);
@@ -99,6 +141,7 @@ it.each<readonly [string, Review['of']]>([
 ])(
   'the connection that knows a payment that is %s decides, although its rail has moved to another one',
   async (_outcome, of) => {
+    await openFor('payment');
     const { message, store } = await executedAndRestored('RTP');
     const [files, messages] = formats.banks;
     if (files === undefined || messages === undefined) throw new Error('two banks are needed');

@@ -224,6 +224,11 @@ export interface BankConnection extends Bank {
    * connection keeps no records.
    */
   hasRecordOf?(reference: string): Promise<boolean>;
+  /**
+   * The amount of that transfer in minor units. Null without a record, and where the record names no amount, because the
+   * transfer was voided before it came. Absent as `hasRecordOf`, and where no collections are sent.
+   */
+  recordedAmountMinor?(reference: string): Promise<number | null>;
   close(): Promise<void>;
 }
 

@@ -74,6 +74,11 @@ function submissionConformance(bank: () => BankUnderTest): void {
     expect((await connection().hasRecordOf?.(submittedOne.reference)) ?? false).toBe(false);
     await connection().submit(submittedOne);
     expect((await connection().hasRecordOf?.(submittedOne.reference)) ?? true).toBe(true);
+    const { amountMinor } = submittedOne;
+    expect((await connection().recordedAmountMinor?.(submittedOne.reference)) ?? amountMinor).toBe(
+      amountMinor,
+    );
+    expect((await connection().recordedAmountMinor?.(other.reference)) ?? null).toBeNull();
     expect((await connection().hasRecordOf?.(other.reference)) ?? false).toBe(false);
   });
 

@@ -129,6 +129,7 @@ export function achBank(options: AchBankOptions): AchBank & { readonly rounds: A
     queued: (references) => bank.queued(references),
     ...(options.identity.prenotes && { prepare: (instruction) => bank.prepare(instruction) }),
     hasRecordOf: (reference) => bank.hasRecordOf(reference),
+    recordedAmountMinor: (reference) => bank.recordedAmountMinor(reference),
     close: () => bank.close(),
   };
 }
@@ -228,6 +229,10 @@ class NachaBank implements AchBank {
 
   async hasRecordOf(reference: string): Promise<boolean> {
     return (await this.ownEntry(reference)) !== null;
+  }
+
+  async recordedAmountMinor(reference: string): Promise<number | null> {
+    return (await this.ownEntry(reference))?.amountMinor ?? null;
   }
 
   async inquire(reference: string): Promise<InquiryResult> {

@@ -37,6 +37,8 @@ export interface SubmittedEntry {
   readonly bank: string;
   /** Null in a row that was voided before the transfer came. */
   readonly termsMac: string | null;
+  /** Null in such a row, too. */
+  readonly amountMinor: number | null;
   readonly answer: AchEntryAnswer | null;
   readonly rejection: RailRejection | null;
 }
@@ -46,6 +48,7 @@ interface EntryRow {
   bank: string;
   status: AchEntryStatus;
   terms_mac: string | null;
+  amount_minor: string | null;
   answer: AchEntryAnswer | null;
   rejection: RailRejection | null;
 }
@@ -124,11 +127,12 @@ export class AchSubmissions {
 }
 
 function entryOf(row: EntryRow): SubmittedEntry {
-  const { status, bank, terms_mac: termsMac, answer, rejection } = row;
-  return { status, bank, termsMac, answer, rejection };
+  const { status, bank, terms_mac: termsMac, amount_minor: amount, answer, rejection } = row;
+  const amountMinor = amount === null ? null : Number(amount);
+  return { status, bank, termsMac, amountMinor, answer, rejection };
 }
 
-const columns = 'e.reference, e.bank, e.status, e.terms_mac, e.answer, e.rejection';
+const columns = 'e.reference, e.bank, e.status, e.terms_mac, e.amount_minor, e.answer, e.rejection';
 
 /** A repeated submission changes nothing but the count, and sees the row as it is now. */
 const submitSql = `
