@@ -1,4 +1,5 @@
 /** What differs for a collection: how it begins, whose keys and names it has, and who judges it. */
+import { randomUUID } from 'node:crypto';
 import { TransferStream } from '@pis/commands';
 import { type ErasureCommand, originator, settlementPartyId } from '@pis/domain';
 import { later, originatorExample } from '@pis/domain/testing';
@@ -68,6 +69,21 @@ it('a collection over ACH files debits the originator, and its return has its co
     expect(await world.history(paymentId)).toEqual([...completed, 'Returned']);
     expect(await world.payment(paymentId)).toMatchObject({ returnReasonCode: 'R01' });
     expect(await formats.executions()).toBe(1);
+  } finally {
+    await formats.close();
+  }
+});
+
+it('a collection that presents a returned one again is such an entry for ACH', async () => {
+  await world.close();
+  world = await openWorld({ owner: 'collection', reinitiates: randomUUID() });
+  const formats = await openFormats(world);
+  try {
+    await world.queue('4321');
+    await world.followLog({ banks: new Banks(formats.banks) });
+    await world.executor({ banks: formats.banks }).sweepRound();
+    const { rows } = await world.pool.query('SELECT is_reinitiation FROM ach_entries');
+    expect(rows).toEqual([{ is_reinitiation: true }]);
   } finally {
     await formats.close();
   }

@@ -55,6 +55,7 @@ export async function transferInstruction(
     direction: payment.direction,
     amountMinor: transferAmountMinor(payment),
     currencyCode: payment.currencyCode,
+    ...(payment.reinitiates === undefined ? {} : { isReinitiation: true }),
     createdAt: payment.createdAt,
     note: payment.paymentNote,
     originatorId: originator.id,

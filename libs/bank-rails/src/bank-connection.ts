@@ -42,6 +42,8 @@ export interface TransferInstruction {
   /** Minor units, positive. */
   readonly amountMinor: number;
   readonly currencyCode: string;
+  /** Whether it presents an ACH debit again that was returned for R01 or R09. */
+  readonly isReinitiation?: boolean | undefined;
   /** When the payment was created, ISO 8601. The same in every submission. */
   readonly createdAt: string;
   readonly note: string | null;

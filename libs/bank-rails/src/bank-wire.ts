@@ -58,6 +58,7 @@ export const transferInstructionSchema: z.ZodType<TransferInstruction> = z.objec
   direction: z.enum(directions),
   amountMinor: z.int().positive().max(maxAmountMinor),
   currencyCode: z.string().regex(/^[A-Z]{3}$/),
+  isReinitiation: z.boolean().optional(),
   createdAt: z.iso.datetime({ precision: 3 }),
   note: z.string().max(noteMax).nullable(),
   originatorId: z.uuid(),

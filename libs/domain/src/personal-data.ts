@@ -122,6 +122,7 @@ const paymentDetails = {
   externalPaymentId: 'open',
   idempotencyKey: 'open',
   approval: 'open',
+  reinitiates: 'open',
   originator: { owner: ({ id }: PaymentParty) => `originator:${checked(id)}`, fields: partyFields },
   contact: { owner: ({ id }: PaymentParty) => `contact:${checked(id)}`, fields: partyFields },
 } as const satisfies Extract<EventPrivacy<PaymentDetails>, { parts: unknown }>['parts'];

@@ -346,18 +346,38 @@ describe('a collection', () => {
     expect(await world.periodOf(originatorId, october)).toHaveProperty('status', 'COLLECTED');
   });
 
+  it('that follows a return is no second presentation if the account is another one', async () => {
+    const originatorId = await withFees();
+    await world.round();
+    await world.settle(await collectionOf(originatorId), 'return');
+    await world.round();
+    const data = { changes: { bankAccount: await world.sealed(originatorId, '999988887777') } };
+    await world.change(originatorId, { type: 'UpdateOriginator', at: inNovember, data });
+    world.setNow('2026-11-08T12:00:00.000Z');
+    await world.round();
+    const state = await world.collectionState(await collectionOf(originatorId));
+    expect(state).toMatchObject({ status: 'QUEUED' });
+    expect(state).not.toHaveProperty('reinitiates');
+  });
+
   it('that is returned for R01 is tried again after days, and staff are told in the end', async () => {
     const originatorId = await withFees();
     await world.round();
     const returnedOn = async (now: string, again: string) => {
       world.setNow(now);
-      await world.settle(await collectionOf(originatorId), 'return');
+      const returned = await collectionOf(originatorId);
+      await world.settle(returned, 'return');
       await world.round();
       expect(await world.periodOf(originatorId, october)).toHaveProperty('status', 'RETRYING');
       world.setNow(again);
       await world.round();
       expect(await world.periodOf(originatorId, october)).toHaveProperty('status', 'COLLECTING');
+      // The bank is told that it presents the same entry again.
+      const presented = await world.collectionState(await collectionOf(originatorId));
+      expect(presented).toMatchObject({ reinitiates: returned, amountMinor: 362 });
     };
+    const first = await world.collectionState(await collectionOf(originatorId));
+    expect(first).not.toHaveProperty('reinitiates');
     await returnedOn('2026-11-05T12:00:00.000Z', '2026-11-08T12:00:00.000Z');
     await returnedOn('2026-11-10T12:00:00.000Z', '2026-11-20T12:00:00.000Z');
     expect(await notices(originatorId)).toBeNull();

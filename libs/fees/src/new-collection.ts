@@ -1,6 +1,8 @@
 /** What a new collection debits, and where the money goes. */
 import { settlementAccountToCollect, type SettlementAccountMissing } from '@pis/commands';
 import {
+  type BankAccount,
+  collection as collections,
   collectionDetails,
   type FeePeriod,
   type FeePeriodCommand,
@@ -11,8 +13,9 @@ import {
   originator as originators,
   type PaymentCommand,
   type PaymentParty,
+  reinitiatedBy,
 } from '@pis/domain';
-import { repository } from '@pis/event-store';
+import { type EventStore, repository } from '@pis/event-store';
 import type { CollectionOptions } from './collection-options.js';
 
 type QueueCollection = Extract<PaymentCommand, { type: 'QueuePayment' }>;
@@ -37,6 +40,10 @@ export async function queueCommand(
     organizationId: period.organizationId,
     amountMinor: feesDueMinor(period),
     note: `Fees ${monthName(period)}`,
+    reinitiates: await presentedBefore(store, period, {
+      collectionId,
+      account: originator.bankAccount,
+    }),
     settlement,
     originator: debited(originator),
   });
@@ -55,6 +62,30 @@ export async function originatorOf(
   const { state } = await repository(store, originators).load(originatorId, organizationId);
   if (state === null) throw new Error(`there is no originator ${originatorId}`);
   return state;
+}
+
+/** The entry is another one if the originator has another account by now. */
+async function presentedBefore(
+  store: EventStore,
+  period: FeePeriod,
+  {
+    collectionId,
+    account,
+  }: { readonly collectionId: string; readonly account: BankAccount | null },
+): Promise<string | null> {
+  const before = reinitiatedBy(period, collectionId);
+  if (before === null) return null;
+  const { state } = await repository(store, collections).load(before);
+  return isSameAccount(state?.contact?.bankAccount ?? null, account) ? before : null;
+}
+
+/** By what is not sealed: the numbers are open only at the rail's last step. */
+function isSameAccount(one: BankAccount | null, other: BankAccount | null): boolean {
+  return (
+    one?.achRoutingNumber === other?.achRoutingNumber &&
+    one?.achAccountNumber === other?.achAccountNumber &&
+    one?.subType === other?.subType
+  );
 }
 
 function debited(originator: Originator): PaymentParty {

@@ -71,6 +71,8 @@ export interface WorldOptions {
   readonly confirmationTimeoutMs?: number;
   /** Whose transfers `queue` makes; payments when absent. */
   readonly owner?: TransferOwner;
+  /** The collection that the collections of `queue` present again. */
+  readonly reinitiates?: string;
 }
 
 export const originatorNumbers = {
@@ -90,6 +92,7 @@ export async function openWorld({
   delayMs = 0,
   confirmationTimeoutMs = 0,
   owner = 'payment',
+  reinitiates,
 }: WorldOptions = {}) {
   const database = await createTestDatabase();
   const pool = openTestPool(database.url, 10);
@@ -179,7 +182,7 @@ export async function openWorld({
     ): Promise<QueuedMessage> {
       const details =
         owner === 'collection'
-          ? await detailsOfCollection(ending)
+          ? await detailsOfCollection(ending, reinitiates)
           : { ...(await paymentDetails(ending, direction)), paymentRail };
       const { paymentId } = details;
       const at = new Date().toISOString();
@@ -353,13 +356,17 @@ function sealed(
 }
 
 /** @param ending of the account of the debited originator */
-async function detailsOfCollection(ending: string): Promise<PaymentDetails> {
+async function detailsOfCollection(
+  ending: string,
+  reinitiates: string | null = null,
+): Promise<PaymentDetails> {
   const originatorId = randomUUID();
   return collectionDetails({
     collectionId: randomUUID(),
     organizationId: randomUUID(),
     amountMinor: 12_345,
     note: 'Fees 2026-10',
+    reinitiates,
     settlement: {
       name: 'Board Operations Inc',
       bankAccount: await sealed(ownerOf.originator(settlementPartyId), originatorNumbers),

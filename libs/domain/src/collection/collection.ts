@@ -34,6 +34,8 @@ export interface CollectionTerms {
   readonly amountMinor: number;
   /** For the originator's bank statement, for example "Fees 2026-10". */
   readonly note: string;
+  /** The collection that was returned before this one, whose entry is presented again. Absent for the first one. */
+  readonly reinitiates?: string | null;
   /** Where the money goes. */
   readonly settlement: { readonly name: string; readonly bankAccount: BankAccount };
   /** Who is debited, with its account as it is now: sealed under the originator's own key. */
@@ -43,6 +45,7 @@ export interface CollectionTerms {
 /** The data of a collection's first event: give it to `QueuePayment`. */
 export function collectionDetails(terms: CollectionTerms): PaymentDetails {
   const { collectionId, organizationId, amountMinor, note, settlement, originator } = terms;
+  const { reinitiates = null } = terms;
   return {
     paymentId: collectionId,
     organizationId,
@@ -58,6 +61,7 @@ export function collectionDetails(terms: CollectionTerms): PaymentDetails {
     paymentNote: note,
     externalPaymentId: null,
     idempotencyKey: null,
+    ...(reinitiates === null ? {} : { reinitiates }),
     originator: {
       id: settlementPartyId,
       entityType: 'BUSINESS',

@@ -1,5 +1,10 @@
-import { at, given, ids, later } from '../testing.js';
-import { collectionAmountMaxMinor, feePeriod, type FeePeriodEvent } from './fee-period.js';
+import { at, fold, given, ids, later } from '../testing.js';
+import {
+  collectionAmountMaxMinor,
+  feePeriod,
+  type FeePeriodEvent,
+  reinitiatedBy,
+} from './fee-period.js';
 import type { FeePeriodRecord } from './fee-period-record.js';
 
 const record: FeePeriodRecord = {
@@ -281,6 +286,29 @@ describe('a returned collection', () => {
         data: { cause: 'TOO_LATE' },
       });
   });
+});
+
+it('a collection presents the last returned one again, unless staff have started it', () => {
+  const inThreeDays = '2026-11-24T09:00:01.500Z';
+  const unsent: FeePeriodEvent = {
+    type: 'FeeCollectionFailed',
+    at,
+    data: { collectionId: second, status: 'FAILED', nextAttemptAt: at },
+  };
+  const before = (collectionId: string, ...events: readonly FeePeriodEvent[]) => {
+    const period = fold(feePeriod, events);
+    if (period === null) throw new Error('there is no period');
+    return reinitiatedBy(period, collectionId);
+  };
+  const once = [closed(), started(), collected(), returned(first, inThreeDays)] as const;
+  expect(before(first, closed(), started())).toBeNull();
+  expect(before(second, ...once, started(second))).toBe(first);
+  expect(before(third, ...once, started(second), unsent, started(third))).toBe(first);
+  const twice = [...once, started(second), returned(second, inThreeDays)] as const;
+  expect(before(third, ...twice, started(third))).toBe(second);
+  const reopened: FeePeriodEvent = { type: 'FeePeriodReopened', at, data: {} };
+  const again = [...twice, givenUp('RETURNED'), reopened, started(third)] as const;
+  expect(before(third, ...again)).toBeNull();
 });
 
 describe('a period that was given up', () => {

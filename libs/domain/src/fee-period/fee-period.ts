@@ -284,6 +284,15 @@ function presentedIn(state: FeePeriod): readonly StartedCollection[] {
   return countedIn(state).filter(({ isUnsent }) => !isUnsent);
 }
 
+/**
+ * The returned collection whose entry this one presents again; null if the bank sees the debit for the first time. What
+ * staff start after the period was given up is a debit of its own, on which they have agreed with the client.
+ */
+export function reinitiatedBy(period: FeePeriod, collectionId: string): string | null {
+  const before = presentedIn(period).filter((one) => one.collectionId !== collectionId);
+  return before.at(-1)?.collectionId ?? null;
+}
+
 /** The collection that the status is about; null before the first one. */
 export function currentCollectionId(period: FeePeriod): string | null {
   const { status, collectedBy, collections } = period;

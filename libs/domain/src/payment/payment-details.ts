@@ -33,6 +33,8 @@ export interface PaymentDetails {
   readonly idempotencyKey: string | null;
   /** Absent for a payment that needed none. */
   readonly approval?: PaymentApproval;
+  /** Of a collection that is presented again: the one that was returned before it. Absent everywhere else. */
+  readonly reinitiates?: string;
   /** Always with its bank account. */
   readonly originator: PaymentParty;
   /** With its bank account from QUEUED on; null while an unsaved counterparty has not answered. */
@@ -58,6 +60,7 @@ export function detailsOf(payment: PaymentDetails): PaymentDetails {
     externalPaymentId: payment.externalPaymentId,
     idempotencyKey: payment.idempotencyKey,
     ...(payment.approval === undefined ? {} : { approval: payment.approval }),
+    ...(payment.reinitiates === undefined ? {} : { reinitiates: payment.reinitiates }),
     originator: payment.originator,
     contact: payment.contact,
   };

@@ -24,6 +24,7 @@ describe('a waiting entry', () => {
     ['its payment to none', 'payment_id = NULL'],
     ['its contact', 'contact_id = gen_random_uuid()'],
     ['its individual ID', "individual_id = 'ANOTHER'"],
+    ['its presentation', 'is_reinitiation = true'],
     ['its MAC', "terms_mac = 'none'"],
     ['its account to none', 'sealed_receiver = NULL'],
   ])('is not sent when %s was changed', async (_what, change) => {

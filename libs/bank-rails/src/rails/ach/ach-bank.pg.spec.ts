@@ -74,6 +74,21 @@ describe('a transfer over ACH', () => {
     });
   });
 
+  it('is named RETRY PYMT in a batch of its own when it presents a returned debit again', async () => {
+    const debit = { direction: 'INBOUND', contactEntityType: 'BUSINESS' } as const;
+    const first = await world.submit('4321', debit);
+    const again = await world.submit('4321', { ...debit, isReinitiation: true });
+    await world.settle();
+    const batchOf = async (instruction: typeof first) =>
+      world.desk.entry(await world.traceOf(instruction))?.batch;
+    const [one, other] = [await batchOf(first), await batchOf(again)];
+    expect(one).toHaveProperty('entryDescription', 'COLLECTION');
+    expect(other).toHaveProperty('entryDescription', 'RETRY PYMT');
+    // The rule wants the same company.
+    expect([other?.companyId, other?.companyName]).toEqual([one?.companyId, one?.companyName]);
+    expect(world.desk.uploads).toHaveLength(1);
+  });
+
   it('is refused under a reference that has other terms', async () => {
     const instruction = await world.submit('4321');
     const account = { ...instruction.contactAccount, achAccountNumber: '1234321' };

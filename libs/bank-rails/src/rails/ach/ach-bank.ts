@@ -306,7 +306,7 @@ class NachaBank implements AchBank {
   private async submissionOf(order: TransferInstruction): Promise<AchSubmission> {
     const { keyring, identity, schedule, terms } = this.options;
     const { reference, paymentId, organizationId, originatorId, contactId } = order;
-    const { direction, amountMinor } = order;
+    const { direction, amountMinor, isReinitiation = false } = order;
     const standardEntryClass = entryClassOf(identity, order.contactEntityType, direction);
     const transactionCode = codeOf('payment', direction, order.contactAccount.subType);
     const individualId = individualIdOf(reference);
@@ -314,7 +314,7 @@ class NachaBank implements AchBank {
     const receiver = receiverOf(order);
     const nowMs = this.clock();
     const batch = batchTermsOf(identity, schedule.settlement(service, nowMs), {
-      ...{ standardEntryClass, organizationId, direction },
+      ...{ standardEntryClass, organizationId, direction, isReinitiation },
     });
     const entry = nachaEntryOf(receiver, {
       ...{ standardEntryClass, transactionCode, individualId, amountMinor },
@@ -324,7 +324,7 @@ class NachaBank implements AchBank {
     const isBusiness = order.contactEntityType === 'BUSINESS';
     const entryTerms: EntryTerms = {
       ...{ paymentId, organizationId, originatorId, contactId, direction, amountMinor },
-      ...{ standardEntryClass, transactionCode, service, individualId },
+      ...{ standardEntryClass, transactionCode, service, individualId, isReinitiation },
     };
     const owner = ownerOf.contact(contactId);
     const place = entryPlace(this.options.name, reference);

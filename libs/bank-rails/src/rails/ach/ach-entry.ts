@@ -92,6 +92,7 @@ export function batchTermsOf(
     readonly standardEntryClass: StandardEntryClass;
     readonly organizationId: string;
     readonly direction: Direction;
+    readonly isReinitiation: boolean;
   },
 ): BatchTerms {
   const company = companyOf(identity, entry.organizationId);
@@ -100,12 +101,23 @@ export function batchTermsOf(
     companyName: nachaText(company.name, companyNameMax),
     companyId: company.id,
     companyDiscretionaryData: '',
-    entryDescription: entry.direction === 'INBOUND' ? 'COLLECTION' : 'PAYMENT',
+    entryDescription: entryDescriptionOf(entry),
     descriptiveDate: sameDayAt === null ? '' : sameDayDescriptiveDate(sameDayAt),
     effectiveDate,
     settlementDay: null,
     odfi: identity.odfiRoutingNumber.slice(0, odfiLength),
   };
+}
+
+/** Nacha Operating Rules, "Reinitiation": these words name an entry that was returned for R01 or R09 before. */
+const reinitiation = 'RETRY PYMT';
+
+function entryDescriptionOf(entry: {
+  readonly direction: Direction;
+  readonly isReinitiation: boolean;
+}): string {
+  if (entry.direction === 'OUTBOUND') return 'PAYMENT';
+  return entry.isReinitiation ? reinitiation : 'COLLECTION';
 }
 
 export function nachaEntryOf(

@@ -66,6 +66,7 @@ interface WaitingRow {
   service: AchService;
   sealed_receiver: string;
   individual_id: string;
+  is_reinitiation: boolean;
 }
 
 interface FiledItem {
@@ -111,6 +112,7 @@ export class AchFileBuilder {
     const { rows } = await client.query<WaitingRow>({
       name: 'ach-entries-due',
       text: `SELECT reference, terms_mac, direction, amount_minor, standard_entry_class, transaction_code, service,
+                    is_reinitiation,
                     coalesce(payment_id::text, '') AS payment_id, coalesce(organization_id::text, '') AS organization_id,
                     coalesce(originator_id::text, '') AS originator_id, coalesce(contact_id::text, '') AS contact_id,
                     coalesce(sealed_receiver, '') AS sealed_receiver, coalesce(individual_id, '') AS individual_id
@@ -146,6 +148,7 @@ export class AchFileBuilder {
         standardEntryClass: row.standard_entry_class,
         organizationId: row.organization_id,
         direction: row.direction,
+        isReinitiation: row.is_reinitiation,
       });
       const entry = nachaEntryOf(receiver, {
         transactionCode: row.transaction_code,
@@ -174,6 +177,7 @@ export class AchFileBuilder {
       ...{ contactId: row.contact_id, direction: row.direction, service: row.service },
       ...{ amountMinor: Number(row.amount_minor), standardEntryClass: row.standard_entry_class },
       ...{ transactionCode: row.transaction_code, individualId: row.individual_id },
+      isReinitiation: row.is_reinitiation,
     };
     const receiver = submittedReceiver(this.options.keyring, terms, opened);
     if (receiver !== null) return receiver;

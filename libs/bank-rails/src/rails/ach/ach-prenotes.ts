@@ -211,6 +211,7 @@ export class AchPrenotes {
       transactionCode: codeOf('prenote', direction, subType),
       service: 'standard',
       individualId: individualIdOf(reference),
+      isReinitiation: false,
     };
     const receiver = { ...receiverOf(order), note: null };
     const batch = batchTermsOf(identity, schedule.settlement('standard', clock()), terms);

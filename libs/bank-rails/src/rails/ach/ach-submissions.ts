@@ -25,6 +25,7 @@ export interface AchSubmission {
   /** Null when the entry is rejected. */
   readonly sealedReceiver: string | null;
   readonly individualId: string;
+  readonly isReinitiation: boolean;
   readonly dueAtMs: number;
   /** After this it is not taken any more. */
   readonly takenBeforeMs: number;
@@ -119,6 +120,7 @@ export class AchSubmissions {
         all((one) => new Date(one.dueAtMs)),
         all((one) => new Date(one.takenBeforeMs)),
         all((one) => rejectionText(one.rejection)),
+        all((one) => one.isReinitiation),
       ],
     });
     const taken = new Map(rows.map((row) => [row.reference, entryOf(row)]));
@@ -138,17 +140,17 @@ const columns = 'e.reference, e.bank, e.status, e.terms_mac, e.amount_minor, e.a
 const submitSql = `
   INSERT INTO ach_entries AS e (reference, bank, status, payment_id, organization_id, originator_id,
     contact_id, direction, amount_minor, terms_mac, standard_entry_class, transaction_code, service,
-    sealed_receiver, individual_id, due_at, rejection, submitted_at, submissions)
+    sealed_receiver, individual_id, due_at, rejection, is_reinitiation, submitted_at, submissions)
   SELECT s.reference, $1, CASE WHEN s.rejection IS NULL THEN 'waiting' ELSE 'rejected' END, s.payment_id,
          s.organization_id, s.originator_id, s.contact_id, s.direction, s.amount_minor, s.terms_mac,
          s.standard_entry_class, s.transaction_code, s.service, s.sealed_receiver, s.individual_id, s.due_at,
-         s.rejection::jsonb, now(), 1
+         s.rejection::jsonb, s.is_reinitiation, now(), 1
     FROM unnest($2::text[], $3::uuid[], $4::uuid[], $5::uuid[], $6::uuid[], $7::text[], $8::bigint[],
                 $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[],
-                $15::timestamptz[], $16::timestamptz[], $17::text[])
+                $15::timestamptz[], $16::timestamptz[], $17::text[], $18::boolean[])
          AS s (reference, payment_id, organization_id, originator_id, contact_id, direction, amount_minor,
                terms_mac, standard_entry_class, transaction_code, service, sealed_receiver, individual_id,
-               due_at, taken_before, rejection)
+               due_at, taken_before, rejection, is_reinitiation)
    WHERE clock_timestamp() < s.taken_before
    ORDER BY s.reference
   ON CONFLICT (reference) DO UPDATE SET submissions = e.submissions + 1

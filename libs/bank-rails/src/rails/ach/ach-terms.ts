@@ -27,6 +27,7 @@ export interface EntryTerms {
   readonly transactionCode: TransactionCode;
   readonly service: AchService;
   readonly individualId: string;
+  readonly isReinitiation: boolean;
 }
 
 interface SealedEntry extends AchReceiver {
@@ -87,6 +88,8 @@ function listOf(terms: EntryTerms): readonly (string | number)[] {
     ...[paymentId, organizationId, originatorId, contactId].map((id) => id.toLowerCase()),
     ...[terms.direction, terms.amountMinor, terms.standardEntryClass, terms.transactionCode],
     ...[terms.service, terms.individualId],
+    // Nothing is added to what an earlier release has sealed.
+    ...(terms.isReinitiation ? ['reinitiation'] : []),
   ];
 }
 
@@ -96,6 +99,7 @@ function isPlausible(row: EntryTerms & { readonly reference: string }): boolean 
   return (
     paymentIdOfRailReference(reference) === paymentId &&
     individualId === individualIdOf(reference) &&
+    !row.isReinitiation &&
     transactionCodes[row.transactionCode].side === (direction === 'INBOUND' ? 'debit' : 'credit') &&
     achServices.includes(service) &&
     standardEntryClasses.includes(standardEntryClass)
