@@ -52,8 +52,21 @@ it('periods whose fees are not collected are counted by state', async () => {
     'pis_fee_periods{state="retrying"} 1',
     'pis_fee_periods{state="collecting"} 1',
     'pis_fee_periods{state="given_up"} 2',
+    'pis_fee_periods_debited_twice{within="week"} 0',
     'pis_fee_month_late_seconds{due="closing"} 0',
   ]);
+});
+
+it('periods whose fees were debited twice are counted for a week', async () => {
+  for (const at of ['2026-10-25T15:00:00.000Z', '2026-10-25T17:00:00.000Z', null])
+    await pool.query(
+      `INSERT INTO fee_periods (fee_period_id, organization_id, originator_id, year, month,
+          discount_fee_minor, flat_fee_minor, return_fee_minor, status, closed_at, debited_twice_at,
+          revision)
+        VALUES ($1, $1, $1, 2026, 9, 1, 1, 1, 'COLLECTED', now(), $2, 0)`,
+      [randomUUID(), at],
+    );
+  expect(await shown()).toContain('pis_fee_periods_debited_twice{within="week"} 1');
 });
 
 it('the earliest month that is not closed counts from its end in the time zone of the organization', async () => {

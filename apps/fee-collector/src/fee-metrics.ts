@@ -18,7 +18,7 @@ export function feeGauges(
   now: () => Date = () => new Date(),
 ): void {
   const read = async (): Promise<Figures> => ({
-    ...(await countFeePeriods(pool)),
+    ...(await countFeePeriods(pool, now())),
     lateSeconds: await monthlyWorkLateSeconds(pool, 'fees', now()),
   });
   countedGauges(registry, read, [
@@ -32,6 +32,12 @@ export function feeGauges(
         collecting: ({ collecting }) => collecting,
         given_up: ({ givenUp }) => givenUp,
       },
+    },
+    {
+      name: 'pis_fee_periods_debited_twice',
+      help: `Months of originators whose fees were debited twice, as staff were told in the last 7 days, counted up to ${feePeriodCountMax}`,
+      label: 'within',
+      numbers: { week: ({ debitedTwice }) => debitedTwice },
     },
     {
       name: 'pis_fee_month_late_seconds',

@@ -7,7 +7,7 @@ import {
   type PaymentCommand,
 } from '@pis/domain';
 import { type EventStore, repository, systemContext } from '@pis/event-store';
-import { rebuildProjection } from '@pis/read-models';
+import { countFeePeriods, rebuildProjection } from '@pis/read-models';
 import { reopenFeePeriod } from './index.js';
 import { feeWorld, type FeeWorld } from './testing/fee-world.js';
 
@@ -188,6 +188,7 @@ describe('a rejected collection that the bank settles after its period was reope
     expect((await repository(world.store, operatorNotice).load(id)).state).toMatchObject({
       ...{ notice: 'fees debited twice', subject: { amountMinor: 362, collections: both } },
     });
+    expect(await countFeePeriods(world.pool, new Date(at))).toMatchObject({ debitedTwice: 1 });
     // One of the two is returned: the other one counts, and nothing is debited again.
     await take(originatorId, { type: 'ReturnPayment', at, data: { returnReasonCode: 'R01' } });
     await world.round();

@@ -32,6 +32,8 @@ type FeePeriodRow = {
   /** When RETRYING ends. GIVEN_UP: since when staff have to be told; null once they were. */
   readonly nextAttemptAt: string | null;
   readonly closedAt: string;
+  /** When staff were told of it the last time. */
+  readonly debitedTwiceAt: string | null;
   readonly revision: number;
 };
 
@@ -46,7 +48,7 @@ function afterPeriodEvent(
       ...{ feePeriodId, organizationId, originatorId, year, month },
       ...{ discountFeeMinor, flatFeeMinor, returnFeeMinor },
       status: feesDueMinor(event.data) === 0 ? 'FREE' : 'DUE',
-      ...{ collectionId: null, nextAttemptAt: null, closedAt: event.at },
+      ...{ collectionId: null, nextAttemptAt: null, closedAt: event.at, debitedTwiceAt: null },
     };
   }
   if (row === null) throw new Error('the first event of a fee period closes it');
@@ -61,7 +63,7 @@ function afterPeriodEvent(
       return { ...row, status: 'COLLECTED', collectionId, nextAttemptAt: null };
     }
     case 'FeesDebitedTwice':
-      return row;
+      return { ...row, debitedTwiceAt: event.at };
     case 'FeeCollectionReturned':
       return { ...row, status: 'RETRYING', nextAttemptAt: event.data.nextAttemptAt };
     case 'FeeCollectionFailed': {
@@ -96,6 +98,7 @@ const feePeriodsTable: ReadTableDefinition<FeePeriodRow> = {
     collectionId: 'uuid',
     nextAttemptAt: 'timestamptz(3)',
     closedAt: 'timestamptz(3)',
+    debitedTwiceAt: 'timestamptz(3)',
     revision: 'integer',
   },
   category: 'feePeriod',

@@ -318,20 +318,28 @@ export interface FeePeriodCounts {
   readonly retrying: number;
   readonly collecting: number;
   readonly givenUp: number;
+  /** Of which staff were told in the last week that both of two collections were settled. */
+  readonly debitedTwice: number;
 }
 
 /** The highest count. A larger number is reported as this one. */
 export const feePeriodCountMax = 10_000;
 
-/** Periods whose fees are not collected, by status. @throws StoreUnavailable */
-export async function countFeePeriods(pool: pg.Pool): Promise<FeePeriodCounts> {
-  const counted = (status: string) => `(SELECT count(*)::int FROM (
-      SELECT FROM fee_periods WHERE status = '${status}' LIMIT ${feePeriodCountMax}) n)`;
+const debitedTwiceWithin = '7 days';
+
+/** Periods whose fees are not collected, by status, and those that were debited twice. @throws StoreUnavailable */
+export async function countFeePeriods(pool: pg.Pool, now: Date): Promise<FeePeriodCounts> {
+  const countedIf = (condition: string) => `(SELECT count(*)::int FROM (
+      SELECT FROM fee_periods WHERE ${condition} LIMIT ${feePeriodCountMax}) n)`;
+  const counted = (status: string) => countedIf(`status = '${status}'`);
+  const debitedTwice = `debited_twice_at > $1::timestamptz - interval '${debitedTwiceWithin}'`;
   const { rows } = await orUnavailable(() =>
     pool.query<FeePeriodCounts>({
       name: 'fees.counts',
       text: `SELECT ${counted('DUE')} AS due, ${counted('RETRYING')} AS retrying,
-        ${counted('COLLECTING')} AS collecting, ${counted('GIVEN_UP')} AS "givenUp"`,
+        ${counted('COLLECTING')} AS collecting, ${counted('GIVEN_UP')} AS "givenUp",
+        ${countedIf(debitedTwice)} AS "debitedTwice"`,
+      values: [now],
     }),
   );
   const [counts] = rows;
