@@ -112,6 +112,8 @@ type FeeCollectionRow = {
   readonly originatorId: string;
   readonly amountMinor: number | string;
   readonly status: PaymentStatus;
+  /** Whether it ever was FAILED_IN_FLIGHT: only such a one is settled after its period has gone on without it. */
+  readonly wasInFlight: boolean;
   readonly createdAt: string;
   readonly revision: number;
 };
@@ -126,6 +128,7 @@ const feeCollectionsTable: ReadTableDefinition<FeeCollectionRow> = {
     originatorId: 'uuid',
     amountMinor: 'bigint',
     status: 'text',
+    wasInFlight: 'boolean',
     createdAt: 'timestamptz(3)',
     revision: 'integer',
   },
@@ -138,10 +141,12 @@ const feeCollectionsTable: ReadTableDefinition<FeeCollectionRow> = {
       const { paymentId, organizationId, originatorId, amountMinor } = event.data;
       return {
         ...{ collectionId: paymentId, organizationId, originatorId, amountMinor },
-        ...{ status: statusAfter[event.type], createdAt: event.at },
+        ...{ status: statusAfter[event.type], wasInFlight: false, createdAt: event.at },
       };
     }
-    return isTransition(event) ? { ...row, status: statusAfter[event.type] } : row;
+    if (!isTransition(event)) return row;
+    const status = statusAfter[event.type];
+    return { ...row, status, wasInFlight: row.wasInFlight || status === 'FAILED_IN_FLIGHT' };
   },
 };
 

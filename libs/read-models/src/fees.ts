@@ -286,32 +286,47 @@ export async function openFeePeriods(
   const { rows } = await orUnavailable(() =>
     pool.query<{ id: string }>({
       name: 'fees.open',
-      text: `SELECT id FROM (
-          SELECT fee_period_id AS id FROM fee_periods
-            WHERE $5 AND (status = 'DUE' OR (status = 'RETRYING' AND next_attempt_at <= $1))
-          UNION ALL
-          SELECT fee_period_id FROM fee_periods LEFT JOIN fee_collections USING (collection_id)
-            WHERE fee_periods.status = 'COLLECTING' AND coalesce(fee_collections.status, 'NONE') IN
-              ('NONE', 'COMPLETED', 'RETURNED', 'FAILED', 'BLOCKED', 'FAILED_IN_FLIGHT')
-          UNION ALL
-          SELECT fee_period_id FROM fee_periods LEFT JOIN fee_collections USING (collection_id)
-            WHERE fee_periods.status = 'GIVEN_UP'
-              AND (next_attempt_at IS NOT NULL OR fee_collections.status = 'COMPLETED')
-          UNION ALL
-          SELECT fee_period_id FROM fee_collections JOIN fee_periods USING (collection_id)
-            WHERE fee_collections.status = 'RETURNED' AND fee_periods.status = 'COLLECTED'
-          UNION ALL
-          -- Settled, and not what its period counts on: one of these is its period.
-          SELECT fee_periods.fee_period_id
-            FROM fee_collections settled JOIN fee_periods USING (organization_id, originator_id)
-            WHERE settled.status = 'COMPLETED' AND fee_periods.status <> 'FREE' AND NOT EXISTS
-              (SELECT FROM fee_periods own WHERE own.collection_id = settled.collection_id)) open
-        WHERE id > coalesce($2::uuid, $3) ORDER BY id LIMIT $4`,
+      text: openPeriodsSql,
       values: [now, after, lowestId, limit, canStart],
     }),
   );
   return rows.map(({ id }) => id);
 }
+
+/** Each branch reads its own page by ID from an index of what is open. */
+const openPeriodsSql = `
+  WITH page AS (SELECT coalesce($2::uuid, $3) AS after)
+  SELECT DISTINCT id FROM (
+    (SELECT fee_period_id AS id FROM fee_periods, page
+      WHERE $5 AND status = 'DUE' AND fee_period_id > after ORDER BY fee_period_id LIMIT $4)
+    UNION ALL
+    (SELECT fee_period_id FROM fee_periods, page
+      WHERE $5 AND status = 'RETRYING' AND next_attempt_at <= $1 AND fee_period_id > after
+      ORDER BY fee_period_id LIMIT $4)
+    UNION ALL
+    (SELECT fee_period_id FROM page, fee_periods LEFT JOIN fee_collections USING (collection_id)
+      WHERE fee_periods.status = 'COLLECTING' AND fee_period_id > after
+        AND coalesce(fee_collections.status, 'NONE') IN
+          ('NONE', 'COMPLETED', 'RETURNED', 'FAILED', 'BLOCKED', 'FAILED_IN_FLIGHT')
+      ORDER BY fee_period_id LIMIT $4)
+    UNION ALL
+    (SELECT fee_period_id FROM fee_periods, page
+      WHERE status = 'GIVEN_UP' AND next_attempt_at IS NOT NULL AND fee_period_id > after
+      ORDER BY fee_period_id LIMIT $4)
+    UNION ALL
+    (SELECT fee_period_id FROM page, fee_collections JOIN fee_periods USING (collection_id)
+      WHERE fee_collections.status = 'RETURNED' AND fee_periods.status = 'COLLECTED'
+        AND fee_period_id > after ORDER BY fee_period_id LIMIT $4)
+    UNION ALL
+    -- Settled, and not what its period counts on: one of these is its period.
+    (SELECT fee_periods.fee_period_id
+      FROM page, fee_collections settled JOIN fee_periods USING (organization_id, originator_id)
+      WHERE settled.was_in_flight AND settled.status = 'COMPLETED' AND fee_periods.status <> 'FREE'
+        AND fee_periods.fee_period_id > after AND NOT EXISTS
+          (SELECT FROM fee_periods own
+            WHERE own.collection_id = settled.collection_id AND own.status <> 'GIVEN_UP')
+      ORDER BY fee_periods.fee_period_id LIMIT $4)) open
+  ORDER BY id LIMIT $4`;
 
 export interface FeePeriodCounts {
   readonly due: number;
