@@ -12,7 +12,7 @@ import type pg from 'pg';
 import { type HeldOwner, heldStreams, heldText } from './held-streams.js';
 import { orUnavailable } from './or-unavailable.js';
 import type { ProjectionName } from './projected-streams.js';
-import { hasReached } from './projection-reach.js';
+import { aheadOfLog, hasReached } from './projection-reach.js';
 
 export interface FeeSources {
   readonly pool: pg.Pool;
@@ -38,18 +38,11 @@ const needed = [
  * one. Such a list would collect fees of payments that the log does not know.
  * @throws FeesUnknown, StoreUnavailable
  */
-export async function assertListsInLog({ pool, store }: FeeSources): Promise<void> {
-  const { rows } = await orUnavailable(() =>
-    pool.query<Anchor & { readonly name: string }>({
-      name: 'fees.checkpoints',
-      text: `SELECT name, position, event_id AS "eventId", stream_id AS "streamId", revision
-        FROM projection_checkpoints WHERE name = ANY($1::text[]) AND event_id IS NOT NULL`,
-      values: [[...new Set(needed.map(([projection]) => projection))]],
-    }),
-  );
-  for (const { name, ...anchor } of rows)
-    if (!(await hasAnchor(store, anchor)))
-      throw new FeesUnknown(`the projection ${name} has events that the log does not have`);
+export async function assertListsInLog(sources: FeeSources): Promise<void> {
+  const lists = [...new Set(needed.map(([projection]) => projection))];
+  const ahead = await aheadOfLog(sources, lists);
+  if (ahead !== null)
+    throw new FeesUnknown(`the projection ${ahead} has events that the log does not have`);
 }
 
 const listsWaitMs = 60_000;
