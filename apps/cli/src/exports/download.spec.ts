@@ -1,6 +1,14 @@
 /** Downloads of exports whose connection breaks, without a network. */
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import type { ExportView } from '@pis/contracts';
@@ -87,6 +95,34 @@ it('waits for an export that is being written, and says how far it is', async ()
   await downloadExport({ ...source, get }, file, options);
   expect(notices.slice(0, 2)).toEqual(['queued, 0 %', 'running, 50 %']);
 });
+
+it('keeps both files to their owner, also one that an earlier release began', async () => {
+  const modeOf = (name: string) => statSync(name).mode & 0o777;
+  const partial = `${file}.${exportId}.part`;
+  writeFileSync(partial, '', { mode: 0o644 });
+  const { source } = api();
+  const read: ExportSource['read'] = (range) => {
+    expect(modeOf(partial)).toBe(0o600);
+    return source.read(range);
+  };
+  await downloadExport({ ...source, read }, file, options);
+  expect(modeOf(file)).toBe(0o600);
+  rmSync(file);
+  await downloadExport(source, file, options);
+  expect(modeOf(file)).toBe(0o600);
+});
+
+it.each(['failed', 'canceled', 'expired'] as const)(
+  'removes what it has of an export that is %s',
+  async (status) => {
+    const broken = api({}, [2, 3, 4, 5, 6, 7, 8, 9]);
+    await expect(downloadExport(broken.source, file, options)).rejects.toThrow('no answer');
+    expect(readdirSync(folder)).toHaveLength(1);
+    const { source } = api({ status, sha256: null });
+    await expect(downloadExport(source, file, options)).rejects.toThrow(status);
+    expect(readdirSync(folder)).toEqual([]);
+  },
+);
 
 it('says why there is no file', async () => {
   const { source } = api({ status: 'failed', reason: 'choose a shorter time', sha256: null });

@@ -2,7 +2,8 @@
  * Downloads the file of an export, range by range. What has arrived is kept in a file beside the target, so that another
  * run goes on where this one ended.
  *
- * What always holds: the target is written only when the SHA-256 of the whole file is that of the export.
+ * What always holds: the target is written only when the SHA-256 of the whole file is that of the export. Both files are
+ * for their owner only: they hold personal data.
  */
 import { createHash, type Hash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
@@ -40,6 +41,7 @@ const triesMax = 8;
 const retryFirstMs = 500;
 const retryMaxMs = 10_000;
 const percent = 100;
+const ownerOnly = 0o600;
 
 /** @throws CommandFailed for an export without a file, an API that stays away, and a file that differs */
 export async function downloadExport(
@@ -47,12 +49,14 @@ export async function downloadExport(
   file: string,
   options: DownloadOptions,
 ): Promise<Downloaded> {
-  const { exportId, sizeBytes, sha256 } = await completed(source, options);
+  const { exportId, sizeBytes, sha256 } = await completed(source, file, options);
   // An export has its own file: bytes of two exports never mix.
-  const partial = `${file}.${exportId}.part`;
+  const partial = partOf(file, exportId);
   const hash = createHash('sha256');
-  const handle = await open(partial, 'a').catch(cannotWrite);
+  const handle = await open(partial, 'a', ownerOnly).catch(cannotWrite);
   try {
+    // One that is there already, too.
+    await handle.chmod(ownerOnly).catch(cannotWrite);
     const start = await resumed(handle, partial, { hash, sizeBytes });
     if (start > 0) options.notice(`resuming at ${start} of ${sizeBytes} bytes`);
     for (let at = start; at < sizeBytes; ) {
@@ -75,9 +79,14 @@ export async function downloadExport(
   return { exportId, file, sizeBytes, sha256 };
 }
 
-/** Waits until the file is there. */
+function partOf(file: string, exportId: string): string {
+  return `${file}.${exportId}.part`;
+}
+
+/** Waits until the file is there. What an earlier run has of an export without a file is removed: nothing completes it. */
 async function completed(
   source: ExportSource,
+  file: string,
   options: DownloadOptions,
 ): Promise<ExportView & { readonly sha256: string }> {
   let told = '';
@@ -85,8 +94,10 @@ async function completed(
     const found = await patiently(() => source.get(), options);
     const { status, sha256, progress, reason } = found;
     if (status === 'completed' && sha256 !== null) return { ...found, sha256 };
-    if (status !== 'queued' && status !== 'running')
+    if (status !== 'queued' && status !== 'running') {
+      await rm(partOf(file, found.exportId), { force: true }).catch(cannotWrite);
       throw new CommandFailed(`the export is ${status}${reason === null ? '' : `: ${reason}`}`);
+    }
     const text = `${status}, ${Math.floor(progress * percent)} %`;
     if (text !== told) options.notice(text);
     told = text;
