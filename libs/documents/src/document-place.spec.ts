@@ -18,6 +18,17 @@ describe('PIS_DOCUMENT_STORE', () => {
     expect(parseDocumentPlace(`${other}&pathStyle=false`)).toMatchObject({ pathStyle: false });
   });
 
+  it('takes plain http of this machine, and of others only when that is allowed', () => {
+    for (const endpoint of ['http://127.0.0.1:9000/', 'http://localhost/', 'http://[::1]:9000/'])
+      expect(parseDocumentPlace(`s3://docs?endpoint=${endpoint}`)).toMatchObject({ endpoint });
+    const other = 's3://docs?endpoint=http://minio.internal:9000';
+    expect(() => parseDocumentPlace(other)).toThrow('its endpoint must be https');
+    expect(() => parseDocumentPlace(`${other}&allowHttp=false`)).toThrow('must be https');
+    expect(parseDocumentPlace(`${other}&allowHttp=true`)).toMatchObject({
+      endpoint: 'http://minio.internal:9000/',
+    });
+  });
+
   it.each([
     ['', 'must be postgres'],
     ['s3', 'must be postgres'],
@@ -34,6 +45,7 @@ describe('PIS_DOCUMENT_STORE', () => {
     ['s3://docs?endpoint=minio:9000', 'its endpoint'],
     ['s3://docs?endpoint=https://key:secret@minio', 'its endpoint'],
     ['s3://docs?pathStyle=yes', 'its pathStyle'],
+    ['s3://docs?allowHttp=yes', 'its allowHttp'],
   ])('does not take %j', (text, problem) => {
     expect(() => parseDocumentPlace(text)).toThrow(problem);
     expect(() => parseDocumentPlace(text)).not.toThrow('secret');

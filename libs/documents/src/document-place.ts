@@ -17,12 +17,14 @@ export type DocumentPlace = 'postgres' | S3Place;
 const bucketForm = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/;
 const prefixForm = /^(?:[A-Za-z0-9_-][A-Za-z0-9._-]*(?:\/[A-Za-z0-9_-][A-Za-z0-9._-]*)*)?$/;
 const prefixMax = 200;
-const options = ['endpoint', 'region', 'pathStyle'];
+const options = ['endpoint', 'region', 'pathStyle', 'allowHttp'];
+/** Requests to this machine cross no network. */
+const ownHosts: readonly string[] = ['localhost', '127.0.0.1', '[::1]'];
 /** Most servers other than Amazon's ignore the region, but a request is always signed for one. */
 const regionOfEndpoints = 'us-east-1';
 
 /**
- * @param text `postgres`, or `s3://bucket/prefix?endpoint=https://…&region=…&pathStyle=true|false`
+ * @param text `postgres`, or `s3://bucket/prefix?endpoint=https://…&region=…&pathStyle=true|false&allowHttp=true`
  * @throws Error that says what is wrong, without credentials that were written into it
  */
 export function parseDocumentPlace(text: string): DocumentPlace {
@@ -41,7 +43,10 @@ export function parseDocumentPlace(text: string): DocumentPlace {
   for (const name of given.keys())
     if (!options.includes(name) || given.getAll(name).length > 1)
       throw new Error(`may have each of these options once: ${options.join(', ')}`);
-  const endpoint = endpointIn(given.get('endpoint'));
+  const allowHttp = given.get('allowHttp') ?? 'false';
+  if (allowHttp !== 'true' && allowHttp !== 'false')
+    throw new Error('its allowHttp must be true or false');
+  const endpoint = endpointIn(given.get('endpoint'), allowHttp === 'true');
   const region = given.get('region');
   if (region !== null && !/^[a-z0-9-]{1,50}$/.test(region))
     throw new Error('its region must be a name such as eu-central-1');
@@ -55,11 +60,13 @@ export function parseDocumentPlace(text: string): DocumentPlace {
   };
 }
 
-function endpointIn(text: string | null): string | null {
+function endpointIn(text: string | null, allowsHttp: boolean): string | null {
   if (text === null) return null;
   const url = URL.canParse(text) ? new URL(text) : null;
   const isPlain = url !== null && url.username === '' && url.password === '' && url.search === '';
   if (!isPlain || !['http:', 'https:'].includes(url.protocol))
     throw new Error('its endpoint must be an http or https URL without credentials');
+  if (url.protocol === 'http:' && !allowsHttp && !ownHosts.includes(url.hostname))
+    throw new Error('its endpoint must be https; add allowHttp=true for a network that you trust');
   return url.href;
 }
