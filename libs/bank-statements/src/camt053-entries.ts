@@ -49,16 +49,23 @@ export class Camt053Entries {
       yield { kind: 'entry', line, entry: bankEntry(facts, first ?? null, booking) };
       return;
     }
-    let sum = 0n;
+    let sum: bigint | null = 0n;
     for (const transaction of transactions) {
-      const amount = transactionAmount(transaction);
+      const { minor: amount, currencyCode: code } = transactionAmount(transaction);
+      if (code !== 'USD') {
+        // What it moved in USD is not said: it cannot be matched, and the sum cannot be compared.
+        const what = 'currency of a transaction in an entry';
+        yield { kind: 'contradiction', line, what, stated: own, found: code };
+        sum = null;
+        continue;
+      }
       const indicator = transaction.maybe('CdtDbtInd');
       const itsSide = indicator === null ? side : sideIn(transaction);
-      sum += itsSide === side ? amount : -amount;
+      if (sum !== null) sum += itsSide === side ? amount : -amount;
       const its = { side: itsSide, amountMinor: possible(amount), status };
       yield { kind: 'entry', line, entry: bankEntry(facts, transaction, its) };
     }
-    yield* compared(line, 'sum of the transactions in an entry', minor, sum);
+    if (sum !== null) yield* compared(line, 'sum of the transactions in an entry', minor, sum);
   }
 
   /** A code since version 7, a text before. */
@@ -84,6 +91,7 @@ export class Camt053Entries {
     };
   }
 
+  /** The day as the bank wrote it, in its own time zone: it keeps its books by that day. An offset does not move it. */
   private bookedOn(): string | null {
     for (const name of ['BookgDt', 'ValDt']) {
       const day = this.entry.maybe(name);
@@ -129,15 +137,12 @@ function hasReturnCode(part: MessagePart | null): boolean {
 }
 
 /** @throws MessageRefused when a booking of several transactions does not say what each moved */
-function transactionAmount(transaction: MessagePart): bigint {
+function transactionAmount(transaction: MessagePart): ReturnType<typeof amountOf> {
   const amount =
     transaction.maybe('Amt') ?? transaction.maybe('AmtDtls')?.maybe('TxAmt')?.maybe('Amt') ?? null;
   if (amount === null)
     throw new MessageRefused('a booking of several transactions needs the amount of each');
-  const { minor, currencyCode } = amountOf(amount);
-  if (currencyCode !== 'USD')
-    throw new MessageRefused('a booking in USD has a transaction in another currency');
-  return minor;
+  return amountOf(amount);
 }
 
 function possible(minor: bigint): number {

@@ -63,14 +63,14 @@ export function amountOf({ element }: MessagePart): {
 } {
   const currencyCode = element.attributes.get('Ccy') ?? '';
   if (!/^[A-Z]{3}$/.test(currencyCode)) throw new MessageRefused('an amount needs its currency');
-  return { minor: minorOf(element.text), currencyCode };
+  return { minor: minorOf(element.text, currencyCode), currencyCode };
 }
 
-/** Cents. Decimals beyond the second must be zeros. */
-function minorOf(text: string): bigint {
+/** Cents. Decimals beyond the second must be zeros; those of other currencies are cut, because nothing is done with them. */
+function minorOf(text: string, currencyCode = 'USD'): bigint {
   const [, whole, decimals = ''] = /^(\d{1,16})(?:\.(\d{0,5}))?$/.exec(text) ?? [];
-  if (whole === undefined || /[^0]/.test(decimals.slice(2)))
-    throw new MessageRefused('an amount is not possible');
+  const isTooFine = currencyCode === 'USD' && /[^0]/.test(decimals.slice(2));
+  if (whole === undefined || isTooFine) throw new MessageRefused('an amount is not possible');
   return BigInt(whole + decimals.slice(0, 2).padEnd(2, '0'));
 }
 

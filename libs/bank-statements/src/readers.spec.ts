@@ -215,6 +215,36 @@ it('reads a camt.053 of another bank: a prefix, an envelope, version 2, one book
   ]);
 });
 
+it('reads on behind a transaction in another currency, and takes the day that the bank wrote', async () => {
+  const transaction = (id: string, currency: string, amount: string) =>
+    `<TxDtls><Refs><EndToEndId>${id}</EndToEndId></Refs><Amt Ccy="${currency}">${amount}</Amt></TxDtls>`;
+  const entry = (transactions: string) =>
+    `<Ntry><Amt Ccy="USD">30</Amt><CdtDbtInd>DBIT</CdtDbtInd><Sts>BOOK</Sts>
+    <BookgDt><DtTm>2026-11-23T23:30:00-05:00</DtTm></BookgDt><BkTxCd/><NtryDtls>${transactions}</NtryDtls></Ntry>`;
+  const text = `<Document xmlns="urn:iso:std:iso:20022:tech:xsd:camt.053.001.08"><BkToCstmrStmt>
+    <GrpHdr><MsgId>M1</MsgId><CreDtTm>2026-11-24T08:00:00Z</CreDtTm></GrpHdr>
+    <Stmt><Id>S1</Id><Acct><Id><Othr><Id>12345</Id></Othr></Id></Acct>
+    ${entry(transaction('E1', 'USD', '10') + transaction('E2', 'KWD', '6.125'))}
+    ${entry(transaction('E3', 'USD', '10') + transaction('E4', 'USD', '20'))}
+    </Stmt></BkToCstmrStmt></Document>`;
+  const found = (await partsOf(text))
+    .slice(2)
+    .map((part) =>
+      part.kind === 'entry'
+        ? [part.entry.reference, part.entry.amountMinor, part.entry.bookedOn]
+        : part,
+    );
+  expect(found).toEqual([
+    ['E1', 1_000, '2026-11-23'],
+    {
+      ...{ kind: 'contradiction', line: 4, what: 'currency of a transaction in an entry' },
+      ...{ stated: 'USD', found: 'KWD' },
+    },
+    ['E3', 1_000, '2026-11-23'],
+    ['E4', 2_000, '2026-11-23'],
+  ]);
+});
+
 it('shows no character that controls a terminal', async () => {
   const text = (await goodText('camt.053')).replace(
     /<EndToEndId>[^<]*/,
