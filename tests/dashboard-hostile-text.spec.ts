@@ -1,6 +1,7 @@
 /**
  * Text that others wrote is shown as text. Every field that takes text holds markup here: names, notes, addresses,
- * references, the browser of a visitor, the answer of a webhook receiver. Every screen that a link leads to is opened.
+ * references, labels, reasons, names of saved views, addresses, the browser of a visitor, the answer of a webhook receiver.
+ * Every screen that a link leads to is opened.
  */
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -36,7 +37,19 @@ const fields = {
   holder: 'holderName',
   note: 'noteText',
   reference: 'referenceText',
+  label: 'webhookLabel',
+  reason: 'rejectionReason',
+  view: 'viewName',
 } as const;
+
+/** Payments of more need an approval. Cents. */
+const approvalAbove = 5_000;
+/** Addresses that hold markup, and that somebody may be sent. */
+const hostileAddresses = [
+  `/dashboard/payments?externalPaymentId=${encodeURIComponent(hostile('searchedReference'))}`,
+  `/dashboard/payments?status=${encodeURIComponent(hostile('searchedStatus'))}`,
+  `/dashboard/${encodeURIComponent(hostile('unknownScreen'))}`,
+];
 
 describeInBrowser('Hostile text', () => {
   let receiver: HttpsReceiver;
@@ -44,6 +57,8 @@ describeInBrowser('Hostile text', () => {
   let admin: DashboardUser;
   /** `/pay/<token>` */
   let payPath: string;
+  /** `/dashboard/approvals/<id>` */
+  let approvalPath: string;
 
   beforeAll(async () => {
     receiver = await startHttpsReceiver({
@@ -57,7 +72,9 @@ describeInBrowser('Hostile text', () => {
     });
     const { organizationId, originatorId, api } = await hostileOrganization();
     admin = await scenario.newUser('admin', organizationId);
+    const approver = await scenario.newUser('approver', organizationId);
     await fill(api, originatorId);
+    approvalPath = await rejectedApproval(originatorId, approver);
   }, limitMs);
   afterAll(async () => {
     await scenario?.close();
@@ -104,6 +121,7 @@ describeInBrowser('Hostile text', () => {
     await api.data(201, 'POST', '/v1/webhooks', {
       url: `${receiver.url}/hook?q=${encodeURIComponent(hostile('webhookUrl'))}`,
       subscribedEvents: ['payment.*'],
+      label: hostile(fields.label),
     });
     const common = { originatorId, legalAddress: address, bankAccount };
     const business = await api.data<{ contactId: string }>(201, 'POST', '/v1/contacts/', {
@@ -124,7 +142,7 @@ describeInBrowser('Hostile text', () => {
       externalPaymentId: hostile(fields.reference),
     };
     const payment = { originatorId, contactId: business.contactId, paymentAmount: 1_000, ...texts };
-    const key = { 'idempotency-key': randomUUID() };
+    const key = { 'idempotency-key': hostile('idempotencyKey') };
     await api.data(201, 'POST', '/v1/payments/', { ...payment, direction: 'OUTBOUND' }, key);
 
     const client = await scenario.client(admin);
@@ -151,6 +169,41 @@ describeInBrowser('Hostile text', () => {
       body: JSON.stringify({ email: admin.email, password: admin.password }),
     });
     await until(() => receiver.requests.length >= 2, { timeoutMs: arrivalLimitMs });
+  }
+
+  /** The path of a payment that an approver rejects. */
+  async function rejectedApproval(originatorId: string, approver: DashboardUser): Promise<string> {
+    const [asking, deciding] = await Promise.all([
+      scenario.client(admin),
+      scenario.client(approver),
+    ]);
+    await asking.data('PATCH', '/settings/approvals', { amountAbove: approvalAbove });
+    const { approvalId } = await asking.data<{ approvalId: string }>('POST', '/payments', {
+      originatorId,
+      direction: 'INBOUND',
+      recipient: {
+        entityType: 'INDIVIDUAL',
+        firstName: hostile(fields.first),
+        lastName: hostile(fields.last),
+      },
+      paymentAmount: approvalAbove + 1,
+      paymentNote: hostile(fields.note),
+      idempotencyKey: randomUUID(),
+    });
+    await deciding.data('POST', `/approvals/${approvalId}/reject`, {
+      reason: hostile(fields.reason),
+    });
+    return `/dashboard/approvals/${approvalId}`;
+  }
+
+  /** The filters of a list, under a name. It is kept in the browser. */
+  async function saveView({ page }: WatchedPage): Promise<void> {
+    await page.goto(`${scenario.origin}/dashboard/payments?status=QUEUED`);
+    await page.getByRole('button', { name: 'Save view' }).click();
+    const form = page.getByRole('dialog');
+    await form.getByRole('textbox', { name: 'Name' }).fill(hostile(fields.view));
+    await form.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByRole('link', { name: shown(fields.view) }).waitFor();
   }
 
   /** Nothing of it became an element or ran. */
@@ -181,7 +234,14 @@ describeInBrowser('Hostile text', () => {
       const watched = await scenario.signedIn(admin, '/dashboard/sign-in', look);
       const stored = notStored(watched);
       const texts = new Map<string, string>();
-      const queue = ['/dashboard/', '/dashboard/payments/new'];
+      await saveView(watched);
+      const queue = [
+        '/dashboard/',
+        '/dashboard/payments/new',
+        '/dashboard/payments',
+        approvalPath,
+        ...hostileAddresses,
+      ];
       const kinds = new Map<string, number>();
       const known = new Set(queue);
       for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
