@@ -1,7 +1,8 @@
 /**
  * One process of HTTP load at a steady pace: `perSecond` GET requests to `paths` in turn, however slow the answers
  * are. Its parent controls it over IPC. Latencies are in milliseconds and begin when a request was due: a request
- * that had to wait for the server counts as its visitor felt it.
+ * that had to wait for the server counts as its visitor felt it. Behind a proxy that the server trusts, the requests come
+ * from so many `visitors` in turn.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Pool } from 'undici';
@@ -17,7 +18,8 @@ process.once('message', (task) => {
   );
 });
 
-async function load({ origin, paths, headers, connections, perSecond, seconds, warmupSeconds }) {
+async function load(task) {
+  const { origin, paths, headers, visitors, connections, perSecond, seconds, warmupSeconds } = task;
   const pool = new Pool(origin, { connections, pipelining: 1 });
   const latencies = [];
   const statuses = {};
@@ -25,7 +27,11 @@ async function load({ origin, paths, headers, connections, perSecond, seconds, w
   const warmup = perSecond * warmupSeconds;
   const startedAt = performance.now();
   const one = async (n, dueAt) => {
-    const response = await pool.request({ method: 'GET', path: paths[n % paths.length], headers });
+    const response = await pool.request({
+      method: 'GET',
+      path: paths[n % paths.length],
+      headers: { ...headers, 'x-forwarded-for': addressOf(n % visitors) },
+    });
     await response.body.dump();
     statuses[response.statusCode] = (statuses[response.statusCode] ?? 0) + 1;
     if (n >= warmup) latencies.push(performance.now() - dueAt);
@@ -40,4 +46,9 @@ async function load({ origin, paths, headers, connections, perSecond, seconds, w
   await pool.close();
   latencies.sort((a, b) => a - b);
   return { p50Ms: quantile(latencies, 0.5), p99Ms: quantile(latencies, 0.99), statuses };
+}
+
+/** 10.0.0.0/8 has more than 16 million. */
+function addressOf(visitor) {
+  return [10, (visitor >> 16) & 255, (visitor >> 8) & 255, visitor & 255].join('.');
 }

@@ -1,8 +1,8 @@
 /**
  * The pages of payment links under load: views at a steady pace of one link and of many, and payments that the API
- * accepts with and without those views beside it. Each view reads the end of its payment's stream. All come from one
- * visitor: most are repeated opens, which are counted together. Pages and API are processes of their own on one
- * PostgreSQL.
+ * accepts with and without those views beside it. Each view reads the end of its payment's stream. They come from many
+ * visitors, so the pages keep a limit for each address, and a link records many visits: each visitor's repeated opens are counted
+ * together. Pages and API are processes of their own on one PostgreSQL.
  */
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -19,6 +19,9 @@ import { onSlowPhone } from './slow-phone.mjs';
 
 const connections = 64;
 const viewsPerSecond = 300;
+const visitors = 5_000;
+/** Of a link. An address has a tenth of it: all views from one address would be refused, and the bench would fail. */
+const limitPerSecond = 2 * viewsPerSecond;
 const full = {
   links: 500,
   phoneLoads: 7,
@@ -50,12 +53,16 @@ export async function pages({ isShort }) {
       PIS_MASTER_KEY: randomBytes(32).toString('base64'),
       PIS_DATA_DIR: join(scratch, 'data'),
       PIS_BOOTSTRAP_API_KEY: `pis_test_${randomBytes(32).toString('base64url')}`,
-      // One address and one link take all the load. The limits would refuse it.
+      // One key takes all the load. Its limit would refuse it.
       PIS_RATE_LIMIT_PER_KEY: '0',
       LOG_LEVEL: 'warn',
     };
     const { target, paths } = await prepared(env, scale);
-    const server = await startApp('payment-pages', env);
+    const server = await startApp('payment-pages', {
+      ...env,
+      PIS_RATE_LIMIT_PER_KEY: String(limitPerSecond),
+      PIS_TRUSTED_PROXIES: '127.0.0.0/8',
+    });
     undo.push(() => server.stop());
     const gateway = await startApp('api-gateway', env);
     undo.push(() => gateway.stop());
@@ -124,7 +131,8 @@ async function measureAll(server, target, paths, scale) {
 
 /** With the CPU time of the pages' process, which other work on the machine disturbs less than latencies. */
 async function measuredViews({ url, pid }, { paths, seconds, warmupSeconds }) {
-  const load = { origin: url, paths, headers, connections, perSecond: viewsPerSecond };
+  const pace = { connections, perSecond: viewsPerSecond };
+  const load = { origin: url, paths, headers, visitors, ...pace };
   const beforeMs = cpuMsOfTree(pid);
   const { statuses, ...latency } = await measure('paced-load.mjs', {
     ...load,
