@@ -37,7 +37,7 @@ export function livingKeys({
 }
 
 /** As a process of the system has it. */
-export function keyringOf({ environment }: System, pool: pg.Pool): Keyring {
+export function keyringOf({ environment }: Pick<System, 'environment'>, pool: pg.Pool): Keyring {
   return createKeyring({ masterKeys: masterKeysOf(environment), table: pgDataKeyTable(pool) });
 }
 

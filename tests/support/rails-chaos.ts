@@ -1,5 +1,5 @@
 /**
- * Gateway, projectors, two executors and a bank as processes that a test may kill. The executors reach the
+ * Gateway, projectors, two executors, fee collectors and a bank as processes that a test may kill. The executors reach the
  * bank over lines that can be cut. The bank has a database of its own on another server, so its books outlive
  * everything that a test kills.
  */
@@ -27,6 +27,8 @@ export interface RailsSystem {
   /** The database of the bank. */
   readonly bankPool: pg.Pool;
   readonly executors: readonly Victim[];
+  /** None unless the options say so. */
+  readonly collectors: readonly Victim[];
   readonly bank: Victim;
   /** Resolves when the server runs again. */
   killPostgres(): Promise<void>;
@@ -44,6 +46,7 @@ export interface RailsSystemOptions {
   /** YAML: what the bank does with which transfer. */
   readonly scenarios: string;
   readonly settings: Readonly<Record<string, string>>;
+  readonly collectors?: number;
 }
 
 const databaseConnections = 5;
@@ -107,7 +110,7 @@ export function startRailsSystem(options: RailsSystemOptions): Promise<RailsSyst
 }
 
 async function startParts(
-  { onKafka, random, scenarios, settings }: RailsSystemOptions,
+  { onKafka, random, scenarios, settings, collectors: collectorCount = 0 }: RailsSystemOptions,
   undo: Undo,
 ): Promise<Omit<RailsSystem, 'stop'>> {
   const base = mkdtempSync(path.join(os.tmpdir(), 'pis-rails-chaos-'));
@@ -141,14 +144,20 @@ async function startParts(
   for (const projector of ['directory-projector', 'payments-projector']) await start(projector);
   const gateway = await start('api-gateway');
   const executors = [0, 1].map(() => new Victim(() => startApp('rail-executor', environment)));
-  for (const executor of executors) undo.push(() => executor.stop());
-  await Promise.all(executors.map((executor) => executor.up()));
+  const collectors = Array.from(
+    { length: collectorCount },
+    () => new Victim(() => startApp('fee-collector', environment)),
+  );
+  const victims = [...executors, ...collectors];
+  for (const one of victims) undo.push(() => one.stop());
+  await Promise.all(victims.map((one) => one.up()));
   const pool = openTestPool(postgres.url, databaseConnections);
   undo.push(() => pool.end());
   const { victim, bankPool, lines, unreliable } = bank;
   return {
     api: new Api(String(gateway.ready['url']), apiKey),
-    ...{ environment, pool, bankPool, executors, bank: victim, kafka, lines, unreliable },
+    ...{ environment, pool, bankPool, executors, collectors, bank: victim, kafka },
+    ...{ lines, unreliable },
     killPostgres: () => killPostgres(postgres),
   };
 }
