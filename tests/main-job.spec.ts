@@ -2,13 +2,16 @@
  * The main use case, end to end, in every setup of the service: a payment goes from the API over a rail to
  * three signed webhooks, and its account numbers appear nowhere on the way.
  */
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
+import { topics } from '@pis/contracts';
 import { startHttpsReceiver, until } from '@pis/local-servers/testing';
 import { verify } from '@pis/webhooks';
 import pg from 'pg';
 import { Api } from './support/api.js';
 import { type Collector, startCollector } from './support/collector.js';
-import { readTopics } from './support/topics.js';
+import { createPastOriginator } from './support/past-originator.js';
+import { pisJson } from './support/process.js';
+import { readMessages, readTopics } from './support/topics.js';
 import {
   allInOne,
   allInOneOnKurrent,
@@ -157,14 +160,83 @@ function mainJob(start: StartSystem): void {
   );
 
   it(
+    'the statement of a month is announced by the topic, a signed webhook and the feed, and is there to download',
+    async () => {
+      const { id: endpointId, secret } = await api.data<{ id: string; secret: string }>(
+        ...([201, 'POST', '/v1/webhooks'] as const),
+        { url: `${receiver.url}/statements`, subscribedEvents: ['statement.generated'] },
+      );
+      const { originatorId, year, month } = await createPastOriginator(system);
+      const { statements } = await pisJson<{ statements: { statementId: string }[] }>(
+        [
+          ...['statements', 'generate', '--originator', originatorId],
+          ...['--year', String(year), '--month', String(month)],
+        ],
+        system.environment,
+      );
+      const statementId = statements[0]?.statementId ?? '';
+      const data = { statementId, originatorId, periodYear: year, periodMonth: month };
+      const { headers, body } = await until(
+        () => receiver.requests.find((request) => request.body.includes(statementId)),
+        { timeoutMs: arrivalLimitMs },
+      );
+      expect(verify(body, headers, secret, new Date())).toBe(true);
+      const event = JSON.parse(body) as WebhookEvent;
+      expect(event).toEqual({
+        ...{ id: expect.any(String), version: '1', eventType: 'statement.generated' },
+        ...{ createdAt: headers['x-webhook-timestamp'], synthetic: false, data },
+      });
+
+      const statement = await until(
+        async () => {
+          const list = `/v1/statements?originatorId=${originatorId}&year=${year}`;
+          return (await api.data<Statement[]>(200, 'GET', list))[0];
+        },
+        { timeoutMs: arrivalLimitMs },
+      );
+      expect(statement).toMatchObject(data);
+      const pulled = await until(
+        async () => {
+          const feed = '/v1/events?eventType=statement.generated&limit=100';
+          const events = await api.data<WebhookEvent[]>(200, 'GET', feed);
+          return events.find(({ id }) => id === event.id);
+        },
+        { timeoutMs: arrivalLimitMs },
+      );
+      expect(pulled).toMatchObject({ ...event, createdAt: statement.generatedAt });
+      const response = await fetch(`${system.apiUrl}/v1/statements/${statementId}/pdf`, {
+        headers: { authorization: `Bearer ${system.apiKey}` },
+      });
+      const pdf = Buffer.from(await response.arrayBuffer());
+      expect(pdf.subarray(0, 5).toString()).toBe('%PDF-');
+      expect(createHash('sha256').update(pdf).digest('hex')).toBe(statement.sha256);
+
+      const published = (await readMessages(system.environment))
+        .filter(({ topic }) => topic === topics.statements)
+        .map(({ key, value }) => ({ key, value: JSON.parse(value) as unknown }));
+      // The embedded broker has its topics in the event store.
+      const isOnKafka = system.environment['PIS_BROKER'] === 'kafka';
+      const { organizationId } = system;
+      const value = { eventId: event.id, eventType: event.eventType, organizationId, data };
+      expect(published).toEqual(
+        isOnKafka
+          ? [{ key: `statement-${statementId}`, value: expect.objectContaining(value) }]
+          : [],
+      );
+      await api.data(204, 'DELETE', `/v1/webhooks/${endpointId}`);
+    },
+    testLimitMs,
+  );
+
+  it(
     'no account number is found in any table, topic, log line or trace of the run',
     async () => {
       const numbers = ['000123456789', '000222333444', '000987650101', '778899001122'];
       const tables = await everyRow(system.databaseUrl);
-      const topics = await readTopics(system.environment);
+      const messages = await readTopics(system.environment);
       // Its last log lines and spans come while it ends.
       await system.stop();
-      const texts = { tables, topics, logs: system.logs(), traces: collector.text() };
+      const texts = { tables, topics: messages, logs: system.logs(), traces: collector.text() };
       for (const span of ['POST /v1/payments', 'rail-executor pis.', 'webhook attempt'])
         expect(texts.traces).toContain(`"${span}`);
       expect(texts.logs).toContain('shutting down');
@@ -189,7 +261,14 @@ interface Payment {
   readonly [field: string]: unknown;
 }
 
+interface Statement {
+  readonly statementId: string;
+  readonly generatedAt: string;
+  readonly sha256: string;
+}
+
 interface WebhookEvent {
+  readonly id: string;
   readonly eventType: string;
   readonly data: { readonly previousStatus: string | null; readonly [field: string]: unknown };
 }
