@@ -88,6 +88,35 @@ it('goes on when a file cannot be removed: with its key, with other files and wi
   await cleaned();
 });
 
+it('removes a large file in steps, and writes exports between them', async () => {
+  const organizationId = randomUUID();
+  await scene.listed(organizationId, rows);
+  const large = await scene.finish(scene.worker(), await scene.asked({ organizationId }));
+  await scene.pool.query(
+    `INSERT INTO export_parts (file_id, part, lease_id)
+      SELECT $1, n, gen_random_uuid() FROM generate_series(1000, 1099) AS n`,
+    [large.fileId],
+  );
+  await scene.requests.cancel({ organizationId, exportId: large.id });
+  const waiting = await scene.asked();
+  let removed = 0;
+  const counting: DocumentStore = {
+    read: (...args) => scene.documents.read(...args),
+    write: (...args) => scene.documents.write(...args),
+    async remove(key) {
+      removed += 1;
+      await scene.documents.remove(key);
+    },
+  };
+  const worker = scene.worker({}, { from: counting });
+  await worker.round();
+  expect((await scene.now(waiting)).status).toBe('completed');
+  expect(removed).toBeLessThan(20);
+  for (let rounds = 0; rounds < 150; rounds += 1) await worker.round();
+  expect(removed).toBe(large.parts + 100);
+  await cleaned();
+});
+
 it('keeps the newest files, for their time, and then the record alone', async () => {
   const organizationId = randomUUID();
   const first = await scene.finish(scene.worker(), await scene.asked({ organizationId }));

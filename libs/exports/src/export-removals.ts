@@ -8,6 +8,9 @@ import type { ExportFiles } from './export-files.js';
 
 /** A process that lost its lease may still write a document that it began. It is removed after this time. */
 const lateDocumentsMs = 60_000;
+/** Documents that are removed in a step, and how long a step takes: exports are written between two steps. */
+const stepMax = 8;
+const stepMs = 1_000;
 /** Keys that are destroyed in a transaction. */
 const keysMax = 500;
 /** Files that are passed over because they could not be removed. */
@@ -49,26 +52,44 @@ interface DueRow {
   readonly is_late: boolean;
 }
 
+/** A file that is being removed, and the last of its documents that is gone. */
+interface Removal extends DueRow {
+  readonly after: PartRow;
+}
+
+interface PartRow {
+  readonly part: number;
+  readonly lease_id: string;
+}
+
+const beforeAll: PartRow = { part: -1, lease_id: '00000000-0000-0000-0000-000000000000' };
+
 export class ExportRemovals {
+  private current: Removal | null = null;
   /** Files whose documents could not be removed. Their turn comes when no other file is due. */
   private readonly postponed = new Set<string>();
 
   constructor(private readonly options: ExportRemovalOptions) {}
 
   /**
-   * Removes one file. Its documents are removed once more after a minute. Everything can be repeated.
-   * @returns whether the next file can be removed at once
+   * Removes some documents of one file. All are removed once more after a minute. Everything can be repeated.
+   * @returns whether the next step can be taken at once
    */
   async removeNext(): Promise<boolean> {
     await destroyKeysOfRemovals(this.options.pool, this.options.destroyKeys);
-    const row = await this.due();
-    if (row === null) {
+    const removal = this.current ?? (await this.due());
+    this.current = null;
+    if (removal === null) {
       this.postponed.clear();
       return false;
     }
-    const { file_id: fileId, is_late: isLate } = row;
+    const { file_id: fileId, is_late: isLate } = removal;
     try {
-      await this.removeDocuments(fileId);
+      const after = await this.removeSome(removal);
+      if (after !== null) {
+        this.current = { ...removal, after };
+        return true;
+      }
     } catch (error) {
       if (this.postponed.size >= postponedMax) this.postponed.clear();
       this.postponed.add(fileId);
@@ -79,7 +100,7 @@ export class ExportRemovals {
     return true;
   }
 
-  private async due(): Promise<DueRow | null> {
+  private async due(): Promise<Removal | null> {
     const { rows } = await this.options.pool.query<DueRow>({
       name: 'export_removals.due',
       text: `SELECT file_id, removed_at IS NOT NULL AS is_late FROM export_removals
@@ -87,17 +108,25 @@ export class ExportRemovals {
         ORDER BY removed_at NULLS FIRST LIMIT 1`,
       values: [lateDocumentsMs, [...this.postponed]],
     });
-    return rows[0] ?? null;
+    const [row] = rows;
+    return row === undefined ? null : { ...row, after: beforeAll };
   }
 
-  private async removeDocuments(fileId: string): Promise<void> {
+  /** @returns the last document that was removed. Null when all are */
+  private async removeSome({ file_id: fileId, after }: Removal): Promise<PartRow | null> {
     const { pool, files, destroyKeys } = this.options;
-    await destroyKeys([ownerOf.exportFile(fileId)]);
-    const { rows } = await pool.query<{ part: number; lease_id: string }>(
-      'SELECT part, lease_id FROM export_parts WHERE file_id = $1 ORDER BY part',
-      [fileId],
+    if (after === beforeAll) await destroyKeys([ownerOf.exportFile(fileId)]);
+    const endMs = performance.now() + stepMs;
+    const { rows } = await pool.query<PartRow>(
+      `SELECT part, lease_id FROM export_parts WHERE file_id = $1 AND (part, lease_id) > ($2, $3::uuid)
+        ORDER BY part, lease_id LIMIT $4`,
+      [fileId, after.part, after.lease_id, stepMax],
     );
-    for (const { part, lease_id: leaseId } of rows) await files.remove({ fileId, part, leaseId });
+    for (const row of rows) {
+      await files.remove({ fileId, part: row.part, leaseId: row.lease_id });
+      if (performance.now() >= endMs) return row;
+    }
+    return rows.length < stepMax ? null : (rows.at(-1) ?? null);
   }
 
   private async removed(fileId: string, isLate: boolean): Promise<void> {
