@@ -103,3 +103,14 @@ it('refuses months without a statement, and says why', async () => {
   expectRefusal(await refused(last, randomUUID()), /no such originator/);
   expectRefusal(await pis(generate({ year: 2026, month: 13 }), environment), /from 1 to 12/);
 });
+
+it('names each originator whose month has not ended, and leaves nobody out', async () => {
+  const { code, stdout } = await pis(
+    [...generate({ year: 9999, month: 12 }), '--json'],
+    environment,
+  );
+  expect(code).toBe(1);
+  expect(JSON.parse(stdout)).toEqual({
+    statements: [{ originatorId, skipped: 'MONTH_NOT_ENDED' }],
+  });
+});

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { sandboxDirectory as banks } from '@pis/bank-rails';
 import type { PaymentCreateRequest } from '@pis/contracts';
+import { maxAmountMinor } from '@pis/domain';
 import { organizationFees, setOrganizationFees } from './organization-fees.js';
 import { PaymentCreation } from './payment-creation.js';
 import { createOrganization, createOriginator } from './provisioning.js';
@@ -107,6 +108,8 @@ it('names every problem of a file, and sets nothing then', async () => {
       { ...plain, originatorId: 'nobody' },
       { discountFeeBasisPoints: 1, flatFee: 1 },
       { ...plain, flatFees: 7 },
+      { ...plain, flatFee: maxAmountMinor + 1 },
+      { ...plain, discountFeeMin: maxAmountMinor + 1 },
     ]),
   ).toEqual([
     'schedules.0.flatFee validation_integer',
@@ -120,6 +123,8 @@ it('names every problem of a file, and sets nothing then', async () => {
     'schedules.8.originatorId validation_uuid',
     'schedules.9.returnFee validation_required',
     'schedules.10 has fields that a fee schedule does not have',
+    'schedules.11.flatFee validation_max',
+    'schedules.12.discountFeeMin validation_max',
   ]);
   expect(await problemsOf(undefined)).toEqual(['schedules validation_required']);
   const again = 'is for the same payments from the same time as an earlier one';

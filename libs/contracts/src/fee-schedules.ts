@@ -5,6 +5,7 @@ import {
   type FeeRule,
   feeRulesMax,
   type FeeSchedule,
+  maxAmountMinor,
   paymentRails,
   repeatedRule,
 } from '@pis/domain';
@@ -30,6 +31,8 @@ export interface FeeSchedulesView {
 
 const basisPointsMax = 10_000;
 const whole = z.number().refine(Number.isSafeInteger, 'validation_integer').min(0);
+/** No fee is above what a payment may move: a month's sum stays exact. */
+const amount = whole.max(maxAmountMinor);
 /** A date begins in UTC. A time names its zone, or it would be another one on another machine. */
 const from = z
   .union([z.iso.date(), z.iso.datetime({ offset: true })], { error: 'validation_datetime' })
@@ -44,10 +47,10 @@ const schedule = z
       direction: z.enum(directions).nullish(),
       from: from.nullish(),
       discountFeeBasisPoints: whole.max(basisPointsMax),
-      discountFeeMin: whole.nullish(),
-      discountFeeCap: whole.nullish(),
-      flatFee: whole,
-      returnFee: whole,
+      discountFeeMin: amount.nullish(),
+      discountFeeCap: amount.nullish(),
+      flatFee: amount,
+      returnFee: amount,
     },
     { error: strange('a fee schedule') },
   )

@@ -51,6 +51,10 @@ async function generate(options: GenerateOptions): Promise<void> {
   print({ statements: outcomes }, options);
   if (failed.length > 0)
     throw new CommandFailed(`${failed.length} of ${outcomes.length} statements failed`);
+  // Months end at another time for each organization.
+  const isEnded = (one: Outcome) => !('skipped' in one) || one.skipped !== 'MONTH_NOT_ENDED';
+  if (outcomes.length > 0 && !outcomes.some(isEnded))
+    throw new CommandFailed(refusals.MONTH_NOT_ENDED);
 }
 
 async function generationOf(context: Context): Promise<GenerationContext> {
@@ -83,8 +87,7 @@ async function outcomeOf(
   try {
     const made = await generateStatement(context, request);
     if ('refused' in made) {
-      if (isOnly || made.refused === 'MONTH_NOT_ENDED')
-        throw new CommandFailed(refusals[made.refused]);
+      if (isOnly) throw new CommandFailed(refusals[made.refused]);
       return { originatorId, skipped: made.refused };
     }
     return { originatorId, statementId: made.statement.statementId, isNew: made.isNew };
