@@ -105,6 +105,8 @@ it('refuses months without a statement, and says why', async () => {
 });
 
 it('names each originator whose month has not ended, and leaves nobody out', async () => {
+  // The lists, without a projector.
+  await pisJson(['projections', 'rebuild', 'directory'], environment);
   const { code, stdout } = await pis(
     [...generate({ year: 9999, month: 12 }), '--json'],
     environment,

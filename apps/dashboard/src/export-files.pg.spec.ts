@@ -38,6 +38,7 @@ async function written(): Promise<void> {
   const { pool, keyring } = board;
   const worker = new ExportWorker({
     ...{ pool, sources: pieceSources(pool), progressOf: () => null },
+    isHeld: () => Promise.resolve(false),
     files: new ExportFiles(pool, postgresDocuments(pool, keyring)),
     destroyKeys: (owners) => keyring.destroy(owners),
     onFailure: (error) => {

@@ -41,6 +41,23 @@ it('has each payment once, newest first, and says how many and which bytes', asy
   expect(Buffer.concat(sealed.map((chunk) => chunk.sealed)).includes('Byron')).toBe(false);
 });
 
+it('waits while a payment of the organization is held back, and holds up no other', async () => {
+  const [organizationId, other] = [randomUUID(), randomUUID()];
+  for (const one of [organizationId, other]) await scene.listed(one, 10);
+  const asked = await scene.asked({ organizationId });
+  let isHeld = true;
+  const worker = scene.worker(
+    {},
+    { isHeld: (leased) => Promise.resolve(isHeld && leased.organizationId === organizationId) },
+  );
+  const written = await scene.finish(worker, await scene.asked({ organizationId: other }));
+  expect(written).toMatchObject({ status: 'completed', rowCount: 10 });
+  expect(await scene.now(asked)).toMatchObject({ status: 'queued', failures: 0 });
+  isHeld = false;
+  await scene.pool.query('UPDATE exports SET leased_until = now()');
+  expect(await scene.finish(worker, asked)).toMatchObject({ status: 'completed', rowCount: 10 });
+});
+
 it('reads a range without the rest', async () => {
   const organizationId = randomUUID();
   await scene.listed(organizationId, rows);

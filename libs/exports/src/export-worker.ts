@@ -54,6 +54,8 @@ const pruneEveryMs = 60_000;
 const prunedMax = 100;
 /** Until the lists are asked again how far they have come. */
 const behindMs = 500;
+/** Until quarantine is asked again. Operators are told of it by its own metrics. */
+const heldMs = 15_000;
 const chunkBytes = 256 * 1024;
 export const failuresMax = 5;
 /** After the first failure. Each further one doubles it. */
@@ -66,6 +68,8 @@ export interface ExportWorkerOptions extends ExportRemovalOptions {
   readonly sources: PieceSources;
   /** Of the lists that the kind is read from; null where they are written at once. */
   readonly progressOf: (kind: LeasedExport['kind']) => ProjectionProgress | null;
+  /** Whether something of the organization that belongs in the file is held back in quarantine. */
+  readonly isHeld: (leased: Pick<LeasedExport, 'kind' | 'organizationId'>) => Promise<boolean>;
   /** A failure that ended an export or will be retried. */
   readonly onFailure: (error: unknown, exportId: string) => void;
   readonly limits?: Partial<ExportWorkerLimits>;
@@ -148,6 +152,10 @@ export class ExportWorker {
     try {
       if (await this.isBehind(leased)) {
         await this.work.release(leased, behindMs);
+        return;
+      }
+      if (leased.parts === 0 && (await this.options.isHeld(leased))) {
+        await this.work.release(leased, heldMs, { isHeldUp: true });
         return;
       }
       this.held.unshift(await this.begin(leased));

@@ -66,6 +66,7 @@ export class ExportScene {
       files: new ExportFiles(this.pool, from),
       sources: pieceSources(this.pool),
       progressOf: () => null,
+      isHeld: () => Promise.resolve(false),
       destroyKeys: (owners) => this.keyring.destroy(owners),
       onFailure: (error) => this.failures.push(error),
       onRemovalFailure: (error) => this.failures.push(error),

@@ -84,6 +84,25 @@ function isId(value: unknown): value is string {
   return typeof value === 'string' && uuidForm.test(value);
 }
 
+/**
+ * Those that may be of an organization: they are, or nobody can say whose they are.
+ * @param organizationId null: of any
+ * @throws StoreUnavailable
+ */
+export async function heldStreamsOf(
+  sources: HeldSources,
+  needed: NeededStreams,
+  organizationId: string | null,
+): Promise<readonly HeldStream[]> {
+  const held: HeldStream[] = [];
+  for await (const stream of heldStreams(sources, needed)) {
+    const { owner } = stream;
+    if (organizationId === null || owner === null || owner.organizationId === organizationId)
+      held.push(stream);
+  }
+  return held;
+}
+
 /** Whether a stream with this owner may say something about the originator. */
 export function mayConcern(
   owner: HeldOwner | null,

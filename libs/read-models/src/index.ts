@@ -19,7 +19,13 @@ export { movementsProjection } from './movements.projection.js';
 export * from './movements.js';
 export { aheadOfLog, hasReached } from './projection-reach.js';
 export * from './activity.js';
-export { type HeldOwner, type HeldStream, heldText } from './held-streams.js';
+export {
+  type HeldOwner,
+  type HeldStream,
+  heldStreamsOf,
+  heldText,
+  type NeededStreams,
+} from './held-streams.js';
 export * from './projection-runner.js';
 export { projectionProgress, type ProjectionProgress } from './projection-progress.js';
 export {

@@ -11,6 +11,7 @@ export async function writeExports({ app }: Gateway): Promise<void> {
     files: app.get(ExportFiles),
     sources: pieceSources(pool),
     progressOf: () => null,
+    isHeld: () => Promise.resolve(false),
     destroyKeys: (owners) => keyring.destroy(owners),
     onFailure: (error) => {
       throw error;

@@ -8,6 +8,7 @@ import { idGiven } from '../operator-action.js';
 import { CommandFailed, type OutputOptions, withJson } from '../output.js';
 import { reconcile } from '../reconcile/reconciliation.js';
 import { type Output, JsonOutput, LineOutput } from '../reconcile/report.js';
+import { assertBooksWhole } from '../reconcile/whole-books.js';
 
 interface Options extends OutputOptions {
   readonly file: readonly string[];
@@ -80,6 +81,7 @@ async function run(options: Options): Promise<void> {
   const output: Output = options.json === true ? new JsonOutput(say) : new LineOutput(say);
   const outcome = await withContext(async (context) => {
     await movementsAreCurrent(context);
+    await assertBooksWhole(context, organizationId);
     const asked = { organizationId, from, to, daysMax: options.days, timeZone: options.timeZone };
     return reconcile(context.pool, { files: options.file, ...asked }, output);
   });

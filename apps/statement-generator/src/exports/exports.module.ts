@@ -8,19 +8,37 @@ import {
 import type { ExportKind } from '@pis/contracts';
 import type { DocumentStore } from '@pis/documents';
 import { ExportFiles, ExportWorker, pieceSources } from '@pis/exports';
+import type { EventStore } from '@pis/event-store';
 import type { Keyring } from '@pis/keyring';
-import { type ProjectionProgress, projectionProgress } from '@pis/read-models';
-import { KEYRING, LOGGER, type Logger, PG_POOL, Repeating } from '@pis/service-kit';
+import {
+  heldStreamsOf,
+  type NeededStreams,
+  type ProjectionProgress,
+  projectionProgress,
+} from '@pis/read-models';
+import { EVENT_STORE, KEYRING, LOGGER, type Logger, PG_POOL, Repeating } from '@pis/service-kit';
 import type pg from 'pg';
 import { DOCUMENTS } from '../documents.module.js';
 
 const retryMs = 1_000;
 
+const ofPayments = [['payments', 'payment']] as const;
+/** Deliveries are written at once, without a projection. */
+const neededFor: Readonly<Record<ExportKind, NeededStreams>> = {
+  payments: ofPayments,
+  fees: ofPayments,
+  movements: [
+    ['movements', 'payment'],
+    ['movements', 'collection'],
+  ],
+  deliveries: [],
+};
+
 @Module({
   providers: [
     {
       provide: ExportWorker,
-      inject: [PG_POOL, DOCUMENTS, KEYRING, LOGGER],
+      inject: [PG_POOL, EVENT_STORE, DOCUMENTS, KEYRING, LOGGER],
       useFactory: exportWorker,
     },
   ],
@@ -56,6 +74,7 @@ export class ExportsModule implements OnApplicationBootstrap, BeforeApplicationS
 
 function exportWorker(
   pool: pg.Pool,
+  store: EventStore,
   documents: DocumentStore,
   keyring: Keyring,
   logger: Logger,
@@ -75,6 +94,8 @@ function exportWorker(
     files: new ExportFiles(pool, documents),
     sources: pieceSources(pool),
     progressOf: (kind) => lists[kind],
+    isHeld: async ({ kind, organizationId }) =>
+      (await heldStreamsOf({ pool, store }, neededFor[kind], organizationId)).length > 0,
     destroyKeys: (owners) => keyring.destroy(owners),
     onFailure: (error, exportId) => logger.warn({ exportId, err: error }, 'an export failed'),
     onRemovalFailure: (error, fileId) =>
