@@ -196,6 +196,17 @@ describe('a rejected collection that the bank settles after its period was reope
     expect(await world.streams('collection')).toHaveLength(2);
   });
 
+  it('is found also if the list has the row of an earlier release', async () => {
+    const { originatorId, first } = await reopened();
+    await world.round();
+    await take(originatorId, claim);
+    await world.caughtUp();
+    await world.pool.query('UPDATE fee_collections SET was_in_flight = false');
+    await settle(first);
+    await world.round();
+    expect(await periodOf(originatorId)).toHaveProperty('debitedTwice', [first]);
+  });
+
   it('is told to staff also when the new one was collected before', async () => {
     const { originatorId, first } = await reopened();
     await world.round();

@@ -146,7 +146,9 @@ const feeCollectionsTable: ReadTableDefinition<FeeCollectionRow> = {
     }
     if (!isTransition(event)) return row;
     const status = statusAfter[event.type];
-    return { ...row, status, wasInFlight: row.wasInFlight || status === 'FAILED_IN_FLIGHT' };
+    // An earlier release writes the status alone.
+    const wasInFlight = row.wasInFlight || [row.status, status].includes('FAILED_IN_FLIGHT');
+    return { ...row, status, wasInFlight };
   },
 };
 
