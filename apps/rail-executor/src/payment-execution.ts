@@ -45,7 +45,7 @@ import type { ErasureGuard, Side } from './erasure-guard.js';
 import type { Backoff, PendingTransfer, PendingTransfers, Transfer } from './pending-transfers.js';
 import { rejectionBeforeRail, rejectionWithoutRail } from './rail-checks.js';
 import type { Review } from './review/review.js';
-import { blockedAsSent, sentWithOtherAmount } from './sent-collections.js';
+import { recordBefore } from './sent-collections.js';
 import { instructionUnlessErased } from './transfer-instruction.js';
 import { over, transferOf } from './transfer-of.js';
 import {
@@ -184,12 +184,12 @@ export class PaymentExecution {
   private async start(current: LoadedTransfer, cause: Cause): Promise<void> {
     const { pending, review, directory, keyring, logger } = this.options;
     const transfer = this.transferOf(current.state);
-    const sent = await sentWithOtherAmount(current, transfer, this.options.banks);
-    if (sent !== null) {
+    const before = await recordBefore(current, transfer, this.options.banks);
+    if (before !== null) {
       const { paymentId } = transfer;
-      logger.error({ paymentId, ...sent }, 'a collection was sent before with another amount');
-      // Not by `end`, which would take the answer of the bank about the other amount.
-      await this.options.payments.record(current, [blockedAsSent(sent)], cause);
+      logger.error({ paymentId, ...before.facts }, before.message);
+      // Not by `end`, which would take the answer of the bank about the earlier one.
+      await this.options.payments.record(current, [before.command], cause);
       return pending.done(paymentId);
     }
     const clearance = await this.options.erasures.clearanceFor(current);

@@ -45,13 +45,18 @@ async function executedAndRestored(rail: PaymentRail, amountMinor?: number) {
   expect(await world.history(paymentId)).toEqual(completed);
   // Rows of completed payments are deleted soon, together.
   await until(async () => (await world.pending(paymentId)) === null, { timeoutMs: 60_000 });
+  return { message, store: await restored(message, amountMinor) };
+}
+
+/** A log in which it is queued. */
+async function restored({ paymentId }: QueuedMessage, amountMinor?: number): Promise<EventStore> {
   const store = memoryEventStore();
   const streamId = world.streamIdOf(paymentId);
   const [queued] = await world.store.readStream(streamId);
   if (queued === undefined) throw new Error('it was not queued');
   const data = amountMinor === undefined ? queued.data : { ...queued.data, amountMinor };
   await store.append(streamId, 'noStream', [{ ...queued, data }]);
-  return { message, store };
+  return store;
 }
 
 async function historyIn(store: EventStore, { paymentId }: QueuedMessage): Promise<string[]> {
@@ -118,13 +123,61 @@ it.each<readonly [string, Partial<RailExecutorOptions>]>([
     expect(await historyIn(store, message)).toEqual(['Queued', 'Blocked']);
     const [, blocked] = await store.readStream(world.streamIdOf(message.paymentId));
     expect(blocked?.data).toMatchObject({
-      reasons: [expect.stringContaining('over 12345 cents, not 11111') as string],
+      reasons: [expect.stringContaining('over 12345 cents, here 11111') as string],
     });
     expect(await formats.executions()).toBe(1);
     expect(await world.count('ach_entries')).toBe(1);
     expect(world.logger.lines.join()).toContain('a collection was sent before with another amount');
   },
 );
+
+/** A collection whose entry is in no file yet, or had this status when the log was lost. */
+async function submittedAndRestored(amountMinor?: number, status = 'waiting') {
+  const message = await world.queue('4321', 'OUTBOUND', 'ACH');
+  await handle(world.executor({ banks: formats.banks }), message);
+  await world.pool.query('UPDATE ach_entries SET status = $1', [status]);
+  return { message, store: await restored(message, amountMinor) };
+}
+
+async function entryStatus(): Promise<string | undefined> {
+  const { rows } = await world.pool.query<{ status: string }>('SELECT status FROM ach_entries');
+  return rows[0]?.status;
+}
+
+it.each(['waiting', 'voided'])(
+  'a collection with another sum that is %s in no file is never sent, and a later one may start',
+  async (status) => {
+    await openFor('collection');
+    const { message, store } = await submittedAndRestored(11_111, status);
+    const executor = world.executor({ banks: formats.banks, store });
+    await handle(executor, message);
+    expect(await historyIn(store, message)).toEqual(['Queued', 'Failed']);
+    expect(await entryStatus()).toBe('voided');
+    await formats.exchangeFiles();
+    await settle(executor);
+    expect(await historyIn(store, message)).toEqual(['Queued', 'Failed']);
+    expect(await formats.executions()).toBe(0);
+    expect(await world.pending(message.paymentId)).toBeNull();
+  },
+);
+
+it.each([
+  ['filed', 11_111],
+  ['rejected', 11_111],
+  ['returned', 11_111],
+  ['returned', 12_345],
+])('a collection that was %s is blocked, because the bank has had it', async (status, amount) => {
+  await openFor('collection');
+  const { message, store } = await submittedAndRestored(amount, status);
+  await handle(world.executor({ banks: formats.banks, store }), message);
+  expect(await historyIn(store, message)).toEqual(['Queued', 'Blocked']);
+  const [, blocked] = await store.readStream(world.streamIdOf(message.paymentId));
+  expect(blocked?.data).toMatchObject({
+    rules: ['COLLECTION_SENT_BEFORE'],
+    reasons: [expect.stringContaining(`${status}: over 12345 cents, here ${amount}`) as string],
+  });
+  expect(await entryStatus()).toBe(status);
+});
 
 it('a payment that no bank knows ends before the rail, as ever', async () => {
   await openFor('payment');

@@ -1,49 +1,88 @@
 /**
  * Collections that a restored log does not know. After the log was restored from an older backup, a month may be closed
  * again with another sum, because events are lost. Its collection then has the ID and the reference of one that was
- * sent with the earlier sum. The answer of the bank to that one is no answer to this one, and sending this one, too,
- * would debit the originator a second time.
+ * submitted with the earlier sum. The answer of the bank to that one is no answer to this one, and sending this one, too,
+ * would debit the originator a second time. Nor is one collected that the bank has returned: it tells the return once.
  */
+import type { BankConnection, TransferRecord } from '@pis/bank-rails';
 import type { LoadedTransfer } from '@pis/commands';
-import { type PaymentCommand, transferAmountMinor } from '@pis/domain';
+import { collectionSentBefore, type PaymentCommand, transferAmountMinor } from '@pis/domain';
 import type { Banks } from './banks.js';
 import type { Transfer } from './pending-transfers.js';
 
-export interface SentCollection {
-  readonly connection: string;
-  /** Minor units. */
-  readonly sentMinor: number;
-  /** Of the collection in the log. Minor units. */
-  readonly amountMinor: number;
+/** How a collection ends because of the record of an earlier one. */
+export interface EarlierCollection {
+  readonly command: PaymentCommand;
+  /** For the log. */
+  readonly facts: Readonly<Record<string, unknown>>;
+  readonly message: string;
 }
 
+type Records = Pick<BankConnection, 'recordOf' | 'void'>;
+
 /**
- * What a connection has a record of under the reference of this collection, with another amount; null when there is
- * nothing of that kind. @throws BankUnavailable
+ * How this collection ends because a connection has a record of an earlier one under its reference; null when it goes on:
+ * there is none, or it is this one. What has not left is voided first. @throws BankUnavailable, BankRefused
  */
-export async function sentWithOtherAmount(
+export async function recordBefore(
   { owner, state }: LoadedTransfer,
   { reference }: Pick<Transfer, 'reference'>,
   banks: Pick<Banks, 'all'>,
-): Promise<SentCollection | null> {
+): Promise<EarlierCollection | null> {
   if (owner !== 'collection') return null;
   const amountMinor = transferAmountMinor(state);
   for (const { name, connection } of banks.all) {
-    const sentMinor = (await connection.recordedAmountMinor?.(reference)) ?? null;
-    if (sentMinor !== null && sentMinor !== amountMinor)
-      return { connection: name, sentMinor, amountMinor };
+    const record = await recordUnlessWaiting(connection, reference, amountMinor);
+    if (record === null) continue;
+    const { status, amountMinor: sentMinor } = record;
+    const facts = { connection: name, status, sentMinor, amountMinor };
+    if (status === 'voided') return { ...neverSent(), facts };
+    if (sentMinor !== amountMinor)
+      return {
+        ...sentBefore(facts),
+        facts,
+        message: 'a collection was sent before with another amount',
+      };
+    if (status === 'returned')
+      return { ...sentBefore(facts), facts, message: 'a collection was returned before' };
   }
   return null;
 }
 
-/** Blocks it: its period is given up, staff are told, and only they can start another collection. */
-export function blockedAsSent({
-  connection,
-  sentMinor,
-  amountMinor,
-}: SentCollection): PaymentCommand {
+async function recordUnlessWaiting(
+  connection: Records,
+  reference: string,
+  amountMinor: number,
+): Promise<TransferRecord | null> {
+  const record = (await connection.recordOf?.(reference)) ?? null;
+  if (record?.status !== 'waiting' || record.amountMinor === amountMinor) return record;
+  await connection.void(reference);
+  // It may have left meanwhile.
+  return (await connection.recordOf?.(reference)) ?? null;
+}
+
+/** The period starts another one by itself. */
+function neverSent(): Pick<EarlierCollection, 'command' | 'message'> {
+  const data = {
+    failureCode: 'INTERNAL_ERROR',
+    failureMessage: 'The collection was not sent.',
+    failureReason: 'the entry of an earlier collection under this reference was voided',
+  } as const;
+  const command = { type: 'FailPayment', at: new Date().toISOString(), data } as const;
+  return { command, message: 'a collection was submitted before, and was voided unsent' };
+}
+
+/** Its period is given up, staff are told, and only they can start another collection. */
+function sentBefore(facts: {
+  readonly connection: string;
+  readonly status: string;
+  readonly sentMinor: number | null;
+  readonly amountMinor: number;
+}): Pick<EarlierCollection, 'command'> {
+  const { connection, status, sentMinor, amountMinor } = facts;
   const reasons = [
-    `the connection ${connection} has a record of this collection over ${sentMinor} cents, not ${amountMinor}: the log was restored, and the bank may have debited the other amount`,
+    `the log was restored, and the connection ${connection} has a record of this collection as ${status}: over ${sentMinor} cents, here ${amountMinor}`,
   ];
-  return { type: 'BlockPayment', at: new Date().toISOString(), data: { reasons } };
+  const data = { rules: [collectionSentBefore], reasons };
+  return { command: { type: 'BlockPayment', at: new Date().toISOString(), data } };
 }

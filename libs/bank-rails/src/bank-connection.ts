@@ -205,6 +205,14 @@ export interface Bank {
   }): Promise<BankNotificationPage>;
 }
 
+/** What the records of a connection say of a transfer. */
+export interface TransferRecord {
+  /** Minor units. Null where the transfer was voided before it came. */
+  readonly amountMinor: number | null;
+  /** 'waiting': nothing of it has left, and it may be voided. 'filed': the bank may have it. */
+  readonly status: 'waiting' | 'filed' | 'accepted' | 'returned' | 'rejected' | 'voided';
+}
+
 export interface BankConnection extends Bank {
   /**
    * Calls back when the feed may have something new. Returns a function that ends it. It is only a hint
@@ -226,11 +234,8 @@ export interface BankConnection extends Bank {
    * connection keeps no records.
    */
   hasRecordOf?(reference: string): Promise<boolean>;
-  /**
-   * The amount of that transfer in minor units. Null without a record, and where the record names no amount, because the
-   * transfer was voided before it came. Absent as `hasRecordOf`, and where no collections are sent.
-   */
-  recordedAmountMinor?(reference: string): Promise<number | null>;
+  /** What they say of it; null without a record. Absent as `hasRecordOf`, and where no collections are sent. */
+  recordOf?(reference: string): Promise<TransferRecord | null>;
   close(): Promise<void>;
 }
 

@@ -26,6 +26,12 @@ import type { PaymentDetails } from '../payment/payment-details.js';
  */
 export const settlementPartyId = '5e771e00-0000-8000-8000-000000000001';
 
+/**
+ * The rule that blocks a collection that a restored log does not know: a connection has a record of an earlier one under
+ * its reference, so the bank may have debited it.
+ */
+export const collectionSentBefore = 'COLLECTION_SENT_BEFORE';
+
 export interface CollectionTerms {
   /** A UUID. Appended at "no stream", a second collection of the same ID changes nothing. */
   readonly collectionId: string;

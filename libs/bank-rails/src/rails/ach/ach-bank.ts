@@ -22,6 +22,7 @@ import {
   type Readiness,
   type SubmissionResult,
   type TransferInstruction,
+  type TransferRecord,
   type VoidResult,
 } from '../../bank-connection.js';
 import { describeIssues, transferInstructionSchema } from '../../bank-wire.js';
@@ -129,7 +130,7 @@ export function achBank(options: AchBankOptions): AchBank & { readonly rounds: A
     queued: (references) => bank.queued(references),
     ...(options.identity.prenotes && { prepare: (instruction) => bank.prepare(instruction) }),
     hasRecordOf: (reference) => bank.hasRecordOf(reference),
-    recordedAmountMinor: (reference) => bank.recordedAmountMinor(reference),
+    recordOf: (reference) => bank.recordOf(reference),
     close: () => bank.close(),
   };
 }
@@ -231,8 +232,9 @@ class NachaBank implements AchBank {
     return (await this.ownEntry(reference)) !== null;
   }
 
-  async recordedAmountMinor(reference: string): Promise<number | null> {
-    return (await this.ownEntry(reference))?.amountMinor ?? null;
+  async recordOf(reference: string): Promise<TransferRecord | null> {
+    const entry = await this.ownEntry(reference);
+    return entry === null ? null : { amountMinor: entry.amountMinor, status: entry.status };
   }
 
   async inquire(reference: string): Promise<InquiryResult> {
