@@ -76,6 +76,8 @@ function messageOf(refusal: UseCaseRefusal): string {
       return 'the originator was erased, or the fees are more than an ACH entry can hold';
     case 'COLLECTION_SETTLED':
       return 'the bank has settled the last collection after all: the period will be COLLECTED';
+    case 'COLLECTION_SENT_BEFORE':
+      return 'the bank may have debited the last collection before the log was restored: ask it, and say --not-debited if it has not, or has given the money back';
     case 'TIME_ZONE_UNKNOWN':
       return 'this is no time zone of the IANA database';
     case 'APPROVAL_AMOUNT_OUT_OF_RANGE':

@@ -2,6 +2,7 @@
 import { jest } from '@jest/globals';
 import {
   collection as collections,
+  collectionSentBefore,
   feePeriod as feePeriods,
   operatorNotice,
   type PaymentCommand,
@@ -102,13 +103,40 @@ describe('a collection in flight', () => {
   });
 });
 
+it('a collection that was sent before the log was restored has a cause of its own, and is collected again only when staff vouch for it', async () => {
+  const originatorId = await collecting();
+  const reasons = ['as filed: over 500 cents, here 362'];
+  const data = { rules: [collectionSentBefore], reasons };
+  await take(originatorId, { type: 'BlockPayment', at, data });
+  await world.round();
+  const { feePeriodId, givenUp } = await periodOf(originatorId);
+  expect(givenUp).toBe('SENT_BEFORE');
+  expect(await notice(originatorId)).toMatchObject({ subject: { cause: 'SENT_BEFORE', reasons } });
+  expect(world.givenUp).toMatchObject([{ cause: 'SENT_BEFORE', reasons, amountMinor: 362 }]);
+  const reopen = (isNotDebited: boolean) =>
+    reopenFeePeriod({ store: world.store, by }, { feePeriodId, isNotDebited }, new Date(at));
+  expect(await reopen(false)).toEqual({ refused: 'COLLECTION_SENT_BEFORE' });
+  await world.round();
+  expect(await world.streams('collection')).toHaveLength(1);
+  expect(await reopen(true)).toHaveProperty('status', 'DUE');
+  await world.round();
+  expect(await world.streams('collection')).toHaveLength(2);
+});
+
+it('a collection that the review has blocked is no such one', async () => {
+  const originatorId = await collecting();
+  await take(originatorId, { type: 'BlockPayment', at, data: { rules: ['OTHER'] } });
+  await world.round();
+  expect(await periodOf(originatorId)).toHaveProperty('givenUp', 'NOT_SENT');
+});
+
 /** A period whose first collection the bank has rejected late, and which staff have reopened. */
 async function reopened(): Promise<{ readonly originatorId: string; readonly first: string }> {
   const originatorId = await collecting();
   await take(originatorId, ...inFlight, rejectLate);
   await world.round();
   const { feePeriodId, collections: started } = await periodOf(originatorId);
-  await reopenFeePeriod({ store: world.store, by }, feePeriodId, new Date(at));
+  await reopenFeePeriod({ store: world.store, by }, { feePeriodId }, new Date(at));
   return { originatorId, first: started[0]?.collectionId ?? '' };
 }
 
@@ -229,7 +257,9 @@ describe('a rejected collection that the bank settles after its period was reope
     const { feePeriodId, status } = await periodOf(originatorId);
     expect(status).toBe('GIVEN_UP');
     await settle(first);
-    expect(await reopenFeePeriod({ store: world.store, by }, feePeriodId, new Date(at))).toEqual({
+    expect(
+      await reopenFeePeriod({ store: world.store, by }, { feePeriodId }, new Date(at)),
+    ).toEqual({
       refused: 'COLLECTION_SETTLED',
     });
     await world.round();
@@ -298,7 +328,7 @@ it('a period that staff reopen is collected again, once however often they ask',
   await take(originatorId, claim, fail);
   await world.round();
   const { feePeriodId } = await periodOf(originatorId);
-  const again = () => reopenFeePeriod({ store: world.store, by }, feePeriodId, new Date(at));
+  const again = () => reopenFeePeriod({ store: world.store, by }, { feePeriodId }, new Date(at));
   const reopened = await Promise.all([again(), again(), again()]);
   for (const period of reopened) expect(period).toMatchObject({ status: 'DUE' });
   await world.round();
@@ -311,7 +341,11 @@ it('a period that staff reopen is collected again, once however often they ask',
   const events = await world.store.readStream(`feePeriod-${feePeriodId}`);
   expect(events.filter(({ type }) => type === 'FeePeriodReopened')).toHaveLength(1);
   expect(
-    await reopenFeePeriod({ store: world.store, by }, world.organizationId, new Date(at)),
+    await reopenFeePeriod(
+      { store: world.store, by },
+      { feePeriodId: world.organizationId },
+      new Date(at),
+    ),
   ).toEqual({
     refused: 'FEE_PERIOD_NOT_FOUND',
   });

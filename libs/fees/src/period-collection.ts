@@ -6,6 +6,7 @@
 import { settlementAccountToCollect, type SettlementAccountMissing } from '@pis/commands';
 import {
   collection as collections,
+  collectionSentBefore,
   currentCollectionId,
   type FeePeriod,
   feePeriod as feePeriods,
@@ -13,9 +14,10 @@ import {
   feesDueMinor,
   isRefusal,
   operatorNotice,
+  type PaymentBlock,
   unreachable,
 } from '@pis/domain';
-import { type Loaded, repository, WrongExpectedRevision } from '@pis/event-store';
+import { type EventStore, type Loaded, repository, WrongExpectedRevision } from '@pis/event-store';
 import { KeyDestroyed } from '@pis/keyring';
 import type { CollectionOptions } from './collection-options.js';
 import { nextCollectionIdOf } from './fee-ids.js';
@@ -112,7 +114,9 @@ async function outcomeCommand(
     case 'FAILED':
     case 'BLOCKED': {
       const isUnsent = state.railReference === null;
-      const data = { collectionId, status: state.status, isUnsent };
+      const isSentBefore =
+        state.status === 'BLOCKED' && (await sentBefore(options.store, collectionId)) !== null;
+      const data = { collectionId, status: state.status, isUnsent, isSentBefore };
       return { type: 'RecordFeesFailed', at, data };
     }
     case 'FAILED_IN_FLIGHT': {
@@ -129,6 +133,14 @@ async function outcomeCommand(
     default:
       return unreachable(state.status);
   }
+}
+
+/** Why a collection was blocked as sent before the log was restored; null when it was not. */
+async function sentBefore(store: EventStore, collectionId: string): Promise<PaymentBlock | null> {
+  const events = await store.readStream(repository(store, collections).streamIdOf(collectionId));
+  const blocked = events.find(({ type }) => type === 'PaymentBlocked');
+  const block = blocked?.data as PaymentBlock | undefined;
+  return block?.rules?.includes(collectionSentBefore) === true ? block : null;
 }
 
 /** Staff are told, once. */
@@ -189,8 +201,12 @@ async function notify(
 ): Promise<void> {
   const { feePeriodId, organizationId, originatorId, year, month } = period;
   const { givenUp: cause, timesGivenUp } = period;
+  const collectionId = currentCollectionId(period);
+  const before =
+    cause === 'SENT_BEFORE' && collectionId !== null ? await sentBefore(store, collectionId) : null;
   const subject = {
     ...{ feePeriodId, organizationId, originatorId, year, month, cause },
+    ...(before !== null && { collectionId, reasons: before.reasons ?? [] }),
     amountMinor: feesDueMinor(period),
   };
   const given = await repository(store, operatorNotice).create(

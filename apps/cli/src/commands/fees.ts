@@ -32,6 +32,7 @@ export function feeCommands(): Command {
     .action(collectFees);
   recordedCommand(fees, 'retry', 'collect the fees of a period that was given up after all')
     .requiredOption('--period <id>', 'feePeriodId, as pis fees collect prints it')
+    .option('--not-debited', 'after SENT_BEFORE: the bank has not debited it, or has given it back')
     .action(retryFees);
   withJson(
     fees
@@ -55,6 +56,11 @@ async function setFees(
     granted(await setOrganizationFees(context, organizationId, schedules)),
   );
   print(set, options);
+}
+
+interface RetryOptions extends OutputOptions, ActionOptions {
+  readonly period: string;
+  readonly notDebited?: true;
 }
 
 interface CollectOptions extends OrganizationOptions, ActionOptions, Month {}
@@ -104,17 +110,16 @@ function viewOf(period: FeePeriod) {
   };
 }
 
-async function retryFees(
-  options: OutputOptions & ActionOptions & { readonly period: string },
-): Promise<void> {
+async function retryFees(options: RetryOptions): Promise<void> {
   const feePeriodId = idGiven('--period', options.period);
+  const isNotDebited = options.notDebited === true;
   const action = {
     name: 'fees retry',
-    subject: { feePeriodId },
+    subject: { feePeriodId, ...(isNotDebited && { isNotDebited }) },
     outcome: ({ status }: { readonly status: string }) => ({ status }),
   } as const;
   const period = await act(options, action, async (context) =>
-    viewOf(granted(await reopenFeePeriod(context, feePeriodId, new Date()))),
+    viewOf(granted(await reopenFeePeriod(context, { feePeriodId, isNotDebited }, new Date()))),
   );
   print(period, options);
 }

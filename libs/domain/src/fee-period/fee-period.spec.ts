@@ -46,7 +46,7 @@ const returned = (
   at,
   data: { collectionId, returnReasonCode, nextAttemptAt },
 });
-const givenUp = (cause: 'RETURNED' | 'NOT_SENT', time = later): FeePeriodEvent => ({
+const givenUp = (cause: 'RETURNED' | 'NOT_SENT' | 'SENT_BEFORE', time = later): FeePeriodEvent => ({
   type: 'FeePeriodGivenUp',
   at: time,
   data: { cause },
@@ -330,6 +330,27 @@ describe('a period that was given up', () => {
     given(feePeriod, ...again)
       .when(tell)
       .then(told);
+  });
+
+  it('because the bank may have debited it before is reopened only when staff say that it has not', () => {
+    const data = {
+      collectionId: first,
+      status: 'BLOCKED',
+      isUnsent: true,
+      isSentBefore: true,
+    } as const;
+    const sent = { type: 'RecordFeesFailed', at: later, data } as const;
+    expect(given(feePeriod, closed(), started()).when(sent).state()).toHaveProperty(
+      'givenUp',
+      'SENT_BEFORE',
+    );
+    const before = [closed(), started(), givenUp('SENT_BEFORE')] as const;
+    given(feePeriod, ...before)
+      .when(reopen)
+      .thenRefused('COLLECTION_SENT_BEFORE');
+    given(feePeriod, ...before)
+      .when({ ...reopen, data: { isNotDebited: true } })
+      .then(reopened);
   });
 
   it('is reopened once, and its collections count anew', () => {

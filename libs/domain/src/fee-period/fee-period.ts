@@ -34,6 +34,8 @@ export const giveUpCauses = [
   'RETURNED',
   /** The collection failed or was blocked: no money was moved. */
   'NOT_SENT',
+  /** It was blocked, because the bank may have debited it before the log was restored. */
+  'SENT_BEFORE',
   /** The originator was erased, or is being erased: there is no account to debit. */
   'ORIGINATOR_ERASED',
   /** More than an ACH entry can hold. */
@@ -133,17 +135,24 @@ export type FeePeriodCommand =
   | DomainCommand<'RecordFeesReturned', OfCollection & { readonly returnReasonCode: string | null }>
   | DomainCommand<
       'RecordFeesFailed',
-      OfCollection & { readonly status: FailedCollectionStatus; readonly isUnsent: boolean }
+      OfCollection & {
+        readonly status: FailedCollectionStatus;
+        readonly isUnsent: boolean;
+        /** A connection has a record of it from before the log was restored. */
+        readonly isSentBefore?: boolean;
+      }
     >
   | DomainCommand<'GiveUpFeePeriod', { readonly cause: GiveUpCause }>
   | DomainCommand<'RecordStaffTold', Record<string, never>>
-  | DomainCommand<'ReopenFeePeriod', Record<string, never>>;
+  /** After SENT_BEFORE staff must say that the bank has not debited it, or has given it back. */
+  | DomainCommand<'ReopenFeePeriod', { readonly isNotDebited?: boolean }>;
 
 export type FeePeriodRefusal =
   | 'FEE_PERIOD_ALREADY_CLOSED'
   | 'FEE_PERIOD_NOT_FOUND'
   | 'NOT_ALLOWED_IN_STATUS'
   | 'OTHER_COLLECTION'
+  | 'COLLECTION_SENT_BEFORE'
   | 'TOO_EARLY';
 
 /** The largest amount of an ACH entry: ten digits of cents. */
@@ -248,8 +257,9 @@ function failed(
 ): Decision<FeePeriodEvent, FeePeriodRefusal> {
   if (!isLast(state, data)) return { refused: 'OTHER_COLLECTION' };
   if (state.status !== 'COLLECTING') return [];
-  const { collectionId, status, isUnsent } = data;
-  const givenUp: FeePeriodEvent = { type: 'FeePeriodGivenUp', at, data: { cause: 'NOT_SENT' } };
+  const { collectionId, status, isUnsent, isSentBefore = false } = data;
+  const cause = isSentBefore ? 'SENT_BEFORE' : 'NOT_SENT';
+  const givenUp: FeePeriodEvent = { type: 'FeePeriodGivenUp', at, data: { cause } };
   // Staff look at what a review has blocked, and at what the bank has refused.
   if (!isUnsent || status !== 'FAILED')
     return [{ type: 'FeeCollectionFailed', at, data: { collectionId, status } }, givenUp];
@@ -265,12 +275,14 @@ function failed(
 
 /** A period that is not given up has nothing to reopen: it is collected, or on its way. */
 function reopen(
-  { at }: Extract<FeePeriodCommand, { type: 'ReopenFeePeriod' }>,
+  { at, data }: Extract<FeePeriodCommand, { type: 'ReopenFeePeriod' }>,
   { status, givenUp }: FeePeriod,
 ): Decision<FeePeriodEvent, FeePeriodRefusal> {
   if (status !== 'GIVEN_UP') return [];
   if (givenUp === 'ORIGINATOR_ERASED' || givenUp === 'AMOUNT_TOO_LARGE')
     return { refused: 'NOT_ALLOWED_IN_STATUS' };
+  if (givenUp === 'SENT_BEFORE' && data.isNotDebited !== true)
+    return { refused: 'COLLECTION_SENT_BEFORE' };
   return [{ type: 'FeePeriodReopened', at, data: {} }];
 }
 
