@@ -33,6 +33,8 @@ export interface EntryTerms {
 interface SealedEntry extends AchReceiver {
   /** Missing in texts of earlier releases. */
   readonly terms?: readonly (string | number)[];
+  /** Beside the terms: executors of the previous release compare them whole, and may build the file. */
+  readonly isReinitiation?: true;
 }
 
 /** A text opens for the entry that it was sealed for. Earlier releases sealed for no place. */
@@ -42,7 +44,9 @@ export function entryPlace(bank: string, reference: string): string {
 
 /** What is sealed in the row. */
 export function entryText(receiver: AchReceiver, terms: EntryTerms): string {
-  return JSON.stringify({ ...receiver, terms: listOf(terms) } satisfies SealedEntry);
+  const presentation = terms.isReinitiation ? ({ isReinitiation: true } as const) : {};
+  const sealed: SealedEntry = { ...receiver, terms: listOf(terms), ...presentation };
+  return JSON.stringify(sealed);
 }
 
 /** Tells a second transfer under the same reference from a repetition. */
@@ -73,7 +77,8 @@ export function submittedReceiver(
   row: EntryTerms & { readonly reference: string; readonly termsMac: string | null },
   text: string,
 ): AchReceiver | null {
-  const { terms, ...receiver } = JSON.parse(text) as SealedEntry;
+  const { terms, isReinitiation = false, ...receiver } = JSON.parse(text) as SealedEntry;
+  if (row.isReinitiation !== isReinitiation) return null;
   if (!isTransactionCode(row.transactionCode)) return null;
   const { account: subType } = transactionCodes[row.transactionCode];
   if (row.termsMac !== termsMac(keyring, row, { ...receiver, subType })) return null;
@@ -88,8 +93,6 @@ function listOf(terms: EntryTerms): readonly (string | number)[] {
     ...[paymentId, organizationId, originatorId, contactId].map((id) => id.toLowerCase()),
     ...[terms.direction, terms.amountMinor, terms.standardEntryClass, terms.transactionCode],
     ...[terms.service, terms.individualId],
-    // Nothing is added to what an earlier release has sealed.
-    ...(terms.isReinitiation ? ['reinitiation'] : []),
   ];
 }
 
@@ -99,7 +102,6 @@ function isPlausible(row: EntryTerms & { readonly reference: string }): boolean 
   return (
     paymentIdOfRailReference(reference) === paymentId &&
     individualId === individualIdOf(reference) &&
-    !row.isReinitiation &&
     transactionCodes[row.transactionCode].side === (direction === 'INBOUND' ? 'debit' : 'credit') &&
     achServices.includes(service) &&
     standardEntryClasses.includes(standardEntryClass)
