@@ -1,9 +1,10 @@
 /** What the erasure of an originator knows of the collections from it. */
+import { randomUUID } from 'node:crypto';
 import { jest } from '@jest/globals';
 import { collection as collections, type PaymentCommand } from '@pis/domain';
-import { type EventStore, repository, systemContext } from '@pis/event-store';
+import { type EventStore, type JsonObject, repository, systemContext } from '@pis/event-store';
 import { createTestDatabase, openTestPool } from '@pis/local-servers/testing';
-import { PartyTransfers, paymentsProjection, ProjectionRunner } from '@pis/read-models';
+import { type Party, PartyTransfers, paymentsProjection, ProjectionRunner } from '@pis/read-models';
 import { feeWorld, type FeeWorld } from './testing/fee-world.js';
 
 jest.setTimeout(240_000);
@@ -106,6 +107,75 @@ it('a collection that the bank has rejected late is not open any more', async ()
   await execute({ type: 'RejectPaymentLate', at, data });
   await world.caughtUp();
   expect(await transfers.open(party)).toBeNull();
+});
+
+describe('a stream in quarantine', () => {
+  const contactId = randomUUID();
+  const hold = (streamId: string, reader: 'payments' | 'fees') =>
+    // Handed over at a position that is never reached, so that the projection does not try the stream again meanwhile.
+    world.pool.query(
+      `INSERT INTO quarantined_streams
+         (reader, stream_id, from_revision, position, event_id, event_type, reason, released_to)
+       VALUES ($1, $2, 0, '1', gen_random_uuid(), 'x', 'x', '~')`,
+      [`projection:${reader}`, streamId],
+    );
+  /** The erasure's question, with a stream whose first event has other data than this release wrote. */
+  const openWith = (party: Party, streamId: string, data: unknown) => {
+    const readStream: EventStore['readStream'] = async (id, options) => {
+      if (id !== streamId) return world.store.readStream(id, options);
+      const metadata = { at: '2026-10-02T12:00:00.000Z' };
+      return [{ streamId, revision: 0, type: 'x', metadata, data: data as JsonObject }] as never;
+    };
+    return new PartyTransfers(world.pool, { ...world.store, readStream }).open(party);
+  };
+  const contact = () =>
+    ({ kind: 'contact', id: contactId, organizationId: world.organizationId }) as const;
+  const unreadable: readonly (readonly [string, unknown])[] = [
+    ['null', null],
+    ['a text', 'x'],
+    ['a list', []],
+    ['nothing', {}],
+    ['IDs that are none', { originatorId: 'x', contactId: 'x', link: 'x' }],
+    ['IDs of another form', { originatorId: 1, contactId: 1, link: { counterpartyId: 1 } }],
+  ];
+
+  it.each(unreadable)('is open for every party when its first event has %s', async (_, data) => {
+    const paymentId = randomUUID();
+    await hold(`payment-${paymentId}`, 'payments');
+    const open = { transfer: 'payment', count: 1, paymentId };
+    for (const party of [partyOf(randomUUID()), contact()])
+      expect(await openWith(party, `payment-${paymentId}`, data)).toEqual(open);
+  });
+
+  it('is open for every party when it has no event', async () => {
+    const paymentId = randomUUID();
+    await hold(`payment-${paymentId}`, 'payments');
+    const transfers = new PartyTransfers(world.pool, world.store);
+    for (const party of [partyOf(randomUUID()), contact()])
+      expect(await transfers.open(party)).toMatchObject({ count: 1, paymentId });
+  });
+
+  it('is open for its own parties only when its first event names them', async () => {
+    const [streamId, originatorId] = [`payment-${randomUUID()}`, randomUUID()];
+    await hold(streamId, 'payments');
+    const saved = { originatorId, contactId };
+    const unsaved = { originatorId, contactId: null, link: { counterpartyId: contactId } };
+    for (const data of [saved, unsaved]) {
+      for (const party of [partyOf(originatorId), contact()])
+        expect(await openWith(party, streamId, data)).toMatchObject({ count: 1 });
+      for (const party of [partyOf(randomUUID()), { ...contact(), id: randomUUID() }])
+        expect(await openWith(party, streamId, data)).toBeNull();
+    }
+  });
+
+  it('of a collection is open for originators, and no contact waits for it', async () => {
+    const collectionId = randomUUID();
+    await hold(`collection-${collectionId}`, 'fees');
+    const open = { transfer: 'collection', count: 1, paymentId: collectionId };
+    const streamId = `collection-${collectionId}`;
+    expect(await openWith(partyOf(randomUUID()), streamId, {})).toEqual(open);
+    expect(await openWith(contact(), streamId, {})).toBeNull();
+  });
 });
 
 it('nothing of a contact waits for the list of fees', async () => {

@@ -11,7 +11,7 @@ import {
   streamPrefixOf,
   type TransferOwner,
 } from '@pis/domain';
-import type { EventStore, Position, RecordedEvent } from '@pis/event-store';
+import type { EventStore, Position } from '@pis/event-store';
 import { inTransaction } from '@pis/postgres';
 import type pg from 'pg';
 import { lockCheckpoint } from './checkpoint.js';
@@ -20,6 +20,7 @@ import type { ListCursor, ListPage } from './list-page.js';
 import { orUnavailable } from './or-unavailable.js';
 import { paymentsQuery, type PaymentsQuery } from './payments-query.js';
 import type { ProjectionName } from './projected-streams.js';
+import { uuidForm } from './projection.js';
 import { hasReached } from './projection-reach.js';
 import { projectionReader } from './quarantine.js';
 
@@ -225,9 +226,10 @@ export class PartyTransfers {
 
   /**
    * Transfers that the projection holds back: their rows do not say how they stand. Only their first events
-   * are looked at.
+   * are looked at. One whose first event does not say whose it is may be anybody's.
    */
   private async held({ kind, id }: Party, transfer: TransferOwner): Promise<OpenTransfers | null> {
+    if (kind === 'contact' && transfer === 'collection') return null;
     const found: string[] = [];
     for (let after = ''; found.length < openCountMax; ) {
       const { rows } = await orUnavailable(() =>
@@ -243,7 +245,8 @@ export class PartyTransfers {
           maxCount: 1,
           leaveSealed: true,
         });
-        if (first !== undefined && partyIdsOf(first.data, kind).includes(id))
+        const ids = partyIdsOf(first?.data, kind);
+        if (ids.length === 0 || ids.includes(id))
           found.push(streamId.slice(streamId.indexOf('-') + 1));
       }
       const last = rows.at(-1);
@@ -259,11 +262,19 @@ function counted(transfer: TransferOwner, ids: readonly string[]): OpenTransfers
   return paymentId === undefined ? null : { transfer, count: ids.length, paymentId };
 }
 
-/** As the first event of a payment is stored. A counterparty that is no saved contact is in the link. */
-function partyIdsOf(data: RecordedEvent['data'], kind: Party['kind']): readonly unknown[] {
-  if (kind === 'originator') return [data['originatorId']];
-  const { link } = data as { readonly link?: { readonly counterpartyId?: unknown } | null };
-  return [data['contactId'], link?.counterpartyId];
+/**
+ * As the first event of a payment is stored. A counterparty that is no saved contact is in the link. A malformed event
+ * may have any data, or none: then there are no IDs.
+ */
+function partyIdsOf(data: unknown, kind: Party['kind']): readonly unknown[] {
+  if (typeof data !== 'object' || data === null) return [];
+  const { originatorId, contactId, link } = data as {
+    readonly originatorId?: unknown;
+    readonly contactId?: unknown;
+    readonly link?: { readonly counterpartyId?: unknown } | null;
+  };
+  const ids = kind === 'originator' ? [originatorId] : [contactId, link?.counterpartyId];
+  return ids.filter((id) => typeof id === 'string' && uuidForm.test(id));
 }
 
 /** The times of a payment do not say when it was blocked: that was soon after its creation. */
