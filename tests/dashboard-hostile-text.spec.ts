@@ -14,6 +14,7 @@ import { describeInBrowser } from './support/browser.js';
 import { type DashboardScenario, type DashboardUser, startDashboard } from './support/dashboard.js';
 import { headed } from './support/payer.js';
 import { pisJson } from './support/process.js';
+import { linked } from './support/requested-link.js';
 import type { Look, WatchedPage } from './support/watched-page.js';
 
 const limitMs = 300_000;
@@ -146,7 +147,7 @@ describeInBrowser('Hostile text', () => {
     await api.data(201, 'POST', '/v1/payments/', { ...payment, direction: 'OUTBOUND' }, key);
 
     const client = await scenario.client(admin);
-    const { url } = await client.data<{ url: string }>('POST', '/payments', {
+    const { url } = await linked(client, {
       originatorId,
       direction: 'INBOUND',
       recipient: { entityType: 'BUSINESS', companyName: hostile(fields.holder) },

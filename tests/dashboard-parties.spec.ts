@@ -9,6 +9,7 @@ import type { Page } from 'playwright-core';
 import { describeInBrowser } from './support/browser.js';
 import { type DashboardScenario, startDashboard } from './support/dashboard.js';
 import { pis } from './support/process.js';
+import { linked } from './support/requested-link.js';
 import type { WatchedPage } from './support/watched-page.js';
 
 const limitMs = 240_000;
@@ -275,7 +276,7 @@ describeInBrowser('Parties in the dashboard', () => {
 
       const operator = await scenario.client('operator');
       const [originator] = await operator.data<{ originatorId: string }[]>('GET', '/originators');
-      const { url } = await operator.data<{ url: string }>('POST', '/payments', {
+      const { url } = await linked(operator, {
         ...{ originatorId: originator?.originatorId, direction: 'INBOUND' },
         recipient: { entityType: 'INDIVIDUAL', firstName: 'Ada', lastName: 'Lovelace' },
         ...{ paymentAmount: 1_000, idempotencyKey: 'branding' },

@@ -5,6 +5,7 @@ import type { Page } from 'playwright-core';
 import { describeInBrowser } from './support/browser.js';
 import { type DashboardScenario, startDashboard } from './support/dashboard.js';
 import { payable } from './support/payable.js';
+import { fillBankDetails, submitBankDetails } from './support/payer.js';
 import { type Look, looks, type WatchedPage } from './support/watched-page.js';
 
 const limitMs = 240_000;
@@ -132,6 +133,56 @@ describeInBrowser('The page of a payment', () => {
       await page.getByText('The same payment may succeed later.', { exact: false }).waitFor();
       expect(await page.getByRole('heading', { name: 'Simulate' }).count()).toBe(0);
       await watched.expectSound();
+    },
+    limitMs,
+  );
+
+  it(
+    'records one showing of the link for each visit, and none for a live update',
+    async () => {
+      const client = await scenario.client('operator');
+      const showings = async (id: string) => {
+        const { link } = await client.data<{ link: { accesses: { kind: string }[] } }>(
+          'GET',
+          `/payments/${id}`,
+        );
+        return link.accesses.filter(({ kind }) => kind === 'show').length;
+      };
+      watched = await scenario.signedIn('operator', '/dashboard/payments/new');
+      ({ page } = watched);
+      let asked = 0;
+      page.on('request', (request) => {
+        if (request.method() === 'POST' && request.url().endsWith('/link')) asked += 1;
+      });
+      await page.getByLabel('First name').fill('Ada');
+      await page.getByLabel('Last name').fill('Lovelace');
+      await page.getByLabel('Amount').fill('1,234.56');
+      await click('Create payment');
+      await page.waitForURL(/\/dashboard\/payments\/[0-9a-f-]{36}$/);
+      const id = page.url().slice(-36);
+      const shown = page.getByText(/\/pay\/[\w-]{43}$/);
+      await shown.waitFor();
+      await page.getByText('Awaiting confirmation').first().waitFor();
+      expect([asked, await showings(id)]).toEqual([1, 1]);
+
+      const url = (await shown.textContent()) ?? '';
+      const payer = await scenario.open(new URL(url).pathname, 'phone');
+      await fillBankDetails(payer.page);
+      await submitBankDetails(payer.page);
+      await page.getByText('Completed', { exact: true }).first().waitFor();
+      await payer.close();
+      await shown.waitFor();
+      expect([asked, await showings(id)]).toEqual([1, 1]);
+
+      await page.getByRole('link', { name: 'Back to the list' }).click();
+      await page.getByRole('heading', { name: 'Payments', level: 1 }).waitFor();
+      await page.goBack();
+      await shown.waitFor();
+      expect([asked, await showings(id)]).toEqual([2, 2]);
+      await page.reload();
+      await shown.waitFor();
+      expect([asked, await showings(id)]).toEqual([3, 3]);
+      watched.expectQuiet();
     },
     limitMs,
   );

@@ -1,18 +1,13 @@
 /** What each role sees in the dashboard. What a role may not do is not shown, and the server refuses it anyway. */
-import { randomUUID } from 'node:crypto';
 import type { UserRole } from '@pis/domain';
 import { until } from '@pis/local-servers/testing';
 import { describeInBrowser } from './support/browser.js';
 import { type DashboardScenario, startDashboard } from './support/dashboard.js';
+import { requestedLink } from './support/requested-link.js';
 import type { WatchedPage } from './support/watched-page.js';
 
 const limitMs = 240_000;
 const shownLimitMs = 30_000;
-
-interface Requested {
-  readonly paymentId: string;
-  readonly url: string;
-}
 
 /** The link in the navigation, and the path of its screen. */
 const adminScreens = { Users: '/users', 'API keys': '/api-keys' } as const;
@@ -31,16 +26,7 @@ describeInBrowser('The roles of the dashboard', () => {
   });
   afterEach(() => Promise.all(opened.map((watched) => watched.close())));
 
-  async function requested(): Promise<Requested> {
-    const operator = await scenario.client('operator');
-    return operator.data<Requested>('POST', '/payments', {
-      originatorId: scenario.system.originatorId,
-      direction: 'INBOUND',
-      recipient: { entityType: 'INDIVIDUAL', firstName: 'Ada', lastName: 'Lovelace' },
-      paymentAmount: 12_345,
-      idempotencyKey: randomUUID(),
-    });
-  }
+  const requested = () => requestedLink(scenario);
 
   async function signedIn(role: UserRole, path: string): Promise<WatchedPage> {
     const watched = await scenario.signedIn(role, path);

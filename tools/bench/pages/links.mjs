@@ -7,13 +7,14 @@ import { root } from '../../workspace.mjs';
 import { call } from '../requests.mjs';
 
 const concurrency = 8;
+const paymentsPath = '/dashboard/api/payments';
 
 /** The paths of so many new links: `/pay/<token>`. */
 export async function requestLinks(inAll, env, originatorId, count) {
   const headers = await signedIn(inAll, env);
   const paths = [];
   const one = async () => {
-    const { data } = await call(inAll.url, headers, 'POST', '/dashboard/api/payments', {
+    const { data: created } = await call(inAll.url, headers, 'POST', paymentsPath, {
       originatorId,
       direction: 'INBOUND',
       recipient: { entityType: 'INDIVIDUAL', firstName: 'Ada', lastName: 'Lovelace' },
@@ -21,7 +22,9 @@ export async function requestLinks(inAll, env, originatorId, count) {
       paymentNote: 'Invoice 42',
       idempotencyKey: randomUUID(),
     });
-    paths.push(new URL(data.url).pathname);
+    const linkPath = `${paymentsPath}/${created.paymentId}/link`;
+    const { data: link } = await call(inAll.url, headers, 'POST', linkPath, {});
+    paths.push(new URL(link.url).pathname);
   };
   while (paths.length < count)
     await Promise.all(Array.from({ length: Math.min(concurrency, count - paths.length) }, one));

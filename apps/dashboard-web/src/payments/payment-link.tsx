@@ -2,6 +2,7 @@
 import { Badge, Button, CopyButton, Group, Stack, Text } from '@mantine/core';
 import type { DashboardApi } from '@pis/dashboard/api';
 import { queryOptions, useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
 import { call } from '../api.js';
 import { money } from '../format.js';
 import { LoadFailed, Section, Time } from '../ui.js';
@@ -14,13 +15,19 @@ interface Props {
   readonly mayShow: boolean;
 }
 
-/** Each call is recorded as a showing of the link: once for each visit of the page. */
-const urlQuery = (paymentId: string) =>
+/**
+ * Each call is recorded as a showing of the link: one for each visit of the page. The answer belongs to its visit, so a
+ * later visit never shows it without a record of its own. The call takes no signal: an aborted one may be recorded
+ * already, and React's strict mode would then make a second one for the same visit.
+ */
+const urlQuery = (paymentId: string, visit: string) =>
   queryOptions({
-    queryKey: ['link', paymentId],
-    queryFn: ({ signal }) => call('showLink', { ids: { paymentId }, signal }),
+    queryKey: ['link', paymentId, visit],
+    queryFn: () => call('showLink', { ids: { paymentId } }),
     staleTime: Infinity,
+    gcTime: 0,
     refetchOnWindowFocus: false,
+    refetchOnReconnect: false,
   });
 
 const stateTexts = {
@@ -49,7 +56,9 @@ export function PaymentLinkSection({ paymentId, link, mayShow }: Props) {
             Nobody can confirm any more. Cancel the payment and create a new one.
           </Text>
         ) : null}
-        {mayShow && link.state !== 'canceled' ? <LinkUrl paymentId={paymentId} /> : null}
+        {mayShow && link.state !== 'canceled' ? (
+          <LinkUrl key={paymentId} paymentId={paymentId} />
+        ) : null}
         <Accesses link={link} />
       </Stack>
     </Section>
@@ -57,7 +66,8 @@ export function PaymentLinkSection({ paymentId, link, mayShow }: Props) {
 }
 
 function LinkUrl({ paymentId }: { readonly paymentId: string }) {
-  const shown = useQuery(urlQuery(paymentId));
+  const [visit] = useState(() => crypto.randomUUID());
+  const shown = useQuery(urlQuery(paymentId, visit));
   if (shown.isLoadingError)
     return <LoadFailed error={shown.error} retry={() => void shown.refetch()} />;
   if (shown.data === undefined) return null;

@@ -80,13 +80,13 @@ export function paymentHandlers(
     getPayment: ({ organizationId, user, ids }) =>
       pageOf(services, organizationId, user, ids.paymentId),
 
-    async createPayment({ organizationId, user, body, by, request }) {
+    async createPayment({ organizationId, user, body, by }) {
       const { idempotencyKey, ...payment } = body;
       const requester = { userId: user.userId, idempotencyKey };
       const created = granted(await approvals.request(organizationId, payment, requester, by));
       if ('approvalId' in created) return created;
       const { paymentId, status } = created;
-      return { paymentId, status, url: created.url && baseOf(services, request) + created.url };
+      return { paymentId, status };
     },
 
     cancelPayment: async ({ organizationId, ids, by }) =>

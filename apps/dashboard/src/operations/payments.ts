@@ -136,11 +136,10 @@ export interface WaitingPayment {
   readonly status: 'WAITING_FOR_APPROVAL';
 }
 
+/** Without the URL of its link, which `showLink` alone shows: each showing is recorded. */
 export interface CreatedPayment {
   readonly paymentId: string;
   readonly status: 'QUEUED' | 'AWAITING_CONFIRMATION';
-  /** Null for a payment without a link. */
-  readonly url: string | null;
 }
 
 export const paymentOperations = {
