@@ -63,7 +63,15 @@ it(
       );
       const sealHistory = () => pisJson(['keys', 'seal-history'], env);
       const found = {
-        plainEvents: { contact: 1, originator: 0, payment: 0, user: 0, approval: 0, collection: 0 },
+        plainEvents: {
+          contact: 1,
+          originator: 0,
+          payment: 0,
+          user: 0,
+          userAction: 0,
+          approval: 0,
+          collection: 0,
+        },
         parties: [`contact:${contactId}`],
         hasMoreParties: false,
       };

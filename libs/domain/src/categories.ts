@@ -22,6 +22,7 @@ export const categories = [
   'statement',
   'store',
   'user',
+  'userAction',
   'webhookEndpoints',
 ] as const;
 export type Category = (typeof categories)[number];

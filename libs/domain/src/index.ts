@@ -35,3 +35,4 @@ export * from './settlement-account/settlement-account.js';
 export * from './statement/statement.js';
 export * from './store-binding/store-binding.js';
 export * from './user/user.js';
+export * from './user-action/user-action.js';

@@ -21,6 +21,7 @@ import type { PartyChanges, PartyProfile, PaymentParty } from './party.js';
 import type { PaymentDetails } from './payment/payment-details.js';
 import type { PaymentEvent } from './payment/payment.js';
 import type { PaymentBlock, ReviewFindings } from './payment/rail-facts.js';
+import type { UserActionClient, UserActionEvent } from './user-action/user-action.js';
 import type { UserEvent, UserRecord } from './user/user.js';
 
 /** Whom personal data belongs to: the keyring's name of the same record. */
@@ -284,6 +285,24 @@ const userEvents: PrivacyOf<UserEvent> = {
   UserErased: { parts: {} },
 };
 
+const userActionEvents: PrivacyOf<UserActionEvent> = {
+  UserActionStarted: {
+    parts: {
+      actionId: 'open',
+      organizationId: 'open',
+      userId: 'open',
+      action: 'open',
+      subject: 'open',
+      client: {
+        owner: ({ userId }: UserActionClient) => `user:${checked(userId)}`,
+        fields: { userId: 'open', address: 'personal', userAgent: 'personal', erased: 'open' },
+      },
+    },
+  },
+  UserActionSucceeded: { parts: {} },
+  UserActionFailed: { parts: { error: 'open' } },
+};
+
 /** Categories that are `open` have no personal data. */
 export const personalData = {
   approval: approvalEvents,
@@ -292,6 +311,7 @@ export const personalData = {
   originator: originatorEvents,
   payment: paymentEvents,
   user: userEvents,
+  userAction: userActionEvents,
   apiKey: 'open',
   contactIdentity: 'open',
   feePeriod: 'open',

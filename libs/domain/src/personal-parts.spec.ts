@@ -37,6 +37,15 @@ const events = [
       role: 'admin',
     },
   },
+  {
+    streamId: `userAction-${ids.payment}`,
+    type: 'UserActionStarted',
+    data: {
+      ...{ actionId: ids.payment, organizationId: ids.organization, userId: ids.contact },
+      ...{ action: 'signIn', subject: {} },
+      client: { userId: ids.contact, address: '203.0.113.1', userAgent: 'Browser/1' },
+    },
+  },
 ];
 
 type Event = (typeof events)[number];

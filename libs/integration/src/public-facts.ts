@@ -143,6 +143,7 @@ export const publicFacts = {
   settlement: internal,
   store: internal,
   user: internal,
+  userAction: internal,
   webhookEndpoints: internal,
 } as const satisfies Record<Category, PublicFacts | typeof internal>;
 

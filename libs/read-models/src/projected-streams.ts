@@ -18,6 +18,7 @@ const projectionsOf = {
   statement: ['directory', 'events'],
   store: [],
   user: [],
+  userAction: [],
   webhookEndpoints: ['directory'],
 } as const satisfies Record<Category, readonly string[]>;
 

@@ -11,6 +11,7 @@ export { type CountedAttempt, SignInFailures } from './sign-in-failures.js';
 export { idleMs, sessionMs, sessionsPerUserMax } from './sessions.js';
 export * from './sign-in.js';
 export { totpUri } from './totp.js';
+export { type ActionOfUser, recordUserAction } from './user-actions.js';
 export { type ErasedUser, eraseUser, type UserErasureRefusal } from './user-erasure.js';
 export {
   passwordRule,

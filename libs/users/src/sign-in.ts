@@ -3,17 +3,25 @@
  *
  * What always holds: a wrong password, an unknown e-mail address, a disabled user and a locked account give
  * the same answer after the same hashing, at a fixed step of time. A code is accepted once. A session counts only while its user's stream
- * says so, and that is read with each request: a disabled user is out at once, in every process.
+ * says so, and that is read with each request: a disabled user is out at once, in every process. A sign-in is recorded
+ * before its session begins; refused ones leave no event, so strangers cannot make the log grow.
  */
 import { isSignedIn, type Refusal, type User, user as users } from '@pis/domain';
-import { type EventStore, repository, type StreamStates } from '@pis/event-store';
-import { type Keyring, ownerOf } from '@pis/keyring';
+import {
+  type CommandContext,
+  type EventStore,
+  repository,
+  type StreamStates,
+  systemContext,
+} from '@pis/event-store';
+import { KeyDestroyed, type Keyring, ownerOf } from '@pis/keyring';
 import { pause } from '@pis/postgres';
 import type pg from 'pg';
 import { type Attempt, Credentials } from './credentials.js';
 import type { Passwords } from './passwords.js';
 import { Sessions } from './sessions.js';
 import { totpStepOf } from './totp.js';
+import { recordUserAction } from './user-actions.js';
 import { emailMacOf, totpPlace } from './users.js';
 
 export interface SignInOptions {
@@ -68,6 +76,9 @@ export interface SignedIn {
   readonly user: User;
 }
 
+/** The request behind an action; the user is the actor. */
+export type Cause = Omit<CommandContext, 'actor'>;
+
 interface Proven {
   readonly user: User;
   readonly passwordHash: string;
@@ -89,20 +100,27 @@ export class SignIn {
 
   /**
    * @param input.code null when the user gave none
-   * @param input.client noted beside the session
-   * @throws StoreUnavailable, HashingBusy
+   * @param input.client noted beside the session, and in the record of the sign-in
+   * @throws StoreUnavailable also when the sign-in cannot be recorded; HashingBusy
    */
   async signIn(input: {
     readonly email: string;
     readonly password: string;
     readonly code: string | null;
     readonly client?: SessionClient;
+    readonly cause?: Cause;
   }): Promise<SignedIn | SignInRefusal> {
     const beganAtMs = performance.now();
     const mac = emailMacOf(this.options.keyring, input.email);
     const attempt = await this.credentials.attempt(mac);
     const proven = await this.prove(attempt, input.password, input.code);
-    if (!('refused' in proven)) return this.begin(proven, input.client);
+    if (!('refused' in proven)) {
+      const begin = () => this.begin(proven, input.client);
+      const notBegun = async () => {
+        if (attempt !== null) await this.credentials.giveBack(attempt);
+      };
+      return this.recorded(proven.user, input, begin, notBegun);
+    }
     if (proven.refused === 'WRONG_CREDENTIALS') await nextStep(beganAtMs);
     return proven;
   }
@@ -110,21 +128,24 @@ export class SignIn {
   /**
    * Signs in the user of an e-mail address that an identity provider vouches for. One-time codes are not asked for:
    * that is the provider's business.
-   * @throws StoreUnavailable
+   * @throws StoreUnavailable also when the sign-in cannot be recorded
    */
   async signInElsewhere(
     email: string,
     client: SessionClient,
-  ): Promise<SignedIn | Refusal<'WRONG_CREDENTIALS'>> {
+    cause?: Cause,
+  ): Promise<SignedIn | SignInRefusal> {
     const userId = await this.credentials.unlocked(emailMacOf(this.options.keyring, email));
     if (userId === null) return wrong;
     const { state } = await this.users.load(userId);
     if (state === null || state.isDisabled) return wrong;
-    const sealedClient = await this.sealed(userId, client);
-    const { sessionEpoch } = state;
-    const session = { userId, sessionEpoch, passwordHash: null, sealedClient };
-    const token = await this.sessions.begin(session);
-    return token === null ? wrong : { token, user: state };
+    return this.recorded(state, { client, ...(cause && { cause }) }, async () => {
+      const sealedClient = await this.sealed(userId, client);
+      const { sessionEpoch } = state;
+      const session = { userId, sessionEpoch, passwordHash: null, sealedClient };
+      const token = await this.sessions.begin(session);
+      return token === null ? wrong : { token, user: state };
+    });
   }
 
   /** Whether a user who is signed in is still the one who knows the password. Failures count as at sign-in. */
@@ -218,9 +239,34 @@ export class SignIn {
     return this.sessions.prune();
   }
 
-  private async sealed(userId: string, { address, userAgent }: SessionClient): Promise<string> {
-    const client = { address, userAgent: userAgent?.slice(0, userAgentLengthMax) ?? null };
-    return this.options.keyring.seal(ownerOf.user(userId), JSON.stringify(client), clientPlace);
+  /**
+   * Begins a session as an action of its user. A user who was erased meanwhile is refused.
+   * @param notBegun called when the action could not be recorded
+   */
+  private async recorded(
+    user: User,
+    { client, cause }: { readonly client?: SessionClient; readonly cause?: Cause },
+    begin: () => Promise<SignedIn | SignInRefusal>,
+    notBegun: () => Promise<void> = () => Promise.resolve(),
+  ): Promise<SignedIn | SignInRefusal> {
+    const by = { ...systemContext('dashboard'), ...cause, actor: `user:${user.userId}` };
+    const action = { name: 'signIn', user, client: client ? shortened(client) : null } as const;
+    let isBegun = false;
+    try {
+      return await recordUserAction(this.options.store, action, by, () => {
+        isBegun = true;
+        return begin();
+      });
+    } catch (error) {
+      if (error instanceof KeyDestroyed) return wrong;
+      if (!isBegun) await notBegun();
+      throw error;
+    }
+  }
+
+  private async sealed(userId: string, client: SessionClient): Promise<string> {
+    const text = JSON.stringify(shortened(client));
+    return this.options.keyring.seal(ownerOf.user(userId), text, clientPlace);
   }
 
   private async prove(
@@ -264,4 +310,8 @@ export class SignIn {
     if (step === null || !(await this.credentials.useStep(userId, step))) return wrong;
     return null;
   }
+}
+
+function shortened({ address, userAgent }: SessionClient): SessionClient {
+  return { address, userAgent: userAgent?.slice(0, userAgentLengthMax) ?? null };
 }

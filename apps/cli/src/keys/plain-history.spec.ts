@@ -36,7 +36,15 @@ it('counts the plain events of older releases and names their parties, and needs
     destroyedOf: () => Promise.reject(new Error('no key')),
   });
   expect(await plainHistory(withoutKeys, (count) => read.push(count))).toEqual({
-    plainEvents: { contact: 1, originator: 1, payment: 1, user: 0, approval: 0, collection: 0 },
+    plainEvents: {
+      contact: 1,
+      originator: 1,
+      payment: 1,
+      user: 0,
+      userAction: 0,
+      approval: 0,
+      collection: 0,
+    },
     parties: [`originator:${ids.originator}`, `contact:${ids.contact}`],
     hasMoreParties: false,
   });
@@ -57,7 +65,15 @@ it('goes on after a malformed event', async () => {
   await append('payment-1', null);
   await append('payment-2', { ...by, at, schemaVersion: 1, previousHash: null });
   expect(await plainHistory(store)).toEqual({
-    plainEvents: { contact: 0, originator: 0, payment: 1, user: 0, approval: 0, collection: 0 },
+    plainEvents: {
+      contact: 0,
+      originator: 0,
+      payment: 1,
+      user: 0,
+      userAction: 0,
+      approval: 0,
+      collection: 0,
+    },
     parties: [],
     hasMoreParties: false,
   });
@@ -65,7 +81,15 @@ it('goes on after a malformed event', async () => {
 
 it('finds nothing in a new installation', async () => {
   expect(await plainHistory(memoryEventStore())).toEqual({
-    plainEvents: { contact: 0, originator: 0, payment: 0, user: 0, approval: 0, collection: 0 },
+    plainEvents: {
+      contact: 0,
+      originator: 0,
+      payment: 0,
+      user: 0,
+      userAction: 0,
+      approval: 0,
+      collection: 0,
+    },
     parties: [],
     hasMoreParties: false,
   });

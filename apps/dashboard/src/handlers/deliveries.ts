@@ -14,6 +14,7 @@ import {
   redeliver,
   type StoredDelivery,
 } from '@pis/webhook-deliveries';
+import { recordUserAction } from '@pis/users';
 import { type RetryWindows, stampedBody } from '@pis/webhooks';
 import type pg from 'pg';
 import { mayCall, operations } from '../operations.js';
@@ -82,11 +83,14 @@ export function deliveryHandlers(services: DeliveryServices) {
         attempts: await attemptPages(services.keyring, { delivery, body, attempts, signer }),
       };
     },
-    async redeliver({ organizationId, ids: { deliveryId } }) {
+    async redeliver({ organizationId, user, ids: { deliveryId }, by }) {
       const delivery = await found(organizationId, deliveryId);
       requireReceiving(await endpointOf(organizationId, delivery));
-      if (!(await redeliver(pool, delivery, { pastEvents, windows, now: new Date() })))
-        throw notFound('delivery');
+      const subject = { webhookId: delivery.endpointId, deliveryId };
+      await recordUserAction(store, { name: 'redeliver', user, subject }, by, async () => {
+        if (!(await redeliver(pool, delivery, { pastEvents, windows, now: new Date() })))
+          throw notFound('delivery');
+      });
       return deliveryView(await found(organizationId, deliveryId));
     },
   } satisfies Handlers<'listDeliveries' | 'getDelivery' | 'redeliver'>;

@@ -21,7 +21,7 @@ import {
   granted,
   notFound,
 } from '@pis/http-api';
-import type { Users } from '@pis/users';
+import { recordUserAction, type Users } from '@pis/users';
 import type pg from 'pg';
 import type { ExportItem, exportFileOperations } from '../operations/export-files.js';
 import { type Handlers, Paged } from '../routes.js';
@@ -79,26 +79,31 @@ export function exportFileHandlers(
       return new Paged(await itemsOf(organizationId, items), { limit, nextCursor });
     },
 
-    async createExport({ organizationId, body, by }) {
-      const { originatorId } = body;
+    async createExport({ organizationId, user, body, by }) {
+      const { originatorId, kind, format } = body;
       if (originatorId !== null) granted(await originators.find(organizationId, originatorId));
-      const created = await exports.create(
-        exportRequestOf(body, {
-          organizationId,
-          throughPosition: await store.lastPosition(),
-          requestedBy: by.actor,
-          requestedAt: new Date(),
-        }),
-      );
-      if (created === null)
+      const request = exportRequestOf(body, {
+        organizationId,
+        throughPosition: await store.lastPosition(),
+        requestedBy: by.actor,
+        requestedAt: new Date(),
+      });
+      const subject = { exportId: request.id, kind, format };
+      return recordUserAction(store, { name: 'createExport', user, subject }, by, async () => {
+        const created = await exports.create(request);
+        if (created !== null) return exportView(created);
         throw new ApiError('CONFLICT', `${openExportsMax} exports are queued or running`);
-      return exportView(created);
+      });
     },
 
-    async cancelExport({ organizationId, ids: { exportId } }) {
-      const canceled = await exports.cancel({ organizationId, exportId });
-      if (canceled === null) throw notFound('export');
-      return exportView(canceled);
+    async cancelExport({ organizationId, user, ids: { exportId }, by }) {
+      await find(organizationId, exportId);
+      const action = { name: 'cancelExport', user, subject: { exportId } } as const;
+      return recordUserAction(store, action, by, async () => {
+        const canceled = await exports.cancel({ organizationId, exportId });
+        if (canceled === null) throw notFound('export');
+        return exportView(canceled);
+      });
     },
 
     async downloadExport({ organizationId, ids: { exportId }, by, token, request, reply }) {

@@ -1,10 +1,10 @@
 /** Signing in and out, and what users change about themselves. */
 import { organization as organizations, type User } from '@pis/domain';
 import { type EventStore, repository } from '@pis/event-store';
-import { ApiError, invalid, notFound } from '@pis/http-api';
-import { passwordRule, type SignIn, totpUri, type Users } from '@pis/users';
+import { ApiError, contextBy, invalid, notFound } from '@pis/http-api';
+import { passwordRule, recordUserAction, type SignIn, totpUri, type Users } from '@pis/users';
 import { isOfUser } from '../attendance.js';
-import { beginSession, clientOf } from '../oidc/oidc-sign-in.js';
+import { beginSession, causeOf, clientOf } from '../oidc/oidc-sign-in.js';
 import type { Me } from '../operations/session.js';
 import { qrCodeOf } from '../qr-code.js';
 import type { ChangeLimit } from '../change-limit.js';
@@ -39,9 +39,10 @@ export function sessionHandlers(
   return {
     async signIn({ body, request, reply }) {
       const { email, password, code = null } = body;
+      const [client, cause] = [clientOf(request), causeOf(request)];
       const result = await limit.attempt(
         request.ip,
-        () => signIn.signIn({ email, password, code, client: clientOf(request) }),
+        () => signIn.signIn({ email, password, code, client, cause }),
         (one) => 'refused' in one && one.refused === 'WRONG_CREDENTIALS',
       );
       if ('refused' in result) {
@@ -52,11 +53,19 @@ export function sessionHandlers(
       return { next: 'dashboard', me: await meOf(result.user) };
     },
 
-    /** Works without a session, too: the cookie goes in any case. */
+    /**
+     * Works without a session, too: the cookie goes in any case. It stays only with a session that goes on, because the
+     * store cannot be reached.
+     */
     async signOut({ request, reply }) {
       const token = cookie.read(request);
+      const user = token === null ? null : await signIn.userOf(token, { isOfUser: false });
+      if (token !== null && user !== null) {
+        const by = contextBy(`user:${user.userId}`, request);
+        const action = { name: 'signOut', user } as const;
+        await recordUserAction(services.store, action, by, () => signIn.signOut(token));
+      } else if (token !== null) await signIn.signOut(token);
       cookie.clear(request, reply);
-      if (token !== null) await signIn.signOut(token);
       return null;
     },
 
@@ -118,15 +127,25 @@ export function sessionHandlers(
   };
 }
 
-function ownSessionHandlers({ signIn }: SessionServices) {
+/** Only what ends a session is recorded: each one took a sign-in, so these records are bounded, too. */
+function ownSessionHandlers({ store, signIn }: SessionServices) {
   return {
     listSessions: ({ user, token }) => signIn.sessionsOf(user, token),
-    async endSession({ user, ids }) {
-      if (!(await signIn.endSession(user.userId, ids.sessionId))) throw notFound('session');
+    async endSession({ user, token, ids: { sessionId }, by }) {
+      const sessions = await signIn.sessionsOf(user, token);
+      if (!sessions.some((one) => one.sessionId === sessionId)) throw notFound('session');
+      const action = { name: 'endSession', user, subject: { sessionId } } as const;
+      await recordUserAction(store, action, by, async () => {
+        if (!(await signIn.endSession(user.userId, sessionId))) throw notFound('session');
+      });
       return null;
     },
-    async endOtherSessions({ user, token }) {
-      await signIn.endOtherSessions(user.userId, token);
+    async endOtherSessions({ user, token, by }) {
+      const sessions = await signIn.sessionsOf(user, token);
+      if (sessions.every(({ isCurrent }) => isCurrent)) return null;
+      await recordUserAction(store, { name: 'endOtherSessions', user }, by, () =>
+        signIn.endOtherSessions(user.userId, token),
+      );
       return null;
     },
   } satisfies Handlers<'listSessions' | 'endSession' | 'endOtherSessions'>;

@@ -14,6 +14,7 @@ import {
   replayView,
   runningReplaysMax,
 } from '@pis/webhook-deliveries';
+import { recordUserAction } from '@pis/users';
 import { overlappingSecret } from '@pis/webhooks';
 import type pg from 'pg';
 import type { webhookOperations, WebhookSummary } from '../operations/webhooks.js';
@@ -44,7 +45,7 @@ export function webhookHandlers(
 }
 
 function endpointHandlers(services: WebhookServices) {
-  const { endpoints, replays, tests } = services;
+  const { store, endpoints, replays, tests } = services;
   return {
     listWebhooks: async ({ organizationId }) =>
       summariesOf(services, organizationId, (await endpoints.list(organizationId)).toReversed()),
@@ -85,9 +86,12 @@ function endpointHandlers(services: WebhookServices) {
         previousSecretEndsAt,
       };
     },
-    async testWebhook({ organizationId, ids, body }) {
-      const endpoint = granted(await endpoints.get(organizationId, ids.webhookId));
-      return granted(await tests.deliver(`organization:${organizationId}`, endpoint, body));
+    async testWebhook({ organizationId, user, ids: { webhookId }, body, by }) {
+      const endpoint = granted(await endpoints.get(organizationId, webhookId));
+      const action = { name: 'testWebhook', user, subject: { webhookId } } as const;
+      return recordUserAction(store, action, by, async () =>
+        granted(await tests.deliver(`organization:${organizationId}`, endpoint, body)),
+      );
     },
   } satisfies Handlers<
     | 'listWebhooks'
@@ -102,26 +106,36 @@ function endpointHandlers(services: WebhookServices) {
 
 function replayHandlers({ store, endpoints, replays }: WebhookServices) {
   return {
-    async replayWebhook({ organizationId, ids, body }) {
-      const endpoint = granted(await endpoints.get(organizationId, ids.webhookId));
+    async replayWebhook({ organizationId, user, ids: { webhookId }, body, by }) {
+      const endpoint = granted(await endpoints.get(organizationId, webhookId));
       requireReceiving(endpoint);
+      const replayId = randomUUID();
       const request = replayRequestOf(endpoint, body, {
-        id: randomUUID(),
+        id: replayId,
         organizationId,
         throughPosition: await store.lastPosition(),
         requestedAt: new Date(),
       });
-      const replay = await replays.create(request);
-      if (replay === null)
+      const subject = { webhookId, replayId };
+      return recordUserAction(store, { name: 'replayWebhook', user, subject }, by, async () => {
+        const replay = await replays.create(request);
+        if (replay !== null) return replayView(replay);
         throw new ApiError('CONFLICT', `${runningReplaysMax} replays of this endpoint are running`);
-      return replayView(replay);
+      });
     },
-    async cancelReplay({ organizationId, ids: { webhookId: endpointId, replayId } }) {
-      const of = { organizationId, endpointId, replayId };
-      await replays.cancel(of, new Date());
-      const replay = await replays.get(of);
-      if (replay === null) throw notFound('replay');
-      return replayView(replay);
+    async cancelReplay({ organizationId, user, ids: { webhookId, replayId }, by }) {
+      const of = { organizationId, endpointId: webhookId, replayId };
+      const found = async () => {
+        const replay = await replays.get(of);
+        if (replay === null) throw notFound('replay');
+        return replay;
+      };
+      await found();
+      const subject = { webhookId, replayId };
+      await recordUserAction(store, { name: 'cancelReplay', user, subject }, by, () =>
+        replays.cancel(of, new Date()),
+      );
+      return replayView(await found());
     },
   } satisfies Handlers<'replayWebhook' | 'cancelReplay'>;
 }

@@ -2,9 +2,16 @@
  * Both ends of a sign-in with the OpenID provider: the button of the sign-in page asks for the provider's
  * address, and the provider sends the browser back to the callback. Only users who exist already can sign in so.
  */
-import { ApiError, notFound, type RateLimit, networkOf, RateLimited } from '@pis/http-api';
+import {
+  ApiError,
+  contextBy,
+  networkOf,
+  notFound,
+  type RateLimit,
+  RateLimited,
+} from '@pis/http-api';
 import type { Logger } from '@pis/service-kit';
-import type { SessionClient, SignedIn, SignIn } from '@pis/users';
+import type { Cause, SessionClient, SignedIn, SignIn } from '@pis/users';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { oidcOperations } from '../operations/oidc.js';
 import type { Handlers } from '../routes.js';
@@ -106,7 +113,7 @@ async function finish(
     logger.warn({ reason: error.message }, 'a sign-in with the OpenID provider was refused');
     return null;
   }
-  const signedIn = await signIn.signInElsewhere(email, clientOf(request));
+  const signedIn = await signIn.signInElsewhere(email, clientOf(request), causeOf(request));
   if ('refused' in signedIn) return null;
   await beginSession({ cookie, signIn }, request, reply, signedIn);
   return attempt.next;
@@ -127,6 +134,12 @@ export async function beginSession(
 /** What a session's user sees of the browser that it began with. */
 export function clientOf({ ip, headers }: FastifyRequest): SessionClient {
   return { address: ip, userAgent: headers['user-agent'] ?? null };
+}
+
+/** Why a sign-in happens. Its actor is known once the credentials were checked. */
+export function causeOf(request: FastifyRequest): Cause {
+  const { actor: _nobody, ...cause } = contextBy('', request);
+  return cause;
 }
 
 function back(reply: FastifyReply, problem: OidcProblem): FastifyReply {
