@@ -271,6 +271,12 @@ describeInBrowser('A request for money by a link', () => {
         await showing(desk.page, 'Expired');
         await showing(desk.page, 'Awaiting confirmation');
         await desk.expectSound();
+        await desk.page.getByRole('link', { name: 'Back to the list' }).click();
+        await showing(desk.page, 'Link expired');
+        await desk.expectSound();
+        await desk.page.getByRole('link', { name: 'Overview', exact: true }).click();
+        await desk.page.getByText(/\. \d+ links? expired$/).waitFor();
+        await desk.expectSound();
         expect(await told(paymentId, ['payment.awaiting_confirmation'])).toEqual(before);
       } finally {
         await later.close();

@@ -67,17 +67,26 @@ const statusColors: Readonly<Record<string, string | undefined>> = {
   BLOCKED: 'red',
 };
 
-export function StatusBadge({ status }: { readonly status: string }) {
+interface StatusBadgeProps {
+  readonly status: string;
+  /** Of a payment that was waiting for its counterparty when the list was read. */
+  readonly linkExpired?: boolean;
+}
+
+export function StatusBadge({ status, linkExpired = false }: StatusBadgeProps) {
+  const isExpired = linkExpired && status === 'AWAITING_CONFIRMATION';
+  const name = labelOf(statusNames, status);
   return (
     <Badge
-      color={statusColors[status] ?? 'gray'}
+      color={isExpired ? 'orange' : (statusColors[status] ?? 'gray')}
+      title={isExpired ? `${name}: nobody can confirm any more` : undefined}
       variant="light"
       radius="sm"
       tt="none"
       fw={600}
       autoContrast
     >
-      {labelOf(statusNames, status)}
+      {isExpired ? 'Link expired' : name}
     </Badge>
   );
 }

@@ -69,6 +69,7 @@ it('shows an organization its figures of today, and what waits for somebody', as
     to: today,
     volume: [{ day: today, direction: 'INBOUND', payments: 2, amount: 20_000 }],
     awaitingPayer: { payments: 1, amount: 10_000 },
+    expiredLinks: 0,
     inDoubt: { payments: 0, amount: 0 },
     rails: [],
     failingEndpoints: [],

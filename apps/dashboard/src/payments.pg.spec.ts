@@ -109,6 +109,29 @@ describe('a payment by link', () => {
     expect((await send('POST', `/payments/${paymentId}/link`, operator)).status).toBe(404);
   });
 
+  it('is marked in the list once its link has expired, as long as it waits', async () => {
+    const { originatorId, operator, viewer } = await tenant();
+    const [fresh, old, canceled] = [
+      dataOf<Created>(await send('POST', '/payments', operator, requestOf(originatorId))),
+      dataOf<Created>(await send('POST', '/payments', operator, requestOf(originatorId))),
+      dataOf<Created>(await send('POST', '/payments', operator, requestOf(originatorId))),
+    ].map(({ paymentId }) => paymentId);
+    await send('POST', `/payments/${canceled}/cancel`, operator);
+    const marks = async () => {
+      const list = dataOf<(Created & { linkExpired: boolean })[]>(await get('/payments', viewer));
+      return new Map(list.map(({ paymentId, linkExpired }) => [paymentId, linkExpired]));
+    };
+    expect([...(await marks()).values()]).toEqual([false, false, false]);
+    const createdAt = new Date(Date.now() - 30 * 86_400_000).toISOString();
+    await board.pool.query(
+      `UPDATE payments SET item = jsonb_set(item::jsonb, '{createdAt}', to_jsonb($2::text))::json
+       WHERE payment_id = ANY ($1::uuid[])`,
+      [[old, canceled], createdAt],
+    );
+    const after = await marks();
+    expect([fresh, old, canceled].map((id) => after.get(id ?? ''))).toEqual([false, true, false]);
+  });
+
   it.each([
     ['/payments', { originatorId: undefined }, 'originatorId'],
     ['/payments', { paymentAmount: -1 }, 'paymentAmount'],

@@ -2,7 +2,7 @@
  * The figures of an organization for a period of days, from the sums of the projection `figures`. The cost depends
  * on the number of days and kinds of payments, not on the number of payments.
  */
-import { paymentStatuses, type PaymentStatus } from '@pis/domain';
+import { directions, paymentRails, paymentStatuses, type PaymentStatus } from '@pis/domain';
 import type pg from 'pg';
 import { durationMsOf } from './figures.projection.js';
 import { orUnavailable } from './or-unavailable.js';
@@ -42,13 +42,20 @@ export interface Figures {
   readonly inDoubt: Sum;
   /** AWAITING_CONFIRMATION now, whenever they were created. */
   readonly awaitingPayer: Sum;
+  /** How many of those wait in vain: their links have expired. */
+  readonly expiredLinks: number;
 }
 
 export interface FiguresQuery {
-  /** @param period days, UTC, both included. @throws StoreUnavailable */
+  /**
+   * @param period days, UTC, both included
+   * @param expiredUntil ISO 8601; the links of payments that were created until then have expired
+   * @throws StoreUnavailable
+   */
   of(
     organizationId: string,
     period: { readonly from: string; readonly to: string },
+    expiredUntil: string,
   ): Promise<Figures>;
 }
 
@@ -90,6 +97,15 @@ const statements = {
       FROM payment_days
       WHERE organization_id = $1 AND status = ANY ($2::text[])
       GROUP BY status`,
+  // Whole days from their sums. Only the payments of the day on which links expire now are counted one by one.
+  expired: `
+    SELECT ((SELECT coalesce(sum(payments), 0) FROM payment_days
+          WHERE organization_id = $1 AND status = 'AWAITING_CONFIRMATION' AND day < $2::date)
+        + (SELECT count(*) FROM payments
+          WHERE organization_id = $1 AND status = 'AWAITING_CONFIRMATION'
+            AND direction = ANY ($4::text[]) AND payment_rail = ANY ($5::text[])
+            AND created_at >= $2::date::timestamp AT TIME ZONE 'UTC'
+            AND created_at <= $3::timestamptz))::float8 AS payments`,
 } as const;
 
 export function figuresQuery(pool: pg.Pool): FiguresQuery {
@@ -101,11 +117,15 @@ export function figuresQuery(pool: pg.Pool): FiguresQuery {
     return (await orUnavailable(() => pool.query<Row>(query))).rows;
   };
   return {
-    async of(organizationId, { from, to }) {
-      const [days, durations, now] = await Promise.all([
+    async of(organizationId, { from, to }, expiredUntil) {
+      const lastDay = expiredUntil.slice(0, 'YYYY-MM-DD'.length);
+      const [days, durations, now, [expired]] = await Promise.all([
         run<DayRow>('days', [organizationId, paymentStatuses, from, to]),
         run<DurationRow>('durations', [organizationId, from, to]),
         run<Sum & { readonly status: PaymentStatus }>('open', [organizationId, open]),
+        run<Pick<Sum, 'payments'>>('expired', [
+          ...[organizationId, lastDay, expiredUntil, directions, paymentRails],
+        ]),
       ]);
       return {
         volume: volumeOf(days),
@@ -114,6 +134,7 @@ export function figuresQuery(pool: pg.Pool): FiguresQuery {
         returns: returnsOf(days),
         inDoubt: sumOf(now.filter(({ status }) => status === 'FAILED_IN_FLIGHT')),
         awaitingPayer: sumOf(now.filter(({ status }) => status === 'AWAITING_CONFIRMATION')),
+        expiredLinks: expired?.payments ?? 0,
       };
     },
   };

@@ -12,6 +12,7 @@ import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-
 import type pg from 'pg';
 import { figuresProjection } from './figures.projection.js';
 import { figuresQuery } from './figures-query.js';
+import { paymentsProjection } from './payments.projection.js';
 import { ProjectionRunner } from './projection-runner.js';
 import { rebuildProjection } from './rebuild.js';
 import { eventToAppend } from './testing.js';
@@ -23,22 +24,27 @@ const durationErrorMax = 0.026;
 let database: TestDatabase;
 let pool: pg.Pool;
 let store: EventStore;
-let runner: ProjectionRunner;
+let runners: readonly ProjectionRunner[];
 beforeEach(async () => {
   database = await createTestDatabase();
   pool = openTestPool(database.url, 8);
   store = memoryEventStore();
-  runner = new ProjectionRunner({ projection: figuresProjection, store, pool });
+  runners = [figuresProjection, paymentsProjection].map(
+    (projection) => new ProjectionRunner({ projection, store, pool }),
+  );
+  for (const runner of runners) runner.start();
 });
 afterEach(async () => {
-  await runner?.stop();
+  await Promise.all((runners ?? []).map((runner) => runner.stop()));
   await pool?.end();
   await database?.drop();
 });
 
 async function caughtUp(): Promise<void> {
-  if (!(await runner.waitFor(await store.lastPosition(), caughtUpWithinMs)))
-    throw new Error('the projection has not caught up in time');
+  const position = await store.lastPosition();
+  for (const runner of runners)
+    if (!(await runner.waitFor(position, caughtUpWithinMs)))
+      throw new Error('a projection has not caught up in time');
 }
 
 /** mulberry32: the same numbers for the same seed, 0 to 1. */
@@ -178,7 +184,10 @@ function expectFigures(
     figures.volume.map(({ day, direction, ...rest }) => ({ key: `${day} ${direction}`, ...rest })),
   ).toEqual(volume.toSorted((one, other) => (one.key < other.key ? -1 : 1)));
   expect(figures.inDoubt).toEqual(sum(from('FAILED_IN_FLIGHT')));
-  expect(figures.awaitingPayer).toEqual(sum(from('AWAITING_CONFIRMATION')));
+  const waiting = from('AWAITING_CONFIRMATION');
+  expect(figures.awaitingPayer).toEqual(sum(waiting));
+  const expired = waiting.filter(({ state }) => state.createdAt <= expiredUntil);
+  expect(figures.expiredLinks).toBe(expired.length);
   const codes = [...Map.groupBy(from('RETURNED'), ({ state }) => state.returnReasonCode)];
   expect(new Set(figures.returns)).toEqual(
     new Set(codes.map(([returnReasonCode, some]) => ({ returnReasonCode, ...sum(some) }))),
@@ -206,6 +215,8 @@ function expectFigures(
   expectDuration(figures.duration, durationsOf(own));
 }
 
+/** Within a day that has payments. */
+const expiredUntil = '2026-11-06T12:34:56.789Z';
 const wholePeriod = { from: '2026-11-01', to: '2026-12-31' };
 
 describe('figures', () => {
@@ -214,7 +225,6 @@ describe('figures', () => {
     async (seed) => {
       const random = generator(seed);
       const all = Array.from({ length: 120 }, () => randomPayment(random));
-      runner.start();
       // In two pieces each, so that rows change in later pages.
       for (const events of all) await append(idOf(events), events.slice(0, 1), -1);
       await caughtUp();
@@ -223,23 +233,23 @@ describe('figures', () => {
       await caughtUp();
       const figures = figuresQuery(pool);
       for (const organizationId of organizations) {
-        const shown = await figures.of(organizationId, wholePeriod);
+        const shown = await figures.of(organizationId, wholePeriod, expiredUntil);
         expectFigures(shown, await counted(all, organizationId));
         await pool.query('UPDATE payment_days SET payments = 0');
         await rebuildProjection('figures', { store, pool });
-        expect(await figures.of(organizationId, wholePeriod)).toEqual(shown);
+        expect(await figures.of(organizationId, wholePeriod, expiredUntil)).toEqual(shown);
       }
-      expect(await figures.of(randomUUID(), wholePeriod)).toMatchObject({
+      expect(await figures.of(randomUUID(), wholePeriod, expiredUntil)).toMatchObject({
         volume: [],
         rails: [],
         inDoubt: { payments: 0, amount: 0 },
+        expiredLinks: 0,
       });
     },
     60_000,
   );
 
   it('have the days of the period alone, both ends included', async () => {
-    runner.start();
     for (const day of ['01', '02', '03', '04']) {
       const paymentId = randomUUID();
       const at = `2026-11-${day}T23:59:59.999Z`;
@@ -248,7 +258,7 @@ describe('figures', () => {
     }
     await caughtUp();
     const period = { from: '2026-11-02', to: '2026-11-03' };
-    const { volume } = await figuresQuery(pool).of(ids.organization, period);
+    const { volume } = await figuresQuery(pool).of(ids.organization, period, expiredUntil);
     expect(volume).toEqual([
       { day: '2026-11-02', direction: 'OUTBOUND', payments: 1, amount: 2 },
       { day: '2026-11-03', direction: 'OUTBOUND', payments: 1, amount: 3 },

@@ -132,7 +132,7 @@ function RailCharts({ rails }: { readonly rails: Overview['rails'] }) {
 }
 
 function Stats({ overview }: { readonly overview: Overview }) {
-  const { volume, rails, duration, inDoubt, awaitingPayer } = overview;
+  const { volume, rails, duration, inDoubt, awaitingPayer, expiredLinks } = overview;
   const total = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0);
   const completed = total(rails.map((rail) => rail.completed));
   const ended = total(
@@ -169,6 +169,7 @@ function Stats({ overview }: { readonly overview: Overview }) {
         isAttention={false}
       >
         {awaitingPayer.payments === 0 ? 'No link is open' : money(awaitingPayer.amount)}
+        {expiredLinks === 0 ? null : `. ${countText(expiredLinks, 'link')} expired`}
       </StatLink>
     </div>
   );

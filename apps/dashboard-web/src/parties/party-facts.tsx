@@ -91,6 +91,9 @@ const columns: readonly Column<DashboardApi['listPayments']['data'][number]>[] =
     cell: ({ direction }) => labelOf(directionNames, direction),
     isWide: true,
   },
-  { name: 'Status', cell: ({ status }) => <StatusBadge status={status} /> },
+  {
+    name: 'Status',
+    cell: ({ status, linkExpired }) => <StatusBadge status={status} linkExpired={linkExpired} />,
+  },
   { name: 'Amount', cell: ({ paymentAmount }) => money(paymentAmount), isAmount: true },
 ];

@@ -29,7 +29,11 @@ export const paymentColumns: readonly Column<Item>[] = [
     isWide: true,
     width: 'direction',
   },
-  { name: 'Status', cell: ({ status }) => <StatusBadge status={status} />, width: 'status' },
+  {
+    name: 'Status',
+    cell: ({ status, linkExpired }) => <StatusBadge status={status} linkExpired={linkExpired} />,
+    width: 'status',
+  },
   {
     name: 'Amount',
     cell: ({ paymentAmount }) => (

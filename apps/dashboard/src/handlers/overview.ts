@@ -1,5 +1,5 @@
 /** The overview: figures of a period, and what needs attention now. */
-import { returnReasons } from '@pis/domain';
+import { linkLifetimeMs, returnReasons } from '@pis/domain';
 import type { WebhookEndpointDirectory } from '@pis/commands';
 import { now } from '@pis/http-api';
 import type { FiguresQuery } from '@pis/read-models';
@@ -20,9 +20,11 @@ export function overviewHandlers(
 ): Handlers<keyof typeof overviewOperations> {
   return {
     async getOverview({ organizationId, query: { days } }) {
-      const period = periodOf(now(), Number(days));
+      const at = now();
+      const period = periodOf(at, Number(days));
+      const expiredUntil = new Date(Date.parse(at) - linkLifetimeMs).toISOString();
       const [figures, failingEndpoints] = await Promise.all([
-        services.figures.of(organizationId, period),
+        services.figures.of(organizationId, period, expiredUntil),
         failing(services, organizationId),
       ]);
       const returns = figures.returns.map((one) => ({

@@ -8,9 +8,10 @@ import {
   possibleOutcomes,
   type WebhookEndpointDirectory,
 } from '@pis/commands';
-import { paymentView } from '@pis/contracts';
+import { type PaymentListItem, paymentView } from '@pis/contracts';
 import {
   type Environment,
+  linkExpiryOf,
   type Payment,
   payerFeeMinor,
   payment as payments,
@@ -74,7 +75,9 @@ export function paymentHandlers(
       await ownWrites.visible('payments', organizationId);
       const { items, next } = await query.list(organizationId, filter, { limit, after });
       const nextCursor = next && cursors.encode('payments', organizationId, next);
-      return new Paged(items, { limit, nextCursor });
+      const at = now();
+      const listed = items.map((item) => ({ ...item, linkExpired: hasExpiredLink(item, at) }));
+      return new Paged(listed, { limit, nextCursor });
     },
 
     getPayment: ({ organizationId, user, ids }) =>
@@ -217,6 +220,11 @@ function simulationOf(
 
 function actorOf({ actor }: { readonly actor: string | null }): string | null {
   return actor;
+}
+
+/** A link is as old as its payment, so the list needs no other table. */
+function hasExpiredLink({ status, createdAt }: PaymentListItem, at: string): boolean {
+  return status === 'AWAITING_CONFIRMATION' && linkExpiryOf(createdAt) <= at;
 }
 
 function linkOf(payment: Payment, accesses: LinkView['accesses']): LinkView | null {

@@ -142,8 +142,13 @@ export interface CreatedPayment {
   readonly status: 'QUEUED' | 'AWAITING_CONFIRMATION';
 }
 
+export interface ListedPayment extends PaymentListItem {
+  /** Whether the payment waits for a counterparty whose link has expired. Its status does not say so. */
+  readonly linkExpired: boolean;
+}
+
 export const paymentOperations = {
-  listPayments: op<readonly PaymentListItem[]>()({
+  listPayments: op<readonly ListedPayment[]>()({
     method: 'GET',
     path: '/payments',
     role: 'viewer',
