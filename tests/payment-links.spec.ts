@@ -51,6 +51,7 @@ interface Payment {
 
 interface PaymentPage {
   readonly payment: Payment;
+  readonly timeline: readonly { readonly traceId: string | null }[];
   readonly link: {
     readonly state: string;
     readonly accesses: readonly {
@@ -99,6 +100,8 @@ function journey(start: StartSystem, { fee, shown }: Terms): void {
   let webhookSecret: string;
   /** Of all links of the run. */
   const tokens: string[] = [];
+  /** Of the requests that the timeline of a payment names. */
+  const traceIds: (string | null)[] = [];
 
   beforeAll(async () => {
     receiver = await startHttpsReceiver();
@@ -275,7 +278,8 @@ function journey(start: StartSystem, { fee, shown }: Terms): void {
       await page.getByText('Completed', { exact: true }).waitFor();
       expect(loads).toEqual([]);
 
-      const { link } = await pageOf(created);
+      const { link, timeline } = await pageOf(created);
+      traceIds.push(...timeline.map(({ traceId }) => traceId));
       expect(link.state).toBe('used');
       const visitor = {
         ip: '127.0.0.1',
@@ -365,6 +369,13 @@ function journey(start: StartSystem, { fee, shown }: Terms): void {
       expect(texts.logs).toContain('shutting down');
       expect(texts.traces).toContain('"POST /pay/');
       expect(texts.webhooks).toContain('payment.awaiting_confirmation');
+      // Requested, submitted, handed to the bank, completed.
+      expect(traceIds).toHaveLength(4);
+      for (const traceId of traceIds) {
+        expect(traceId).toMatch(/^[0-9a-f]{32}$/);
+        const found = texts.traces.includes(`"traceId":"${traceId}"`);
+        expect({ traceId, found }).toEqual({ traceId, found: true });
+      }
       expect(tokens).toHaveLength(4);
       for (const [place, text] of Object.entries(texts))
         for (const token of tokens)

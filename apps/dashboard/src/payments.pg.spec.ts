@@ -132,6 +132,30 @@ describe('a payment by link', () => {
     expect([fresh, old, canceled].map((id) => after.get(id ?? ''))).toEqual([false, true, false]);
   });
 
+  it('shows at each event the trace of the request that made it', async () => {
+    const { originatorId, operator, viewer } = await tenant();
+    const traced = (path: string, traceId: string, body?: unknown) =>
+      board.call(path, {
+        ...{ method: 'POST', cookie: operator, body },
+        headers: { traceparent: `00-${traceId}-00f067aa0ba902b7-01` },
+      });
+    const traceIds = ['4bf92f3577b34da6a3ce929d0e0e4736', '0af7651916cd43dd8448eb211c80319c'];
+    const [creation = '', cancellation = ''] = traceIds;
+    const created = await traced('/payments', creation, requestOf(originatorId));
+    const { paymentId } = dataOf<Created>(created);
+    dataOf(await traced(`/payments/${paymentId}/cancel`, cancellation));
+    const { timeline } = dataOf<{ timeline: { traceId: string | null }[] }>(
+      await get(`/payments/${paymentId}`, viewer),
+    );
+    expect(timeline.map(({ traceId }) => traceId)).toEqual(traceIds);
+
+    const untraced = await send('POST', '/payments', operator, requestOf(originatorId));
+    const other = dataOf<{ timeline: object[] }>(
+      await get(`/payments/${dataOf<Created>(untraced).paymentId}`, viewer),
+    );
+    expect(other.timeline).toMatchObject([{ traceId: null }]);
+  });
+
   it.each([
     ['/payments', { originatorId: undefined }, 'originatorId'],
     ['/payments', { paymentAmount: -1 }, 'paymentAmount'],
