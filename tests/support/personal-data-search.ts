@@ -120,7 +120,12 @@ export function searched({ start, broker, ...options }: SearchOptions): void {
       expect(fieldsIn(opened, run.secrets)).toEqual([
         'events.data, opened: email of selma',
         'events.data, opened: email of ursula',
+        // Of their sign-ins.
+        'events.data, opened: ip of selma',
+        'events.data, opened: ip of ursula',
         ...linkTags.map((tag) => `events.data, opened: token of ${tag}`).toSorted(),
+        'events.data, opened: userAgent of selma',
+        'events.data, opened: userAgent of ursula',
         'user_sessions.sealed_client, opened: ip of selma',
         'user_sessions.sealed_client, opened: ip of ursula',
         'user_sessions.sealed_client, opened: userAgent of selma',
