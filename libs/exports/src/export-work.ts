@@ -45,12 +45,13 @@ export interface FinishedLimits {
 const until = (parameter: string) => `now() + ${parameter} * interval '1 ms'`;
 const mine = `id = $1 AND lease_id = $2 AND status = 'running'`;
 
-// Organizations take turns. Of one organization, the oldest request is first.
+// Organizations take turns. Of one organization, the oldest request is first. One that rests takes nobody's place.
 const lease = `WITH open AS (
-    SELECT id, organization_id, requested_at, last_turn, coalesce(leased_until > now(), false) AS is_leased
+    SELECT id, organization_id, requested_at, last_turn, lease_id,
+        coalesce(leased_until > now(), false) AS is_resting
       FROM exports WHERE status IN ('queued', 'running')
   ), turn AS (
-    SELECT organization_id, count(*) FILTER (WHERE is_leased) AS leased, max(last_turn) AS last_turn
+    SELECT organization_id, count(*) FILTER (WHERE is_resting AND lease_id IS NOT NULL) AS leased, max(last_turn) AS last_turn
       FROM open GROUP BY organization_id
   )
   UPDATE exports SET lease_id = $1, leased_until = ${until('$2')}, status = 'running',
@@ -58,7 +59,7 @@ const lease = `WITH open AS (
     WHERE status IN ('queued', 'running') AND id = (
       SELECT e.id FROM exports e JOIN open o ON o.id = e.id
           JOIN turn t ON t.organization_id = e.organization_id
-        WHERE NOT o.is_leased AND t.leased < $3
+        WHERE NOT o.is_resting AND t.leased < $3
           AND e.status IN ('queued', 'running') AND (e.leased_until IS NULL OR e.leased_until <= now())
         ORDER BY t.leased, t.last_turn NULLS FIRST, o.requested_at, e.id
         LIMIT 1 FOR UPDATE OF e SKIP LOCKED)

@@ -3,6 +3,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { jest } from '@jest/globals';
 import { exportKinds } from '@pis/contracts';
 import { exportView } from './export-table.js';
+import { exportLimits } from './export-worker.js';
 import { type ExportScene, startExportScene } from './testing.js';
 
 jest.setTimeout(240_000);
@@ -56,6 +57,15 @@ it('waits while a payment of the organization is held back, and holds up no othe
   isHeld = false;
   await scene.pool.query('UPDATE exports SET leased_until = now()');
   expect(await scene.finish(worker, asked)).toMatchObject({ status: 'completed', rowCount: 10 });
+});
+
+it('writes others of an organization while as many as it may have at once are held back', async () => {
+  const organizationId = randomUUID();
+  for (let n = 0; n < exportLimits.perOrganizationMax; n += 1)
+    await scene.asked({ organizationId });
+  const asked = await scene.asked({ organizationId, kind: 'deliveries' });
+  const worker = scene.worker({}, { isHeld: ({ kind }) => Promise.resolve(kind === 'payments') });
+  expect(await scene.finish(worker, asked)).toMatchObject({ status: 'completed', rowCount: 0 });
 });
 
 it('reads a range without the rest', async () => {

@@ -3,6 +3,7 @@
  * revoked. Also those of a reader who has stopped reading. One round of checks for all of them, so that many open
  * answers cost as little as one.
  */
+import { AsyncResource } from 'node:async_hooks';
 import type { Readable } from 'node:stream';
 
 /** What may not be read any more is noticed within 5 s, with time for the check itself. */
@@ -18,6 +19,8 @@ export class AnswerWatch<Reader> {
   private readonly open = new Map<Readable, Reader>();
   private timer: NodeJS.Timeout | undefined;
   private isChecking = false;
+  /** Of no request: the time limit of the one that began the round would end it for all. */
+  private readonly round = AsyncResource.bind(() => void this.check());
 
   constructor(private readonly options: AnswerWatchOptions<Reader>) {}
 
@@ -28,7 +31,7 @@ export class AnswerWatch<Reader> {
       this.open.delete(answer);
       if (this.open.size === 0) this.stop();
     });
-    this.timer ??= setInterval(() => void this.check(), answerCheckMs).unref();
+    this.timer ??= setInterval(this.round, answerCheckMs).unref();
   }
 
   stop(): void {

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { Readable } from 'node:stream';
 import { jest } from '@jest/globals';
 import { answerCheckMs, AnswerWatch } from './answer-watch.js';
@@ -44,6 +45,19 @@ it('a client that has stopped reading loses its download when it may not read an
   await jest.advanceTimersByTimeAsync(answerCheckMs);
   await ended;
   expect([ada.errored?.name, bob.destroyed]).toEqual(['ReaderRefused', false]);
+});
+
+it('checks are of no request, whose time limit would end them for all', async () => {
+  const { begin, breakChecks, valid } = world();
+  const requests = new AsyncLocalStorage<string>();
+  const checkedIn: (string | undefined)[] = [];
+  await begin('a');
+  breakChecks(() => {
+    checkedIn.push(requests.getStore());
+    return Promise.resolve(valid);
+  });
+  await requests.run('of a download', () => jest.advanceTimersByTimeAsync(answerCheckMs));
+  expect(checkedIn).toEqual([undefined]);
 });
 
 it('downloads end when it is not known who may still read', async () => {
