@@ -17,6 +17,7 @@ process.once('message', async ({ databaseUrl, organizationId, payments }) => {
     files: new ExportFiles(pool, postgresDocuments(pool, keyring)),
     sources: pieceSources(pool),
     progressOf: () => null,
+    isHeld: () => Promise.resolve(false),
     destroyKeys: (owners) => keyring.destroy(owners),
     onFailure: (error) => {
       throw error;
