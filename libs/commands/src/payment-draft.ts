@@ -123,8 +123,8 @@ export class RailChoice {
   }
 
   /**
-   * Whether no bank could be paid or debited because of the amount. The account is not known yet: any bank in the
-   * US may be answered, which takes part in any rail.
+   * Whether the amount is above the limits of every rail. The account is not known yet, so the bank is taken to be
+   * a US bank that takes part in all rails.
    */
   isAboveLimits(
     { direction, amountMinor, at }: Pick<Transfer, 'direction' | 'amountMinor' | 'at'>,

@@ -96,7 +96,7 @@ export class ExportWork {
 
   /**
    * Returns the lease. Nobody takes the export before the pause is over.
-   * @param isHeldUp whether it cannot be written for now, whoever takes it
+   * @param isHeldUp whether no process can write it now; operators are alerted when this lasts
    */
   async release(
     { id, leaseId }: LeasedExport,

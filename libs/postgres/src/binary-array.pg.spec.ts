@@ -41,11 +41,11 @@ describe('an array in binary form', () => {
     expect(await echoed('json', texts)).toEqual(texts);
   });
 
-  it('sends a lone surrogate as the replacement character, as any text is sent', async () => {
+  it('sends a lone surrogate as the replacement character, like a plain text parameter', async () => {
     expect(await echoed('text', ['a\ud800b'])).toEqual(['a\ufffdb']);
   });
 
-  it('is refused with a NUL, as any text is, by an error of the data', async () => {
+  it('is refused with a data error if it has a NUL, like a plain text parameter', async () => {
     await expect(echoed('text', ['a\0b'])).rejects.toMatchObject({ code: '22021' });
     await expect(pool.query('SELECT $1::text[]', [['a\0b']])).rejects.toMatchObject({
       code: '22021',

@@ -1,4 +1,4 @@
-/** Names a browser and its system as people call them. Only for people: any client can send any text. */
+/** Display names of a browser and its operating system. Nothing may depend on them: a client can send any text. */
 
 /** The first that matches: the later ones are named by the earlier ones, too. */
 const browsers = [

@@ -123,7 +123,7 @@ async function generate(
   const originator = await pastOriginator(store, originatorId, through);
   if (originator === null) return { refused: 'ORIGINATOR_NOT_FOUND' };
   if (originator.erasure === 'erased') return { refused: 'ORIGINATOR_ERASED' };
-  // Until then it can be withdrawn, and the month is stated as any other.
+  // A request that is not confirmed can still be withdrawn, so it does not hold up the statement.
   if (originator.erasure === 'confirmed')
     throw new StatementPostponed(`the originator ${originatorId} is being erased`);
   const { organizationId } = originator;
