@@ -25,6 +25,7 @@ export * from './webhook-endpoints/webhook-endpoints.js';
 export * from './operator-action/operator-action.js';
 export * from './operator-notice/operator-notice.js';
 export * from './fee-period/fee-period.js';
+export { isRetryInTime } from './fee-period/retry-policy.js';
 export {
   type FeeCutoff,
   type FeePeriodRecord,

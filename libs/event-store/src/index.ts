@@ -5,6 +5,7 @@
  */
 export * from './port.js';
 export * from './anchor.js';
+export { eventsAsOf } from './as-of.js';
 export { appendEventsMax } from './proposed-append.js';
 export * from './command-context.js';
 export * from './conflicts.js';
@@ -14,6 +15,7 @@ export * from './memory/memory-event-store.js';
 export * from './postgres/postgres-event-store.js';
 export * from './readable.js';
 export * from './repository.js';
+export * from './sealed-address.js';
 export * from './sealed-store.js';
 export * from './stream-states.js';
 export * from './eventstoredb/connection-string.js';

@@ -10,6 +10,7 @@
  */
 
 import type { PersonalOwner } from '@pis/domain';
+import type { AddressOwner, SealedAddress } from './command-context.js';
 
 /** The position of an event in the log. Opaque; positions compare as text in the log's order. */
 export type Position = string;
@@ -34,6 +35,8 @@ export interface EventMetadata {
   readonly traceparent: string | null;
   /** SHA-256 (hex) of the predecessor in the stream, see event-hash.ts; null for the first event. */
   readonly previousHash: string | null;
+  /** The address of the caller; absent when no request caused it, and in events of older releases. */
+  readonly address?: SealedAddress;
 }
 
 export interface EventToAppend {
@@ -104,7 +107,7 @@ export interface SubscribeOptions extends Omit<ReadLogOptions, 'leaveSealed'> {
 
 export interface SealedText {
   readonly sealed: string;
-  readonly owner: PersonalOwner;
+  readonly owner: PersonalOwner | AddressOwner;
   /** The event that holds it. */
   readonly place: string;
 }
@@ -116,7 +119,7 @@ export interface Sealing {
    * @param place the event that is to hold the text: it opens nowhere else
    * @throws StoreUnavailable, and an error for an owner whose key was destroyed
    */
-  seal(owner: PersonalOwner, plaintext: string, place: string): Promise<string>;
+  seal(owner: PersonalOwner | AddressOwner, plaintext: string, place: string): Promise<string>;
   /**
    * In order; null where the owner's key was destroyed.
    * @throws StoreUnavailable; an error named CannotOpen when one of them was altered or moved, or has no key; one named

@@ -277,3 +277,48 @@ describe('the repository', () => {
     expect((await totals.load('1')).state).toEqual({ amount: 7, at });
   });
 });
+
+describe('a state as of a time', () => {
+  const times = ['12:00:00.000', '12:00:00.005', '12:00:00.003', '12:00:01.000'];
+  const at = (time: string) => `2026-03-01T${time}Z`;
+  const totals = repository(memoryEventStore(), total);
+  beforeAll(async () => {
+    for (const [index, time] of times.entries()) {
+      const command: Command = { ...(index === 0 ? open : add(10 ** index)), at: at(time) };
+      await totals.execute('1', command, context);
+    }
+  });
+
+  it.each([
+    ['11:59:59.999', null],
+    ['12:00:00.000', 1],
+    ['12:00:00.004', 1],
+    ['12:00:00.005', 111],
+    ['12:00:00.999', 111],
+    ['12:00:01.000', 1111],
+  ])('has at %s the events up to the first later one', async (time, amount) => {
+    const { state, revision } = await totals.loadAsOf('1', at(time));
+    expect(state?.amount ?? null).toBe(amount);
+    expect(revision).toBe(amount === null ? 'noStream' : String(amount).length - 1);
+  });
+
+  it('reads no more of a long stream than it needs', async () => {
+    const store = memoryEventStore();
+    const long = repository(store, total);
+    for (let count = 0; count < 450; count += 1) {
+      const time = at(count < 230 ? '12:00:00.000' : '13:00:00.000');
+      await long.execute('long', { ...(count === 0 ? open : add(1)), at: time }, context);
+    }
+    const reads: unknown[] = [];
+    const watched: EventStore = {
+      ...store,
+      readStream: (streamId, options) => {
+        reads.push(options?.from);
+        return store.readStream(streamId, options);
+      },
+    };
+    const { state } = await repository(watched, total).loadAsOf('long', at('12:30:00.000'));
+    expect(state?.amount).toBe(230);
+    expect(reads).toEqual([0, 200]);
+  });
+});

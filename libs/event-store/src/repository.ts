@@ -15,6 +15,7 @@ import {
   isRefusal,
 } from '@pis/domain';
 import { backoffMs, pause } from '@pis/postgres';
+import { pagesAsOf } from './as-of.js';
 import type { CommandContext } from './command-context.js';
 import { againOnConflict } from './conflicts.js';
 import { hashOfEvent } from './event-hash.js';
@@ -28,7 +29,7 @@ import {
   WrongExpectedRevision,
 } from './port.js';
 import { domainEventOf } from './readable.js';
-import { sealData } from './sealed-store.js';
+import { type Contents, sealedContents } from './sealed-contents.js';
 import { type FoldedStream, type Folder, readPages, type StreamStates } from './stream-states.js';
 
 export interface Loaded<State> {
@@ -73,6 +74,13 @@ export interface Repository<
    * @throws StoreUnavailable, UnreadableEvent
    */
   load(id: string, share?: string): Promise<Loaded<State>>;
+
+  /**
+   * The state at a time, by the times of the events (as-of.ts).
+   * @param at ISO 8601 in UTC with milliseconds, inclusive
+   * @throws StoreUnavailable, UnreadableEvent
+   */
+  loadAsOf(id: string, at: string): Promise<Loaded<State>>;
 
   /**
    * Appends at the revision of `loaded`, once; repeats with the same event ids while the store is
@@ -163,6 +171,12 @@ export function repository<
     return loadedFrom(folded);
   };
 
+  const loadAsOf: Repository<State, Command, Event, Code>['loadAsOf'] = async (id, at) => {
+    let loaded = nothing;
+    for await (const events of pagesAsOf(store, streamIdOf(id), at)) loaded = fold(events, loaded);
+    return loaded;
+  };
+
   /** `state` is what the events lead to from `loaded`. */
   const write = async (
     id: string,
@@ -171,7 +185,7 @@ export function repository<
     context: CommandContext,
   ): Promise<Appended<State>> => {
     const streamId = streamIdOf(id);
-    const contents = await sealedContents(store, streamId, loaded.revision, events);
+    const contents = await sealedContents(store, streamId, loaded.revision, events, context);
     const proposed = chained(aggregate, streamId, loaded, contents, context, eventIds);
     const { position } = await appendUntilAnswered(store, streamId, loaded.revision, proposed);
     // Under given IDs the store may hold an earlier append, with other bytes.
@@ -234,7 +248,7 @@ export function repository<
     return execute(id, command, context);
   };
 
-  return { streamIdOf, fold, load, append, record, execute, create };
+  return { streamIdOf, fold, load, loadAsOf, append, record, execute, create };
 }
 
 /** The fold of an aggregate: of its events from the first one on, or onto what is loaded already. */
@@ -284,30 +298,6 @@ interface Decided<State, Event> {
 
 type Unplaced = Omit<RecordedEvent, 'position'>;
 
-/** A domain's event, and its data as it is stored if that differs. */
-interface Contents {
-  readonly event: DomainEvent;
-  readonly storedData: JsonObject | undefined;
-}
-
-/** @throws StoreUnavailable, KeyDestroyed */
-function sealedContents(
-  store: EventStore,
-  streamId: string,
-  after: ExpectedRevision,
-  events: readonly DomainEvent[],
-): Promise<Contents[]> {
-  const first = after === 'noStream' ? 0 : after + 1;
-  return Promise.all(
-    events.map(async (event, index) => {
-      const data = event.data as JsonObject;
-      const place = { streamId, revision: first + index };
-      const storedData = await sealData(store, { ...place, type: event.type, data });
-      return { event, storedData: storedData === data ? undefined : storedData };
-    }),
-  );
-}
-
 /** The domain's events in their recorded form, each with the hash of the previous one. */
 function chained<
   State,
@@ -327,7 +317,7 @@ function chained<
   const { actor, requestId, correlationId, causationId, traceparent } = context;
   let revision = loaded.revision === 'noStream' ? -1 : loaded.revision;
   let previousHash = loaded.lastEvent === null ? null : hashOfEvent(loaded.lastEvent);
-  return contents.map(({ event, storedData }, index) => {
+  return contents.map(({ event, storedData, address }, index) => {
     const type = event.type as Event['type'];
     const metadata = {
       at: event.at,
@@ -338,6 +328,7 @@ function chained<
       causationId,
       traceparent,
       previousHash,
+      ...(address === undefined ? {} : { address }),
     };
     const id = eventIds?.[index] ?? randomUUID();
     revision += 1;

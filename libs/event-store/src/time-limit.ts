@@ -49,6 +49,11 @@ export function withTimeLimit<Result>(limit: TimeLimit, act: () => Result): Resu
   return limits.run(limit, act);
 }
 
+/** Runs `act` without the limit of its caller: for what must be written also after the limit is over. */
+export function outsideTimeLimit<Result>(act: () => Result): Result {
+  return limits.exit(act);
+}
+
 /**
  * The limit that the caller runs under, if any. A store with a queue reads it when a call arrives, and
  * drops the call if its turn comes after the limit.

@@ -3,7 +3,7 @@
  * the names never change.
  */
 export type Owner =
-  `${'contact' | 'originator' | 'user' | 'webhookEndpoint' | 'railArchive' | 'export'}:${string}`;
+  `${'contact' | 'originator' | 'user' | 'organization' | 'webhookEndpoint' | 'railArchive' | 'export'}:${string}`;
 
 export const ownerOf = {
   /**
@@ -15,6 +15,8 @@ export const ownerOf = {
   originator: (originatorId: string): Owner => `originator:${originatorId}`,
   /** A user's e-mail address and the secret of its one-time codes. */
   user: (userId: string): Owner => `user:${userId}`,
+  /** The addresses that the API keys of an organization were used from. */
+  organization: (organizationId: string): Owner => `organization:${organizationId}`,
   /** The signing secrets of a webhook endpoint. */
   webhookEndpoint: (endpointId: string): Owner => `webhookEndpoint:${endpointId}`,
   /**

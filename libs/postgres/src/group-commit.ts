@@ -20,8 +20,31 @@ export interface GroupCommitOptions<Item, Result> {
   readonly isItemsFault: (error: unknown) => boolean;
 }
 
+/** For tracing: what the items of a batch belong to. */
+export interface BatchObserver<Origin> {
+  /** Called when an item is added. */
+  readonly added: () => Origin;
+  /** Runs the write of a batch, of items with these origins. */
+  readonly run: <Result>(
+    origins: readonly Origin[],
+    write: () => Promise<Result>,
+  ) => Promise<Result>;
+}
+
+let observer: BatchObserver<unknown> = {
+  added: () => undefined,
+  run: (_origins, write) => write(),
+};
+
+/** For every batch of this process from now on. */
+export function observeBatches<Origin>(by: BatchObserver<Origin>): void {
+  // Sound but for batches under way, whose origins the last observer named.
+  observer = by as BatchObserver<unknown>;
+}
+
 interface Waiting<Item, Result> {
   readonly item: Item;
+  readonly origin: unknown;
   readonly resolve: (result: Result) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -41,7 +64,7 @@ export class GroupCommit<Item, Result> {
   /** Resolves once the item is written. @throws what `write` threw for it, or why it was refused */
   add(item: Item): Promise<Result> {
     return new Promise((resolve, reject) => {
-      this.#queue.push({ item, resolve, reject });
+      this.#queue.push({ item, origin: observer.added(), resolve, reject });
       this.#running ??= this.#run();
     });
   }
@@ -95,7 +118,10 @@ export class GroupCommit<Item, Result> {
     const { write, isItemsFault } = this.options;
     let results: readonly Result[];
     try {
-      results = await write(batch.map(({ item }) => item));
+      results = await observer.run(
+        batch.map(({ origin }) => origin),
+        () => write(batch.map(({ item }) => item)),
+      );
       if (results.length !== batch.length)
         throw new Error(`${batch.length} items were written with ${results.length} results`);
     } catch (error) {

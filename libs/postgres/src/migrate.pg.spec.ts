@@ -70,6 +70,36 @@ describe('pis migrate', () => {
     expect(await migrate({ connectionString, dir })).toEqual(['002_more']);
   });
 
+  it('takes as long as it needs, whatever limits statements of the role or database have', async () => {
+    const [{ name = '' } = {}] = await query<{ name: string }>('SELECT current_database() AS name');
+    await query(`ALTER DATABASE "${name}" SET statement_timeout = '30s'`);
+    const limits = "current_setting('statement_timeout') AS statement_limit";
+    await write('003_limits', `CREATE TABLE limits AS SELECT ${limits};`);
+    await migrate({ connectionString, dir });
+    expect(await query('SELECT statement_limit FROM limits')).toEqual([{ statement_limit: '0' }]);
+  });
+
+  it('does not hold up everybody else while it waits for a table that a backup reads', async () => {
+    await migrate({ connectionString, dir });
+    await write('003_column', 'ALTER TABLE accounts ADD COLUMN owner text');
+    const backup = new pg.Client({ connectionString });
+    await backup.connect();
+    try {
+      await backup.query('BEGIN; LOCK TABLE accounts IN ACCESS SHARE MODE');
+      const lines: string[] = [];
+      const migrating = migrate({ connectionString, dir, log: (line) => lines.push(line) });
+      await until(() => lines.length > 0, { timeoutMs: 20_000 });
+      // It would wait behind the migration, which waits behind the backup.
+      expect(await query('SELECT id FROM accounts')).toHaveLength(2);
+      await backup.query('COMMIT');
+      expect(await migrating).toEqual(['003_column']);
+      expect(lines[0]).toBe('003_column waits for a table that others use');
+      expect(lines.at(-1)).toBe('applied 003_column');
+    } finally {
+      await backup.end();
+    }
+  });
+
   it('runs a statement outside a transaction when the file asks for it', async () => {
     await write(
       '003_index',
@@ -95,9 +125,29 @@ describe('pis migrate', () => {
     await expect(migrationStatus({ connectionString, dir })).rejects.toThrow(MigrationRefused);
   });
 
-  it('refuses a database that has a migration which is not on disk', async () => {
+  it('refuses a database that has a migration which is not on disk, unless a newer release made it', async () => {
+    await migrate({ connectionString, dir });
+    await rm(path.join(dir, '001_accounts'), { recursive: true });
+    await expect(migrate({ connectionString, dir })).rejects.toThrow(/001_accounts .* not on disk/);
+  });
+
+  it('has nothing to do after a rollback to the release before', async () => {
+    await write(
+      '003_index',
+      '-- migrate:no-transaction\nCREATE INDEX CONCURRENTLY i ON nowhere (x);',
+    );
+    // It failed half-way, which may be why the release was rolled back.
+    await expect(migrate({ connectionString, dir })).rejects.toThrow(/003_index failed/);
+    await rm(path.join(dir, '003_index'), { recursive: true });
+    const lines: string[] = [];
+    expect(await migrate({ connectionString, dir, log: (line) => lines.push(line) })).toEqual([]);
+    expect(lines).toEqual(['the schema is of a newer release, with the migrations 003_index']);
+  });
+
+  it('refuses a newer database that lacks a migration of its own', async () => {
     await migrate({ connectionString, dir });
     await rm(path.join(dir, '002_more'), { recursive: true });
+    await write('0015_between', 'SELECT 1');
     await expect(migrate({ connectionString, dir })).rejects.toThrow(/002_more .* not on disk/);
   });
 });

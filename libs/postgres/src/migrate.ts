@@ -30,10 +30,17 @@ export class MigrationRefused extends Error {
 const migrationLock = { key: 72_707_369 };
 const lockWaitMs = 60_000;
 const lockPollMs = 100;
+/** While a migration waits for a table, everybody else waits behind it: it waits briefly, and often. */
+const tableWaitMs = 1_000;
+const tableRetryMs = 3_000;
+const tableTriesMax = 60;
+/** SQLSTATE: lock_timeout has passed. */
+const lockNotAvailable = '55P03';
 const connectTimeoutMs = 5_000;
 
 /**
- * Applies what is missing and returns its names, in order. Waits up to a minute for another runner.
+ * Applies what is missing and returns its names, in order. Waits up to a minute for another runner. Has nothing to do
+ * after a rollback, when a newer release has migrated the database, even if that failed half-way: migrations only add.
  * A file with the line `-- migrate:no-transaction` holds one statement that PostgreSQL refuses inside
  * a transaction (CREATE INDEX CONCURRENTLY).
  * @throws MigrationRefused an applied migration was edited, is missing on disk, or failed half-way
@@ -43,14 +50,22 @@ export async function migrate(
 ): Promise<readonly string[]> {
   const files = await migrationFiles(options.dir);
   return withClient(options.connectionString, async (client) => {
-    await client.query("SELECT set_config('lock_timeout', $1, false)", [String(lockWaitMs)]);
+    // Also over the limit of the role: an index over a large table takes minutes.
+    await client.query('SET statement_timeout = 0');
     const wait = { pollMs: lockPollMs, timeoutMs: lockWaitMs };
     if (!(await takeLock(client, migrationLock, wait)))
       throw new Error('another migration holds the lock');
     await client.query(bookkeepingTable);
-    const pending = pendingOf(files, await recordsOf(client));
+    const records = await recordsOf(client);
+    const newer = newerThan(files, records);
+    if (newer.length > 0 && pendingOf(files, without(records, newer)).length === 0) {
+      const names = newer.map(({ name }) => name).join(', ');
+      options.log?.(`the schema is of a newer release, with the migrations ${names}`);
+      return [];
+    }
+    const pending = pendingOf(files, records);
     for (const file of pending) {
-      await apply(client, file);
+      await apply(client, file, options.log);
       options.log?.(`applied ${file.name}`);
     }
     return pending.map((file) => file.name);
@@ -178,11 +193,35 @@ function pendingOf(
   return files.filter((file) => !done.has(file.name));
 }
 
-async function apply(client: pg.Client, file: MigrationFile): Promise<void> {
+/** Migrations of later releases. Names begin with their time. */
+function newerThan(
+  files: readonly MigrationFile[],
+  records: readonly MigrationRecord[],
+): readonly MigrationRecord[] {
+  const last = files.at(-1)?.name ?? '';
+  return records.filter(({ name }) => name > last);
+}
+
+function without<T>(items: readonly T[], others: readonly T[]): readonly T[] {
+  return items.filter((item) => !others.includes(item));
+}
+
+async function apply(
+  client: pg.Client,
+  file: MigrationFile,
+  log: (line: string) => void = () => undefined,
+): Promise<void> {
   const id = randomUUID();
   const isTransactional = !/^--\s*migrate:no-transaction/m.test(file.sql);
+  // An index that is built concurrently holds up nobody.
+  const waitMs = isTransactional ? tableWaitMs : lockWaitMs;
+  await client.query("SELECT set_config('lock_timeout', $1, false)", [String(waitMs)]);
   try {
-    if (isTransactional) await inTransaction(client, () => applyAndRecord(client, id, file));
+    if (isTransactional)
+      await untilUnlocked(
+        () => inTransaction(client, () => applyAndRecord(client, id, file)),
+        () => log(`${file.name} waits for a table that others use`),
+      );
     else await applyAndRecord(client, id, file);
   } catch (cause) {
     const reason = reasonOf(cause);
@@ -192,6 +231,19 @@ async function apply(client: pg.Client, file: MigrationFile): Promise<void> {
         .query('UPDATE _prisma_migrations SET logs = $2 WHERE id = $1', [id, reason])
         .catch(() => undefined);
     throw new Error(`migration ${file.name} failed: ${reason}`, { cause });
+  }
+}
+
+/** Repeats `work` while tables are locked, for three minutes at least. `onWaiting` is called once. */
+async function untilUnlocked(work: () => Promise<void>, onWaiting: () => void): Promise<void> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await work();
+    } catch (error) {
+      if (sqlStateOf(error) !== lockNotAvailable || tries === tableTriesMax) throw error;
+      if (tries === 1) onWaiting();
+      await delay(tableRetryMs);
+    }
   }
 }
 

@@ -18,11 +18,45 @@ const serverSettings = [
   '-c tcp_user_timeout=25000',
 ].join(' ');
 
+const poolMaxDefault = 12;
+
+export interface PoolOptions {
+  /** The most connections at a time. */
+  readonly max?: number;
+  readonly queryTimeoutMs?: number;
+  /**
+   * The server itself, if the pool's URL is that of a pooler which lends a session for one transaction at a
+   * time (PgBouncer). Locks and whatever else a session keeps then use this address.
+   */
+  readonly directUrl?: string | undefined;
+}
+
+/** The pools for sessions that hold locks, of the pools behind a pooler. */
+const sessionPools = new WeakMap<pg.Pool, pg.Pool>();
+
+/** Whose connections keep what is set in them: session locks, settings. Mostly the pool itself. */
+export function sessionsOf(pool: pg.Pool): pg.Pool {
+  return sessionPools.get(pool) ?? pool;
+}
+
 /**
- * Connections of one pool. A process has two: one for its queries and one for its event store. In all-in-one
- * each projection holds one of the first pool, and half of them must remain for queries.
+ * Sends every statement unnamed. A named one exists in a single session of the server, and a pooler may
+ * send its next execution to another session.
  */
-const poolMax = 12;
+class UnnamedStatements extends pg.Client {}
+UnnamedStatements.prototype.query = function (
+  this: UnnamedStatements,
+  config: unknown,
+  ...rest: unknown[]
+) {
+  // Looked up at each call: tracing replaces it.
+  const query = pg.Client.prototype.query as (...args: unknown[]) => unknown;
+  return query.call(this, hasName(config) ? { ...config, name: undefined } : config, ...rest);
+} as typeof pg.Client.prototype.query;
+
+function hasName(config: unknown): config is { readonly name: string } {
+  return typeof config === 'object' && config?.constructor === Object && 'name' in config;
+}
 
 /** Receives reports of lost connections. Every logger of pino fits. */
 export interface PoolLog {
@@ -35,20 +69,51 @@ export function createPool(
   databaseUrl: string,
   app: string,
   log: PoolLog,
-  { queryTimeoutMs = queryTimeoutDefaultMs }: { readonly queryTimeoutMs?: number } = {},
+  { directUrl, ...limits }: PoolOptions = {},
 ): pg.Pool {
-  const pool = new pg.Pool({
-    connectionString: databaseUrl,
-    max: poolMax,
+  if (directUrl === undefined) return directPool(databaseUrl, app, log, limits);
+  const sessions = directPool(directUrl, `${app}-sessions`, log, limits);
+  // A pooler refuses settings at the start of a connection that it does not know. The server's own must do.
+  const pool = logged(
+    new pg.Pool({ ...common(databaseUrl, app, limits), Client: UnnamedStatements }),
+    log,
+  );
+  const end = pool.end.bind(pool) as () => Promise<void>;
+  pool.end = (async () => {
+    await Promise.all([end(), sessions.end()]);
+  }) as pg.Pool['end'];
+  sessionPools.set(pool, sessions);
+  return pool;
+}
+
+type Limits = Omit<PoolOptions, 'directUrl'>;
+
+function directPool(url: string, app: string, log: PoolLog, limits: Limits): pg.Pool {
+  return logged(
+    new pg.Pool({
+      ...common(url, app, limits),
+      statement_timeout: statementTimeoutMs,
+      options: serverSettings,
+    }),
+    log,
+  );
+}
+
+function common(url: string, app: string, limits: Limits): pg.PoolConfig {
+  const { max = poolMaxDefault, queryTimeoutMs = queryTimeoutDefaultMs } = limits;
+  return {
+    connectionString: url,
+    max,
     application_name: `pis-${app}`,
     connectionTimeoutMillis: connectTimeoutMs,
-    statement_timeout: statementTimeoutMs,
     // Without this, callers of a server that silently vanished wait for hours.
     query_timeout: queryTimeoutMs,
     keepAlive: true,
     keepAliveInitialDelayMillis: keepAliveInitialDelayMs,
-    options: serverSettings,
-  });
+  };
+}
+
+function logged(pool: pg.Pool, log: PoolLog): pg.Pool {
   // The pool replaces an idle connection that breaks. Without a listener its error would end the process.
   pool.on('error', (error) => log.warn({ err: error }, 'lost an idle PostgreSQL connection'));
   // The pool listens to idle connections only. One in use that breaks fails its next statement.
@@ -56,4 +121,16 @@ export function createPool(
     client.on('error', (error) => log.debug({ err: error }, 'lost a PostgreSQL connection')),
   );
   return pool;
+}
+
+/** The one connection that waits for notifications. */
+const listeners = 1;
+
+/** How a process divides its connections between its queries and its event store. */
+export function poolSizes(connectionsMax: number): {
+  readonly queries: number;
+  readonly store: number;
+} {
+  const store = Math.floor((connectionsMax - listeners) / 2);
+  return { queries: connectionsMax - listeners - store, store };
 }

@@ -1,7 +1,7 @@
 import { createTestDatabase, type TestDatabase, until } from '@pis/local-servers/testing';
 import type pg from 'pg';
 import { createPool } from './pool.js';
-import { asSingleton, endSession, takeLock } from './singleton.js';
+import { asSingleton, endSession, takeLock, withLock } from './singleton.js';
 import { silenceable } from './testing/silent-proxy.js';
 
 const log = { warn: () => undefined, debug: () => undefined };
@@ -88,6 +88,27 @@ describe('a job that one process at a time does', () => {
     expect(first.lost.aborted).toBe(true);
     const second = asSingleton(pool, lock, { pollMs }, () => Promise.resolve('second'));
     expect(await second).toBe('second');
+  });
+
+  it('has further locks in its own session, which are free again when their work ends or fails', async () => {
+    const further = { ...lock, name: 'further' };
+    const isTaken = async () => (await asSingleton(pool, further, undefined, nothing)) === null;
+    const nothing = () => Promise.resolve('done');
+    await asSingleton(pool, lock, undefined, async (client) => {
+      expect(await withLock(client, further, undefined, isTaken)).toBe(true);
+      expect(await isTaken()).toBe(false);
+      const failed = withLock(client, further, undefined, () =>
+        Promise.reject(new Error('failed')),
+      );
+      await expect(failed).rejects.toThrow('failed');
+      expect(await isTaken()).toBe(false);
+    });
+    const other = await holder(further);
+    await asSingleton(pool, lock, undefined, async (client) =>
+      expect(await withLock(client, further, undefined, nothing)).toBeNull(),
+    );
+    other.end();
+    await other.ended;
   });
 
   it('ends soon although the server no longer answers', async () => {

@@ -3,6 +3,7 @@
  * ends, so a process that dies gives its job up: PostgreSQL drops dead peers within 30 seconds (pool.ts).
  */
 import type pg from 'pg';
+import { sessionsOf } from './pool.js';
 import { pause } from './wake-up.js';
 
 /** Names a lock. Every release must use the same keys, because two releases run side by side during a deployment. */
@@ -29,17 +30,13 @@ export interface LockWait {
  */
 export async function takeLock(
   client: pg.ClientBase,
-  { key, name }: SingletonLock,
+  lock: SingletonLock,
   wait?: LockWait,
 ): Promise<boolean> {
-  const text =
-    name === undefined
-      ? 'SELECT pg_try_advisory_lock($1) AS taken'
-      : 'SELECT pg_try_advisory_lock($1, hashtext($2)) AS taken';
-  const values = name === undefined ? [String(key)] : [String(key), name];
+  const { text, values } = lockCall('pg_try_advisory_lock', lock);
   const startedMs = performance.now();
   while (wait?.signal?.aborted !== true) {
-    const { rows } = await client.query<{ taken: boolean }>(text, values);
+    const { rows } = await client.query<{ taken: boolean }>(`SELECT ${text} AS taken`, values);
     if (rows[0]?.taken === true) return true;
     if (wait === undefined) return false;
     wait.onWaiting?.();
@@ -47,6 +44,15 @@ export async function takeLock(
     await pause(wait.pollMs, wait.signal);
   }
   return false;
+}
+
+function lockCall(
+  name: 'pg_try_advisory_lock' | 'pg_advisory_unlock',
+  lock: SingletonLock,
+): { readonly text: string; readonly values: string[] } {
+  return lock.name === undefined
+    ? { text: `${name}($1)`, values: [String(lock.key)] }
+    : { text: `${name}($1, hashtext($2))`, values: [String(lock.key), lock.name] };
 }
 
 /**
@@ -61,7 +67,7 @@ export async function asSingleton<Result>(
   wait: LockWait | undefined,
   work: (client: pg.ClientBase, lost: AbortSignal) => Promise<Result>,
 ): Promise<Result | null> {
-  const client = await pool.connect();
+  const client = await sessionsOf(pool).connect();
   const lost = new AbortController();
   client.on('error', (error) => lost.abort(error));
   try {
@@ -71,6 +77,27 @@ export async function asSingleton<Result>(
     return result;
   } finally {
     await endSession(client);
+  }
+}
+
+/**
+ * Runs `work` while a session that the caller holds has one more lock. Takes no connection of a pool: work that
+ * holds a connection and waits for another one can stop a small pool. The caller notices the loss of the session.
+ * @returns what `work` returns, null when the lock was not taken
+ */
+export async function withLock<Result>(
+  client: pg.ClientBase,
+  lock: SingletonLock,
+  wait: LockWait | undefined,
+  work: () => Promise<Result>,
+): Promise<Result | null> {
+  if (!(await takeLock(client, lock, wait))) return null;
+  try {
+    return await work();
+  } finally {
+    const { text, values } = lockCall('pg_advisory_unlock', lock);
+    // The end of the session frees the lock anyway.
+    await client.query(`SELECT ${text}`, values).catch(() => undefined);
   }
 }
 

@@ -1,15 +1,13 @@
 /**
- * Activity: every change of status of a payment, by originator and time, with what it did to the figures of a
+ * Activity: every change of status of a payment, and each late rejection, by originator and time, with what it did to the figures of a
  * statement. Statements find the payments of a month by it, and the sums of everything before.
  *
  * A table of the projection `movements`: one checkpoint for both. Rows are only added. The first row of a payment has its terms, so later rows need no stream.
  */
 import {
-  isTransition,
   payment,
   type PaymentDetails,
   type PaymentEvent,
-  type PaymentTransition,
   streamNameOf,
   transferAmountMinor,
 } from '@pis/domain';
@@ -41,10 +39,18 @@ interface ActivityRow extends Terms {
   readonly recorded: RecordedEvent;
   readonly movesMoney: boolean;
   readonly inProgressChange: -1 | 0 | 1;
+  /** The bank rejected the payment when it was FAILED_IN_FLIGHT. It may complete all the same. */
+  readonly isRejectedLate: boolean;
   readonly chargedMinor: number;
 }
 
-/** What each change does. A payment is in progress from QUEUED until it has completed, failed or been blocked. */
+/** What statements show of a payment. */
+type ActivityEvent = Exclude<PaymentEvent, { readonly type: 'PaymentCorrected' }>;
+
+/**
+ * What each change does. A payment is in progress from QUEUED until it has completed, failed or been blocked. A late
+ * rejection ends that, too, unless the payment completes after it: readers of the table decide.
+ */
 const effects = {
   PaymentAwaitingConfirmation: { inProgressChange: 0, movesMoney: false },
   PaymentQueued: { inProgressChange: 1, movesMoney: false },
@@ -55,8 +61,9 @@ const effects = {
   PaymentBlocked: { inProgressChange: -1, movesMoney: false },
   PaymentReturned: { inProgressChange: 0, movesMoney: true },
   PaymentCanceled: { inProgressChange: 0, movesMoney: false },
+  PaymentRejectedLate: { inProgressChange: 0, movesMoney: false },
 } as const satisfies Record<
-  PaymentTransition['type'],
+  ActivityEvent['type'],
   Pick<ActivityRow, 'inProgressChange' | 'movesMoney'>
 >;
 
@@ -72,7 +79,7 @@ export const activityTable: ReadTable = {
 interface ReadEvent {
   readonly recorded: RecordedEvent;
   readonly paymentId: string;
-  readonly event: PaymentTransition;
+  readonly event: ActivityEvent;
 }
 
 /** @throws UnreadableStreams */
@@ -86,7 +93,8 @@ function readable(events: readonly RecordedEvent[]): readonly ReadEvent[] {
       const event = domainEventOf<PaymentEvent>(payment, recorded);
       if (!uuidForm.test(name.id))
         throw new UnreadableEvent(recorded, 'the name of its stream has no UUID');
-      return isTransition(event) ? [{ recorded, paymentId: name.id, event }] : [];
+      if (event.type === 'PaymentCorrected') return [];
+      return [{ recorded, paymentId: name.id, event }];
     } catch (cause) {
       unreadable.set(recorded.streamId, asUnreadable(recorded, cause));
       return [];
@@ -113,17 +121,18 @@ async function rowsOf(
       throw new ProjectionBroken(recorded, 'the table lacks the beginning of its stream');
     return {
       ...{ ...ofPayment, ...effects[event.type], paymentId, recorded },
+      isRejectedLate: event.type === 'PaymentRejectedLate',
       chargedMinor: chargedBy(event.type, ofPayment),
     };
   });
 }
 
-function chargedBy(type: PaymentTransition['type'], terms: Terms): number {
+function chargedBy(type: ActivityEvent['type'], terms: Terms): number {
   if (type === 'PaymentCompleted') return terms.feeMinor;
   return type === 'PaymentReturned' ? terms.returnFeeMinor : 0;
 }
 
-function termsIn(recorded: RecordedEvent, event: PaymentTransition): Terms {
+function termsIn(recorded: RecordedEvent, event: ActivityEvent): Terms {
   if (event.type === 'PaymentAwaitingConfirmation') return termsOf(event.data, event.data.link);
   if (event.type === 'PaymentQueued') return termsOf(event.data, null);
   throw new UnreadableEvent(recorded, 'a payment cannot begin with this event');
@@ -190,10 +199,10 @@ async function insert(
     name: `${target}.insert`,
     text: `INSERT INTO ${target} (payment_id, revision, position, at, organization_id, originator_id,
         is_inbound, amount_minor, fee_minor, return_fee_minor, moves_money, in_progress_change,
-        charged_minor)
+        charged_minor, is_rejected_late)
       SELECT * FROM unnest($1::uuid[], $2::integer[], $3::text[], $4::timestamptz(3)[], $5::uuid[],
         $6::uuid[], $7::boolean[], $8::bigint[], $9::bigint[], $10::bigint[], $11::boolean[],
-        $12::smallint[], $13::bigint[])
+        $12::smallint[], $13::bigint[], $14::boolean[])
       ON CONFLICT (payment_id, revision) DO NOTHING`,
     values: [
       rows.map(({ paymentId }) => paymentId),
@@ -209,6 +218,7 @@ async function insert(
       rows.map(({ movesMoney }) => movesMoney),
       rows.map(({ inProgressChange }) => inProgressChange),
       rows.map(({ chargedMinor }) => chargedMinor),
+      rows.map(({ isRejectedLate }) => isRejectedLate),
     ],
   });
 }

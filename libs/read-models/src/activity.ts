@@ -13,6 +13,8 @@ export interface ActivityOwner {
 export interface ActivityCutoff {
   readonly to: Date;
   readonly through: Position;
+  /** Whether a payment that the bank rejected late is no longer in progress. */
+  readonly endsRejected: boolean;
 }
 
 /** What is in a cutoff and not in the one `after` which it follows. Null: the first one. */
@@ -32,7 +34,7 @@ export interface ActivityBalance {
   readonly feesDueMinor: number;
 }
 
-/** A payment that changed its status in the period without moving money in it. */
+/** A payment that changed its status, or was rejected late, in the period without moving money in it. */
 export interface StillPayment {
   readonly paymentId: string;
   /** The last such change of the period. */
@@ -50,17 +52,20 @@ interface BalanceRow {
 export async function activityBalance(
   pool: pg.Pool,
   { organizationId, originatorId }: ActivityOwner,
-  { to, through }: ActivityCutoff,
+  { to, through, endsRejected }: ActivityCutoff,
 ): Promise<ActivityBalance> {
   const values = [organizationId, originatorId, to, through];
   const { rows } = await orUnavailable(() =>
     pool.query<BalanceRow>(
-      `SELECT is_inbound, sum(in_progress_change) AS open,
-          sum(in_progress_change * amount_minor) AS amount, sum(charged_minor) AS charged
-        FROM payment_activity
-        WHERE organization_id = $1 AND originator_id = $2 AND at < $3 AND position <= $4
+      `SELECT is_inbound, sum(change) AS open, sum(change * amount_minor) AS amount,
+          sum(charged_minor) AS charged
+        FROM (SELECT is_inbound, amount_minor, charged_minor,
+            CASE WHEN is_rejected_late AND $5 AND NOT ${completedOf('a', inCutoff)} THEN -1
+              ELSE in_progress_change END AS change
+          FROM payment_activity a
+          WHERE organization_id = $1 AND originator_id = $2 AND ${inCutoff('a')}) counted
         GROUP BY is_inbound`,
-      values,
+      [...values, endsRejected],
     ),
   );
   const { rows: collections } = await orUnavailable(() =>
@@ -85,13 +90,25 @@ export async function activityBalance(
 }
 
 /**
+ * Whether an earlier release wrote rows, and so left out late rejections. A rebuild of the projection `movements` adds
+ * them.
+ * @throws StoreUnavailable
+ */
+export async function lacksLateRejections(pool: pg.Pool): Promise<boolean> {
+  const { rows } = await orUnavailable(() =>
+    pool.query('SELECT FROM payment_activity WHERE is_rejected_late IS NULL LIMIT 1'),
+  );
+  return rows.length > 0;
+}
+
+/**
  * Page after page, by (at, paymentId). The database sorts, on its disk if need be.
  * @throws StoreUnavailable
  */
 export async function* stillPayments(
   pool: pg.Pool,
   { organizationId, originatorId }: ActivityOwner,
-  { to, through, after }: ActivityWindow,
+  { to, through, after, endsRejected }: ActivityWindow,
   pageMax: number,
 ): AsyncGenerator<readonly StillPayment[], void, undefined> {
   const client = await orUnavailable(() => pool.connect());
@@ -101,14 +118,16 @@ export async function* stillPayments(
     await client.query(
       `DECLARE still NO SCROLL CURSOR FOR
         SELECT payment_id AS "paymentId", max(at) AS at FROM payment_activity a
-        WHERE organization_id = $1 AND originator_id = $2 AND NOT moves_money AND ${inWindow('a')}
-          AND NOT EXISTS (SELECT FROM payment_activity m
-            WHERE m.payment_id = a.payment_id AND m.moves_money AND m.in_progress_change = -1
-              AND ${inWindow('m')})
+        WHERE organization_id = $1 AND originator_id = $2 AND NOT moves_money AND ${inCutoff('a')}
+          AND (${isNew('a')} OR (is_rejected_late AND $8))
+          AND (is_rejected_late IS NOT TRUE OR ($7 AND NOT ${completedOf('a', inCutoff)}))
+          AND NOT ${completedOf('a', inWindow)}
         GROUP BY payment_id ORDER BY max(at), payment_id`,
       [
         ...[organizationId, originatorId, to, through],
-        ...[after?.to ?? null, after?.through ?? null],
+        ...[after?.to ?? null, after?.through ?? null, endsRejected],
+        // Earlier statements do not have what was rejected then.
+        after !== null && !after.endsRejected,
       ],
     );
     for (;;) {
@@ -124,9 +143,23 @@ export async function* stillPayments(
   }
 }
 
+function inCutoff(table: string): string {
+  return `${table}.at < $3 AND ${table}.position <= $4`;
+}
+
+function isNew(table: string): string {
+  return `($5::timestamptz IS NULL OR ${table}.at >= $5 OR ${table}.position > $6::text)`;
+}
+
 function inWindow(table: string): string {
-  return `${table}.at < $3 AND ${table}.position <= $4
-    AND ($5::timestamptz IS NULL OR ${table}.at >= $5 OR ${table}.position > $6::text)`;
+  return `${inCutoff(table)} AND ${isNew(table)}`;
+}
+
+/** Whether the payment of a row moved its money. The return of a payment ends nothing that is in progress. */
+function completedOf(table: string, isWithin: (table: string) => string): string {
+  return `EXISTS (SELECT FROM payment_activity m
+    WHERE m.payment_id = ${table}.payment_id AND m.moves_money AND m.in_progress_change = -1
+      AND ${isWithin('m')})`;
 }
 
 /**

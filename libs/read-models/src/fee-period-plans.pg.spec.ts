@@ -88,3 +88,24 @@ it('periods of an originator are found when a collection in flight was settled b
   expect(found).toEqual(expect.arrayContaining(periods.map(({ id }) => id)));
   expect(await readBy(() => openFeePeriods(pool, now, page))).toBeLessThan(readMax);
 });
+
+it('no page ends early because two collections of an originator were settled beside its periods', async () => {
+  await pool.query(
+    `UPDATE fee_collections SET collection_id = gen_random_uuid(), was_in_flight = true
+      WHERE collection_id = ANY (ARRAY[md5('collection 600 3')::uuid, md5('collection 600 4')::uuid])`,
+  );
+  const found: string[] = [];
+  for (let after: string | null = null; ; ) {
+    const limit = 10;
+    const ids = await openFeePeriods(pool, now, { after, limit, canStart: false });
+    found.push(...ids);
+    if (ids.length < limit) break;
+    after = ids.at(-1) ?? null;
+  }
+  const { rows } = await pool.query<{ id: string }>(
+    `SELECT fee_period_id AS id FROM fee_periods WHERE originator_id = md5('originator 600')::uuid`,
+  );
+  expect(rows).toHaveLength(months);
+  expect(found).toEqual(expect.arrayContaining(rows.map(({ id }) => id)));
+  expect(found).toHaveLength(new Set(found).size);
+});

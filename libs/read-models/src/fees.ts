@@ -83,6 +83,15 @@ export async function untilFeesKnown(
   return held;
 }
 
+/** Organizations that no list has, because their streams are held back from the first event on. @throws StoreUnavailable */
+export async function heldUnlistedOrganizations(sources: FeeSources): Promise<readonly HeldFees[]> {
+  const held: HeldFees[] = [];
+  const needed = [['directory', 'organization']] as const;
+  for await (const { streamId, owner } of heldStreams(sources, needed, true))
+    if (owner !== null) held.push({ streamId, owner });
+  return held;
+}
+
 async function listBehind(sources: FeeSources, upTo: Position): Promise<string | null> {
   for (const [projection, category] of needed) {
     const prefix: StreamPrefix = streamPrefixOf(category);
@@ -311,8 +320,9 @@ const openPeriodsSql = `
       WHERE fee_collections.status = 'RETURNED' AND fee_periods.status = 'COLLECTED'
         AND fee_period_id > after ORDER BY fee_period_id LIMIT $4)
     UNION ALL
-    -- Settled, and not what its period counts on: one of these is its period.
-    (SELECT fee_periods.fee_period_id
+    -- Settled, and not what its period counts on: one of these is its period. Once each: a page that has one twice would
+    -- be short, and the last.
+    (SELECT DISTINCT fee_periods.fee_period_id
       FROM page, fee_collections settled JOIN fee_periods USING (organization_id, originator_id)
       WHERE settled.was_in_flight AND settled.status = 'COMPLETED' AND fee_periods.status <> 'FREE'
         AND fee_periods.fee_period_id > after AND NOT EXISTS

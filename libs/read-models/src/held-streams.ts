@@ -30,6 +30,8 @@ export interface HeldStream {
 export type NeededStreams = readonly (readonly [ProjectionName, Category])[];
 
 const pageMax = 100;
+/** Streams read at a time. The first one may be enough for the caller. */
+const readsAtOnce = 10;
 
 /**
  * Those that the projections hold back of these categories, by stream.
@@ -56,12 +58,15 @@ export async function* heldStreams(
         ],
       }),
     );
-    const firsts = rows.map(({ streamId }) =>
-      store.readStream(streamId, { from: 0, maxCount: 1, leaveSealed: true }),
-    );
-    for (const [index, [first]] of (await Promise.all(firsts)).entries()) {
-      const streamId = rows[index]?.streamId ?? '';
-      yield { streamId, owner: heldOwnerOf(streamId, first) };
+    for (let from = 0; from < rows.length; from += readsAtOnce) {
+      const some = rows.slice(from, from + readsAtOnce);
+      const firsts = some.map(({ streamId }) =>
+        store.readStream(streamId, { from: 0, maxCount: 1, leaveSealed: true }),
+      );
+      for (const [index, [first]] of (await Promise.all(firsts)).entries()) {
+        const streamId = some[index]?.streamId ?? '';
+        yield { streamId, owner: heldOwnerOf(streamId, first) };
+      }
     }
     const last = rows.at(-1);
     if (last === undefined || rows.length < pageMax) return;
@@ -101,6 +106,27 @@ export async function heldStreamsOf(
       held.push(stream);
   }
   return held;
+}
+
+/**
+ * The first that may be of an organization, or of its originator. No other stream is read after it.
+ * @param owner originatorId null: all originators of the organization
+ * @throws StoreUnavailable
+ */
+export async function firstHeldStreamOf(
+  sources: HeldSources,
+  needed: NeededStreams,
+  { organizationId, originatorId }: HeldOwner,
+): Promise<HeldStream | null> {
+  for await (const held of heldStreams(sources, needed)) {
+    const { owner } = held;
+    const isOfIt =
+      originatorId === null
+        ? owner === null || owner.organizationId === organizationId
+        : mayConcern(owner, { organizationId, originatorId });
+    if (isOfIt) return held;
+  }
+  return null;
 }
 
 /** Whether a stream with this owner may say something about the originator. */

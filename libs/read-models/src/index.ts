@@ -7,6 +7,7 @@ export { directoryProjection, type WebhookEndpointItem } from './directory.proje
 export { eventsProjection } from './events.projection.js';
 export { feesProjection } from './fees.projection.js';
 export * from './fees.js';
+export * from './fee-period-list.js';
 export { monthlyWorkLateSeconds } from './monthly-work.js';
 export { figuresProjection } from './figures.projection.js';
 export {
@@ -15,13 +16,16 @@ export {
   type FiguresQuery,
   type RailFigures,
 } from './figures-query.js';
+export { historyProjection } from './history.projection.js';
+export { paymentPeriods, type PaymentPeriods } from './payment-periods.js';
 export { movementsProjection } from './movements.projection.js';
 export * from './movements.js';
-export { aheadOfLog, hasReached } from './projection-reach.js';
+export { aheadOfLog, hasReached, isCompleteAsOf } from './projection-reach.js';
 export * from './activity.js';
 export {
   type HeldOwner,
   type HeldStream,
+  firstHeldStreamOf,
   heldStreamsOf,
   heldText,
   type NeededStreams,
@@ -36,6 +40,8 @@ export {
   type RebuildReport,
   RebuildUnderWay,
 } from './rebuild.js';
+export { compareReadModels, type ComparisonOptions, type ComparisonReport } from './comparison.js';
+export type { ReadModelDifference } from './table-differences.js';
 export type { ProjectionName } from './projected-streams.js';
 export * from './projections.js';
 export {
@@ -55,9 +61,16 @@ export * from './quarantine.js';
 export * from './organization-logos.js';
 export * from './retention-periods.js';
 export * from './consumer-checkpoints.js';
-export { assertNoMore, type ListCursor, type ListPage, type PageRequest } from './list-page.js';
+export {
+  assertNoMore,
+  type ListCursor,
+  type ListPage,
+  pageOf,
+  type PageRequest,
+} from './list-page.js';
 export * from './payments-query.js';
 export * from './directory-query.js';
+export { directoryAsOf, type DirectoryAsOf } from './directory-as-of.js';
 export { searchContacts, type ContactSearch } from './contact-search.js';
 export * from './approvals-query.js';
 export * from './statements-query.js';

@@ -112,6 +112,7 @@ describe('movements', () => {
         kind: 'transfer',
         side: 'debit',
         reference: 'ours-1',
+        returnReasonCode: null,
         at: new Date('2026-03-01T09:00:00.000Z'),
         position: completed?.position,
       },
@@ -120,6 +121,7 @@ describe('movements', () => {
         kind: 'return',
         side: 'credit',
         reference: null,
+        returnReasonCode: 'R01',
         at: new Date('2026-06-15T10:00:00.000Z'),
         position: returned?.position,
       },
@@ -202,7 +204,10 @@ describe('movements', () => {
     const same = { originatorId, paymentId: null, collectionId, amountMinor: 4_321, rail: 'ACH' };
     const both = [
       { ...same, kind: 'collection', side: 'debit' },
-      { ...same, kind: 'collection_return', side: 'credit', reference: '011000130000001' },
+      {
+        ...{ ...same, kind: 'collection_return', side: 'credit' },
+        ...{ reference: '011000130000001', returnReasonCode: 'R01' },
+      },
     ];
     expect(await read()).toMatchObject(both);
     await rebuildProjection('movements', { store, pool });

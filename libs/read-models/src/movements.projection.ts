@@ -45,6 +45,7 @@ export type TransferRow = {
   readonly completedAt: string | null;
   readonly completedPosition: string | null;
   readonly returnReference: string | null;
+  readonly returnReasonCode: string | null;
   readonly returnedAt: string | null;
   readonly returnedPosition: string | null;
   readonly revision: number;
@@ -68,6 +69,7 @@ function begun(owner: TransferOwner, details: PaymentDetails, amountMinor: numbe
     completedAt: null,
     completedPosition: null,
     returnReference: null,
+    returnReasonCode: null,
     returnedAt: null,
     returnedPosition: null,
   };
@@ -98,6 +100,7 @@ function after(
       return {
         ...row,
         returnReference: event.data.returnReference ?? null,
+        returnReasonCode: event.data.returnReasonCode,
         returnedAt: at,
         returnedPosition: position,
       };
@@ -127,6 +130,7 @@ const transfersOf = (owner: TransferOwner): ReadTableDefinition<TransferRow> => 
     completedAt: 'timestamptz(3)',
     completedPosition: 'text',
     returnReference: 'text',
+    returnReasonCode: 'text',
     returnedAt: 'timestamptz(3)',
     returnedPosition: 'text',
     revision: 'integer',
@@ -142,6 +146,7 @@ interface MovementRow {
   readonly kind: MovementKind;
   readonly side: MovementSide;
   readonly reference: string | null;
+  readonly returnReasonCode: string | null;
   readonly at: string;
   readonly position: string;
 }
@@ -165,6 +170,7 @@ function movementsOf({ before, after: transfer }: RowChange<TransferRow>): Movem
       kind: kinds[owner].moved,
       side,
       reference: transfer.reference,
+      returnReasonCode: null,
       at: completedAt,
       position: completedPosition,
     });
@@ -174,6 +180,7 @@ function movementsOf({ before, after: transfer }: RowChange<TransferRow>): Movem
       kind: kinds[owner].returned,
       side: opposite[side],
       reference: transfer.returnReference,
+      returnReasonCode: transfer.returnReasonCode,
       at: returnedAt,
       position: returnedPosition,
     });
@@ -196,9 +203,11 @@ async function saveMovements(
   await client.query({
     name: `${movementsTarget}.insert`,
     text: `INSERT INTO ${movementsTarget} (movement_id, organization_id, originator_id, payment_id,
-        collection_id, kind, side, amount_minor, rail, reference, at, position)
+        collection_id, kind, side, amount_minor, rail, reference, return_reason_code,
+        at, position)
       SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::uuid[], $6::text[],
-        $7::text[], $8::bigint[], $9::text[], $10::text[], $11::timestamptz(3)[], $12::text[])
+        $7::text[], $8::bigint[], $9::text[], $10::text[], $11::text[],
+        $12::timestamptz(3)[], $13::text[])
       ON CONFLICT (movement_id) DO NOTHING`,
     values: [
       movements.map(movementIdOf),
@@ -211,6 +220,7 @@ async function saveMovements(
       ofTransfers.map(({ amountMinor }) => amountMinor),
       ofTransfers.map(({ rail }) => rail),
       movements.map(({ reference }) => reference),
+      movements.map(({ returnReasonCode }) => returnReasonCode),
       movements.map(({ at }) => at),
       movements.map(({ position }) => position),
     ],

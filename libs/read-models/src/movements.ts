@@ -29,6 +29,8 @@ export interface Movement {
   readonly rail: PaymentRail;
   /** Of a transfer: the reference that it was submitted under. Of a return: the bank's own, null if it gave none. */
   readonly reference: string | null;
+  /** Of a return, as the bank gave it. Null if it gave none, and for other movements. */
+  readonly returnReasonCode: string | null;
   /** When the log got the fact. */
   readonly at: Date;
   /** Of the fact, in the log. */
@@ -105,7 +107,7 @@ type Row = Omit<Movement, 'amountMinor'> & { readonly amountMinor: string };
 
 const columns = `movement_id AS "movementId", organization_id AS "organizationId",
   originator_id AS "originatorId", payment_id AS "paymentId", collection_id AS "collectionId", kind, side,
-  amount_minor AS "amountMinor", rail, reference, at, position`;
+  amount_minor AS "amountMinor", rail, reference, return_reason_code AS "returnReasonCode", at, position`;
 
 const lowestId = '00000000-0000-0000-0000-000000000000';
 

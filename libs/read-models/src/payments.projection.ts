@@ -34,7 +34,7 @@ export type PaymentRow = {
 };
 
 type Fields = Omit<PaymentRow, 'revision'>;
-type Creation = Extract<
+export type Creation = Extract<
   PaymentTransition,
   { type: 'PaymentAwaitingConfirmation' | 'PaymentQueued' }
 >;
@@ -82,7 +82,7 @@ function fromDetails({ type, at, data }: Creation, row: PaymentRow | null): Fiel
 }
 
 /** Of somebody who is no saved contact: found by this ID once it is to be erased. */
-function counterpartyIdOf(data: Creation['data']): string | null {
+export function counterpartyIdOf(data: Creation['data']): string | null {
   return 'link' in data ? data.link.counterpartyId : (data.contact?.id ?? null);
 }
 

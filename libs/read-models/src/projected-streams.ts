@@ -13,7 +13,7 @@ const projectionsOf = {
   operatorNotice: [],
   organization: ['directory'],
   originator: ['directory'],
-  payment: ['payments', 'events', 'figures', 'movements'],
+  payment: ['payments', 'events', 'figures', 'movements', 'history'],
   settlement: [],
   statement: ['directory', 'events'],
   store: [],

@@ -1,5 +1,12 @@
 /** Whether a projection has applied what the log had up to a position. */
-import { type Anchor, type EventStore, hasAnchor, type Position } from '@pis/event-store';
+import { setTimeout as delay } from 'node:timers/promises';
+import {
+  type Anchor,
+  beginning,
+  type EventStore,
+  hasAnchor,
+  type Position,
+} from '@pis/event-store';
 import type pg from 'pg';
 import { readCheckpoint } from './checkpoint.js';
 import { orUnavailable } from './or-unavailable.js';
@@ -30,6 +37,35 @@ export async function hasReached(
     // The end of the log.
     if (page.position <= after) return true;
     after = page.position;
+  }
+  return true;
+}
+
+/** The longest time from the decision of an event to its append, and between the clocks of two processes. */
+const lateMaxMs = 60_000;
+const reachPollMs = 15;
+
+/**
+ * Whether the tables of a projection have everything that was recorded up to a time, possibly after a wait: up to
+ * `timeoutMs`, for what the log has now.
+ * @throws StoreUnavailable
+ */
+export async function isCompleteAsOf(
+  log: ProjectedLog & { readonly store: Pick<EventStore, 'lastEvent' | 'lastPosition'> },
+  projection: ProjectionName,
+  at: string,
+  timeoutMs: number,
+): Promise<boolean> {
+  const { pool, store } = log;
+  const reached = await orUnavailable(() => readCheckpoint(pool, projection));
+  const last = reached === beginning ? null : await store.lastEvent(reached);
+  // Tables that are behind answer for what is long past.
+  if (last !== null && Date.parse(last.metadata.at) > Date.parse(at) + lateMaxMs) return true;
+  const end = await store.lastPosition();
+  const deadline = performance.now() + timeoutMs;
+  while (!(await hasReached(log, projection, end))) {
+    if (performance.now() >= deadline) return false;
+    await delay(reachPollMs);
   }
   return true;
 }

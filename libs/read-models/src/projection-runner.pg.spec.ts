@@ -216,6 +216,15 @@ describe('a projection', () => {
       pool,
     });
     expect(await standby.lag()).toBe(1);
+    expect(await standby.oldestUnappliedAt()).toEqual(new Date(at));
+  });
+
+  it('has no oldest event that waits once it has caught up', async () => {
+    const pool = openPool();
+    const { position } = await queuePayment(store, at);
+    const runner = startRunner(pool);
+    await runner.waitFor(position, timeoutMs);
+    expect(await runner.oldestUnappliedAt()).toBeNull();
   });
 
   it('accepts every text that a client may send', async () => {

@@ -127,6 +127,24 @@ export class ProjectionRunner implements LocalProgress {
     return countEvents(store, { after, streamPrefixes, max: lagMax, pagesMax: countPagesMax });
   }
 
+  /** The time of the oldest event that is not yet in the tables. Null when there is none. @throws StoreUnavailable */
+  async oldestUnappliedAt(): Promise<Date | null> {
+    const { store, pool, projection } = this.options;
+    let after = this.isActive ? this.position : await readCheckpoint(pool, this.name);
+    const { streamPrefixes } = projection;
+    for (let pages = 0; pages < countPagesMax; pages += 1) {
+      const options = { after, pageMax: 1, leaveSealed: true };
+      const page = await store.readLog(
+        streamPrefixes === undefined ? options : { ...options, streamPrefixes },
+      );
+      const [oldest] = page.events;
+      if (oldest !== undefined) return new Date(oldest.metadata.at);
+      if (page.position <= after) return null;
+      after = page.position;
+    }
+    return null;
+  }
+
   /** Resolves true once the tables have reached `position`, false after `timeoutMs`. */
   waitFor(position: Position, timeoutMs: number): Promise<boolean> {
     if (this.position >= position) return Promise.resolve(true);

@@ -6,6 +6,7 @@ import { directoryProjection } from './directory.projection.js';
 import { eventsProjection } from './events.projection.js';
 import { feesProjection } from './fees.projection.js';
 import { figuresProjection } from './figures.projection.js';
+import { historyProjection } from './history.projection.js';
 import { movementsProjection } from './movements.projection.js';
 import { paymentsProjection } from './payments.projection.js';
 import type { ProjectionName } from './projected-streams.js';
@@ -18,6 +19,7 @@ export const projections = {
   figures: figuresProjection,
   movements: movementsProjection,
   fees: feesProjection,
+  history: historyProjection,
 } as const satisfies Record<ProjectionName, Projection>;
 
 export const projectionNames = Object.keys(projections) as readonly ProjectionName[];

@@ -21,7 +21,14 @@ import {
 } from '@pis/event-store';
 import pg from 'pg';
 import { createCheckpoint, lockCheckpoint, rebuildLock, saveCheckpoint } from './checkpoint.js';
-import { endSession, inTransaction, isTransient, sqlStateOf, takeLock } from '@pis/postgres';
+import {
+  endSession,
+  inTransaction,
+  isTransient,
+  sessionsOf,
+  sqlStateOf,
+  takeLock,
+} from '@pis/postgres';
 import type { ProjectionName } from './projected-streams.js';
 import { projections } from './projections.js';
 import { PageTables } from './page-tables.js';
@@ -95,14 +102,20 @@ export async function rebuild(
 }
 
 /** As the pool's, but without limits of time: indexing and vacuuming millions of rows takes minutes. */
-async function ownConnection(pool: pg.Pool): Promise<pg.Client> {
-  const client = new pg.Client({ ...pool.options, statement_timeout: 0, query_timeout: 0 });
+export async function ownConnection(pool: pg.Pool): Promise<pg.Client> {
+  const client = new pg.Client({
+    ...sessionsOf(pool).options,
+    statement_timeout: 0,
+    query_timeout: 0,
+  });
   // A lost connection fails the next query; without a listener it ends the process.
   client.on('error', () => undefined);
   await client.connect();
   // This also overrides settings of the user and of the database.
   await client.query('SET statement_timeout = 0');
   await client.query('SET idle_in_transaction_session_timeout = 0');
+  // A statement of a killed process would keep its locks and its snapshot to its end. Not every platform has it.
+  await client.query(`SET client_connection_check_interval = '2s'`).catch(() => undefined);
   return client;
 }
 

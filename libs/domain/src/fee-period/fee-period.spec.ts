@@ -351,6 +351,8 @@ describe('a period that was given up', () => {
     given(feePeriod, ...before)
       .when({ ...reopen, data: { isNotDebited: true } })
       .then(reopened);
+    expect(fold(feePeriod, [...before, reopened])).toHaveProperty('isVouchedFor', true);
+    expect(fold(feePeriod, [...ended, reopened])).toHaveProperty('isVouchedFor', false);
   });
 
   it('is reopened once, and its collections count anew', () => {

@@ -34,7 +34,7 @@ export const giveUpCauses = [
   'RETURNED',
   /** The collection failed or was blocked: no money was moved. */
   'NOT_SENT',
-  /** It was blocked, because the bank may have debited it before the log was restored. */
+  /** It was blocked or did not start, because the bank may have debited the fees before the log was restored. */
   'SENT_BEFORE',
   /** The originator was erased, or is being erased: there is no account to debit. */
   'ORIGINATOR_ERASED',
@@ -117,6 +117,8 @@ export interface FeePeriod extends FeePeriodRecord {
   readonly timesGivenUp: number;
   /** Whether staff know that it was given up the last time. */
   readonly isTold: boolean;
+  /** Whether staff have said that the bank has not debited, or has given back, what it had before the log was restored. */
+  readonly isVouchedFor: boolean;
 }
 
 export interface StartedCollection extends OfCollection {
@@ -330,7 +332,7 @@ function evolve(state: FeePeriodState, event: FeePeriodEvent): FeePeriodState {
   if (event.type === 'FeePeriodClosed') {
     const status = feesDueMinor(event.data) === 0 ? 'FREE' : 'DUE';
     const nothing = { nextAttemptAt: null, returnReasonCode: null, givenUp: null } as const;
-    const never = { reopenedAfter: 0, timesGivenUp: 0, isTold: false } as const;
+    const never = { reopenedAfter: 0, timesGivenUp: 0, isTold: false, isVouchedFor: false };
     const collected = { collections: [], collectedBy: null, debitedTwice: [] } as const;
     return { ...event.data, status, closedAt: event.at, ...collected, ...nothing, ...never };
   }
@@ -370,7 +372,9 @@ function evolve(state: FeePeriodState, event: FeePeriodEvent): FeePeriodState {
       return { ...state, isTold: true };
     case 'FeePeriodReopened': {
       const reopenedAfter = state.collections.length;
-      return { ...state, status: 'DUE', reopenedAfter, givenUp: null, returnReasonCode: null };
+      const isVouchedFor = state.isVouchedFor || state.givenUp === 'SENT_BEFORE';
+      const ended = { givenUp: null, returnReasonCode: null } as const;
+      return { ...state, status: 'DUE', reopenedAfter, isVouchedFor, ...ended };
     }
     default:
       return unreachable(event);

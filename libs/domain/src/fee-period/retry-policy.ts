@@ -49,6 +49,7 @@ export function retryAt({
   return isRetryInTime(firstAt, next.toISOString()) ? next.toISOString() : null;
 }
 
+/** Whether a collection may be presented again, at a time after the first one. Both ISO 8601. */
 export function isRetryInTime(firstAt: string, at: string): boolean {
   return Date.parse(at) - Date.parse(firstAt) <= withinDays * dayMs;
 }

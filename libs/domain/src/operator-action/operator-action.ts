@@ -44,6 +44,7 @@ export const operatorActionNames = [
   'fees collect',
   'fees retry',
   'settlement-account set',
+  'statements restore',
 ] as const;
 export type OperatorActionName = (typeof operatorActionNames)[number];
 

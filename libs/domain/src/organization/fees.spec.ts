@@ -71,19 +71,27 @@ describe('the discount fee', () => {
     }
   });
 
-  it('stays within its limits, whatever they are', () => {
+  it('is the share, or the limit that the share is beyond, whatever the limits are', () => {
     const random = linear(7);
-    for (let times = 0; times < 2_000; times += 1) {
-      const [low, high] = [random(1_000), random(1_000)];
-      const limits = {
-        discountBasisPoints: random(10_001),
-        discountMinMinor: Math.min(low, high),
-        discountCapMinor: Math.max(low, high),
-      };
-      const fee = discountOf(limits, 1 + random(100_000));
-      expect(fee).toBeGreaterThanOrEqual(limits.discountMinMinor);
-      expect(fee).toBeLessThanOrEqual(limits.discountCapMinor);
+    const met = { share: 0, minimum: 0, cap: 0 };
+    for (let times = 0; times < 5_000; times += 1) {
+      const discountBasisPoints = random(10_001);
+      const amountMax = [100_000, 10_000_000, maxAmountMinor][random(3)] ?? 1;
+      const amount = 1 + random(amountMax);
+      const share = shareOf(amount, discountBasisPoints);
+      const [low, high] = [random(amountMax), random(amountMax)].toSorted((a, b) => a - b);
+      if (low === undefined || high === undefined) throw new Error('two limits');
+      // Without a limit each fourth time.
+      const discountMinMinor = random(4) === 0 ? null : low;
+      const discountCapMinor = random(4) === 0 ? null : high;
+      const isBelow = discountMinMinor !== null && share < discountMinMinor;
+      const isAbove = discountCapMinor !== null && share > discountCapMinor;
+      const expected = isBelow ? discountMinMinor : isAbove ? discountCapMinor : share;
+      met[isBelow ? 'minimum' : isAbove ? 'cap' : 'share'] += 1;
+      const limits = { discountBasisPoints, discountMinMinor, discountCapMinor };
+      expect([limits, amount, discountOf(limits, amount)]).toEqual([limits, amount, expected]);
     }
+    for (const times of Object.values(met)) expect(times).toBeGreaterThan(100);
   });
 });
 
@@ -162,6 +170,12 @@ describe('the rule that applies', () => {
     expect(rules.length).toBeLessThanOrEqual(feeRulesMax);
   });
 });
+
+/** The digits of amount times basis points but the last four: a floor without any division. */
+function shareOf(amountMinor: number, basisPoints: number): number {
+  const product = (BigInt(amountMinor) * BigInt(basisPoints)).toString().padStart(5, '0');
+  return Number(product.slice(0, -4));
+}
 
 /** Whole numbers below a bound, the same ones each time. */
 function linear(seed: number): (below: number) => number {

@@ -13,7 +13,10 @@ export interface StatementSum {
 
 /** What was open at one moment: the opening and the closing figures. */
 export interface StatementBalance {
-  /** Payments that were accepted and had neither settled nor ended: QUEUED, PROCESSING, FAILED_IN_FLIGHT. */
+  /**
+   * Payments that were accepted and had neither settled nor ended: QUEUED, PROCESSING, and FAILED_IN_FLIGHT that the bank
+   * has not rejected.
+   */
   readonly inProgressIn: StatementSum;
   readonly inProgressOut: StatementSum;
   /** Fees that were charged and not yet collected. */
@@ -43,6 +46,11 @@ export interface StatementFigures {
 export interface StatementCutoff {
   readonly to: string;
   readonly through: string;
+  /**
+   * Whether a payment that the bank rejected when it was FAILED_IN_FLIGHT is no longer in progress. It was in statements of
+   * earlier releases, which lack the field.
+   */
+  readonly endsRejected?: boolean;
 }
 
 /** A statement shows what is in its own cutoff and not in `after`: no event is on two statements, or on none. */
@@ -57,6 +65,11 @@ export interface StatementRecord extends StatementCutoff {
   readonly timeZone: string;
   /** The cutoff of the statement before. Null: there is none. */
   readonly after: StatementCutoff | null;
+  /**
+   * Names the stored document. Each attempt to generate a statement writes one of its own, so that none replaces the one
+   * that is recorded. Absent in statements of earlier releases.
+   */
+  readonly documentId?: string;
   /** Of the PDF, hex. */
   readonly sha256: string;
   readonly sizeBytes: number;

@@ -18,6 +18,10 @@ export const userActionNames = [
   'cancelReplay',
   'createExport',
   'cancelExport',
+  'exportPayments',
+  'downloadExport',
+  'downloadStatement',
+  'downloadEvidence',
 ] as const;
 export type UserActionName = (typeof userActionNames)[number];
 

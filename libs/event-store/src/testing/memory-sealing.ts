@@ -33,7 +33,7 @@ export class MemorySealing implements Sealing {
   /** Calls of seal and of openAll. */
   readonly calls = { seal: 0, openAll: 0 };
 
-  async seal(owner: PersonalOwner, plaintext: string, place: string): Promise<string> {
+  async seal(owner: SealedText['owner'], plaintext: string, place: string): Promise<string> {
     this.calls.seal += 1;
     await this.#reach();
     const key = this.#keys.has(owner) ? this.#keys.get(owner) : randomBytes(keyBytes);

@@ -1,0 +1,2 @@
+/** `@pis/audit/evidence`: reports as PDF with proofs. Loads what draws PDFs: import it on use. */
+export * from './life/report-pdf.js';

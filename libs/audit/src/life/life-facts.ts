@@ -1,0 +1,60 @@
+/** What is told of each event, file and delivery, by name: the same in text, HTML and PDF. */
+import type { ShownDelivery, ShownEvent, ShownFile } from './payment-life.js';
+
+export type Facts = readonly (readonly [name: string, value: string])[];
+
+export function factsOfEvent(event: ShownEvent): Facts {
+  const { railDecision } = event;
+  const rejected = railDecision?.rejected.map(
+    ({ paymentRail, achService, code }) =>
+      `${paymentRail}${achService === null ? '' : ` ${achService}`}: ${code}`,
+  );
+  return known([
+    ['by', event.actor],
+    ['key', event.keyId],
+    ['address', event.address ?? sealedAddress(event)],
+    ['request', event.requestId],
+    ['trace', event.traceId],
+    ['rail', event.paymentRail],
+    ['settles', railDecision?.expectedSettlementAt],
+    ['not taken', rejected?.join(', ')],
+    ['reference at the bank', event.railReference],
+  ]);
+}
+
+export function titleOfFile({ way, rail, kind }: ShownFile): string {
+  return `${way === 'out' ? 'to the bank' : 'from the bank'}: ${rail} ${kind}`;
+}
+
+export function factsOfFile(file: ShownFile): Facts {
+  return known([
+    ['name', file.name],
+    ['bytes', String(file.sizeBytes)],
+    ['SHA-256', file.sha256],
+    ['file', file.id],
+  ]);
+}
+
+export function factsOfDelivery(delivery: ShownDelivery): Facts {
+  const { lastStatusCode } = delivery;
+  return known([
+    ['to', delivery.url],
+    ['state', delivery.state],
+    ['attempts', String(delivery.attempts)],
+    ['finished', delivery.finishedAt],
+    ['last status', lastStatusCode === null ? null : String(lastStatusCode)],
+    ['last error', delivery.lastError],
+    ['delivery', delivery.deliveryId],
+    ['event', delivery.eventId],
+  ]);
+}
+
+function sealedAddress({ addressOwner }: ShownEvent): string | null {
+  return addressOwner === null ? null : `sealed under the key of ${addressOwner}`;
+}
+
+function known(
+  facts: readonly (readonly [name: string, value: string | null | undefined])[],
+): Facts {
+  return facts.flatMap(([name, value]) => (value ? [[name, value] as const] : []));
+}

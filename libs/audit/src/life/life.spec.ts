@@ -1,0 +1,165 @@
+/** The life of a payment as documents: timeline, changes, HTML and PDF. */
+import { payment } from '@pis/domain';
+import { ids, paymentEvents, paymentExample, railDecisionExample } from '@pis/domain/testing';
+import { type EventStore, memoryEventStore, repository, sealedStore } from '@pis/event-store';
+import { MemorySealing } from '@pis/event-store/testing';
+import { attachmentsOf, readPdf } from '@pis/statements/testing';
+import { pdfOfReport } from '../evidence.js';
+import {
+  bundleText,
+  htmlOfReport,
+  type LifeSources,
+  paymentDiff,
+  paymentLife,
+  type PaymentLife,
+  type ProofBundle,
+  reportOfLife,
+  textOfDiff,
+  textOfLife,
+  textOfTimeline,
+  timelineOf,
+} from '../life.js';
+
+const { queued, processing, completed } = paymentEvents;
+const hostile = '<script>alert("x")</script>\u202e';
+const by = { requestId: hostile, correlationId: 'c', causationId: null, traceparent: null };
+const file = {
+  ...{
+    at: '2026-01-02T00:00:01.500Z',
+    id: ids.contact,
+    rail: 'ACH',
+    way: 'out' as const,
+    kind: 'entries',
+  },
+  ...{ name: hostile, sha256: 'ab'.repeat(32), sizeBytes: 940 },
+};
+const delivery = {
+  ...{ at: '2026-01-03T00:00:01.000Z', deliveryId: ids.contact, webhookId: ids.originator },
+  ...{ url: `https://receiver.example/${hostile}`, eventId: ids.contact, state: 'delivered' },
+  ...{ eventType: 'payment.completed', attempts: 2, finishedAt: '2026-01-04T00:00:01.000Z' },
+  ...{ lastStatusCode: 200, lastError: null },
+};
+
+let store: EventStore;
+let sources: LifeSources;
+
+beforeEach(async () => {
+  store = sealedStore(memoryEventStore(), new MemorySealing());
+  sources = {
+    ...{ store, openAddresses: true },
+    files: async () => [file],
+    deliveries: async () => [delivery],
+  };
+  const payments = repository(store, payment);
+  const data = paymentExample({ railDecision: railDecisionExample });
+  const events = [
+    { ...queued, at: '2026-01-01T00:00:00.000Z', data },
+    { ...processing, at: '2026-01-02T00:00:00.000Z' },
+    { ...completed, at: '2026-01-03T00:00:00.000Z' },
+  ];
+  for (const event of events)
+    await payments.append(ids.payment, await payments.load(ids.payment), [event], {
+      ...by,
+      actor: `apiKey:${ids.originator}`,
+      caller: { owner: `organization:${ids.organization}`, address: '203.0.113.77' },
+    });
+});
+
+async function life(asOf: Date | null = null): Promise<PaymentLife> {
+  const found = await paymentLife(sources, ids.payment, asOf);
+  if (found === null) throw new Error('the payment is there');
+  return found;
+}
+
+it('tells events, files and deliveries, and as of a time only what was there', async () => {
+  const text = textOfLife(await life());
+  for (const told of [
+    `key: ${ids.originator}`,
+    'address: 203.0.113.77',
+    'to the bank: ACH entries',
+    'webhook payment.completed',
+    'last status: 200',
+  ])
+    expect(text).toContain(told);
+  const before = await life(new Date('2026-01-02T00:00:01.000Z'));
+  expect([before.status, before.events.length, before.files, before.deliveries]).toEqual([
+    'PROCESSING',
+    2,
+    [],
+    [],
+  ]);
+  expect(await paymentLife(sources, ids.organization, null)).toBeNull();
+});
+
+it('has a timeline with the time between what happened', async () => {
+  const timeline = timelineOf(await life());
+  expect(timeline.entries.map(({ kind, sincePreviousMs }) => [kind, sincePreviousMs])).toEqual([
+    ['event', 0],
+    ['event', 86_400_000],
+    ['file', 1_500],
+    ['event', 86_398_500],
+    ['delivery', 1_000],
+    ['delivery', 86_400_000],
+  ]);
+  const lines = textOfTimeline(timeline).split('\n');
+  expect(lines[0]).toBe(`payment ${ids.payment}: COMPLETED, 3 d 1 s`);
+  expect(lines[2]).toBe(
+    `2026-01-02T00:00:00.000Z          +1 d  PaymentProcessing  apiKey:${ids.originator}`,
+  );
+  expect(lines).toHaveLength(7);
+});
+
+it('tells what changed between two revisions or times, and no personal data', async () => {
+  const diff = await paymentDiff(store, ids.payment, { revision: 0 }, { revision: 2 });
+  expect(diff?.differences).toEqual([
+    { field: 'status', from: 'QUEUED', to: 'COMPLETED' },
+    { field: 'statusAt', from: '2026-01-01T00:00:00.000Z', to: '2026-01-03T00:00:00.000Z' },
+    { field: 'completedAt', from: null, to: '2026-01-03T00:00:00.000Z' },
+    { field: 'railReference', from: null, to: 'rail-1' },
+    { field: 'claimedAt', from: null, to: '2026-01-02T00:00:00.000Z' },
+    ...(diff?.differences.filter(({ field }) => field === 'connection') ?? []),
+  ]);
+  const times = [new Date('2025-01-01T00:00:00Z'), new Date('2026-01-01T12:00:00Z')] as const;
+  const all = await paymentDiff(store, ids.payment, { at: times[0] }, { at: times[1] });
+  expect(all?.from).toEqual({ revision: null, at: null });
+  expect(textOfDiff(all ?? fail())).toContain('amountMinor: null → ');
+  expect(all?.differences).toContainEqual({
+    ...{ field: 'contact.sealed', from: null, to: '(personal data)' },
+  });
+  expect(JSON.stringify(all)).not.toMatch(/v3\.|Ada/);
+  const none = await paymentDiff(store, ids.payment, { revision: 1 }, { revision: 1 });
+  expect(textOfDiff(none ?? fail())).toContain('nothing differs');
+});
+
+it('is an HTML file that loads nothing, in which hostile text is text', async () => {
+  const html = htmlOfReport(reportOfLife(await life()));
+  expect(html).not.toContain('<script');
+  expect(html).toContain('&#60;script&#62;alert(&#34;x&#34;)&#60;/script&#62;');
+  expect(html).not.toMatch(/(src|href)=/);
+  expect(html).toContain("default-src 'none'");
+  for (const told of ['203.0.113.77', 'PaymentQueued', 'payment.completed', 'entries'])
+    expect(html).toContain(told);
+});
+
+it('is a PDF with the proofs attached, the same bytes for the same life', async () => {
+  const bundle: ProofBundle = {
+    ...{ paymentId: ids.payment, checkpoint: 'note\n', treeSize: 3 },
+    events: [{ index: 0, leaf: 'AA==', proof: ['AQ=='] }],
+  };
+  const options = { bundle, createdAt: new Date('2026-02-01T00:00:00.000Z') };
+  const many = { ...(await life()), deliveries: Array.from({ length: 100 }, () => delivery) };
+  const pdf = await pdfOfReport(reportOfLife(many), options);
+  expect(await pdfOfReport(reportOfLife(many), options)).toEqual(pdf);
+  expect(await attachmentsOf(pdf)).toEqual(
+    new Map([['proofs.json', Buffer.from(bundleText(bundle))]]),
+  );
+  const { pages, isTagged } = await readPdf(pdf, { tags: false });
+  expect([isTagged, pages.length > 3]).toEqual([true, true]);
+  const text = pages[0]?.join(' ');
+  for (const told of [`Payment ${ids.payment}`, 'PaymentQueued', 'address: 203.0.113.77'])
+    expect(text).toContain(told);
+});
+
+function fail(): never {
+  throw new Error('there is a difference');
+}

@@ -1,0 +1,65 @@
+/** Proofs that the events of a stream are in the signed log. */
+import { type EventStore, type RecordedEvent, StoreUnavailable } from '@pis/event-store';
+import { pause } from '@pis/postgres';
+import type pg from 'pg';
+import { type Checkpoint, newestCheckpoint } from './checkpoints.js';
+import { hashOfLeaf, leafOf } from './leaf.js';
+import { inclusionProofs } from './merkle-tree.js';
+import { indexesOf, storedNodes, wantCheckpoint } from './tree-store.js';
+
+export interface EventProof {
+  /** From 0. */
+  readonly index: number;
+  /** The leaf itself. */
+  readonly leaf: string;
+  /** RFC 6962's audit path, from the leaf up. */
+  readonly proof: readonly Buffer[];
+}
+
+export interface StreamProof {
+  readonly checkpoint: Checkpoint;
+  /** In the order of the stream. */
+  readonly events: readonly EventProof[];
+}
+
+export interface ProofWait {
+  readonly timeoutMs: number;
+  readonly pollMs: number;
+}
+
+/**
+ * The proofs of all events that are in the stream now. Events that no checkpoint covers yet make the signer sign one,
+ * which this waits for.
+ * @throws StoreUnavailable also when no checkpoint covers them in time
+ */
+export async function proveStream(
+  { store, pool }: { readonly store: Pick<EventStore, 'readStream'>; readonly pool: pg.Pool },
+  streamId: string,
+  wait: ProofWait,
+): Promise<StreamProof> {
+  const events = await store.readStream(streamId, { leaveSealed: true });
+  const leaves = events.map((event: RecordedEvent) => {
+    const leaf = leafOf(event);
+    return { leaf, position: event.position, hash: hashOfLeaf(leaf) };
+  });
+  const startedMs = performance.now();
+  for (;;) {
+    const checkpoint = await newestCheckpoint(store);
+    const found = await indexesOf(pool, leaves);
+    const size = checkpoint?.treeSize ?? 0;
+    const indexes = found.filter((index): index is number => index !== null && index < size);
+    if (checkpoint !== null && indexes.length === leaves.length) {
+      const proofs = await inclusionProofs(indexes, size, (nodes) => storedNodes(pool, nodes));
+      const proven = leaves.map(({ leaf }, place) => ({
+        leaf,
+        index: indexes[place] ?? 0,
+        proof: proofs[place] ?? [],
+      }));
+      return { checkpoint, events: proven };
+    }
+    if (performance.now() - startedMs >= wait.timeoutMs)
+      throw new StoreUnavailable('no signed checkpoint covers all events of the payment yet');
+    await wantCheckpoint(pool, true);
+    await pause(wait.pollMs);
+  }
+}
