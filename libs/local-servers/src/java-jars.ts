@@ -1,13 +1,12 @@
 /** Servers that are jars: fetched from Maven Central once per checkout, and run on the Java of this machine. */
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { waitForLock } from '../plain/owner-lock.mjs';
+import { madeOnce } from './made-once.js';
 import { runLogged } from './run-logged.js';
 
 const javaVersionMin = 17;
 const downloadTimeoutMs = 5 * 60_000;
-const lockTimeoutMs = 10 * 60_000;
 const cache = join(import.meta.dirname, '..', '..', '..', '.cache');
 
 export interface JavaPrograms {
@@ -34,15 +33,8 @@ export class JarsUnavailable extends Error {
 export async function javaPrograms(server: JavaServer): Promise<JavaPrograms> {
   const java = findJava(server);
   const folder = join(cache, server.folder);
-  const programs = { java, jars: join(folder, '*') };
-  if (existsSync(folder)) return programs;
-  const release = await waitForLock(cache, `${server.pomOf}-jars`, { timeoutMs: lockTimeoutMs });
-  try {
-    if (!existsSync(folder)) await download(server, folder);
-  } finally {
-    release();
-  }
-  return programs;
+  await madeOnce(folder, (draft) => download(server, draft));
+  return { java, jars: join(folder, '*') };
 }
 
 function findJava({ what }: JavaServer): string {
@@ -54,24 +46,20 @@ function findJava({ what }: JavaServer): string {
   throw new JarsUnavailable(`${what} needs Java ${javaVersionMin} or newer`);
 }
 
-/** Into another folder, then renamed, so that an interrupted download is not mistaken for a complete one. */
 async function download({ what, pomOf }: JavaServer, folder: string): Promise<void> {
   if (spawnSync('mvn', ['--version'], { stdio: 'ignore' }).status !== 0)
     throw new JarsUnavailable(`the jars of ${what} are fetched by Maven (mvn), which is not here`);
-  const draft = `${folder}.new`;
-  rmSync(draft, { recursive: true, force: true });
-  mkdirSync(draft, { recursive: true });
+  mkdirSync(folder);
   const pom = join(import.meta.dirname, '..', pomOf, 'pom.xml');
   const quiet = ['-q', '-B', '-ntp', '-f', pom];
   const goal = ['dependency:copy-dependencies', '-DincludeScope=runtime'];
   try {
-    await runLogged(['mvn', ...quiet, ...goal, `-DoutputDirectory=${draft}`], {
-      log: `${draft}.log`,
+    await runLogged(['mvn', ...quiet, ...goal, `-DoutputDirectory=${folder}`], {
+      log: `${folder}.log`,
       env: process.env,
       timeoutMs: downloadTimeoutMs,
     });
   } catch (error) {
     throw new JarsUnavailable(`Maven could not fetch the jars of ${what}`, { cause: error });
   }
-  renameSync(draft, folder);
 }

@@ -23,11 +23,21 @@ export interface KafkaOptions {
   dir?: string;
   /** Further lines of server.properties. */
   properties?: Readonly<Record<string, string>>;
+  /** Further listeners by name, each on a free port, with their protocols. */
+  listeners?: Readonly<Record<string, 'SSL' | 'SASL_SSL'>>;
+  /** Further arguments for formatting its data, for example users. */
+  formatArguments?: readonly string[];
   heapMb?: number;
+  /** Makes it a broker of this one's cluster, without a controller of its own. */
+  joins?: { readonly cluster: Kafka; readonly nodeId: number };
 }
 
 export interface Kafka {
   readonly brokers: string[];
+  /** `host:port` of the controller of its cluster. */
+  readonly controller: string;
+  /** `host:port` of a further listener. */
+  listener(name: string): string;
   readonly pid: number;
   /** Shuts it down cleanly. */
   stop(): Promise<void>;
@@ -44,6 +54,12 @@ export async function startKafka(options: KafkaOptions = {}): Promise<Kafka> {
   const broker = await startOnFreePorts(programs, dir, options);
   return {
     brokers: [`127.0.0.1:${broker.port}`],
+    controller: broker.controller,
+    listener(name) {
+      const port = broker.listenerPorts[name];
+      if (port === undefined) throw new Error(`the broker has no listener ${name}`);
+      return `127.0.0.1:${port}`;
+    },
     get pid() {
       return broker.pid();
     },
@@ -62,6 +78,8 @@ export async function startKafka(options: KafkaOptions = {}): Promise<Kafka> {
 
 interface Broker {
   readonly port: number;
+  readonly controller: string;
+  readonly listenerPorts: Readonly<Record<string, number>>;
   readonly guardian: Guardian;
   pid(): number;
   start(): Promise<void>;
@@ -97,14 +115,24 @@ async function prepareBroker(
   const config = join(folder, 'server.properties');
   const log = join(folder, 'broker.log');
   mkdirSync(folder, { recursive: true });
-  const properties = { ...serverProperties(port, controllerPort, folder), ...options.properties };
+  const listenerPorts: Record<string, number> = {};
+  for (const name of Object.keys(options.listeners ?? {})) listenerPorts[name] = await freePort();
+  const controller = options.joins?.cluster.controller ?? `127.0.0.1:${controllerPort}`;
+  const properties = {
+    ...serverProperties(port, controllerPort, folder),
+    ...listenerProperties(port, controllerPort, listenerPorts, options.listeners ?? {}),
+    ...(options.joins && memberProperties(port, controller, options.joins.nodeId)),
+    ...options.properties,
+  };
   const lines = Object.entries(properties).map(([name, value]) => `${name}=${value}\n`);
   writeFileSync(config, lines.join(''));
-  await format(programs, config, log);
+  await format(programs, config, log, options.formatArguments ?? []);
   const guardian = await guard(programs, { config, log, heapMb: options.heapMb ?? 256 });
   let pid = 0;
   return {
     port,
+    controller,
+    listenerPorts,
     guardian,
     pid: () => pid,
     async start() {
@@ -147,7 +175,42 @@ function serverProperties(port: number, controllerPort: number, folder: string) 
   };
 }
 
-async function format({ java, jars }: KafkaPrograms, config: string, log: string): Promise<void> {
+/** A broker alone. The first one of its cluster holds the quorum. */
+function memberProperties(port: number, controller: string, nodeId: number) {
+  return {
+    'process.roles': 'broker',
+    'node.id': String(nodeId),
+    'controller.quorum.voters': `1@${controller}`,
+    listeners: `PLAINTEXT://127.0.0.1:${port}`,
+    'listener.security.protocol.map': 'CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT',
+  };
+}
+
+/** The broker itself and its tests use PLAINTEXT; the others are for clients that prove who they are. */
+function listenerProperties(
+  port: number,
+  controllerPort: number,
+  ports: Readonly<Record<string, number>>,
+  protocols: Readonly<Record<string, string>>,
+): Record<string, string> {
+  const further = Object.entries(ports).map(([name, own]) => `${name}://127.0.0.1:${own}`);
+  if (further.length === 0) return {};
+  const plain = `PLAINTEXT://127.0.0.1:${port}`;
+  const map = Object.entries({ CONTROLLER: 'PLAINTEXT', PLAINTEXT: 'PLAINTEXT', ...protocols });
+  return {
+    listeners: [plain, `CONTROLLER://127.0.0.1:${controllerPort}`, ...further].join(','),
+    'advertised.listeners': [plain, ...further].join(','),
+    'listener.security.protocol.map': map.map((pair) => pair.join(':')).join(','),
+    'inter.broker.listener.name': 'PLAINTEXT',
+  };
+}
+
+async function format(
+  { java, jars }: KafkaPrograms,
+  config: string,
+  log: string,
+  more: readonly string[],
+): Promise<void> {
   const jvm = ['-Xmx128m', '-XX:TieredStopAtLevel=1', '-cp', jars];
   const command = [
     java,
@@ -158,6 +221,7 @@ async function format({ java, jars }: KafkaPrograms, config: string, log: string
     clusterId,
     '-c',
     config,
+    ...more,
   ];
   await runLogged(command, { log, env: brokerEnv() });
 }

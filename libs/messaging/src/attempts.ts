@@ -20,6 +20,8 @@ export interface ConsumerObserver {
 }
 
 export interface ConsumerProgress {
+  /** Whether the group is read: false also when a partition is not read although the group looks alive. */
+  readonly connected: boolean;
   /** Unfinished messages, read or not. */
   readonly lag: number;
   /** The age of the oldest unfinished message that was taken. 0 without one. */

@@ -28,7 +28,15 @@ export {
   type Queryable,
   type ReplayRequests,
 } from './pg-consumer-state.js';
-export { isBrokerError, type KafkaSettings } from './kafka-client.js';
+export {
+  type KafkaAcl,
+  kafkaClientDefault,
+  type KafkaClientName,
+  kafkaClientNames,
+  type KafkaSasl,
+  type KafkaSettings,
+} from './kafka-client.js';
+export { errorTypes, isBrokerError } from './kafka-failure.js';
 export {
   BrokerUnavailable,
   kafkaPublisher,
@@ -37,13 +45,16 @@ export {
   type KafkaPublisher,
   publishPage,
 } from './kafka.publisher.js';
+export { applyAcls, type AclReport } from './kafka-acls.js';
 export {
   applyTopics,
+  type ApplyTopicsOptions,
   productionReplication,
   type Replication,
   type TopicReport,
   type TopicSpec,
 } from './kafka-admin.js';
+export { ensureEmptyTopic, TopicNotEmpty } from './kafka-new-topic.js';
 export { type GroupProgress, kafkaProgress } from './kafka-progress.js';
 export { replayDeadLetters, type ReplayOptions } from './kafka-dead-letters.js';
 export { rewriteWaitingMessages } from './message-rewriting.js';

@@ -232,8 +232,7 @@ export class EmbeddedConsumerStrategy extends ConsumerStrategy {
       // The last count stays. The taken messages are still known, and their age grows.
       this.observe.problem?.('counting what is not read yet', error);
     }
-    const { lag, oldestUnfinishedMs } = this.consumerStatus;
-    return { lag, oldestUnfinishedMs };
+    return this.consumerStatus;
   }
 }
 

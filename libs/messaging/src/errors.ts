@@ -11,7 +11,7 @@ export class NonRetryable extends Error {
 /** One line for logs and dead letters, of bounded length and without the NUL that PostgreSQL refuses. */
 export function errorText(error: unknown): string {
   const { name, message, code, type } = describe(error);
-  const kind = type || code; // kafkajs says in `type` what its codes are only numbers for.
+  const kind = type || code;
   const text = `${name}${kind === '' ? '' : ` (${kind})`}: ${message}`;
   return text.replaceAll('\0', '').slice(0, errorTextMax);
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { applyTopics, productionReplication } from './kafka-admin.js';
-import type { KafkaSettings } from './kafka-client.js';
+import { kafkaClientNames, type KafkaSettings } from './kafka-client.js';
 import { kafkaProgress } from './kafka-progress.js';
 import { kafkaPublisher } from './kafka.publisher.js';
 import { kafkaHarness } from './testing/kafka-harness.js';
@@ -12,7 +12,7 @@ const onBroker = given === undefined ? it.skip : it;
 const settings: KafkaSettings = { brokers, clientId: 'kafka-admin-spec' };
 const prefix = 'spec.';
 const one = { factor: 1, minInsyncReplicas: 1 };
-const timeoutMs = 60_000;
+const timeoutMs = 120_000;
 
 const spec = () => ({ topic: `topic-${randomUUID()}`, partitions: 2, retentionMs: 3_600_000 });
 
@@ -40,12 +40,42 @@ onBroker(
   timeoutMs,
 );
 
+onBroker.each(kafkaClientNames)(
+  'on %s a dry run says what is missing or differs and changes nothing; partitions are only raised, and only on request',
+  async (client) => {
+    const topic = spec();
+    const more = { ...topic, partitions: 5 };
+    const apply = async (
+      declared: typeof topic,
+      options: { dryRun?: boolean; addPartitions?: boolean } = {},
+    ) => {
+      const [report] = await applyTopics({ ...settings, client }, { prefix, ...options }, [
+        declared,
+      ]);
+      return [report?.outcome, report?.differences];
+    };
+    const few = ['partitions: is 2, should be 5'];
+    expect(await apply(topic, { dryRun: true })).toEqual(['missing', []]);
+    expect(await apply(topic, { dryRun: true })).toEqual(['missing', []]);
+    expect(await apply(topic)).toEqual(['created', []]);
+    expect(await apply(more)).toEqual(['differs', few]);
+    expect(await apply(more, { addPartitions: true, dryRun: true })).toEqual(['differs', few]);
+    expect(await apply(more, { addPartitions: true })).toEqual(['extended', []]);
+    expect(await apply(more, { addPartitions: true })).toEqual(['unchanged', []]);
+    expect(await apply(topic, { addPartitions: true })).toEqual([
+      'differs',
+      ['partitions: is 5, should be 2'],
+    ]);
+  },
+  timeoutMs,
+);
+
 onBroker(
   'a topic that needs three brokers is not created on one',
   async () => {
     const replication = productionReplication;
     await expect(applyTopics(settings, { prefix, replication }, [spec()])).rejects.toMatchObject({
-      errors: [{ type: 'INVALID_REPLICATION_FACTOR' }],
+      types: ['INVALID_REPLICATION_FACTOR'],
     });
   },
   timeoutMs,

@@ -1,7 +1,6 @@
-// The default import: Node cannot see this name among the exports of the CommonJS package.
-import kafkajs, { type Admin } from 'kafkajs';
 import { abortableDelay } from './delay.js';
-import { errorTypes, kafkaClient, type KafkaSettings } from './kafka-client.js';
+import { kafkaClient, type KafkaAdmin, type KafkaSettings } from './kafka-client.js';
+import { errorTypes, KafkaFailure } from './kafka-failure.js';
 
 export interface TopicSpec {
   /** Without the prefix. */
@@ -22,51 +21,74 @@ export const productionReplication: Replication = { factor: 3, minInsyncReplicas
 export interface TopicReport {
   /** As Kafka knows it, with the prefix. */
   readonly topic: string;
-  readonly outcome: 'created' | 'unchanged' | 'differs';
+  /** `missing`: a dry run would have created it. `extended`: it got partitions. */
+  readonly outcome: 'created' | 'missing' | 'extended' | 'unchanged' | 'differs';
   /** The differences, each as `name: is X, should be Y`; empty without any. */
   readonly differences: readonly string[];
   /** Whether it is replicated less than asked for: the loss of one broker may lose messages. */
   readonly isAtRisk: boolean;
 }
 
+export interface ApplyTopicsOptions {
+  readonly prefix: string;
+  /** Of new topics, and what existing ones are compared with. Absent: the broker's default, and not compared. */
+  readonly replication?: Replication;
+  /** Changes nothing. */
+  readonly dryRun?: boolean;
+  /** Gives topics with too few partitions the declared number. Keys move to other partitions by that. */
+  readonly addPartitions?: boolean;
+}
+
 /**
- * Creates the topics that are missing and says what differs in those that exist. Never changes an
- * existing one: more partitions would move keys to other partitions, a shorter retention would delete.
- * @param options.replication of new topics, and what existing ones are compared with. The broker's
- *   default, and not compared, when absent
+ * Creates the topics that are missing and says what differs in those that exist. Never deletes anything, and
+ * changes an existing topic only by `addPartitions`: a shorter retention would delete.
  * Running it twice, or in two places at once, does no harm.
- * @throws when the broker cannot be reached, or refuses to create a topic
+ * @throws KafkaFailure when the broker cannot be reached, or refuses to create a topic
  */
 export async function applyTopics(
   settings: KafkaSettings,
-  { prefix, replication }: { readonly prefix: string; readonly replication?: Replication },
+  options: ApplyTopicsOptions,
   specs: readonly TopicSpec[],
 ): Promise<readonly TopicReport[]> {
-  const admin = kafkaClient(settings).admin();
+  const admin = (await kafkaClient(settings)).admin();
   try {
-    await admin.connect();
     const reports: TopicReport[] = [];
-    for (const spec of specs) {
-      const topic = prefix + spec.topic;
-      // Create first: listing the existing topics fails while any topic elects a leader.
-      const created = await onceElected(() => create(admin, topic, spec, replication));
-      const { differences, isAtRisk } = await onceElected(() =>
-        compared(admin, topic, spec, replication),
-      );
-      const existing = differences.length === 0 ? 'unchanged' : 'differs';
-      reports.push(
-        created
-          ? { topic, outcome: 'created', differences: [], isAtRisk: false }
-          : { topic, outcome: existing, differences, isAtRisk },
-      );
-    }
+    for (const spec of specs) reports.push(await applyTopic(admin, options, spec));
     return reports;
   } finally {
-    await admin.disconnect();
+    await admin.close();
   }
 }
 
-/** A new topic has no leader for a moment. kafkajs asks for all topics, including those of other systems. */
+async function applyTopic(
+  admin: KafkaAdmin,
+  { prefix, replication, dryRun = false, addPartitions = false }: ApplyTopicsOptions,
+  spec: TopicSpec,
+): Promise<TopicReport> {
+  const topic = prefix + spec.topic;
+  const none = { topic, differences: [], isAtRisk: false };
+  if (dryRun) {
+    if ((await onceElected(() => admin.describeTopic(topic))) === null)
+      return { ...none, outcome: 'missing' };
+  } else if (await onceElected(() => create(admin, topic, spec, replication)))
+    return { ...none, outcome: 'created' };
+  const compare = () => onceElected(() => compared(admin, topic, spec, replication));
+  const before = await compare();
+  if (before.partitions < spec.partitions && addPartitions && !dryRun) {
+    await admin.addPartitions(topic, spec.partitions);
+    const { differences, isAtRisk } = await compare();
+    return { topic, outcome: 'extended', differences, isAtRisk };
+  }
+  const { differences, isAtRisk } = before;
+  return {
+    topic,
+    outcome: differences.length === 0 ? 'unchanged' : 'differs',
+    differences,
+    isAtRisk,
+  };
+}
+
+/** A new topic has no leader for a moment. */
 async function onceElected<T>(work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -79,80 +101,63 @@ async function onceElected<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-const notYet = new Set(['LEADER_NOT_AVAILABLE', 'UNKNOWN_TOPIC_OR_PARTITION']);
+const notYet = new Set(['LEADER_NOT_AVAILABLE', 'UNKNOWN_TOPIC_OR_PARTITION', 'NOT_CONTROLLER']);
 const electionAttemptsMax = 50;
 const electionPollMs = 100;
 
 /** @returns false when it exists */
 function create(
-  admin: Admin,
+  admin: KafkaAdmin,
   topic: string,
   spec: TopicSpec,
   replication: Replication | undefined,
 ): Promise<boolean> {
   const insync =
-    replication === undefined
-      ? []
-      : [{ name: minInsync, value: String(replication.minInsyncReplicas) }];
-  return admin.createTopics({
-    // Waiting for the leaders may fail with UNKNOWN_TOPIC_OR_PARTITION although the topic is made.
-    waitForLeaders: false,
-    topics: [
-      {
-        topic,
-        numPartitions: spec.partitions,
-        replicationFactor: replication?.factor ?? brokersDefault,
-        configEntries: [{ name: 'retention.ms', value: String(spec.retentionMs) }, ...insync],
-      },
-    ],
+    replication === undefined ? {} : { [minInsync]: String(replication.minInsyncReplicas) };
+  return admin.createTopic({
+    topic,
+    partitions: spec.partitions,
+    ...(replication === undefined ? {} : { replicas: replication.factor }),
+    configs: { [retention]: String(spec.retentionMs), ...insync },
   });
 }
 
-const brokersDefault = -1;
+const retention = 'retention.ms';
 const minInsync = 'min.insync.replicas';
 
 async function compared(
-  admin: Admin,
+  admin: KafkaAdmin,
   topic: string,
   spec: TopicSpec,
   replication: Replication | undefined,
-): Promise<Pick<TopicReport, 'differences' | 'isAtRisk'>> {
-  const { topics } = await admin.fetchTopicMetadata({ topics: [topic] });
-  const partitions = topics[0]?.partitions ?? [];
-  const factor = Math.min(...partitions.map(({ replicas }) => replicas.length));
-  const { resources } = await admin.describeConfigs({
-    includeSynonyms: false,
-    resources: [
-      {
-        type: kafkajs.ConfigResourceTypes.TOPIC,
-        name: topic,
-        configNames: ['retention.ms', minInsync],
-      },
-    ],
-  });
-  const setting = (name: string) =>
-    resources[0]?.configEntries.find(({ configName }) => configName === name)?.configValue;
+): Promise<Pick<TopicReport, 'differences' | 'isAtRisk'> & { readonly partitions: number }> {
+  const found = await admin.describeTopic(topic);
+  if (found === null)
+    throw new KafkaFailure(`${topic} does not exist`, ['UNKNOWN_TOPIC_OR_PARTITION']);
+  const { partitions, replicas } = found;
+  const settings = await admin.topicConfigs(topic, [retention, minInsync]);
   const replicated =
     replication === undefined
       ? []
       : [
-          { name: 'replication factor', is: String(factor), should: String(replication.factor) },
+          { name: 'replication factor', is: String(replicas), should: String(replication.factor) },
           {
             name: minInsync,
-            is: setting(minInsync) ?? 'unknown',
+            is: settings[minInsync] ?? 'unknown',
             should: String(replication.minInsyncReplicas),
           },
         ];
   const facts = [
-    { name: 'partitions', is: String(partitions.length), should: String(spec.partitions) },
+    { name: 'partitions', is: String(partitions), should: String(spec.partitions) },
     {
-      name: 'retention.ms',
-      is: setting('retention.ms') ?? 'unknown',
+      name: retention,
+      is: settings[retention] ?? 'unknown',
       should: String(spec.retentionMs),
     },
     ...replicated,
   ];
   return {
+    partitions,
     differences: facts
       .filter(({ is, should }) => is !== should)
       .map(({ name, is, should }) => `${name}: is ${is}, should be ${should}`),

@@ -1,20 +1,26 @@
 import { KafkaJSNumberOfRetriesExceeded, KafkaJSProtocolError } from 'kafkajs';
+import { failureOf } from './kafka-failure.js';
 import { onceCoordinated } from './kafka-dead-letters.js';
 
 /** How the client fails after its own few tries. */
 function givenUp(type: string) {
   const refused = Object.assign(new Error(type), { type, code: 14, retriable: true });
-  return new KafkaJSNumberOfRetriesExceeded(new KafkaJSProtocolError(refused), {
-    retryCount: 3,
-    retryTime: 1_000,
-  });
+  return failureOf(
+    new KafkaJSNumberOfRetriesExceeded(new KafkaJSProtocolError(refused), {
+      retryCount: 3,
+      retryTime: 1_000,
+    }),
+  );
 }
 
 describe('a query about a group', () => {
   it.each([
     'GROUP_LOAD_IN_PROGRESS',
+    'COORDINATOR_LOAD_IN_PROGRESS',
     'GROUP_COORDINATOR_NOT_AVAILABLE',
+    'COORDINATOR_NOT_AVAILABLE',
     'NOT_COORDINATOR_FOR_GROUP',
+    'NOT_COORDINATOR',
   ])('is repeated after %s', async (type) => {
     const failures = [givenUp(type), givenUp(type)];
     const ask = async () => {

@@ -1,7 +1,14 @@
-import type { Admin, Consumer, EachBatchPayload } from 'kafkajs';
 import { abortableDelay } from './delay.js';
 import { errorText } from './errors.js';
-import { errorTypes, kafkaClient, textHeaders, type KafkaSettings } from './kafka-client.js';
+import {
+  type FetchedBatch,
+  type GroupMember,
+  kafkaClient,
+  type KafkaAdmin,
+  type KafkaClient,
+  type KafkaSettings,
+} from './kafka-client.js';
+import { errorTypes } from './kafka-failure.js';
 import { kafkaPublisher } from './kafka.publisher.js';
 import type { Delivery, Message, MessagePublisher } from './message.js';
 import {
@@ -51,32 +58,25 @@ export async function replayDeadLetters(
   settings: KafkaSettings,
   { prefix, group, topics, timeoutMs = 60_000 }: ReplayOptions,
 ): Promise<{ replayed: number }> {
-  const client = kafkaClient(settings);
+  const client = await kafkaClient(settings);
   const groupId = `${prefix}${group}.dead-letter-replay`;
   const admin = client.admin();
-  const consumer = client.consumer({
-    groupId,
-    maxWaitTimeInMs: 100,
-    allowAutoTopicCreation: false,
-    retry: { restartOnFailure: () => Promise.resolve(false) },
-  });
   const publisher = kafkaPublisher(settings, { prefix });
   try {
-    await admin.connect();
     const parkedTopics = topics.map((topic) => prefix + deadLetterTopicOf(topic));
     const ends = await endsOf(admin, parkedTopics);
     const deadlineMs = performance.now() + timeoutMs;
     if (await onceCoordinated(() => reached(admin, groupId, ends), deadlineMs))
       return { replayed: 0 };
-    return await replayUpTo({ admin, consumer, publisher, groupId, group, ends, timeoutMs });
+    return await replayUpTo({ client, admin, publisher, groupId, group, ends, timeoutMs });
   } finally {
-    await Promise.allSettled([consumer.disconnect(), admin.disconnect(), publisher.close()]);
+    await Promise.allSettled([admin.close(), publisher.close()]);
   }
 }
 
 interface Replay {
-  readonly admin: Admin;
-  readonly consumer: Consumer;
+  readonly client: KafkaClient;
+  readonly admin: KafkaAdmin;
   readonly publisher: MessagePublisher;
   readonly groupId: string;
   readonly group: string;
@@ -85,42 +85,75 @@ interface Replay {
 }
 
 async function replayUpTo(replay: Replay): Promise<{ replayed: number }> {
-  const { admin, consumer, groupId, ends, timeoutMs } = replay;
+  const { client, admin, groupId, ends, timeoutMs } = replay;
   let replayed = 0;
-  let failed: unknown = null;
-  consumer.on(consumer.events.CRASH, ({ payload }) => {
-    failed = payload.error;
-  });
-  await consumer.connect();
-  await consumer.subscribe({ topics: [...ends.keys()], fromBeginning: true });
-  await consumer.run({
-    autoCommit: false,
-    eachBatch: async (payload) => {
-      replayed += await replayBatch(replay, payload);
+  const failed = Promise.withResolvers<never>();
+  const ended = new AbortController();
+  // One batch after the other; a partition is read on once its batch is done.
+  let queue: Promise<void> = Promise.resolve();
+  const member: GroupMember = client.member(
+    {
+      group: groupId,
+      topics: [...ends.keys()],
+      sessionTimeoutMs: 30_000,
+      rebalanceTimeoutMs: 60_000,
+      heartbeatIntervalMs: 3_000,
     },
-  });
+    {
+      alive: () => undefined,
+      joined: () => undefined,
+      rebalancing: () => Promise.resolve(),
+      fetched: (batch) => {
+        queue = queue.then(async () => {
+          if (!ended.signal.aborted) replayed += await replayBatch(replay, member, batch);
+        });
+        queue.catch(failed.reject);
+        return { room: queue.catch(() => undefined) };
+      },
+    },
+  );
+  try {
+    const work = member
+      .start()
+      .then(() => untilReached(admin, groupId, ends, timeoutMs, ended.signal));
+    await Promise.race([work, member.broken, failed.promise]);
+    return { replayed };
+  } finally {
+    ended.abort();
+    await member.stop().catch(() => undefined); // All that counts is committed.
+  }
+}
+
+async function untilReached(
+  admin: KafkaAdmin,
+  groupId: string,
+  ends: Ends,
+  timeoutMs: number,
+  signal: AbortSignal,
+): Promise<void> {
   const deadlineMs = performance.now() + timeoutMs;
-  for (let lastError: unknown = null; ; ) {
+  for (let lastError: unknown = null; !signal.aborted; ) {
     try {
-      if (await reached(admin, groupId, ends)) break;
+      if (await reached(admin, groupId, ends)) return;
     } catch (error) {
       lastError = error; // The group's coordinator moves sometimes. The deadline decides.
     }
-    if (failed !== null) throw failed;
-    if (performance.now() > deadlineMs) {
+    if (performance.now() > deadlineMs)
       throw new Error(`replay not finished in ${timeoutMs} ms`, { cause: lastError });
-    }
-    await abortableDelay(pollMs, new AbortController().signal);
+    await abortableDelay(pollMs, signal);
   }
-  return { replayed };
 }
 
 const pollMs = 100;
 /** A broker that has just started, or has taken over groups, loads them first. A busy one needs seconds. */
 const notYetCoordinated = [
+  // The names of kafkajs, and those of today.
   'GROUP_LOAD_IN_PROGRESS',
+  'COORDINATOR_LOAD_IN_PROGRESS',
   'GROUP_COORDINATOR_NOT_AVAILABLE',
+  'COORDINATOR_NOT_AVAILABLE',
   'NOT_COORDINATOR_FOR_GROUP',
+  'NOT_COORDINATOR',
 ];
 
 /** Retries while the group has no coordinator, until the deadline: longer than the client does. */
@@ -140,32 +173,31 @@ export async function onceCoordinated<Result>(
 }
 
 async function replayBatch(
-  { consumer, publisher, group, ends }: Replay,
-  { batch }: EachBatchPayload,
+  { publisher, group, ends }: Replay,
+  member: GroupMember,
+  { topic, partition, messages, next: afterBatch }: FetchedBatch,
 ): Promise<number> {
-  const { topic, partition, messages } = batch;
   const end = ends.get(topic)?.get(partition) ?? 0n;
   // Messages parked after the call began stay for the next one: a message that fails again must not loop.
-  const due = messages.filter(({ offset }) => BigInt(offset) < end);
-  const again = due.flatMap(({ key, value, headers, timestamp }): Message[] => {
-    const parked = textHeaders(headers);
+  const due = messages.filter(({ offset }) => offset < end);
+  const again = due.flatMap(({ key, value, headers: parked, timestamp }): Message[] => {
     const original = parked[deadLetterHeaders.topic];
     if (parked[deadLetterHeaders.group] !== group || original === undefined) return [];
     return [
       {
         topic: original,
-        key: key?.toString() ?? '',
-        value: value?.toString() ?? '',
+        key,
+        value,
         headers: {
-          ...waitingSince(new Date(Number(timestamp)), withoutDeadLetterHeaders(parked)),
+          ...waitingSince(new Date(timestamp), withoutDeadLetterHeaders(parked)),
           [replayForGroupHeader]: group,
         },
       },
     ];
   });
   await publisher.publish(again);
-  const next = due.length === messages.length ? BigInt(batch.lastOffset()) + 1n : end;
-  await consumer.commitOffsets([{ topic, partition, offset: String(next) }]);
+  const next = due.length === messages.length ? afterBatch : end;
+  await member.commit([{ topic, partition, offset: String(next) }]);
   return again.length;
 }
 
@@ -177,24 +209,20 @@ function withoutDeadLetterHeaders(headers: Record<string, string>): Record<strin
 /** Per topic and partition the offset after the last message; partitions without messages are left out. */
 export type Ends = ReadonlyMap<string, ReadonlyMap<number, bigint>>;
 
-export async function endsOf(admin: Admin, topics: readonly string[]): Promise<Ends> {
+export async function endsOf(admin: KafkaAdmin, topics: readonly string[]): Promise<Ends> {
   const ends = new Map<string, ReadonlyMap<number, bigint>>();
   for (const topic of topics) {
-    const offsets = await admin.fetchTopicOffsets(topic);
-    const filled = offsets.filter(({ high, low }) => BigInt(high) > BigInt(low));
-    if (filled.length > 0) {
-      ends.set(topic, new Map(filled.map(({ partition, high }) => [partition, BigInt(high)])));
-    }
+    const filled = (await admin.offsets(topic)).filter(({ high, low }) => high > low);
+    if (filled.length > 0)
+      ends.set(topic, new Map(filled.map(({ partition, high }) => [partition, high])));
   }
   return ends;
 }
 
-export async function reached(admin: Admin, groupId: string, ends: Ends): Promise<boolean> {
+export async function reached(admin: KafkaAdmin, groupId: string, ends: Ends): Promise<boolean> {
   if (ends.size === 0) return true;
-  const committed = await admin.fetchOffsets({ groupId, topics: [...ends.keys()] });
-  return committed.every(({ topic, partitions }) =>
-    partitions.every(
-      ({ partition, offset }) => BigInt(offset) >= (ends.get(topic)?.get(partition) ?? -1n),
-    ),
+  const committed = await admin.committed(groupId, [...ends.keys()]);
+  return committed.every(
+    ({ topic, partition, offset }) => (offset ?? -1n) >= (ends.get(topic)?.get(partition) ?? -1n),
   );
 }

@@ -7,16 +7,19 @@ import { KafkaConsumerStrategy } from './kafka.server.js';
 import { deadLetterHeaders, deadLetterTopicOf } from './message-headers.js';
 import type { Message } from './message.js';
 import { memoryDeferredMessages } from './testing/memory.js';
-import { gate, sees, Stage, timeoutMs, type Seen } from './testing/stage.js';
+import { gate, type MessagingHarness, sees, Stage, timeoutMs, type Seen } from './testing/stage.js';
 import { kafkaHarness, readAll } from './testing/kafka-harness.js';
+import { kafkaClientNames } from './kafka-client.js';
 
 const withBroker = process.env['PIS_TEST_KAFKA_BROKERS'] === undefined ? describe.skip : describe;
 
-withBroker('over Kafka (skipped without a broker)', () => {
+withBroker.each(kafkaClientNames)('over Kafka on %s (skipped without a broker)', (client) => {
   let kafka: Kafka;
-  let harness: Awaited<ReturnType<typeof kafkaHarness>>;
+  let harness: MessagingHarness;
+  /** Those who die with the broker are members until their session ends. */
+  let shortSessions: MessagingHarness;
   let stage: Stage | null = null;
-  const settings = () => ({ brokers: kafka.brokers, clientId: 'faults-spec' });
+  const settings = () => ({ brokers: kafka.brokers, clientId: 'faults-spec', client });
 
   beforeAll(async () => {
     kafka = await startKafka({
@@ -26,7 +29,8 @@ withBroker('over Kafka (skipped without a broker)', () => {
         'broker.heartbeat.interval.ms': '200',
       },
     });
-    harness = await kafkaHarness(kafka.brokers);
+    harness = await kafkaHarness(kafka.brokers, { client });
+    shortSessions = await kafkaHarness(kafka.brokers, { client, sessionTimeoutMs: 2_000 });
   }, 90_000);
   afterEach(async () => {
     await stage?.close();
@@ -34,6 +38,7 @@ withBroker('over Kafka (skipped without a broker)', () => {
   });
   afterAll(async () => {
     await harness.close();
+    await shortSessions.close();
     await kafka.stop();
   });
 
@@ -64,6 +69,24 @@ withBroker('over Kafka (skipped without a broker)', () => {
     expect(first.values.sort()).toEqual(items.sort());
   });
 
+  it('what was handled before partitions moved is not handled again by a consumer that takes them over', async () => {
+    const { publish, consume } = bound(await create(6));
+    const rounds = ['1', '2'].map((round) =>
+      Array.from({ length: 60 }, (_, n) => `k${n}:${round}`),
+    );
+    const [before = [], after = []] = rounds;
+    await publish(...before);
+    // Only the move commits.
+    const first = consume(() => undefined, { commitIntervalMs: 600_000, commitCountMax: 10_000 });
+    await sees(first, before.length);
+    const second = consume(() => undefined);
+    await until(() => second.strategy.consumerStatus.connected, { timeoutMs });
+    await publish(...after);
+    await until(() => first.values.length + second.values.length >= 120, { timeoutMs });
+    expect([...first.values, ...second.values].sort()).toEqual([...before, ...after].sort());
+    expect(second.values.length).toBeGreaterThan(0);
+  });
+
   it('a consumer that leaves while handling hands over its unfinished messages', async () => {
     const { publish, consume, untilCommitted } = bound(await create(4));
     const never = new Promise(() => undefined);
@@ -82,12 +105,13 @@ withBroker('over Kafka (skipped without a broker)', () => {
   it('a handler may take longer than the session: the consumer stays a member', async () => {
     const { publish, consume, untilCommitted, topic, group } = bound(await create(1));
     const work = gate();
+    const sessionTimeoutMs = 3_000;
     const strategy = new KafkaConsumerStrategy({
       group,
       deferred: memoryDeferredMessages(),
       kafka: settings(),
       prefix: 'spec.',
-      sessionTimeoutMs: 3_000,
+      sessionTimeoutMs,
       heartbeatIntervalMs: 200,
       inFlightMax: 1,
     });
@@ -102,7 +126,7 @@ withBroker('over Kafka (skipped without a broker)', () => {
     await until(() => handled === 1, { timeoutMs });
     const since = performance.now();
     const other = consume(() => undefined, { group: `${group}-2` });
-    await until(() => performance.now() - since > 9_000, { timeoutMs });
+    await until(() => performance.now() - since > sessionTimeoutMs * 2, { timeoutMs });
     work.open();
     await untilCommitted(1);
     expect(handled).toBe(1);
@@ -130,7 +154,8 @@ withBroker('over Kafka (skipped without a broker)', () => {
 
   it('the broker dies and comes back: all parts report it, nothing is lost, and all continue by themselves', async () => {
     const problems: string[] = [];
-    const { publish, consume, untilCommitted, group, topic } = bound(await create(3));
+    stage = await Stage.create(shortSessions, 3);
+    const { publish, consume, untilCommitted, group, topic } = bound(stage);
     const work = gate();
     const idle = consume(() => undefined, {
       observe: { problem: (doing) => problems.push(doing) },

@@ -1,7 +1,6 @@
 /** The progress of consumer groups in their topics, seen from outside the groups. */
-import type { Admin } from 'kafkajs';
 import { type Ends, endsOf, onceCoordinated, reached } from './kafka-dead-letters.js';
-import { kafkaClient, type KafkaSettings } from './kafka-client.js';
+import { kafkaClient, type KafkaAdmin, type KafkaSettings } from './kafka-client.js';
 
 /** How long a broker may take to load a group at the first query. */
 const coordinatorMs = 10_000;
@@ -14,17 +13,14 @@ export interface GroupProgress {
   close(): Promise<void>;
 }
 
-/** Connects at the first query. @throws what kafkajs throws when the broker is away */
+/** Connects at the first query. @throws KafkaFailure when the broker is away */
 export function kafkaProgress(
   settings: KafkaSettings,
   { prefix, topics }: { readonly prefix: string; readonly topics: readonly string[] },
 ): GroupProgress {
-  let connecting: Promise<Admin> | null = null;
+  let connecting: Promise<KafkaAdmin> | null = null;
   const connected = () => {
-    connecting ??= connect(settings).catch((error: unknown) => {
-      connecting = null;
-      throw error;
-    });
+    connecting ??= kafkaClient(settings).then((client) => client.admin());
     return connecting;
   };
   return {
@@ -41,13 +37,7 @@ export function kafkaProgress(
     },
     async close() {
       const admin = await connecting?.catch(() => null);
-      await admin?.disconnect();
+      await admin?.close();
     },
   };
-}
-
-async function connect(settings: KafkaSettings): Promise<Admin> {
-  const admin = kafkaClient(settings).admin();
-  await admin.connect();
-  return admin;
 }

@@ -1,7 +1,7 @@
-import { Partitioners, type Producer } from 'kafkajs';
 import { atMost } from './delay.js';
 import { errorText } from './errors.js';
-import { errorTypes, kafkaClient, type KafkaSettings } from './kafka-client.js';
+import { kafkaClient, type KafkaProducer, type KafkaSettings } from './kafka-client.js';
+import { errorTypes } from './kafka-failure.js';
 import type { Message, MessagePage, MessagePublisher } from './message.js';
 
 /** Publishing failed. The subclass tells the caller what to do. */
@@ -44,26 +44,26 @@ export function kafkaPublisher(
   settings: KafkaSettings,
   { prefix }: { readonly prefix: string },
 ): KafkaPublisher {
-  let producer: Promise<Producer> | null = null;
+  let producer: Promise<KafkaProducer> | null = null;
 
-  const connected = (): Promise<Producer> => {
+  const connected = (): Promise<KafkaProducer> => {
     producer ??= connect(settings);
     return producer;
   };
 
   /** After a failure the producer's sequence numbers are in doubt: a fresh one comes next. */
-  const discard = async (failed: Promise<Producer>): Promise<void> => {
+  const discard = async (failed: Promise<KafkaProducer>): Promise<void> => {
     if (producer === failed) producer = null;
     // The producer is abandoned, so errors of its connections do not matter.
-    const ended = failed.then((old) => old.disconnect()).catch(() => undefined);
+    const ended = failed.then((old) => old.close()).catch(() => undefined);
     await atMost(disconnectMs, ended);
   };
 
   const send = async (messages: readonly Message[]): Promise<void> => {
     const current = connected();
     try {
-      const { sendBatch } = await current;
-      await sendBatch({ acks: -1, topicMessages: byTopic(messages, prefix) });
+      const { send: sendAll } = await current;
+      await sendAll(messages.map((message) => ({ ...message, topic: prefix + message.topic })));
     } catch (error) {
       await discard(current);
       if (!isRefusal(error))
@@ -90,14 +90,13 @@ export function kafkaPublisher(
       for (const chunk of chunks(messages)) await send(chunk);
     },
     async ping() {
-      const admin = kafkaClient(settings).admin();
+      const admin = (await kafkaClient(settings)).admin();
       try {
-        await admin.connect();
-        await admin.describeCluster();
+        await admin.ping();
       } catch (error) {
         throw new BrokerUnavailable(errorText(error), { cause: error });
       } finally {
-        await admin.disconnect();
+        await admin.close();
       }
     },
     async close() {
@@ -106,22 +105,13 @@ export function kafkaPublisher(
   };
 }
 
-async function connect(settings: KafkaSettings): Promise<Producer> {
-  const producer = kafkaClient(settings).producer({
-    idempotent: true,
-    maxInFlightRequests: 1,
-    allowAutoTopicCreation: false,
-    createPartitioner: Partitioners.DefaultPartitioner,
-    // A failing send must return while the caller can still act on it.
-    retry: { retries: 5, initialRetryTime: 100, maxRetryTime: 1_000 },
-  });
-  await producer.connect();
-  return producer;
+async function connect(settings: KafkaSettings): Promise<KafkaProducer> {
+  return (await kafkaClient(settings)).producer();
 }
 
 const disconnectMs = 1_000;
 
-/** kafkajs makes one record batch per partition. Brokers accept 1 MiB by default. */
+/** The messages of a partition become one record batch. Brokers accept 1 MiB by default. */
 const chunkBytesMax = 900_000;
 const chunkMessagesMax = 1_000;
 
@@ -147,14 +137,6 @@ function sizeOf({ key, value, headers }: Message): number {
     0,
   );
   return Buffer.byteLength(key) + Buffer.byteLength(value) + headerBytes + 32;
-}
-
-function byTopic(messages: readonly Message[], prefix: string) {
-  const topics = Map.groupBy(messages, ({ topic }) => prefix + topic);
-  return [...topics].map(([topic, those]) => ({
-    topic,
-    messages: those.map(({ key, value, headers }) => ({ key, value, headers: { ...headers } })),
-  }));
 }
 
 /** Errors about one message. Others concern all messages, like a topic's name, or are temporary. */

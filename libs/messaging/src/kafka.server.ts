@@ -1,11 +1,23 @@
-import type { Consumer, EachBatchPayload, KafkaMessage } from 'kafkajs';
 import { CommitSchedule } from './commit-schedule.js';
 import { ConsumerStrategy, type ConsumerOptions, type ConsumerStatus } from './consumer.server.js';
 import { aborted, abortableDelay, atMost } from './delay.js';
 import { errorText } from './errors.js';
-import { errorTypes, kafkaClient, textHeaders, type KafkaSettings } from './kafka-client.js';
+import {
+  type Assignment,
+  type FetchedBatch,
+  type FetchedMessage,
+  type GroupMember,
+  kafkaClient,
+  kafkaLimits,
+  type KafkaSettings,
+  type MemberEvents,
+  type MemberOptions,
+  type Taken,
+} from './kafka-client.js';
 import { asDeadLetter } from './kafka-dead-letters.js';
 import { KafkaEnds } from './kafka-ends.js';
+import { errorTypes } from './kafka-failure.js';
+import { KafkaReadCheck } from './kafka-read-check.js';
 import { kafkaPublisher } from './kafka.publisher.js';
 import type { Partition } from './partition.js';
 import type { ConsumerEngine } from './engine.js';
@@ -17,17 +29,19 @@ export interface KafkaConsumerOptions extends ConsumerOptions {
   /** A consumer that is silent for this time loses its partitions to the others. */
   readonly sessionTimeoutMs?: number;
   readonly heartbeatIntervalMs?: number;
+  /** How long a partition may have messages that are not read, while it is ours and not full. */
+  readonly unreadMaxMs?: number;
 }
 
 /**
- * The Kafka consumer. kafkajs fetches and keeps the membership. The key queues handle the messages. A batch
- * is handed over and not waited for, so fetching and heartbeats continue however long a handler takes. A
- * partition with a full window is paused. Handlers of a partition that was taken away run to their end, and
- * their results do not count. Its new owner may begin the same message meanwhile, so handlers are
- * idempotent.
+ * The Kafka consumer. The client library fetches and keeps the membership (kafka-client.ts). The key queues
+ * handle the messages. A batch is handed over and not waited for, so fetching and heartbeats continue however
+ * long a handler takes. A partition with a full window is paused. Handlers of a partition that was taken away
+ * run to their end, and their results do not count. Its new owner may begin the same message meanwhile, so
+ * handlers are idempotent.
  *
  * What always holds: only the contiguous prefix of a partition is committed, and only while the
- * partition is ours. A rejoin makes kafkajs fetch again from the last commit; what this process still
+ * partition is ours. A rejoin may fetch again from the last commit; what this process still
  * holds of a partition that it kept is recognized by its offset and not handled twice.
  */
 export class KafkaConsumerStrategy extends ConsumerStrategy {
@@ -36,21 +50,31 @@ export class KafkaConsumerStrategy extends ConsumerStrategy {
   readonly #commits: CommitSchedule;
   readonly #deadLetters: ReturnType<typeof kafkaPublisher>;
   readonly #ends: KafkaEnds;
+  readonly #readCheck: KafkaReadCheck;
   readonly #ending = new AbortController();
-  readonly #partitions = new Map<string, Assignment>();
-  #assignment: Readonly<Record<string, readonly number[]>> = {};
+  readonly #partitions = new Map<string, Held>();
+  #assignment: Assignment = {};
   #memberId: string | null = null;
-  #consumer: Consumer | null = null;
+  #member: GroupMember | null = null;
   #draining = false;
   #loop: Promise<void> = Promise.resolve();
+  #checking: Promise<void> = Promise.resolve();
   #connected = false;
   #error: string | null = 'not started';
+  #lastSignMs = performance.now();
 
   constructor(options: KafkaConsumerOptions) {
     super(options);
     this.#options = options;
     this.#deadLetters = kafkaPublisher(options.kafka, options);
     this.#ends = new KafkaEnds(options.kafka);
+    this.#readCheck = new KafkaReadCheck({
+      kafka: options.kafka,
+      group: options.prefix + options.group,
+      unreadMaxMs: options.unreadMaxMs ?? unreadMs,
+      partitions: () => this.#assigned(),
+      problem: (error) => this.observe.problem?.('asking what is not read yet', error),
+    });
     this.#engine = this.createEngine((delivery, error) =>
       this.#deadLetters.publish([asDeadLetter(delivery, this.group, error)]),
     );
@@ -65,7 +89,9 @@ export class KafkaConsumerStrategy extends ConsumerStrategy {
     const ages = [...this.#partitions.values()].map(({ work }) => work.oldestUnfinishedMs);
     const oldestUnfinishedMs = Math.max(0, ...ages);
     const lag = this.#lag();
-    return { connected: this.#connected, lag, oldestUnfinishedMs, error: this.#error };
+    const unread = this.#readCheck.complaint;
+    const connected = this.#connected && unread === null;
+    return { connected, lag, oldestUnfinishedMs, error: this.#error ?? unread };
   }
 
   protected override start(): void {
@@ -92,17 +118,24 @@ export class KafkaConsumerStrategy extends ConsumerStrategy {
     await Promise.all([
       this.#loop,
       atMost(lastCommitMs, committed),
-      atMost(disconnectMs, this.#deadLetters.close()),
-      atMost(disconnectMs, this.#ends.close()),
+      atMost(kafkaLimits.disconnectMs, this.#deadLetters.close()),
+      atMost(kafkaLimits.disconnectMs, this.#ends.close()),
+      atMost(kafkaLimits.disconnectMs, this.#endReadCheck()),
     ]);
   }
 
-  /** The kafkajs Consumer, null while it is not connected. */
-  override unwrap<T>(): T {
-    return this.#consumer as T;
+  /** After its last query, which would connect again. */
+  async #endReadCheck(): Promise<void> {
+    await this.#checking.catch(() => undefined); // What it found has ended the session.
+    await this.#readCheck.close();
   }
 
-  /** Runs one kafkajs consumer after the other: a crashed one is replaced, with backoff. */
+  /** The client library's consumer, null while it is not connected. */
+  override unwrap<T>(): T {
+    return (this.#member?.unwrap() ?? null) as T;
+  }
+
+  /** Runs one member of the group after the other: a broken one is replaced, with backoff. */
   async #supervise(): Promise<void> {
     const { signal } = this.#ending;
     for (let failures = 0; !signal.aborted; failures += 1) {
@@ -121,99 +154,83 @@ export class KafkaConsumerStrategy extends ConsumerStrategy {
     this.#connected = false;
   }
 
-  /** The life of one kafkajs consumer. Returns at the end of the strategy. @throws why it ended earlier */
+  /** The life of one member. Returns at the end of the strategy. @throws why it ended earlier */
   async #session(): Promise<void> {
-    const { kafka, prefix, group } = this.#options;
-    const { sessionTimeoutMs = sessionMs, heartbeatIntervalMs = heartbeatMs } = this.#options;
-    const consumer = kafkaClient(kafka).consumer({
-      groupId: prefix + group,
-      sessionTimeout: sessionTimeoutMs,
-      heartbeatInterval: heartbeatIntervalMs,
-      rebalanceTimeout: rebalanceTimeoutMs,
-      maxBytesPerPartition: partitionBytesMax,
-      // How soon a resumed partition is fetched again, at the latest.
-      maxWaitTimeInMs: fetchWaitMs,
-      allowAutoTopicCreation: false,
-      // Its own restart leaves a dead consumer after an unknown error, so we replace it instead.
-      retry: { retries: 3, restartOnFailure: () => Promise.resolve(false) },
-    });
     const session = new AbortController();
-    const broken = this.#watch(consumer, sessionTimeoutMs + rebalanceTimeoutMs, session.signal);
-    const started = this.#begin(consumer, session.signal);
+    const member = await this.#open(session.signal);
     const ended = aborted(this.#ending.signal);
     try {
-      await Promise.race([started.then(() => ended), broken, ended]);
+      const started = member.start().then(() => ended);
+      this.#checking = this.#readCheck.run(session.signal);
+      const unread = this.#checking.then(() => ended);
+      const silent = this.#silence(session.signal);
+      await Promise.race([started, unread, silent, member.broken, ended]);
     } finally {
       session.abort();
-      this.#consumer = null;
+      this.#member = null;
       this.#memberId = null;
-      // kafkajs cannot stop a consumer that is still joining; it would come to life afterwards.
-      await atMost(
-        disconnectMs,
-        started.catch(() => undefined),
-      );
-      const disconnected = consumer.disconnect().catch((error: unknown) => {
+      const stopped = member.stop().catch((error: unknown) => {
         this.observe.problem?.('disconnecting', error);
       });
-      await atMost(disconnectMs, disconnected);
+      await atMost(stopMs, stopped);
     }
   }
 
-  /** Connects, joins and starts fetching, unless the session ends meanwhile. */
-  async #begin(consumer: Consumer, signal: AbortSignal): Promise<void> {
-    const topics = this.topics.map((topic) => this.#options.prefix + topic);
-    await consumer.connect();
-    if (signal.aborted) return;
-    await consumer.subscribe({ topics, fromBeginning: true }).catch((cause: unknown) => {
-      throw new Error(`subscribing to ${topics.join(', ')}: ${errorText(cause)}`, { cause });
-    });
-    if (signal.aborted) return;
-    this.#consumer = consumer;
-    await consumer.run({
-      autoCommit: false,
-      eachBatchAutoResolve: false,
-      partitionsConsumedConcurrently: 8,
-      eachBatch: (payload) => {
-        // Ends one that joined after all, so that it does not keep partitions without handling them.
-        if (signal.aborted) return Promise.reject(new Error('this session is over'));
-        this.#take(payload);
-        return Promise.resolve();
+  async #open(signal: AbortSignal): Promise<GroupMember> {
+    const { prefix, group } = this.#options;
+    this.#alive();
+    const member = await this.openMember(
+      {
+        group: prefix + group,
+        topics: this.topics.map((topic) => prefix + topic),
+        sessionTimeoutMs: this.#sessionTimeoutMs,
+        rebalanceTimeoutMs,
+        heartbeatIntervalMs: this.#options.heartbeatIntervalMs ?? heartbeatMs,
       },
-    });
+      {
+        alive: () => this.#alive(),
+        // Commits of the old generation count until the new one begins.
+        rebalancing: () => this.#commits.flush(),
+        joined: (memberId, assignment) => {
+          if (!signal.aborted) this.#joined(memberId, assignment);
+        },
+        fetched: (batch) => (signal.aborted ? null : this.#take(batch)),
+      },
+    );
+    this.#member = member;
+    return member;
   }
 
-  /** Follows the membership. @throws (asynchronously) when the consumer crashed or was silent for too long */
-  #watch(consumer: Consumer, silenceMaxMs: number, signal: AbortSignal): Promise<never> {
-    let lastSignMs = performance.now();
-    const alive = () => {
-      lastSignMs = performance.now();
-    };
-    const { FETCH, HEARTBEAT, GROUP_JOIN, REBALANCING, CRASH } = consumer.events;
-    consumer.on(FETCH, alive);
-    consumer.on(HEARTBEAT, alive);
-    consumer.on(GROUP_JOIN, ({ payload }) => {
-      alive();
-      if (!signal.aborted) this.#joined(payload.memberId, payload.memberAssignment);
-    });
-    // Commits of the old generation count until the new one begins.
-    consumer.on(REBALANCING, () => this.#commits.flush());
-    const broken = new Promise<never>((_resolve, reject) => {
-      consumer.on(CRASH, ({ payload }) => reject(payload.error));
+  /** Tests put themselves between the member and its events. */
+  protected async openMember(options: MemberOptions, events: MemberEvents): Promise<GroupMember> {
+    return (await kafkaClient(this.#options.kafka)).member(options, events);
+  }
+
+  get #sessionTimeoutMs(): number {
+    return this.#options.sessionTimeoutMs ?? sessionMs;
+  }
+
+  #alive(): void {
+    this.#lastSignMs = performance.now();
+  }
+
+  /** @throws (asynchronously) when no broker has given a sign of life for too long */
+  #silence(signal: AbortSignal): Promise<never> {
+    const silenceMaxMs = this.#sessionTimeoutMs + rebalanceTimeoutMs;
+    return new Promise<never>((_resolve, reject) => {
       const check = setInterval(() => {
-        const silentMs = performance.now() - lastSignMs;
+        const silentMs = performance.now() - this.#lastSignMs;
         if (silentMs > silenceMaxMs) reject(new Error('the consumer has been silent for too long'));
       }, silenceMaxMs / 4);
       signal.addEventListener('abort', () => clearInterval(check), { once: true });
     });
-    broken.catch(() => undefined); // It may break when it is not awaited: while disconnecting.
-    return broken;
   }
 
   /**
    * Abandons partitions that are no longer ours. With the same member ID the membership had no gap, so our
    * state of the partitions we kept is still valid. With a new one, another consumer may have had them.
    */
-  #joined(memberId: string, assignment: Readonly<Record<string, readonly number[]>>): void {
+  #joined(memberId: string, assignment: Assignment): void {
     for (const [name, held] of this.#partitions) {
       const kept = assignment[held.topic]?.includes(held.partition) ?? false;
       if (kept && memberId === this.#memberId) continue;
@@ -227,25 +244,30 @@ export class KafkaConsumerStrategy extends ConsumerStrategy {
     this.#commits.advanced(1); // A commit that the rejoin made stale is made again.
   }
 
-  #take({ batch, resolveOffset, pause }: EachBatchPayload): void {
-    const ours = this.#assignment[batch.topic]?.includes(batch.partition) ?? false;
-    if (this.#draining || !ours) return;
-    const held = this.#hold(batch.topic, batch.partition, BigInt(batch.highWatermark));
-    for (const message of batch.messages) {
-      const offset = BigInt(message.offset);
-      if (held.next !== null && offset < held.next) continue;
-      held.next = offset + 1n;
+  #take({ topic, partition, highWatermark, next, messages }: FetchedBatch): Taken | null {
+    const ours = this.#assignment[topic]?.includes(partition) ?? false;
+    if (this.#draining || !ours) return null;
+    const held = this.#hold(topic, partition, highWatermark);
+    for (const message of messages) {
+      if (held.next !== null && message.offset < held.next) continue;
+      held.next = message.offset + 1n;
       this.#submit(held, message);
     }
-    // Where to fetch next; nothing is committed by it.
-    resolveOffset(batch.lastOffset());
-    if (held.work.full) {
-      const resume = pause();
-      void held.work.room().then(resume);
-    }
+    if (held.next === null || held.next < next) held.next = next;
+    return { room: held.work.full ? held.work.room() : null };
   }
 
-  #hold(topic: string, partition: number, highWatermark: bigint): Assignment {
+  #assigned() {
+    return Object.entries(this.#assignment).flatMap(([topic, partitions]) =>
+      partitions.map((partition) => {
+        const held = this.#partitions.get(`${topic}/${partition}`);
+        const isPaused = held?.work.isPaused ?? false;
+        return { topic, partition, next: held?.next ?? null, isPaused };
+      }),
+    );
+  }
+
+  #hold(topic: string, partition: number, highWatermark: bigint): Held {
     const name = `${topic}/${partition}`;
     const held = this.#partitions.get(name);
     if (held !== undefined) {
@@ -255,7 +277,7 @@ export class KafkaConsumerStrategy extends ConsumerStrategy {
       held.work.abandon();
     }
     const work = this.#engine.open(name, (count) => this.#commits.advanced(count));
-    const fresh: Assignment = {
+    const fresh: Held = {
       topic,
       partition,
       work,
@@ -267,29 +289,26 @@ export class KafkaConsumerStrategy extends ConsumerStrategy {
     return fresh;
   }
 
-  #submit({ topic, partition, work }: Assignment, message: KafkaMessage): void {
+  #submit({ topic, partition, work }: Held, message: FetchedMessage): void {
     const { offset, key, value, headers } = message;
     work.submit(
       {
+        ...{ key, value, headers, offset: `${partition}/${offset}` },
         topic: topic.slice(this.#options.prefix.length),
-        key: key?.toString() ?? '',
-        value: value?.toString() ?? '',
-        headers: textHeaders(headers),
-        offset: `${partition}/${offset}`,
       },
-      String(BigInt(offset) + 1n),
+      String(offset + 1n),
     );
   }
 
   async #commit(): Promise<void> {
-    const consumer = this.#consumer;
+    const member = this.#member;
     const due = [...this.#partitions.values()].flatMap((held) => {
       const offset = held.work.position;
       return offset === null || offset === held.committed ? [] : [{ held, offset }];
     });
-    if (consumer === null || due.length === 0) return;
+    if (member === null || due.length === 0) return;
     try {
-      await consumer.commitOffsets(
+      await member.commit(
         due.map(({ held: { topic, partition }, offset }) => ({ topic, partition, offset })),
       );
     } catch (error) {
@@ -308,7 +327,7 @@ export class KafkaConsumerStrategy extends ConsumerStrategy {
       for (const topic of busy) {
         const ends = await this.#ends.of(topic);
         for (const partition of held) {
-          const end = partition.topic === topic ? ends.get(partition.partition) : undefined;
+          const end = partition.topic === topic ? ends.get(partition.partition)?.high : undefined;
           if (end !== undefined && end > partition.highWatermark) partition.highWatermark = end;
         }
       }
@@ -333,7 +352,7 @@ export class KafkaConsumerStrategy extends ConsumerStrategy {
   }
 }
 
-interface Assignment {
+interface Held {
   /** As Kafka knows it, with the prefix. */
   readonly topic: string;
   readonly partition: number;
@@ -346,14 +365,14 @@ interface Assignment {
 
 const staleCommit = new Set(['REBALANCE_IN_PROGRESS', 'ILLEGAL_GENERATION', 'UNKNOWN_MEMBER_ID']);
 
-const partitionBytesMax = 524_288;
-const fetchWaitMs = 200;
 /** How long the partitions of a silently dead consumer wait for the others. */
 const sessionMs = 10_000;
 const heartbeatMs = 3_000;
+const unreadMs = 30_000;
 const rebalanceTimeoutMs = 30_000;
 // With the drain and the relay's own, within the ten seconds of a shutdown.
 const lastCommitMs = 2_000;
-const disconnectMs = 1_500;
+/** A member waits for its joining, its leaving and its connections. */
+const stopMs = 3 * kafkaLimits.disconnectMs;
 const restartInitialMs = 200;
 const restartMaxMs = 5_000;

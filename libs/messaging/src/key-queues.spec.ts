@@ -206,8 +206,11 @@ describe('key queues', () => {
     });
     await end('4');
     expect(resumed).toBe(false);
+    // Not full any more, and still not read: whoever watches the reader must not take it for stuck.
+    expect([partition.full, partition.isPaused]).toEqual([false, true]);
     await end('3');
     expect(resumed).toBe(true);
+    expect(partition.isPaused).toBe(false);
   });
 
   it('pause the reader also when much is done after an unfinished message', async () => {

@@ -72,6 +72,11 @@ export class Partition {
     );
   }
 
+  /** Whether the reader stands still on purpose: from a full window until `room` resolves, which is later. */
+  get isPaused(): boolean {
+    return this.full || this.#waiting.length > 0;
+  }
+
   /**
    * Resolves when the reader may go on: the partition is not full and half of its in-flight window is
    * free again, or the partition was abandoned.

@@ -138,6 +138,15 @@ function answer(response: ServerResponse, scripted: ReceiverAnswer): void {
   else setTimeout(send, scripted.delayMs).unref();
 }
 
+export interface Authority {
+  readonly caPem: string;
+  /** A key, and a certificate for these names and addresses; the first is the common name. */
+  issue(
+    hosts: readonly string[],
+    usage?: 'serverAuth' | 'clientAuth',
+  ): Promise<{ key: string; cert: string }>;
+}
+
 /**
  * A key, a certificate for these names and addresses, and the authority that signed it.
  * @param usage of the certificate: for a server, or for a client that identifies itself with it
@@ -146,8 +155,13 @@ export async function makeCertificate(
   hosts: readonly string[],
   usage: 'serverAuth' | 'clientAuth' = 'serverAuth',
 ): Promise<{ key: string; cert: string; caPem: string }> {
+  const authority = await makeAuthority();
+  return { ...(await authority.issue(hosts, usage)), caPem: authority.caPem };
+}
+
+export async function makeAuthority(): Promise<Authority> {
   const x509 = await loadX509();
-  const [caKeys, keys] = await Promise.all([generateKeys(), generateKeys()]);
+  const caKeys = await generateKeys();
   const validity = {
     notBefore: new Date(Date.now() - dayMs),
     notAfter: new Date(Date.now() + 30 * dayMs),
@@ -166,29 +180,37 @@ export async function makeCertificate(
     },
     webcrypto,
   );
-  const certificate = await x509.X509CertificateGenerator.create(
-    {
-      serialNumber: '02',
-      subject: `CN=${hosts[0] ?? 'localhost'}`,
-      issuer: authority.subject,
-      publicKey: keys.publicKey,
-      signingKey: caKeys.privateKey,
-      signingAlgorithm: keyAlgorithm,
-      extensions: [
-        new x509.SubjectAlternativeNameExtension(
-          hosts.map((value) => ({ type: /^[\d.]+$|:/.test(value) ? 'ip' : 'dns', value })),
-        ),
-        new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage[usage]]),
-      ],
-      ...validity,
-    },
-    webcrypto,
-  );
-  const pkcs8 = Buffer.from(await webcrypto.subtle.exportKey('pkcs8', keys.privateKey));
+  let issued = 1;
   return {
-    key: `-----BEGIN PRIVATE KEY-----\n${pkcs8.toString('base64')}\n-----END PRIVATE KEY-----\n`,
-    cert: certificate.toString('pem'),
     caPem: authority.toString('pem'),
+    async issue(hosts, usage = 'serverAuth') {
+      issued += 1;
+      const serialNumber = String(issued).padStart(2, '0');
+      const keys = await generateKeys();
+      const certificate = await x509.X509CertificateGenerator.create(
+        {
+          serialNumber,
+          subject: `CN=${hosts[0] ?? 'localhost'}`,
+          issuer: authority.subject,
+          publicKey: keys.publicKey,
+          signingKey: caKeys.privateKey,
+          signingAlgorithm: keyAlgorithm,
+          extensions: [
+            new x509.SubjectAlternativeNameExtension(
+              hosts.map((value) => ({ type: /^[\d.]+$|:/.test(value) ? 'ip' : 'dns', value })),
+            ),
+            new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage[usage]]),
+          ],
+          ...validity,
+        },
+        webcrypto,
+      );
+      const pkcs8 = Buffer.from(await webcrypto.subtle.exportKey('pkcs8', keys.privateKey));
+      return {
+        key: `-----BEGIN PRIVATE KEY-----\n${pkcs8.toString('base64')}\n-----END PRIVATE KEY-----\n`,
+        cert: certificate.toString('pem'),
+      };
+    },
   };
 }
 

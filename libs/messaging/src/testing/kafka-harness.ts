@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { until } from '@pis/local-servers/testing';
 import { applyTopics } from '../kafka-admin.js';
-import { kafkaClient, textHeaders, type KafkaSettings } from '../kafka-client.js';
+import { kafkaClient, type KafkaSettings } from '../kafka-client.js';
 import { replayDeadLetters } from '../kafka-dead-letters.js';
 import { kafkaPublisher } from '../kafka.publisher.js';
 import { KafkaConsumerStrategy } from '../kafka.server.js';
@@ -9,14 +9,23 @@ import { deadLetterHeaders, deadLetterTopicOf } from '../message-headers.js';
 import { memoryDeferredMessages } from './memory.js';
 import type { MessagingHarness } from './stage.js';
 
+/** A broker that allows no shorter sessions is given this one. */
+const sessionDefaultMs = 6_000;
+
+export interface KafkaHarnessOptions extends Pick<KafkaSettings, 'client' | 'requestTimeoutMs'> {
+  readonly sessionTimeoutMs?: number;
+}
+
 /** The Kafka transport on a real broker; topics and groups carry a prefix, as on a shared cluster. */
-export async function kafkaHarness(brokers: readonly string[]): Promise<MessagingHarness> {
-  const settings: KafkaSettings = { brokers, clientId: 'messaging-spec' };
+export async function kafkaHarness(
+  brokers: readonly string[],
+  { sessionTimeoutMs = sessionDefaultMs, ...more }: KafkaHarnessOptions = {},
+): Promise<MessagingHarness> {
+  const settings: KafkaSettings = { brokers, clientId: 'messaging-spec', ...more };
   const prefix = 'spec.';
   const deferred = memoryDeferredMessages();
   const publisher = kafkaPublisher(settings, { prefix });
-  const admin = kafkaClient(settings).admin();
-  await admin.connect();
+  const admin = (await kafkaClient(settings)).admin();
   return {
     deferred,
     async createTopic({ partitions }) {
@@ -35,16 +44,12 @@ export async function kafkaHarness(brokers: readonly string[]): Promise<Messagin
         ...options,
         kafka: settings,
         prefix,
-        sessionTimeoutMs: 6_000,
+        sessionTimeoutMs,
         heartbeatIntervalMs: 100,
       }),
     async committed(group, topic) {
-      const [offsets] = await admin.fetchOffsets({
-        groupId: prefix + group,
-        topics: [prefix + topic],
-      });
-      const counts = (offsets?.partitions ?? []).map(({ offset }) => Math.max(0, Number(offset)));
-      return counts.reduce((sum, count) => sum + count, 0);
+      const committed = await admin.committed(prefix + group, [prefix + topic]);
+      return committed.reduce((sum, { offset }) => sum + Number(offset ?? 0n), 0);
     },
     async parked(group, topic) {
       const letters = await readAll(settings, prefix + deadLetterTopicOf(topic));
@@ -57,7 +62,7 @@ export async function kafkaHarness(brokers: readonly string[]): Promise<Messagin
     },
     async close() {
       await publisher.close();
-      await admin.disconnect();
+      await admin.close();
     },
   };
 }
@@ -67,26 +72,38 @@ export async function readAll(
   settings: KafkaSettings,
   topic: string,
 ): Promise<{ key: string; value: string; headers: Record<string, string> }[]> {
-  const client = kafkaClient(settings);
+  const client = await kafkaClient(settings);
   const admin = client.admin();
-  await admin.connect();
-  const [end] = await admin.fetchTopicOffsets(topic);
-  await admin.disconnect();
-  const count = Number(end?.high ?? 0);
+  const [end] = await admin.offsets(topic);
+  await admin.close();
+  const count = Number(end?.high ?? 0n);
   const read: Awaited<ReturnType<typeof readAll>> = [];
   if (count === 0) return read;
-  const consumer = client.consumer({ groupId: `read-${randomUUID()}`, maxWaitTimeInMs: 50 });
-  await consumer.connect();
-  await consumer.subscribe({ topics: [topic], fromBeginning: true });
-  await consumer.run({
-    autoCommit: false,
-    eachMessage: ({ message: { key, value, headers } }) => {
-      const text = { key: String(key), value: String(value), headers: textHeaders(headers) };
-      read.push(text);
-      return Promise.resolve();
+  const reader = client.member(
+    {
+      group: `read-${randomUUID()}`,
+      topics: [topic],
+      sessionTimeoutMs: 30_000,
+      rebalanceTimeoutMs: 60_000,
+      heartbeatIntervalMs: 3_000,
     },
-  });
-  await until(() => read.length >= count, { timeoutMs: 20_000, what: `${count} messages read` });
-  await consumer.disconnect();
+    {
+      alive: () => undefined,
+      joined: () => undefined,
+      rebalancing: () => Promise.resolve(),
+      fetched: ({ messages }) => {
+        read.push(
+          ...messages.map(({ key, value, headers }) => ({ key, value, headers: { ...headers } })),
+        );
+        return { room: null };
+      },
+    },
+  );
+  try {
+    await reader.start();
+    await until(() => read.length >= count, { timeoutMs: 20_000, what: `${count} messages read` });
+  } finally {
+    await reader.stop();
+  }
   return read;
 }
