@@ -68,6 +68,9 @@ BANK_FORMATS = {"bai2", "camt053"}
 
 def _explained(problem: dict, case) -> bool:
     method, body = case.method, case.body
+    # How much of the log was signed (rule audit-3).
+    if case.path == "/v1/audit/consistency" and problem["issue"] == "validation_max":
+        return True
     if problem["field"] == "format" and isinstance(body, dict) and body.get("format") in BANK_FORMATS:
         return body.get("kind") != "movements"
     if method == "PATCH" and problem["field"] in NAMES:
@@ -82,6 +85,9 @@ def filter_failure(context, failure, case, response) -> bool:
         # Not 405: a path with another method is no route (rules check-order-1 and
         # further-error-7).
         return response.status_code != 404 or response.json()["error"]["code"] != "NOT_FOUND"
+    # No schema can know how long a file is.
+    if isinstance(failure, RejectedPositiveData) and response.status_code == 416:
+        return response.request.headers.get("Range") is None
     if isinstance(failure, RejectedPositiveData) and response.status_code == 400:
         error = response.json()["error"]
         # A key that could become a prototype is refused at any depth, also where unknown fields are ignored.

@@ -1,5 +1,5 @@
 /**
- * A Python environment with the pinned packages of requirements.txt, made once and kept in the cache
+ * A Python environment with the pinned packages of a file of requirements, made once and kept in the cache
  * below node_modules. Where there is no Python, or nothing to install from, it says why not.
  */
 import { spawnSync } from 'node:child_process';
@@ -14,13 +14,20 @@ export type PythonEnvironment =
 
 /** With only a mirror that is slow this takes minutes, once. */
 const installLimitMs = 300_000;
-const requirements = path.join(root, 'tests/openapi/requirements.txt');
+const schemathesis = 'tests/openapi/requirements.txt';
 
-export function pythonEnvironment(): PythonEnvironment {
+/** @param file below the root. If its packages have hashes, pip checks what it installs against them */
+export function pythonEnvironment(
+  file = schemathesis,
+  cacheName = 'pis-schemathesis',
+): PythonEnvironment {
+  return environmentOf(path.join(root, file), path.join(root, 'node_modules/.cache', cacheName));
+}
+
+function environmentOf(requirements: string, cache: string): PythonEnvironment {
   const version = run('python3', ['-c', 'import ensurepip, sys, venv; print(sys.version)']);
   if (!version.ok) return missing(`no python3 with venv: ${version.reason}`);
   const digest = createHash('sha256').update(readFileSync(requirements)).update(version.output);
-  const cache = path.join(root, 'node_modules/.cache/pis-schemathesis');
   const environment = path.join(cache, digest.digest('hex').slice(0, 16));
   const python = path.join(environment, 'bin/python');
   if (existsSync(python)) return { python, missing: null };

@@ -32,6 +32,13 @@ export interface ContactView extends ProfileView {
   readonly updatedAt: string;
 }
 
+/** In a list as of a time, a party that was erased since: its personal fields are null. */
+interface MaybeErased {
+  readonly erased?: true | undefined;
+}
+export type OriginatorListItem = OriginatorView & MaybeErased;
+export type ContactListItem = ContactView & MaybeErased;
+
 export const webhookHealths = ['healthy', 'degraded', 'failing'] as const;
 
 /** The health of an endpoint's deliveries; both null when it is unknown at the moment. */

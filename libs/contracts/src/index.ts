@@ -1,4 +1,5 @@
 export * from './topics.js';
+export * from './broker-access.js';
 export * from './payment-view.js';
 export * from './fee-schedules.js';
 export * from './rail-view.js';
@@ -36,6 +37,8 @@ export * from './sample-events.js';
 export * from './statement-requests.js';
 export * from './export-requests.js';
 export * from './export-view.js';
+export * from './audit-requests.js';
+export * from './operations/audit.js';
 export * from './operations/parties.js';
 export * from './operations/payments.js';
 export * from './operations/rails.js';
@@ -51,3 +54,5 @@ export {
 } from './operations/operation.js';
 export { operations } from './operations/operations.js';
 export { openApiDocument, type OpenApiOptions } from './openapi/document.js';
+export { asyncApiDocument } from './asyncapi/document.js';
+export { jsonSchemaOf, publishedEvents, type PublishedEvent } from './asyncapi/published-events.js';

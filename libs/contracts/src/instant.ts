@@ -6,6 +6,8 @@ const dayOnly = /^\d{4}-\d{2}-\d{2}$/;
 const dateTime =
   /^(\d{4}-\d{2}-\d{2})[Tt]((?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d)?)(?:[.,](\d{1,9}))?([Zz]|[+ -](?:[01]\d|2[0-3]):?[0-5]\d)?$/;
 
+const forms = { anyOf: [{ format: 'date-time' }, { format: 'date' }] };
+
 /**
  * A point in time as ISO 8601 in UTC with milliseconds. A date alone is the start or the end of that
  * UTC day; a time without an offset is UTC; finer fractions are rounded so that the bound stays
@@ -20,8 +22,14 @@ export function instant(bound: 'start' | 'end') {
       context.addIssue({ code: 'custom', message: 'validation_datetime', input });
       return z.NEVER;
     })
-    .meta({ anyOf: [{ format: 'date-time' }, { format: 'date' }] });
+    .meta(forms);
 }
+
+/** The time of a read as of then, like the end of a range. It must not be in the future (rule audit-13). */
+export const asOf = instant('end')
+  .refine((at) => Date.parse(at) <= Date.now(), 'validation_date_range')
+  .meta(forms)
+  .optional();
 
 function parseInstant(input: string, bound: 'start' | 'end'): string | null {
   if (dayOnly.test(input)) {

@@ -13,6 +13,7 @@ import {
   phoneNumber,
   uuid,
 } from './fields.js';
+import { asOf } from './instant.js';
 import { problem, validate, type Validated } from './validation.js';
 
 const personNameMax = 100;
@@ -151,6 +152,11 @@ export const originatorListSchema = z.object({
   cursor,
 });
 export const contactListSchema = originatorListSchema.extend({ originatorId: uuid.optional() });
+/** As the API takes them: also as of a time. */
+export const originatorReadSchema = originatorListSchema.extend({ asOf });
+export const contactReadSchema = contactListSchema.extend({ asOf });
+export type OriginatorReadQuery = z.output<typeof originatorReadSchema>;
+export type ContactReadQuery = z.output<typeof contactReadSchema>;
 export type OriginatorListQuery = z.output<typeof originatorListSchema>;
 export type ContactListQuery = z.output<typeof contactListSchema>;
 /** The filters of the list. All that are given must hold. */

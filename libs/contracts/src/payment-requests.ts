@@ -2,7 +2,7 @@
 import { directions, maxAmountMinor, paymentRails, paymentStatuses } from '@pis/domain';
 import { z } from 'zod';
 import { isObject, optional, text, uuid } from './fields.js';
-import { instant } from './instant.js';
+import { asOf, instant } from './instant.js';
 import { cursor, newRecipientSchema, wholeNumber } from './party-requests.js';
 import { validate } from './validation.js';
 
@@ -55,6 +55,10 @@ export const recognizedPaymentFields = Object.keys(
 
 export const idempotencyKeyLengthMax = 255;
 
+/** The query of a single read. */
+export const paymentReadSchema = z.object({ asOf });
+export type PaymentReadQuery = z.output<typeof paymentReadSchema>;
+
 const limitDefault = 20;
 const limitMax = 100;
 
@@ -85,6 +89,9 @@ export const paymentListSchema = z
     { when: isObject },
   );
 export type PaymentListQuery = z.output<typeof paymentListSchema>;
+/** As the API takes it: also as of a time. */
+export const paymentListReadSchema = paymentListSchema.safeExtend({ asOf });
+export type PaymentListReadQuery = z.output<typeof paymentListReadSchema>;
 /**
  * The filters of the list. All that are given must hold. An idempotency key is not a filter: it names one
  * payment, which is found without a list.

@@ -16,6 +16,12 @@ import {
   railRejectionCodes,
 } from '@pis/domain';
 import { z } from 'zod';
+import type {
+  AuditKeyView,
+  CheckpointView,
+  ConsistencyView,
+  PaymentProofView,
+} from './audit-requests.js';
 import {
   deliveryStates,
   finishedReasons,
@@ -27,7 +33,9 @@ import {
   type WebhookReplayView,
 } from './delivery-view.js';
 import {
+  type ContactListItem,
   type ContactView,
+  type OriginatorListItem,
   type OriginatorView,
   type WebhookEndpointView,
   webhookHealths,
@@ -160,6 +168,20 @@ export const contactSchema = schemaOf<ContactView>()({
   ...profile,
   bankAccount: bankAccountSchema.nullable(),
 });
+const maybeErased = { email: z.string().nullable(), erased: z.literal(true).optional() };
+export const originatorListItemSchema = schemaOf<OriginatorListItem>()({
+  originatorId: uuid,
+  ...profile,
+  bankAccount: bankAccountSchema.nullable(),
+  ...maybeErased,
+});
+export const contactListItemSchema = schemaOf<ContactListItem>()({
+  contactId: uuid,
+  originatorId: uuid,
+  ...profile,
+  bankAccount: bankAccountSchema.nullable(),
+  ...maybeErased,
+});
 export const contactCreatedSchema = schemaOf<Pick<ContactView, 'contactId' | 'createdAt'>>()({
   contactId: uuid,
   createdAt: timestamp,
@@ -228,6 +250,27 @@ export const exportSchema = schemaOf<ExportView>()({
   finishedAt: timestamp.nullable(),
   expiresAt: timestamp.nullable(),
   reason: z.string().nullable(),
+});
+
+const base64 = z.string().meta({ pattern: '^[A-Za-z0-9+/]+={0,2}$' });
+const leaves = z.number().meta({ type: 'integer', minimum: 1 });
+export const auditKeySchema = schemaOf<AuditKeyView>()({ verifierKey: z.string() });
+export const checkpointSchema = schemaOf<CheckpointView>()({
+  treeSize: leaves,
+  rootHash: base64,
+  createdAt: timestamp,
+  note: z.string(),
+});
+export const consistencySchema = schemaOf<ConsistencyView>()({ proof: z.array(base64) });
+export const eventProofSchema = z.object({
+  index: z.number().meta({ type: 'integer', minimum: 0 }),
+  leaf: base64,
+  proof: z.array(base64),
+});
+export const paymentProofSchema = schemaOf<PaymentProofView>()({
+  checkpoint: z.string(),
+  treeSize: leaves,
+  events: z.array(eventProofSchema),
 });
 
 /** `meta` of an answer that is not a list, of a list that pages on request, and of one that always pages. */

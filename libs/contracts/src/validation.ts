@@ -60,7 +60,7 @@ const messages: Readonly<Record<ValidationCode, string>> = {
   validation_account_number: 'must be 4 to 17 digits',
   validation_swift_code: 'must be a SWIFT code (BIC) of 8 or 11 characters',
   validation_datetime: 'must be a date or a time in ISO 8601',
-  validation_date_range: 'is before the beginning of the range',
+  validation_date_range: 'is before the beginning of the range, or in the future',
   validation_cursor: 'is not a cursor that this list returned',
   validation_url: 'must be a URL',
   validation_url_https: 'must be an https URL',

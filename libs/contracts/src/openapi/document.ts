@@ -2,6 +2,7 @@
  * The OpenAPI 3.1 document of the API, made from the schemas that the gateway validates with and the
  * table of operations. It is served at /openapi.json and kept in docs/openapi.json.
  */
+import { z } from 'zod';
 import { uuid } from '../fields.js';
 import { errorComponents, errorExamples, errorResponses, header, ofRateLimit } from './errors.js';
 import * as examples from './examples.js';
@@ -170,8 +171,9 @@ function parametersOf(operation: OperationDeclaration): readonly Json[] {
     ...Object.entries(query?.shape ?? {}).map(([name, schema]) => ({
       name,
       in: 'query',
-      required: false,
-      description: describedParameters[name],
+      required: !z.safeParse(schema, undefined).success,
+      description:
+        describedParameters[`${operation.operationId}.${name}`] ?? describedParameters[name],
       schema: schemaOfValue(schema),
     })),
     ...(hasRanges(operation) ? [{ $ref: '#/components/parameters/Range' }] : []),
@@ -193,10 +195,15 @@ const describedParameters: Readonly<Record<string, string>> = {
     'Created at or after this time. A date alone, such as 2026-03-01, means the start of that UTC day.',
   createdTo:
     'Created at or before this time. A date alone, such as 2026-03-31, means the end of that UTC day.',
+  'getPayment.asOf':
+    'The payment as it was at this time, which is not in the future. A date alone means the end of that UTC day. Parties that were erased since are shown as erased.',
+  asOf: 'The list as it was at this time, which is not in the future. A date alone means the end of that UTC day. Persons that were erased since are shown as erased. Use the same time for every page.',
   year: 'Statements of this year.',
   eventType: 'Only deliveries of this event type.',
   state: 'Deliveries in this state.',
   paymentId: 'Deliveries of this payment.',
+  'getConsistency.from': 'Size of the earlier log.',
+  'getConsistency.to': 'Size of the later log: at most that of the newest checkpoint.',
   from: 'Occurred at or after this time. A date alone, such as 2026-03-01, means the start of that UTC day.',
   to: 'Occurred at or before this time. A date alone, such as 2026-03-31, means the end of that UTC day.',
   after:

@@ -219,6 +219,19 @@ export const statement = {
   sizeBytes: 48_213,
   sha256: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
 };
+export const verifierKey =
+  'pis-audit-91c1d2f0+6b1f0f2e+AepKbGPinFIKvvVQezzMRBkDCnuxxiJVEFo7UXu1bf4Z';
+export const checkpoint = {
+  treeSize: 1,
+  rootHash: 'qD3nTzhWw8TqL0vMrhYXB3nq9Hzvh0v3rJkzn3Jm1mQ=',
+  createdAt: '2026-03-01T00:10:00.000Z',
+  note: 'pis-audit-91c1d2f0\n1\nqD3nTzhWw8TqL0vMrhYXB3nq9Hzvh0v3rJkzn3Jm1mQ=\n\n— pis-audit-91c1d2f0 ax8PLg==\n',
+};
+export const paymentProof = {
+  checkpoint: checkpoint.note,
+  treeSize: 1,
+  events: [{ index: 0, leaf: 'e30=', proof: [] }],
+};
 export const exportId = 'b7d1f0a2-5c34-4e8f-9a6b-2d1c0e9f8a06';
 export const exportRequest = {
   kind: 'payments',

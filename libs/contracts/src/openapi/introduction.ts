@@ -13,6 +13,10 @@ export const tags: readonly {
   { name: 'Events', description: 'The same events, to poll instead of webhooks.' },
   { name: 'Statements', description: 'Monthly statements: one PDF for each originator.' },
   { name: 'Exports', description: 'Files of your records, to keep or to load elsewhere.' },
+  {
+    name: 'Audit',
+    description: 'Signed checkpoints of the log, and proofs that your payments are in it.',
+  },
   { name: 'Sandbox', description: 'Operations that exist only in the sandbox.' },
   { name: 'Notifications', description: 'The requests that your webhook endpoints receive.' },
 ];

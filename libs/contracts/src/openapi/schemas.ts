@@ -34,6 +34,8 @@ const schemas = {
   LegalAddress: legalAddress,
   Originator: responses.originatorSchema,
   Contact: responses.contactSchema,
+  OriginatorListItem: responses.originatorListItemSchema,
+  ContactListItem: responses.contactListItemSchema,
   ContactCreated: responses.contactCreatedSchema,
   Payment: responses.paymentSchema,
   PaymentListItem: responses.paymentListItemSchema,
@@ -55,6 +57,11 @@ const schemas = {
   Statement: responses.statementSchema,
   Export: responses.exportSchema,
   ExportCreated: responses.exportCreatedSchema,
+  AuditKey: responses.auditKeySchema,
+  Checkpoint: responses.checkpointSchema,
+  Consistency: responses.consistencySchema,
+  EventProof: responses.eventProofSchema,
+  PaymentProof: responses.paymentProofSchema,
   Meta: responses.metaSchema,
   ListMeta: responses.listMetaSchema,
   PageMeta: responses.pageMetaSchema,
@@ -109,7 +116,7 @@ export function schemaOfValue(schema: z.ZodType): Json {
   return byDefault === undefined ? converted : { ...converted, default: byDefault };
 }
 
-const conversion = {
+export const conversion = {
   target: 'draft-2020-12',
   // The input before defaults and transforms. An answer has none, and may gain fields at any time.
   io: 'input',

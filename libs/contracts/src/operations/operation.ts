@@ -17,6 +17,7 @@ export type Tag =
   | 'Events'
   | 'Statements'
   | 'Exports'
+  | 'Audit'
   | 'Sandbox';
 
 /** By name. */

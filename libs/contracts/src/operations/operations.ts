@@ -1,4 +1,5 @@
 /** Every operation of the API, in the order of the reference. */
+import * as audit from './audit.js';
 import * as deliveries from './deliveries.js';
 import * as exports from './exports.js';
 import type { OperationDeclaration } from './operation.js';
@@ -40,4 +41,8 @@ export const operations: readonly OperationDeclaration[] = [
   exports.getExport,
   exports.getExportFile,
   exports.cancelExport,
+  audit.getAuditKey,
+  audit.listCheckpoints,
+  audit.getConsistency,
+  audit.getPaymentProof,
 ];

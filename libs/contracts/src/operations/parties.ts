@@ -2,10 +2,10 @@
 import * as examples from '../openapi/examples.js';
 import {
   contactCreateSchema,
-  contactListSchema,
   contactPatchSchema,
-  originatorListSchema,
+  contactReadSchema,
   originatorPatchSchema,
+  originatorReadSchema,
 } from '../party-requests.js';
 import * as responses from '../responses.js';
 import { answered, first, onBody, onQuery, operation, readers, writers } from './operation.js';
@@ -22,11 +22,11 @@ export const listOriginators = operation({
   tag: 'Originators',
   summary: 'List originators',
   description: `${wholeOrPaged} A successful call also verifies the API key.`,
-  query: originatorListSchema,
+  query: originatorReadSchema,
   answers: {
     200: {
       description: 'The originators of your organization.',
-      data: responses.originatorSchema,
+      data: responses.originatorListItemSchema,
       list: responses.listMetaSchema,
       examples: { originators: [examples.originator] },
     },
@@ -100,11 +100,11 @@ export const listContacts = operation({
   tag: 'Contacts',
   summary: 'List contacts',
   description: wholeOrPaged,
-  query: contactListSchema,
+  query: contactReadSchema,
   answers: {
     200: {
       description: 'The contacts of your organization, or of one originator.',
-      data: responses.contactSchema,
+      data: responses.contactListItemSchema,
       list: responses.listMetaSchema,
       examples: { contacts: [examples.contact] },
     },

@@ -1,6 +1,11 @@
 /** Payments, and the sandbox’s operation to simulate their outcomes. Each operation is declared once: see operation.ts. */
 import * as examples from '../openapi/examples.js';
-import { paymentCreateSchema, paymentListSchema, simulateSchema } from '../payment-requests.js';
+import {
+  paymentCreateSchema,
+  paymentListReadSchema,
+  paymentReadSchema,
+  simulateSchema,
+} from '../payment-requests.js';
 import * as responses from '../responses.js';
 import {
   answered,
@@ -67,8 +72,9 @@ export const getPayment = operation({
   tag: 'Payments',
   summary: 'Get a payment',
   description:
-    'Always current. Prefer webhooks to polling. If you poll, do so at most every 15 minutes, until a terminal status.',
+    'Always current, unless you ask with `asOf` for the payment as it was. Prefer webhooks to polling. If you poll, do so at most every 15 minutes, until a terminal status.',
   ids: [onPayment],
+  query: paymentReadSchema,
   answers: {
     200: {
       description: 'The payment.',
@@ -93,7 +99,7 @@ export const listPayments = operation({
   tag: 'Payments',
   summary: 'List payments',
   description: 'Newest first, in pages. Use the same filters for every page.',
-  query: paymentListSchema,
+  query: paymentListReadSchema,
   answers: {
     200: {
       description: 'A page of payments.',
