@@ -3,6 +3,9 @@ import { RateLimited } from './rate-limit.js';
 
 export interface ConcurrentAnswerLimits {
   readonly perOrganizationMax: number;
+  /** Beyond it an organization has one answer at a time: slow readers of a few organizations cut off no other. */
+  readonly sharedMax: number;
+  /** The bound of all. */
   readonly perProcessMax: number;
 }
 
@@ -17,7 +20,8 @@ export class ConcurrentAnswers {
   begin(organizationId: string): () => void {
     const own = this.running.get(organizationId) ?? 0;
     const all = [...this.running.values()].reduce((sum, count) => sum + count, 0);
-    if (own >= this.limits.perOrganizationMax || all >= this.limits.perProcessMax)
+    const { perOrganizationMax, sharedMax, perProcessMax } = this.limits;
+    if (own >= perOrganizationMax || all >= (own === 0 ? perProcessMax : sharedMax))
       throw new RateLimited({ remaining: 0, waitSeconds: fullWaitSeconds });
     this.running.set(organizationId, own + 1);
     let isRunning = true;

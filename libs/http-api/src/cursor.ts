@@ -65,6 +65,20 @@ export class Cursors {
     return { query: accepted(query), after };
   }
 
+  /** As `page`, of a list that can also be read as of a time. A cursor belongs to one time, or to the present. */
+  pageAsOf<Query extends { readonly asOf?: string | undefined }>(
+    list: string,
+    organizationId: string,
+    query: Given<Query>,
+  ): { readonly list: string; readonly query: Query; readonly after: ListCursor | undefined } {
+    const { asOf } = query.given as { readonly asOf?: unknown };
+    // Without a valid time nobody can say whose cursor it is.
+    if (asOf !== undefined) accepted(query);
+    const name =
+      query.ok && query.value.asOf !== undefined ? `${list} as of ${query.value.asOf}` : list;
+    return { list: name, ...this.page(name, organizationId, query) };
+  }
+
   private sign(list: string, organizationId: string, place: string): string {
     const text = `${list}/${organizationId}/${place}`;
     return this.keyring.mac('cursor', text).slice(0, signatureLength);

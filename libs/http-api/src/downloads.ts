@@ -1,10 +1,22 @@
 /** Downloads of a process: so many at a time, and each only while its reader may have it. */
+import type { ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { AnswerWatch } from './answer-watch.js';
 import { ConcurrentAnswers } from './concurrent-answers.js';
 
 /** Of all files together: statements and exports. */
-const downloadsMax = { perOrganizationMax: 4, perProcessMax: 16 } as const;
+const downloadsMax = { perOrganizationMax: 4, sharedMax: 16, perProcessMax: 128 } as const;
+
+export interface Download<Reader> {
+  readonly organizationId: string;
+  readonly reader: Reader;
+  readonly reply: DownloadReply;
+}
+
+export interface DownloadReply {
+  readonly sent: boolean;
+  readonly raw: Pick<ServerResponse, 'closed' | 'once'>;
+}
 
 export class Downloads<Reader> {
   private readonly underWay = new ConcurrentAnswers(downloadsMax);
@@ -17,7 +29,7 @@ export class Downloads<Reader> {
    * @throws RateLimited, and what `open` throws
    */
   async begin(
-    { organizationId, reader }: { readonly organizationId: string; readonly reader: Reader },
+    { organizationId, reader, reply }: Download<Reader>,
     open: () => Promise<Readable | undefined> | Readable | undefined,
   ): Promise<Readable | undefined> {
     const end = this.underWay.begin(organizationId);
@@ -29,10 +41,17 @@ export class Downloads<Reader> {
       }
       bytes.once('close', end);
       this.watch.add(bytes, reader);
+      endWith(reply, bytes);
       return bytes;
     } catch (error) {
       end();
       throw error;
     }
   }
+}
+
+/** Nobody reads, or ends, a body that comes after the answer: the time limit's 503, or the end of the connection. */
+function endWith({ sent, raw }: DownloadReply, bytes: Readable): void {
+  if (sent || raw.closed) bytes.destroy();
+  else raw.once('close', () => bytes.destroy());
 }

@@ -6,14 +6,23 @@
 import type { ArgumentsHost, ExceptionFilter } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { OperationDeclaration } from '@pis/contracts';
-import { LOG_WATCH, LOGGER, type Logger, type LogWatch, refuseUndeclared } from '@pis/service-kit';
+import {
+  LOG_WATCH,
+  LOGGER,
+  type Logger,
+  type LogWatch,
+  METRICS,
+  refuseUndeclared,
+} from '@pis/service-kit';
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import { Authentication, type Caller, permits } from './authentication.js';
 import { answerTo, ApiError } from './errors.js';
 import { guardEdge } from './http-edge.js';
 import { rateLimitHeaders, requestIdFor, securityHeaders } from './http-headers.js';
 import { parseJson } from './json-body.js';
-import { RateLimit, RateLimited } from './rate-limit.js';
+import { OrganizationRateLimit } from './organization-rate-limit.js';
+import { countByOrganization } from './organization-requests.js';
+import { type Quota, RateLimit, RateLimited } from './rate-limit.js';
 import { RequestTimeLimit } from './request-time-limit.js';
 
 declare module 'fastify' {
@@ -34,7 +43,7 @@ const bodyBytesMax = 64 * 1024;
 export interface HttpOptions {
   /** The address that clients use, if known. */
   readonly publicUrl: string | undefined;
-  /** Whether the app has operations. It must then provide Authentication, RateLimit and RequestTimeLimit. */
+  /** Whether the app has operations. It must then provide Authentication, both rate limits and RequestTimeLimit. */
   readonly api: boolean;
 }
 
@@ -43,6 +52,7 @@ interface Gates {
   readonly authentication: Authentication;
   /** Limits the requests of a key. */
   readonly rateLimit: RateLimit;
+  readonly organizationRateLimit: OrganizationRateLimit;
   readonly timeLimit: RequestTimeLimit;
   readonly logWatch: LogWatch;
 }
@@ -63,13 +73,15 @@ export function configureHttp(app: NestFastifyApplication, { publicUrl, api }: H
   const server = app.getHttpAdapter().getInstance();
   const side = sides.get(server) ?? configureSide(app, publicUrl);
   sides.set(server, side);
-  if (api)
-    side.gates = {
-      authentication: app.get(Authentication),
-      rateLimit: app.get(RateLimit),
-      timeLimit: app.get(RequestTimeLimit),
-      logWatch: app.get<LogWatch>(LOG_WATCH),
-    };
+  if (!api) return;
+  if (side.gates === null) countByOrganization(server, app.get(METRICS));
+  side.gates = {
+    authentication: app.get(Authentication),
+    rateLimit: app.get(RateLimit),
+    organizationRateLimit: app.get(OrganizationRateLimit),
+    timeLimit: app.get(RequestTimeLimit),
+    logWatch: app.get<LogWatch>(LOG_WATCH),
+  };
 }
 
 function configureSide(app: NestFastifyApplication, publicUrl: string | undefined): Side {
@@ -87,9 +99,11 @@ function configureSide(app: NestFastifyApplication, publicUrl: string | undefine
     refuseOperation(route, side);
   });
   server.addHook('onRequest', (request, reply, done) => {
-    request.id = requestIdFor(request.headers['x-request-id']);
-    reply.headers(headers).header('X-Request-Id', request.id);
     const { pageHeaders } = request.routeOptions.config;
+    // Whoever opens a page may be a stranger, and events keep the ID forever.
+    const given = pageHeaders === undefined ? request.headers['x-request-id'] : undefined;
+    request.id = requestIdFor(given);
+    reply.headers(headers).header('X-Request-Id', request.id);
     if (pageHeaders !== undefined) reply.headers(pageHeaders);
     try {
       const admitted = admit(request, reply, side);
@@ -172,11 +186,11 @@ function admit(
   if (request.is404) throw new ApiError('NOT_FOUND', 'there is no such path');
   const { operation } = request.routeOptions.config;
   if (operation === undefined || gates === null) return undefined;
-  const { authentication, rateLimit, timeLimit } = gates;
+  const { authentication, timeLimit } = gates;
   request.operation = operation;
   const enter = (caller: Caller) => {
     request.caller = caller;
-    count(rateLimit, caller, reply);
+    count(gates, caller, reply);
     if (!permits(operation, caller))
       throw new ApiError('FORBIDDEN', `a ${caller.keyType} key cannot do this`);
     requireJson(request);
@@ -198,17 +212,39 @@ async function stillValid(request: FastifyRequest, { authentication }: Gates): P
   await authentication.authenticate(request.headers.authorization, request.ip);
 }
 
-/** @throws RateLimited */
-function count(rateLimit: RateLimit, { apiKeyId }: Caller, reply: FastifyReply): void {
-  const { policy } = rateLimit;
-  if (policy === null) return;
+/**
+ * Counts the request for its key and for its organization. The headers tell of the one that has less left.
+ * @throws RateLimited
+ */
+function count(gates: Gates, { apiKeyId, organizationId }: Caller, reply: FastifyReply): void {
+  const { rateLimit } = gates;
+  const ofOrganization = gates.organizationRateLimit.of(organizationId);
+  const left = taken(rateLimit, apiKeyId, reply);
+  let leftOfAll: Quota | null;
   try {
-    const quota = rateLimit.take(apiKeyId);
-    if (quota !== null) reply.headers(rateLimitHeaders(policy, quota));
+    leftOfAll = taken(ofOrganization, organizationId, reply);
   } catch (error) {
-    if (error instanceof RateLimited) reply.headers(rateLimitHeaders(policy, error.quota));
+    // A refused request counts for neither.
+    rateLimit.giveBack(apiKeyId);
     throw error;
   }
+  if (left !== null && (leftOfAll === null || left.remaining <= leftOfAll.remaining))
+    show(rateLimit, left, reply);
+  else if (leftOfAll !== null) show(ofOrganization, leftOfAll, reply);
+}
+
+/** @throws RateLimited */
+function taken(limit: RateLimit, id: string, reply: FastifyReply): Quota | null {
+  try {
+    return limit.take(id);
+  } catch (error) {
+    if (error instanceof RateLimited) show(limit, error.quota, reply);
+    throw error;
+  }
+}
+
+function show({ policy }: RateLimit, quota: Quota, reply: FastifyReply): void {
+  if (policy !== null) reply.headers(rateLimitHeaders(policy, quota));
 }
 
 const jsonInUtf8 = /^application\/json *(; *charset *= *"?utf-8"? *)?;? *$/i;

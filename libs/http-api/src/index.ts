@@ -2,14 +2,15 @@ export { AnswerWatch, type AnswerWatchOptions } from './answer-watch.js';
 export { Authentication, type Clocks } from './authentication.js';
 export { BoundedMap } from './bounded-map.js';
 export { networkOf, siteOf } from './client-address.js';
-export { rateLimitOf } from './configured-rate-limit.js';
+export { organizationRateLimitOf, rateLimitOf } from './configured-rate-limit.js';
 export { Cursors, notOfThisList } from './cursor.js';
 export { DirectoryLists } from './directory-lists.js';
 export { answerDocument, type DownloadedDocument, openDocument } from './document-download.js';
-export { Downloads } from './downloads.js';
+export { type DownloadReply, Downloads } from './downloads.js';
 export { answerTo, ApiError, type ErrorAnswer, invalid, notFound } from './errors.js';
 export { type AnsweredFile, answerFile } from './file-answer.js';
 export { configureHttp, type HttpOptions, requireJson, slowBodyMs } from './http.js';
+export { OrganizationRateLimit } from './organization-rate-limit.js';
 export { OwnWrites, type WriteKey } from './own-writes.js';
 export { idempotencyKeyInQuery } from './idempotency-key.js';
 export {

@@ -10,17 +10,27 @@ import {
   listPayments,
   type PaymentCreateRequest,
   type PaymentListQuery,
+  type PaymentReadQuery,
   type WebhookPatchRequest,
 } from '@pis/contracts';
 import { memoryEventStore } from '@pis/event-store';
 import { until } from '@pis/local-servers/testing';
-import { createLogger, httpAdapter, LOG_WATCH, LOGGER, PublicRoute } from '@pis/service-kit';
+import {
+  createLogger,
+  httpAdapter,
+  LOG_WATCH,
+  LOGGER,
+  METRICS,
+  PublicRoute,
+} from '@pis/service-kit';
+import { testMetrics } from '@pis/service-kit/testing';
 import type { FastifyRequest } from 'fastify';
 import { Authentication } from './authentication.js';
 import { ApiError, notFound } from './errors.js';
 import { configureHttp } from './http.js';
 import { Body, Caller, type Caller as ApiCaller, Id, IdempotencyKey, Query } from './inputs.js';
 import { Operation } from './operation.js';
+import { OrganizationRateLimit } from './organization-rate-limit.js';
 import { PageRoute } from './page-route.js';
 import { RateLimit } from './rate-limit.js';
 import { RequestTimeLimit } from './request-time-limit.js';
@@ -29,6 +39,7 @@ import { type Answer, answer } from './requests.js';
 const store = memoryEventStore();
 const address = { publicUrl: undefined };
 const noLimit = new RateLimit({ perSecond: 0 });
+const noOrganizationLimit = new OrganizationRateLimit(noLimit, new Map(), () => noLimit);
 
 async function create(controller: Type, configure = configureHttp) {
   const provided = new Map<symbol | Type, unknown>([
@@ -36,6 +47,8 @@ async function create(controller: Type, configure = configureHttp) {
     [LOG_WATCH, { check: () => undefined }],
     [Authentication, new Authentication(store, 'sandbox', noLimit)],
     [RateLimit, noLimit],
+    [METRICS, testMetrics()],
+    [OrganizationRateLimit, noOrganizationLimit],
     [RequestTimeLimit, new RequestTimeLimit(10_000)],
   ]);
   @Global()
@@ -153,8 +166,8 @@ class Payments {
   }
 
   @Operation(getPayment)
-  get(@Id('paymentId') paymentId: string): never {
-    throw new ApiError('NOT_FOUND', paymentId);
+  get(@Id('paymentId') paymentId: string, @Query() { asOf }: PaymentReadQuery): never {
+    throw new ApiError('NOT_FOUND', `${paymentId} ${String(asOf)}`);
   }
 
   @Operation(listPayments)

@@ -1,6 +1,6 @@
 /** Helpers of handlers: validate a request, name its actor, build the envelope. */
 import { idSchema, validate, type Validated } from '@pis/contracts';
-import type { CommandContext } from '@pis/event-store';
+import type { AddressOwner, CommandContext } from '@pis/event-store';
 import { currentTraceparent } from '@pis/service-kit';
 import type { FastifyRequest } from 'fastify';
 import { invalid } from './errors.js';
@@ -51,11 +51,19 @@ const traceparentFormat = /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 
 /** The actor and cause for the events of this request. */
 export function contextOf(request: FastifyRequest): CommandContext {
-  return contextBy(`apiKey:${callerOf(request).apiKeyId}`, request);
+  const { apiKeyId, organizationId } = callerOf(request);
+  return contextBy(`apiKey:${apiKeyId}`, request, `organization:${organizationId}`);
 }
 
-/** The cause for the events of this request, by another actor than an API key. */
-export function contextBy(actor: string, request: FastifyRequest): CommandContext {
+/**
+ * The cause for the events of this request, by another actor than an API key.
+ * @param owner under whose key the address of the caller is sealed; null to record no address
+ */
+export function contextBy(
+  actor: string,
+  request: FastifyRequest,
+  owner: AddressOwner | null,
+): CommandContext {
   const { traceparent } = request.headers;
   const given =
     typeof traceparent === 'string' && traceparentFormat.test(traceparent) ? traceparent : null;
@@ -65,5 +73,6 @@ export function contextBy(actor: string, request: FastifyRequest): CommandContex
     correlationId: request.id,
     causationId: null,
     traceparent: currentTraceparent() ?? given,
+    ...(owner === null ? {} : { caller: { owner, address: request.ip } }),
   };
 }

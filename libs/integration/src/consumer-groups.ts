@@ -1,11 +1,7 @@
 /** The consumer groups inside this service. An app cannot use a group that is missing here. */
-import { type Topic, topics } from '@pis/contracts';
+import { type Topic, topicsOfGroup } from '@pis/contracts';
 
-/** The topics that each consumer group handles, on either broker. */
-export const topicsOfGroup = {
-  'rail-executor': [topics.payments],
-  'webhook-dispatcher': [topics.payments, topics.statements],
-} as const satisfies Record<string, readonly Topic[]>;
+export { topicsOfGroup };
 
 export type ConsumerGroup = keyof typeof topicsOfGroup;
 

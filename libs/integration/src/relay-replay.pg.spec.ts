@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { topics } from '@pis/contracts';
 import { paymentEvents } from '@pis/domain/testing';
 import { MessageRefused } from '@pis/messaging';
-import { replayRange } from './relay-replay.js';
+import { type ReplayProgress, type ReplayRange, replayRange } from './relay-replay.js';
 import {
   labelOf,
   openPaymentLog,
@@ -20,10 +20,13 @@ const good = paymentStream('c');
 
 let log: PaymentLog;
 let published: string[];
+/** The topics that were published into. */
+let into: Set<string>;
 
 beforeEach(async () => {
   log = await openPaymentLog();
   published = [];
+  into = new Set();
 });
 afterEach(() => log.close());
 
@@ -34,13 +37,22 @@ async function skip(streamId: string, revision: number): Promise<void> {
   );
 }
 
-function replay({ after = '', to = '', refuses = '' } = {}) {
+function replay({
+  after = '',
+  to = '',
+  refuses = '',
+  ...more
+}: { after?: string; to?: string; refuses?: string } & Pick<
+  Partial<ReplayRange>,
+  'into' | 'onPage'
+> = {}) {
   return log.store.lastPosition().then((end) =>
-    replayRange(log, { after, to: to || end, topic }, (messages) => {
+    replayRange(log, { after, to: to || end, topics: [topic], ...more }, (messages) => {
       for (const message of messages) {
         if (labelOf(message) === refuses)
           return Promise.reject(new MessageRefused(message, new Error('too large')));
         published.push(labelOf(message));
+        into.add(message.topic);
       }
       return Promise.resolve();
     }),
@@ -99,4 +111,18 @@ it('publishes the events after --from, up to and including --to, and ends even i
   expect(published).toEqual(['c payment.processing']);
   await log.append(`contact-${randomUUID()}`, unknownEvent);
   expect(await replay()).toMatchObject({ published: 3, heldStreams: 0 });
+});
+
+it('publishes a range into another topic, and tells after each page what is durable', async () => {
+  await log.append(good, queuedIn(good), processing, completed);
+  const end = await log.store.lastPosition();
+  const pages: ReplayProgress[] = [];
+  await replay({ into: 'history', onPage: (progress) => pages.push(progress) });
+  expect(into).toEqual(new Set(['history']));
+  expect(pages).toEqual([{ published: 3, position: end }]);
+  // The part that is missing after a failure is what follows a page.
+  const [, second] = await log.store.readStream(good);
+  published = [];
+  await replay({ into: 'history', after: second?.position ?? '' });
+  expect(published).toEqual(['c payment.completed']);
 });

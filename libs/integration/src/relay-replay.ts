@@ -1,5 +1,5 @@
 /**
- * Publishes a part of the log again, beside the running relay. It leaves out what the relay leaves out:
+ * Publishes a part of the log again, beside the running relay: into the topics of the relay or into a new one. It leaves out what the relay leaves out:
  * skipped events and held-back streams. It does not change the quarantine.
  */
 import { type EventStore, type Position, type RecordedEvent } from '@pis/event-store';
@@ -15,7 +15,17 @@ export interface ReplayRange {
   readonly after: Position;
   /** Included. */
   readonly to: Position;
-  readonly topic: string;
+  /** Topics of the relay whose events are published. */
+  readonly topics: readonly string[];
+  /** Publishes all of them into this topic instead of their own. */
+  readonly into?: string;
+  /** After each page. Everything up to its position is durable. */
+  readonly onPage?: (progress: ReplayProgress) => void;
+}
+
+export interface ReplayProgress {
+  readonly published: number;
+  readonly position: Position;
 }
 
 export interface ReplayReport {
@@ -54,22 +64,27 @@ class Replay {
   }
 
   async run(
-    { after: start, to, topic }: ReplayRange,
+    { after: start, to, topics, into, onPage }: ReplayRange,
     publish: Parameters<typeof publishPage>[0],
   ): Promise<ReplayReport> {
-    const streamPrefixes = prefixesOf([topic]);
+    const streamPrefixes = prefixesOf(topics);
     for (let after = start; after < to; ) {
       const page = await this.store.readLog({ after, streamPrefixes, pageMax });
       if (page.position === after) break;
       after = page.position;
       const events = page.events.filter(({ position }) => position <= to);
-      const messages = await this.translated(events);
+      const translated = await this.translated(events);
+      const messages =
+        into === undefined
+          ? translated
+          : translated.map((message) => ({ ...message, topic: into }));
       const taken = await publishPage(publish, this.pageOf(messages, after, events));
       this.counted.published += taken.length;
       this.counted.heldEvents += events.filter((event) => this.isHeld(event)).length;
       this.counted.skipped += events.filter(
         (event) => this.skipped.has(event.id) && !this.isHeld(event),
       ).length;
+      onPage?.({ published: this.counted.published, position: after < to ? after : to });
     }
     return { ...this.counted, heldStreams: this.held.size };
   }

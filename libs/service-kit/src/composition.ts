@@ -45,6 +45,14 @@ export async function createEventStore(
   return timeLimited(sharedLog(sealedStore(store, sealing)));
 }
 
+/** Where sessions keep locks and notifications: not behind a pooler. */
+export function directUrlOf(
+  { DATABASE_DIRECT_URL }: Pick<StorageConfig, 'DATABASE_DIRECT_URL'>,
+  databaseUrl: string,
+): string {
+  return DATABASE_DIRECT_URL ?? databaseUrl;
+}
+
 /** For a process that may never need a key. */
 export function sealingOnUse(create: () => Promise<Sealing>): Sealing {
   let created: Promise<Sealing> | null = null;
@@ -68,7 +76,7 @@ async function createAdapter(
   databaseUrl: string,
 ): Promise<EventStore> {
   if (config.PIS_EVENT_STORE === 'postgres')
-    return postgresEventStore({ pool, listenConnectionString: databaseUrl });
+    return postgresEventStore({ pool, listenConnectionString: directUrlOf(config, databaseUrl) });
   if (config.EVENTSTOREDB_URL === undefined)
     throw new ConfigurationError([
       'EVENTSTOREDB_URL: required when PIS_EVENT_STORE is eventstoredb',
@@ -98,14 +106,15 @@ export function createKeyringFrom(
   return createKeyring({ masterKeys, table: pgDataKeyTable(pool, passGate) });
 }
 
-/** @throws ConfigurationError without brokers, or when a CA file cannot be read */
+/** @throws ConfigurationError without brokers, when a certificate file cannot be read, or is given without TLS */
 export function kafkaSettings(config: BrokerConfig, clientId: string): KafkaSettings {
   if (config.KAFKA_BROKERS === undefined)
     throw new ConfigurationError(['KAFKA_BROKERS: required when PIS_BROKER is kafka']);
   return {
     brokers: config.KAFKA_BROKERS,
     clientId,
-    ...(config.KAFKA_SSL ? { ssl: tlsOf(config.KAFKA_SSL_CA_FILE) } : {}),
+    client: config.KAFKA_CLIENT,
+    ...tlsOf(config),
     ...(config.KAFKA_SASL_MECHANISM === undefined
       ? {}
       : {
@@ -118,18 +127,33 @@ export function kafkaSettings(config: BrokerConfig, clientId: string): KafkaSett
   };
 }
 
-function tlsOf(caFile: string | undefined): true | { ca: string[] } {
-  return caFile === undefined ? true : { ca: [readCertificate('KAFKA_SSL_CA_FILE', caFile)] };
+function tlsOf(config: BrokerConfig): Pick<KafkaSettings, 'ssl'> {
+  const files = {
+    ca: 'KAFKA_SSL_CA_FILE',
+    cert: 'KAFKA_SSL_CERT_FILE',
+    key: 'KAFKA_SSL_KEY_FILE',
+  } as const;
+  const given = Object.entries(files).flatMap(([name, variable]) => {
+    const file = config[variable];
+    return file === undefined ? [] : [{ name, variable, file }];
+  });
+  if (!config.KAFKA_SSL) {
+    const [first] = given;
+    if (first === undefined) return {};
+    throw new ConfigurationError([`KAFKA_SSL: must be true when ${first.variable} is set`]);
+  }
+  const read = given.map(({ name, variable, file }) => [name, readPem(variable, file)]);
+  return { ssl: given.length === 0 ? true : (Object.fromEntries(read) as Record<string, string>) };
 }
 
 /** The certificates trusted for webhook receivers in addition to the system's. @throws ConfigurationError */
 export function webhookReceiverCa({
   PIS_WEBHOOK_CA_FILE: file,
 }: Pick<WebhooksConfig, 'PIS_WEBHOOK_CA_FILE'>): { extraCaPem?: string } {
-  return file === undefined ? {} : { extraCaPem: readCertificate('PIS_WEBHOOK_CA_FILE', file) };
+  return file === undefined ? {} : { extraCaPem: readPem('PIS_WEBHOOK_CA_FILE', file) };
 }
 
-function readCertificate(variable: string, file: string): string {
+function readPem(variable: string, file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {

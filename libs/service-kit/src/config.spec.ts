@@ -2,11 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { poolSizes } from '@pis/postgres';
 import { ConfigurationError, loadConfig } from './config.js';
 import {
   brokerEnv,
+  databasePool,
   dashboardEnv,
   keyringEnv,
+  organizationLimitsEnv,
   processEnv,
   railsEnv,
   storageEnv,
@@ -211,4 +214,35 @@ describe('master keys', () => {
     expect(readFileSync(draft, 'utf8')).toBe('draft');
     expect(readdirSync(data).sort()).toEqual(['master-key', path.basename(draft)]);
   });
+});
+
+it('a process has enough connections to PostgreSQL for what it holds and for its queries', () => {
+  expect(problemsOf({ PIS_DATABASE_POOL: '8' })).toEqual([
+    expect.stringContaining('PIS_DATABASE_POOL: ') as string,
+  ]);
+  expect(loadConfig(all, { PIS_DATABASE_POOL: '9' }).PIS_DATABASE_POOL).toBe(9);
+  const held = 4;
+  const most = 2 * (held + 2) + 1;
+  const least = loadConfig({ P: databasePool(held) }, { P: String(most) });
+  expect(poolSizes(least.P)).toEqual({ queries: held + 2, store: held + 2 });
+  expect(() => loadConfig({ P: databasePool(held) }, { P: String(most - 1) })).toThrow('P: ');
+});
+
+it('DATABASE_DIRECT_URL requires the DATABASE_URL of the pooler', () => {
+  const url = 'postgres://pis:secret@127.0.0.1/pis';
+  expect(problemsOf({ DATABASE_DIRECT_URL: url })).toEqual([
+    'DATABASE_URL: required when DATABASE_DIRECT_URL is set',
+  ]);
+  expect(problemsOf({ DATABASE_DIRECT_URL: url, DATABASE_URL: url })).toEqual([]);
+});
+
+it('limits of organizations are pairs of an ID and a rate', () => {
+  const id = randomUUID();
+  const read = (text: string) =>
+    loadConfig(organizationLimitsEnv, { PIS_RATE_LIMIT_ORGANIZATIONS: text })
+      .PIS_RATE_LIMIT_ORGANIZATIONS;
+  expect(read('')).toEqual(new Map());
+  expect(read(`${id.toUpperCase()}=50, ${randomUUID()}=0`).get(id)).toBe(50);
+  for (const wrong of ['50', `${id}`, `${id}=`, `${id}=-1`, `${id}=1000001`, `${id}=1,${id}=2`])
+    expect(() => read(wrong)).toThrow('PIS_RATE_LIMIT_ORGANIZATIONS: ');
 });

@@ -25,6 +25,11 @@ const crossRules: readonly {
     when: (c) => c['PIS_EVENT_STORE'] === 'eventstoredb',
   },
   {
+    variable: 'DATABASE_URL',
+    requires: 'required when DATABASE_DIRECT_URL is set',
+    when: (c) => c['DATABASE_DIRECT_URL'] !== undefined,
+  },
+  {
     variable: 'KAFKA_BROKERS',
     requires: 'required when PIS_BROKER is kafka',
     when: (c) => c['PIS_BROKER'] === 'kafka',
@@ -35,6 +40,11 @@ const crossRules: readonly {
     when: (c) =>
       c['PIS_ENVIRONMENT'] === 'production' &&
       masterKeyVariables.every((variable) => c[variable] === undefined),
+  },
+  {
+    variable: 'PIS_AUDIT_KEY',
+    requires: 'required when PIS_ENVIRONMENT is production',
+    when: (c) => c['PIS_ENVIRONMENT'] === 'production' && c['PIS_AUDIT_KEY_FILE'] === undefined,
   },
   {
     variable: 'PIS_BANKS_FILE',
@@ -55,6 +65,16 @@ const crossRules: readonly {
     variable: 'KAFKA_SASL_PASSWORD',
     requires: 'required when KAFKA_SASL_MECHANISM is set',
     when: (c) => c['KAFKA_SASL_MECHANISM'] !== undefined,
+  },
+  {
+    variable: 'KAFKA_SSL_KEY_FILE',
+    requires: 'required when KAFKA_SSL_CERT_FILE is set',
+    when: (c) => c['KAFKA_SSL_CERT_FILE'] !== undefined,
+  },
+  {
+    variable: 'KAFKA_SSL_CERT_FILE',
+    requires: 'required when KAFKA_SSL_KEY_FILE is set',
+    when: (c) => c['KAFKA_SSL_KEY_FILE'] !== undefined,
   },
   {
     variable: 'PIS_OIDC_CLIENT_ID',
@@ -110,6 +130,8 @@ export function loadConfig<Shape extends z.ZodRawShape>(
     problems.push(
       `${keyVariables[0]}: cannot be set together with ${keyVariables.slice(1).join(', ')}`,
     );
+  if (given['PIS_AUDIT_KEY'] && given['PIS_AUDIT_KEY_FILE'])
+    problems.push('PIS_AUDIT_KEY: cannot be set together with PIS_AUDIT_KEY_FILE');
   for (const variable of options.required ?? [])
     if (values[variable] === undefined) problems.push(`${variable}: required`);
   for (const [variable, reason] of Object.entries(options.requiredInProduction ?? {}))

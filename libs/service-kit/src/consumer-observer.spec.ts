@@ -63,6 +63,7 @@ describe('the metrics of a consumer', () => {
   it('exist from the start, and show the last report', async () => {
     const { observe, value } = scene();
     const names = [
+      'pis_consumer_connected',
       'pis_consumer_lag_messages',
       'pis_consumer_oldest_message_seconds',
       'pis_consumer_deferred_messages',
@@ -70,9 +71,11 @@ describe('the metrics of a consumer', () => {
     ];
     for (const name of names) expect(await value(name)).toEqual([0]);
     const deferred = { messages: 3, oldestAgeMs: 90_000 };
-    observe.progress({ lag: 7, oldestUnfinishedMs: 2_500, deferred });
-    expect(await Promise.all(names.map(value))).toEqual([[7], [2.5], [3], [90]]);
-    observe.progress({ lag: 7, oldestUnfinishedMs: 2_500, deferred: null });
+    const progress = { connected: true, lag: 7, oldestUnfinishedMs: 2_500, deferred };
+    observe.progress(progress);
+    expect(await Promise.all(names.map(value))).toEqual([[1], [7], [2.5], [3], [90]]);
+    observe.progress({ ...progress, connected: false, deferred: null });
+    expect(await value('pis_consumer_connected')).toEqual([0]);
     expect(await value('pis_consumer_deferred_messages')).toEqual([NaN]);
   });
 });

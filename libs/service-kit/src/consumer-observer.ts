@@ -19,6 +19,7 @@ export function consumerObservers(
     const failures = new LineLimit(linesAtOnce, lineEveryMs, nowMs);
     const problems = new LineLimit(linesAtOnce, lineEveryMs, nowMs);
     metrics.show(group, {
+      connected: false,
       lag: 0,
       oldestUnfinishedMs: 0,
       deferred: { messages: 0, oldestAgeMs: 0 },
@@ -64,6 +65,10 @@ function consumerMetrics(registry: Registry) {
     new Gauge({ name, help, labelNames: ['group'], registers });
   const counter = (name: string, help: string) =>
     new Counter({ name, help, labelNames: ['group', 'topic'], registers });
+  const connected = gauge(
+    'pis_consumer_connected',
+    '1 while this process reads what its group gave it, 0 while it does not',
+  );
   const lag = gauge(
     'pis_consumer_lag_messages',
     'Unfinished messages of a group; on the embedded broker up to 1000 unread ones',
@@ -92,6 +97,7 @@ function consumerMetrics(registry: Registry) {
     deferred: counter('pis_consumer_deferred_total', 'Messages that went to the retry table'),
     /** A retry table that cannot be read shows NaN. */
     show(group: string, progress: Parameters<NonNullable<ConsumerObserver['progress']>>[0]) {
+      connected.set({ group }, progress.connected ? 1 : 0);
       lag.set({ group }, progress.lag);
       oldest.set({ group }, progress.oldestUnfinishedMs / 1000);
       waiting.set({ group }, progress.deferred?.messages ?? NaN);

@@ -38,6 +38,7 @@ export function consumerStrategies(
 ): ConsumerStrategy[] {
   const observe = consumerObservers(context.metrics, context.logger);
   const deferred = pgDeferredMessages(context.pool);
+  const { PIS_CONSUMER_CONCURRENCY: concurrencyMax } = context.config;
   return groups.map((group) => {
     const strategy =
       context.config.PIS_BROKER === 'kafka'
@@ -47,6 +48,7 @@ export function consumerStrategies(
             kafka: kafkaSettings(context.config, `pis-${group}`),
             prefix: context.config.KAFKA_PREFIX,
             observe: observe(group),
+            concurrencyMax,
           })
         : new EmbeddedConsumerStrategy({
             group,
@@ -56,6 +58,7 @@ export function consumerStrategies(
               anchorAt: (position) => anchorAt(context.store, position),
             }),
             observe: observe(group),
+            concurrencyMax,
           });
     context.health.register(`consumer:${group}`, () => {
       const { connected, error } = strategy.consumerStatus;

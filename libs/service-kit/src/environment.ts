@@ -38,6 +38,15 @@ const documentPlace = z.superRefine<string>((text, context) => {
     context.addIssue({ code: 'custom', message: (error as Error).message });
   }
 });
+/**
+ * The most connections of a process to PostgreSQL. Work that holds a connection needs a second one at times:
+ * with fewer than the minimum, processes wait for themselves.
+ * @param held the connections that the projections and the relay of the process hold all the time
+ */
+export function databasePool(held = 2) {
+  const freeMin = 2;
+  return integer(2 * (held + freeMin) + 1, 1_000).default(25);
+}
 const hoursMs = 3_600_000;
 const yearMs = 365 * 24 * hoursMs;
 /** Longer than any orchestrator needs to remove an address from its endpoints. */
@@ -49,6 +58,26 @@ export const processEnv = {
   PIS_ENVIRONMENT: z.enum(['sandbox', 'production']).default('sandbox'),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
   OTEL_EXPORTER_OTLP_ENDPOINT: z.url().optional(),
+  /** What the endpoint gets besides traces. */
+  OTEL_METRICS_EXPORTER: z.enum(['otlp', 'none']).default('otlp'),
+  OTEL_METRIC_EXPORT_INTERVAL: integer(100, hoursMs).default(60_000),
+  /** Which requests are traced. With `parentbased_`, the caller decides if it sends a traceparent. */
+  OTEL_TRACES_SAMPLER: z
+    .enum([
+      'always_on',
+      'always_off',
+      'traceidratio',
+      'parentbased_always_on',
+      'parentbased_always_off',
+      'parentbased_traceidratio',
+    ])
+    .default('parentbased_always_on'),
+  /** The part of the traces, for the samplers by ratio. */
+  OTEL_TRACES_SAMPLER_ARG: z
+    .string()
+    .regex(/^(0(\.\d+)?|1(\.0+)?)$/, 'must be a number from 0 to 1')
+    .transform(Number)
+    .default(1),
   PIS_DATA_DIR: z.string().min(1).default('./.data'),
   /** Where /metrics is served in production when PORT is public. */
   PIS_METRICS_PORT: integer(0, 65_535).default(9464),
@@ -60,6 +89,9 @@ export const processEnv = {
 
 export const storageEnv = {
   DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
+  /** The server itself, if DATABASE_URL is that of a pooler in transaction mode. For locks and notifications. */
+  DATABASE_DIRECT_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
+  PIS_DATABASE_POOL: databasePool(),
   PIS_EVENT_STORE: z.enum(['postgres', 'eventstoredb']).default('postgres'),
   /** A node, a cluster, or a DNS name for discovery. May contain credentials. */
   EVENTSTOREDB_URL: z.string().check(eventStoreDbUrl).optional(),
@@ -75,8 +107,13 @@ export const storageEnv = {
 export const brokerEnv = {
   PIS_BROKER: z.enum(['embedded', 'kafka']).default('embedded'),
   KAFKA_BROKERS: commaSeparated.pipe(z.array(z.string().min(1)).min(1)).optional(),
+  /** The client library for Kafka. */
+  KAFKA_CLIENT: z.enum(['kafkajs', 'platformatic']).default('kafkajs'),
   KAFKA_SSL: flag.default(false),
   KAFKA_SSL_CA_FILE: z.string().min(1).optional(),
+  /** The client certificate and its key, where the brokers want one. */
+  KAFKA_SSL_CERT_FILE: z.string().min(1).optional(),
+  KAFKA_SSL_KEY_FILE: z.string().min(1).optional(),
   KAFKA_SASL_MECHANISM: z.enum(['plain', 'scram-sha-256', 'scram-sha-512']).optional(),
   KAFKA_SASL_USERNAME: z.string().min(1).optional(),
   KAFKA_SASL_PASSWORD: z.string().min(1).optional(),
@@ -85,6 +122,8 @@ export const brokerEnv = {
     .string()
     .regex(/^[a-zA-Z0-9._-]{0,64}$/)
     .default(''),
+  /** Messages that a consumer group of this process handles at a time. */
+  PIS_CONSUMER_CONCURRENCY: integer(1, 1_000).default(64),
 } as const;
 
 /** At most one of them is set. The first key of a list is active, the others only unwrap. */
@@ -135,8 +174,17 @@ export const keyringEnv = {
   PIS_MASTER_KEYS_FILE: z.string().min(1).optional(),
 } as const;
 
+/** For the process that signs the checkpoints of the audit log. At most one of them is set. */
+export const auditEnv = {
+  /** Ed25519 private key: 32 bytes, base64. */
+  PIS_AUDIT_KEY: masterKeys(masterKeyIn).optional(),
+  PIS_AUDIT_KEY_FILE: z.string().min(1).optional(),
+} as const;
+
 /** YAML: the banks, their rails and how they are reached. Required in production. */
 const banksFile = z.string().min(1).optional();
+
+const rateMax = 1_000_000;
 
 export const gatewayEnv = {
   PIS_PUBLIC_URL: z.url({ protocol: /^https?$/ }).optional(),
@@ -146,10 +194,30 @@ export const gatewayEnv = {
     .optional(),
   /** The API answers within this time: with 503 if a store does not answer. */
   PIS_REQUEST_TIMEOUT_MS: integer(100, 600_000).default(10_000),
-  PIS_RATE_LIMIT_PER_KEY: integer(0, 1_000_000).default(200),
+  PIS_RATE_LIMIT_PER_KEY: integer(0, rateMax).default(200),
   PIS_RATE_LIMIT_STORE: z.enum(['memory', 'postgres']).default('memory'),
   /** Payments take rails with a bank alone. */
   PIS_BANKS_FILE: banksFile,
+} as const;
+
+/** IDs of organizations with a limit of their own: ID=50,ID=0. */
+const organizationRates = commaSeparated.transform((pairs, context) => {
+  const rates = new Map<string, number>();
+  for (const pair of pairs) {
+    const [, id = '', rate = ''] = /^([0-9a-f-]+)=(\d{1,7})$/i.exec(pair) ?? [];
+    if (!z.uuid().safeParse(id).success || Number(rate) > rateMax)
+      context.addIssue(`${pair} is not an organization ID, = and 0 to ${rateMax}`);
+    else if (rates.has(id.toLowerCase())) context.addIssue(`${id} is there twice`);
+    else rates.set(id.toLowerCase(), Number(rate));
+  }
+  return rates as ReadonlyMap<string, number>;
+});
+
+/** Of the API. The dashboard limits users. */
+export const organizationLimitsEnv = {
+  /** Requests per second of all keys of an organization together; 0 for no limit. */
+  PIS_RATE_LIMIT_PER_ORGANIZATION: integer(0, rateMax).default(0),
+  PIS_RATE_LIMIT_ORGANIZATIONS: organizationRates.default(new Map()),
 } as const;
 
 /** For the operator's commands that erase personal data, and for who deletes old bank files. */
@@ -221,6 +289,12 @@ export const webhooksEnv = {
   PIS_WEBHOOK_RETENTION_DAYS: integer(1, 3_650).default(30),
 } as const;
 
+/** For the process that sends webhooks. */
+export const dispatcherEnv = {
+  /** Attempts under way at a time. With fewer, slow receivers would leave no room for others. */
+  PIS_WEBHOOK_CONCURRENCY: integer(10, 10_000).default(640),
+} as const;
+
 export const railsEnv = {
   /** Unset: the rail's own normal time; 2 s after the simulated delay in the sandbox. */
   PIS_RAIL_CONFIRMATION_TIMEOUT_MS: integer(1, yearMs).optional(),
@@ -268,10 +342,13 @@ export type ProcessConfig = Parsed<typeof processEnv>;
 export type StorageConfig = Parsed<typeof storageEnv>;
 export type BrokerConfig = Parsed<typeof brokerEnv>;
 export type KeyringConfig = Parsed<typeof keyringEnv>;
+export type AuditConfig = Parsed<typeof auditEnv>;
 export type GatewayConfig = Parsed<typeof gatewayEnv>;
 export type DashboardConfig = Parsed<typeof dashboardEnv>;
 export type DemoConfig = Parsed<typeof demoEnv>;
 export type WebhooksConfig = Parsed<typeof webhooksEnv>;
+export type DispatcherConfig = Parsed<typeof dispatcherEnv>;
+export type OrganizationLimitsConfig = Parsed<typeof organizationLimitsEnv>;
 export type RailsConfig = Parsed<typeof railsEnv>;
 export type DocumentsConfig = Parsed<typeof documentsEnv>;
 export type BankServersConfig = Parsed<typeof bankServersEnv>;

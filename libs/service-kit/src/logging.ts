@@ -1,4 +1,5 @@
 /** Structured logs: JSON lines on stderr. Only the ready line goes to stdout. */
+import { isSpanContextValid, trace } from '@opentelemetry/api';
 import type { LoggerService } from '@nestjs/common';
 import { StoreUnavailable } from '@pis/event-store';
 import { destination, type DestinationStream, type Logger, type LoggerOptions, pino } from 'pino';
@@ -18,10 +19,18 @@ export function createLogger(app: string, level: string, to?: DestinationStream)
       // Other fields of errors contain the request or row that failed. Keep only message and stack.
       serializers: { err: (error: unknown) => describeError(error) },
       hooks: { logMethod: onceAMinute() },
+      mixin: currentTrace,
     },
     // Asynchronous, so that a request does not wait for its log line. Flushed when the process exits.
     to ?? destination({ fd: 2, sync: false }),
   );
+}
+
+/** Leads from a line to its trace, and back. By the names that OpenTelemetry gives them in logs of other formats. */
+function currentTrace(): { readonly trace_id?: string; readonly span_id?: string } {
+  const context = trace.getActiveSpan()?.spanContext();
+  if (context === undefined || !isSpanContextValid(context)) return {};
+  return { trace_id: context.traceId, span_id: context.spanId };
 }
 
 const repeatMs = 60_000;

@@ -1,10 +1,11 @@
-/** The master keys of a process, from its environment or from mounted secrets. */
+/** The master keys and the audit key of a process, from its environment or from mounted secrets. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { keyBytes, MasterKeys } from '@pis/keyring';
 import { ConfigurationError } from './config.js';
 import {
+  type AuditConfig,
   type KeyringConfig,
   masterKeyIn,
   masterKeyProblem,
@@ -21,6 +22,16 @@ export function hasMasterKey(config: KeyringConfig): boolean {
   return masterKeyVariables.some((variable) => config[variable] !== undefined);
 }
 
+/** Whether masterKeysFrom finds keys, and creates none. */
+export function findsMasterKey(config: MasterKeyConfig): boolean {
+  if (hasMasterKey(config)) return true;
+  return config.PIS_ENVIRONMENT === 'sandbox' && existsSync(fileOf(config));
+}
+
+function fileOf({ PIS_DATA_DIR }: MasterKeyConfig): string {
+  return path.join(PIS_DATA_DIR, 'master-key');
+}
+
 /**
  * The active key first. In the sandbox without a key in the environment, a file in PIS_DATA_DIR that the
  * first process creates. Losing the keys makes everything that is sealed unreadable.
@@ -31,7 +42,7 @@ export function masterKeysFrom(config: MasterKeyConfig): MasterKeys {
   if (given !== undefined) return parse(given, textOf(given, config[given] ?? ''));
   if (config.PIS_ENVIRONMENT === 'production')
     throw new ConfigurationError(['PIS_MASTER_KEY: required when PIS_ENVIRONMENT is production']);
-  const file = path.join(config.PIS_DATA_DIR, 'master-key');
+  const file = fileOf(config);
   createOnce(file, randomBytes(keyBytes).toString('base64'));
   const text = readFileSync(file, 'utf8').trim();
   const problem = masterKeyProblem([text]);
@@ -39,9 +50,35 @@ export function masterKeysFrom(config: MasterKeyConfig): MasterKeys {
   return new MasterKeys([Buffer.from(text, 'base64')]);
 }
 
+export type AuditKeyConfig = AuditConfig & Pick<ProcessConfig, 'PIS_DATA_DIR' | 'PIS_ENVIRONMENT'>;
+
+/**
+ * The Ed25519 private key that signs checkpoints, 32 bytes. In the sandbox without a key in the environment, a file in
+ * PIS_DATA_DIR that the first process creates.
+ * @throws ConfigurationError, which never tells a key
+ */
+export function auditKeyFrom(config: AuditKeyConfig): Buffer {
+  const { PIS_AUDIT_KEY: given, PIS_AUDIT_KEY_FILE: mounted } = config;
+  if (given !== undefined) return auditKeyIn('PIS_AUDIT_KEY', given);
+  if (mounted !== undefined)
+    return auditKeyIn('PIS_AUDIT_KEY_FILE', textOf('PIS_AUDIT_KEY_FILE', mounted));
+  if (config.PIS_ENVIRONMENT === 'production')
+    throw new ConfigurationError(['PIS_AUDIT_KEY: required when PIS_ENVIRONMENT is production']);
+  const file = path.join(config.PIS_DATA_DIR, 'audit-key');
+  createOnce(file, randomBytes(keyBytes).toString('base64'));
+  return auditKeyIn(`PIS_DATA_DIR: ${file}`, readFileSync(file, 'utf8'));
+}
+
+function auditKeyIn(where: string, text: string): Buffer {
+  const keys = masterKeyIn(text);
+  const problem = masterKeyProblem(keys);
+  if (problem !== null) throw new ConfigurationError([`${where}: ${problem}`]);
+  return Buffer.from(keys[0] ?? '', 'base64');
+}
+
 type Variable = (typeof masterKeyVariables)[number];
 
-function textOf(variable: Variable, given: string): string {
+function textOf(variable: Variable | keyof AuditConfig, given: string): string {
   if (!variable.endsWith('_FILE')) return given;
   try {
     return readFileSync(given, 'utf8');

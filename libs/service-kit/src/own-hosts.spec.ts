@@ -3,6 +3,7 @@ import { ownHosts } from './own-hosts.js';
 it('webhooks never reach the hosts that this system uses', () => {
   const hosts = ownHosts({
     DATABASE_URL: 'postgres://pis:secret@db.example/pis',
+    DATABASE_DIRECT_URL: 'postgres://pis:secret@server.example:5433/pis',
     EVENTSTOREDB_URL: 'esdb://admin:secret@10.0.0.7,node-2.example:2114,node-3.example?tls=true',
     KAFKA_BROKERS: ['kafka-1.example:9093', 'kafka-2.example'],
     PIS_BANK_URL: 'https://bank.example/rails',
@@ -14,6 +15,7 @@ it('webhooks never reach the hosts that this system uses', () => {
   });
   expect(hosts).toEqual([
     { host: 'db.example', port: 5432 },
+    { host: 'server.example', port: 5433 },
     { host: 'bank.example', port: 443 },
     { host: '127.0.0.1', port: 4318 },
     { host: 'proxy.example', port: 3128 },

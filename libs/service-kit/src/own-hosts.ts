@@ -11,7 +11,7 @@ import type {
 /** An app knows only the hosts that it uses. */
 export type OwnHostsConfig = Partial<
   Pick<ProcessConfig, 'HOST' | 'PORT' | 'PIS_METRICS_PORT' | 'OTEL_EXPORTER_OTLP_ENDPOINT'> &
-    Pick<StorageConfig, 'DATABASE_URL' | 'EVENTSTOREDB_URL'> &
+    Pick<StorageConfig, 'DATABASE_URL' | 'DATABASE_DIRECT_URL' | 'EVENTSTOREDB_URL'> &
     Pick<BrokerConfig, 'KAFKA_BROKERS'> &
     Pick<RailsConfig, 'PIS_BANK_URL'> &
     Pick<WebhooksConfig, 'PIS_WEBHOOK_EGRESS_PROXY'>
@@ -37,6 +37,7 @@ export interface OwnHost {
 export function ownHosts(config: OwnHostsConfig): readonly OwnHost[] {
   const urls = [
     config.DATABASE_URL,
+    config.DATABASE_DIRECT_URL,
     config.PIS_BANK_URL,
     config.OTEL_EXPORTER_OTLP_ENDPOINT,
     config.PIS_WEBHOOK_EGRESS_PROXY,

@@ -13,7 +13,7 @@ import {
   type OnModuleDestroy,
 } from '@nestjs/common';
 import { type EventStore, systemContext } from '@pis/event-store';
-import { createPool } from '@pis/postgres';
+import { createPool, poolSizes, sessionsOf } from '@pis/postgres';
 import type pg from 'pg';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { createEventStore, createKeyringFrom, type OpenStore } from './composition.js';
@@ -21,9 +21,11 @@ import type { PlatformConfig } from './environment.js';
 import { Health, HealthController, MetricsController } from './health.js';
 import type { Logger } from './logging.js';
 import { LogWatch } from './log-watch.js';
+import { measurePools } from './pool-metrics.js';
 import { quarantineGauge } from './quarantine-metrics.js';
 import { bindStore, type StoreCheck } from './store-binding.js';
 import { StoreGate } from './store-gate.js';
+import { tracedStore } from './telemetry/traced-store.js';
 import {
   EVENT_STORE,
   HEALTH,
@@ -74,14 +76,22 @@ export class PlatformModule
 
   static async register(options: PlatformOptions): Promise<DynamicModule> {
     const { app, config, databaseUrl, logger, openStore } = options;
-    const pool = createPool(databaseUrl, app, logger);
-    const storePool = createPool(databaseUrl, `${app}-events`, logger);
+    const directUrl = config.DATABASE_DIRECT_URL;
+    const sizes = poolSizes(config.PIS_DATABASE_POOL);
+    const pool = createPool(databaseUrl, app, logger, { max: sizes.queries, directUrl });
+    const storePool = createPool(databaseUrl, `${app}-events`, logger, {
+      max: sizes.store,
+      directUrl,
+    });
     const gate = new StoreGate();
     // On the connections of the event store: what is appended needs its key first.
     const keyring = createKeyringFrom(config, storePool, () => gate.pass());
     const rawStore = await createEventStore(config, storePool, databaseUrl, keyring, openStore);
-    const store = gate.guardStore(rawStore);
+    const guarded = gate.guardStore(rawStore);
+    const isTraced = config.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined;
+    const store = isTraced ? tracedStore(guarded) : guarded;
     gate.guardPool(pool);
+    if (sessionsOf(pool) !== pool) gate.guardPool(sessionsOf(pool));
     const checkStores: StoreCheck = async ({ checkOnly = false } = {}) => {
       const { PIS_ENVIRONMENT: environment } = config;
       const by = systemContext(app);
@@ -93,6 +103,7 @@ export class PlatformModule
     metrics.setDefaultLabels({ app });
     collectDefaultMetrics({ register: metrics, eventLoopMonitoringPrecision: eventLoopSampleMs });
     quarantineGauge(metrics, pool, logger);
+    measurePools(metrics, { queries: pool, 'event-store': storePool });
     const health = new Health({ isPublic: options.isPublic, logger });
     health.register('postgres', async () => {
       await storePool.query('SELECT 1');

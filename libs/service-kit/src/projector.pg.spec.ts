@@ -58,6 +58,31 @@ describe('two projectors in one process', () => {
     expect(await metric('stopped', 'directory')).toBe('0');
   });
 
+  it('show no lag while it cannot be measured, instead of the last one', async () => {
+    @Module({ providers: [projectorOf(paymentsProjection, { lagIntervalMs: 20 })] })
+    class Measured {}
+    const measured = await startOnTestPlatform({ module: Measured });
+    const oldest = async () =>
+      /^pis_projection_oldest_event_seconds.* (.*)$/m.exec(await measured.metrics.metrics())?.[1];
+    const { readLog } = measured.store;
+    const hang = Promise.withResolvers<never>();
+    const reading = (change: () => Promise<never>) =>
+      Object.assign(measured.store, { readLog: change });
+    try {
+      expect(await oldest()).toBe('0');
+      reading(() => Promise.reject(new Error('away')));
+      await until(async () => (await oldest()) === 'Nan', { timeoutMs });
+      Object.assign(measured.store, { readLog });
+      await until(async () => (await oldest()) === '0', { timeoutMs });
+      reading(() => hang.promise);
+      await until(async () => (await oldest()) === 'Nan', { timeoutMs });
+    } finally {
+      Object.assign(measured.store, { readLog });
+      hang.reject(new Error('away'));
+      await measured.close();
+    }
+  });
+
   async function appendPayment(...names: readonly (keyof typeof paymentEvents)[]): Promise<void> {
     const events = names.map((name) => paymentEvents[name]);
     await appendEvents(platform.store, `payment-${ids.payment}`, events);

@@ -19,13 +19,17 @@ import { heldLogger } from './quarantine-metrics.js';
 import { EVENT_STORE, HEALTH, LOG_WATCH, LOGGER, METRICS, PG_POOL } from './tokens.js';
 
 /** How often the lag is measured. Each projection reads pages of the log for it, also in an idle system. */
-const lagIntervalMs = 30_000;
+const lagIntervalDefaultMs = 30_000;
 
 /** The only provider in the module of a projector. */
-export function projectorOf(projection: Projection): FactoryProvider<Projector> {
+export function projectorOf(
+  projection: Projection,
+  { lagIntervalMs = lagIntervalDefaultMs }: { readonly lagIntervalMs?: number } = {},
+): FactoryProvider<Projector> {
   return {
     provide: Symbol(`Projector ${projection.name}`),
-    useFactory: (...platform: ProjectorPlatform) => new Projector(projection, ...platform),
+    useFactory: (...platform: ProjectorPlatform) =>
+      new Projector(projection, lagIntervalMs, ...platform),
     inject: [EVENT_STORE, PG_POOL, LOGGER, METRICS, HEALTH, LOG_WATCH],
   };
 }
@@ -47,7 +51,11 @@ export class Projector implements OnApplicationBootstrap, BeforeApplicationShutd
   private lagTimer: NodeJS.Timeout | undefined;
   private isMeasuring = false;
 
-  constructor(projection: Projection, ...platform: ProjectorPlatform) {
+  constructor(
+    projection: Projection,
+    private readonly lagIntervalMs: number,
+    ...platform: ProjectorPlatform
+  ) {
     const [store, pool, logger, registry, health, logWatch] = platform;
     const reader = projectionReader(projection.name);
     this.logger = logger.child({ projection: projection.name });
@@ -67,7 +75,7 @@ export class Projector implements OnApplicationBootstrap, BeforeApplicationShutd
   onApplicationBootstrap(): void {
     this.health.register(`projection:${this.runner.name}`, () => this.runner.check());
     this.runner.start();
-    this.lagTimer = setInterval(() => void this.measure(), lagIntervalMs).unref();
+    this.lagTimer = setInterval(() => void this.measure(), this.lagIntervalMs).unref();
   }
 
   async beforeApplicationShutdown(): Promise<void> {
@@ -84,14 +92,18 @@ export class Projector implements OnApplicationBootstrap, BeforeApplicationShutd
     this.logger.error({ err }, 'projection stopped');
   }
 
-  /** One at a time: it takes long while the projection is far behind. */
+  /** One at a time. An unknown lag is shown as NaN: the last value would say that all is well. */
   private async measure(): Promise<void> {
-    if (this.isMeasuring) return;
+    if (this.isMeasuring) return this.metrics.lag(NaN, NaN);
     this.isMeasuring = true;
     try {
-      this.metrics.lag(await this.runner.lag());
+      const events = await this.runner.lag();
+      // Reading it costs another page, which an idle system saves.
+      const at = events === 0 ? null : await this.runner.oldestUnappliedAt();
+      this.metrics.lag(events, at === null ? 0 : Math.max(0, Date.now() - at.getTime()));
     } catch (err) {
-      // /health/ready names the unavailable dependency. The gauge keeps its last value.
+      // /health/ready names the unavailable dependency.
+      this.metrics.lag(NaN, NaN);
       this.logger.debug({ err }, 'lag not measured');
     } finally {
       this.isMeasuring = false;
@@ -101,7 +113,7 @@ export class Projector implements OnApplicationBootstrap, BeforeApplicationShutd
 
 interface ProjectionMetrics {
   applied(events: number): void;
-  lag(events: number): void;
+  lag(events: number, oldestAgeMs: number): void;
   /** Permanent: only a restart resets it. */
   stopped(): void;
 }
@@ -118,6 +130,11 @@ function projectionMetrics(registry: Registry, projection: string): ProjectionMe
     'pis_projection_lag_events',
     'Events not yet in the read models, counted up to 1000',
   );
+  const oldest = gauge(
+    registry,
+    'pis_projection_oldest_event_seconds',
+    'Age of the oldest event that is not yet in the read models; 0 without one',
+  );
   const stopped = gauge(
     registry,
     'pis_projection_stopped',
@@ -125,10 +142,14 @@ function projectionMetrics(registry: Registry, projection: string): ProjectionMe
   );
   applied.inc(labels, 0);
   lag.set(labels, 0);
+  oldest.set(labels, 0);
   stopped.set(labels, 0);
   return {
     applied: (events) => applied.inc(labels, events),
-    lag: (events) => lag.set(labels, events),
+    lag: (events, oldestAgeMs) => {
+      lag.set(labels, events);
+      oldest.set(labels, oldestAgeMs / 1_000);
+    },
     stopped: () => stopped.set(labels, 1),
   };
 }

@@ -133,6 +133,15 @@ describe('an app', () => {
     }
   });
 
+  it('stops when DATABASE_DIRECT_URL leads to another database, before it uses one of them', async () => {
+    await onServer(`CREATE DATABASE ${database}`);
+    let isPrepared = false;
+    const prepare = () => Promise.resolve(void (isPrepared = true));
+    const app = await start({ DATABASE_DIRECT_URL: server }, { ...minimal, prepare });
+    await expect(app.outcome).rejects.toThrow('DATABASE_DIRECT_URL: ');
+    expect(isPrepared).toBe(false);
+  });
+
   it('accepts commands as soon as it reports that it is ready', async () => {
     await onServer(`CREATE DATABASE ${database}`);
     await migrate({ connectionString: databaseUrl });

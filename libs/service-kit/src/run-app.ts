@@ -21,14 +21,17 @@ import { integrationFeeds } from '@pis/integration';
 import { heldLogger } from './quarantine-metrics.js';
 import { createLogger, type Logger, logWarnings, nestLogger } from './logging.js';
 import { metricsServer } from './metrics-server.js';
-import type { OpenStore } from './composition.js';
+import { directUrlOf, type OpenStore } from './composition.js';
+import { checkPooler } from './pooler-check.js';
 import { PlatformModule } from './platform.module.js';
 import { refuseUndeclared } from './public-route.js';
 import { onShutdownSignal } from './shutdown.js';
 import type { LogWatch } from './log-watch.js';
 import type { StoreCheck } from './store-binding.js';
 import { EVENT_STORE, HEALTH, LOG_WATCH, METRICS, PG_POOL, STORE_CHECK } from './tokens.js';
-import { startTracing, traceConsumer, traceHttp } from './tracing.js';
+import { measureHttp } from './http-metrics.js';
+import { startTelemetry } from './telemetry/telemetry.js';
+import { traceConsumer, traceHttp } from './tracing.js';
 
 export interface RunningApp {
   readonly app: NestFastifyApplication;
@@ -111,25 +114,24 @@ export async function startApp<Shape extends z.ZodRawShape>(
   logger: Logger,
   openStore?: OpenStore,
 ): Promise<RunningApp & { readonly ready: Promise<void> }> {
-  const stopTracing = await startTracing(
-    definition.name,
-    config.OTEL_EXPORTER_OTLP_ENDPOINT,
-    logger,
-  );
+  const telemetry = await startTelemetry(definition.name, config, logger);
   const metricsApart = servesMetricsApart(definition, config);
   const root = rootModule(definition, config, databaseUrl, logger, openStore);
   const app = await createApplication(root, config, logger);
   const drain = drainOf(app);
   const drainMs = drainMsOf(definition, config);
-  const isTraced = config.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined;
-  if (isTraced) traceHttp(app.getHttpAdapter().getInstance());
+  const http = app.getHttpAdapter().getInstance();
+  const registry = app.get<Registry>(METRICS);
+  if (telemetry.isOn) traceHttp(http);
+  measureHttp(http, registry);
+  telemetry.exportMetrics(registry);
   await definition.configureHttp?.(app, config);
   const strategies = connectConsumers(app, definition.consumers, config, logger);
-  if (isTraced) strategies.forEach(traceConsumer);
+  if (telemetry.isOn) strategies.forEach(traceConsumer);
   let metrics: Awaited<ReturnType<typeof metricsServer>> | undefined;
   try {
     await app.listen(config.PORT, config.HOST ?? definition.defaultHost ?? '0.0.0.0');
-    if (metricsApart) metrics = await metricsServer(app.get<Registry>(METRICS), config);
+    if (metricsApart) metrics = await metricsServer(registry, config);
   } catch (error) {
     // The loops run already. End them before the caller stops the database.
     await app.close();
@@ -139,10 +141,16 @@ export async function startApp<Shape extends z.ZodRawShape>(
   const health = app.get<Health>(HEALTH);
   const closing = new AbortController();
   const { signal } = closing;
-  const ready = Promise.all([
-    definition.prepare?.({ app, config, databaseUrl, logger, signal }),
-    checkStores(app.get<StoreCheck>(STORE_CHECK), databaseUrl, signal),
-  ]).then(async () => {
+  const prepared = async () => {
+    // First: a migration must not change another database.
+    const pooler = { config, databaseUrl, app: definition.name, logger };
+    await onceAvailable(signal, () => checkPooler(pooler));
+    await Promise.all([
+      definition.prepare?.({ app, config, databaseUrl, logger, signal }),
+      checkStores(app.get<StoreCheck>(STORE_CHECK), directUrlOf(config, databaseUrl), signal),
+    ]);
+  };
+  const ready = prepared().then(async () => {
     // Wait for the first check of the log: clients may send commands as soon as the app is ready.
     await app.get<LogWatch>(LOG_WATCH).untilChecked(signal);
     if (strategies.length > 0) await app.startAllMicroservices();
@@ -162,7 +170,7 @@ export async function startApp<Shape extends z.ZodRawShape>(
       await drain.begin(drainMs);
       await app.close().finally(() => drain.end());
       await metrics?.close();
-      await stopTracing();
+      await telemetry.stop();
     },
   };
 }
@@ -222,6 +230,11 @@ async function checkStores(
   signal: AbortSignal,
 ): Promise<void> {
   await waitForCurrentSchema({ connectionString: databaseUrl, signal });
+  await onceAvailable(signal, check);
+}
+
+/** Tries again while the stores cannot be reached. */
+async function onceAvailable(signal: AbortSignal, check: () => Promise<void>): Promise<void> {
   for (;;)
     try {
       return await check();

@@ -5,6 +5,7 @@
 export * from './composition.js';
 export * from './config.js';
 export * from './environment.js';
+export { openKeyring } from './keyring-check.js';
 export * from './logging.js';
 export { shortReaders } from './log-watch.js';
 export * from './master-keys-from.js';

@@ -1,9 +1,14 @@
 import { jest } from '@jest/globals';
+import { loadConfig } from './config.js';
+import { platformEnv } from './environment.js';
 import { createLogger } from './logging.js';
 
 const sdk = [
   '@opentelemetry/sdk-trace-node',
   '@opentelemetry/exporter-trace-otlp-http',
+  '@opentelemetry/exporter-metrics-otlp-http',
+  '@opentelemetry/instrumentation-pg',
+  '@opentelemetry/sdk-metrics',
   '@opentelemetry/resources',
 ];
 const loaded: string[] = [];
@@ -14,15 +19,18 @@ for (const name of sdk)
   });
 
 it('without an endpoint no SDK is loaded, nothing is recorded, and work runs as usual', async () => {
-  const { currentTraceparent, startTracing, traced } = await import('./tracing.js');
+  const { currentTraceparent, traced } = await import('./tracing.js');
+  const { startTelemetry } = await import('./telemetry/telemetry.js');
   const logger = createLogger('test', 'silent');
-  const stop = await startTracing('gateway', undefined, logger);
+  const config = loadConfig(platformEnv, {});
+  const telemetry = await startTelemetry('gateway', config, logger);
   const seen = await traced('work', { kind: 'internal' }, (span) =>
     Promise.resolve({ recording: span.isRecording(), current: currentTraceparent() }),
   );
   expect(seen).toEqual({ recording: false, current: null });
-  await stop();
+  await telemetry.stop();
   expect(loaded).toEqual([]);
   // The check itself works.
-  await expect(startTracing('gateway', 'http://127.0.0.1:1', logger)).rejects.toThrow(/was loaded/);
+  const on = loadConfig(platformEnv, { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1' });
+  await expect(startTelemetry('gateway', on, logger)).rejects.toThrow(/was loaded/);
 });

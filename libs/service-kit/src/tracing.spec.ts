@@ -9,11 +9,16 @@ import { until } from '@pis/local-servers/testing';
 import { EmbeddedConsumerStrategy } from '@pis/messaging';
 import { MemoryLog, memoryConsumerState, memoryDeferredMessages } from '@pis/messaging/testing';
 import { fastify } from 'fastify';
+import { privateSpans } from './telemetry/private-spans.js';
 import { currentTraceparent, traceConsumer, traced, traceHttp } from './tracing.js';
 
 const timeoutMs = 20_000;
 const traceId = '0af7651916cd43dd8448eb211c80319c';
 const spanId = 'b7ad6b7169203331';
+/** Every request of these tests has these. */
+const onTheWire = { 'network.protocol.version': '1.1', 'url.scheme': 'http' };
+const textOf = ({ name, attributes, events, links, status }: ReadableSpan) =>
+  JSON.stringify({ name, attributes, events, links, status });
 const traceparent = `00-${traceId}-${spanId}-01`;
 
 describe('while traces are exported', () => {
@@ -23,7 +28,7 @@ describe('while traces are exported', () => {
 
   beforeAll(() => {
     const provider = new NodeTracerProvider({
-      spanProcessors: [new SimpleSpanProcessor(exporter)],
+      spanProcessors: [new SimpleSpanProcessor(privateSpans(exporter))],
     });
     provider.register();
   });
@@ -63,7 +68,12 @@ describe('while traces are exported', () => {
       const span = await spanNamed('POST /payments/:id');
       expect(span.kind).toBe(SpanKind.SERVER);
       expect(span.parentSpanContext).toMatchObject({ traceId, spanId });
-      expect(span.attributes).toEqual({ 'http.response.status_code': 200 });
+      expect(span.attributes).toEqual({
+        ...onTheWire,
+        'http.request.method': 'POST',
+        'http.route': '/payments/:id',
+        'http.response.status_code': 200,
+      });
       expect(current).toBe(`00-${traceId}-${span.spanContext().spanId}-01`);
     });
 
@@ -81,14 +91,30 @@ describe('while traces are exported', () => {
       await fetch(`${url}/broken`);
       const span = await spanNamed('GET /broken');
       expect(span.status).toEqual({ code: SpanStatusCode.ERROR });
-      expect(JSON.stringify([span.attributes, span.events])).not.toContain('000123456789');
+      expect(span.attributes).toMatchObject({ 'error.type': '500' });
+      expect(textOf(span)).not.toContain('000123456789');
     });
 
     it('for an unknown path does not contain the path in its name', async () => {
-      await fetch(`${url}/pay/secret-token`);
-      expect((await spanNamed('GET unknown route')).attributes).toEqual({
+      await fetch(`${url}/pay/secret-token?account=000123456789`, {
+        headers: { 'user-agent': 'Ada Lovelace', 'x-forwarded-for': '203.0.113.7' },
+      });
+      const span = await spanNamed('GET unknown route');
+      expect(span.attributes).toEqual({
+        ...onTheWire,
+        'http.request.method': 'GET',
         'http.response.status_code': 404,
       });
+      for (const secret of ['secret-token', '000123456789', 'Ada', '203.0.113.7', '127.0.0.1'])
+        expect(textOf(span)).not.toContain(secret);
+    });
+
+    it('of a probe or a scrape has no span', async () => {
+      await fetch(`${url}/health/live`);
+      await fetch(`${url}/metrics`);
+      await post({});
+      await spanNamed('POST /payments/:id');
+      expect(exporter.getFinishedSpans()).toHaveLength(1);
     });
   });
 
@@ -107,8 +133,12 @@ describe('while traces are exported', () => {
     await new Promise((resolve) => strategy.listen(resolve));
     try {
       await log.publish([{ topic: 'payments', key: 'a', value: '{}', headers: { traceparent } }]);
-      const span = await spanNamed('executor payments');
+      const span = await spanNamed('process payments');
       expect(span.kind).toBe(SpanKind.CONSUMER);
+      expect(span.attributes).toMatchObject({
+        'messaging.destination.name': 'payments',
+        'messaging.consumer.group.name': 'executor',
+      });
       expect(span.parentSpanContext).toMatchObject({ traceId, spanId });
       expect(current).toBe(`00-${traceId}-${span.spanContext().spanId}-01`);
     } finally {
@@ -116,11 +146,30 @@ describe('while traces are exported', () => {
     }
   });
 
+  it('work of a trace that is not recorded has no span, and passes on its trace', async () => {
+    const notRecorded = `00-${traceId}-${spanId}-00`;
+    const seen = await traced('work', { kind: 'server', traceparent: notRecorded }, (outer) =>
+      traced('inner', { kind: 'internal' }, (inner) =>
+        Promise.resolve({
+          recording: [outer.isRecording(), inner.isRecording()],
+          active: trace.getActiveSpan(),
+          current: currentTraceparent(),
+        }),
+      ),
+    );
+    expect(seen.recording).toEqual([false, false]);
+    // The instrumentations do nothing without one.
+    expect(seen.active).toBeUndefined();
+    expect(seen.current).toMatch(new RegExp(`^00-${traceId}-[0-9a-f]{16}-00$`));
+    expect(exporter.getFinishedSpans()).toEqual([]);
+  });
+
   it('failed work is marked only with the name of the error, and fails its caller', async () => {
     const work = () => Promise.reject(new TypeError('account 000123456789'));
     await expect(traced('work', { kind: 'client' }, work)).rejects.toThrow(TypeError);
-    const { status, events } = await spanNamed('work');
-    expect(status).toEqual({ code: SpanStatusCode.ERROR, message: 'TypeError' });
-    expect(events).toEqual([]);
+    const span = await spanNamed('work');
+    expect(span.status).toEqual({ code: SpanStatusCode.ERROR });
+    expect(span.attributes).toEqual({ 'error.type': 'TypeError' });
+    expect(textOf(span)).not.toContain('000123456789');
   });
 });

@@ -1,88 +1,64 @@
 /**
- * Tracing: OpenTelemetry spans, exported only if OTEL_EXPORTER_OTLP_ENDPOINT is set. Only then is the SDK
- * loaded, which saves memory otherwise. The context crosses processes as W3C traceparent in event metadata
- * and message headers.
+ * Spans of this system's own steps. Without the SDK, which telemetry/telemetry.ts loads, they record nothing.
+ * The context crosses processes as W3C traceparent in event metadata and message headers.
  */
-import { setTimeout as delay } from 'node:timers/promises';
 import {
   type Attributes,
+  type Context,
   context,
-  diag,
-  DiagLogLevel,
+  createContextKey,
+  INVALID_SPAN_CONTEXT,
+  isSpanContextValid,
   propagation,
+  ROOT_CONTEXT,
   type Span,
+  type SpanContext,
   SpanKind,
   SpanStatusCode,
   trace,
+  TraceFlags,
 } from '@opentelemetry/api';
 import type { ConsumerStrategy, MessageContext } from '@pis/messaging';
-import type { FastifyInstance } from 'fastify';
-import type { Logger } from './logging.js';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 
 const tracer = trace.getTracer('pis');
 
-/** Time limit for the last spans during a shutdown, which has 10 s in total. */
-const flushLimitMs = 2_000;
-
 /**
- * Starts exporting if there is an endpoint. The SDK reads the standard OTEL_* variables itself.
- * @returns a function that sends the remaining spans and stops. It never fails, so that traces cannot break
- *   a shutdown
+ * In the place of a span that is not recorded: only what others need to know of it. A span there would make the
+ * instrumentations work for nothing, and most requests are not recorded.
  */
-export async function startTracing(
-  app: string,
-  endpoint: string | undefined,
-  logger: Logger,
-): Promise<() => Promise<void>> {
-  if (endpoint === undefined) return () => Promise.resolve();
-  const [{ NodeTracerProvider, BatchSpanProcessor }, { OTLPTraceExporter }, resources] =
-    await Promise.all([
-      import('@opentelemetry/sdk-trace-node'),
-      import('@opentelemetry/exporter-trace-otlp-http'),
-      import('@opentelemetry/resources'),
-    ]);
-  const provider = new NodeTracerProvider({
-    resource: resources.resourceFromAttributes({ 'service.name': `pis-${app}` }),
-    spanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter())],
-  });
-  provider.register();
-  reportProblems(logger);
-  return async () => {
-    const late = new AbortController();
-    const limit = delay(flushLimitMs, undefined, { signal: late.signal }).then(() => {
-      throw new Error(`no answer within ${flushLimitMs} ms`);
-    });
-    try {
-      await Promise.race([provider.shutdown(), limit]);
-    } catch (err) {
-      logger.warn({ err }, 'the last traces could not be sent');
-    } finally {
-      late.abort();
-    }
-  };
+const unrecorded = createContextKey('the span that is not recorded');
+
+/** The context of the work that belongs to a span. */
+function contextOf(span: Span, parent: Context): Context {
+  return span.isRecording()
+    ? trace.setSpan(parent, span).deleteValue(unrecorded)
+    : trace.deleteSpan(parent).setValue(unrecorded, span.spanContext());
 }
 
-/** Nothing else reports a collector that is unavailable or refuses spans. */
-function reportProblems(logger: Logger): void {
-  const ignore = () => undefined;
-  const warn = (detail: string) => logger.warn({ detail }, 'a problem with sending traces');
-  diag.setLogger(
-    { error: warn, warn, info: ignore, debug: ignore, verbose: ignore },
-    { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true },
-  );
+/** The context that a traceparent describes. */
+function extracted(from: Context, traceparent: string): Context {
+  return propagation.extract(from.deleteValue(unrecorded), { traceparent });
 }
 
 /** The current span as a traceparent header, or null without tracing. */
 export function currentTraceparent(): string | null {
+  const active = context.active();
+  const span = active.getValue(unrecorded) as SpanContext | undefined;
+  if (span !== undefined)
+    return isSpanContextValid(span) ? `00-${span.traceId}-${span.spanId}-00` : null;
   const carrier: { traceparent?: string } = {};
-  propagation.inject(context.active(), carrier);
+  propagation.inject(active, carrier);
   return carrier.traceparent ?? null;
 }
+
+/** For work in a trace that is not recorded. */
+const nothing = trace.wrapSpanContext(INVALID_SPAN_CONTEXT);
 
 /**
  * Runs `work` in a span that continues `traceparent`. Attributes name records, never their contents.
  */
-export function traced<Result>(
+export async function traced<Result>(
   name: string,
   options: {
     readonly kind: 'server' | 'consumer' | 'client' | 'internal';
@@ -91,52 +67,81 @@ export function traced<Result>(
   },
   work: (span: Span) => Promise<Result>,
 ): Promise<Result> {
-  const parent = options.traceparent
-    ? propagation.extract(context.active(), { traceparent: options.traceparent })
-    : context.active();
-  const kind = {
-    server: SpanKind.SERVER,
-    consumer: SpanKind.CONSUMER,
-    client: SpanKind.CLIENT,
-    internal: SpanKind.INTERNAL,
-  }[options.kind];
-  return tracer.startActiveSpan(
-    name,
-    { kind, attributes: options.attributes ?? {} },
-    parent,
-    async (span) => {
-      try {
-        return await work(span);
-      } catch (error) {
-        span.setStatus({ code: SpanStatusCode.ERROR, message: errorName(error) });
-        throw error;
-      } finally {
-        span.end();
-      }
-    },
+  const active = context.active();
+  if (!options.traceparent && active.getValue(unrecorded) !== undefined) return work(nothing);
+  const parent = options.traceparent ? extracted(active, options.traceparent) : active;
+  const { attributes = {} } = options;
+  const span = tracer.startSpan(name, { kind: kinds[options.kind], attributes }, parent);
+  try {
+    return await context.with(contextOf(span, parent), () => work(span));
+  } catch (error) {
+    markFailed(span, error);
+    throw error;
+  } finally {
+    span.end();
+  }
+}
+
+const kinds = {
+  server: SpanKind.SERVER,
+  consumer: SpanKind.CONSUMER,
+  client: SpanKind.CLIENT,
+  internal: SpanKind.INTERNAL,
+} as const;
+
+/** Whether the span that a traceparent names is recorded. */
+export function isSampled(traceparent: string | null): boolean {
+  const flags = Number.parseInt(traceparent?.split('-')[3] ?? '', 16);
+  return (flags & TraceFlags.SAMPLED) !== 0;
+}
+
+/** Runs `work`, which no request or message began, under the span that `traceparent` names, if any. */
+export function inTraceOf<Result>(traceparent: string | null, work: () => Result): Result {
+  return context.with(
+    traceparent !== null && isSampled(traceparent)
+      ? extracted(ROOT_CONTEXT, traceparent)
+      : ROOT_CONTEXT,
+    work,
   );
 }
 
 /**
- * A span for each request, active during the whole request. It continues the caller's traceparent. Its
+ * A span for each request but probes, active during the whole request. It continues the caller's traceparent. Its
  * name is the pattern of the route and never the path, because a path may contain a token.
  */
 export function traceHttp(server: FastifyInstance): void {
   server.addHook('onRequest', (request, reply, done) => {
+    if (isProbe(request.raw)) return done();
     const { traceparent } = request.headers;
-    const parent =
-      typeof traceparent === 'string'
-        ? propagation.extract(context.active(), { traceparent })
-        : context.active();
-    const name = `${request.method} ${request.routeOptions.url ?? 'unknown route'}`;
+    const active = context.active();
+    const parent = typeof traceparent === 'string' ? extracted(active, traceparent) : active;
+    const { url } = request.routeOptions;
+    const name = `${request.method} ${url ?? 'unknown route'}`;
     const span = tracer.startSpan(name, { kind: SpanKind.SERVER }, parent);
-    reply.raw.once('close', () => {
-      span.setAttribute('http.response.status_code', reply.statusCode);
-      if (reply.statusCode >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
-      span.end();
-    });
-    context.with(trace.setSpan(parent, span), done);
+    if (span.isRecording()) describe(span, request, reply);
+    context.with(contextOf(span, parent), done);
   });
+}
+
+/** By the semantic conventions for HTTP. */
+function describe(span: Span, request: FastifyRequest, reply: FastifyReply): void {
+  const { url } = request.routeOptions;
+  span.setAttributes({
+    'http.request.method': request.method,
+    'network.protocol.version': request.raw.httpVersion,
+    'url.scheme': request.protocol,
+    ...(url === undefined ? {} : { 'http.route': url }),
+  });
+  reply.raw.once('close', () => {
+    span.setAttribute('http.response.status_code', reply.statusCode);
+    if (reply.statusCode >= 500) markFailed(span, String(reply.statusCode));
+    span.end();
+  });
+}
+
+/** Scrapes and probes come every few seconds, and say nothing about payments. */
+export function isProbe({ url = '' }: { readonly url?: string | undefined }): boolean {
+  return url === '/metrics' || url.startsWith('/health/');
 }
 
 /** A span for each message that a consumer handles. It continues the trace of the event. */
@@ -144,13 +149,25 @@ export function traceConsumer(strategy: ConsumerStrategy): void {
   strategy.setOnProcessingStartHook((_transport, handled, done) => {
     const { topic, headers } = (handled as MessageContext).getDelivery();
     const traceparent = headers['traceparent'];
+    const attributes = {
+      'messaging.operation.name': 'process',
+      'messaging.operation.type': 'process',
+      'messaging.destination.name': topic,
+      'messaging.consumer.group.name': strategy.group,
+    };
     // The strategy handles the outcome: it waits for `done` itself.
-    void traced(`${strategy.group} ${topic}`, { kind: 'consumer', traceparent }, () =>
+    void traced(`process ${topic}`, { kind: 'consumer', traceparent, attributes }, () =>
       Promise.resolve(done()),
     ).catch(() => undefined);
   });
 }
 
-function errorName(error: unknown): string {
-  return error instanceof Error ? error.name : 'Error';
+/**
+ * Marks a span as failed.
+ * @param reason an error, or a fixed text. Messages of errors may quote data, so only their names are kept
+ */
+export function markFailed(span: Span, reason: unknown): void {
+  const type = typeof reason === 'string' ? reason : undefined;
+  span.setStatus({ code: SpanStatusCode.ERROR });
+  span.setAttribute('error.type', type ?? (reason instanceof Error ? reason.name : 'Error'));
 }

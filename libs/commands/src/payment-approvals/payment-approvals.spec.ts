@@ -6,8 +6,8 @@ import {
   type ApprovalRequest,
   user as users,
 } from '@pis/domain';
-import { repository } from '@pis/event-store';
-import { ownerOf } from '@pis/keyring';
+import { openAddresses, repository, type Sealing } from '@pis/event-store';
+import { CannotOpen, ownerOf } from '@pis/keyring';
 import { setOrganizationRails } from '../organization-rails.js';
 import { amountAbove, approvalWorld } from '../testing/approval-world.js';
 import { account, at, by, stranger } from '../testing/link-world.js';
@@ -174,6 +174,32 @@ describe('an approval', () => {
     });
     const [{ metadata } = {}] = await world.store.readStream(`payment-${approvalId}`);
     expect(metadata?.actor).toBe(`user:${world.bob.userId}`);
+  });
+
+  it('creates a payment that holds the address of the approver', async () => {
+    const { store, organizationId, bob } = world;
+    const approvalId = await world.waiting();
+    const caller = { owner: `user:${bob.userId}`, address: '203.0.113.77' } as const;
+    unrefused(await world.approvals.grant(organizationId, approvalId, bob, { ...by, caller }));
+    const events = await store.readStream(`payment-${approvalId}`);
+    expect(JSON.stringify(events)).not.toContain(caller.address);
+    expect(await openAddresses(store, events)).toEqual([caller]);
+  });
+
+  it('creates the payment without the address when nobody can open it any more', async () => {
+    const { store, organizationId, bob } = world;
+    const approvalId = await world.waiting();
+    const caller = { owner: `user:${bob.userId}`, address: '203.0.113.77' } as const;
+    const lost: Sealing['openAll'] = (texts) =>
+      texts.some(({ owner }) => owner === caller.owner)
+        ? Promise.reject(new CannotOpen('the table data_keys has no such key'))
+        : world.keyring.openAll(texts);
+    const sealing = Object.create(world.keyring, { openAll: { value: lost } }) as Sealing;
+    const process = world.processOn({ ...store, sealing });
+    unrefused(await process.grant(organizationId, approvalId, bob, { ...by, caller }));
+    const events = await store.readStream(`payment-${approvalId}`);
+    expect(events).toHaveLength(1);
+    expect(await openAddresses(store, events)).toEqual([null]);
   });
 
   it('creates the link of the user who asked for it, for the recipient of the request', async () => {

@@ -29,11 +29,12 @@ import {
   type CommandContext,
   type EventStore,
   type Loaded,
+  openAddresses,
   type RecordedEvent,
   repository,
   StoreUnavailable,
 } from '@pis/event-store';
-import { KeyDestroyed } from '@pis/keyring';
+import { CannotOpen, KeyDestroyed } from '@pis/keyring';
 import type { IdempotencyKeyReused } from '../payment-creation.js';
 import {
   differingFieldsOf,
@@ -251,18 +252,31 @@ export class PaymentApprovals {
     const { state, lastEvent } = await this.approvals.load(approvalId);
     if (state === null || lastEvent === null) throw new Error(`no approval ${approvalId}`);
     const isCorrected = state.status === 'REFUSED' && (await this.isPayment(approvalId));
-    if (isCorrected) return this.noted(state, 'CREATED', contextOf(lastEvent));
+    if (isCorrected) return this.noted(state, 'CREATED', await this.contextOf(lastEvent));
     if (state.status !== 'GRANTED' || state.decidedBy === null) return state;
     const { organizationId, requestedBy, decidedBy: approvedBy, recipient } = state;
     const approved = { paymentId: approvalId, approval: { requestedBy, approvedBy }, recipient };
     // The same whoever calls it: the approver's, with the decision as the cause.
-    const context = contextOf(lastEvent);
+    const context = await this.contextOf(lastEvent);
     const request = requestOf(state);
     const created =
       request === null
         ? await this.ofErased(approvalId)
         : await this.links.requestApproved(organizationId, request, approved, context);
     return this.noted(state, created, context);
+  }
+
+  private async contextOf(event: RecordedEvent): Promise<CommandContext> {
+    const { actor, requestId, correlationId, traceparent } = event.metadata;
+    const cause = { actor, requestId, correlationId, causationId: event.id, traceparent };
+    try {
+      const [caller] = await openAddresses(this.store, [event]);
+      return caller ? { ...cause, caller } : cause;
+    } catch (error) {
+      // An address that nobody can open any more holds up no payment.
+      if (error instanceof CannotOpen) return cause;
+      throw error;
+    }
   }
 
   private async noted(
@@ -340,11 +354,6 @@ export class PaymentApprovals {
       ? { approvalId, status: 'WAITING_FOR_APPROVAL' }
       : { refused: 'IDEMPOTENCY_KEY_REUSED', paymentId: approvalId, differingFields };
   }
-}
-
-function contextOf({ id: causationId, metadata }: RecordedEvent): CommandContext {
-  const { actor, requestId, correlationId, traceparent } = metadata;
-  return { actor, requestId, correlationId, causationId, traceparent };
 }
 
 function approvalOf(decided: Decided | DecisionRefusal): Approval | DecisionRefusal {

@@ -35,8 +35,12 @@ interface Visit {
   readonly counterpartyId: string;
 }
 
-/** Why a submission was refused before it was made. */
-export type RefusedVisit = 'LINK_EXPIRED' | 'ALREADY_SUBMITTED' | 'INVALID_REQUEST';
+/** Why a submission was refused before it was made. FOREIGN_FORM: the page of the link did not send it. */
+export type RefusedVisit =
+  | 'LINK_EXPIRED'
+  | 'ALREADY_SUBMITTED'
+  | 'INVALID_REQUEST'
+  | 'FOREIGN_FORM';
 
 /** Longer ones are cut. */
 const userAgentLengthMax = 512;

@@ -27,6 +27,9 @@ export type SubmissionRefusal =
   | Refusal<'LINK_NOT_FOUND' | 'LINK_EXPIRED' | 'ALREADY_SUBMITTED'>
   | InvalidRequest;
 
+/** The request that brought the submission. */
+export type SubmissionCause = Pick<CommandContext, 'requestId' | 'traceparent'>;
+
 type LoadedLink = Loaded<Payment | null> & { readonly state: LinkedPayment };
 
 export class LinkSubmissions {
@@ -51,6 +54,7 @@ export class LinkSubmissions {
   async submit(
     found: LoadedLink,
     submission: unknown,
+    cause: SubmissionCause & { readonly ip: string },
     clock: () => string,
   ): Promise<
     { readonly status: 'QUEUED'; readonly position: Position | null } | SubmissionRefusal
@@ -69,7 +73,10 @@ export class LinkSubmissions {
       if (usable === 'submitted') return { refused: 'ALREADY_SUBMITTED' } as const;
       const command = await this.commandOf(linked, submission, at);
       if ('refused' in command) return command;
-      const context = contextOf(loaded, paymentId);
+      const { counterpartyId } = linked.link;
+      const owner = `contact:${counterpartyId}` as const;
+      const caller = { owner, address: cause.ip };
+      const context = { ...contextOf(loaded, paymentId, cause), caller };
       const queued = await this.payments.record(paymentId, loaded, [command], context);
       // Everything else that the domain refuses was checked above.
       if ('refused' in queued) return { refused: 'LINK_NOT_FOUND' } as const;
@@ -109,13 +116,17 @@ export class LinkSubmissions {
 
 const unknownBank = 'is not the routing number of a known bank';
 
-/** The counterparty has no account: its link is who it is. */
-function contextOf({ lastEvent }: Loaded<unknown>, paymentId: string): CommandContext {
+/** The counterparty has no account: its link is who it is. The correlation is that of the payment's creation. */
+function contextOf(
+  { lastEvent }: Loaded<unknown>,
+  paymentId: string,
+  cause: SubmissionCause,
+): CommandContext {
   return {
     actor: `link:${paymentId}`,
-    requestId: null,
+    requestId: cause.requestId,
     correlationId: lastEvent?.metadata.correlationId ?? paymentId,
     causationId: lastEvent?.id ?? null,
-    traceparent: lastEvent?.metadata.traceparent ?? null,
+    traceparent: cause.traceparent,
   };
 }

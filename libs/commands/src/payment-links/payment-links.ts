@@ -38,16 +38,20 @@ import {
   type Requester,
   type UnapprovedRequestRefusal,
 } from './link-requests.js';
-import { LinkSubmissions, type SubmissionRefusal } from './link-submissions.js';
+import {
+  LinkSubmissions,
+  type SubmissionCause,
+  type SubmissionRefusal,
+} from './link-submissions.js';
 import { digestOf, isSameDigest, isToken, tokenPlace } from './link-token.js';
 import { OrganizationProfiles } from './organization-profiles.js';
 import { type FoundLink, foundLink, type LinkedPayment } from './link-view.js';
 import { isUsable, type LoadedLink, ViewedLinks } from './viewed-links.js';
 
-export type { NetworkVisitor, ShownAccess, Visitor } from './link-accesses.js';
+export type { NetworkVisitor, RefusedVisit, ShownAccess, Visitor } from './link-accesses.js';
 export type { ApprovedRequest } from './approved-recipient.js';
 export type { ApprovedRequestRefusal, LinkRequestRefusal, Requester } from './link-requests.js';
-export type { SubmissionRefusal } from './link-submissions.js';
+export type { SubmissionCause, SubmissionRefusal } from './link-submissions.js';
 
 export interface PaymentLinksOptions extends LinkRequestsOptions {
   readonly table: LinkTable;
@@ -232,21 +236,28 @@ export class PaymentLinks {
   }
 
   /**
-   * Records a submission that is not made: of a link that is not open, or of a form with problems.
+   * Records a submission that is not made: of a link that is not open, of a form with problems, or of a form
+   * that another site sent.
    * @throws StoreUnavailable
    */
-  async recordRefusal(link: FoundLink, visitor: NetworkVisitor): Promise<void> {
-    await this.visits.refused(visitOf(link), visitor, refusedVisits[link.state], this.clock());
+  async recordRefusal(
+    link: FoundLink,
+    visitor: NetworkVisitor,
+    outcome: RefusedVisit = refusedVisits[link.state],
+  ): Promise<void> {
+    await this.visits.refused(visitOf(link), visitor, outcome, this.clock());
   }
 
   /**
    * @param submission LinkSubmission as it was sent; it is validated here
+   * @param cause the request behind it, which its event names
    * @throws StoreUnavailable
    */
   async submit(
     token: string,
     submission: unknown,
     visitor: Visitor,
+    cause: SubmissionCause = noRequest,
   ): Promise<{ readonly status: 'QUEUED' } | SubmissionRefusal> {
     // From its stream, and not from what was viewed: a decision is made on it.
     const found = isToken(token) ? await this.load(digestOf(token)) : null;
@@ -255,7 +266,7 @@ export class PaymentLinks {
     const visit = { paymentId, organizationId, counterpartyId: link.counterpartyId };
     const accessId = await this.visits.submitting(visit, visitor, this.clock());
     const result = await unlessErased(
-      this.submissions.submit(found, submission, this.clock),
+      this.submissions.submit(found, submission, { ...cause, ip: visitor.ip }, this.clock),
       () => ({ refused: 'LINK_NOT_FOUND' }) as const,
     );
     const outcome = 'refused' in result ? result.refused : result.status;
@@ -290,6 +301,8 @@ export class PaymentLinks {
     }
   }
 }
+
+const noRequest: SubmissionCause = { requestId: null, traceparent: null };
 
 const refusedVisits = {
   open: 'INVALID_REQUEST',

@@ -11,7 +11,7 @@ import { PaymentLinks } from './payment-links.js';
 async function twoProcesses() {
   const keyring = testKeyring();
   const tables = memoryTables();
-  const counts = { lookups: 0, openings: 0, records: 0, repeats: 0 };
+  const counts = { lookups: 0, openings: 0, records: 0, repeats: 0, reads: 0 };
   const counted = {
     ...keyring,
     openAll: (texts: Parameters<typeof keyring.openAll>[0]) => {
@@ -24,9 +24,20 @@ async function twoProcesses() {
     ...{ keyring, store: sealedStore(events, keyring) },
     ...{ table: tables.table, accesses: tables.log },
   });
+  const ofPages = {
+    ...events,
+    readStream: (...args: Parameters<typeof events.readStream>) => {
+      counts.reads += 1;
+      return events.readStream(...args);
+    },
+    readStreams: (...args: Parameters<typeof events.readStreams>) => {
+      counts.reads += 1;
+      return events.readStreams(...args);
+    },
+  };
   const pages = new PaymentLinks({
     ...world.options,
-    ...{ keyring: counted, store: sealedStore(events, counted) },
+    ...{ keyring: counted, store: sealedStore(ofPages, counted) },
     table: {
       ...tables.table,
       find: (digest) => {
@@ -94,6 +105,25 @@ it('knows a viewed link no more as soon as another process has canceled its paym
   expect(counts.lookups).toBe(1);
   expect(await view(token)).toBeNull();
   expect(counts.lookups).toBe(2);
+});
+
+it('takes the same steps for a canceled link as for an unknown one, but for its first view by a process that has shown it', async () => {
+  const { world, view, counts } = await twoProcesses();
+  const stepsOf = async (token: string) => {
+    Object.assign(counts, { lookups: 0, openings: 0, records: 0, reads: 0 });
+    expect(await view(token)).toBeNull();
+    return { ...counts };
+  };
+  const [seen, unseen] = [await world.linked(), await world.linked()];
+  await view(seen.token);
+  for (const { paymentId } of [seen, unseen])
+    unrefused(await world.links.cancel(world.organizationId, paymentId, by));
+  const unknown = await stepsOf('U'.repeat(43));
+  expect(unknown).toMatchObject({ lookups: 1, openings: 0, records: 0, reads: 0 });
+  expect(await stepsOf(unseen.token)).toEqual(unknown);
+  // Only a holder of the real token, who has seen its page, can notice the stream that is read.
+  expect(await stepsOf(seen.token)).toEqual({ ...unknown, lookups: 0, reads: 1 });
+  expect(await stepsOf(seen.token)).toEqual(unknown);
 });
 
 it('shows a viewed link as used as soon as another process has taken its submission', async () => {
