@@ -1,3 +1,4 @@
+import { Audit } from './audit.js';
 import { Contacts, Originators } from './directory.js';
 import { Exports } from './exports.js';
 import { Payments, Sandbox } from './payments.js';
@@ -24,6 +25,7 @@ export class PisClient {
   readonly events: Events;
   readonly statements: Statements;
   readonly exports: Exports;
+  readonly audit: Audit;
   readonly sandbox: Sandbox;
 
   /** @throws TypeError, RangeError when an option is invalid */
@@ -37,6 +39,7 @@ export class PisClient {
     this.events = new Events(transport);
     this.statements = new Statements(transport);
     this.exports = new Exports(transport);
+    this.audit = new Audit(transport);
     this.sandbox = new Sandbox(transport);
   }
 }

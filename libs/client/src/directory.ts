@@ -3,12 +3,16 @@ import { iterate, type ListOptions, pageOf } from './pages.js';
 import { inPath } from './paths.js';
 import type { RequestOptions, Transport } from './transport.js';
 import type {
+  AsOf,
   Contact,
+  ContactAsOf,
   ContactCreated,
   ContactCreateRequest,
   ContactFilter,
   ContactPatchRequest,
+  Instant,
   Originator,
+  OriginatorAsOf,
   OriginatorPatchRequest,
   Page,
   PageQuery,
@@ -26,6 +30,15 @@ export class Originators {
   }
 
   page(query: PageQuery = {}, options?: RequestOptions): Promise<Page<Originator>> {
+    return pageOf(this.#transport, '/v1/originators/', query, options);
+  }
+
+  /** As they were at a time. */
+  listAsOf(asOf: Instant, options: ListOptions = {}): AsyncIterable<OriginatorAsOf> {
+    return iterate((page, request) => this.pageAsOf({ asOf, ...page }, request), options);
+  }
+
+  pageAsOf(query: AsOf & PageQuery, options?: RequestOptions): Promise<Page<OriginatorAsOf>> {
     return pageOf(this.#transport, '/v1/originators/', query, options);
   }
 
@@ -67,6 +80,23 @@ export class Contacts {
   }
 
   page(query: ContactFilter & PageQuery = {}, options?: RequestOptions): Promise<Page<Contact>> {
+    return pageOf(this.#transport, '/v1/contacts/', query, options);
+  }
+
+  /** As they were at a time. */
+  listAsOf(
+    asOf: Instant,
+    filter: ContactFilter = {},
+    options: ListOptions = {},
+  ): AsyncIterable<ContactAsOf> {
+    const fixed = { ...filter, asOf };
+    return iterate((page, request) => this.pageAsOf({ ...fixed, ...page }, request), options);
+  }
+
+  pageAsOf(
+    query: AsOf & ContactFilter & PageQuery,
+    options?: RequestOptions,
+  ): Promise<Page<ContactAsOf>> {
     return pageOf(this.#transport, '/v1/contacts/', query, options);
   }
 

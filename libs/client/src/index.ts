@@ -1,3 +1,4 @@
+export type { Audit, Checkpoint, PaymentProof } from './audit.js';
 export { PisClient } from './client.js';
 export type { Contacts, Originators } from './directory.js';
 export {
@@ -14,7 +15,7 @@ export {
 export type { Exports } from './exports.js';
 export type * from './export-types.js';
 export type { ListOptions } from './pages.js';
-export type { PaymentCreateOptions, Payments, Sandbox } from './payments.js';
+export type { PaymentCreateOptions, PaymentGetOptions, Payments, Sandbox } from './payments.js';
 export type { Rails } from './rails.js';
 export type { Statements } from './statements.js';
 export type { PisClientOptions, RequestOptions } from './transport.js';

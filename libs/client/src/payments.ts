@@ -4,6 +4,7 @@ import { iterate, type ListOptions, pageOf } from './pages.js';
 import { inPath } from './paths.js';
 import type { RequestOptions, Transport } from './transport.js';
 import type {
+  AsOf,
   Page,
   PageQuery,
   Payment,
@@ -22,6 +23,9 @@ export interface PaymentCreateOptions extends RequestOptions {
    */
   readonly idempotencyKey?: string | undefined;
 }
+
+/** As of a time before its creation the payment is NOT_FOUND. */
+export interface PaymentGetOptions extends RequestOptions, Partial<AsOf> {}
 
 export class Payments {
   readonly #transport: Transport;
@@ -42,10 +46,12 @@ export class Payments {
     return { paymentId: data.paymentId, idempotencyKey, replayed };
   }
 
-  async get(paymentId: string, options?: RequestOptions): Promise<Payment> {
+  /** As it is now, or as it was at a time. */
+  async get(paymentId: string, options: PaymentGetOptions = {}): Promise<Payment> {
+    const { asOf, ...request } = options;
     const path = `/v1/payments/${inPath('paymentId', paymentId)}`;
-    const call = { method: 'GET', path, repeatable: true } as const;
-    return (await this.#transport.send<Payment>(call, options)).data;
+    const call = { method: 'GET', path, query: { asOf }, repeatable: true } as const;
+    return (await this.#transport.send<Payment>(call, request)).data;
   }
 
   /** All that pass the filter, newest first, a page at a time. */

@@ -330,7 +330,7 @@ describe('A client', () => {
   it.each<[string, Partial<PisClientOptions>]>([
     ['no URL', { baseUrl: 'api.example.com' }],
     ['another protocol', { baseUrl: 'ftp://api.example.com' }],
-    ['credentials in the URL', { baseUrl: 'https://user:secret@api.example.com' }],
+    ['credentials in the URL', { baseUrl: 'https://user:secret@api.example.com' }], // secretlint-disable-line
     ['a query', { baseUrl: 'https://api.example.com/?a=1' }],
     ['an empty key', { apiKey: ' ' }],
     ['no time', { timeoutMs: 0 }],

@@ -110,6 +110,22 @@ export interface OriginatorPatchRequest extends Omit<ContactPatchRequest, 'bankA
   readonly bankAccount?: BankAccountRequest | undefined;
 }
 
+type MaybeErased<Party> = Omit<Party, 'email' | 'bankAccount'> & {
+  /** Null only when the party was erased. */
+  readonly email: string | null;
+  readonly bankAccount: BankAccount | null;
+  /** Only when it was erased since: the personal fields are null. */
+  readonly erased?: true | undefined;
+};
+/** In a list as of a time. */
+export type OriginatorAsOf = MaybeErased<Originator>;
+export type ContactAsOf = MaybeErased<Contact>;
+
+export interface AsOf {
+  /** What the API said at this time, which is not in the future; a date alone means the end of that UTC day. */
+  readonly asOf: Instant;
+}
+
 export interface ContactFilter {
   readonly originatorId?: string | undefined;
 }
@@ -186,7 +202,7 @@ export interface Payment extends PaymentListItem {
 /** ISO 8601 or a Date; a date alone means its start in createdFrom and its end in createdTo, UTC. */
 export type Instant = string | Date;
 
-export interface PaymentFilter {
+export interface PaymentFilter extends Partial<AsOf> {
   readonly status?: PaymentStatus | undefined;
   readonly originatorId?: string | undefined;
   readonly contactId?: string | undefined;

@@ -86,6 +86,8 @@ interface OneExport {
 export interface ExportRequests {
   /** Null when the most allowed are queued or running. */
   create(request: ExportRequest): Promise<ExportRecord | null>;
+  /** Whether the organization may have another export queued or running. */
+  hasRoom(organizationId: string): Promise<boolean>;
   get(of: OneExport): Promise<ExportRecord | null>;
   /** For operators, who may see the exports of every organization. */
   find(exportId: string): Promise<ExportRecord | null>;
@@ -126,6 +128,11 @@ export function exportRequests(pool: pg.Pool): ExportRequests {
           return rows[0] ?? null;
         }),
       );
+    },
+    async hasRoom(organizationId) {
+      const text = `SELECT 1 FROM exports
+        WHERE organization_id = $1 AND status IN ('queued', 'running') LIMIT $2`;
+      return (await query('open', text, [organizationId, openExportsMax])).length < openExportsMax;
     },
     async get({ organizationId, exportId }) {
       const text = `SELECT ${exportColumns} FROM exports WHERE id = $1 AND organization_id = $2`;

@@ -1,6 +1,7 @@
 /** What is in the files of exports, written to a real PostgreSQL. */
 import { createHash, randomUUID } from 'node:crypto';
 import { jest } from '@jest/globals';
+import { readStatement } from '@pis/bank-statements';
 import { exportKinds } from '@pis/contracts';
 import { exportView } from './export-table.js';
 import { exportLimits } from './export-worker.js';
@@ -188,3 +189,41 @@ it('has movements in every format, also when the process dies', async () => {
     expect(none).toMatchObject({ status: 'completed', rowCount: 0 });
   }
 });
+
+it.each(['bai2', 'camt053'] as const)(
+  'says in %s why the bank returned a transfer',
+  async (format) => {
+    const organizationId = randomUUID();
+    await scene.pool.query(
+      `INSERT INTO movements (movement_id, organization_id, originator_id, payment_id, kind, side, amount_minor, rail,
+        return_reason_code, at, position)
+      SELECT gen_random_uuid(), $1, $2, gen_random_uuid(), kind, 'debit', amount, rail, reason,
+        timestamptz '2026-11-01T00:00:00Z' + amount * interval '1 second', '1'
+      FROM (VALUES ('transfer', 1, 'ACH', NULL), ('return', 2, 'ACH', 'R01'), ('return', 3, 'FEDWIRE', 'AC04'),
+        ('collection_return', 4, 'ACH', 'R10'), ('return', 5, 'ACH', NULL), ('return', 6, 'ACH', 'no funds'))
+        AS moved (kind, amount, rail, reason)`,
+      [organizationId, randomUUID()],
+    );
+    const asked = await scene.asked({
+      ...{ organizationId, kind: 'movements', format },
+      throughPosition: '9',
+    });
+    const written = await scene.finish(scene.worker(), asked);
+    const entries = [];
+    for await (const part of readStatement(bytesOf(await scene.textOf(written))))
+      if (part.kind === 'entry') entries.push(part.entry);
+    expect(entries.map(({ isReturn, returnReasonCode }) => [isReturn, returnReasonCode])).toEqual([
+      [false, null],
+      [true, 'R01'],
+      [true, 'AC04'],
+      [true, 'R10'],
+      [true, null],
+      // No code: the formats do not take it.
+      [true, null],
+    ]);
+  },
+);
+
+async function* bytesOf(text: string): AsyncGenerator<Uint8Array> {
+  yield await Promise.resolve(Buffer.from(text));
+}

@@ -68,8 +68,10 @@ export interface ExportWorkerOptions extends ExportRemovalOptions {
   readonly sources: PieceSources;
   /** Of the lists that the kind is read from; null where they are written at once. */
   readonly progressOf: (kind: LeasedExport['kind']) => ProjectionProgress | null;
-  /** Whether something of the organization that belongs in the file is held back in quarantine. */
-  readonly isHeld: (leased: Pick<LeasedExport, 'kind' | 'organizationId'>) => Promise<boolean>;
+  /** Whether something that belongs in the file is held back in quarantine. */
+  readonly isHeld: (
+    leased: Pick<LeasedExport, 'kind' | 'organizationId' | 'originatorId'>,
+  ) => Promise<boolean>;
   /** A failure that ended an export or will be retried. */
   readonly onFailure: (error: unknown, exportId: string) => void;
   readonly limits?: Partial<ExportWorkerLimits>;

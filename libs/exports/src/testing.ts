@@ -21,8 +21,8 @@ import { pieceSources } from './pieces.js';
 
 /** The contact of every payment that is listed. */
 export const payer = randomUUID();
-/** Small parts, so that a file has many. */
-const limits: Partial<ExportWorkerLimits> = { partBytes: 1, leaseMs: 60_000 };
+/** Small parts, so that a file has many: one a turn, however long it takes. */
+const limits: Partial<ExportWorkerLimits> = { partBytes: 1, leaseMs: 60_000, turnMs: Infinity };
 
 export async function startExportScene(): Promise<ExportScene> {
   const database = await createTestDatabase();

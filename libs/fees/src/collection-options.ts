@@ -3,9 +3,11 @@ import type { RoutingDirectory } from '@pis/bank-rails';
 import type { Environment } from '@pis/domain';
 import type { CommandContext, EventStore } from '@pis/event-store';
 import type { Keyring } from '@pis/keyring';
+import type { FeeSources } from '@pis/read-models';
 
 export interface CollectionOptions {
   readonly store: EventStore;
+  readonly sources: FeeSources;
   readonly keyring: Keyring;
   readonly banks: RoutingDirectory;
   readonly environment: Environment;

@@ -14,6 +14,7 @@ afterEach(() => world?.close());
 
 const october = { year: 2026, month: 10 };
 const september = { year: 2026, month: 9 };
+const november = { year: 2026, month: 11 };
 const inOctober = '2026-10-15T12:00:00.000Z';
 const inNovember = '2026-11-03T12:00:00.000Z';
 const fees = { discountFeeMinor: 312, flatFeeMinor: 50, returnFeeMinor: 400 };
@@ -180,8 +181,7 @@ describe('the fees of a month', () => {
     it('are closed for everybody but the owner of the stream', async () => {
       const held = await withFees();
       const paymentId = await world.pay({ originatorId: held, fees, completedAt: inOctober });
-      const other = await withFees();
-      const elsewhere = await world.newOrganization();
+      const [other, elsewhere] = [await withFees(), await world.newOrganization()];
       const ofElsewhere = await world.newOriginator('2026-10-02T12:00:00.000Z', elsewhere);
       await hold(`payment-${paymentId}`);
       await world.round();
@@ -192,6 +192,7 @@ describe('the fees of a month', () => {
       expect(world.failures).toMatchObject([failure]);
       const byHand = world.collector({ environment: 'sandbox' }).collectMonth(october, null);
       await expect(byHand).rejects.toMatchObject({ name: 'FeesUnknown', ...failure });
+      expect(await world.round()).toMatchObject({ periodsClosed: 0 });
       // It is closed as soon as the stream is released: its organization does not count as done.
       await world.pool.query('DELETE FROM quarantined_streams');
       await world.round();
@@ -235,9 +236,7 @@ describe('the fees of a month', () => {
     const byHand = (environment: 'sandbox' | 'production', month = october) =>
       world.collector({ environment }).collectMonth(month, null);
     expect(await byHand('production')).toEqual({ refused: 'MONTH_NOT_ENDED' });
-    expect(await byHand('sandbox', { year: 2026, month: 11 })).toEqual({
-      refused: 'MONTH_NOT_BEGUN',
-    });
+    expect(await byHand('sandbox', november)).toEqual({ refused: 'MONTH_NOT_BEGUN' });
     expect(await byHand('sandbox')).toMatchObject([{ originatorId, status: 'COLLECTING' }]);
     expect(await byHand('sandbox')).toMatchObject([{ originatorId, status: 'COLLECTING' }]);
     expect(await world.streams('collection')).toHaveLength(1);
@@ -246,9 +245,11 @@ describe('the fees of a month', () => {
     await world.pay({ originatorId, fees, completedAt: '2026-10-25T12:00:00.000Z' });
     world.setNow('2026-12-02T12:00:00.000Z');
     await world.round();
-    const november = await world.periodOf(originatorId, { year: 2026, month: 11 });
-    expect(november).toMatchObject({ paymentsCompleted: 1 });
+    expect(await world.periodOf(originatorId, november)).toMatchObject({ paymentsCompleted: 1 });
     expect(await world.periodOf(idle, october)).toMatchObject({ status: 'FREE' });
+    // Later months are closed by now.
+    await world.caughtUp();
+    expect(await byHand('sandbox')).toMatchObject([october, october]);
   });
 
   it('are not collected in production without a settlement account', async () => {
@@ -351,7 +352,7 @@ describe('a collection', () => {
     await world.round();
     await world.settle(await collectionOf(originatorId), 'return');
     await world.round();
-    const data = { changes: { bankAccount: await world.sealed(originatorId, '999988887777') } };
+    const data = { changes: { bankAccount: await world.sealed(originatorId, '555556789012') } };
     await world.change(originatorId, { type: 'UpdateOriginator', at: inNovember, data });
     world.setNow('2026-11-08T12:00:00.000Z');
     await world.round();

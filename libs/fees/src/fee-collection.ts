@@ -15,9 +15,10 @@ import { asSingleton } from '@pis/postgres';
 import {
   assertListsInLog,
   checkClosedThrough,
-  type FeeSources,
   FeesUnknown,
+  type HeldFees,
   heldText,
+  heldUnlistedOrganizations,
   openFeePeriods,
   organizationMonths,
   type OrganizationMonths,
@@ -28,7 +29,6 @@ import { closeMonths, type MonthClosing } from './month-closing.js';
 import { collectPeriod } from './period-collection.js';
 
 export interface FeeCollectionOptions extends CollectionOptions {
-  readonly sources: FeeSources;
   /** Told of what could not be done now, and is tried again by the next round. */
   readonly onFailed: (error: unknown, facts: Readonly<Record<string, unknown>>) => void;
 }
@@ -43,7 +43,7 @@ export interface RoundReport {
   readonly settlementAccountMissing: boolean;
 }
 
-type MonthEnd = Pick<MonthClosing, 'through' | 'upTo' | 'held'>;
+type MonthEnd = Pick<MonthClosing, 'through' | 'withClosed' | 'upTo' | 'held'>;
 
 const collectorLock = { key: 72_707_503 };
 const lockPollMs = 200;
@@ -111,13 +111,18 @@ export class FeeCollection {
     const collected: FeePeriod[] = [];
     let missing: SettlementAccountMissing | null = null;
     for (const organization of organizations)
-      for (const period of await this.close(organization, { through: month, ...known }, lost)) {
+      for (const period of await this.close(
+        organization,
+        { through: month, withClosed: true, ...known },
+        lost,
+      )) {
         const after = await collectPeriod(this.options, period.feePeriodId);
         if ('refused' in after) missing = after;
         else if (compareMonths(after, month) === 0) collected.push(after);
       }
-    const held = known.held.filter(({ owner }) =>
-      organizations.some((organization) => organization.organizationId === owner.organizationId),
+    // Also of organizations that are in no list because their streams are held back.
+    const held = known.held.filter(
+      ({ owner }) => organizationId === null || owner.organizationId === organizationId,
     );
     if (held.length > 0) throw new FeesUnknown(held.map((each) => heldText(each)).join(', '));
     return missing ?? collected;
@@ -128,20 +133,44 @@ export class FeeCollection {
     const organizations = await organizationMonths(this.options.sources.pool);
     const settled = new Date(this.options.now().getTime() - settledAfterMs);
     const ended = organizations.flatMap((organization) => this.endedOf(organization, settled));
-    if (ended.length === 0) return [];
+    if (ended.length === 0) {
+      for (const held of await heldUnlistedOrganizations(this.options.sources))
+        this.reportHeld(held);
+      return [];
+    }
     const closed: string[] = [];
     try {
       // One position for all: closing an organization adds events that the lists do not have at once.
       const known = await this.knownPosition(stopped);
+      this.reportUnlisted(known.held, organizations);
       for (const { organization, through } of ended) {
         if (stopped.aborted) break;
-        closed.push(...(await this.closeEnded(organization, { through, ...known }, stopped)));
+        closed.push(
+          ...(await this.closeEnded(
+            organization,
+            { through, withClosed: false, ...known },
+            stopped,
+          )),
+        );
       }
     } catch (error) {
       // What was closed before is collected meanwhile.
       if (!stopped.aborted) this.options.onFailed(error, {});
     }
     return closed;
+  }
+
+  /** An organization that is held back from its first event is in no list, so nothing is closed for it. */
+  private reportUnlisted(
+    held: readonly HeldFees[],
+    organizations: readonly OrganizationMonths[],
+  ): void {
+    const listed = new Set(organizations.map(({ organizationId }) => organizationId));
+    for (const each of held) if (!listed.has(each.owner.organizationId)) this.reportHeld(each);
+  }
+
+  private reportHeld(held: HeldFees): void {
+    this.options.onFailed(new FeesUnknown(heldText(held)), { ...held.owner });
   }
 
   /** The last month that has ended, unless it is closed. */
@@ -180,9 +209,8 @@ export class FeeCollection {
   ): Promise<readonly FeePeriod[]> {
     const { sources, by } = this.options;
     const closing = { sources, organization, ...end, now: this.options.now(), stopped, by };
-    for (const { streamId, owner } of end.held)
-      if (owner.organizationId === organization.organizationId)
-        this.options.onFailed(new FeesUnknown(heldText({ streamId, owner })), { ...owner });
+    for (const held of end.held)
+      if (held.owner.organizationId === organization.organizationId) this.reportHeld(held);
     const closed: FeePeriod[] = [];
     for await (const period of closeMonths(closing)) closed.push(period);
     return closed;

@@ -36,6 +36,8 @@ export interface MonthClosing {
   /** No month of these owners is closed: the lists lack something of theirs. */
   readonly held: readonly HeldFees[];
   readonly now: Date;
+  /** Whether periods of the month `through` count that were closed before. */
+  readonly withClosed: boolean;
   /** Ends the work between two originators. */
   readonly stopped: AbortSignal;
   readonly by: CommandContext;
@@ -44,7 +46,7 @@ export interface MonthClosing {
 const originatorsPerPage = 200;
 
 /**
- * Yields each period that was closed now, or is that of the month `through`. A month that has not ended is closed only
+ * Yields each period that was closed now, and with `withClosed` each one of the month `through`. A month that has not ended is closed only
  * for originators with fees; what follows in it counts in the next one.
  * @throws FeesUnknown, StoreUnavailable
  */
@@ -84,6 +86,11 @@ async function* closeOriginator(
   const load = async (month: Month) =>
     (await periods.load(feePeriodIdOf(originatorId, month))).state;
   let { before, month } = await start(originator, timeZone, load);
+  if (closing.withClosed && compareMonths(through, month) < 0) {
+    const closed = await load(through);
+    if (closed !== null) yield closed;
+    return;
+  }
   for (; compareMonths(month, through) <= 0; month = monthAfter(month)) {
     const { to } = monthOf(timeZone, month.year, month.month);
     const cutoff: FeeCutoff = { to: to.toISOString(), upTo };
@@ -104,7 +111,7 @@ async function* closeOriginator(
       closed = await load(month);
       if (closed === null) throw new Error('a period that was closed is missing');
       yield closed;
-    } else if (compareMonths(month, through) === 0) yield closed;
+    } else if (closing.withClosed && compareMonths(month, through) === 0) yield closed;
     before = { to: closed.to, upTo: closed.upTo };
   }
 }

@@ -15,7 +15,8 @@ import {
   type PaymentParty,
   reinitiatedBy,
 } from '@pis/domain';
-import { type EventStore, repository } from '@pis/event-store';
+import { repository } from '@pis/event-store';
+import { type Keyring, openBankAccount, type Owner, ownerOf } from '@pis/keyring';
 import type { CollectionOptions } from './collection-options.js';
 
 type QueueCollection = Extract<PaymentCommand, { type: 'QueuePayment' }>;
@@ -40,7 +41,7 @@ export async function queueCommand(
     organizationId: period.organizationId,
     amountMinor: feesDueMinor(period),
     note: `Fees ${monthName(period)}`,
-    reinitiates: await presentedBefore(store, period, {
+    reinitiates: await presentedBefore({ store, keyring }, period, {
       collectionId,
       account: originator.bankAccount,
     }),
@@ -66,7 +67,7 @@ export async function originatorOf(
 
 /** The entry is another one if the originator has another account by now. */
 async function presentedBefore(
-  store: EventStore,
+  { store, keyring }: Pick<CollectionOptions, 'store' | 'keyring'>,
   period: FeePeriod,
   {
     collectionId,
@@ -76,15 +77,26 @@ async function presentedBefore(
   const before = reinitiatedBy(period, collectionId);
   if (before === null) return null;
   const { state } = await repository(store, collections).load(before);
-  return isSameAccount(state?.contact?.bankAccount ?? null, account) ? before : null;
+  const debited = state?.contact?.bankAccount ?? null;
+  const owner = ownerOf.originator(period.originatorId);
+  return (await isSameAccount(keyring, owner, debited, account)) ? before : null;
 }
 
-/** By what is not sealed: the numbers are open only at the rail's last step. */
-function isSameAccount(one: BankAccount | null, other: BankAccount | null): boolean {
+/** By the numbers themselves: two accounts may end with the same digits. */
+async function isSameAccount(
+  keyring: Keyring,
+  owner: Owner,
+  one: BankAccount | null,
+  other: BankAccount | null,
+): Promise<boolean> {
+  if (one === null || other === null || one.subType !== other.subType) return false;
+  const [first, second] = [
+    await openBankAccount(keyring, one, owner),
+    await openBankAccount(keyring, other, owner),
+  ];
   return (
-    one?.achRoutingNumber === other?.achRoutingNumber &&
-    one?.achAccountNumber === other?.achAccountNumber &&
-    one?.subType === other?.subType
+    first.achRoutingNumber === second.achRoutingNumber &&
+    first.achAccountNumber === second.achAccountNumber
   );
 }
 

@@ -20,9 +20,9 @@ import {
 import { type EventStore, type Loaded, repository, WrongExpectedRevision } from '@pis/event-store';
 import { KeyDestroyed } from '@pis/keyring';
 import type { CollectionOptions } from './collection-options.js';
-import { nextCollectionIdOf } from './fee-ids.js';
 import { afterLateSettlement, settledBeside } from './late-settlement.js';
 import { giveUp, originatorOf, queueCommand } from './new-collection.js';
+import { collectionOfFreeMonth, freeMonthText, nextCollectionId } from './next-collection.js';
 
 type LoadedPeriod = Loaded<FeePeriod | null>;
 
@@ -90,7 +90,10 @@ async function startCommand(
   // The erasure is being checked: it goes on or is withdrawn.
   if (erasure === 'requested') return null;
   if (erasure !== null) return giveUp(at, 'ORIGINATOR_ERASED');
-  return { type: 'StartFeeCollection', at, data: { collectionId: nextCollectionIdOf(period) } };
+  if ((await collectionOfFreeMonth(options.sources, period)) !== null)
+    return giveUp(at, 'SENT_BEFORE');
+  const collectionId = await nextCollectionId(options.sources.pool, period);
+  return { type: 'StartFeeCollection', at, data: { collectionId } };
 }
 
 /** Creates the collection if it is missing, and says what has become of it. */
@@ -164,8 +167,12 @@ async function create(
   if (command === null || 'refused' in command) return command;
   if (command.type !== 'QueuePayment') return command;
   try {
-    // Refused when another collector has created it: that one is the collection.
-    await repository(options.store, collections).create(collectionId, command, options.by);
+    const repo = repository(options.store, collections);
+    const created = await repo.create(collectionId, command, options.by);
+    // Another collector has created it: that one is the collection.
+    const isThere = 'refused' in created && created.refused === 'PAYMENT_ALREADY_EXISTS';
+    if ('refused' in created && !isThere)
+      throw new Error(`the collection ${collectionId} was refused: ${created.refused}`);
   } catch (error) {
     if (!(error instanceof KeyDestroyed)) throw error;
     return giveUp(at, 'ORIGINATOR_ERASED');
@@ -191,22 +198,35 @@ async function record(
   }
 }
 
+/** Which collection the bank may have debited before the log was restored, and why we think so. */
+async function debitedBefore(
+  { store, sources }: Pick<CollectionOptions, 'store' | 'sources'>,
+  period: FeePeriod,
+): Promise<{ readonly collectionId?: string; readonly reasons?: readonly string[] }> {
+  const ofFreeMonth = await collectionOfFreeMonth(sources, period);
+  if (ofFreeMonth !== null)
+    return { collectionId: ofFreeMonth.collectionId, reasons: [freeMonthText(ofFreeMonth)] };
+  const collectionId = currentCollectionId(period);
+  const block = collectionId === null ? null : await sentBefore(store, collectionId);
+  return block === null || collectionId === null
+    ? {}
+    : { collectionId, reasons: block.reasons ?? [] };
+}
+
 /**
  * The stream of the period says that it was given up: nobody is told of what another collector has decided otherwise.
  * A crash before it is recorded repeats the notice, which is given once.
  */
 async function notify(
-  { store, by, now, onGivenUp }: CollectionOptions,
+  { store, sources, by, now, onGivenUp }: CollectionOptions,
   period: FeePeriod,
 ): Promise<void> {
   const { feePeriodId, organizationId, originatorId, year, month } = period;
   const { givenUp: cause, timesGivenUp } = period;
-  const collectionId = currentCollectionId(period);
-  const before =
-    cause === 'SENT_BEFORE' && collectionId !== null ? await sentBefore(store, collectionId) : null;
+  const before = cause === 'SENT_BEFORE' ? await debitedBefore({ store, sources }, period) : {};
   const subject = {
     ...{ feePeriodId, organizationId, originatorId, year, month, cause },
-    ...(before !== null && { collectionId, reasons: before.reasons ?? [] }),
+    ...before,
     amountMinor: feesDueMinor(period),
   };
   const given = await repository(store, operatorNotice).create(

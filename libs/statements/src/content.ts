@@ -24,6 +24,9 @@ export interface StatementContent {
   totals(): StatementTotals;
 }
 
+/** REJECTED: the bank rejected a payment that was FAILED_IN_FLIGHT. It has no status of its own in the API. */
+export type LineStatus = PaymentStatus | 'REJECTED';
+
 /** Seen from the originator's account: a credit is money in, a debit is money out. */
 export type StatementSide = 'credit' | 'debit';
 
@@ -49,7 +52,7 @@ export interface PaymentLine extends PaymentFacts {
   readonly kind: 'payment';
   readonly direction: Direction;
   /** At the end of the period. */
-  readonly status: PaymentStatus;
+  readonly status: LineStatus;
   /** Null: the payment moved no money in the period. */
   readonly side: StatementSide | null;
 }

@@ -24,6 +24,15 @@ export interface FileDescription {
   readonly createdAt: Date;
 }
 
+/** A file inside of the file, which viewers list and save. */
+export interface Attachment {
+  readonly name: string;
+  readonly mediaType: string;
+  readonly description: string;
+  readonly bytes: Uint8Array;
+  readonly createdAt: Date;
+}
+
 export interface PageSize {
   /** Points. */
   readonly width: number;
@@ -58,6 +67,7 @@ export class PdfFile {
   #blocks: Buffer[] = [];
   #block = Buffer.alloc(blockBytes);
   #filled = 0;
+  #isLateDrawn = false;
   #first: { readonly page: PdfkitPage; readonly late: PdfkitReference } | null = null;
 
   constructor(
@@ -105,6 +115,7 @@ export class PdfFile {
     this.pdfkit.page = page;
     content();
     late.end();
+    this.#isLateDrawn = true;
   }
 
   /** Draws what is not read aloud: lines, page headers and page numbers. */
@@ -118,11 +129,17 @@ export class PdfFile {
     this.pdfkit.addContent(operators);
   }
 
+  attach({ name, mediaType: type, description, bytes, createdAt }: Attachment): void {
+    const dates = { creationDate: createdAt, modifiedDate: createdAt };
+    this.pdfkit.file(bytes, { name, type, description, ...dates, relationship: 'Data' });
+  }
+
   addBookmark(title: string): void {
     this.pdfkit.outline.addItem(title, { fit: true });
   }
 
   end(): void {
+    if (!this.#isLateDrawn) this.#first?.late.end();
     this.pdfkit.end();
   }
 

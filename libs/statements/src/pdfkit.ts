@@ -65,6 +65,7 @@ export interface Pdfkit {
     get(key: number): unknown;
     add(key: number, tags: unknown): unknown;
   };
+  file(bytes: Uint8Array, options: object): unknown;
   endMetadata(): void;
   end(): void;
 }

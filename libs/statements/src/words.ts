@@ -1,7 +1,7 @@
 /** Amounts, dates and words of a statement. None of them depends on the machine's language or time zone. */
-import type { PaymentStatus } from '@pis/domain';
+import type { LineStatus } from './content.js';
 
-/** As in the dashboard. */
+/** As in the dashboard, which shows a late rejection beside the status. */
 export const statusNames = {
   AWAITING_CONFIRMATION: 'Awaiting confirmation',
   QUEUED: 'Queued',
@@ -12,7 +12,8 @@ export const statusNames = {
   FAILED_IN_FLIGHT: 'Failed in flight',
   BLOCKED: 'Blocked',
   CANCELED: 'Canceled',
-} as const satisfies Record<PaymentStatus, string>;
+  REJECTED: 'Rejected by the bank',
+} as const satisfies Record<LineStatus, string>;
 
 const monthNames = [
   ...['January', 'February', 'March', 'April', 'May', 'June', 'July', 'August', 'September'],

@@ -20,10 +20,14 @@ const pruneRows = 1_000;
 const pruneBatchesMax = 100;
 
 export interface Session {
+  /** UUID. */
+  readonly sessionId: string;
   readonly userId: string;
   readonly sessionEpoch: number;
   readonly createdAt: Date;
 }
+
+type SessionOwner = Pick<Session, 'userId' | 'sessionEpoch'>;
 
 /** A session as the table knows it. */
 export interface SessionRow {
@@ -57,11 +61,17 @@ const statements = {
       SELECT digest FROM user_sessions WHERE user_id = $1
         ORDER BY created_at DESC, digest OFFSET $2))`,
   find: `
-    SELECT user_id AS "userId", session_epoch AS "sessionEpoch", created_at AS "createdAt",
-        last_seen_at < now() - $3 * interval '1 millisecond' AS "isUnseen"
+    SELECT session_id AS "sessionId", user_id AS "userId", session_epoch AS "sessionEpoch",
+        created_at AS "createdAt", last_seen_at < now() - $3 * interval '1 millisecond' AS "isUnseen"
       FROM user_sessions
       WHERE digest = $1 AND expires_at > now()
         AND last_seen_at > now() - $2 * interval '1 millisecond'`,
+  findById: `
+    SELECT session_id AS "sessionId", user_id AS "userId", session_epoch AS "sessionEpoch",
+        created_at AS "createdAt"
+      FROM user_sessions
+      WHERE user_id = $1 AND session_id = $2 AND expires_at > now()
+        AND last_seen_at > now() - $3 * interval '1 millisecond'`,
   findAll: `
     SELECT digest, user_id AS "userId", session_epoch AS "sessionEpoch"
       FROM user_sessions
@@ -131,15 +141,19 @@ export class Sessions {
     return session;
   }
 
+  /** Null for an unknown or ended session. It is no request of its user. */
+  async findById(userId: string, sessionId: string): Promise<Session | null> {
+    const { rows } = await this.run<Session>('findById', [userId, sessionId, idleMs]);
+    return rows[0] ?? null;
+  }
+
   /** Those that have not ended, by their tokens. It is no request of theirs: they become idle all the same. */
-  async findAll(
-    tokens: readonly string[],
-  ): Promise<ReadonlyMap<string, Omit<Session, 'createdAt'>>> {
+  async findAll(tokens: readonly string[]): Promise<ReadonlyMap<string, SessionOwner>> {
     const byDigest = new Map(tokens.map((token) => [digestOf(token).toString('hex'), token]));
-    const { rows } = await this.run<Omit<Session, 'createdAt'> & { readonly digest: Buffer }>(
-      'findAll',
-      [tokens.map(digestOf), idleMs],
-    );
+    const { rows } = await this.run<SessionOwner & { readonly digest: Buffer }>('findAll', [
+      tokens.map(digestOf),
+      idleMs,
+    ]);
     return new Map(
       rows.flatMap(({ digest, ...session }) => {
         const token = byDigest.get(digest.toString('hex'));

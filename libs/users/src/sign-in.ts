@@ -19,7 +19,7 @@ import { pause } from '@pis/postgres';
 import type pg from 'pg';
 import { type Attempt, Credentials } from './credentials.js';
 import type { Passwords } from './passwords.js';
-import { Sessions } from './sessions.js';
+import { type Session, Sessions } from './sessions.js';
 import { totpStepOf } from './totp.js';
 import { recordUserAction } from './user-actions.js';
 import { emailMacOf, totpPlace } from './users.js';
@@ -30,6 +30,8 @@ export interface SignInOptions {
   readonly keyring: Keyring;
   readonly passwords: Passwords;
   readonly states: StreamStates;
+  /** Called before a sign-in is recorded, once the user is proven: what it throws refuses the sign-in. */
+  readonly admit?: (userId: string) => void;
   /** Milliseconds since 1970; injected by tests of one-time codes. */
   readonly clock?: () => number;
 }
@@ -73,6 +75,20 @@ const wrong = { refused: 'WRONG_CREDENTIALS' } as const;
 export interface SignedIn {
   /** For the cookie, and nowhere else. */
   readonly token: string;
+  readonly user: User;
+}
+
+/** Names a session without its token: nobody gets a session by it. */
+export interface SessionName {
+  readonly userId: string;
+  /** UUID. */
+  readonly sessionId: string;
+}
+
+/** A session that counts. */
+export interface OpenSession {
+  /** UUID. */
+  readonly sessionId: string;
   readonly user: User;
 }
 
@@ -177,10 +193,18 @@ export class SignIn {
    * @throws StoreUnavailable
    */
   async userOf(token: string, { isOfUser } = { isOfUser: true }): Promise<User | null> {
-    const session = await this.sessions.find(token, isOfUser);
-    if (session === null) return null;
-    const { state } = await this.users.load(session.userId);
-    return isSignedIn(state, session.sessionEpoch) ? state : null;
+    const open = await this.opened(await this.sessions.find(token, isOfUser));
+    return open && open.user;
+  }
+
+  /** The session of a token, and its user; null for none. It is no request of the user. @throws StoreUnavailable */
+  async sessionOf(token: string): Promise<OpenSession | null> {
+    return this.opened(await this.sessions.find(token, false));
+  }
+
+  /** A session by its ID, and its user; null for none. It is no request of the user. @throws StoreUnavailable */
+  async openSession({ userId, sessionId }: SessionName): Promise<OpenSession | null> {
+    return this.opened(await this.sessions.findById(userId, sessionId));
   }
 
   /** Those of the tokens whose sessions go on. For long answers: it does not count as a request. @throws StoreUnavailable */
@@ -241,7 +265,7 @@ export class SignIn {
 
   /**
    * Begins a session as an action of its user. A user who was erased meanwhile is refused.
-   * @param notBegun called when the action could not be recorded
+   * @param notBegun called when the user is not admitted or the action could not be recorded
    */
   private async recorded(
     user: User,
@@ -253,6 +277,7 @@ export class SignIn {
     const action = { name: 'signIn', user, client: client ? shortened(client) : null } as const;
     let isBegun = false;
     try {
+      this.options.admit?.(user.userId);
       return await recordUserAction(this.options.store, action, by, () => {
         isBegun = true;
         return begin();
@@ -262,6 +287,13 @@ export class SignIn {
       if (!isBegun) await notBegun();
       throw error;
     }
+  }
+
+  private async opened(session: Session | null): Promise<OpenSession | null> {
+    if (session === null) return null;
+    const { sessionId, sessionEpoch } = session;
+    const { state } = await this.users.load(session.userId);
+    return isSignedIn(state, sessionEpoch) ? { sessionId, user: state } : null;
   }
 
   private async sealed(userId: string, client: SessionClient): Promise<string> {

@@ -15,11 +15,14 @@ import {
 import {
   type CommandContext,
   type EventStore,
+  outsideTimeLimit,
   repository,
   StoreUnavailable,
 } from '@pis/event-store';
 
 export interface ActionOfUser {
+  /** UUID of an action that several calls may do together, such as ending a session. Absent: each call is an action. */
+  readonly actionId?: string;
   readonly name: UserActionName;
   readonly user: Pick<User, 'userId' | 'organizationId'>;
   readonly subject?: UserActionSubject;
@@ -29,30 +32,39 @@ export interface ActionOfUser {
 const errorLengthMax = 100;
 
 /**
- * Runs `work` as an action of a user, recorded before and after in the stream `userAction-<uuid>`. An outcome that
- * cannot be recorded changes nothing: the action then stays without one.
+ * Runs `work` as an action of a user, recorded before and after in the stream `userAction-<uuid>`. The outcome is
+ * recorded outside of the request's time limit: work goes on behind it. An outcome that cannot be recorded changes
+ * nothing: the action then stays without one.
+ *
+ * Calls with the same `actionId` are one action: each runs `work`, and the first that succeeds records the outcome.
+ * None records a failure, because another call may still succeed.
  * @throws StoreUnavailable before `work` begins, when the action cannot be recorded
  * @throws KeyDestroyed before `work` begins, for the client of a user who was erased meanwhile
  * @throws whatever `work` throws
  */
 export async function recordUserAction<Result>(
   store: EventStore,
-  { name, user: { userId, organizationId }, subject = {}, client = null }: ActionOfUser,
+  action: ActionOfUser,
   by: CommandContext,
   work: () => Promise<Result>,
 ): Promise<Result> {
   const actions = repository(store, userAction);
-  const actionId = randomUUID();
+  const { name, user, subject = {}, client = null, actionId = randomUUID() } = action;
+  const { userId, organizationId } = user;
+  const isShared = action.actionId !== undefined;
   const data = {
     ...{ actionId, organizationId, userId, action: name, subject },
     client: client && { userId, ...client },
   };
   const started = await actions.create(actionId, { type: 'StartUserAction', at: now(), data }, by);
-  if ('refused' in started) throw new Error(`user action ${actionId}: ${started.refused}`);
-  const context = { ...by, causationId: started.lastEvent?.id ?? null };
+  if ('refused' in started && !isShared)
+    throw new Error(`user action ${actionId}: ${started.refused}`);
+  const { lastEvent } = 'refused' in started ? await actions.load(actionId) : started;
+  const context = { ...by, causationId: lastEvent?.id ?? null };
   const end = async (command: UserActionCommand) => {
+    if (isShared && command.type === 'FailUserAction') return;
     try {
-      await actions.execute(actionId, command, context);
+      await outsideTimeLimit(() => actions.execute(actionId, command, context));
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error;
     }

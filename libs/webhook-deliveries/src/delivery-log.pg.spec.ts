@@ -1,7 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
 import type pg from 'pg';
-import { type DeliveryFilter, deliveryLog, type DeliveryPlace } from './delivery-log.js';
+import {
+  type DeliveryFilter,
+  deliveryIdOf,
+  deliveryLog,
+  type DeliveryPlace,
+} from './delivery-log.js';
+import { deliveriesOfEvents } from './event-deliveries.js';
 
 /** Of one endpoint, delivered one a minute; every thousandth failed. */
 const finished = 20_000;
@@ -137,4 +143,41 @@ describe('A list of deliveries since a time', () => {
     const since = await list({ from: occurredAt.toISOString() });
     expect(since.map((delivery) => delivery.id)).toEqual([id]);
   });
+});
+
+it('The deliveries of events are those to every endpoint of their organization, deleted ones too', async () => {
+  const own = randomUUID();
+  const events = [randomUUID(), randomUUID()] as const;
+  const [open, deleted] = [randomUUID(), randomUUID()] as const;
+  for (const [id, url, deletedAt] of [
+    [open, 'https://open.example/', null],
+    [deleted, 'https://deleted.example/', at(1)],
+  ] as const)
+    await pool.query(
+      `INSERT INTO webhook_endpoints (endpoint_id, organization_id, created_at, deleted_at, revision, item)
+        VALUES ($1, $2, $3, $4, 0, $5)`,
+      [id, own, at(100), deletedAt, JSON.stringify({ url })],
+    );
+  const made = [
+    [events[0], open, organizationId, 9],
+    [events[0], open, own, 8],
+    [events[1], deleted, own, 7],
+    [randomUUID(), open, own, 6],
+  ] as const;
+  for (const [eventId, endpoint, organization, minutes] of made)
+    await pool.query(
+      `INSERT INTO webhook_finished_deliveries (id, organization_id, endpoint_id, event_id, event_type,
+          payment_id, occurred_at, attempts, created_at, window_ends_at, state, finished_at)
+        VALUES ($1, $2, $3, $4, 'payment.queued', $4, $5, 1, $5, $5, 'delivered', $5)`,
+      [
+        organization === own ? deliveryIdOf(eventId, endpoint) : randomUUID(),
+        ...[organization, endpoint, eventId, at(minutes)],
+      ],
+    );
+  const found = await deliveriesOfEvents(pool, own, events);
+  expect(found.map(({ eventId, url }) => [eventId, url])).toEqual([
+    [events[0], 'https://open.example/'],
+    [events[1], 'https://deleted.example/'],
+  ]);
+  expect(await deliveriesOfEvents(pool, randomUUID(), events)).toEqual([]);
 });

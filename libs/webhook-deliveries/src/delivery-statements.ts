@@ -72,9 +72,12 @@ export const statements = {
       SELECT endpoint_id, due_at FROM heads WHERE endpoint_id <> ALL ($2::uuid[])
         AND ($4::uuid[] IS NULL OR endpoint_id = ANY ($4))
     )
-    (SELECT endpoint_id, due_at FROM considered WHERE due_at <= $1 ORDER BY due_at LIMIT $3)
+    (SELECT endpoint_id, due_at, (
+        SELECT d.organization_id FROM webhook_deliveries d
+          WHERE d.endpoint_id = considered.endpoint_id ORDER BY d.due_at LIMIT 1) AS organization_id
+      FROM considered WHERE due_at <= $1 ORDER BY due_at LIMIT $3)
     UNION ALL
-    SELECT NULL, min(due_at) FROM considered WHERE due_at > $1`,
+    SELECT NULL, min(due_at), NULL FROM considered WHERE due_at > $1`,
 
   claim: `
     WITH chosen AS MATERIALIZED (

@@ -27,9 +27,14 @@ export interface DueOptions {
   readonly max: number;
 }
 
+export interface DueEndpoint {
+  readonly endpointId: string;
+  readonly organizationId: string;
+}
+
 export interface DueEndpoints {
   /** Endpoints with due deliveries, the longest wait first. */
-  readonly endpointIds: readonly string[];
+  readonly endpoints: readonly DueEndpoint[];
   /** When the next delivery becomes due. Null when none will. */
   readonly nextDueAt: Date | null;
 }
@@ -70,6 +75,13 @@ const nilUuid = '00000000-0000-0000-0000-000000000000';
 
 /** A statement writes to three partitioned tables. A partition may be attached to each meanwhile. */
 const partitionTriesMax = 5;
+
+/** An endpoint with due deliveries. Without an endpoint: when the next delivery becomes due. */
+interface DueRow {
+  readonly endpoint_id: string | null;
+  readonly organization_id: string | null;
+  readonly due_at: Date | null;
+}
 
 export class DeliveryTable {
   /** @param owner UUID of this process in the leases; a new one at every start */
@@ -132,13 +144,13 @@ export class DeliveryTable {
   /** Endpoints with due deliveries. */
   async due(now: Date, { except, only, max }: DueOptions): Promise<DueEndpoints> {
     const values = [iso(now), except, max, only];
-    const { rows } = await this.query<{ endpoint_id: string | null; due_at: Date | null }>(
-      'due',
-      values,
+    const { rows } = await this.query<DueRow>('due', values);
+    const endpoints = rows.flatMap(
+      ({ endpoint_id: endpointId, organization_id: organizationId }) =>
+        endpointId === null || organizationId === null ? [] : { endpointId, organizationId },
     );
-    const endpointIds = rows.flatMap(({ endpoint_id }) => endpoint_id ?? []);
     const next = rows.find(({ endpoint_id }) => endpoint_id === null);
-    return { endpointIds, nextDueAt: next?.due_at ?? null };
+    return { endpoints, nextDueAt: next?.due_at ?? null };
   }
 
   /** Leases due deliveries. */

@@ -5,6 +5,7 @@ export type { StatementName } from './delivery-statements.js';
 export * from './delivery-log.js';
 export * from './delivery-pages.js';
 export * from './delivery-views.js';
+export * from './event-deliveries.js';
 export * from './delivery-revival.js';
 export * from './recent-outcomes.js';
 export * from './replay-requests.js';

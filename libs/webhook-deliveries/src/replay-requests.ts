@@ -70,8 +70,10 @@ export interface ReplayRequests {
   get(of: OneReplay): Promise<ReplayRecord | null>;
   /** The latest first. */
   latest(of: OfEndpoint, max: number): Promise<readonly ReplayRecord[]>;
-  /** Ends one that runs. What it has sent stays sent. Does nothing to one that has ended. */
-  cancel(of: OneReplay, now: Date): Promise<void>;
+  /** Whether another replay of the endpoint may begin. */
+  hasRoom(of: OfEndpoint): Promise<boolean>;
+  /** Ends one that runs. What it has sent stays sent. @returns false, having done nothing, for one that has ended */
+  cancel(of: OneReplay, now: Date): Promise<boolean>;
 }
 
 export function replayRequests(pool: pg.Pool): ReplayRequests {
@@ -122,13 +124,23 @@ export function replayRequests(pool: pg.Pool): ReplayRequests {
     },
     async cancel({ organizationId, endpointId, replayId }, now) {
       // A dispatcher that has the lease finds that it was lost, and writes nothing of its page.
-      await pool.query({
+      const { rowCount } = await pool.query({
         name: 'webhook_replays.cancel_request',
         text: `UPDATE webhook_replays SET state = 'canceled', finished_at = $4, leased_until = NULL,
             lease_owner = NULL
           WHERE id = $1 AND organization_id = $2 AND endpoint_id = $3 AND state = 'running'`,
         values: [replayId, organizationId, endpointId, now.toISOString()],
       });
+      return rowCount === 1;
+    },
+    async hasRoom({ organizationId, endpointId }) {
+      const { rows } = await pool.query<{ running: number }>({
+        name: 'webhook_replays.running',
+        text: `SELECT count(*)::integer AS running FROM webhook_replays
+          WHERE organization_id = $1 AND endpoint_id = $2 AND state = 'running'`,
+        values: [organizationId, endpointId],
+      });
+      return (rows[0]?.running ?? 0) < runningReplaysMax;
     },
   };
 }

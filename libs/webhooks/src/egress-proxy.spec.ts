@@ -183,7 +183,7 @@ describe('A proxy that fails is a failed attempt, and its credentials stay secre
     ],
   ])('when it %s', async (_what, refusal, message) => {
     const { port } = await proxy(createHttpServer(), () => refusal);
-    const result = await post(client(`http://user:secret@127.0.0.1:${port}`));
+    const result = await post(client(`http://user:secret@127.0.0.1:${port}`)); // secretlint-disable-line
     expect(result).toMatchObject({ status: null, error: { code: 'connection', message } });
     expect(JSON.stringify(result)).not.toMatch(/secret|127\.0\.0\.1/);
   });
@@ -193,7 +193,7 @@ describe('A proxy that fails is a failed attempt, and its credentials stay secre
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;
     await new Promise((resolve) => server.close(resolve));
-    const result = await post(client(`http://user:secret@127.0.0.1:${port}`));
+    const result = await post(client(`http://user:secret@127.0.0.1:${port}`)); // secretlint-disable-line
     expect(result).toMatchObject({
       error: { code: 'connection', message: 'the egress proxy cannot be reached' },
     });

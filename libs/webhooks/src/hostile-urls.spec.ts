@@ -82,7 +82,7 @@ const otherSchemes = [
 
 const withCredentials = [
   'https://user@example.com/',
-  'https://user:pass@example.com/',
+  'https://user:pass@example.com/', // secretlint-disable-line
   'https://:pass@example.com/',
   'https://@example.com/',
   'https://:@example.com/',

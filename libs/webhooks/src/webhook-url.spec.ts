@@ -30,7 +30,7 @@ describe('A client registers a webhook URL', () => {
     ['javascript:alert(1)', 'validation_url_https'],
     ['file:///etc/passwd', 'validation_url_https'],
     ['https://user@example.com/', 'validation_url_credentials'],
-    ['https://user:pass@example.com/', 'validation_url_credentials'],
+    ['https://user:pass@example.com/', 'validation_url_credentials'], // secretlint-disable-line
     ['https://:pass@example.com/', 'validation_url_credentials'],
     ['https://127.0.0.1/', 'validation_url_private_address'],
     ['https://2130706433/', 'validation_url_private_address'],

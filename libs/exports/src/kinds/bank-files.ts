@@ -163,7 +163,7 @@ function entryOf(movement: Movement): BankEntry {
     bookedOn: day(movement.at),
     rail: movement.rail,
     isReturn: movement.kind === 'return' || movement.kind === 'collection_return',
-    returnReasonCode: null,
+    returnReasonCode: reasonOf(movement.returnReasonCode),
   };
 }
 
@@ -171,6 +171,11 @@ function entryOf(movement: Movement): BankEntry {
 function identifierOf(text: string | null): string | null {
   const kept = (text ?? '').replaceAll(/[^0-9A-Za-z.:_-]/g, '').replace(/^[^0-9A-Za-z]+/, '');
   return kept === '' ? null : kept.slice(0, identifierMax);
+}
+
+/** The formats take codes only, so a reason in other words is left out. */
+function reasonOf(code: string | null): string | null {
+  return code !== null && /^[0-9A-Z]{2,4}$/.test(code) ? code : null;
 }
 
 const identifierMax = 35;

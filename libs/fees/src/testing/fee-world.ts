@@ -1,5 +1,5 @@
 /** A world for specs of fees: an event store in memory, the lists in PostgreSQL, and a clock that the spec sets. */
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { sandboxDirectory } from '@pis/bank-rails';
 import {
   collection as collections,
@@ -14,7 +14,13 @@ import {
   settlementAccountId,
   settlementPartyId,
 } from '@pis/domain';
-import { organizationExample, originatorExample, paymentExample } from '@pis/domain/testing';
+import {
+  linkRequest,
+  organizationExample,
+  originatorExample,
+  paymentCommands,
+  paymentExample,
+} from '@pis/domain/testing';
 import {
   type EventStore,
   memoryEventStore,
@@ -35,6 +41,7 @@ import {
 import { FeeCollection, feePeriodIdOf } from '../index.js';
 
 const by = systemContext('test');
+const digestOf = (text: string) => createHash('sha256').update(text).digest('hex');
 const caughtUpWithinMs = 60_000;
 
 export interface Paid {
@@ -46,6 +53,8 @@ export interface Paid {
     readonly flatFeeMinor: number;
     readonly returnFeeMinor: number;
   };
+  /** A request that its payer answered by a link. */
+  readonly isLinked?: boolean;
   readonly completedAt?: string;
   readonly returnedAt?: string;
   /** Instead of completing. */
@@ -115,7 +124,7 @@ export async function feeWorld(createdAt = '2026-08-20T12:00:00.000Z') {
       by,
     );
 
-  const pay = async ({ originatorId, fees, ...times }: Paid) => {
+  const pay = async ({ originatorId, fees, isLinked = false, ...times }: Paid) => {
     const paymentId = randomUUID();
     const repo = repository(store, payments);
     const owner = { organizationId: times.organizationId ?? organizationId, originatorId };
@@ -130,7 +139,13 @@ export async function feeWorld(createdAt = '2026-08-20T12:00:00.000Z') {
     }
     if (times.completedAt !== undefined)
       steps.push({ type: 'CompletePayment', at: times.completedAt, data: {} });
-    await repo.create(paymentId, { type: 'QueuePayment', at: createdAt, data: details }, by);
+    if (isLinked) {
+      const asked = { ...details, direction: 'INBOUND', contactId: null, contact: null } as const;
+      const link = { ...linkRequest, tokenDigest: digestOf(paymentId) };
+      const data = { ...asked, idempotencyKey: null, link };
+      await repo.create(paymentId, { type: 'AwaitConfirmation', at: createdAt, data }, by);
+      steps.unshift({ ...paymentCommands.SubmitCounterparty, at: createdAt });
+    } else await repo.create(paymentId, { type: 'QueuePayment', at: createdAt, data: details }, by);
     for (const step of steps) await repo.execute(paymentId, step, by);
     if (times.returnedAt !== undefined) await giveBack(paymentId, times.returnedAt);
     return paymentId;

@@ -3,7 +3,7 @@
  *
  * What always holds: a month has one statement, however often and by how many processes it is generated. It begins
  * where the one before it ended, so months that are missing before it are generated first. What the event says of the
- * document is true. A process that dies in between leaves a document that the next try replaces.
+ * document is true. A process that dies in between leaves a document that is removed once the statement is recorded.
  */
 import { createHash } from 'node:crypto';
 import { type DocumentStore, statementKey, type WrittenDocument } from '@pis/documents';
@@ -21,24 +21,23 @@ import {
   type StatementRecord,
   statement as statements,
 } from '@pis/domain';
-import { type CommandContext, type EventStore, type Position, repository } from '@pis/event-store';
+import { type CommandContext, type EventStore, repository } from '@pis/event-store';
 import { ownerOf } from '@pis/keyring';
-import { asSingleton, pause } from '@pis/postgres';
-import {
-  activityBalance,
-  type ActivityCutoff,
-  type ActivityOwner,
-  aheadOfLog,
-  hasReached,
-  heldText,
-  heldTransferOf,
-} from '@pis/read-models';
+import { asSingleton, withLock } from '@pis/postgres';
+import { activityBalance, type ActivityCutoff } from '@pis/read-models';
 import type pg from 'pg';
 import { v5 as uuidV5 } from 'uuid';
 import type { StatementContent } from '../content.js';
 import { renderStatement } from '../statement-pdf.js';
 import { noSums, withLine } from '../sums.js';
+import {
+  assertComplete,
+  assertContinues,
+  assertTables,
+  StatementPostponed,
+} from './complete-tables.js';
 import { pastOrganization, pastOriginator } from './past-states.js';
+import { beginAttempt, forgetAttempt, removeOtherAttempts } from './statement-attempts.js';
 import { nameOf, statementLines } from './statement-lines.js';
 
 export interface GenerationContext {
@@ -49,6 +48,10 @@ export interface GenerationContext {
   readonly now: () => Date;
   /** Ends the work. What was begun is begun anew by the next try. */
   readonly signal?: AbortSignal;
+  /** The session of a job, which takes the originator's lock too. Absent: a session of the pool takes it. */
+  readonly session?: pg.ClientBase;
+  /** Called when the documents of broken attempts cannot be removed. Absent: that is thrown. */
+  readonly onProblem?: (error: unknown) => void;
 }
 
 export interface StatementRequest extends Month {
@@ -65,19 +68,11 @@ export interface GeneratedStatement {
   readonly isNew: boolean;
 }
 
-/** The tables lack something that the statement must have. Nothing is recorded; a later round tries again. */
-export class StatementPostponed extends Error {
-  override readonly name = 'StatementPostponed';
-}
-
 /** Events of the month may be on their way into the log for this long: clocks differ. */
 export const monthSettledAfterMs = 10 * 60_000;
 
 const lock = { key: 491_730_522 } as const;
 const lockWait = { pollMs: 500, timeoutMs: 600_000 } as const;
-/** For the tables that the statement is computed from. */
-const projectionLimitMs = 60_000;
-const projectionPollMs = 200;
 
 export function statementIdOf({ originatorId, year, month }: StatementRequest): string {
   return uuidV5(monthName({ year, month }), originatorId);
@@ -90,21 +85,49 @@ export async function generateStatement(
 ): Promise<GeneratedStatement | StatementGenerationRefusal> {
   const statementId = statementIdOf(request);
   const before = await load(context, statementId);
-  if (before !== null) return { statement: before, isNew: false };
-  const done = await asSingleton(
-    context.pool,
-    { ...lock, name: request.originatorId },
-    lockWait,
-    async (_client, lost) => {
-      const meanwhile = await load(context, statementId);
-      if (meanwhile !== null) return { statement: meanwhile, isNew: false };
-      const { signal = lost } = context;
-      return generate({ ...context, signal: AbortSignal.any([signal, lost]) }, request);
-    },
-  );
+  if (before !== null) {
+    await tidied(context, before);
+    return { statement: before, isNew: false };
+  }
+  const done = await underLock(context, request.originatorId, async (signal) => {
+    const meanwhile = await load(context, statementId);
+    if (meanwhile !== null) return { statement: meanwhile, isNew: false };
+    return generate({ ...context, signal }, request);
+  });
   if (done === null)
     throw new Error(`another process generates statements of ${request.originatorId}`);
   return done;
+}
+
+/** @param work its signal is aborted when the lock is lost. @returns null when another process has the lock */
+async function underLock<Result>(
+  { pool, session, signal = new AbortController().signal }: GenerationContext,
+  originatorId: string,
+  work: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result | null> {
+  const own = { ...lock, name: originatorId };
+  // The signal of a job covers the loss of its session.
+  if (session !== undefined) return withLock(session, own, lockWait, () => work(signal));
+  return asSingleton(pool, own, lockWait, (_client, lost) => work(AbortSignal.any([signal, lost])));
+}
+
+/**
+ * The statement is whole without this.
+ * @param own what this process has stored, perhaps after the recorded attempt has removed it
+ */
+async function tidied(
+  context: GenerationContext,
+  statement: Statement,
+  own?: string,
+): Promise<void> {
+  try {
+    if (own !== undefined && own !== statement.documentId)
+      await context.documents.remove(statementKey({ ...statement, documentId: own }));
+    await removeOtherAttempts(context, statement);
+  } catch (error) {
+    if (context.onProblem === undefined) throw error;
+    context.onProblem(error);
+  }
 }
 
 async function load({ store }: GenerationContext, statementId: string): Promise<Statement | null> {
@@ -137,23 +160,23 @@ async function generate(
   // The zone has changed since: the first statement has this month's days, too.
   if (next?.after === null) return { refused: 'MONTH_BEFORE_ORIGINATOR' };
   // An earlier release left out a month that failed: it ends where the statement after it begins.
-  const end = next?.after ?? { to: to.toISOString(), through };
+  const end = next?.after ?? { to: to.toISOString(), through, endsRejected: true };
   if (created >= new Date(end.to)) return { refused: 'MONTH_BEFORE_ORIGINATOR' };
 
-  await assertTablesInLog(context);
+  await assertTables(context);
   await assertComplete(context, { organizationId, originatorId }, through);
   const { before, months } = await missingMonths(context, request, monthAt(timeZone, created));
   let last = before;
   for (const missing of months) {
     const isLast = missing === months.at(-1);
     const own = { to: monthOf(timeZone, missing.year, missing.month).to.toISOString() };
-    const cutoff = isLast ? end : { ...own, through: end.through };
+    const cutoff = cutoffOf(isLast ? end : { ...end, ...own });
     const subject = {
       statementId: statementIdOf({ originatorId, ...missing }),
       ...{ organizationId, originatorId, timeZone, ...cutoff, after: last && cutoffOf(last) },
       ...{ periodYear: missing.year, periodMonth: missing.month },
     };
-    last = await generateAlone(context, subject);
+    last = await generateAlone(context, subject, last);
   }
   if (last === null) throw new Error('a month is missing after all');
   return { statement: last, isNew: true };
@@ -174,17 +197,27 @@ async function missingMonths(
   }
 }
 
-function cutoffOf({ to, through }: StatementCutoff): StatementCutoff {
-  return { to, through };
+function cutoffOf({ to, through, endsRejected = false }: StatementCutoff): StatementCutoff {
+  return { to, through, endsRejected };
 }
 
 /** One month, without a look at the others. */
-async function generateAlone(context: SignaledContext, subject: Subject): Promise<Statement> {
+async function generateAlone(
+  context: SignaledContext,
+  subject: Subject,
+  before: Statement | null,
+): Promise<Statement> {
   const { now, by, signal } = context;
   const { statementId, after } = subject;
   if (after !== null && (after.to >= subject.to || after.through > subject.through))
     throw new Error(`the statement ${statementId} would end before the one before it`);
-  const made = await unlessRecorded(context, subject);
+  if (before !== null && after !== null)
+    assertContinues(
+      await activityBalance(context.pool, subject, instantOf(after)),
+      before.figures.closing,
+    );
+  const documentId = await beginAttempt(context.pool, statementId);
+  const made = await unlessRecorded(context, { ...subject, documentId }, documentId);
   if ('statementId' in made) return made;
   const { written, figures } = made;
   signal.throwIfAborted();
@@ -193,49 +226,67 @@ async function generateAlone(context: SignaledContext, subject: Subject): Promis
     {
       type: 'RecordStatement',
       at: now().toISOString(),
-      data: { ...subject, ...written, figures },
+      data: { ...subject, documentId, ...written, figures },
     },
     by,
   );
-  if (!('refused' in recorded) && recorded.state !== null) return recorded.state;
-  // Another process recorded it since that look: the document must be the one that is recorded.
-  const statement = await load(context, statementId);
+  // Refused: another process recorded it since that look, with a document of its own.
+  const statement = 'refused' in recorded ? await load(context, statementId) : recorded.state;
   if (statement === null)
     throw new Error(`the statement ${statementId} was refused and is not there`);
-  await restoreDocument(context, statement);
+  await tidied(context, statement, documentId);
   return statement;
 }
 
-/** @returns the recorded statement if another process recorded it, after we lost the lock. Its document stays then */
+/** @returns the recorded statement if another process recorded it, after we lost the lock */
 async function unlessRecorded(
   context: SignaledContext,
   subject: Subject,
+  documentId: string,
 ): Promise<MadeDocument | Statement> {
-  let recorded: Statement | null = null;
+  const { statementId } = subject;
   try {
     return await writeDocument(context, subject, async () => {
-      recorded = await load(context, subject.statementId);
-      if (recorded !== null) throw new Error('another process has recorded the statement');
+      if ((await load(context, statementId)) !== null)
+        throw new Error('another process has recorded the statement');
     });
   } catch (error) {
-    if (recorded !== null) return recorded;
-    throw error;
+    // It may have removed what we had stored.
+    const recorded = await load(context, statementId);
+    if (recorded === null) {
+      await forgetAttempt(context.pool, statementId, documentId);
+      throw error;
+    }
+    await tidied(context, recorded, documentId);
+    return recorded;
   }
 }
 
 /**
  * Computes the document of a recorded statement again, and stores it.
- * @throws Error when the bytes differ from the recorded ones: a person on it was erased since. The stored document
- * stays as it was then
+ * @throws StatementPostponed while the tables are not those of the log, and what the stores throw
+ * @throws StatementDiffers, and the stored document stays as it is
  */
 export async function restoreDocument(
   context: GenerationContext,
   statement: Statement,
 ): Promise<void> {
+  const { signal = new AbortController().signal } = context;
+  await assertTables(context);
+  await assertComplete({ ...context, signal }, statement, statement.through);
   await writeDocument(context, statement, (sha256) => {
-    if (sha256 !== statement.sha256)
-      throw new Error(`the statement ${statement.statementId} is not what was recorded`);
+    if (sha256 !== statement.sha256) throw new StatementDiffers(statement.statementId);
   });
+}
+
+/** What is computed now is not what was recorded. */
+export class StatementDiffers extends Error {
+  override readonly name = 'StatementDiffers';
+  constructor(statementId: string) {
+    super(
+      `the statement ${statementId} is not what was recorded: a person on it was erased since, or this release draws it differently`,
+    );
+  }
 }
 
 type Subject = Omit<StatementRecord, 'sha256' | 'sizeBytes' | 'figures'>;
@@ -312,50 +363,6 @@ const none = { count: 0, amountMinor: 0 };
 /** Before the first statement. */
 const nothing = { inProgressIn: none, inProgressOut: none, feesDueMinor: 0 };
 
-function instantOf({ to, through }: StatementCutoff): ActivityCutoff {
-  return { to: new Date(to), through };
-}
-
-/**
- * A log that was restored from an older backup lacks events that the tables have until they are rebuilt. They would be
- * on this statement, and once more when they are recorded again.
- * @throws StatementPostponed
- */
-export async function assertTablesInLog(
-  context: Pick<GenerationContext, 'store' | 'pool'>,
-): Promise<void> {
-  const projection = await aheadOfLog(context, ['directory', 'movements']);
-  if (projection !== null)
-    throw new StatementPostponed(
-      `the projection ${projection} has events that the log does not have: rebuild it`,
-    );
-}
-
-/**
- * Once this resolves, the tables have everything of the originator up to the position.
- * @throws StatementPostponed
- */
-async function assertComplete(
-  { store, pool, signal }: SignaledContext,
-  originator: ActivityOwner,
-  through: Position,
-): Promise<void> {
-  await untilReached({ store, pool, signal }, 'movements', through);
-  // After the position was reached: a stream is held back before the checkpoint passes it.
-  const held = await heldTransferOf({ store, pool }, originator);
-  if (held !== null) throw new StatementPostponed(heldText(held, 'movements'));
-}
-
-/** Waits until a projection has applied the log up to a position. @throws StatementPostponed after a minute */
-export async function untilReached(
-  { store, pool, signal }: Pick<SignaledContext, 'store' | 'pool' | 'signal'>,
-  projection: 'directory' | 'movements',
-  position: Position,
-): Promise<void> {
-  const limit = AbortSignal.timeout(projectionLimitMs);
-  while (!(await hasReached({ store, pool }, projection, position))) {
-    if (limit.aborted) throw new StatementPostponed(`the projection ${projection} is behind`);
-    signal.throwIfAborted();
-    await pause(projectionPollMs, AbortSignal.any([limit, signal]));
-  }
+function instantOf({ to, through, endsRejected = false }: StatementCutoff): ActivityCutoff {
+  return { to: new Date(to), through, endsRejected };
 }

@@ -8,14 +8,12 @@ import { type Anchor, anchorAt, hasAnchor, StoreUnavailable } from '@pis/event-s
 import { asSingleton } from '@pis/postgres';
 import { type HeldStream, heldText, heldUnlistedOriginators } from '@pis/read-models';
 import type pg from 'pg';
+import { assertTables, StatementPostponed, untilReached } from './complete-tables.js';
 import {
-  assertTablesInLog,
   generateStatement,
   type GenerationContext,
   monthSettledAfterMs,
-  StatementPostponed,
   type StatementRequest,
-  untilReached,
 } from './generate-statement.js';
 
 export interface JobContext extends GenerationContext {
@@ -57,22 +55,26 @@ interface OriginatorRow {
 /** One round. Null when another process is at it. @throws StatementPostponed, StoreUnavailable */
 export async function generateDueStatements(context: JobContext): Promise<JobResult | null> {
   const { pool, store } = context;
-  await assertTablesInLog(context);
+  await assertTables(context);
   await forgetLostRuns(context);
   // Before the lock: usually nothing is due.
   const due = await dueOrganizations(context);
   if (due.length === 0) return { generated: 0, failed: 0 };
-  return asSingleton(pool, lock, undefined, async (_client, lost) => {
+  return asSingleton(pool, lock, undefined, async (session, lost) => {
     // An originator that the table lacks would be left out of its month.
     const signal = AbortSignal.any([context.signal, lost]);
-    await untilReached({ pool, store, signal }, 'directory', await store.lastPosition());
+    const last = await store.lastPosition();
+    await untilReached({ pool, store, signal }, 'directory', last);
+    // Once, and not for each originator: one that is behind fails all of them, and each would be told.
+    await untilReached({ pool, store, signal }, 'movements', last);
     const unlisted = await heldUnlistedOriginators({ pool, store });
     for (const held of unlisted)
       context.onProblem(new StatementPostponed(heldText(held, 'directory')));
     const result = { generated: 0, failed: 0 };
     for (const organization of due) {
       const last = lastMonth(context, organization);
-      const isWhole = await organizationMonths({ ...context, signal }, organization, last, result);
+      const own = { ...context, session, signal };
+      const isWhole = await organizationMonths(own, organization, last, result);
       if (signal.aborted) break;
       if (isWhole && !unlisted.some((held) => mayBeOf(held, organization)))
         await noteDone(context, organization, last);

@@ -11,6 +11,7 @@ import {
 } from '@pis/domain';
 import type { EventStore } from '@pis/event-store';
 import {
+  type ActivityCutoff,
   type ActivityOwner,
   type ActivityWindow,
   type Movement,
@@ -52,7 +53,7 @@ async function* movedLines(options: LinesOptions): AsyncGenerator<StatementLine>
     for (const movement of page) {
       const state = states.get(streamOf(movement));
       if (state === undefined) throw new Error('a movement without its transfer');
-      yield lineOf(movement, state);
+      yield lineOf(movement, state, window);
     }
   }
 }
@@ -62,14 +63,14 @@ function streamOf({ paymentId, collectionId }: Movement): string {
   return streamIdOf('collection', collectionId ?? '');
 }
 
-function lineOf(movement: Movement, state: Payment): StatementLine {
+function lineOf(movement: Movement, state: Payment, window: ActivityCutoff): StatementLine {
   const { kind, at, side, amountMinor } = movement;
   const collected = { at, collectionId: state.paymentId, amountMinor };
   switch (kind) {
     case 'transfer':
       return {
         ...{ kind: 'payment', at, side, amountMinor, ...factsOf(state) },
-        ...{ direction: state.direction, status: state.status },
+        ...endOf(state, window),
         feeMinor: state.discountFeeMinor + state.flatFeeMinor,
       };
     case 'return':
@@ -101,10 +102,16 @@ async function* stillLines(options: LinesOptions): AsyncGenerator<StatementLine>
       yield {
         ...{ kind: 'payment', at: still.at, side: null, ...factsOf(state), feeMinor: 0 },
         ...{ amountMinor: transferAmountMinor(state) },
-        ...{ direction: state.direction, status: state.status },
+        ...endOf(state, window),
       };
     }
   }
+}
+
+/** What has become of a payment at the end of the period. */
+function endOf({ direction, status, lateRejection }: Payment, { endsRejected }: ActivityCutoff) {
+  const isRejected = endsRejected && status === 'FAILED_IN_FLIGHT' && lateRejection !== null;
+  return { direction, status: isRejected ? ('REJECTED' as const) : status };
 }
 
 function factsOf({ paymentId, externalPaymentId, contact, link }: Payment) {

@@ -156,3 +156,12 @@ export async function* afterFirst(
     isFirst = false;
   }
 }
+
+/** The bytes, with a step after the last ones. */
+export async function* beforeEnd(
+  bytes: AsyncIterable<Uint8Array>,
+  step: () => Promise<unknown>,
+): AsyncGenerator<Uint8Array> {
+  yield* bytes;
+  await step();
+}

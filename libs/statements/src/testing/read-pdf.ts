@@ -114,3 +114,18 @@ export function tagsOf(tag: ReadTag | null | undefined, role: string): readonly 
   const inside = tag.children.flatMap((child) => tagsOf(child, role));
   return tag.role === role ? [tag, ...inside] : inside;
 }
+
+/** The files inside of a PDF, by name. */
+export async function attachmentsOf(file: Uint8Array): Promise<ReadonlyMap<string, Buffer>> {
+  const { getDocument } = await import('pdfjs-dist/legacy/build/pdf.mjs');
+  const task = getDocument({ data: new Uint8Array(file), verbosity: 0, useSystemFonts: false });
+  const document = await task.promise;
+  try {
+    const found = new Map<string, Buffer>();
+    for (const [id, { filename }] of (await document.getAttachments()) ?? [])
+      found.set(filename, Buffer.from((await document.getAttachmentContent(id)) ?? []));
+    return found;
+  } finally {
+    await task.destroy();
+  }
+}
