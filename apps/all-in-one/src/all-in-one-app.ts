@@ -9,7 +9,7 @@ import { eventRelay } from '@pis/event-relay/app';
 import { feeCollector } from '@pis/fee-collector/app';
 import { applyTopics, isBrokerError } from '@pis/messaging';
 import { paymentPages } from '@pis/payment-pages/app';
-import { paymentsProjector } from '@pis/payments-projector/app';
+import { heldConnections, paymentsProjector } from '@pis/payments-projector/app';
 import { isTransient } from '@pis/postgres';
 import { railExecutor } from '@pis/rail-executor/app';
 import { RailExecutorModule } from '@pis/rail-executor/module';
@@ -17,7 +17,9 @@ import { migrate } from '@pis/read-models';
 import {
   type App,
   type ConfigOf,
+  databasePool,
   demoEnv,
+  directUrlOf,
   kafkaSettings,
   STORE_CHECK,
   type StoreCheck,
@@ -58,7 +60,13 @@ export const apps = [
 ] as const;
 const everything = together('all-in-one', apps);
 
-export const allInOneEnv = { ...everything.env, ...demoEnv };
+/** Connections that the projections of payments, of the directory and of fees, and the relay hold. */
+const heldByAll = heldConnections + 3;
+export const allInOneEnv = {
+  ...everything.env,
+  ...demoEnv,
+  PIS_DATABASE_POOL: databasePool(heldByAll),
+};
 export type AllInOneConfig = ConfigOf<typeof allInOneEnv>;
 
 /** Calls `onDemo` with what the sandbox shows once it exists, before the app is ready. */
@@ -72,7 +80,10 @@ export function allInOneApp(onDemo: (demo: SandboxDemo) => void): App<typeof all
       // First, so that nothing is changed in stores of another system.
       await retryWhileAway(signal, () => checkUnlessNew(app.get<StoreCheck>(STORE_CHECK)));
       await retryWhileAway(signal, () =>
-        migrate({ connectionString: databaseUrl, log: (line) => logger.info(line) }),
+        migrate({
+          connectionString: directUrlOf(config, databaseUrl),
+          log: (line) => logger.info(line),
+        }),
       );
       if (config.PIS_BROKER === 'kafka')
         await retryWhileAway(signal, () =>

@@ -25,6 +25,8 @@ import {
   Cursors,
   DirectoryLists,
   OwnWrites,
+  OrganizationRateLimit,
+  organizationRateLimitOf,
   RateLimit,
   rateLimitOf,
   RequestTimeLimit,
@@ -32,9 +34,12 @@ import {
 } from '@pis/http-api';
 import type { Keyring } from '@pis/keyring';
 import {
+  directoryAsOf,
   directoryQuery,
   eventsQuery,
+  paymentPeriods,
   paymentsQuery,
+  type PaymentsQuery,
   projectionProgress,
   StatementsQuery,
 } from '@pis/read-models';
@@ -44,6 +49,7 @@ import {
   type DocumentsConfig,
   EVENT_STORE,
   type GatewayConfig,
+  type OrganizationLimitsConfig,
   KEYRING,
   LOGGER,
   type Logger,
@@ -54,6 +60,8 @@ import {
 } from '@pis/service-kit';
 import { deliveryLog, endpointHealths, replayRequests } from '@pis/webhook-deliveries';
 import { retryWindowsOf } from '@pis/webhooks';
+import { AsOf } from './as-of.js';
+import { AuditController } from './audit.controller.js';
 import { ContactsController } from './contacts.controller.js';
 import { EventsController } from './events.controller.js';
 import { ExportsController } from './exports.controller.js';
@@ -88,8 +96,8 @@ import { WebhookHealth } from './webhook-health.js';
 import { WebhooksController } from './webhooks.controller.js';
 
 export type ApiGatewayConfig = GatewayConfig &
+  OrganizationLimitsConfig &
   WebhooksConfig &
-  DocumentsConfig &
   WebhookEgressConfig &
   DocumentsConfig &
   Pick<ProcessConfig, 'PIS_ENVIRONMENT'>;
@@ -123,6 +131,7 @@ export class ApiGatewayModule {
         EventsController,
         StatementsController,
         ExportsController,
+        AuditController,
         ReferenceController,
         ...(inSandbox ? [SandboxController] : []),
       ],
@@ -208,6 +217,12 @@ function limitProviders(config: ApiGatewayConfig): Provider[] {
         rateLimitOf(config, { kind: 'key', pool, logger }),
     },
     {
+      provide: OrganizationRateLimit,
+      inject: [PG_POOL, LOGGER],
+      useFactory: (pool: PgPool, logger: Logger) =>
+        organizationRateLimitOf(config, { pool, logger }),
+    },
+    {
       provide: RequestTimeLimit,
       useValue: new RequestTimeLimit(config.PIS_REQUEST_TIMEOUT_MS),
     },
@@ -245,6 +260,12 @@ const readProviders: readonly Provider[] = [
   },
   { provide: REPLAY_REQUESTS, inject: [PG_POOL], useFactory: replayRequests },
   { provide: DIRECTORY_QUERY, inject: [PG_POOL], useFactory: directoryQuery },
+  {
+    provide: AsOf,
+    inject: [EVENT_STORE, PG_POOL, PAYMENTS_QUERY],
+    useFactory: (store: EventStore, pool: PgPool, payments: PaymentsQuery) =>
+      new AsOf(store, pool, directoryAsOf(pool), payments, paymentPeriods(pool)),
+  },
   {
     provide: StatementsQuery,
     inject: [PG_POOL],

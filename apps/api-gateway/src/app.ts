@@ -1,9 +1,15 @@
-import { defineApp, documentsEnv, gatewayEnv, webhooksEnv } from '@pis/service-kit';
+import {
+  defineApp,
+  documentsEnv,
+  gatewayEnv,
+  organizationLimitsEnv,
+  webhooksEnv,
+} from '@pis/service-kit';
 import { ApiGatewayModule, configureHttp } from './api-gateway.module.js';
 
 export const apiGateway = defineApp({
   name: 'api-gateway',
-  env: { ...gatewayEnv, ...webhooksEnv, ...documentsEnv },
+  env: { ...gatewayEnv, ...organizationLimitsEnv, ...webhooksEnv, ...documentsEnv },
   consumers: [],
   publicPort: true,
   configureHttp,

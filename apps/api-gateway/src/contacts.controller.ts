@@ -2,7 +2,8 @@ import { Controller, Inject } from '@nestjs/common';
 import { ContactDirectory } from '@pis/commands';
 import {
   type ContactCreateRequest,
-  type ContactListQuery,
+  type ContactListItem,
+  type ContactReadQuery,
   contactView,
   type ContactView,
   createContact,
@@ -25,6 +26,7 @@ import {
 } from '@pis/http-api';
 import type { CommandContext } from '@pis/event-store';
 import type { DirectoryQuery } from '@pis/read-models';
+import { AsOf } from './as-of.js';
 import { DIRECTORY_QUERY } from './tokens.js';
 
 @Controller()
@@ -33,6 +35,7 @@ export class ContactsController {
     @Inject(ContactDirectory) private readonly directory: ContactDirectory,
     @Inject(DirectoryLists) private readonly lists: DirectoryLists,
     @Inject(DIRECTORY_QUERY) private readonly query: DirectoryQuery,
+    @Inject(AsOf) private readonly asOf: AsOf,
   ) {}
 
   @Operation(createContact)
@@ -48,10 +51,12 @@ export class ContactsController {
   @Operation(listContacts)
   list(
     @Caller() { organizationId }: Caller,
-    @GivenQuery() query: Given<ContactListQuery>,
-  ): Promise<Answer<readonly ContactView[]>> {
-    return this.lists.page('contacts', organizationId, query, ({ originatorId }, page) =>
-      this.query.contacts(organizationId, { originatorId }, page),
+    @GivenQuery() query: Given<ContactReadQuery>,
+  ): Promise<Answer<readonly ContactListItem[]>> {
+    return this.lists.page('contacts', organizationId, query, ({ originatorId, asOf }, page) =>
+      asOf === undefined
+        ? this.query.contacts(organizationId, { originatorId }, page)
+        : this.asOf.contacts(organizationId, { originatorId }, asOf, page),
     );
   }
 

@@ -109,7 +109,7 @@ export class ExportsController {
     if (status !== 'completed' || sha256 === null)
       throw new ApiError('CONFLICT', `the export is ${status}: it has no file`);
     const { mediaType, extension } = exportFiles[format];
-    return this.downloads.begin(organizationId, request, (whileValid) =>
+    return this.downloads.begin(organizationId, { request, reply }, (whileValid) =>
       answerFile(request, reply, {
         name: `${kind}.${extension}`,
         mediaType: `${mediaType}; charset=utf-8`,

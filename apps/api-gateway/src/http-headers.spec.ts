@@ -12,6 +12,7 @@ async function start(changes: NonNullable<Parameters<typeof startGateway>[0]['ch
   running.push(gateway);
   const tenant = await gateway.createTenant();
   return {
+    gateway,
     tenant,
     app: gateway.app,
     call: (path: string, options: Call = {}) => gateway.call(path, { tenant, ...options }),
@@ -112,6 +113,65 @@ describe('what is left of the rate limit', () => {
     expect([reply.status, reply.body?.error?.code]).toEqual([429, 'RATE_LIMITED']);
     expect(reply.headers['retry-after']).toBe('1');
     expect(shown(reply)).toEqual(['"default";q=2;w=2', '"default";r=0;t=1', '2', '0', '1']);
+  });
+
+  it('covers all keys of an organization together, and no other organization', async () => {
+    const { gateway, call, tenant } = await start({ PIS_RATE_LIMIT_PER_ORGANIZATION: 2 });
+    const other = await gateway.createTenant();
+    const keys = Object.values(tenant.keys);
+    const statuses: number[] = [];
+    let refused: Reply | undefined;
+    for (let sent = 0; sent < 100 && refused === undefined; sent += 1) {
+      const reply = await call('/v1/webhooks', { key: keys[sent % keys.length] ?? null });
+      if (reply.status === 429) refused = reply;
+      else statuses.push(reply.status);
+    }
+    // A burst, and what is allowed meanwhile.
+    expect(statuses.length).toBeGreaterThanOrEqual(4);
+    expect(refused?.body?.error?.code).toBe('RATE_LIMITED');
+    expect(refused?.headers['retry-after']).toBe('1');
+    expect(refused && shown(refused)).toEqual([
+      '"default";q=4;w=2',
+      '"default";r=0;t=1',
+      ...['4', '0', '1'],
+    ]);
+    const elsewhere = await gateway.call('/v1/webhooks', { tenant: other });
+    expect([elsewhere.status, shown(elsewhere)[0]]).toEqual([200, '"default";q=4;w=2']);
+  });
+
+  it('of an organization has its own number where one is set, and 0 means none', async () => {
+    const { gateway, call, tenant } = await start({ PIS_RATE_LIMIT_PER_ORGANIZATION: 1 });
+    expect(shown(await call('/v1/webhooks'))[0]).toBe('"default";q=2;w=2');
+    const statusesOf = async (perSecond: number) => {
+      const rates = new Map([[tenant.organizationId, perSecond]]);
+      const limited = await startGateway({
+        ...{ databaseUrl, projects: false, store: gateway.store },
+        changes: { PIS_RATE_LIMIT_PER_ORGANIZATION: 1, PIS_RATE_LIMIT_ORGANIZATIONS: rates },
+      });
+      running.push(limited);
+      const replies: Reply[] = [];
+      for (let sent = 0; sent < 30; sent += 1)
+        replies.push(await limited.call('/v1/webhooks', { tenant }));
+      return [new Set(replies.map(({ status }) => status)), shown(replies[0] as Reply)[0]];
+    };
+    expect(await statusesOf(50)).toEqual([new Set([200]), '"default";q=100;w=2']);
+    expect(await statusesOf(0)).toEqual([new Set([200]), undefined]);
+  });
+
+  it('gives a request that the organization may not send back to its key', async () => {
+    const { call } = await start({
+      PIS_RATE_LIMIT_PER_KEY: 10,
+      PIS_RATE_LIMIT_PER_ORGANIZATION: 1,
+    });
+    let refusals = 0;
+    for (let sent = 0; sent < 60; sent += 1) {
+      const { status, headers } = await call('/v1/webhooks');
+      if (status !== 429) continue;
+      refusals += 1;
+      // Had the key paid for each refusal, it would be the one that refuses.
+      expect(headers['ratelimit-limit']).toBe('2');
+    }
+    expect(refusals).toBeGreaterThan(20);
   });
 
   it('is missing without a key or a limit', async () => {

@@ -1,6 +1,6 @@
 /** Downloads with an API key. They end within 5 s after the key is revoked or has expired. */
 import type { Readable } from 'node:stream';
-import { AnswerWatch, type Authentication, Downloads } from '@pis/http-api';
+import { AnswerWatch, type Authentication, type DownloadReply, Downloads } from '@pis/http-api';
 import type { FastifyRequest } from 'fastify';
 
 /** The time limit of requests is for the beginning of the answer. A client may take its time with the file. */
@@ -21,12 +21,12 @@ export class KeyDownloads {
    */
   begin(
     organizationId: string,
-    reader: FastifyRequest,
+    { request: reader, reply }: { readonly request: FastifyRequest; readonly reply: DownloadReply },
     open: (
       whileValid: (bytes: AsyncIterable<Uint8Array>) => AsyncIterable<Uint8Array>,
     ) => Promise<Readable | undefined> | Readable | undefined,
   ): Promise<Readable | undefined> {
-    return this.downloads.begin({ organizationId, reader }, () =>
+    return this.downloads.begin({ organizationId, reader, reply }, () =>
       open((bytes) => this.whileValid(reader, bytes)),
     );
   }

@@ -2,7 +2,8 @@ import { Controller, Inject } from '@nestjs/common';
 import { OriginatorDirectory } from '@pis/commands';
 import {
   listOriginators,
-  type OriginatorListQuery,
+  type OriginatorListItem,
+  type OriginatorReadQuery,
   originatorView,
   type OriginatorView,
   updateOriginator,
@@ -22,6 +23,7 @@ import {
   UncheckedBody,
 } from '@pis/http-api';
 import { assertNoMore, type DirectoryQuery } from '@pis/read-models';
+import { AsOf } from './as-of.js';
 import { DIRECTORY_QUERY } from './tokens.js';
 
 @Controller()
@@ -30,17 +32,20 @@ export class OriginatorsController {
     @Inject(OriginatorDirectory) private readonly directory: OriginatorDirectory,
     @Inject(DirectoryLists) private readonly lists: DirectoryLists,
     @Inject(DIRECTORY_QUERY) private readonly query: DirectoryQuery,
+    @Inject(AsOf) private readonly asOf: AsOf,
   ) {}
 
   @Operation(listOriginators)
   list(
     @Caller() { organizationId }: Caller,
-    @GivenQuery() query: Given<OriginatorListQuery>,
-  ): Promise<Answer<readonly OriginatorView[]>> {
+    @GivenQuery() query: Given<OriginatorReadQuery>,
+  ): Promise<Answer<readonly OriginatorListItem[]>> {
     return this.lists.page('originators', organizationId, query, (asked, page) => {
-      const { limit: _limit, cursor: _cursor, ...others } = asked;
+      const { limit: _limit, cursor: _cursor, asOf, ...others } = asked;
       assertNoMore(others);
-      return this.query.originators(organizationId, page);
+      return asOf === undefined
+        ? this.query.originators(organizationId, page)
+        : this.asOf.originators(organizationId, asOf, page);
     });
   }
 

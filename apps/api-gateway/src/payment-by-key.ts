@@ -11,6 +11,13 @@ import { type OwnWrites } from '@pis/http-api';
 import type { ListCursor } from '@pis/read-models';
 import { idempotencyKeyInQuery } from '@pis/http-api';
 
+interface AskedByKey {
+  readonly filter: PaymentFilter;
+  readonly after: ListCursor | undefined;
+  /** The present when undefined. */
+  readonly asOf: string | undefined;
+}
+
 export class PaymentByKey {
   private readonly payments;
 
@@ -25,12 +32,12 @@ export class PaymentByKey {
   async find(
     organizationId: string,
     key: string,
-    filter: PaymentFilter,
-    after: ListCursor | undefined,
+    { filter, after, asOf }: AskedByKey,
   ): Promise<readonly PaymentListItem[]> {
-    const { state, lastEvent } = await this.payments.load(
-      paymentIdOf(organizationId, idempotencyKeyInQuery(key)),
-    );
+    const paymentId = paymentIdOf(organizationId, idempotencyKeyInQuery(key));
+    const { state, lastEvent } = await (asOf === undefined
+      ? this.payments.load(paymentId)
+      : this.payments.loadAsOf(paymentId, asOf));
     this.ownWrites.note('payments', organizationId, lastEvent?.position ?? null);
     const found = state !== null && passes(state, filter) && (!after || isAfter(state, after));
     return found ? [paymentListItem(state)] : [];

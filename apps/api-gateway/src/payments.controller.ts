@@ -5,7 +5,8 @@ import {
   listPayments,
   type PaymentCreateRequest,
   type PaymentListItem,
-  type PaymentListQuery,
+  type PaymentListReadQuery,
+  type PaymentReadQuery,
   paymentView,
   type PaymentView,
 } from '@pis/contracts';
@@ -26,11 +27,13 @@ import {
   notFound,
   Operation,
   OwnWrites,
+  Query,
 } from '@pis/http-api';
 import { type PaymentsQuery } from '@pis/read-models';
 import { EVENT_STORE } from '@pis/service-kit';
 import { Controller, Inject, Res } from '@nestjs/common';
 import { type FastifyReply } from 'fastify';
+import { AsOf } from './as-of.js';
 import { PaymentByKey } from './payment-by-key.js';
 import { PAYMENTS_QUERY } from './tokens.js';
 
@@ -45,6 +48,7 @@ export class PaymentsController {
     @Inject(OwnWrites) private readonly ownWrites: OwnWrites,
     @Inject(Cursors) private readonly cursors: Cursors,
     @Inject(PaymentByKey) private readonly byKey: PaymentByKey,
+    @Inject(AsOf) private readonly asOf: AsOf,
   ) {
     this.payments = repository(store, payments);
   }
@@ -68,8 +72,11 @@ export class PaymentsController {
   async get(
     @Caller() { organizationId }: Caller,
     @Id('paymentId') paymentId: string,
+    @Query() { asOf }: PaymentReadQuery,
   ): Promise<Answer<PaymentView>> {
-    const { state, lastEvent } = await this.payments.load(paymentId);
+    const { state, lastEvent } = await (asOf === undefined
+      ? this.payments.load(paymentId)
+      : this.payments.loadAsOf(paymentId, asOf));
     if (state?.organizationId !== organizationId) throw notFound('payment');
     this.ownWrites.note('payments', organizationId, lastEvent?.position ?? null);
     return answer(paymentView(state));
@@ -78,20 +85,27 @@ export class PaymentsController {
   @Operation(listPayments)
   async list(
     @Caller() { organizationId }: Caller,
-    @GivenQuery() given: Given<PaymentListQuery>,
+    @GivenQuery() given: Given<PaymentListReadQuery>,
   ): Promise<Answer<readonly PaymentListItem[]>> {
-    const { query, after } = this.cursors.page('payments', organizationId, given);
-    const { limit, cursor: _cursor, idempotencyKey, ...filter } = query;
+    const { query, after, list } = this.cursors.pageAsOf('payments', organizationId, given);
+    const { limit, cursor: _cursor, idempotencyKey, asOf, ...filter } = query;
     if (idempotencyKey !== undefined) {
-      const found = await this.byKey.find(organizationId, idempotencyKey, filter, after);
+      const asked = { filter, after, asOf };
+      const found = await this.byKey.find(organizationId, idempotencyKey, asked);
       const { data, meta } = answer(found);
       return { data, meta: { ...meta, pagination: { limit, nextCursor: null } } };
     }
 
-    await this.ownWrites.visible('payments', organizationId);
-    const { items, next } = await this.query.list(organizationId, filter, { limit, after });
-    const nextCursor = next && this.cursors.encode('payments', organizationId, next);
+    const page = { limit, after };
+    const { items, next } = await (asOf === undefined
+      ? this.current(organizationId, filter, page)
+      : this.asOf.payments(organizationId, filter, asOf, page));
+    const nextCursor = next && this.cursors.encode(list, organizationId, next);
     const { data, meta } = answer(items);
     return { data, meta: { ...meta, pagination: { limit, nextCursor } } };
+  }
+  private async current(...[organizationId, filter, page]: Parameters<PaymentsQuery['list']>) {
+    await this.ownWrites.visible('payments', organizationId);
+    return this.query.list(organizationId, filter, page);
   }
 }

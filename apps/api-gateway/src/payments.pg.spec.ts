@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { openAddresses } from '@pis/event-store';
 import { createContact, type Gateway, startGatewayWithDatabase } from './testing/gateway.js';
 import { codeOf, createPayer, idOf, type Payer } from './testing/payments.js';
 
@@ -6,7 +7,7 @@ let gateway: Gateway;
 let payer: Payer;
 
 beforeAll(async () => {
-  gateway = await startGatewayWithDatabase();
+  gateway = await startGatewayWithDatabase({ http: { trustedProxies: ['127.0.0.0/8'] } });
   payer = await createPayer(gateway);
 });
 afterAll(async () => {
@@ -14,6 +15,19 @@ afterAll(async () => {
 });
 
 describe('creating a payment', () => {
+  it('records the address of the caller that a trusted proxy names, sealed for the organization', async () => {
+    const address = '203.0.113.77';
+    const forwarded = { 'x-forwarded-for': `198.51.100.1, ${address}` };
+    const headers = { 'idempotency-key': randomUUID(), ...forwarded };
+    const { tenant } = payer;
+    const sent = { tenant, method: 'POST', body: payer.body(), headers } as const;
+    const paymentId = idOf(await gateway.call('/v1/payments', sent));
+    const events = await gateway.store.readStream(`payment-${paymentId}`);
+    expect(JSON.stringify(events)).not.toContain(address);
+    const owner = `organization:${tenant.organizationId}`;
+    expect(await openAddresses(gateway.store, events)).toEqual([{ owner, address }]);
+  });
+
   it('answers 201 with the id, and the payment is QUEUED with masked accounts and its fees', async () => {
     const reply = await payer.pay({
       body: payer.body({ paymentNote: 'Rent', externalPaymentId: 'x-1' }),

@@ -79,7 +79,7 @@ export class StatementsController {
       ...{ sizeBytes, sha256, mediaType: 'application/pdf', of: 'statement' },
       fileName: `statement-${monthName({ year: periodYear, month: periodMonth })}.pdf`,
     };
-    return this.downloads.begin(organizationId, request, (whileValid) => {
+    return this.downloads.begin(organizationId, { request, reply }, (whileValid) => {
       const read: DocumentStore['read'] = (...given) => whileValid(this.documents.read(...given));
       return answerDocument({ read }, document, request, reply);
     });

@@ -19,6 +19,7 @@ import {
   startGateway,
 } from './testing/gateway.js';
 import { insertDelivery } from './testing/deliveries.js';
+import { signLog } from './testing/audit.js';
 import { writeExports } from './testing/exports.js';
 import { codeOf, createPayer, idOf, type Payer } from './testing/payments.js';
 
@@ -38,6 +39,11 @@ interface Row {
 const newContact = (owner: Payer) =>
   createContact(owner.gateway, owner.tenant, { email: `${randomUUID()}@x.example` });
 const newPayment = async (owner: Payer) => idOf(await owner.pay());
+const newPaymentSigned = async (owner: Payer) => {
+  const paymentId = await newPayment(owner);
+  await signLog(owner.gateway);
+  return paymentId;
+};
 const endpointBody = () => ({ url: 'https://203.0.113.7/', subscribedEvents: [] as string[] });
 const newEndpoint = async ({ gateway, tenant }: Payer) => {
   const body = { ...endpointBody(), subscribedEvents: ['statement.generated'] };
@@ -153,6 +159,17 @@ const rows: Readonly<Record<string, Row>> = {
     path: async (owner) => `${await newExport(owner)}/cancel`,
     success: 200,
   },
+  'GET /v1/audit/key': { success: 200, foreign: 200 },
+  'GET /v1/audit/checkpoints': { success: 200, foreign: 200 },
+  'GET /v1/audit/consistency': {
+    path: async () => '/v1/audit/consistency?from=1&to=1',
+    success: 200,
+    foreign: 200,
+  },
+  'GET /v1/payments/{paymentId}/proof': {
+    path: async (owner) => `/v1/payments/${await newPaymentSigned(owner)}/proof`,
+    success: 200,
+  },
   'GET /v1/statements/{statementId}': {
     path: async () => `/v1/statements/${randomUUID()}`,
     ...noStatement,
@@ -190,6 +207,7 @@ beforeAll(async () => {
     changes: { PIS_WEBHOOK_TIMEOUT_MS: 20 },
   });
   owner = await createPayer(gateway);
+  await signLog(gateway);
   other = await createPayer(gateway);
 });
 afterAll(async () => {

@@ -13,7 +13,12 @@ describe('the directory projector', () => {
 
   beforeEach(async () => {
     platform = await startOnTestPlatform(
-      DirectoryProjectorModule.register({ PIS_WEBHOOK_TIMEOUT_MS: 30_000 }),
+      DirectoryProjectorModule.register({
+        PIS_WEBHOOK_TIMEOUT_MS: 30_000,
+        PIS_ENVIRONMENT: 'production',
+        PIS_DATA_DIR: 'unused',
+        PIS_AUDIT_KEY: Buffer.alloc(32, 1).toString('base64'),
+      }),
     );
   });
   afterEach(() => platform.close());

@@ -1,6 +1,6 @@
 /**
  * Directory projector: keeps the lists of originators, contacts, endpoints and keys in PostgreSQL up with the
- * event store, and takes erased parties out of every other table.
+ * event store, takes erased parties out of every other table, and signs checkpoints of the log.
  */
 import {
   type BeforeApplicationShutdown,
@@ -9,10 +9,13 @@ import {
   Module,
   type OnApplicationBootstrap,
 } from '@nestjs/common';
+import { AuditLog, noteSigner } from '@pis/audit';
 import type { EventStore } from '@pis/event-store';
 import type { Keyring } from '@pis/keyring';
 import { directoryProjection } from '@pis/read-models';
 import {
+  type AuditKeyConfig,
+  auditKeyFrom,
   EVENT_STORE,
   KEYRING,
   LOGGER,
@@ -24,15 +27,18 @@ import {
   type WebhooksConfig,
 } from '@pis/service-kit';
 import type pg from 'pg';
+import { AuditWorker } from './audit-worker.js';
 import { erasureGauge } from './erasure-metrics.js';
 import { ErasureWorker } from './erasure-worker.js';
 
-export type DirectoryProjectorConfig = Pick<WebhooksConfig, 'PIS_WEBHOOK_TIMEOUT_MS'>;
+export type DirectoryProjectorConfig = Pick<WebhooksConfig, 'PIS_WEBHOOK_TIMEOUT_MS'> &
+  AuditKeyConfig;
 
 @Module({})
 export class DirectoryProjectorModule implements OnApplicationBootstrap, BeforeApplicationShutdown {
   constructor(
     @Inject(ErasureWorker) private readonly erasures: ErasureWorker,
+    @Inject(AuditWorker) private readonly audit: AuditWorker,
     @Inject(METRICS) private readonly metrics: MetricsRegistry,
     @Inject(PG_POOL) private readonly pool: pg.Pool,
   ) {}
@@ -54,6 +60,14 @@ export class DirectoryProjectorModule implements OnApplicationBootstrap, BeforeA
               attemptMaxMs: config.PIS_WEBHOOK_TIMEOUT_MS,
             }),
         },
+        {
+          provide: AuditWorker,
+          inject: [EVENT_STORE, PG_POOL, LOGGER],
+          useFactory: (store: EventStore, pool: pg.Pool, logger: Logger) => {
+            const signer = noteSigner(auditKeyFrom(config));
+            return new AuditWorker(new AuditLog({ store, pool, signer }), logger);
+          },
+        },
       ],
     };
   }
@@ -61,9 +75,10 @@ export class DirectoryProjectorModule implements OnApplicationBootstrap, BeforeA
   onApplicationBootstrap(): void {
     erasureGauge(this.metrics, this.pool);
     this.erasures.start();
+    this.audit.start();
   }
 
   async beforeApplicationShutdown(): Promise<void> {
-    await this.erasures.stop();
+    await Promise.all([this.erasures.stop(), this.audit.stop()]);
   }
 }

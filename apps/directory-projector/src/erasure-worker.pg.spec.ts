@@ -64,7 +64,12 @@ describe('a contact that was erased', () => {
       module: class PaymentsProjector {},
       providers: [projectorOf(paymentsProjection)],
     };
-    const directory = DirectoryProjectorModule.register({ PIS_WEBHOOK_TIMEOUT_MS: 1_000 });
+    const directory = DirectoryProjectorModule.register({
+      PIS_WEBHOOK_TIMEOUT_MS: 1_000,
+      PIS_ENVIRONMENT: 'production',
+      PIS_DATA_DIR: 'unused',
+      PIS_AUDIT_KEY: Buffer.alloc(32, 1).toString('base64'),
+    });
     platform = await startOnTestPlatform(directory, projector);
     const { store } = platform;
     await appendEvents(store, `organization-${ids.organization}`, [

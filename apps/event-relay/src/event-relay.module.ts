@@ -33,9 +33,10 @@ import {
   type LogWatch,
   METRICS,
   PG_POOL,
+  tracedPublisher,
 } from '@pis/service-kit';
 import type pg from 'pg';
-import { Counter, type Registry } from 'prom-client';
+import { Counter, Gauge, type Registry } from 'prom-client';
 import { GroupFollower } from './group-follower.js';
 import { Relay } from './relay.js';
 
@@ -80,9 +81,11 @@ export class EventRelayModule implements OnApplicationBootstrap, BeforeApplicati
     const relay = new Relay({
       feed: feedOf(relayGroup),
       topics: filledTopics,
-      publisher: kafkaPublisher(kafkaSettings(this.config, 'pis-event-relay'), {
-        prefix: this.config.KAFKA_PREFIX,
-      }),
+      publisher: tracedPublisher(
+        kafkaPublisher(kafkaSettings(this.config, 'pis-event-relay'), {
+          prefix: this.config.KAFKA_PREFIX,
+        }),
+      ),
       state: pgConsumerState(this.pool, checkpoints),
       pool: this.pool,
       logger: this.logger,
@@ -91,6 +94,14 @@ export class EventRelayModule implements OnApplicationBootstrap, BeforeApplicati
         const begin = await carryOverToRelay(this.pool);
         if (begin !== null)
           this.logger.info({ begin }, 'relay begins where the embedded groups were');
+      },
+    });
+    new Gauge({
+      name: 'pis_relay_publishing',
+      help: '1 while this relay is the active one and its last attempt to publish succeeded',
+      registers: [this.metrics],
+      collect() {
+        this.set(relay.isPublishing ? 1 : 0);
       },
     });
     this.health.register('relay', () => relay.check());

@@ -146,6 +146,7 @@ describe('the event relay', () => {
     await write('1');
     await seen('1');
     expect([a.isActive, b.isActive].filter(Boolean)).toHaveLength(1);
+    expect([a.isPublishing, b.isPublishing].filter(Boolean)).toHaveLength(1);
     expect(await Promise.all([a, b].map(healthOf))).toEqual([null, null]);
 
     await pool.query(

@@ -75,6 +75,11 @@ export class Relay {
     return this.active;
   }
 
+  /** Whether this is the active relay, and its last attempt succeeded. */
+  get isPublishing(): boolean {
+    return this.active && this.lastError === undefined;
+  }
+
   private async runUntilStopped(): Promise<void> {
     const { signal } = this.stopping;
     for (let retryMs = retryInitialMs; !signal.aborted; retryMs = Math.min(retryMs * 2, retryMaxMs))

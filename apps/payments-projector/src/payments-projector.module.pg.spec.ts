@@ -31,6 +31,7 @@ describe('the payments projector', () => {
       'projection:events': { status: 'up' },
       'projection:figures': { status: 'up' },
       'projection:movements': { status: 'up' },
+      'projection:history': { status: 'up' },
     });
   });
 });

@@ -20,8 +20,10 @@ import {
   LOG_WATCH,
   LOGGER,
   type Logger,
+  METRICS,
   PG_POOL,
 } from '@pis/service-kit';
+import { testMetrics } from '@pis/service-kit/testing';
 import { type ApiGatewayConfig, ApiGatewayModule, configureHttp } from '../api-gateway.module.js';
 
 export const config: ApiGatewayConfig = {
@@ -29,6 +31,8 @@ export const config: ApiGatewayConfig = {
   PIS_REQUEST_TIMEOUT_MS: 10_000,
   PIS_RATE_LIMIT_PER_KEY: 0,
   PIS_RATE_LIMIT_STORE: 'memory',
+  PIS_RATE_LIMIT_PER_ORGANIZATION: 0,
+  PIS_RATE_LIMIT_ORGANIZATIONS: new Map(),
   PIS_DOCUMENT_STORE: 'postgres',
   PIS_WEBHOOK_ALLOWED_NETWORKS: ['203.0.113.0/24'],
   PIS_WEBHOOK_RETRY_INITIAL_MS: 30_000,
@@ -140,6 +144,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     [PG_POOL, pool],
     [LOGGER, logger],
     [LOG_WATCH, { check: options.checkLog ?? (() => undefined) }],
+    [METRICS, testMetrics()],
   ]);
   const platform: DynamicModule = {
     module: TestPlatform,

@@ -1,0 +1,182 @@
+/**
+ * Lists as of a time: which records a list had comes from the read models, and what they looked like from folding the
+ * streams of the page up to then. Copies of former names in a table were rejected: an erasure would have to find them.
+ */
+import {
+  type ContactFilter,
+  contactView,
+  type ContactListItem,
+  type ContactView,
+  originatorView,
+  type PaymentFilter,
+  paymentListItem,
+  type PaymentListItem,
+  type OriginatorListItem,
+  type OriginatorView,
+} from '@pis/contracts';
+import { contact as contacts, originator as originators, payment as payments } from '@pis/domain';
+import { type EventStore, type Loaded, repository, StoreUnavailable } from '@pis/event-store';
+import {
+  type directoryAsOf,
+  type DirectoryAsOf,
+  isCompleteAsOf,
+  type ListCursor,
+  type ListPage,
+  pageOf,
+  type PageRequest,
+  type PaymentPeriods,
+  type PaymentsQuery,
+  type ProjectionName,
+} from '@pis/read-models';
+
+/** Streams read at a time. */
+const streamsMax = 100;
+/** How long a list waits for its projection. A list of the past is complete, or it is not answered. */
+const waitMaxMs = 1_000;
+
+type PageOfPayments = PageRequest & { readonly limit: number };
+type Pool = Parameters<typeof directoryAsOf>[0];
+
+export class AsOf {
+  private readonly paymentStreams;
+  private readonly contactStreams;
+  private readonly originatorStreams;
+
+  constructor(
+    readonly store: EventStore,
+    readonly pool: Pool,
+    private readonly directory: DirectoryAsOf,
+    private readonly current: PaymentsQuery,
+    private readonly periods: PaymentPeriods,
+  ) {
+    this.paymentStreams = repository(store, payments);
+    this.contactStreams = repository(store, contacts);
+    this.originatorStreams = repository(store, originators);
+  }
+
+  /** @throws StoreUnavailable */
+  async contacts(
+    organizationId: string,
+    filter: ContactFilter,
+    at: string,
+    page: PageRequest,
+  ): Promise<ListPage<ContactListItem>> {
+    await this.complete('directory', at);
+    const listed = await this.directory.contacts(organizationId, filter, at, page);
+    const states = await statesOf(this.contactStreams, listed.items, at);
+    return { ...listed, items: states.map((state) => shown(contactView(state))) };
+  }
+
+  /** @throws StoreUnavailable */
+  async originators(
+    organizationId: string,
+    at: string,
+    page: PageRequest,
+  ): Promise<ListPage<OriginatorListItem>> {
+    await this.complete('directory', at);
+    const listed = await this.directory.originators(organizationId, at, page);
+    const states = await statesOf(this.originatorStreams, listed.items, at);
+    return { ...listed, items: states.map((state) => shown(originatorView(state))) };
+  }
+
+  /**
+   * Only the status and the rail of a payment change. Without a filter by them, the list is that of the present, up to
+   * the time. With one, it comes from the history. @throws StoreUnavailable
+   */
+  async payments(
+    organizationId: string,
+    filter: PaymentFilter,
+    at: string,
+    page: PageOfPayments,
+  ): Promise<ListPage<PaymentListItem>> {
+    const { status, paymentRail, ...constant } = filter;
+    const isByHistory = status !== undefined || paymentRail !== undefined;
+    if (isByHistory && filter.externalPaymentId !== undefined)
+      return this.labeled(organizationId, filter, at, page);
+    if (!isByHistory) return this.created(organizationId, constant, at, page);
+    await this.complete('history', at);
+    const listed = await this.periods.list(organizationId, filter, at, page);
+    const states = await statesOf(this.paymentStreams, listed.items, at);
+    // A contact belongs to one originator: all of the payments match, or none.
+    const { originatorId = null } = filter;
+    if (states.some((state) => originatorId !== null && state.originatorId !== originatorId))
+      return { items: [], next: null };
+    return { ...listed, items: states.map(paymentListItem) };
+  }
+
+  /** What was created by then, whatever has become of it since. */
+  private async created(
+    organizationId: string,
+    filter: Omit<PaymentFilter, 'status' | 'paymentRail'>,
+    at: string,
+    page: PageOfPayments,
+  ): Promise<ListPage<PaymentListItem>> {
+    await this.complete('payments', at);
+    const { createdTo = at } = filter;
+    const upTo = { ...filter, createdTo: createdTo < at ? createdTo : at };
+    const { items, next } = await this.current.list(organizationId, upTo, page);
+    const ids = items.map(({ paymentId }) => paymentId);
+    const states = await statesOf(this.paymentStreams, ids, at);
+    return { next, items: states.map(paymentListItem) };
+  }
+
+  /**
+   * Payments with a label are few, so all of them are read until the page is full. The history has no index by label,
+   * which every change of a status would write.
+   */
+  private async labeled(
+    organizationId: string,
+    { status, paymentRail, ...constant }: PaymentFilter,
+    at: string,
+    { limit, after }: PageOfPayments,
+  ): Promise<ListPage<PaymentListItem>> {
+    const found: PaymentListItem[] = [];
+    for (let place: ListCursor | null | undefined = after; place !== null; ) {
+      const page = { limit: streamsMax, after: place };
+      const { items, next } = await this.created(organizationId, constant, at, page);
+      const matches = items.filter(
+        (item) =>
+          (status === undefined || item.status === status) &&
+          (paymentRail === undefined || item.paymentRail === paymentRail),
+      );
+      found.push(...matches);
+      if (found.length > limit) break;
+      place = next;
+    }
+    return pageOf(found, limit, {
+      item: (item) => item,
+      cursor: ({ createdAt, paymentId }) => ({ createdAt, id: paymentId }),
+    });
+  }
+
+  /** @throws StoreUnavailable */
+  private async complete(projection: ProjectionName, at: string): Promise<void> {
+    if (!(await isCompleteAsOf(this, projection, at, waitMaxMs)))
+      throw new StoreUnavailable(`the projection ${projection} has not come to ${at} yet`);
+  }
+}
+
+/** Only a party that was erased since has no e-mail address. */
+function shown<View extends ContactView | OriginatorView>(
+  view: View,
+): View & { readonly erased?: true } {
+  return view.email === null ? { ...view, erased: true } : view;
+}
+
+interface Streams<State> {
+  loadAsOf(id: string, at: string): Promise<Loaded<State>>;
+}
+
+async function statesOf<State>(
+  streams: Streams<State | null>,
+  ids: readonly string[],
+  at: string,
+): Promise<State[]> {
+  const states: State[] = [];
+  for (let from = 0; from < ids.length; from += streamsMax) {
+    const slice = ids.slice(from, from + streamsMax);
+    const loaded = await Promise.all(slice.map((id) => streams.loadAsOf(id, at)));
+    states.push(...loaded.flatMap(({ state }) => (state === null ? [] : [state])));
+  }
+  return states;
+}
