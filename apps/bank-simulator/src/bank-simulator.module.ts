@@ -19,6 +19,7 @@ import {
 import type pg from 'pg';
 import { AchDesk } from './ach-desk.js';
 import { BankController } from './bank.controller.js';
+import { BankStatementsController } from './bank-statements.controller.js';
 import { BankCore } from './bank-core.js';
 import type { BankServers } from './bank-servers.js';
 import { BankSimulator } from './bank-simulator.js';
@@ -62,7 +63,7 @@ export class BankSimulatorModule {
   ): DynamicModule {
     return {
       module: BankSimulatorModule,
-      controllers: http ? [BankController] : [],
+      controllers: http ? [BankController, BankStatementsController] : [],
       providers: providersFor(config),
       exports: [BankSimulator, AchDesk, MessageDesk],
     };

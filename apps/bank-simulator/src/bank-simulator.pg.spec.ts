@@ -8,6 +8,7 @@ import {
   feedBeginning,
   httpBankConnection,
 } from '@pis/bank-rails';
+import { readStatement } from '@pis/bank-statements';
 import { bankConnectionConformance, instructionEnding } from '@pis/bank-rails/testing';
 import {
   createTestDatabase,
@@ -18,6 +19,7 @@ import {
 import { createLogger, LOGGER, PG_POOL } from '@pis/service-kit';
 import pg from 'pg';
 import { BankSimulator, BankSimulatorModule } from './bank-simulator.module.js';
+import { bankStatementsPath } from './bank-statements.controller.js';
 
 async function openDatabase() {
   const database = await createTestDatabase();
@@ -69,6 +71,39 @@ bankConnectionConformance('over HTTP', async () => {
       await close();
     },
   };
+});
+
+it('serves the statement of a day in the formats of banks, to be reconciled', async () => {
+  const { pool, close } = await openDatabase();
+  const app = await serve(pool, true);
+  try {
+    const bank = new BankSimulator(pool, { delayMs: 0 });
+    const instruction = instructionEnding('4321');
+    await bank.submit(instruction);
+    const url = `${await app.getUrl()}${bankStatementsPath}`;
+    for (const [query, type] of [
+      ['', 'application/xml'],
+      ['?format=bai2', 'text/plain'],
+    ] as const) {
+      const answer = await fetch(`${url}${query}`);
+      expect([answer.status, answer.headers.get('content-type')]).toEqual([
+        200,
+        expect.stringContaining(type),
+      ]);
+      const amounts: number[] = [];
+      for await (const part of readStatement(answer.body as AsyncIterable<Uint8Array>))
+        if (part.kind === 'entry') amounts.push(part.entry.amountMinor);
+      expect(amounts).toEqual([instruction.amountMinor]);
+    }
+    expect(await (await fetch(`${url}?date=2020-01-01`)).text()).not.toContain(
+      instruction.reference,
+    );
+    for (const query of ['?format=pdf', '?date=yesterday', '?date=1999-01-01'])
+      expect((await fetch(`${url}${query}`)).status).toBe(400);
+  } finally {
+    await app.close();
+    await close();
+  }
 });
 
 describe('the simulated bank', () => {

@@ -17,6 +17,7 @@ const groups: Readonly<Record<string, () => Promise<Command>>> = {
   originator: async () => (await import('./commands/originator.js')).originatorCommands(),
   contact: async () => (await import('./commands/contact.js')).contactCommands(),
   erasures: async () => (await import('./commands/erasures.js')).erasureCommands(),
+  audit: async () => (await import('./commands/audit.js')).auditCommands(),
   'api-key': async () => (await import('./commands/api-key.js')).apiKeyCommands(),
   user: async () => (await import('./commands/user.js')).userCommands(),
   migrate: async () => (await import('./commands/migrate.js')).migrateCommand(),

@@ -53,8 +53,44 @@ it('periods whose fees are not collected are counted by state', async () => {
     'pis_fee_periods{state="collecting"} 1',
     'pis_fee_periods{state="given_up"} 2',
     'pis_fee_periods_debited_twice{within="week"} 0',
+    'pis_fee_collection_age_seconds{state="queued"} 0',
+    'pis_fee_collection_age_seconds{state="sent"} 0',
     'pis_fee_month_late_seconds{due="closing"} 0',
   ]);
+});
+
+it('the age is of the oldest collection that a period still waits for', async () => {
+  const collections = [
+    ['COLLECTING', 'QUEUED', '2026-11-01T14:00:00.000Z'],
+    ['COLLECTING', 'QUEUED', '2026-11-01T15:00:00.000Z'],
+    ['COLLECTING', 'PROCESSING', '2026-11-01T13:00:00.000Z'],
+    ['COLLECTING', 'FAILED_IN_FLIGHT', '2026-11-01T12:00:00.000Z'],
+    ['COLLECTING', 'COMPLETED', '2026-11-01T11:00:00.000Z'],
+    // A rejected one, whose period has gone on.
+    ['GIVEN_UP', 'FAILED_IN_FLIGHT', '2026-10-01T12:00:00.000Z'],
+  ];
+  for (const [period, status, createdAt] of collections) {
+    const id = randomUUID();
+    await pool.query(
+      `INSERT INTO fee_periods (fee_period_id, organization_id, originator_id, year, month,
+          discount_fee_minor, flat_fee_minor, return_fee_minor, status, collection_id, closed_at,
+          revision)
+        VALUES ($1, $1, $1, 2026, 9, 1, 1, 1, $2, $1, now(), 1)`,
+      [id, period],
+    );
+    await pool.query(
+      `INSERT INTO fee_collections (collection_id, organization_id, originator_id, amount_minor,
+          status, created_at, revision)
+        VALUES ($1, $1, $1, 3, $2, $3, 0)`,
+      [id, status, createdAt],
+    );
+  }
+  expect(await shown()).toEqual(
+    expect.arrayContaining([
+      `pis_fee_collection_age_seconds{state="queued"} ${2 * 3_600}`,
+      `pis_fee_collection_age_seconds{state="sent"} ${4 * 3_600}`,
+    ]),
+  );
 });
 
 it('periods whose fees were debited twice are counted for a week', async () => {

@@ -1,5 +1,7 @@
 /** Fees that are not collected: how many periods, and how late the closing of months is. */
 import {
+  collectingSeconds,
+  type CollectingSeconds,
   countFeePeriods,
   feePeriodCountMax,
   type FeePeriodCounts,
@@ -8,7 +10,7 @@ import {
 import { countedGauges, type MetricsRegistry } from '@pis/service-kit';
 import type pg from 'pg';
 
-interface Figures extends FeePeriodCounts {
+interface Figures extends FeePeriodCounts, CollectingSeconds {
   readonly lateSeconds: number;
 }
 
@@ -19,6 +21,7 @@ export function feeGauges(
 ): void {
   const read = async (): Promise<Figures> => ({
     ...(await countFeePeriods(pool, now())),
+    ...(await collectingSeconds(pool, now())),
     lateSeconds: await monthlyWorkLateSeconds(pool, 'fees', now()),
   });
   countedGauges(registry, read, [
@@ -38,6 +41,12 @@ export function feeGauges(
       help: `Months of originators whose fees were debited twice, as staff were told in the last 7 days, counted up to ${feePeriodCountMax}`,
       label: 'within',
       numbers: { week: ({ debitedTwice }) => debitedTwice },
+    },
+    {
+      name: 'pis_fee_collection_age_seconds',
+      help: 'Age of the oldest collection of fees that has not come to an end, by state: queued (no bank has it), or sent; 0 when there is none',
+      label: 'state',
+      numbers: { queued: ({ queued }) => queued, sent: ({ sent }) => sent },
     },
     {
       name: 'pis_fee_month_late_seconds',

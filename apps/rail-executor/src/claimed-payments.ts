@@ -7,7 +7,7 @@ import type { Cause, LoadedTransfer, TransferStream } from '@pis/commands';
 import type { Payment } from '@pis/domain';
 import type { Keyring } from '@pis/keyring';
 import { NonRetryable } from '@pis/messaging';
-import type { Logger } from '@pis/service-kit';
+import { currentTraceparent, type Logger, traced } from '@pis/service-kit';
 import type { Banks } from './banks.js';
 import type { Backoff, PendingTransfer, PendingTransfers, Transfer } from './pending-transfers.js';
 import { instructionUnlessErased } from './transfer-instruction.js';
@@ -85,7 +85,10 @@ export class ClaimedPayments {
       if (sinceNotedMs() > bank.terms.submissionInFlightMaxMs)
         throw new BankUnavailable('the submission was noted too long ago to be sent');
       try {
-        await outcome.submitted(claimed, await bank.submit(instruction), cause);
+        const answer = await traced('submit to bank', spanOf(claimed, transfer), () =>
+          bank.submit(instruction),
+        );
+        await outcome.submitted(claimed, answer, cause);
       } catch (error) {
         if (!(error instanceof BankRefused)) throw error;
         // The refusal concerns this request only: an earlier one may be on its way.
@@ -119,6 +122,22 @@ export class ClaimedPayments {
       await pending.again(paymentId, retryBackoff);
     }
   }
+}
+
+/** A message begins most submissions. One that is repeated later continues the trace of the claim. */
+function spanOf(
+  { lastEvent }: LoadedTransfer,
+  { paymentId, rail, connection }: Transfer,
+): Parameters<typeof traced>[1] {
+  return {
+    kind: 'client',
+    traceparent: currentTraceparent() ?? lastEvent?.metadata.traceparent,
+    attributes: {
+      'pis.payment.id': paymentId,
+      'pis.payment.rail': rail,
+      'pis.bank.connection': connection,
+    },
+  };
 }
 
 /** Milliseconds elapsed, by the clock that shows more: one of them stops while the machine sleeps. */

@@ -43,6 +43,7 @@ import {
 } from './claimed-payments.js';
 import type { ErasureGuard, Side } from './erasure-guard.js';
 import type { Backoff, PendingTransfer, PendingTransfers, Transfer } from './pending-transfers.js';
+import { presentedTooLate } from './presented-collections.js';
 import { rejectionBeforeRail, rejectionWithoutRail } from './rail-checks.js';
 import type { Review } from './review/review.js';
 import { recordBefore } from './sent-collections.js';
@@ -192,6 +193,8 @@ export class PaymentExecution {
       await this.options.payments.record(current, [before.command], cause);
       return pending.done(paymentId);
     }
+    const tooLate = await this.tooLate(current);
+    if (tooLate !== null) return this.end(current, tooLate, cause);
     const clearance = await this.options.erasures.clearanceFor(current);
     if (clearance === 'hold') {
       await pending.wait(transfer, erasureBackoff);
@@ -229,6 +232,11 @@ export class PaymentExecution {
       default:
         return unreachable(result);
     }
+  }
+
+  private tooLate(current: LoadedTransfer): Promise<PaymentCommand | null> {
+    const { payments, clock } = this.options;
+    return presentedTooLate(current, (id) => payments.load(id), clock());
   }
 
   /** Milliseconds until the simulated review is over; 0 when it is. */

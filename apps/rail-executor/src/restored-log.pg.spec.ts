@@ -2,7 +2,6 @@
  * The log is restored from a backup that is older than PostgreSQL. The bank has executed transfers that are only queued
  * in this log, and their rows in rail_pending are gone: they had ended.
  */
-import { readFileSync } from 'node:fs';
 import { directoryOf, type RoutingDirectory } from '@pis/bank-rails';
 import type { PaymentRail, TransferOwner } from '@pis/domain';
 import { type EventStore, memoryEventStore } from '@pis/event-store';
@@ -13,7 +12,6 @@ import type { RailExecutor, RailExecutorOptions } from './rail-executor.js';
 import { type Formats, openFormats } from './testing/formats.js';
 import { openWorld, type QueuedMessage, settle, type World } from './testing/world.js';
 
-const runbookFile = new URL('../../../docs/runbooks/statements.md', import.meta.url);
 const completed = ['Queued', 'Processing', 'Completed'];
 /** The restoration of a log takes longer than a payment waits for its claim. */
 const restoredAfterMs = 120_000;
@@ -179,26 +177,6 @@ it.each([
     reasons: [expect.stringContaining(`${status}: over 12345 cents, here ${amount}`) as string],
   });
   expect(await entryStatus()).toBe(status);
-});
-
-it('the runbook lists a collection that the log lacks, until the log has it', async () => {
-  await openFor('collection');
-  const { paymentId } = (await submittedAndRestored()).message;
-  const runbook = readFileSync(runbookFile, 'utf8');
-  const sql = /## Collections that the log lacks.*?```sql\n(.*?)```/s.exec(runbook)?.[1] ?? '';
-  const listed = async () => (await world.pool.query(sql)).rows as unknown[];
-  expect(await listed()).toMatchObject([
-    { collection_id: paymentId, bank: 'files', status: 'waiting', cents: '12345' },
-  ]);
-  await world.pool.query("UPDATE ach_entries SET status = 'voided'");
-  expect(await listed()).toEqual([]);
-  await world.pool.query("UPDATE ach_entries SET status = 'accepted'");
-  expect(await listed()).toHaveLength(1);
-  await world.pool.query(
-    `INSERT INTO fee_collections SELECT payment_id, organization_id, contact_id, amount_minor, 'COMPLETED', now(), 0
-       FROM ach_entries`,
-  );
-  expect(await listed()).toEqual([]);
 });
 
 it('a payment that no bank knows ends before the rail, as ever', async () => {

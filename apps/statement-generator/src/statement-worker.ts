@@ -64,9 +64,9 @@ export class StatementWorker {
 
   /** One round. A failure of one statement holds up no other. */
   async round(signal: AbortSignal): Promise<void> {
-    const { store, pool, documents, logger, now = () => new Date() } = this.options;
+    const { store, pool, documents, logger } = this.options;
     const context: JobContext = {
-      ...{ store, pool, documents, by, now, signal },
+      ...{ store, pool, documents, by, now: () => this.now(), signal },
       onFailed: (failure) => this.tell(failure),
       onProblem: (error) => logger.warn({ err: error }, 'statements could not be generated yet'),
     };
@@ -87,10 +87,14 @@ export class StatementWorker {
       `statementNotGenerated-${statementIdOf(failure)}`,
       {
         type: 'GiveOperatorNotice',
-        at: new Date().toISOString(),
+        at: this.now().toISOString(),
         data: { notice: 'statement not generated', subject: { ...subject, ...reason } },
       },
       by,
     );
+  }
+
+  private now(): Date {
+    return this.options.now?.() ?? new Date();
   }
 }

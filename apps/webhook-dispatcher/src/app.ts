@@ -1,9 +1,9 @@
-import { defineApp, webhooksEnv } from '@pis/service-kit';
+import { defineApp, dispatcherEnv, webhooksEnv } from '@pis/service-kit';
 import { WebhookDispatcherModule } from './webhook-dispatcher.module.js';
 
 export const webhookDispatcher = defineApp({
   name: 'webhook-dispatcher',
-  env: webhooksEnv,
+  env: { ...webhooksEnv, ...dispatcherEnv },
   consumers: ['webhook-dispatcher'],
   module: (config) => WebhookDispatcherModule.register(config),
 });

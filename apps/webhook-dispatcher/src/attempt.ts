@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { WebhookEndpoint } from '@pis/domain';
 import { type Keyring, ownerOf } from '@pis/keyring';
 import { isTransient } from '@pis/postgres';
-import { traced } from '@pis/service-kit';
+import { markFailed, traced } from '@pis/service-kit';
 import {
   attemptInWindow,
   classify,
@@ -70,9 +70,21 @@ export async function attemptDelivery(
     {
       kind: 'client',
       traceparent: delivery.traceparent,
-      attributes: { deliveryId: delivery.id, attempt: delivery.attempts + 1 },
+      attributes: {
+        'pis.webhook.delivery_id': delivery.id,
+        'pis.webhook.attempt': delivery.attempts + 1,
+        'pis.event.type': delivery.eventType,
+        'http.request.method': 'POST',
+      },
     },
-    () => deps.client.post(endpoint.url, headers, body, signal),
+    async (span) => {
+      const sent = await deps.client.post(endpoint.url, headers, body, signal);
+      // The client reports failures as results.
+      if (sent.status !== null) span.setAttribute('http.response.status_code', sent.status);
+      if (classify(sent.status) !== 'success')
+        markFailed(span, sent.error?.code ?? String(sent.status));
+      return sent;
+    },
   );
   if (result.error?.code === 'aborted') return { kind: 'released', notBefore: null };
   deps.observeAttempt(classify(result.status), result, delivery);

@@ -9,17 +9,36 @@ const limits = {
   pollMaxMs: 500,
   postponeMs: 100,
 };
-const traffic = {
-  ...{ quickMax: 20, unknownMax: 10, slowMax: 12, slowAfterMs: 500, perEndpointInitial: 4 },
+const trafficLimits = {
+  ...{
+    quickMax: 20,
+    unknownMax: 10,
+    slowMax: 12,
+    slowAfterMs: 500,
+    slowPerOrganizationMax: 6,
+    perEndpointInitial: 4,
+  },
   ...{ perEndpointMax: 8, slowPerEndpointMax: 3, unhealthyAfterFailures: 5, unhealthyPauseMs: 100 },
   endpointsMax: 5,
 };
 
-/** Claims from a table in which these endpoints have due deliveries, all leased by other dispatchers already. */
+const organizationOf = (endpointId: string) => endpointId.split(' ')[0] ?? '';
+
+/**
+ * Claims from a table in which these endpoints have due deliveries, all leased by other dispatchers already.
+ * The first word of an endpoint's ID is its organization.
+ */
 function claimsFrom(endpointIds: readonly string[]) {
   const rooms: ReadonlyMap<string, number>[] = [];
+  const traffic = new Traffic(trafficLimits);
   const table: ClaimsDeps['table'] = {
-    due: () => Promise.resolve({ endpointIds, nextDueAt: null }),
+    due: (_now, { except }) => {
+      const ids = endpointIds.filter((endpointId) => !except.includes(endpointId));
+      const endpoints = ids.map((endpointId) => ({
+        ...{ endpointId, organizationId: organizationOf(endpointId) },
+      }));
+      return Promise.resolve({ endpoints, nextDueAt: null });
+    },
     claim: ({ room }) => {
       rooms.push(room);
       return Promise.resolve([]);
@@ -28,13 +47,13 @@ function claimsFrom(endpointIds: readonly string[]) {
   };
   const claims = new Claims({
     table,
-    traffic: new Traffic(traffic),
+    traffic,
     waiting: new WaitingRoom<ClaimedWork>({ waitingMax: 6, waitingPerEndpointMax: 4 }),
     atWork: new Set(),
     now: () => new Date(),
     limits,
   });
-  return { claims, rooms };
+  return { claims, rooms, traffic };
 }
 
 describe('A pass over due deliveries', () => {
@@ -53,5 +72,29 @@ describe('A pass over due deliveries', () => {
         ['two', 4],
       ],
     ]);
+  });
+
+  it('claims for one organization no more than its share, and reads what is left when it has room again', async () => {
+    const many = ['many 1', 'many 2', 'many 3'];
+    const { claims, rooms, traffic } = claimsFrom([...many, 'another']);
+    const begin = (endpointId: string) =>
+      traffic.begin({ endpointId, organizationId: organizationOf(endpointId) });
+    const [one] = Array.from({ length: 5 }, (_, n) => begin(`many busy ${n}`));
+    await claims.pass();
+    // One attempt to the first endpoint of the organization: the other two wait.
+    expect(rooms.map((room) => [...room])).toEqual([
+      [
+        ['many 1', 1],
+        ['another', 1],
+      ],
+    ]);
+    begin('many 1');
+    expect(many.map((endpointId) => claims.wants(endpointId))).toEqual([false, false, false]);
+    await claims.pass();
+    expect(rooms.slice(1).map((room) => [...room])).toEqual([[['another', 2]]]);
+    if (one) traffic.end(one);
+    expect(claims.wants('many busy 0')).toBe(true);
+    await claims.pass();
+    expect(rooms.slice(2).map((room) => [...room.keys()].length)).toEqual([2]);
   });
 });

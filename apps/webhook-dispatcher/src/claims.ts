@@ -1,10 +1,10 @@
 /**
  * Decides what this process claims from the table: of each endpoint with due deliveries as many as can
  * begin soon, in fair shares, the longest wait first. Endpoints without room are skipped, and their
- * backlog is not read.
+ * backlog is not read. So are endpoints of an organization that has used up its share.
  */
 import type { Delivery, DeliveryTable } from '@pis/webhook-deliveries';
-import type { Traffic } from './traffic.js';
+import type { OwnedEndpoint, Traffic } from './traffic.js';
 import type { WaitingRoom } from './waiting-room.js';
 
 /** A delivery leased to us. */
@@ -45,6 +45,8 @@ export interface Pass {
 export class Claims {
   /** Endpoints that have, or may have, more due deliveries than they could begin. */
   private crowded = new Set<string>();
+  /** Endpoints with due deliveries that were left because the share of their organization was used up. */
+  private withheld = new Map<string, string>();
   /** Whether the last pass left due deliveries because no slot was free for them. */
   private isStarved = false;
   /** Whether the last pass considered quick endpoints only, because no other endpoint had a slot. */
@@ -62,6 +64,8 @@ export class Claims {
   /** Whether a pass would find a delivery to begin, now that a slot of this endpoint is free. */
   wants(endpointId: string): boolean {
     if (this.isStarved || (this.onlyQuick && this.deps.traffic.freeFor('slow') > 0)) return true;
+    for (const organizationId of new Set(this.withheld.values()))
+      if (this.deps.traffic.shareLeft(organizationId) > 0) return true;
     return this.crowded.has(endpointId) && this.roomOf(endpointId) > 0;
   }
 
@@ -69,19 +73,21 @@ export class Claims {
     const { table, traffic, limits, now } = this.deps;
     const left = await this.leftByUnanswered();
     if (left.length > 0) return { works: left, waitMs: 0 };
-    const full = traffic.limited().filter((endpointId) => this.roomOf(endpointId) === 0);
+    this.withheld = new Map([...this.withheld].filter(([id]) => this.isWithheld(id)));
+    const withoutRoom = traffic.limited().filter((endpointId) => this.roomOf(endpointId) === 0);
+    const full = [...new Set([...withoutRoom, ...this.withheld.keys()])];
     // The next pass considers what is left in the table during this one.
     this.crowded = new Set(full.filter((endpointId) => this.crowded.has(endpointId)));
     const time = now();
     const leasedAtMs = performance.now();
     this.onlyQuick = traffic.freeFor('slow') <= 0;
-    const { endpointIds, nextDueAt } = await table.due(time, {
+    const { endpoints, nextDueAt } = await table.due(time, {
       except: full,
       // Many endpoints that hang, and have waited longer, must not come before those that could begin.
       only: this.onlyQuick ? traffic.quick() : null,
       max: limits.dueEndpointsMax,
     });
-    const room = this.allot(endpointIds);
+    const room = this.allot(endpoints);
     const leasedUntil = new Date(time.getTime() + limits.leaseMs);
     let claimed: readonly Delivery[] = [];
     if (room.size > 0) {
@@ -89,7 +95,7 @@ export class Claims {
       claimed = await table.claim({ now: time, leasedUntil, room });
       this.unanswered = null;
     }
-    this.remember(endpointIds, room, claimed);
+    this.remember(endpoints, room, claimed);
     return {
       works: claimed.map((delivery) => ({ delivery, leasedAtMs })),
       waitMs: claimed.length > 0 ? 0 : this.waitMs(room.size > 0, time, nextDueAt),
@@ -105,17 +111,22 @@ export class Claims {
   }
 
   /** Slots and places in the waiting room, in proportion to how many endpoints want them. */
-  private allot(endpointIds: readonly string[]): Map<string, number> {
+  private allot(endpoints: readonly OwnedEndpoint[]): Map<string, number> {
     const { traffic, waiting, limits } = this.deps;
-    const bySpeed = Map.groupBy(endpointIds, (endpointId) => traffic.speedOf(endpointId));
+    const bySpeed = Map.groupBy(endpoints, ({ endpointId }) => traffic.speedOf(endpointId));
+    const shares = new Map<string, number>();
     const room = new Map<string, number>();
     let left = limits.batchMax;
-    for (const [speed, ids] of bySpeed) {
+    for (const [speed, owned] of bySpeed) {
       let free = traffic.freeFor(speed) + (speed === 'quick' ? waiting.free : 0);
-      const share = Math.max(1, Math.floor(Math.min(free, left) / ids.length));
-      for (const endpointId of ids) {
-        const given = Math.min(share, free, left, this.roomOf(endpointId));
+      const share = Math.max(1, Math.floor(Math.min(free, left) / owned.length));
+      for (const { endpointId, organizationId } of owned) {
+        const shareLeft = shares.get(organizationId) ?? traffic.shareLeft(organizationId);
+        const allowed = speed === 'quick' ? Infinity : shareLeft;
+        const given = Math.min(share, free, left, this.roomOf(endpointId), allowed);
+        if (allowed <= 0) this.withheld.set(endpointId, organizationId);
         if (given <= 0) continue;
+        if (speed !== 'quick') shares.set(organizationId, shareLeft - given);
         room.set(endpointId, given);
         free -= given;
         left -= given;
@@ -124,7 +135,16 @@ export class Claims {
     return room;
   }
 
+  /** Whether an endpoint that was left still waits for the share of its organization. */
+  private isWithheld(endpointId: string): boolean {
+    const { traffic } = this.deps;
+    const organizationId = this.withheld.get(endpointId);
+    if (organizationId === undefined || traffic.speedOf(endpointId) === 'quick') return false;
+    return traffic.shareLeft(organizationId) === 0;
+  }
+
   private roomOf(endpointId: string): number {
+    if (this.isWithheld(endpointId)) return 0;
     const { traffic, waiting } = this.deps;
     const slots = traffic.room(endpointId);
     if (!traffic.isQuick(endpointId)) return slots;
@@ -135,16 +155,19 @@ export class Claims {
 
   /** An endpoint that filled its share, or got none, may have more due deliveries. */
   private remember(
-    endpointIds: readonly string[],
+    endpoints: readonly OwnedEndpoint[],
     room: ReadonlyMap<string, number>,
     claimed: readonly Delivery[],
   ): void {
     const counts = new Map<string, number>();
     for (const { endpointId } of claimed) counts.set(endpointId, (counts.get(endpointId) ?? 0) + 1);
-    for (const endpointId of endpointIds)
+    const considered = endpoints.filter(
+      ({ endpointId }) => room.has(endpointId) || !this.withheld.has(endpointId),
+    );
+    for (const { endpointId } of considered)
       if ((counts.get(endpointId) ?? 0) >= (room.get(endpointId) ?? 0))
         this.crowded.add(endpointId);
-    this.isStarved = endpointIds.some((endpointId) => !room.has(endpointId));
+    this.isStarved = considered.some(({ endpointId }) => !room.has(endpointId));
   }
 
   private waitMs(wasRefused: boolean, time: Date, nextDueAt: Date | null): number {

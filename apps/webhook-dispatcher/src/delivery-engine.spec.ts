@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { until } from '@pis/local-servers/testing';
 import { DeliveryEngine, type EngineDeps } from './delivery-engine.js';
-import { dispatcherLimits, leaseMs } from './limits.js';
+import { dispatcherLimits, leaseMs, slotsOf } from './limits.js';
 import { Traffic } from './traffic.js';
 
 const limits = { ...dispatcherLimits.engine, leaseMs: leaseMs(1_000), pollMaxMs: 60_000 };
@@ -14,14 +14,14 @@ describe('A delivery engine without work', () => {
       async due() {
         asked += 1;
         await setImmediate();
-        return { endpointIds: [], nextDueAt: null };
+        return { endpoints: [], nextDueAt: null };
       },
       ...{ insert: unexpected, retake: unexpected, claim: unexpected, leased: unexpected },
       ...{ record: unexpected, failExpired: unexpected },
     };
     const engine = new DeliveryEngine({
       table,
-      traffic: new Traffic(limits),
+      traffic: new Traffic({ ...limits, ...slotsOf() }),
       attempt: unexpected,
       now: () => new Date(),
       windowMinMs: 1,

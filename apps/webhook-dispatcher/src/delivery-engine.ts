@@ -24,7 +24,7 @@ import {
 } from '@pis/webhook-deliveries';
 import { Claims, type ClaimedWork, type ClaimsDeps } from './claims.js';
 import { FanOutWriter, type FanOutWriterDeps } from './fan-out-writer.js';
-import type { AttemptResult, Traffic, Ticket } from './traffic.js';
+import type { AttemptResult, OwnedEndpoint, Traffic, Ticket } from './traffic.js';
 import { WaitingRoom, type WaitingRoomLimits } from './waiting-room.js';
 
 export interface EngineLimits extends WaitingRoomLimits {
@@ -149,7 +149,10 @@ export class DeliveryEngine {
    * @throws when the tables cannot be written. The event may be stored, and may be passed again
    */
   async deliver(fanOut: FanOut): Promise<void> {
-    const places = fanOut.receivers.map((receiver) => this.placeFor(receiver));
+    const { organizationId } = fanOut;
+    const places = fanOut.receivers.map((receiver) =>
+      this.placeFor({ ...receiver, organizationId }),
+    );
     const stored = this.fanOuts.add(
       fanOut,
       places.map((place) => place !== null),
@@ -171,9 +174,10 @@ export class DeliveryEngine {
   }
 
   /** A slot, or a place in the waiting room that soon leads to one. Null: the delivery stays in the table. */
-  private placeFor({ deliveryId, endpointId }: Receiver): Ticket | 'waiting' | null {
+  private placeFor(receiver: Receiver & OwnedEndpoint): Ticket | 'waiting' | null {
+    const { deliveryId, endpointId } = receiver;
     if (this.stopping.signal.aborted || this.atWork.has(deliveryId)) return null;
-    const ticket = this.traffic.tryBegin(endpointId);
+    const ticket = this.traffic.tryBegin(receiver);
     const waits =
       ticket === null && this.traffic.isQuick(endpointId) && this.waiting.tryReserve(endpointId);
     if (ticket === null && !waits) return null;
@@ -206,8 +210,12 @@ export class DeliveryEngine {
   }
 
   private admitOf(endpointId: string): void {
-    while (this.waiting.has(endpointId)) {
-      const ticket = this.traffic.tryBegin(endpointId);
+    for (
+      let first = this.waiting.first(endpointId);
+      first;
+      first = this.waiting.first(endpointId)
+    ) {
+      const ticket = this.traffic.tryBegin(first.delivery);
       if (ticket === null) return;
       const work = this.waiting.next(endpointId);
       if (work !== undefined) this.track(this.work(ticket, work));
@@ -361,10 +369,10 @@ export class DeliveryEngine {
       return;
     }
     this.atWork.add(id);
-    const ticket = this.traffic.tryBegin(endpointId);
+    const ticket = this.traffic.tryBegin(work.delivery);
     if (ticket !== null) this.track(this.work(ticket, work));
     else if (this.traffic.isQuick(endpointId)) this.waiting.enter(endpointId, work);
-    else this.track(this.work(this.traffic.begin(endpointId), work));
+    else this.track(this.work(this.traffic.begin(work.delivery), work));
   }
 
   private errorPauseMs(failures: number): number {

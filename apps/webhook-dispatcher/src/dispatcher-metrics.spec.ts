@@ -47,6 +47,8 @@ function failingEndpoints(count: number) {
 
 const delivery = {
   occurredAt: new Date(now.getTime() - 20),
+  organizationId: 'organization',
+  attempts: 0,
   isReplay: false,
   redeliveryRequests: 0,
 } as Delivery;
@@ -95,6 +97,26 @@ describe('The metrics of the dispatcher', () => {
     expect(shown).toContain('_bucket{le="0.01"} 0');
     expect(shown).toContain('_bucket{le="0.025"} 1');
     expect(shown).toContain('_count 1');
+  });
+
+  it('measure the time from the event to its first attempt, whatever comes of it', async () => {
+    const { lines, observeAttempt } = metricsOf();
+    observeAttempt('retry', result, delivery);
+    observeAttempt('success', result, { ...delivery, attempts: 1 });
+    observeAttempt('success', result, { ...delivery, isReplay: true });
+    const shown = await lines('pis_webhook_first_attempt_seconds');
+    expect(shown).toContain('_bucket{le="0.01"} 1');
+    expect(shown).toContain('_count 1');
+  });
+
+  it('count attempts by organization, with a bounded number of series', async () => {
+    const { lines, observeAttempt } = metricsOf();
+    for (let n = 0; n < 100; n += 1)
+      observeAttempt('success', result, { ...delivery, organizationId: `o${n}` });
+    const shown = await lines('pis_organization_webhook_attempts_total');
+    expect(shown).toHaveLength(21);
+    expect(shown).toContain('{organization="o0",outcome="success"} 1');
+    expect(shown).toContain('{organization="other",outcome="success"} 80');
   });
 
   it('show what waits in each state and for how long, and how many days the tables have', async () => {

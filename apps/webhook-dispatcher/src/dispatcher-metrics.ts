@@ -2,7 +2,7 @@
  * The metrics of deliveries. Labels hold no ids, because their number would grow with the clients. The
  * exception is the few endpoints that fail most, which operators look up.
  */
-import { readForScrape } from '@pis/service-kit';
+import { organizationCounter, readForScrape } from '@pis/service-kit';
 import type { DeliveryResult, OutcomeClass } from '@pis/webhooks';
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { Backlog, Delivery } from '@pis/webhook-deliveries';
@@ -41,6 +41,18 @@ export function dispatcherMetrics(registry: Registry, sources: MetricsSources) {
     buckets: [0.005, 0.01, 0.025, 0.05, 0.25, 1, 5, 60, 600, 3_600, 36_000],
     registers: [registry],
   });
+  const firstAttemptSeconds = new Histogram({
+    name: 'pis_webhook_first_attempt_seconds',
+    help: 'Time from the event to its first attempt',
+    buckets: [0.01, 0.05, 0.25, 1, 5, 10, 30, 60, 300, 3_600],
+    registers: [registry],
+  });
+  const byOrganization = organizationCounter(registry, {
+    name: 'pis_organization_webhook_attempts_total',
+    help: 'Delivery attempts by organization and outcome: success, permanent or retry',
+    label: 'outcome',
+    values: ['success', 'permanent', 'retry'],
+  });
   const tooOld = new Counter({
     name: 'pis_webhook_events_too_old_total',
     help: 'Events that came too late to know whether they had deliveries; they got none',
@@ -49,11 +61,15 @@ export function dispatcherMetrics(registry: Registry, sources: MetricsSources) {
   return {
     eventTooOld: () => tooOld.inc(),
     observeAttempt(outcome: OutcomeClass, result: DeliveryResult, delivery: Delivery): void {
+      const { organizationId, occurredAt, isReplay } = delivery;
+      const ageMs = sources.now().getTime() - occurredAt.getTime();
       attempts.inc({ outcome });
+      byOrganization(organizationId, outcome);
       attemptSeconds.observe({ outcome }, result.durationMs / 1000);
+      if (delivery.attempts === 0 && !isReplay)
+        firstAttemptSeconds.observe(Math.max(0, ageMs - result.durationMs) / 1000);
       // The event of a replay is long past.
-      if (outcome === 'success' && !delivery.isReplay)
-        deliverySeconds.observe((sources.now().getTime() - delivery.occurredAt.getTime()) / 1000);
+      if (outcome === 'success' && !isReplay) deliverySeconds.observe(ageMs / 1000);
     },
   };
 }

@@ -4,7 +4,14 @@ import type { WebhookIntegrationEvent } from '@pis/contracts';
 import type { EventStore } from '@pis/event-store';
 import type { Keyring } from '@pis/keyring';
 import { eventsQuery } from '@pis/read-models';
-import { type Logger, Repeating, streamStates, type WebhooksConfig } from '@pis/service-kit';
+import {
+  type DispatcherConfig,
+  inTraceOf,
+  type Logger,
+  Repeating,
+  streamStates,
+  type WebhooksConfig,
+} from '@pis/service-kit';
 import {
   type DeliveryResult,
   type EgressRules,
@@ -33,12 +40,12 @@ import { EndpointDirectory, type EndpointDirectoryOptions } from './endpoint-dir
 import { erasedLookup } from './erased-lookup.js';
 import { failureNotices } from './failure-notices.js';
 import { fanOut, type FanOutDeps } from './fan-out.js';
-import { dispatcherLimits, type FailureReportLimits, leaseMs } from './limits.js';
+import { dispatcherLimits, type FailureReportLimits, leaseMs, slotsOf } from './limits.js';
 import { Traffic, type TrafficLimits } from './traffic.js';
 import { type ReplayDeps, type ReplayLimits, ReplayWorker } from './replay-worker.js';
 
 export interface DispatcherOptions {
-  readonly config: WebhooksConfig;
+  readonly config: WebhooksConfig & Partial<DispatcherConfig>;
   /** PEM certificates trusted in addition to the system's roots. */
   readonly extraCaPem?: string;
   /** Never sent to, even if their network is exempt. */
@@ -82,7 +89,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     ...engineLimits
   } = limits;
   const client = clientOf(options);
-  const traffic = new Traffic({ ...dispatcherLimits.engine, ...engineLimits });
+  const slots = slotsOf(config.PIS_WEBHOOK_CONCURRENCY);
+  const traffic = new Traffic({ ...dispatcherLimits.engine, ...slots, ...engineLimits });
   const endpoints = endpointDirectoryOf(options, {
     freshForMs: endpointFreshForMs,
     onDeleted: (endpointId) => traffic.clearFailures(endpointId),
@@ -147,7 +155,7 @@ function clientOf({ config, extraCaPem, ownHosts }: DispatcherOptions): GuardedC
   return guardedClient({
     allowedNetworks: config.PIS_WEBHOOK_ALLOWED_NETWORKS,
     timeoutMs: config.PIS_WEBHOOK_TIMEOUT_MS,
-    connectionsPerOriginMax: dispatcherLimits.connectionsPerOriginMax,
+    connectionsPerOriginMax: slotsOf(config.PIS_WEBHOOK_CONCURRENCY).connectionsPerOriginMax,
     ...(extraCaPem === undefined ? {} : { extraCaPem }),
     ...(ownHosts === undefined ? {} : { ownHosts }),
     ...(egressProxy === undefined ? {} : { egressProxy }),
@@ -273,8 +281,11 @@ function createEngine(
   const { attemptDeps, limits, ...others } = parts;
   return new DeliveryEngine({
     ...others,
+    // The engine calls this from whatever has freed a slot.
     attempt: (delivery, mayBegin, signal) =>
-      attemptDelivery(attemptDeps, delivery, mayBegin, signal),
+      inTraceOf(delivery.traceparent, () =>
+        attemptDelivery(attemptDeps, delivery, mayBegin, signal),
+      ),
     windowMinMs: Math.min(...windowsMs(config)),
     logError: (error, what, about) => logger.warn({ err: error, ...about }, what),
     limits: {

@@ -13,9 +13,42 @@ export interface FailureReportLimits {
   readonly batchMax: number;
 }
 
+/** Attempts under way, unless PIS_WEBHOOK_CONCURRENCY says otherwise. */
+const concurrencyDefault = 640;
+/** Most attempts wait for slow receivers. A fifth may go to endpoints that are not known yet. */
+const quickShare = 0.4;
+const unknownShare = 0.2;
+/** What one endpoint may take of them, so that it never takes all. */
+const quickPerEndpointShare = 0.25;
+const slowPerEndpointShare = 0.125;
+/** Of the slow slots, so that one organization with many endpoints never takes all. */
+const slowPerOrganizationShare = 0.5;
+/** Concurrent attempts to one endpoint, however many slots there are: at first, at most, and to a slow one. */
+const perEndpoint = { initial: 4, max: 32, slowMax: 8 } as const;
+
+/** How the attempts under way are divided. */
+export function slotsOf(concurrency = concurrencyDefault) {
+  const quickMax = Math.floor(concurrency * quickShare);
+  const slowMax = concurrency - quickMax;
+  const perEndpointMax = shareOf(quickMax, quickPerEndpointShare, perEndpoint.max);
+  return {
+    quickMax,
+    unknownMax: Math.floor(concurrency * unknownShare),
+    slowMax,
+    slowPerOrganizationMax: shareOf(slowMax, slowPerOrganizationShare, slowMax),
+    perEndpointInitial: Math.min(perEndpoint.initial, perEndpointMax),
+    perEndpointMax,
+    slowPerEndpointMax: shareOf(slowMax, slowPerEndpointShare, perEndpoint.slowMax),
+    // Endpoints of many clients may share a host, and must not wait for each other.
+    connectionsPerOriginMax: concurrency,
+  };
+}
+
+function shareOf(slots: number, share: number, max: number): number {
+  return Math.max(1, Math.min(max, Math.floor(slots * share)));
+}
+
 export const dispatcherLimits = {
-  /** As many as attempts in flight: endpoints of many clients may share a host, and must not wait for each other. */
-  connectionsPerOriginMax: 640,
   endpoints: {
     freshForMs: 2_000,
     organizationsMax: 10_000,
@@ -49,13 +82,7 @@ export const dispatcherLimits = {
     pruneMax: 5_000,
   },
   engine: {
-    quickMax: 256,
-    unknownMax: 128,
-    slowMax: 384,
     slowAfterMs: 500,
-    perEndpointInitial: 4,
-    perEndpointMax: 32,
-    slowPerEndpointMax: 8,
     unhealthyAfterFailures: 10,
     unhealthyPauseMs: 1_000,
     endpointsMax: 10_000,

@@ -5,6 +5,7 @@ const limits: TrafficLimits = {
   quickMax: 20,
   unknownMax: 10,
   slowMax: 12,
+  slowPerOrganizationMax: 12,
   slowAfterMs: 500,
   perEndpointInitial: 4,
   perEndpointMax: 8,
@@ -22,9 +23,15 @@ describe('A client whose endpoint', () => {
   });
   afterEach(() => jest.useRealTimers());
 
+  /** Of an organization with one endpoint, unless told otherwise. */
+  const owned = (endpointId: string, organizationId = `owner of ${endpointId}`) => ({
+    ...{ endpointId, organizationId },
+  });
+  const tryBegin = (endpointId: string) => traffic.tryBegin(owned(endpointId));
+  const begin = (endpointId: string) => traffic.begin(owned(endpointId));
   const takeAll = (endpointId: string): Ticket[] => {
     const tickets: Ticket[] = [];
-    for (let ticket = traffic.tryBegin(endpointId); ticket; ticket = traffic.tryBegin(endpointId))
+    for (let ticket = tryBegin(endpointId); ticket; ticket = tryBegin(endpointId))
       tickets.push(ticket);
     return tickets;
   };
@@ -33,7 +40,7 @@ describe('A client whose endpoint', () => {
     traffic.end(ticket);
   };
   const attempt = (endpointId: string, result: AttemptResult) => {
-    const ticket = traffic.tryBegin(endpointId);
+    const ticket = tryBegin(endpointId);
     if (ticket === null) throw new Error('no slot');
     over(ticket, result);
   };
@@ -61,7 +68,7 @@ describe('A client whose endpoint', () => {
   it('fails many times in a row gets one attempt at a time, and its full limit as soon as it answers', () => {
     make(10, 'down', 'answered');
     make(5, 'down', 'failed');
-    expect(traffic.tryBegin('down')).toBeNull();
+    expect(tryBegin('down')).toBeNull();
     expect(traffic.opensInMs()).toBe(1_000);
     jest.advanceTimersByTime(1_000);
     const [only, ...others] = takeAll('down');
@@ -98,17 +105,35 @@ describe('A client whose endpoint', () => {
   });
 
   it('is one of many that hang waits when the slow slots are taken, like a new one, but unlike a known one', () => {
-    for (let n = 0; n < 12; n++) traffic.begin(`hanging-${n}`);
+    for (let n = 0; n < 12; n++) begin(`hanging-${n}`);
     jest.advanceTimersByTime(500);
     expect(traffic.freeFor('slow')).toBe(0);
-    expect(traffic.tryBegin('hanging-0')).toBeNull();
-    expect(traffic.tryBegin('new')).toBeNull();
-    traffic.attempted(traffic.begin('good'), 'answered', true);
-    expect(traffic.tryBegin('good')).not.toBeNull();
+    expect(tryBegin('hanging-0')).toBeNull();
+    expect(tryBegin('new')).toBeNull();
+    traffic.attempted(begin('good'), 'answered', true);
+    expect(tryBegin('good')).not.toBeNull();
+  });
+
+  it('is slow or new gets a slot although another organization has many endpoints that hang', () => {
+    traffic = new Traffic({ ...limits, slowPerOrganizationMax: 6 });
+    const hanging = [];
+    for (let n = 0; n < limits.slowMax; n += 1) {
+      const ticket = traffic.tryBegin(owned(`hanging-${n}`, 'many'));
+      if (ticket !== null) hanging.push(ticket);
+      jest.advanceTimersByTime(500);
+    }
+    expect(hanging).toHaveLength(6);
+    expect([traffic.shareLeft('many'), traffic.shareLeft('another')]).toEqual([0, 6]);
+    // What answers quickly is not in that share.
+    traffic.attempted(traffic.begin(owned('quick', 'many')), 'answered', true);
+    expect(traffic.tryBegin(owned('quick', 'many'))).not.toBeNull();
+    expect(traffic.tryBegin(owned('new', 'another'))).not.toBeNull();
+    for (const ticket of hanging) over(ticket, 'failed');
+    expect(traffic.tryBegin(owned('hanging-11', 'many'))).not.toBeNull();
   });
 
   it('got no attempt after all leaves its slot, and does not count as slow later', () => {
-    traffic.end(traffic.begin('unused'));
+    traffic.end(begin('unused'));
     jest.advanceTimersByTime(500);
     expect(traffic.speedOf('unused')).toBe('unknown');
     expect(traffic.freeFor('quick')).toBe(20);
@@ -117,13 +142,13 @@ describe('A client whose endpoint', () => {
 
   it('is slow gets its share of the slow slots, and becomes quick again when it answers quickly', () => {
     make(10, 'slow', 'answered');
-    const ticket = traffic.begin('slow');
+    const ticket = begin('slow');
     jest.advanceTimersByTime(2_000);
     over(ticket, 'answered');
     expect(traffic.speedOf('slow')).toBe('slow');
     expect(traffic.isQuick('slow')).toBe(false);
     expect(takeAll('slow')).toHaveLength(3);
-    const again = traffic.begin('slow');
+    const again = begin('slow');
     over(again, 'answered');
     expect(traffic.speedOf('slow')).toBe('quick');
   });
@@ -131,19 +156,19 @@ describe('A client whose endpoint', () => {
   it('is disabled gets no attempt for a while', () => {
     expect(traffic.close('off', 10_000)).toBe(true);
     expect(traffic.close('off', 10_000)).toBe(false);
-    expect(traffic.tryBegin('off')).toBeNull();
+    expect(tryBegin('off')).toBeNull();
     expect(traffic.limited()).toEqual(['off']);
     jest.advanceTimersByTime(10_000);
     expect(traffic.limited()).toEqual([]);
-    expect(traffic.tryBegin('off')).not.toBeNull();
+    expect(tryBegin('off')).not.toBeNull();
   });
 
   it('was deleted while it failed no longer counts as failing, and its deliveries do not wait', () => {
     make(5, 'gone', 'failed');
-    expect(traffic.tryBegin('gone')).toBeNull();
+    expect(tryBegin('gone')).toBeNull();
     traffic.clearFailures('gone');
     expect(traffic.failing()).toEqual([]);
-    expect(traffic.tryBegin('gone')).not.toBeNull();
+    expect(tryBegin('gone')).not.toBeNull();
   });
 
   it('refuses connections is not taken for a quick one', () => {
@@ -153,7 +178,7 @@ describe('A client whose endpoint', () => {
   });
 
   it('has been unused for long is forgotten, but not while attempts are in flight', () => {
-    const ticket = traffic.begin('first');
+    const ticket = begin('first');
     for (let n = 0; n < 10; n++) make(1, `other-${n}`, 'failed');
     expect(traffic.failing()).toHaveLength(4);
     over(ticket, 'answered');

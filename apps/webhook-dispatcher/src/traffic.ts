@@ -1,6 +1,6 @@
 /**
  * Decides who may begin an attempt. An endpoint that hangs, fails or is slow uses up its own share and
- * nobody else's.
+ * nobody else's, and all such endpoints of an organization use up the share of that organization.
  *
  *   unknown ──answers quickly──► quick        quick slots: attempts that are over in a moment
  *      └────────────────┬──────────┘  ▲
@@ -14,6 +14,7 @@
  *   So the quick slots hold only attempts that have just begun.
  * - Unknown endpoints share a part of the quick slots. A hundred endpoints that hang cannot take all of
  *   them after a start.
+ * - The unknown and slow endpoints of one organization together take half of the slow slots at most.
  * - Each success raises the number of concurrent attempts to an endpoint. Each failure halves it.
  * - After many failures in a row an endpoint is unhealthy: one attempt at a time, with a pause after
  *   each, until it answers again.
@@ -25,6 +26,8 @@ export interface TrafficLimits {
   readonly unknownMax: number;
   /** Slow slots: attempts in flight for longer, and attempts to slow endpoints. */
   readonly slowMax: number;
+  /** What the attempts of one organization may take of them, those to its unknown endpoints included. */
+  readonly slowPerOrganizationMax: number;
   readonly slowAfterMs: number;
   /** Concurrent attempts to one endpoint: at first, at most, and at most to a slow one. */
   readonly perEndpointInitial: number;
@@ -44,10 +47,14 @@ type Speed = 'unknown' | Slot;
 /** `answered`: the receiver accepted or refused it. `failed`: it will be retried. `none`: no attempt was made. */
 export type AttemptResult = 'answered' | 'failed' | 'none';
 
-/** The right to one attempt, from before it begins until its outcome is recorded. */
-export interface Ticket {
+/** An endpoint and whose it is. */
+export interface OwnedEndpoint {
   readonly endpointId: string;
+  readonly organizationId: string;
 }
+
+/** The right to one attempt, from before it begins until its outcome is recorded. */
+export type Ticket = OwnedEndpoint;
 
 interface OpenTicket extends Ticket {
   slot: Slot;
@@ -67,12 +74,19 @@ interface Endpoint {
   closedUntilMs: number;
 }
 
+/** Whether the attempt counts in the share of its organization: it is slow, or may turn out to be. */
+function isOfShare({ slot, isUnknown }: OpenTicket): boolean {
+  return slot === 'slow' || isUnknown;
+}
+
 export class Traffic {
   private readonly endpoints = new Map<string, Endpoint>();
   /** Endpoints with attempts in flight, or closed at some time. Only these can lack room. */
   private readonly busy = new Set<string>();
   private readonly taken: Record<Slot, number> = { quick: 0, slow: 0 };
   private unknownTaken = 0;
+  /** Slow slots, and quick ones of unknown endpoints, by organization. Only organizations that have any. */
+  private readonly takenOf = new Map<string, number>();
   private quickFreed: () => void = () => undefined;
 
   constructor(
@@ -93,17 +107,18 @@ export class Traffic {
     this.quickFreed = listener;
   }
 
-  tryBegin(endpointId: string): Ticket | null {
-    const endpoint = this.endpoints.get(endpointId) ?? this.fresh();
+  tryBegin(owned: OwnedEndpoint): Ticket | null {
+    const endpoint = this.endpoints.get(owned.endpointId) ?? this.fresh();
     if (this.roomOf(endpoint) <= 0 || this.freeFor(endpoint.speed) <= 0) return null;
-    return this.begin(endpointId);
+    if (endpoint.speed !== 'quick' && this.shareLeft(owned.organizationId) <= 0) return null;
+    return this.begin(owned);
   }
 
   /** Begins regardless of the limits: for deliveries that are leased already. */
-  begin(endpointId: string): Ticket {
+  begin({ endpointId, organizationId }: OwnedEndpoint): Ticket {
     const endpoint = this.use(endpointId);
     const ticket: OpenTicket = {
-      endpointId,
+      ...{ endpointId, organizationId },
       slot: endpoint.speed === 'slow' ? 'slow' : 'quick',
       isUnknown: endpoint.speed === 'unknown',
       beganAtMs: this.nowMs(),
@@ -112,6 +127,7 @@ export class Traffic {
     endpoint.inFlight += 1;
     this.taken[ticket.slot] += 1;
     if (ticket.isUnknown) this.unknownTaken += 1;
+    if (isOfShare(ticket)) this.addToShare(organizationId, 1);
     if (ticket.slot === 'quick')
       ticket.timer = setTimeout(() => this.moveToSlow(ticket), this.limits.slowAfterMs).unref();
     return ticket;
@@ -135,6 +151,7 @@ export class Traffic {
     clearTimeout(open.timer);
     this.taken[open.slot] -= 1;
     if (open.isUnknown) this.unknownTaken -= 1;
+    if (isOfShare(open)) this.addToShare(open.organizationId, -1);
     this.use(open.endpointId).inFlight -= 1;
   }
 
@@ -195,6 +212,12 @@ export class Traffic {
     return speed === 'slow' ? slow : Math.min(quick, slow, unknownMax - this.unknownTaken);
   }
 
+  /** How many attempts to unknown or slow endpoints the organization may begin now, however many slots are free. */
+  shareLeft(organizationId: string): number {
+    const taken = this.takenOf.get(organizationId) ?? 0;
+    return Math.max(0, this.limits.slowPerOrganizationMax - taken);
+  }
+
   /** How long until the first closed endpoint opens, in ms; Infinity when none is closed. */
   opensInMs(): number {
     let first = Infinity;
@@ -220,6 +243,12 @@ export class Traffic {
         isUnhealthy: this.isUnhealthy(endpoint),
       }))
       .sort((a, b) => b.failures - a.failures);
+  }
+
+  private addToShare(organizationId: string, change: 1 | -1): void {
+    const taken = (this.takenOf.get(organizationId) ?? 0) + change;
+    if (taken === 0) this.takenOf.delete(organizationId);
+    else this.takenOf.set(organizationId, taken);
   }
 
   private roomOf(endpoint: Endpoint): number {
@@ -254,6 +283,7 @@ export class Traffic {
 
   private moveToSlow(ticket: OpenTicket): void {
     if (ticket.slot === 'slow') return;
+    if (!isOfShare(ticket)) this.addToShare(ticket.organizationId, 1);
     ticket.slot = 'slow';
     this.taken.quick -= 1;
     this.taken.slow += 1;

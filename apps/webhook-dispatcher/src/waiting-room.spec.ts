@@ -11,7 +11,7 @@ describe('Deliveries that wait for a slot', () => {
     expect(waiting.next('a')).toBe(1);
     expect(waiting.endpoints()).toEqual(['b', 'a']);
     expect(waiting.next('b')).toBe(3);
-    expect(waiting.has('b')).toBe(false);
+    expect(waiting.first('b')).toBeUndefined();
     expect(waiting.next('b')).toBeUndefined();
     expect(waiting.free).toBe(5);
   });

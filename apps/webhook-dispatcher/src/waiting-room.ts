@@ -57,8 +57,9 @@ export class WaitingRoom<Item> {
     return [...this.queues.keys()];
   }
 
-  has(endpointId: string): boolean {
-    return this.queues.has(endpointId);
+  /** What `next` would take. */
+  first(endpointId: string): Item | undefined {
+    return this.queues.get(endpointId)?.[0];
   }
 
   next(endpointId: string): Item | undefined {

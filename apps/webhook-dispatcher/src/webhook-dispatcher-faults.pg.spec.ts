@@ -4,7 +4,7 @@ import { StoreUnavailable } from '@pis/event-store';
 import { testKeyring } from '@pis/keyring/testing';
 import { until } from '@pis/local-servers/testing';
 import type pg from 'pg';
-import { dispatcherLimits, leaseMs } from './limits.js';
+import { dispatcherLimits, leaseMs, slotsOf } from './limits.js';
 import { cuttableDatabase } from './testing/cuttable-database.js';
 import {
   type DispatcherFixture,
@@ -242,7 +242,7 @@ describe('When something breaks, a client still receives its webhooks', () => {
 
   it('another endpoint hangs with a backlog: its events arrive at once, those of the other later', async () => {
     const { receiver } = fixture;
-    const hangingMax = dispatcherLimits.engine.perEndpointInitial;
+    const hangingMax = slotsOf().perEndpointInitial;
     const isHanging = (request: { path: string }) => request.path === '/hanging';
     receiver.respondWith((request) => ({ hang: isHanging(request) }));
     const url = `${receiver.url}/hanging`;

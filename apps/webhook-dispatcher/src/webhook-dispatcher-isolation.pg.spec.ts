@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { jest } from '@jest/globals';
 import { until } from '@pis/local-servers/testing';
-import { dispatcherLimits } from './limits.js';
+import { dispatcherLimits, slotsOf } from './limits.js';
 import {
   type DispatcherFixture,
   dispatcherFixture,
@@ -74,6 +74,45 @@ describe('A client with a healthy endpoint', () => {
     expect(paths('/hanging')).toBeLessThanOrEqual(640);
   });
 
+  it('gets room in as few attempts as PIS_WEBHOOK_CONCURRENCY allows in all', async () => {
+    const concurrency = 20;
+    const { receiver } = fixture;
+    receiver.respondWith(({ path }) => ({ hang: path === '/hanging' }));
+    const organizationId = randomUUID();
+    await fixture.createEndpoint({ organizationId });
+    for (let n = 0; n < 6; n++) {
+      const hangs = { organizationId: randomUUID(), url: `${receiver.url}/hanging` };
+      for (let m = 0; m < 5; m++) await fixture.createEndpoint(hangs);
+      await backlog(6, hangs.organizationId);
+    }
+    const event = await fixture.paymentEvent({ organizationId });
+    const dispatcher = started({ config: { ...config, PIS_WEBHOOK_CONCURRENCY: concurrency } });
+    const deliver = async (about: typeof event) => {
+      await dispatcher.handle(about);
+      await receiver.waitFor((request) => request.body.includes(about.eventId), { timeoutMs });
+    };
+    // An endpoint that has answered before.
+    await deliver(event);
+    await until(() => paths('/hanging') >= slotsOf(concurrency).slowMax, { timeoutMs });
+    await deliver(await fixture.paymentEvent({ organizationId }));
+    expect(paths('/hanging')).toBeLessThanOrEqual(concurrency);
+  });
+
+  it('gets its first attempt although endpoints of another organization hang and have backlogs', async () => {
+    const { receiver } = fixture;
+    receiver.respondWith(({ path }) => ({ hang: path === '/hanging' }));
+    const hangs = { organizationId: randomUUID(), url: `${receiver.url}/hanging` };
+    for (let m = 0; m < 5; m++) await fixture.createEndpoint(hangs);
+    await backlog(6, hangs.organizationId);
+    const { endpointId } = await fixture.createEndpoint();
+    const few = { unknownMax: 4, slowMax: 4, slowPerOrganizationMax: 2 };
+    const dispatcher = started({ limits: { ...limits, ...few } });
+    await until(() => paths('/hanging') >= few.slowPerOrganizationMax, { timeoutMs });
+    await dispatcher.handle(await fixture.paymentEvent());
+    await until(async () => (await count('delivered', endpointId)) === 1, { timeoutMs });
+    expect(paths('/hanging')).toBe(few.slowPerOrganizationMax);
+  });
+
   it('is found although more endpoints than one pass considers hang and have waited longer', async () => {
     const { receiver } = fixture;
     receiver.respondWith(({ path }) => ({ hang: path === '/hanging' }));
@@ -121,7 +160,8 @@ describe('A client with a healthy endpoint', () => {
     await backlog(200);
     receiver.respondWith(() => ({ status: 503 }));
     const unhealthyPauseMs = 100;
-    const { unhealthyAfterFailures, perEndpointInitial } = dispatcherLimits.engine;
+    const { unhealthyAfterFailures } = dispatcherLimits.engine;
+    const { perEndpointInitial } = slotsOf();
     const dispatcher = started({
       // No answer of this test makes the endpoint slow.
       limits: { ...limits, unhealthyPauseMs, slowAfterMs: 60_000 },

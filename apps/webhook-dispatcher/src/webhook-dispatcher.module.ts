@@ -18,6 +18,7 @@ import {
   type OwnHostsConfig,
   PG_POOL,
   webhookReceiverCa,
+  type DispatcherConfig,
   type WebhooksConfig,
 } from '@pis/service-kit';
 import type pg from 'pg';
@@ -32,7 +33,9 @@ export class WebhookDispatcherModule implements OnApplicationBootstrap, BeforeAp
   constructor(@Inject(DISPATCHER) private readonly dispatcher: Dispatcher) {}
 
   /** @throws ConfigurationError when the CA file cannot be read */
-  static register(config: WebhooksConfig & OwnHostsConfig & BanksConfig): DynamicModule {
+  static register(
+    config: WebhooksConfig & Partial<DispatcherConfig> & OwnHostsConfig & BanksConfig,
+  ): DynamicModule {
     const receivers = webhookReceiverCa(config);
     return {
       module: WebhookDispatcherModule,

@@ -9,7 +9,7 @@ import {
   sealingOnUse,
 } from '@pis/service-kit/stores';
 import { Command } from 'commander';
-import { databaseUrlOf, readConfig } from '../context.js';
+import { databaseUrlOf, poolOptionsOf, readConfig } from '../context.js';
 import { CommandFailed, describe, type OutputOptions, print, withJson } from '../output.js';
 
 interface Finding extends Omit<SetUpFinding, 'name'> {
@@ -54,7 +54,7 @@ async function check(options: OutputOptions): Promise<void> {
 async function storeFindings(config: PlatformConfig): Promise<Finding[]> {
   const { logger } = readConfig();
   const databaseUrl = config.PIS_EVENT_STORE === 'postgres' ? databaseUrlOf(config) : '';
-  const pool = createPool(databaseUrl, 'cli', logger);
+  const pool = createPool(databaseUrl, 'cli', logger, poolOptionsOf(config));
   const noKey = () => Promise.reject(new Error('the check needs no personal data'));
   const store = await createEventStore(config, pool, databaseUrl, sealingOnUse(noKey));
   try {

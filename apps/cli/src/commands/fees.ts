@@ -1,7 +1,14 @@
 /** `pis fees`: what the payments of an organization cost. */
 import { openRoutingDirectory } from '@pis/bank-rails/directory';
 import { demoOrganizationId, organizationFees, setOrganizationFees } from '@pis/commands';
-import { type FeePeriod, feesDueMinor, isMonth, type Month } from '@pis/domain';
+import {
+  type FeePeriod,
+  type FeePeriodStatus,
+  feePeriodStatuses,
+  feesDueMinor,
+  isMonth,
+  type Month,
+} from '@pis/domain';
 import { FeeCollection, reopenFeePeriod } from '@pis/fees';
 import { Command, InvalidArgumentError } from 'commander';
 import { type Context, readConfig, withContext } from '../context.js';
@@ -9,6 +16,7 @@ import { readJson } from '../json-file.js';
 import { act, type ActionOptions, idGiven, recordedCommand } from '../operator-action.js';
 import { CommandFailed, type OutputOptions, print, withJson } from '../output.js';
 import { granted } from '../refusals.js';
+import { listPeriods, listUnrecorded } from './fee-lists.js';
 
 interface OrganizationOptions extends OutputOptions {
   readonly organization?: string;
@@ -34,6 +42,21 @@ export function feeCommands(): Command {
     .requiredOption('--period <id>', 'feePeriodId, as pis fees collect prints it')
     .option('--not-debited', 'after SENT_BEFORE: the bank has not debited it, or has given it back')
     .action(retryFees);
+  withJson(
+    fees
+      .command('periods')
+      .description('the months of originators and whether their fees are collected, newest first')
+      .option('--status <status>', 'for example given_up; default: all', feePeriodStatus)
+      .option('--debited-twice', 'only months whose fees were debited twice')
+      .option('--organization <id>', 'organization ID; default: all organizations')
+      .option('--limit <number>', 'months to show, 1 to 1000', limitGiven, 50)
+      .option('--offset <number>', 'months to skip', offsetGiven, 0),
+  ).action(listPeriods);
+  withJson(
+    fees
+      .command('unrecorded')
+      .description('collections that ACH has and the log lacks, after it was restored'),
+  ).action(listUnrecorded);
   withJson(
     fees
       .command('show')
@@ -130,6 +153,23 @@ function collectedOf({ data }: { readonly data: readonly unknown[] }) {
 
 function whole(text: string): number {
   if (!/^\d{1,4}$/.test(text)) throw new InvalidArgumentError('A whole number.');
+  return Number(text);
+}
+
+function feePeriodStatus(text: string): FeePeriodStatus {
+  const status = feePeriodStatuses.find((one) => one === text.toUpperCase());
+  if (status !== undefined) return status;
+  throw new InvalidArgumentError(`One of ${feePeriodStatuses.join(', ').toLowerCase()}.`);
+}
+
+function limitGiven(text: string): number {
+  const limit = whole(text);
+  if (limit < 1 || limit > 1_000) throw new InvalidArgumentError('From 1 to 1000.');
+  return limit;
+}
+
+function offsetGiven(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('A whole number.');
   return Number(text);
 }
 

@@ -1,16 +1,24 @@
-/** `pis statements`: what the monthly job does, by hand (rule command-13). */
+/** `pis statements`: what the monthly job does, by hand (rule command-13), and lost documents made again. */
 import { type DocumentStore, DocumentStoreRefused, openDocuments } from '@pis/documents';
-import { isMonth, type Month, monthYearMax, monthYearMin } from '@pis/domain';
+import {
+  isMonth,
+  type Month,
+  monthYearMax,
+  monthYearMin,
+  statement as statementStreams,
+} from '@pis/domain';
+import { repository } from '@pis/event-store';
 import { documentsEnv, loadConfig } from '@pis/service-kit/stores';
 import {
   allOriginators,
   generateStatement,
   type GenerationContext,
+  restoreDocument,
   type StatementGenerationRefusal,
 } from '@pis/statements/generation';
 import { Command, InvalidArgumentError } from 'commander';
 import { type Context, withContext } from '../context.js';
-import { idGiven } from '../operator-action.js';
+import { act, type ActionOptions, idGiven, withOperator } from '../operator-action.js';
 import { CommandFailed, describe, type OutputOptions, print, withJson } from '../output.js';
 
 interface GenerateOptions extends OutputOptions, Month {
@@ -34,7 +42,27 @@ export function statementCommands(): Command {
       .requiredOption('--month <month>', '1 to 12', (text) => wholeNumber(text, 1, 12))
       .option('--originator <id>', 'originator ID; default: all originators'),
   ).action(generate);
+  withOperator(
+    withJson(
+      statements
+        .command('restore')
+        .description('make a lost PDF again; it is stored only if its bytes are the recorded ones')
+        .requiredOption('--id <id>', 'the ID of the statement'),
+    ),
+  ).action(restore);
   return statements;
+}
+
+async function restore(options: OutputOptions & ActionOptions & { id: string }): Promise<void> {
+  const statementId = idGiven('--id', options.id);
+  const action = { name: 'statements restore', subject: { statementId } } as const;
+  const { sha256, sizeBytes } = await act(options, action, async (context) => {
+    const { state } = await repository(context.store, statementStreams).load(statementId);
+    if (state === null) throw new CommandFailed('no statement has this ID');
+    await restoreDocument(await generationOf(context), state);
+    return state;
+  });
+  print({ statementId, sha256, sizeBytes }, options);
 }
 
 async function generate(options: GenerateOptions): Promise<void> {

@@ -1,11 +1,34 @@
 /** Whether the movements have everything, on a real PostgreSQL. */
 import { randomUUID } from 'node:crypto';
-import { postgresEventStore } from '@pis/event-store';
+import { memoryEventStore, postgresEventStore } from '@pis/event-store';
 import { createTestDatabase, openTestPool } from '@pis/local-servers/testing';
 import { assertBooksWhole } from './whole-books.js';
 
 const [organizationId, originatorId] = [randomUUID(), randomUUID()];
 const at = '2026-11-20T17:00:00.000Z';
+
+it('does not begin while our books have events that the log lacks, because it was restored', async () => {
+  const database = await createTestDatabase();
+  const pool = openTestPool(database.url, 2);
+  const store = memoryEventStore();
+  try {
+    await pool.query(
+      `INSERT INTO projection_checkpoints (name, position, event_id, stream_id, revision)
+       VALUES ('movements', '00000000000000000007', gen_random_uuid(), $1, 0)
+       ON CONFLICT (name) DO UPDATE SET position = EXCLUDED.position, event_id = EXCLUDED.event_id,
+         stream_id = EXCLUDED.stream_id, revision = EXCLUDED.revision`,
+      [`payment-${randomUUID()}`],
+    );
+    for (const owner of [organizationId, null])
+      await expect(assertBooksWhole({ pool, store }, owner)).rejects.toThrow(
+        'our books have events that the log does not have: run pis projections rebuild movements',
+      );
+  } finally {
+    await store.close();
+    await pool.end();
+    await database.drop();
+  }
+});
 
 it('does not begin while a transfer of the organization is held back in quarantine', async () => {
   const database = await createTestDatabase();

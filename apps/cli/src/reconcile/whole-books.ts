@@ -1,5 +1,5 @@
-/** Books that lack a transfer agree with nothing. */
-import { heldStreamsOf, heldText } from '@pis/read-models';
+/** Books that lack a transfer, or have one that the log does not have, agree with nothing. */
+import { aheadOfLog, heldStreamsOf, heldText } from '@pis/read-models';
 import type { Context } from '../context.js';
 import { CommandFailed } from '../output.js';
 
@@ -10,12 +10,17 @@ const needed = [
 
 /**
  * @param organizationId null: of all organizations
- * @throws CommandFailed while a transfer is held back in quarantine
+ * @throws CommandFailed while a transfer is held back in quarantine, or the tables are ahead of a restored log
  */
 export async function assertBooksWhole(
   sources: Pick<Context, 'pool' | 'store'>,
   organizationId: string | null,
 ): Promise<void> {
+  const ahead = await aheadOfLog(sources, ['movements']);
+  if (ahead !== null)
+    throw new CommandFailed(
+      `our books have events that the log does not have: run pis projections rebuild ${ahead}`,
+    );
   const held = await heldStreamsOf(sources, needed, organizationId);
   const [first] = held;
   if (first === undefined) return;

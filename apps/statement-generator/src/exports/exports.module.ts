@@ -11,7 +11,7 @@ import { ExportFiles, ExportWorker, pieceSources } from '@pis/exports';
 import type { EventStore } from '@pis/event-store';
 import type { Keyring } from '@pis/keyring';
 import {
-  heldStreamsOf,
+  firstHeldStreamOf,
   type NeededStreams,
   type ProjectionProgress,
   projectionProgress,
@@ -94,8 +94,10 @@ function exportWorker(
     files: new ExportFiles(pool, documents),
     sources: pieceSources(pool),
     progressOf: (kind) => lists[kind],
-    isHeld: async ({ kind, organizationId }) =>
-      (await heldStreamsOf({ pool, store }, neededFor[kind], organizationId)).length > 0,
+    isHeld: async ({ kind, organizationId, originatorId }) => {
+      const owner = { organizationId, originatorId };
+      return (await firstHeldStreamOf({ pool, store }, neededFor[kind], owner)) !== null;
+    },
     destroyKeys: (owners) => keyring.destroy(owners),
     onFailure: (error, exportId) => logger.warn({ exportId, err: error }, 'an export failed'),
     onRemovalFailure: (error, fileId) =>

@@ -1,0 +1,202 @@
+/** `pis audit show`, `timeline` and `diff`: a payment's life as text, JSON, HTML, or a PDF with proofs. */
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { proveStream } from '@pis/audit';
+import {
+  htmlOfReport,
+  type LifePoint,
+  type LifeSources,
+  paymentDiff,
+  paymentLife,
+  type PaymentLife,
+  proofBundle,
+  type Report,
+  reportOfDiff,
+  reportOfLife,
+  reportOfTimeline,
+  textOfDiff,
+  textOfLife,
+  textOfTimeline,
+  timelineOf,
+} from '@pis/audit/life';
+import { streamIdOf } from '@pis/domain';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type TablesContext, withTables } from '../context.js';
+import { idGiven } from '../operator-action.js';
+import { CommandFailed, type OutputOptions, print, withJson } from '../output.js';
+
+const formats = ['text', 'json', 'html', 'pdf'] as const;
+/** Of one payment. */
+const filesMax = 10_000;
+/** For a checkpoint that covers the payment. */
+export const proofWait = { timeoutMs: 8_000, pollMs: 250 } as const;
+
+interface LifeOptions extends OutputOptions {
+  readonly asOf?: Date;
+  readonly format: (typeof formats)[number];
+  readonly out?: string;
+}
+
+/** What a command tells, in each format. */
+interface Told {
+  readonly data: unknown;
+  readonly text: string;
+  readonly report: Report;
+}
+
+export function addLifeCommands(audit: Command): void {
+  shown(
+    audit
+      .command('show')
+      .description(
+        'the life of a payment: who did what, when, from where, with which key, why this rail, files at the bank, deliveries',
+      )
+      .option('--as-of <time>', 'only what was recorded until then, ISO 8601', pastTime),
+  ).action((id: string, options: LifeOptions) =>
+    tellLife(id, options, (life) => ({
+      ...{ data: life, text: textOfLife(life), report: reportOfLife(life) },
+    })),
+  );
+  shown(
+    audit
+      .command('timeline')
+      .description(
+        'the life of a payment, one line for each thing that happened, with the time between',
+      )
+      .option('--as-of <time>', 'only what was recorded until then, ISO 8601', pastTime),
+  ).action((id: string, options: LifeOptions) =>
+    tellLife(id, options, (life) => {
+      const timeline = timelineOf(life);
+      const report = reportOfTimeline(timeline);
+      return { data: timeline, text: textOfTimeline(timeline), report };
+    }),
+  );
+  shown(
+    audit
+      .command('diff')
+      .description('what changed in a payment between two revisions or times, field by field')
+      .requiredOption('--from <point>', 'a revision, or an ISO 8601 time', point)
+      .requiredOption('--to <point>', 'a revision, or an ISO 8601 time', point),
+  ).action(diff);
+}
+
+function shown(command: Command): Command {
+  return withJson(
+    command
+      .argument('<paymentId>', 'ID of the payment or collection')
+      .addOption(
+        new Option('--format <format>', 'pdf has the proofs of the payment attached')
+          .choices(formats)
+          .default('text'),
+      )
+      .option('--out <file>', 'write to this file; required for pdf'),
+  );
+}
+
+async function tellLife(
+  id: string,
+  options: LifeOptions,
+  tell: (life: PaymentLife) => Told,
+): Promise<void> {
+  const paymentId = idGiven('PAYMENT_ID', id);
+  await withTables(async (context) => {
+    const life = await paymentLife(sourcesOf(context), paymentId, options.asOf ?? null);
+    if (life === null) throw noPayment(paymentId);
+    await write(context, paymentId, tell(life), options);
+  });
+}
+
+async function diff(
+  id: string,
+  options: LifeOptions & { readonly from: LifePoint; readonly to: LifePoint },
+): Promise<void> {
+  const paymentId = idGiven('PAYMENT_ID', id);
+  await withTables(async (context) => {
+    const found = await paymentDiff(context.store, paymentId, options.from, options.to);
+    if (found === null) throw noPayment(paymentId);
+    const told = { data: found, text: textOfDiff(found), report: reportOfDiff(found) };
+    await write(context, paymentId, told, options);
+  });
+}
+
+function noPayment(paymentId: string): CommandFailed {
+  return new CommandFailed(`there is no payment or collection ${paymentId}`);
+}
+
+function sourcesOf({ store, pool, keyring }: TablesContext): LifeSources {
+  return {
+    store,
+    openAddresses: keyring !== null,
+    async files(paymentId) {
+      const { listArchive } = await import('@pis/bank-rails/connections');
+      const files = await listArchive(pool, { paymentId, max: filesMax });
+      return files.map(({ createdAt: at, connection: _connection, ...file }) => ({ at, ...file }));
+    },
+    async deliveries(organizationId, eventIds) {
+      const { deliveriesOfEvents } = await import('@pis/webhook-deliveries');
+      const deliveries = await deliveriesOfEvents(pool, organizationId, eventIds);
+      return deliveries.map(({ id: deliveryId, endpointId: webhookId, ...one }) => ({
+        ...{ at: one.createdAt.toISOString(), deliveryId, webhookId, url: one.url },
+        ...{ eventId: one.eventId, eventType: one.eventType, state: one.state },
+        ...{ attempts: one.attempts, finishedAt: one.finishedAt?.toISOString() ?? null },
+        ...{ lastStatusCode: one.lastStatus, lastError: one.lastError },
+      }));
+    },
+  };
+}
+
+async function write(
+  context: TablesContext,
+  paymentId: string,
+  { data, text, report }: Told,
+  { json, format, out }: LifeOptions,
+): Promise<void> {
+  if (format === 'pdf') {
+    if (out === undefined) throw new CommandFailed('--format pdf needs --out');
+    const proof = await proveStream(context, await streamOf(context, paymentId), proofWait);
+    const bundle = proofBundle(paymentId, proof);
+    const { pdfOfReport } = await import('@pis/audit/evidence');
+    const pdf = await pdfOfReport(report, { bundle, createdAt: new Date() });
+    writeFileSync(out, pdf);
+    return print(
+      { out, sizeBytes: pdf.length, events: bundle.events.length },
+      { json: json ?? false },
+    );
+  }
+  const isJson = json === true || format === 'json';
+  const bytes = isJson
+    ? `${JSON.stringify(data)}\n`
+    : format === 'html'
+      ? htmlOfReport(report)
+      : `${text}\n`;
+  if (out !== undefined) writeFileSync(out, bytes);
+  else if (!process.stdout.write(bytes)) await once(process.stdout, 'drain');
+}
+
+async function streamOf({ store }: TablesContext, paymentId: string): Promise<string> {
+  const own = streamIdOf('payment', paymentId);
+  const [first] = await store.readStream(own, { maxCount: 1, leaveSealed: true });
+  return first === undefined ? streamIdOf('collection', paymentId) : own;
+}
+
+function pastTime(text: string): Date {
+  const time = timeIn(text);
+  if (time === null || time.getTime() > Date.now())
+    throw new InvalidArgumentError('It must be an ISO 8601 time with a zone, not in the future.');
+  return time;
+}
+
+function point(text: string): LifePoint {
+  if (/^\d{1,9}$/.test(text)) return { revision: Number(text) };
+  const at = timeIn(text);
+  if (at !== null) return { at };
+  throw new InvalidArgumentError(
+    'It must be a revision (0 is the first event) or an ISO 8601 time.',
+  );
+}
+
+function timeIn(text: string): Date | null {
+  const isTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/.test(text);
+  const time = new Date(text);
+  return isTime && !Number.isNaN(time.getTime()) ? time : null;
+}
